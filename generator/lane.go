@@ -1,0 +1,336 @@
+package generator
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Outcome says what came of a Take.
+type Outcome uint8
+
+// The outcomes of Take. All but Issued come with an empty Run.
+const (
+	Issued       Outcome = iota // the run holds at least one ID (none only if none was asked for)
+	Full                        // the tick's sequence numbers are used up: ask for a later tick
+	Passed                      // the tick's slot already holds a later tick: ask for a later tick
+	BelowFloor                  // the tick is at or below the floor: it may be another holder's
+	AboveCeiling                // the tick is above the ceiling: not granted yet, or after the end of time
+	Closed                      // the lane is closed for good
+	BadTenant                   // the layout has no such tenant
+)
+
+var outcomeNames = [...]string{"issued", "full", "passed", "below floor", "above ceiling", "closed", "bad tenant"}
+
+// String returns the outcome in words.
+func (o Outcome) String() string {
+	if int(o) >= len(outcomeNames) {
+		return fmt.Sprintf("Outcome(%d)", int(o))
+	}
+	return outcomeNames[o]
+}
+
+// Run is a row of IDs: First, First+step, First+2*step and so on, N of them,
+// where step is the layout's Step.
+type Run struct {
+	First int64
+	N     int
+}
+
+const (
+	// closedCeiling is the ceiling of a closed lane. Every tick is above it,
+	// so the compare with the ceiling is also the check for a closed lane.
+	closedCeiling = math.MinInt64
+
+	// span is how much of the recent past a ring remembers, at least.
+	span = 2 * time.Second
+
+	// maxTenantBits bounds the tenants of a lane: it has a pointer for each.
+	maxTenantBits = 16
+
+	// cacheLine separates what is written at different rates. Two lines of
+	// 64 bytes, because the processor fetches them in pairs.
+	cacheLine = 128
+)
+
+// ring holds the slots of one tenant, indexed by tick modulo its size.
+//
+// A slot is tick<<(sequence bits + 1) | used: the last tick issued there and
+// how many of its sequence numbers (0 to 2^bits, both included) are gone.
+// Compared as a number, a slot that moves on to a later tick or uses more of
+// the same tick is larger than before.
+type ring struct {
+	slots []atomic.Uint64
+}
+
+// Lane is one worker ID being issued from. All methods are safe for
+// concurrent use and lock-free; Take allocates only at a tenant's first ID.
+type Lane struct {
+	// Immutable.
+	layout    *Layout
+	floor     Tick
+	worker    int
+	fixed     int64  // the bits of datacenter and worker
+	size      int    // slots of a ring, a power of two
+	mask      uint64 // size - 1
+	capacity  uint64 // sequence numbers of a tick
+	usedMask  uint64 // the bits of a slot that count sequence numbers
+	usedBits  uint8
+	timeShift uint8
+	seqShift  uint8
+	tenShift  uint8
+	rings     []atomic.Pointer[ring] // one for each tenant, nil until its first ID
+	_         [cacheLine]byte
+	ceiling   atomic.Int64 // written a few times a second
+	_         [cacheLine]byte
+	highest   atomic.Int64 // written once a tick
+	_         [cacheLine]byte
+	last      atomic.Int64 // what Close returned; openLast until then
+}
+
+// openLast stands in Lane.last for "not closed yet"; no tick is negative.
+const openLast = -1
+
+// NewLane returns a lane that issues the given worker ID at ticks above floor.
+// Its ceiling is the floor, so that it issues nothing until Raise. It refuses
+// a datacenter or worker that does not fit into the layout, a floor outside 0
+// to MaxTick, and a layout of more than 65,536 tenants.
+func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error) {
+	if datacenter > l.Max(Datacenter) {
+		return nil, fmt.Errorf("datacenter %d does not fit into layout %s: it must be 0 to %d", datacenter, l, l.Max(Datacenter))
+	}
+	if worker < 0 || uint64(worker) > l.Max(Worker) {
+		return nil, fmt.Errorf("worker ID %d does not fit into layout %s: it must be 0 to %d", worker, l, l.Max(Worker))
+	}
+	if floor < 0 || floor > l.maxTick {
+		return nil, fmt.Errorf("floor %d is outside layout %s: a tick must be 0 to %d", floor, l, l.maxTick)
+	}
+	if l.Bits(Tenant) > maxTenantBits {
+		return nil, fmt.Errorf("layout %s has %d tenant bits: IDs are issued for at most %d", l, l.Bits(Tenant), maxTenantBits)
+	}
+	size := ringSize(l.TickLength())
+	ln := &Lane{
+		layout: l,
+		floor:  floor,
+		worker: worker,
+		// Widened first, shifted then: a shift in a narrower type loses the
+		// high bits of the worker ID.
+		fixed:     int64(datacenter)<<l.shift[Datacenter] | int64(worker)<<l.shift[Worker],
+		size:      size,
+		mask:      uint64(size - 1),
+		capacity:  1 << l.width[Sequence],
+		usedMask:  1<<(l.width[Sequence]+1) - 1,
+		usedBits:  l.width[Sequence] + 1,
+		timeShift: l.shift[Time],
+		seqShift:  l.shift[Sequence],
+		tenShift:  l.shift[Tenant],
+		rings:     make([]atomic.Pointer[ring], 1<<l.width[Tenant]),
+	}
+	ln.ceiling.Store(int64(floor))
+	ln.highest.Store(int64(floor))
+	ln.last.Store(openLast)
+	return ln, nil
+}
+
+// ringSize returns how many slots a ring needs to remember span: a power of
+// two, at least 2.
+func ringSize(tick time.Duration) int {
+	ticks := int64(span / tick)
+	if span%tick != 0 {
+		ticks++
+	}
+	size := int64(2)
+	for size < ticks {
+		size *= 2
+	}
+	return int(size)
+}
+
+// Take issues up to n IDs of tick t and the given tenant (0 if the layout has
+// none). It never waits. The IDs follow each other in sequence; there may be
+// fewer than n if the tick's sequence numbers run out. If n is below 1, no ID
+// is asked for and the run is empty.
+//
+// Highest rises to t before Take returns, and never to a tick that nobody took.
+// So if all callers pass only ticks that the clock has reached, and load Highest
+// before they read the clock, a clock behind Highest has been set back: it is
+// never merely another goroutine that was faster.
+//
+// What Take keeps to, whatever runs beside it:
+//
+//  1. floor < t <= ceiling, checked before a number is taken. The ceiling is
+//     never above MaxTick, so this is the check for the end of time, too.
+//  2. A slot only rises: a number is taken by one compare-and-swap from a word
+//     to a larger one, so that no two Takes get the same number, and a number
+//     passed over is never given.
+//  3. The ceiling is looked at again after the number was taken, and the
+//     number is thrown away if the lane was closed. So every number that is
+//     given was in its slot before the lane was closed, and Close, which reads
+//     the slots after that, sees its tick or a later one. This holds also for
+//     a ring that is made while Close walks the tenants: Close may miss that
+//     ring, but all numbers in it were taken after the lane was closed.
+//
+// All of this rests on sync/atomic being sequentially consistent, as the Go
+// memory model has it.
+func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
+	if c := ln.ceiling.Load(); int64(t) > c {
+		if c == closedCeiling {
+			return Run{}, Closed
+		}
+		return Run{}, AboveCeiling
+	}
+	if t <= ln.floor {
+		return Run{}, BelowFloor
+	}
+	if uint64(tenant) >= uint64(len(ln.rings)) {
+		return Run{}, BadTenant
+	}
+	if n < 1 {
+		return Run{}, Issued
+	}
+	r := ln.rings[tenant].Load()
+	if r == nil {
+		r = ln.makeRing(tenant)
+	}
+	slot := &r.slots[uint64(t)&ln.mask]
+	var used, took uint64
+	for {
+		word := slot.Load()
+		used = word & ln.usedMask
+		if held := Tick(word >> ln.usedBits); held < t {
+			used = 0
+		} else if held > t {
+			return Run{}, Passed
+		} else if used >= ln.capacity {
+			return Run{}, Full
+		}
+		took = min(uint64(n), ln.capacity-used)
+		if slot.CompareAndSwap(word, uint64(t)<<ln.usedBits|(used+took)) {
+			break
+		}
+	}
+	if ln.ceiling.Load() == closedCeiling {
+		return Run{}, Closed
+	}
+	if h := ln.highest.Load(); int64(t) > h {
+		ln.raiseHighest(int64(t))
+	}
+	first := ln.fixed | int64(t)<<ln.timeShift | int64(tenant)<<ln.tenShift | int64(used)<<ln.seqShift
+	return Run{First: first, N: int(took)}, Issued
+}
+
+// raiseHighest makes highest at least t.
+func (ln *Lane) raiseHighest(t int64) {
+	for {
+		h := ln.highest.Load()
+		if t <= h || ln.highest.CompareAndSwap(h, t) {
+			return
+		}
+	}
+}
+
+// makeRing returns the tenant's ring, made by this call or by another.
+func (ln *Lane) makeRing(tenant uint32) *ring {
+	r := &ring{slots: make([]atomic.Uint64, ln.size)}
+	if ln.rings[tenant].CompareAndSwap(nil, r) {
+		return r
+	}
+	return ln.rings[tenant].Load()
+}
+
+// Raise lifts the ceiling to the given tick, or to MaxTick if that is lower. A
+// ceiling that is not above the present one changes nothing. It returns false
+// once the lane is closed, which nothing undoes.
+func (ln *Lane) Raise(ceiling Tick) bool {
+	want := int64(min(ceiling, ln.layout.maxTick))
+	for {
+		c := ln.ceiling.Load()
+		if c == closedCeiling {
+			return false
+		}
+		if want <= c || ln.ceiling.CompareAndSwap(c, want) {
+			return true
+		}
+	}
+}
+
+// Close closes the lane for good and returns a tick at or above every tick
+// that was or will be given by a Take: the floor, or the highest in a slot if
+// that is larger. It closes first and reads the slots then (see Take). Further
+// calls return the same tick.
+func (ln *Lane) Close() Tick {
+	if last := ln.last.Load(); last != openLast {
+		return Tick(last)
+	}
+	ln.ceiling.Store(closedCeiling)
+	last := int64(ln.floor)
+	for i := range ln.rings {
+		r := ln.rings[i].Load()
+		if r == nil {
+			continue
+		}
+		for j := range r.slots {
+			last = max(last, int64(r.slots[j].Load()>>ln.usedBits))
+		}
+	}
+	// Of two calls at once, each has read the slots after the lane was closed:
+	// either answer is right. Both return the one that was stored first.
+	ln.last.CompareAndSwap(openLast, last)
+	return Tick(ln.last.Load())
+}
+
+// Closed returns whether the lane is closed.
+func (ln *Lane) Closed() bool { return ln.ceiling.Load() == closedCeiling }
+
+// Highest returns the highest tick issued so far; the floor if there is none.
+func (ln *Lane) Highest() Tick { return Tick(ln.highest.Load()) }
+
+// Floor returns the tick above which the lane issues.
+func (ln *Lane) Floor() Tick { return ln.floor }
+
+// Ceiling returns the last tick that the lane may issue; the floor once it is
+// closed.
+func (ln *Lane) Ceiling() Tick {
+	return max(Tick(ln.ceiling.Load()), ln.floor)
+}
+
+// Worker returns the lane's worker ID.
+func (ln *Lane) Worker() int { return ln.worker }
+
+// Span returns how many ticks of the past the lane remembers: the size of its
+// rings, at least two and at least 2 s of ticks.
+func (ln *Lane) Span() int { return ln.size }
+
+// NextRoom returns the first tick in [from, to] that the tenant could take an
+// ID of now: above the floor, at or below the ceiling, in a slot with room. It
+// returns false if there is none. It looks at each slot at most once.
+func (ln *Lane) NextRoom(tenant uint32, from, to Tick) (Tick, bool) {
+	from, to = max(from, ln.floor+1), min(to, Tick(ln.ceiling.Load()))
+	if from > to || uint64(tenant) >= uint64(len(ln.rings)) {
+		return 0, false
+	}
+	r := ln.rings[tenant].Load()
+	if r == nil {
+		return from, true
+	}
+	// Room in the first turn of the ring is the answer. Without it, each slot
+	// has room from the tick that it holds, or a turn later if that is used
+	// up; the earliest of these is the answer.
+	best := Tick(math.MaxInt64)
+	for t := from; t < from+Tick(ln.size); t++ {
+		if t > to {
+			return 0, false
+		}
+		word := r.slots[uint64(t)&ln.mask].Load()
+		held, used := Tick(word>>ln.usedBits), word&ln.usedMask
+		if held < t || held == t && used < ln.capacity {
+			return t, true
+		}
+		if used >= ln.capacity {
+			held += Tick(ln.size)
+		}
+		best = min(best, held)
+	}
+	return best, best <= to
+}

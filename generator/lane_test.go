@@ -1,0 +1,216 @@
+package generator_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// small is a layout whose rings have 4 slots of 8 sequence numbers.
+const small = "time=20@500ms,datacenter=2,worker=3,tenant=1,sequence=3;epoch=2026-01-01"
+
+func TestNewLaneErrors(t *testing.T) {
+	tests := []struct {
+		layout     string
+		datacenter uint64
+		worker     int
+		floor      generator.Tick
+		want       string
+	}{
+		{small, 4, 0, 0, "datacenter 4"},
+		{"flakeward", 1, 0, 0, "datacenter 1"},
+		{small, 0, 8, 0, "worker ID 8"},
+		{small, 0, -1, 0, "worker ID -1"},
+		{small, 0, 0, -1, "floor -1"},
+		{small, 0, 0, 1 << 20, "floor 1048576"},
+		{"time=40@1ms,worker=3,tenant=17,sequence=3;epoch=2026-01-01", 0, 0, 0, "17 tenant bits"},
+	}
+	for _, tt := range tests {
+		_, err := generator.NewLane(parse(t, tt.layout), tt.datacenter, tt.worker, tt.floor)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("NewLane(%s, %d, %d, %d): error %v does not mention %q", tt.layout, tt.datacenter, tt.worker, tt.floor, err, tt.want)
+		}
+	}
+}
+
+// TestTakeOutcomes goes through all answers of one lane in order.
+func TestTakeOutcomes(t *testing.T) {
+	l := parse(t, small)
+	ln, err := generator.NewLane(l, 3, 5, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := func(tenant uint32, tick generator.Tick, n int, sequence uint64, wantN int, want generator.Outcome) {
+		t.Helper()
+		run, got := ln.Take(tenant, tick, n)
+		if got != want || run.N != wantN {
+			t.Fatalf("Take(%d, %d, %d) = %+v, %s; want %d, %s", tenant, tick, n, run, got, wantN, want)
+		}
+		if run.N == 0 {
+			if run.First != 0 {
+				t.Fatalf("Take(%d, %d, %d): an empty run begins with %d", tenant, tick, n, run.First)
+			}
+			return
+		}
+		first, err := l.Compose(generator.Parts{Tick: tick, Datacenter: 3, Worker: 5, Tenant: uint64(tenant), Sequence: sequence})
+		if err != nil || run.First != first {
+			t.Fatalf("Take(%d, %d, %d) begins with %d, want %d (%v)", tenant, tick, n, run.First, first, err)
+		}
+	}
+	if ln.Highest() != 100 || ln.Floor() != 100 || ln.Ceiling() != 100 || ln.Worker() != 5 || ln.Span() != 4 || ln.Closed() {
+		t.Fatalf("a new lane: highest %d, floor %d, ceiling %d, worker %d, span %d, closed %v",
+			ln.Highest(), ln.Floor(), ln.Ceiling(), ln.Worker(), ln.Span(), ln.Closed())
+	}
+	take(0, 101, 1, 0, 0, generator.AboveCeiling) // nothing is granted yet
+	if !ln.Raise(110) || ln.Ceiling() != 110 {
+		t.Fatal("Raise(110) has no effect")
+	}
+	if !ln.Raise(105) || ln.Ceiling() != 110 {
+		t.Fatal("Raise(105) lowers the ceiling")
+	}
+	take(0, 100, 1, 0, 0, generator.BelowFloor)
+	take(0, -1, 1, 0, 0, generator.BelowFloor)
+	take(0, math.MinInt64, 1, 0, 0, generator.BelowFloor)
+	take(2, 101, 1, 0, 0, generator.BadTenant)
+	take(0, 101, 0, 0, 0, generator.Issued)
+	take(0, 101, -1, 0, 0, generator.Issued)
+	take(0, 101, 1, 0, 1, generator.Issued)
+	take(0, 101, 5, 1, 5, generator.Issued)
+	take(1, 101, 2, 0, 2, generator.Issued) // another tenant counts for itself
+	take(0, 101, 5, 6, 2, generator.Issued) // only two are left
+	take(0, 101, 1, 0, 0, generator.Full)
+	take(0, 110, math.MaxInt, 0, 8, generator.Issued)
+	take(0, 111, 1, 0, 0, generator.AboveCeiling)
+	take(0, 105, 3, 0, 3, generator.Issued) // the slot of 101
+	take(0, 101, 1, 0, 0, generator.Passed)
+	take(0, 104, 1, 0, 1, generator.Issued) // back, in a slot with room
+	if ln.Highest() != 110 {
+		t.Fatalf("highest is %d", ln.Highest())
+	}
+	if last := ln.Close(); last != 110 {
+		t.Fatalf("Close() = %d", last)
+	}
+	for _, tick := range []generator.Tick{1, 100, 104, 111, 1 << 20, math.MaxInt64} {
+		take(0, tick, 1, 0, 0, generator.Closed)
+	}
+	if ln.Raise(120) || !ln.Closed() || ln.Ceiling() != 100 || ln.Close() != 110 || ln.Highest() != 110 {
+		t.Fatal("a closed lane comes back")
+	}
+}
+
+// TestCloseReadsEveryTenant: the answer is the highest tick of all tenants, the
+// floor if there is none, and includes what a ring has passed over.
+func TestCloseReadsEveryTenant(t *testing.T) {
+	tests := []struct {
+		name  string
+		takes map[uint32][]generator.Tick
+		want  generator.Tick
+	}{
+		{"nothing issued", nil, 7},
+		{"first tenant", map[uint32][]generator.Tick{0: {50, 20}, 1: {30}}, 50},
+		{"last tenant", map[uint32][]generator.Tick{0: {30}, 1: {20, 60, 59}}, 60},
+	}
+	for _, tt := range tests {
+		_, ln := openLane(t, small, 7)
+		for tenant, ticks := range tt.takes {
+			for _, tick := range ticks {
+				if _, outcome := ln.Take(tenant, tick, 1); outcome != generator.Issued {
+					t.Fatalf("%s: Take(%d, %d): %s", tt.name, tenant, tick, outcome)
+				}
+			}
+		}
+		if got := ln.Close(); got != tt.want {
+			t.Errorf("%s: Close() = %d, want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestSpan: a ring remembers at least 2 s and two ticks, in a power of two.
+func TestSpan(t *testing.T) {
+	for tick, want := range map[string]int{
+		"1ms": 2048, "10ms": 256, "1s": 2, "1s1ns": 2, "999999999ns": 4, "2s": 2, "1h": 2,
+		"2562047h": 2, "1us": 2_097_152, "500ms": 4, "600ms": 4, "300ms": 8,
+	} {
+		l := parse(t, "time=20@"+tick+",worker=1,sequence=1;epoch=2026-01-01")
+		ln, err := generator.NewLane(l, 0, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ln.Span(); got != want {
+			t.Errorf("ticks of %s: span %d, want %d", tick, got, want)
+		}
+	}
+}
+
+func TestNextRoom(t *testing.T) {
+	const none = generator.Tick(-1)
+	fill := func(ln *generator.Lane, n int, ticks ...generator.Tick) {
+		for _, tick := range ticks {
+			if run, outcome := ln.Take(0, tick, n); run.N != n {
+				t.Fatalf("Take(0, %d, %d) = %d, %s", tick, n, run.N, outcome)
+			}
+		}
+	}
+	tests := []struct {
+		name     string
+		prepare  func(*generator.Lane)
+		tenant   uint32
+		from, to generator.Tick
+		want     generator.Tick
+	}{
+		{"no ring yet", func(*generator.Lane) {}, 0, 20, 30, 20},
+		{"from below the floor", func(*generator.Lane) {}, 0, -5, 30, 11},
+		{"all below the floor", func(*generator.Lane) {}, 0, 1, 10, none},
+		{"above the ceiling", func(*generator.Lane) {}, 0, 1001, 2000, none},
+		{"the ceiling itself", func(*generator.Lane) {}, 0, 1000, 2000, 1000},
+		{"no such tenant", func(*generator.Lane) {}, 2, 20, 30, none},
+		{"upside down", func(*generator.Lane) {}, 0, 30, 20, none},
+		{"room in the tick", func(ln *generator.Lane) { fill(ln, 7, 20) }, 0, 20, 30, 20},
+		{"tick used up", func(ln *generator.Lane) { fill(ln, 8, 20) }, 0, 20, 30, 21},
+		{"another tenant's tick used up", func(ln *generator.Lane) { fill(ln, 8, 20) }, 1, 20, 30, 20},
+		{"three used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22) }, 0, 20, 30, 23},
+		{"whole ring used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 0, 20, 30, 24},
+		{"whole ring used up, short range", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 0, 20, 23, none},
+		{"ring ahead, with room", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 0, 20, 600, 519},
+		{"ring ahead, one with room", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 519); fill(ln, 1, 522) }, 0, 20, 600, 522},
+		{"ring ahead, used up", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 522, 519) }, 0, 20, 600, 523},
+		{"ring ahead, beyond the range", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 0, 20, 518, none},
+		{"ring ahead, one slot behind", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522) }, 0, 20, 600, 23},
+		{"closed", func(ln *generator.Lane) { ln.Close() }, 0, 20, 30, none},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ln, err := generator.NewLane(parse(t, small), 0, 1, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ln.Raise(1000)
+			tt.prepare(ln)
+			got, ok := ln.NextRoom(tt.tenant, tt.from, tt.to)
+			if !ok {
+				got = none
+			}
+			if got != tt.want {
+				t.Errorf("NextRoom(%d, %d, %d) = %d, want %d", tt.tenant, tt.from, tt.to, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTakeDoesNotAllocate once a tenant has its ring.
+func TestTakeDoesNotAllocate(t *testing.T) {
+	_, ln := openLane(t, "flakeward", 0)
+	ln.Take(0, 1, 1)
+	tick := generator.Tick(1)
+	if allocs := testing.AllocsPerRun(10_000, func() {
+		tick++
+		ln.Take(0, tick, 1)
+		ln.Take(0, tick, 100)
+		ln.Take(0, tick-1, 1)
+		ln.NextRoom(0, tick-10, tick)
+	}); allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}

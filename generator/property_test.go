@@ -1,0 +1,207 @@
+package generator_test
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// drawLayoutText draws the text of a valid layout: any order of fields, any
+// widths within 63 bits, any tick, any epoch.
+func drawLayoutText(t *rapid.T) string {
+	names := []string{"time", "worker", "sequence"}
+	for _, optional := range []string{"datacenter", "tenant"} {
+		if rapid.Bool().Draw(t, optional) {
+			names = append(names, optional)
+		}
+	}
+	names = rapid.Permutation(names).Draw(t, "order")
+	left := 63 - len(names)
+	fields := make([]string, len(names))
+	for i, name := range names {
+		extra := rapid.IntRange(0, left).Draw(t, name)
+		left -= extra
+		fields[i] = fmt.Sprintf("%s=%d", name, 1+extra)
+		if name == "time" {
+			fields[i] += "@" + time.Duration(drawTick(t)).String()
+		}
+	}
+	epoch := time.Unix(0, rapid.Int64().Draw(t, "epoch")).UTC().Format(time.RFC3339Nano)
+	return strings.Join(fields, ",") + ";epoch=" + epoch
+}
+
+// drawTick draws a tick's length in ns, from 1 us up.
+func drawTick(t *rapid.T) int64 {
+	return rapid.OneOf(
+		rapid.Int64Range(1000, math.MaxInt64),
+		rapid.Int64Range(1000, 1_000_000),
+		rapid.SampledFrom([]int64{1000, 1_000_000, 10_000_000, 1_000_000_000, 1 << 30, 1<<30 + 1, 1<<30 - 1, math.MaxInt64}),
+	).Draw(t, "tick")
+}
+
+func drawLayout(t *rapid.T) *generator.Layout {
+	text := drawLayoutText(t)
+	l, err := generator.ParseLayout(text)
+	if err != nil {
+		t.Fatalf("ParseLayout(%q): %v", text, err)
+	}
+	return l
+}
+
+func TestPropertyParseAndPrint(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := drawLayoutText(t)
+		l, err := generator.ParseLayout(text)
+		if err != nil {
+			t.Fatalf("ParseLayout(%q): %v", text, err)
+		}
+		again, err := generator.ParseLayout(l.String())
+		if err != nil {
+			t.Fatalf("ParseLayout(%q): %v", l, err)
+		}
+		if again.String() != l.String() || again.TickLength() != l.TickLength() || !again.Epoch().Equal(l.Epoch()) {
+			t.Fatalf("%q is read as %s, and that as %s", text, l, again)
+		}
+		for f := generator.Time; f <= generator.Sequence; f++ {
+			if again.Bits(f) != l.Bits(f) {
+				t.Fatalf("%s: %s is %d bits, then %d", l, f, l.Bits(f), again.Bits(f))
+			}
+		}
+	})
+}
+
+func TestPropertyComposeAndDecompose(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLayout(t)
+		draw := func(f generator.Field) uint64 { return rapid.Uint64Range(0, l.Max(f)).Draw(t, f.String()) }
+		parts := generator.Parts{
+			Tick:       generator.Tick(draw(generator.Time)),
+			Datacenter: draw(generator.Datacenter),
+			Worker:     draw(generator.Worker),
+			Tenant:     draw(generator.Tenant),
+			Sequence:   draw(generator.Sequence),
+		}
+		id, err := l.Compose(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := l.Decompose(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts.Time = l.StartOf(parts.Tick)
+		if got != parts {
+			t.Fatalf("%s: composed %+v to %d, and that is %+v", l, parts, id, got)
+		}
+	})
+}
+
+// TestPropertyEveryIDDecomposes: the other way round, from IDs to parts.
+func TestPropertyEveryIDDecomposes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLayout(t)
+		id := rapid.Int64().Draw(t, "id")
+		var width int
+		for f := generator.Time; f <= generator.Sequence; f++ {
+			width += l.Bits(f)
+		}
+		parts, err := l.Decompose(id)
+		if fits := id >= 0 && id>>width == 0; fits != (err == nil) {
+			t.Fatalf("%s: Decompose(%d): %v", l, id, err)
+		}
+		if err != nil {
+			return
+		}
+		if again, err := l.Compose(parts); err != nil || again != id {
+			t.Fatalf("%s: %d is %+v, and that is %d, %v", l, id, parts, again, err)
+		}
+	})
+}
+
+// TestPropertyTicks checks the arithmetic of time against big integers.
+func TestPropertyTicks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLayout(t)
+		epoch, length := big.NewInt(l.Epoch().UnixNano()), big.NewInt(int64(l.TickLength()))
+		limit := func(v *big.Int) int64 {
+			switch {
+			case v.Cmp(big.NewInt(math.MaxInt64)) > 0:
+				return math.MaxInt64
+			case v.Cmp(big.NewInt(math.MinInt64)) < 0:
+				return math.MinInt64
+			}
+			return v.Int64()
+		}
+
+		at := rapid.Int64().Draw(t, "at")
+		since := big.NewInt(limit(new(big.Int).Sub(big.NewInt(at), epoch)))
+		want := new(big.Int).Div(since, length) // Euclidean: floor, for a positive divisor
+		if got := l.TickAt(at); int64(got) != want.Int64() {
+			t.Fatalf("%s: TickAt(%d) = %d, want %d", l, at, got, want)
+		}
+
+		tick := rapid.Int64().Draw(t, "t")
+		start := new(big.Int).Mul(big.NewInt(tick), length)
+		start.Add(start, epoch)
+		if got := l.UnixNanos(generator.Tick(tick)); got != limit(start) {
+			t.Fatalf("%s: UnixNanos(%d) = %d, want %d", l, tick, got, limit(start))
+		}
+		seconds, nanos := new(big.Int).DivMod(start, big.NewInt(1e9), new(big.Int))
+		if seconds.IsInt64() && new(big.Int).Abs(seconds).Cmp(big.NewInt(1<<61)) < 0 {
+			if got := l.StartOf(generator.Tick(tick)); !got.Equal(time.Unix(seconds.Int64(), nanos.Int64())) {
+				t.Fatalf("%s: StartOf(%d) = %d s %d ns, want %d s %d ns", l, tick, got.Unix(), got.Nanosecond(), seconds, nanos)
+			}
+		}
+	})
+}
+
+// TestPropertyStartAndTickAgree: a tick starts in itself, and the nanosecond
+// before is in the tick before.
+func TestPropertyStartAndTickAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := drawLayout(t)
+		tick := generator.Tick(rapid.Int64Range(0, int64(l.MaxTick())).Draw(t, "t"))
+		start := l.UnixNanos(tick)
+		// Beyond either of these, int64 nanoseconds do not hold the distance.
+		if start == math.MaxInt64 || l.Epoch().UnixNano() < 0 && start > math.MaxInt64+l.Epoch().UnixNano() {
+			return
+		}
+		if got := l.TickAt(start); got != tick {
+			t.Fatalf("%s: tick %d starts in tick %d", l, tick, got)
+		}
+		if got := l.TickAt(start - 1); start > math.MinInt64 && got != tick-1 {
+			t.Fatalf("%s: tick %d follows tick %d", l, tick, got)
+		}
+	})
+}
+
+// TestPropertyBounds: an ID is within the bounds of exactly the spans that its
+// tick overlaps.
+func TestPropertyBounds(t *testing.T) {
+	l := parse(t, "time=20@10ms,datacenter=3,worker=5,sequence=8;epoch=2026-01-01")
+	end := l.End().Sub(l.Epoch())
+	rapid.Check(t, func(t *rapid.T) {
+		from := l.Epoch().Add(time.Duration(rapid.Int64Range(0, int64(end)-1).Draw(t, "from")))
+		to := from.Add(time.Duration(rapid.Int64Range(0, int64(end)).Draw(t, "length")))
+		id := rapid.Int64Range(0, 1<<36-1).Draw(t, "id")
+		lowest, highest, err := l.Bounds(from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := l.Decompose(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlaps := parts.Time.Add(l.TickLength()).After(from) && !parts.Time.After(to)
+		if inside := lowest <= id && id <= highest; inside != overlaps {
+			t.Fatalf("ID %d of %s: inside the bounds of %s to %s: %v", id, parts.Time, from, to, inside)
+		}
+	})
+}
