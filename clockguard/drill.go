@@ -1,0 +1,140 @@
+//go:build drill
+
+package clockguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// DrillVariable names the environment variable that holds the path of the
+// drill clock's file.
+const DrillVariable = "FLAKEWARD_DRILL_CLOCK"
+
+const (
+	drillEvery   = 2 * time.Millisecond       // between two looks at the file
+	drillLongest = 100 * 365 * 24 * time.Hour // either way; more would leave the clock's range
+	drillBytes   = 64                         // a longer file holds no duration
+)
+
+// Open returns the machine's clock with its wall part set off by what the file
+// named by $FLAKEWARD_DRILL_CLOCK says: a Go duration such as -1h or +1s. A
+// missing or empty file is an offset of 0; without the variable there is no
+// offset at all. A change takes effect within a few milliseconds. A file that
+// turns malformed leaves the offset as it was and is logged once; one that is
+// malformed from the start is an error. Hand the clock to Close when done.
+func Open() (Clock, error) {
+	path := os.Getenv(DrillVariable)
+	if path == "" {
+		return System{}, nil
+	}
+	return openDrill(System{}, path, func(err error) {
+		slog.Error("drill clock: the offset stays as it was", "error", err)
+	})
+}
+
+// drillClock is a clock whose wall part is off by what a file says. One
+// goroutine follows the file; Now only loads the offset.
+type drillClock struct {
+	Clock
+	path   string
+	report func(error)
+	offset atomic.Int64 // nanoseconds
+
+	stop context.CancelFunc
+	done sync.WaitGroup
+
+	// Only the goroutine that follows the file uses these.
+	broken string // the last malformed content or failure, already reported
+	absent bool   // the last look found no offset
+}
+
+func openDrill(c Clock, path string, report func(error)) (*drillClock, error) {
+	d := &drillClock{Clock: c, path: path, report: report}
+	offset, _, err := readOffset(path)
+	if err != nil {
+		return nil, err
+	}
+	d.offset.Store(int64(offset))
+	ctx, stop := context.WithCancel(context.Background())
+	d.stop = stop
+	d.done.Go(func() {
+		for c.Sleep(ctx, drillEvery) == nil {
+			d.look()
+		}
+	})
+	return d, nil
+}
+
+// Now reads the clock below and adds the offset to its wall part.
+func (d *drillClock) Now() Reading {
+	r := d.Clock.Now()
+	r.Wall += d.offset.Load()
+	return r
+}
+
+// Close stops following the file and waits for the goroutine that did.
+func (d *drillClock) Close() error {
+	d.stop()
+	d.done.Wait()
+	return nil
+}
+
+// look takes over what the file says now.
+func (d *drillClock) look() {
+	offset, present, err := readOffset(d.path)
+	if err != nil {
+		if d.broken != err.Error() {
+			d.broken = err.Error()
+			d.report(err)
+		}
+		return
+	}
+	d.broken = ""
+	// A shell's > empties the file before it writes: believe an absence only
+	// when it lasts, or each change would be a step to 0 and another away.
+	if !present && !d.absent {
+		d.absent = true
+		return
+	}
+	d.absent = !present
+	d.offset.Store(int64(offset))
+}
+
+// readOffset returns the duration that the file holds, and whether it holds any.
+func readOffset(path string) (offset time.Duration, present bool, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("drill clock: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, drillBytes+1))
+	if err != nil {
+		return 0, false, fmt.Errorf("drill clock: %w", err)
+	}
+	return parseOffset(path, string(b))
+}
+
+func parseOffset(path, content string) (offset time.Duration, present bool, err error) {
+	content = strings.TrimSpace(content)
+	if content == "" {
+		return 0, false, nil
+	}
+	offset, err = time.ParseDuration(content)
+	if err != nil || len(content) > drillBytes || offset > drillLongest || offset < -drillLongest {
+		return 0, false, fmt.Errorf("drill clock: %s holds %.80q: write a duration of at most 100 years either way, such as -1h or +1s", path, content)
+	}
+	return offset, true, nil
+}

@@ -1,0 +1,158 @@
+//go:build drill
+
+package clockguard
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func put(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestADrillBuildHasADrillClock opens the clock as a daemon does.
+func TestADrillBuildHasADrillClock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "offset")
+	put(t, path, "-1h\n")
+	t.Setenv(DrillVariable, path)
+	c, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off := time.Duration(c.Now().Wall - (System{}).Now().Wall); off < -61*time.Minute || off > -59*time.Minute {
+		t.Errorf("the clock is off by %v, want about -1h", off)
+	}
+	if err := Close(c); err != nil {
+		t.Error(err)
+	}
+}
+
+// stepped is a clock whose sleepers wake one at a time, each when told to.
+type stepped struct {
+	still
+	wake chan struct{}
+}
+
+func (s stepped) Sleep(ctx context.Context, _ time.Duration) error {
+	select {
+	case <-s.wake:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestTheFileIsFollowedUntilClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "offset")
+	clock := stepped{wake: make(chan struct{})}
+	d, err := openDrill(clock, path, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, want := range map[string]int64{"-1h\n": -int64(time.Hour), "+1s": int64(time.Second)} {
+		put(t, path, content)
+		clock.wake <- struct{}{}
+		clock.wake <- struct{}{} // taken only when the look before it is over
+		if got := d.Now().Wall; got != 1000+want {
+			t.Errorf("at %q the wall clock shows %d, want %d", content, got, 1000+want)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case clock.wake <- struct{}{}:
+		t.Error("the file is still followed after Close")
+	default:
+	}
+}
+
+func TestWithoutTheVariableNothingIsSetOff(t *testing.T) {
+	t.Setenv(DrillVariable, "")
+	if c, err := Open(); err != nil || c != (System{}) {
+		t.Errorf("Open() = %#v, %v, want the machine's clock itself", c, err)
+	}
+}
+
+// still is a clock that never lets the follower look by itself.
+type still struct{}
+
+func (still) Now() Reading { return Reading{Wall: 1000, Mono: 7} }
+func (still) Sleep(ctx context.Context, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestWhatTheFileSays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "offset")
+	var reports []string
+	put(t, path, "5ns")
+	d, err := openDrill(still{}, path, func(err error) { reports = append(reports, err.Error()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, tt := range []struct {
+		content string // "-": the file is gone
+		want    int64  // offset after one look
+		reports int    // so far
+	}{
+		{"5ns", 5, 0},
+		{"-7ns \n", -7, 0},
+		{"", -7, 0}, // perhaps a shell that is about to write
+		{"3ns", 3, 0},
+		{"", 3, 0},
+		{"", 0, 0}, // it stays empty
+		{"9ns", 9, 0},
+		{"-", 9, 0},
+		{"-", 0, 0},
+		{"9ns", 9, 0},
+		{"nonsense", 9, 1},
+		{"nonsense", 9, 1}, // reported once
+		{"9ns", 9, 1},
+		{"nonsense", 9, 2}, // and again once it was mended
+		{"other", 9, 3},
+		{strings.Repeat(" ", drillBytes-3) + "4ns", 4, 3},
+		{strings.Repeat("0", drillBytes-3) + "14ns", 4, 4}, // too long
+		{"876001h", 4, 5}, // too far
+		{"-876001h", 4, 6},
+		{"nonsense", 4, 7}, // again, after others
+		{"876000h", int64(876000 * time.Hour), 7},
+	} {
+		if tt.content == "-" {
+			os.Remove(path)
+		} else {
+			put(t, path, tt.content)
+		}
+		d.look()
+		if got := d.Now(); got != (Reading{Wall: 1000 + tt.want, Mono: 7}) || len(reports) != tt.reports {
+			t.Fatalf("look %d, at %q: %+v and %d reports, want an offset of %d and %d reports", i, tt.content, got, len(reports), tt.want, tt.reports)
+		}
+	}
+	if !strings.Contains(reports[0], path) || !strings.Contains(reports[0], "nonsense") || !strings.Contains(reports[0], "-1h") {
+		t.Errorf("the report %q does not name the file, what it holds and what to write", reports[0])
+	}
+}
+
+func TestAFileThatIsMalformedFromTheStart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "offset")
+	put(t, path, "yesterday")
+	t.Setenv(DrillVariable, path)
+	if c, err := Open(); err == nil {
+		Close(c)
+		t.Error("a malformed file was accepted")
+	}
+	t.Setenv(DrillVariable, filepath.Dir(path)) // a directory
+	if c, err := Open(); err == nil {
+		Close(c)
+		t.Error("a directory was accepted")
+	}
+}

@@ -1,0 +1,291 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// contents returns a journal that differs from those of other marks, in length
+// too.
+func contents(mark generator.Tick) Contents {
+	return Contents{
+		Cluster: "6f1c", Coord: "embedded:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
+		Lanes: []Entry{
+			{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark, Ceiling: mark + 600_000},
+			{Worker: 1023, Opening: "o-2 <&>", Mark: 1<<62 + mark},
+		},
+	}
+}
+
+func open(t *testing.T, path string) *Dir {
+	t.Helper()
+	d, err := OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func write(t *testing.T, d *Dir, c Contents) {
+	t.Helper()
+	if err := d.Write(c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantRead(t *testing.T, d *Dir, want Contents) {
+	t.Helper()
+	got, err := d.Read()
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("Read() = %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "state")
+	d := open(t, path)
+	if _, err := d.Read(); !errors.Is(err, ErrNone) {
+		t.Fatalf("Read() of a new directory: %v, want ErrNone", err)
+	}
+	for mark := range generator.Tick(3) {
+		write(t, d, contents(mark))
+		wantRead(t, d, contents(mark))
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantRead(t, open(t, path), contents(2))
+
+	// No lanes at all have one spelling.
+	d = open(t, filepath.Join(t.TempDir(), "s"))
+	write(t, d, Contents{})
+	wantRead(t, d, Contents{Lanes: []Entry{}})
+}
+
+func TestTheDirectoryAndItsFilesAreTheUsersOwn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	write(t, open(t, path), contents(1))
+	for name, want := range map[string]os.FileMode{".": os.ModeDir | 0o700, lockName: 0o600, journalName: 0o600} {
+		info, err := os.Lstat(filepath.Join(path, name))
+		if err != nil || info.Mode() != want {
+			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, want)
+		}
+	}
+	if entries, _ := os.ReadDir(path); len(entries) != 2 {
+		t.Errorf("the directory holds %v, want the lock and the journal alone", entries)
+	}
+}
+
+func TestOpenDirRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open777 := t.TempDir()
+	if err := os.Chmod(open777, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	linked := t.TempDir()
+	if err := os.Symlink("elsewhere", filepath.Join(linked, lockName)); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct{ path, says string }{
+		"a file":                           {file, "not a directory"},
+		"a directory that others write to": {open777, "chmod it to 0700"},
+		"a lock that is a link":            {linked, "another file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := OpenDir(tt.path)
+			if err == nil {
+				d.Close()
+				t.Fatal("opened")
+			}
+			if !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), tt.path) {
+				t.Errorf("the error %q does not name %s or say %q", err, tt.path, tt.says)
+			}
+		})
+	}
+}
+
+func TestNetworkFileSystemsAreRefused(t *testing.T) {
+	// Numbers from statfs(2), not from the table under test.
+	for kind, local := range map[fileSystemType]bool{
+		0x6969: false, 0x517b: false, 0xff534d42: false, 0xfe534d42: false, 0x5346414f: false,
+		0x6b414653: false, 0x00c36400: false, 0x01021997: false, 0x65735546: false,
+		0xef53: true, 0x58465342: true, 0x9123683e: true, 0x01021994: true, 0x794c7630: true, 0: true,
+	} {
+		path := filepath.Join(t.TempDir(), "state")
+		d, err := openDir(path, func(*os.File) (fileSystemType, error) { return kind, nil })
+		if (err == nil) != local {
+			t.Errorf("type %#x: opened %v (%v), want %v", uint32(kind), err == nil, err, local)
+		}
+		if err == nil {
+			d.Close()
+		} else if !strings.Contains(err.Error(), "local disk") || !strings.Contains(err.Error(), path) {
+			t.Errorf("type %#x: the error %q does not name the directory or say what to do", uint32(kind), err)
+		}
+	}
+	broken := errors.New("statfs failed")
+	if _, err := openDir(t.TempDir(), func(*os.File) (fileSystemType, error) { return 0, broken }); !errors.Is(err, broken) {
+		t.Errorf("openDir on an unknown file system: %v, want %v", err, broken)
+	}
+}
+
+func TestImpossibleContentsAreRefused(t *testing.T) {
+	lane := Entry{Worker: 3, Opening: "o", Mark: 5, Ceiling: 9}
+	for name, tt := range map[string]struct {
+		change func(*Contents)
+		ok     bool
+	}{
+		"as it is":               {func(*Contents) {}, true},
+		"mark 0":                 {func(c *Contents) { c.Lanes[0].Mark = 0 }, true},
+		"no grant left":          {func(c *Contents) { c.Lanes[0].Ceiling = 0 }, true},
+		"worker ID 0":            {func(c *Contents) { c.Lanes[0].Worker = 0 }, true},
+		"two worker IDs":         {func(c *Contents) { c.Lanes = append(c.Lanes, Entry{Worker: 4, Opening: "o"}) }, true},
+		"mark below 0":           {func(c *Contents) { c.Lanes[0].Mark = -1 }, false},
+		"ceiling below 0":        {func(c *Contents) { c.Lanes[0].Ceiling = -1 }, false},
+		"worker ID below 0":      {func(c *Contents) { c.Lanes[0].Worker = -1 }, false},
+		"no opening":             {func(c *Contents) { c.Lanes[0].Opening = "" }, false},
+		"one worker ID twice":    {func(c *Contents) { c.Lanes = append(c.Lanes, Entry{Worker: 3, Opening: "p"}) }, false},
+		"a cluster of no UTF-8":  {func(c *Contents) { c.Cluster = "\xff" }, false},
+		"an opening of no UTF-8": {func(c *Contents) { c.Lanes[0].Opening = "\xff" }, false},
+		"a claim of no UTF-8":    {func(c *Contents) { c.Lanes[0].Claim = "\xff" }, false},
+		"larger than it may be":  {func(c *Contents) { c.Coord = strings.Repeat("x", maxBytes) }, false},
+		"as large as it may be":  {func(c *Contents) { fillUp(t, c) }, true},
+		"a byte above that":      {func(c *Contents) { fillUp(t, c); c.Coord += "x" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, t.TempDir())
+			write(t, d, contents(1))
+			c := Contents{Cluster: "c", Lanes: []Entry{lane}}
+			tt.change(&c)
+			err := d.Write(c)
+			if (err == nil) != tt.ok {
+				t.Fatalf("Write: %v, want success %v", err, tt.ok)
+			}
+			if tt.ok {
+				wantRead(t, d, c)
+			} else {
+				wantRead(t, d, contents(1))
+			}
+		})
+	}
+}
+
+// fillUp makes c's file exactly as long as a journal may be.
+func fillUp(t *testing.T, c *Contents) {
+	c.Coord = strings.Repeat("x", 1_000_000) // the header already has as many digits as in the end
+	data, err := encode(*c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Coord += strings.Repeat("x", maxBytes-len(data))
+}
+
+// TestScheduleTheLockThatWasFreed: two daemons must never write one journal,
+// neither because the journal's replacement freed the lock, nor because the
+// directory or the lock was made anew under the live holder.
+func TestScheduleTheLockThatWasFreed(t *testing.T) {
+	t.Run("the journal is replaced", func(t *testing.T) {
+		d := open(t, t.TempDir())
+		for mark := range generator.Tick(3) {
+			write(t, d, contents(mark))
+			var inUse *InUseError
+			if _, err := OpenDir(d.Path()); !errors.As(err, &inUse) || inUse.PID != os.Getpid() || inUse.Dir != d.Path() {
+				t.Fatalf("after write %d, OpenDir: %v, want it to be in use by %d", mark, err, os.Getpid())
+			}
+		}
+	})
+	t.Run("the directory is made anew", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "state")
+		first := open(t, path)
+		write(t, first, contents(1))
+		must(t, os.RemoveAll(path))
+		wantMoved(t, first, contents(2)) // gone
+		second := open(t, path)
+		write(t, second, contents(3))
+		wantMoved(t, first, contents(4)) // another
+		wantRead(t, second, contents(3))
+	})
+	t.Run("the directory is moved aside", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "state")
+		first := open(t, path)
+		must(t, os.Rename(path, path+".old"))
+		second := open(t, path)
+		write(t, second, contents(3))
+		wantMoved(t, first, contents(4))
+		wantRead(t, second, contents(3))
+	})
+	t.Run("the directory is made anew around the lock", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "state")
+		first := open(t, path)
+		must(t, os.Rename(path, path+".old"))
+		must(t, os.Mkdir(path, 0o700))
+		must(t, os.Link(filepath.Join(path+".old", lockName), filepath.Join(path, lockName)))
+		wantMoved(t, first, contents(1))
+	})
+	t.Run("the lock is replaced", func(t *testing.T) {
+		first := open(t, t.TempDir())
+		write(t, first, contents(1))
+		must(t, os.Remove(filepath.Join(first.Path(), lockName)))
+		wantMoved(t, first, contents(2)) // gone
+		second := open(t, first.Path())
+		wantRead(t, second, contents(1))
+		write(t, second, contents(3))
+		wantMoved(t, first, contents(4)) // another
+		wantRead(t, second, contents(3))
+	})
+	t.Run("the lock is replaced during a write", func(t *testing.T) {
+		first := open(t, t.TempDir())
+		first.disk = &hookedDisk{disk: first.disk, beforeRename: func() {
+			must(t, os.Remove(filepath.Join(first.Path(), lockName)))
+			second := open(t, first.Path())
+			if _, err := second.Read(); !errors.Is(err, ErrNone) {
+				t.Fatalf("Read() before the rename: %v, want ErrNone", err)
+			}
+		}}
+		wantMoved(t, first, contents(1))
+	})
+}
+
+type hookedDisk struct {
+	disk
+	beforeRename func()
+}
+
+func (d *hookedDisk) rename() error {
+	d.beforeRename()
+	return d.disk.rename()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantMoved(t *testing.T, d *Dir, c Contents) {
+	t.Helper()
+	if err := d.Write(c); !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), d.Path()) {
+		t.Fatalf("Write: %v, want ErrMoved that names %s", err, d.Path())
+	}
+}
+
+func TestAClosedDirectoryIsFreeAndWritesNoMore(t *testing.T) {
+	first := open(t, t.TempDir())
+	write(t, first, contents(1))
+	must(t, first.Close())
+	second := open(t, first.Path())
+	if err := first.Write(contents(2)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Write after Close: %v, want os.ErrClosed", err)
+	}
+	wantRead(t, second, contents(1))
+}
