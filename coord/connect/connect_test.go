@@ -1,0 +1,228 @@
+package connect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+func TestParse(t *testing.T) {
+	etcd := func(path string, hosts ...string) location {
+		return location{scheme: "etcd", hosts: hosts, path: path}
+	}
+	for url, want := range map[string]location{
+		"embedded:":                        {scheme: "embedded"},
+		"etcd://h1:2379":                   etcd("", "h1:2379"),
+		"etcd://h1":                        etcd("", "h1:2379"),
+		"etcd://h1:1,h2:2,h3/":             etcd("", "h1:1", "h2:2", "h3:2379"),
+		"etcd://h1/a/b/":                   etcd("/a/b", "h1:2379"),
+		"etcd://h1//a":                     etcd("/a", "h1:2379"),
+		"etcd://h1/a%20b":                  etcd("/a b", "h1:2379"),
+		"etcd://[::1]:5,[fe80::1]":         etcd("", "[::1]:5", "[fe80::1]:2379"),
+		"etcd://u:p@h1":                    {scheme: "etcd", hosts: []string{"h1:2379"}, user: "u", password: "p"},
+		"etcd://u%3A:p%40%2F:@h1:1,h2/x@y": {scheme: "etcd", hosts: []string{"h1:1", "h2:2379"}, user: "u:", password: "p@/:", path: "/x@y"},
+		"etcd://u:p@q@h1":                  {scheme: "etcd", hosts: []string{"h1:2379"}, user: "u", password: "p@q"},
+	} {
+		if got, err := parse(url); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v; want %+v", url, got, err, want)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                        "no scheme",
+		"h1":                      "no scheme",
+		"h1:2379":                 `"h1"`,
+		"http://h1":               `"http"`,
+		"zk://h1:2181/x":          `"zk"`,
+		"embedded://":             "takes nothing",
+		"embedded:/var/lib":       "takes nothing",
+		"etcd:h1":                 "//",
+		"etcd://":                 "host is missing",
+		"etcd:///prefix":          "host is missing",
+		"etcd://h1,,h2":           "host is missing",
+		"etcd://h1:x":             `"x"`,
+		"etcd://h1:0":             `"0"`,
+		"etcd://h1:65536":         `"65536"`,
+		"etcd://::1":              "brackets",
+		"etcd://h1?tls=1":         "options",
+		"etcd://h1/x?tls=1":       "options",
+		"etcd://h1/%zz":           "%25",
+		"etcd://geheim@h1":        "user:password@",
+		"etcd://:geheim@h1":       "user:password@",
+		"etcd://geheim:@h1":       "user:password@",
+		"etcd://u:%zzgeheim@h1":   "%25",
+		"etcd://u:geheim@h1:port": `"port"`,
+		"etcd://u:geheim@":        "host is missing",
+	} {
+		_, err := parse(url)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want an error with %s", url, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "geheim") {
+			t.Errorf("%s: the error %q shows the password", url, err)
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	for url, want := range map[string]Description{
+		"embedded:":                   {Text: "embedded:", HostOnly: true},
+		"etcd://u:geheim@h1,h2:5/a b": {Text: "etcd://***@h1:2379,h2:5/a%20b"},
+	} {
+		if got, err := Describe(url); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", url, got, err, want)
+		}
+	}
+	if _, err := Describe("nothing"); err == nil {
+		t.Error("a URL that is none was described")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Fuzz(func(t *testing.T, url string) {
+		l, err := parse(url)
+		if err != nil {
+			return
+		}
+		if l.user != "" {
+			l.user, l.password = "***", "***"
+		}
+		// What is shown says the same, but for user and password.
+		again, err := parse(strings.Replace(l.String(), "***@", "%2A%2A%2A:***@", 1))
+		if err != nil || !reflect.DeepEqual(again, l) {
+			t.Errorf("%q is %+v, shown as %q, which is %+v, %v", url, l, l, again, err)
+		}
+	})
+}
+
+var identity = coord.Identity{Host: "h", Incarnation: "I1"}
+
+func TestOpenEmbedded(t *testing.T) {
+	dir := t.TempDir()
+	var uuid string
+	var floors []int64
+	for range 2 {
+		c, err := Open(t.Context(), Config{URL: "embedded:", StateDir: dir, Identity: identity})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cluster, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if uuid == "" {
+			uuid = cluster.UUID
+		} else if uuid != cluster.UUID {
+			t.Errorf("the cluster's UUID was %s and is %s", uuid, cluster.UUID)
+		}
+		claim, err := c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
+			t.Fatal(err)
+		}
+		floors = append(floors, int64(claim.Worker()), int64(claim.Floor()))
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if floors[0] != floors[2] || floors[1] != 0 || floors[3] != 500 {
+		t.Errorf("worker ID %d above %d, then %d above %d", floors[0], floors[1], floors[2], floors[3])
+	}
+}
+
+// Two clusters of one host each rarely deal the same worker ID first.
+func TestEmbeddedSpreads(t *testing.T) {
+	seen := map[int]bool{}
+	for range 4 {
+		c, err := Open(t.Context(), Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}); err != nil {
+			t.Fatal(err)
+		}
+		claim, err := c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[claim.Worker()] = true
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(seen) < 3 {
+		t.Errorf("four clusters began with the worker IDs %v", seen)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	for name, c := range map[string]Config{
+		"no URL":              {Identity: identity},
+		"no state directory":  {URL: "embedded:", Identity: identity},
+		"no incarnation":      {URL: "etcd://h1"},
+		"incarnation":         {URL: "embedded:", StateDir: t.TempDir(), Identity: coord.Identity{Incarnation: "a b"}},
+		"time to live":        {URL: "etcd://h1", Identity: identity, TTL: time.Second},
+		"time to live, in ms": {URL: "etcd://h1", Identity: identity, TTL: 2500 * time.Millisecond},
+	} {
+		got, err := Open(t.Context(), c)
+		if err == nil || got != nil {
+			t.Errorf("%s: %v, %v; want an error", name, got, err)
+		}
+	}
+}
+
+// A cluster that cannot be reached is an error of Join that names it, in time and
+// without the password; so is one that accepts and says nothing.
+func TestUnreachable(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for _, address := range []string{silent.Addr().String(), gone.Addr().String()} {
+		for _, user := range []string{"", "u:geheim@"} {
+			var log bytes.Buffer
+			c, err := Open(t.Context(), Config{
+				URL: "etcd://" + user + address, Identity: identity,
+				Log: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace}),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			_, err = c.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
+			cancel()
+			if err == nil || !strings.Contains(err.Error(), address) {
+				t.Errorf("Join: %v; want an error that names %s", err, address)
+			}
+			if closing := c.Close(); closing != nil {
+				t.Errorf("Close: %v", closing)
+			}
+			if strings.Contains(log.String()+err.Error(), "geheim") {
+				t.Errorf("the password was shown: %v\n%s", err, &log)
+			}
+			var layout *coord.LayoutError
+			if errors.As(err, &layout) {
+				t.Errorf("Join: %v", err)
+			}
+		}
+	}
+}

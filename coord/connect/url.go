@@ -1,0 +1,133 @@
+package connect
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// location is a coordinator's URL, taken apart.
+type location struct {
+	scheme   string
+	hosts    []string // each host:port
+	path     string   // with a slash before it, or empty
+	user     string
+	password string
+}
+
+// The schemes of a URL.
+const (
+	schemeEmbedded = "embedded"
+	schemeEtcd     = "etcd"
+)
+
+const forms = "use embedded: for this host alone, or etcd://host:port,host:port/prefix for a cluster"
+
+// defaultEtcdPort is the port that etcd's clients use when none is given (IANA).
+const defaultEtcdPort = "2379"
+
+// parse takes a URL apart. net/url takes only one host, and puts the password into
+// its errors.
+func parse(raw string) (location, error) {
+	scheme, rest, ok := strings.Cut(raw, ":")
+	if !ok {
+		return location{}, fmt.Errorf("the coordinator's URL has no scheme; %s", forms)
+	}
+	switch scheme {
+	case schemeEmbedded:
+		if rest != "" {
+			return location{}, fmt.Errorf("the coordinator's URL has something after %s:, which takes nothing; %s", scheme, forms)
+		}
+		return location{scheme: scheme}, nil
+	case schemeEtcd:
+		return parseEtcd(rest)
+	default:
+		return location{}, fmt.Errorf("the coordinator's URL has the scheme %q, which is not known; %s", scheme, forms)
+	}
+}
+
+func parseEtcd(rest string) (location, error) {
+	rest, ok := strings.CutPrefix(rest, "//")
+	if !ok {
+		return location{}, fmt.Errorf("the coordinator's URL lacks // after etcd:; %s", forms)
+	}
+	l := location{scheme: schemeEtcd}
+	// Everything up to the last @ before the path belongs to the user.
+	authority, path, hasPath := strings.Cut(rest, "/")
+	if at := strings.LastIndex(authority, "@"); at >= 0 {
+		var err error
+		if l.user, l.password, err = parseUser(authority[:at]); err != nil {
+			return location{}, err
+		}
+		authority = authority[at+1:]
+	}
+	if strings.ContainsAny(authority+path, "?#") {
+		return location{}, fmt.Errorf("the coordinator's URL has options after ? or #, and none are known; %s", forms)
+	}
+	for _, host := range strings.Split(authority, ",") {
+		h, err := parseHost(host)
+		if err != nil {
+			return location{}, err
+		}
+		l.hosts = append(l.hosts, h)
+	}
+	if hasPath {
+		p, err := url.PathUnescape(path)
+		if err != nil {
+			return location{}, fmt.Errorf("the prefix %q in the coordinator's URL has a bad %% escape; write a per cent sign as %%25", path)
+		}
+		if p = strings.Trim(p, "/"); p != "" {
+			l.path = "/" + p
+		}
+	}
+	return l, nil
+}
+
+// parseUser never puts what it is given into an error.
+func parseUser(s string) (user, password string, err error) {
+	user, password, ok := strings.Cut(s, ":")
+	if !ok || user == "" || password == "" {
+		return "", "", fmt.Errorf("the coordinator's URL has a user without a password, or the reverse; use user:password@ before the hosts")
+	}
+	if user, err = url.PathUnescape(user); err == nil {
+		password, err = url.PathUnescape(password)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("the user or the password in the coordinator's URL has a bad %% escape; write a per cent sign as %%25")
+	}
+	return user, password, nil
+}
+
+func parseHost(s string) (string, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		// No port, or not a host at all. Without brackets an IPv6 address leaves
+		// open where the port begins.
+		bare, bracketed := strings.CutPrefix(s, "[")
+		host, port = strings.TrimSuffix(bare, "]"), defaultEtcdPort
+		if strings.Contains(host, ":") && (!bracketed || net.ParseIP(host) == nil) {
+			return "", fmt.Errorf("the host %q in the coordinator's URL is not host:port; put an IPv6 address in brackets", s)
+		}
+	}
+	if host == "" || strings.ContainsAny(host, " \t\r\n[]") {
+		return "", fmt.Errorf("a host is missing in the coordinator's URL, or has a character that no host has; %s", forms)
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", fmt.Errorf("the port %q of %s in the coordinator's URL is not a number from 1 to 65535", port, host)
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// String is the URL without user and password.
+func (l location) String() string {
+	if l.scheme == schemeEmbedded {
+		return l.scheme + ":"
+	}
+	user := ""
+	if l.user != "" {
+		user = "***@"
+	}
+	return l.scheme + "://" + user + strings.Join(l.hosts, ",") + (&url.URL{Path: l.path}).EscapedPath()
+}

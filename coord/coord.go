@@ -1,0 +1,181 @@
+// Package coord says what flakeward needs of a coordinator: a place that lends
+// worker IDs, remembers how far each one has been issued, and lets only one
+// claim at a time write that down. The back-ends are in the packages below it;
+// coordtest holds each of them to the contract that is written here.
+//
+// The vocabulary: a claim is an ephemeral node that names a worker ID and lives
+// as long as its session. A record is the durable entry of a worker ID and
+// outlives claims. An opening is the write by which a claim takes a record over;
+// its random ID is the record's holder from then on. All marks are in ticks of
+// the cluster's layout.
+package coord
+
+import (
+	"context"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Coordinator is one daemon's connection to the coordinator. All methods are
+// safe for concurrent use, and each of them returns soon after its context ends,
+// also while the coordinator cannot be reached.
+type Coordinator interface {
+	// Join makes the cluster's layout record if there is none and compares it
+	// otherwise. Layouts that differ are a *LayoutError. Join is called before
+	// any other method; those answer ErrNotJoined until it has succeeded.
+	Join(ctx context.Context, layout Layout) (Cluster, error)
+
+	// Claim obtains a worker ID and opens its record. It retries while other
+	// claimants win the race, until ctx ends. When every worker ID is held it
+	// returns an *ExhaustedError and leaves no claim of its own behind. After
+	// any other error a claim node may linger: it bars nobody but its own
+	// worker ID, and is reaped by a later Extend or with the session.
+	Claim(ctx context.Context, request Request) (Claim, error)
+
+	// Members returns the live claims that own a worker ID, with their records,
+	// in the order of their worker IDs, as of one moment.
+	Members(ctx context.Context) ([]Member, error)
+
+	// Close ends the session, which frees every claim of this coordinator
+	// without lowering a record, and waits for all that it started.
+	Close() error
+}
+
+// Claim is a worker ID held. Its methods are safe for concurrent use; Extend
+// and Release take turns.
+type Claim interface {
+	// Worker returns the worker ID, from 0 to Layout.Workers-1.
+	Worker() int
+
+	// Name returns the name of the claim node, which is what Request.Predecessor
+	// takes. It is unique over all starts of all daemons.
+	Name() string
+
+	// Opening returns the random ID of the opening that made this claim the
+	// record's holder.
+	Opening() string
+
+	// Continues reports whether, until this claim's opening replaced it, the
+	// record's holder was Request.Opening and its mark at or below Request.Mark.
+	// Only then may the caller go on from what it had: the lane of a lost claim,
+	// or the journal's mark.
+	Continues() bool
+
+	// Floor returns the record's ceiling as the opening found it, 0 for a worker
+	// ID that was never granted. A claim that does not continue issues only
+	// above it.
+	Floor() generator.Tick
+
+	// Extend raises the record to progress.Ceiling; a ceiling that is lower than
+	// the record's leaves the record's as it is. A nil error means that the
+	// record is durably at or above progress.Ceiling and was still this claim's
+	// when it was stored. ErrLost is final: every later call returns it too.
+	// After any other error the outcome is unknown: the old ceiling holds, and
+	// the call is to be made again.
+	Extend(ctx context.Context, progress Progress) error
+
+	// Release stores the larger of last, the highest tick that was issued, and
+	// the floor of the grants that this claim had, as the record's ceiling, and
+	// frees the worker ID in the same step. The caller has closed its lane and
+	// journaled last before. ErrLost means that the claim was lost before, and
+	// that nothing was lowered. After any other error the outcome is unknown,
+	// and the call may be made again. After a nil error every call returns
+	// ErrLost.
+	Release(ctx context.Context, last generator.Tick) error
+}
+
+// Layout is what all daemons of a cluster must agree on.
+type Layout struct {
+	// Text is the canonical layout with its epoch, and the datacenter. It is
+	// compared byte for byte.
+	Text string
+	// Workers is the number of worker IDs, from 1 to MaxWorkers.
+	Workers int
+}
+
+// MaxWorkers is the largest number of worker IDs that a coordinator deals: 22
+// bits, the widest worker field of any preset.
+const MaxWorkers = 1 << 22
+
+// Cluster is what a joined daemon knows of its cluster.
+type Cluster struct {
+	// UUID was drawn when the layout record was made. A coordinator that was
+	// wiped has another one.
+	UUID string
+}
+
+// Identity names the daemon that claims. It is given to a back-end when that is
+// opened, and shown to operators; only Incarnation is ever relied on.
+type Identity struct {
+	// Host is the host's name, the key of the sticky preference. It may be
+	// empty: then there is no preference.
+	Host string
+	// PID is the daemon's process ID, as it sees it itself.
+	PID int
+	// Incarnation is random and made anew at every start of a daemon: 1 to 64
+	// characters of a-z, A-Z and 0-9.
+	Incarnation string
+	// Version is the daemon's version.
+	Version string
+}
+
+// Request says which worker ID is wanted, and what the caller could continue
+// from. The zero value wants worker ID 0; see AnyWorker.
+type Request struct {
+	// Worker is the worker ID that is wanted: the one that the journal names or
+	// that the lost claim had. AnyWorker asks for the one that this host had last.
+	// It is a preference; another worker ID may be the answer.
+	Worker int
+	// Fresh asks for a worker ID that is not the sticky one: a re-lease.
+	// Worker and the host's preference are then ignored.
+	Fresh bool
+	// Opening is the ID of the opening that the caller's lane or journal came
+	// from; empty when there is none.
+	Opening string
+	// Mark is the journal's mark that goes with Opening. It is the caller's floor
+	// if the claim continues.
+	Mark generator.Tick
+	// Latest is the highest floor that the caller is willing to wait for. A free
+	// worker ID at or below it is preferred to one above.
+	Latest generator.Tick
+	// Predecessor is the name of a dead process's claim node, which is deleted
+	// first; empty when there is none.
+	Predecessor string
+	// Drop, if not nil, is called with the worker ID before an opening is sent
+	// for a record whose holder is not Opening, or whose mark is above Mark: the
+	// caller's lane of that worker ID must not issue any more. It is called from
+	// within Claim, possibly more than once, and must be quick.
+	Drop func(worker int)
+}
+
+// AnyWorker is the Request.Worker of a caller that wants none in particular.
+const AnyWorker = -1
+
+// Progress is what an Extend publishes.
+type Progress struct {
+	// Ceiling is the ceiling that is wanted.
+	Ceiling generator.Tick
+	// Issued is the last tick that was issued, 0 if none was.
+	Issued generator.Tick
+	// Mark is the journal's mark that is on disk when the Extend is sent. An
+	// older copy of the journal has a lower one, and so does not continue.
+	Mark generator.Tick
+}
+
+// Member is a live claim with its record.
+type Member struct {
+	Worker int
+	// Host, PID, Incarnation and Version are the claimant's Identity.
+	Host        string
+	PID         int
+	Incarnation string
+	Version     string
+	// Claim is the name of the claim node.
+	Claim string
+	// Ceiling, Issued and Mark are the record's, as last published.
+	Ceiling generator.Tick
+	Issued  generator.Tick
+	Mark    generator.Tick
+	// Opening is the record's holder; empty if the claim has not opened it yet.
+	Opening string
+}

@@ -1,0 +1,184 @@
+package coordtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+var failing = []testCase{
+	{"in doubt: any one request of a claim's life", anyRequest},
+	{"in doubt: any one request of a claim that continues", anyRequestContinuing},
+	{"in doubt: any one request of a first boot", anyRequestJoin},
+	{"orphans are reaped", orphansReaped},
+}
+
+// eachFailure runs a scenario once for each of its requests and both ways to
+// fail, until n is past its last request.
+func (k *kit) eachFailure(scenario func(what string, arm func(*node) (happened func() bool)) (happened bool)) {
+	if k.Fault == nil {
+		return
+	}
+	for _, landed := range []bool{false, true} {
+		for n := 0; ; n++ {
+			what := fmt.Sprintf("request %d, landed %v", n, landed)
+			arm := func(on *node) func() bool { return k.Fault(k, on.Coordinator, n, landed) }
+			if !scenario(what, arm) {
+				if n < 2 {
+					k.Fatalf("%s: never happened; the case is void", what)
+				}
+				break
+			}
+		}
+	}
+}
+
+// retried calls until there is no error or the claim is lost. One fault takes one
+// more call at most.
+func (k *kit) retried(what string, call func() error) {
+	k.Helper()
+	var err error
+	for range 3 {
+		if err = call(); err == nil {
+			return
+		}
+		if errors.Is(err, coord.ErrLost) {
+			k.Fatalf("%s: %v, though nobody else was there", what, err)
+		}
+	}
+	k.Fatalf("%s: still fails: %v", what, err)
+}
+
+func (k *kit) claimed(what string, n *node, r coord.Request) coord.Claim {
+	k.Helper()
+	var c coord.Claim
+	k.retried(what+": Claim", func() (err error) {
+		c, err = n.Claim(k.Context(), r)
+		return err
+	})
+	return c
+}
+
+// acknowledged extends and checks that what was acknowledged is stored.
+func (k *kit) acknowledged(what string, observer *node, c coord.Claim, p coord.Progress) {
+	k.Helper()
+	k.retried(what+": Extend", func() error { return c.Extend(k.Context(), p) })
+	m, ok := observer.member(c.Worker())
+	if !ok || m.Claim != c.Name() || m.Opening != c.Opening() || m.Ceiling != p.Ceiling || m.Mark != p.Mark {
+		k.Fatalf("%s: Extend(%+v) of %s was acknowledged, stored is %+v", what, p, c.Name(), m)
+	}
+}
+
+// alone extends until the claim is the only one of its incarnation.
+func (k *kit) alone(what string, observer, n *node, c coord.Claim, p coord.Progress) {
+	k.Helper()
+	var own []coord.Member
+	for range 10 {
+		own = slices.DeleteFunc(observer.members(), func(m coord.Member) bool { return m.Incarnation != n.identity.Incarnation })
+		if len(own) == 1 {
+			break
+		}
+		k.acknowledged(what, observer, c, p)
+	}
+	if len(own) != 1 || own[0].Claim != c.Name() {
+		k.Fatalf("%s: holds %s, and these claims remain: %+v", what, c.Name(), own)
+	}
+}
+
+func anyRequest(k *kit) {
+	observer := k.start("observer")
+	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
+		n := k.start("a")
+		happened := arm(n)
+		c := k.claimed(what, n, anyone())
+		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: 1, Mark: 2}
+		k.acknowledged(what, observer, c, p)
+		k.alone(what, observer, n, c, p)
+		p.Ceiling += 100
+		k.acknowledged(what, observer, c, p)
+		last := p.Ceiling - 50
+		k.retried(what+": Release", func() error { return c.Release(k.Context(), last) })
+		if got := k.floorOf(c.Worker()); got != last {
+			k.Fatalf("%s: floor %d after Release(%d)", what, got, last)
+		}
+		k.retried(what+": Close", n.Close)
+		return happened()
+	})
+}
+
+func anyRequestContinuing(k *kit) {
+	observer := k.start("observer")
+	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
+		n := k.start("a")
+		c := n.claim(wanting(5))
+		if c.Worker() != 5 {
+			k.Fatalf("%s: worker ID %d, want 5", what, c.Worker())
+		}
+		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: c.Floor() + 1, Mark: c.Floor() + 10}
+		k.extend(c, p)
+		k.revoke(n)
+		happened := arm(n)
+		r := continuing(c, p.Mark)
+		r.Drop = func(int) { k.Errorf("%s: the lane was dropped, though the record was its own throughout", what) }
+		back := k.claimed(what, n, r)
+		if back.Worker() != 5 || !back.Continues() || back.Floor() != p.Ceiling {
+			k.Fatalf("%s: worker ID %d, continues %v, floor %d; want 5, true, %d", what, back.Worker(), back.Continues(), back.Floor(), p.Ceiling)
+		}
+		p.Ceiling += 100
+		k.acknowledged(what, observer, back, p)
+		k.alone(what, observer, n, back, p)
+		k.retried(what+": Release", func() error { return back.Release(k.Context(), p.Mark) })
+		k.retried(what+": Close", n.Close)
+		return happened()
+	})
+}
+
+func anyRequestJoin(k *kit) {
+	if k.Fault == nil {
+		return
+	}
+	for _, landed := range []bool{false, true} {
+		n := &node{k: k, identity: coord.Identity{Host: "a", Incarnation: fmt.Sprintf("boot%v", landed)}}
+		n.Coordinator = k.Open(k, n.identity)
+		happened := k.Fault(k, n.Coordinator, 0, landed)
+		k.retried("Join", func() error {
+			cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers})
+			n.uuid = cluster.UUID
+			return err
+		})
+		if !happened() {
+			k.Fatal("no request failed; the case is void")
+		}
+		if got := k.start("b").uuid; got != n.uuid {
+			k.Errorf("landed %v: one joined cluster %s, the other %s", landed, n.uuid, got)
+		}
+	}
+}
+
+func orphansReaped(k *kit) {
+	if k.Fault == nil {
+		return
+	}
+	// As many worker IDs as claims: an orphan bars the second one for good.
+	k.workers = 2
+	observer, n := k.start("observer"), k.start("a")
+	orphaned := false
+	for i := 0; !orphaned; i++ {
+		happened := k.Fault(k, n.Coordinator, i, true)
+		c, err := n.Claim(k.Context(), fresh())
+		if err == nil {
+			k.release(c, 10)
+		}
+		if !happened() {
+			k.Fatal("no lost reply left an orphan; the case is void")
+		}
+		orphaned = len(observer.members()) > 0
+	}
+	c := n.claim(fresh())
+	k.alone("after an orphan", observer, n, c, coord.Progress{Ceiling: 100})
+	if got := observer.claim(fresh()); got.Worker() == c.Worker() {
+		k.Errorf("both got worker ID %d", c.Worker())
+	}
+}

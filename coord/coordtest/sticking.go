@@ -1,0 +1,176 @@
+package coordtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+var sticking = []testCase{
+	{"sticky: the worker ID asked for", stickyWorker},
+	{"sticky: the worker ID that the host had last", stickyHost},
+	{"sticky: not for a re-lease", stickyNotFresh},
+	{"sticky: a live claim is never taken over", notStolen},
+	{"sticky: two hosts with one name get two worker IDs", oneName},
+	{"sticky: a floor that is too late is left closed", stickyAhead},
+	{"sticky: a worker ID out of range is no preference", outOfRange},
+	{"predecessor: its claim is deleted first", predecessor},
+	{"predecessor: only a claim that is named exactly", noPredecessor},
+	{"a crash loop burns no worker IDs", crashLoop},
+}
+
+func stickyWorker(k *kit) {
+	n := k.start("a")
+	if c := n.claim(wanting(5)); c.Worker() != 5 {
+		k.Errorf("asked for worker ID 5, got %d", c.Worker())
+	}
+}
+
+func stickyHost(k *kit) {
+	first := k.start("host/with a slash").claim(wanting(3))
+	k.release(first, 10)
+	if c := k.start("other").claim(fresh()); c.Worker() == 3 {
+		k.Fatal("the case needs worker ID 3 not to be dealt next")
+	}
+	if c := k.start("host/with a slash").claim(anyone()); c.Worker() != 3 {
+		k.Errorf("the host had worker ID 3 last and got %d", c.Worker())
+	}
+	// What was asked for is taken: the host's own is next.
+	k.start("third").claim(wanting(6))
+	n := k.start("fourth")
+	k.release(n.claim(wanting(7)), 10)
+	if c := n.claim(wanting(6)); c.Worker() != 7 {
+		k.Errorf("worker ID 6 is taken; got %d, want the host's own, 7", c.Worker())
+	}
+}
+
+func stickyNotFresh(k *kit) {
+	n := k.start("a")
+	k.release(n.claim(wanting(5)), 10)
+	r := fresh()
+	r.Worker = 5
+	if c := n.claim(r); c.Worker() == 5 {
+		k.Error("a re-lease got the worker ID that it left")
+	}
+}
+
+func notStolen(k *kit) {
+	a := k.start("a")
+	held := a.claim(wanting(2))
+	k.extend(held, coord.Progress{Ceiling: 500})
+	for i := range k.workers - 1 {
+		c := k.start(fmt.Sprint(i)).claim(wanting(2))
+		if c.Worker() == 2 {
+			k.Fatal("a live claim's worker ID was given to another")
+		}
+	}
+	k.extend(held, coord.Progress{Ceiling: 600})
+	if m, _ := a.member(2); m.Claim != held.Name() || m.Opening != held.Opening() || m.Ceiling != 600 {
+		k.Errorf("the live claim %s shows as %+v", held.Name(), m)
+	}
+}
+
+func oneName(k *kit) {
+	a, b := k.start("localhost"), k.start("localhost")
+	ca, cb := a.claim(anyone()), b.claim(anyone())
+	if ca.Worker() == cb.Worker() {
+		k.Fatalf("two hosts of one name both got worker ID %d", ca.Worker())
+	}
+	k.extend(ca, coord.Progress{Ceiling: 100})
+	k.extend(cb, coord.Progress{Ceiling: 100})
+}
+
+func stickyAhead(k *kit) {
+	n := k.start("a")
+	c := n.claim(wanting(4))
+	k.extend(c, coord.Progress{Ceiling: 9000, Issued: 90, Mark: 100})
+	k.revoke(n)
+	stranger := wanting(4)
+	stranger.Latest = 1000
+	again := k.start("a")
+	if got := again.claim(stranger); got.Worker() == 4 {
+		k.Fatal("opened a worker ID whose floor is later than asked for")
+	}
+	// It was not even opened: the one who had it continues, and for that the
+	// journal's mark is the floor that counts.
+	back := continuing(c, 100)
+	back.Latest = 1000
+	if got := k.start("b").claim(back); got.Worker() != 4 || !got.Continues() {
+		k.Errorf("worker ID %d, continues %v; want 4 and true", got.Worker(), got.Continues())
+	}
+}
+
+func outOfRange(k *kit) {
+	n := k.start("a")
+	for _, w := range []int{k.workers, 1 << 40, -7} {
+		if c := n.claim(wanting(w)); c.Worker() < 0 || c.Worker() >= k.workers {
+			k.Errorf("asked for worker ID %d of %d, got %d", w, k.workers, c.Worker())
+		}
+	}
+}
+
+func predecessor(k *kit) {
+	dead := k.start("a")
+	c := dead.claim(anyone())
+	k.extend(c, coord.Progress{Ceiling: 9000, Mark: 70})
+	// Its session goes on, as after a SIGKILL.
+	r := continuing(c, 70)
+	r.Predecessor, r.Latest = c.Name(), 1000
+	got := k.start("a").claim(r)
+	if got.Worker() != c.Worker() || !got.Continues() {
+		k.Errorf("worker ID %d, continues %v; want %d at once and true", got.Worker(), got.Continues(), c.Worker())
+	}
+	if got.Name() == c.Name() {
+		k.Errorf("two claims are called %s", c.Name())
+	}
+	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 9500}); !errors.Is(err, coord.ErrLost) {
+		k.Errorf("Extend by the predecessor: %v, want ErrLost", err)
+	}
+	k.extend(got, coord.Progress{Ceiling: 9600})
+}
+
+func noPredecessor(k *kit) {
+	a := k.start("a")
+	c := a.claim(anyone())
+	k.extend(c, coord.Progress{Ceiling: 100})
+	n := k.start("b")
+	for _, name := range []string{"nobody", c.Name() + "x", c.Name()[:len(c.Name())-1], "../layout", "/", "\xff\x00"} {
+		r := anyone()
+		r.Predecessor = name
+		n.claim(r)
+	}
+	// Nor one that this very process uses.
+	r := anyone()
+	r.Predecessor = c.Name()
+	a.claim(r)
+	k.extend(c, coord.Progress{Ceiling: 200})
+}
+
+func crashLoop(k *kit) {
+	k.workers = 1024
+	const crashes = 200
+	used := map[int]bool{}
+	request := anyone()
+	request.Latest = 1000
+	for i := range crashes {
+		n := k.start("a")
+		c := n.claim(request)
+		used[c.Worker()] = true
+		if c.Floor() != 0 {
+			k.Fatalf("crash %d: floor %d, though nothing was ever granted", i, c.Floor())
+		}
+		// The process dies before its first Extend. Its session may have ended by
+		// the next start, or its claim is deleted by name.
+		request = wanting(c.Worker())
+		request.Latest = 1000
+		if i%2 == 0 {
+			k.revoke(n)
+		} else {
+			request.Predecessor = c.Name()
+		}
+	}
+	if len(used) > 1 {
+		k.Errorf("%d crashes used %d worker IDs", crashes, len(used))
+	}
+}

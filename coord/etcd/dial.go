@@ -1,0 +1,94 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/flakeward/flakeward/coord/etcd/zaplog"
+)
+
+// Servers says how to reach a cluster of etcd.
+type Servers struct {
+	// Endpoints are the members' client addresses, each host:port.
+	Endpoints []string
+	// User and Password are empty when etcd asks for none. They are sent
+	// unencrypted.
+	User     string
+	Password string
+}
+
+// Dial returns a coordinator with a client of its own, which Close closes. It
+// sends nothing: servers that cannot be reached are the error of Join. The
+// endpoints are named in errors, in the place of config.Where.
+func Dial(servers Servers, config Config) (*Coordinator, error) {
+	if len(servers.Endpoints) == 0 {
+		return nil, fmt.Errorf("etcd: no server is named; give at least one host:port")
+	}
+	config.Where = strings.Join(servers.Endpoints, ", ")
+	c, err := configured(config)
+	if err != nil {
+		return nil, err
+	}
+	c.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, c) }
+	return c, nil
+}
+
+// connect makes the client if there is none yet.
+func (c *Coordinator) connect(ctx context.Context) error {
+	if err := c.opening.take(ctx); err != nil {
+		return err
+	}
+	defer c.opening.give()
+	if c.isClosed() {
+		return errClosed
+	}
+	if c.lease != nil {
+		return nil
+	}
+	return c.try(ctx, "connect", func(ctx context.Context) error {
+		client, err := c.dial(ctx)
+		if err == nil {
+			c.lease, c.commit, c.own = client.Lease, committerOf(client.KV), client
+		}
+		return err
+	})
+}
+
+// dial makes a client. Given a user, that asks the servers for a token, and is
+// ended with ctx; else nothing is sent.
+func dial(ctx context.Context, servers Servers, c *Coordinator) (*clientv3.Client, error) {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: servers.Endpoints,
+		Username:  servers.User,
+		Password:  servers.Password,
+		Context:   life,
+		Logger:    zaplog.New(c.log, nil),
+		// A member that was cut off is noticed also when no packet says so. The
+		// client library allows no shorter interval.
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
+		PermitWithoutStream:  true,
+		// A server that is back is found within a second, however long it was
+		// away. The library's own limit is two minutes.
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: 3 * time.Second,
+		})},
+	})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	if !stop() { // ctx ended just now, and the client with it
+		return nil, context.Cause(ctx)
+	}
+	return client, nil
+}

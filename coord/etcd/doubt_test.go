@@ -1,0 +1,298 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// tree is one embedded server for a test.
+type tree struct {
+	t testing.TB
+	s *embedded.Server
+}
+
+func newTree(t testing.TB) tree { return tree{t, startEmbedded(t, embedded.Config{})} }
+
+// daemon returns a joined coordinator.
+func (tr tree) daemon(incarnation string) *etcd.Coordinator {
+	tr.t.Helper()
+	c, err := etcd.New(tr.s.Client(), etcd.Config{
+		Identity: coord.Identity{Host: "host" + incarnation, Incarnation: incarnation}, MakeRoom: tr.s.MakeRoom,
+	})
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	tr.t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			tr.t.Errorf("close: %v", err)
+		}
+	})
+	if _, err := c.Join(tr.t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
+		tr.t.Fatal(err)
+	}
+	return c
+}
+
+func (tr tree) claim(c *etcd.Coordinator, r coord.Request) coord.Claim {
+	tr.t.Helper()
+	claim, err := c.Claim(tr.t.Context(), r)
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	return claim
+}
+
+func (tr tree) extend(c coord.Claim, p coord.Progress) {
+	tr.t.Helper()
+	if err := c.Extend(tr.t.Context(), p); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+func (tr tree) revoke(c *etcd.Coordinator) {
+	tr.t.Helper()
+	if err := etcd.EndSession(tr.t.Context(), c, tr.s.Client()); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+func want(worker int, opening string, mark generator.Tick) coord.Request {
+	return coord.Request{Worker: worker, Latest: 1 << 40, Opening: opening, Mark: mark}
+}
+
+// cut returns what to pass to Intercept so that the first transaction of a kind
+// that is sent after arming, landed or not, ends the caller's context and fails.
+func cut(k etcd.Kind, landed bool, armed *atomic.Bool, end func()) func(context.Context, etcd.Kind, func(context.Context) error) error {
+	return func(ctx context.Context, got etcd.Kind, send func(context.Context) error) error {
+		if got != k || !armed.CompareAndSwap(true, false) {
+			return send(ctx)
+		}
+		if landed {
+			if err := send(ctx); err != nil {
+				return err
+			}
+		}
+		end()
+		return etcd.ErrFault
+	}
+}
+
+// The holder who came back, by a lost reply: the caller gives up on an opening
+// whose outcome it does not know. Whether it was stored or not, what the caller had
+// before may be adopted only if the record still shows that.
+func TestHolderWhoCameBackByALostReply(t *testing.T) {
+	for _, landed := range []bool{false, true} {
+		tr := newTree(t)
+		j, k := tr.daemon("j"), tr.daemon("k")
+		first := tr.claim(j, want(0, "", 0))
+		tr.extend(first, coord.Progress{Ceiling: 2, Mark: 1})
+		tr.revoke(j)
+		between := tr.claim(k, want(0, "", 0))
+		tr.extend(between, coord.Progress{Ceiling: 4, Issued: 3})
+		tr.revoke(k)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		var armed atomic.Bool
+		armed.Store(true)
+		etcd.Intercept(j, cut("open a record", landed, &armed, cancel))
+		if _, err := j.Claim(ctx, want(0, first.Opening(), 1)); !errors.Is(err, context.Canceled) {
+			t.Fatalf("landed %v: %v, want the context's error", landed, err)
+		}
+		restart := tr.daemon("jj")
+		tr.revoke(j)
+		got := tr.claim(restart, want(0, first.Opening(), 1))
+		if got.Worker() != 0 || got.Continues() || got.Floor() != 4 {
+			t.Errorf("landed %v: worker ID %d, continues %v, floor %d; want 0, false, 4", landed, got.Worker(), got.Continues(), got.Floor())
+		}
+	}
+}
+
+// An opening that nobody waited for, of a claimant that would have continued: if
+// it was stored, its ID is known to nobody, and the lane is dropped before the
+// next opening is sent; if not, the lane goes on.
+func TestAbandonedOpeningOfOneWhoContinues(t *testing.T) {
+	for _, landed := range []bool{false, true} {
+		tr := newTree(t)
+		c := tr.daemon("a")
+		first := tr.claim(c, want(3, "", 0))
+		tr.extend(first, coord.Progress{Ceiling: 100, Mark: 10})
+		tr.revoke(c)
+		ctx, cancel := context.WithCancel(t.Context())
+		var armed atomic.Bool
+		armed.Store(true)
+		sent := 0
+		etcd.Intercept(c, cut(etcd.KindOpening, landed, &armed, cancel))
+		etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
+			if k == etcd.KindOpening {
+				sent++
+			}
+			return send(ctx)
+		})
+		dropped := 0 // how many openings had been sent when the lane was dropped
+		r := want(3, first.Opening(), 10)
+		r.Drop = func(int) { dropped = sent }
+		if _, err := c.Claim(ctx, r); err == nil {
+			t.Fatal("an opening whose outcome is unknown was taken as done")
+		}
+		if dropped != 0 || sent != 1 {
+			t.Fatalf("landed %v: %d openings sent, dropped after %d", landed, sent, dropped)
+		}
+		dropped = -1
+		got := tr.claim(c, r)
+		if got.Worker() != 3 || got.Floor() != 100 {
+			t.Errorf("landed %v: worker ID %d above %d, want 3 above 100: the orphan must not bar it", landed, got.Worker(), got.Floor())
+		}
+		if got.Continues() == landed {
+			t.Errorf("landed %v: continues %v", landed, got.Continues())
+		}
+		if landed && dropped != 1 || !landed && dropped != -1 {
+			t.Errorf("landed %v: dropped after %d openings", landed, dropped)
+		}
+	}
+}
+
+// Two publishes in doubt, the first of which was stored: the claim recognises it
+// and goes on from there, and a ceiling is acknowledged only once it is stored.
+func TestExtendsInDoubt(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("a")
+	claim := tr.claim(c, want(0, "", 0))
+	faults := &etcd.Faults{}
+	faults.Watch(c)
+	for i, landed := range [][]bool{{true, false}, {false, true}, {false, false}, {true, true}} {
+		base := generator.Tick(1000 * (i + 1))
+		for j, l := range landed {
+			faults.Arm(0, l)
+			if err := claim.Extend(t.Context(), coord.Progress{Ceiling: base + generator.Tick(j)}); !errors.Is(err, etcd.ErrFault) {
+				t.Fatalf("%v: Extend %d: %v, want the fault", landed, j, err)
+			}
+		}
+		p := coord.Progress{Ceiling: base + 10, Issued: base, Mark: base + 5}
+		tr.extend(claim, p)
+		m, err := c.Members(t.Context())
+		if err != nil || len(m) != 1 || m[0].Ceiling != p.Ceiling || m[0].Issued != p.Issued || m[0].Mark != p.Mark {
+			t.Errorf("%v: acknowledged %+v, stored %+v (%v)", landed, p, m, err)
+		}
+	}
+}
+
+// An Extend in doubt, then the claim is lost to another: that is a loss, whichever
+// way the doubt was.
+func TestExtendInDoubtThenLost(t *testing.T) {
+	for _, landed := range []bool{false, true} {
+		tr := newTree(t)
+		a, b := tr.daemon("a"), tr.daemon("b")
+		claim := tr.claim(a, want(0, "", 0))
+		tr.extend(claim, coord.Progress{Ceiling: 100})
+		faults := &etcd.Faults{}
+		faults.Watch(a)
+		faults.Arm(0, landed)
+		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, etcd.ErrFault) {
+			t.Fatalf("Extend: %v, want the fault", err)
+		}
+		tr.revoke(a)
+		next := tr.claim(b, want(0, "", 0))
+		wantFloor := generator.Tick(100)
+		if landed {
+			wantFloor = 200
+		}
+		if next.Floor() != wantFloor {
+			t.Errorf("landed %v: floor %d, want %d", landed, next.Floor(), wantFloor)
+		}
+		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 300}); !errors.Is(err, coord.ErrLost) {
+			t.Errorf("landed %v: Extend: %v, want ErrLost", landed, err)
+		}
+	}
+}
+
+// A record that is put back as it was earlier, as by a restore from a backup, is
+// not what the holder saw last: it stops.
+func TestRecordPutBack(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("a")
+	claim := tr.claim(c, want(0, "", 0))
+	tr.extend(claim, coord.Progress{Ceiling: 100})
+	key := c.Root() + "workers/0000000"
+	old, err := tr.s.Client().Get(t.Context(), key)
+	if err != nil || len(old.Kvs) != 1 {
+		t.Fatalf("no record %s: %v", key, err)
+	}
+	tr.extend(claim, coord.Progress{Ceiling: 200})
+	if _, err := tr.s.Client().Put(t.Context(), key, string(old.Kvs[0].Value)); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 300}); !errors.Is(err, coord.ErrLost) {
+		t.Errorf("Extend on a record that was put back: %v, want ErrLost", err)
+	}
+	// Its node is an orphan now, and no bar to itself.
+	if got := tr.claim(c, want(0, claim.Opening(), 0)); got.Worker() != 0 {
+		t.Errorf("worker ID %d, want 0 again", got.Worker())
+	}
+}
+
+// A record that cannot be read is neither dealt nor overwritten.
+func TestDamagedRecord(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("a")
+	key := c.Root() + "workers/0000002"
+	if _, err := tr.s.Client().Put(t.Context(), key, `{"ceiling":`); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for range 7 {
+		seen[tr.claim(c, want(2, "", 0)).Worker()] = true
+	}
+	if len(seen) != 7 || seen[2] {
+		t.Errorf("dealt %v, want all but 2", seen)
+	}
+	var full *coord.ExhaustedError
+	if _, err := c.Claim(t.Context(), want(2, "", 0)); !errors.As(err, &full) {
+		t.Errorf("Claim: %v, want an ExhaustedError", err)
+	}
+	got, err := tr.s.Client().Get(t.Context(), key)
+	if err != nil || string(got.Kvs[0].Value) != `{"ceiling":` {
+		t.Errorf("the damaged record is now %v (%v)", got, err)
+	}
+}
+
+// The abandoned call: a create whose caller gave up reaches the server only
+// later. The node is reaped and bars nobody.
+func TestAbandonedCreateLandsLate(t *testing.T) {
+	tr := newTree(t)
+	c, other := tr.daemon("a"), tr.daemon("b")
+	held := tr.claim(c, want(0, "", 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	var late func(context.Context) error
+	etcd.Intercept(c, func(txn context.Context, k etcd.Kind, send func(context.Context) error) error {
+		if k != etcd.KindCreate || late != nil {
+			return send(txn)
+		}
+		late = send
+		cancel()
+		return ctx.Err()
+	})
+	if _, err := c.Claim(ctx, want(5, "", 0)); !errors.Is(err, context.Canceled) {
+		t.Fatalf("Claim: %v, want the context's error", err)
+	}
+	tr.extend(held, coord.Progress{Ceiling: 10}) // looks, and finds nothing yet
+	if err := late(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := c.Members(t.Context()); err != nil || len(m) != 2 {
+		t.Fatalf("the late create did not land: %+v, %v", m, err)
+	}
+	tr.extend(held, coord.Progress{Ceiling: 20})
+	if m, err := c.Members(t.Context()); err != nil || len(m) != 1 {
+		t.Errorf("the late create was not reaped: %+v, %v", m, err)
+	}
+	if got := tr.claim(other, want(5, "", 0)); got.Worker() != 5 {
+		t.Errorf("worker ID %d, want 5", got.Worker())
+	}
+}

@@ -1,0 +1,184 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd"
+)
+
+// A record that is changed between the reading and the opening, as an operator
+// does who raises the marks: what was decided on the old one is void.
+func TestOpeningIsSealed(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("a")
+	first := tr.claim(c, want(0, "", 0))
+	tr.extend(first, coord.Progress{Ceiling: 60, Mark: 50})
+	tr.revoke(c)
+	raised := false
+	etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
+		if k == etcd.KindOpening && !raised {
+			raised = true
+			_, err := tr.s.Client().Put(ctx, c.Root()+"workers/0000000", `{"ceiling":200,"holder":"OPERATOR","nonce":"N"}`)
+			if err != nil {
+				return err
+			}
+		}
+		return send(ctx)
+	})
+	drops := 0
+	r := want(0, first.Opening(), 50)
+	r.Drop = func(int) { drops++ }
+	got := tr.claim(c, r)
+	if got.Worker() != 0 || got.Continues() || got.Floor() != 200 || drops != 1 {
+		t.Errorf("worker ID %d, continues %v, floor %d, dropped %d times; want 0, false, 200, once", got.Worker(), got.Continues(), got.Floor(), drops)
+	}
+}
+
+// Of several nodes that name one worker ID, the first created is the member, and
+// the name decides nothing.
+func TestMembersShowTheOwner(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("m")
+	claim := tr.claim(c, want(4, "", 0))
+	for _, name := range []string{"0000004-s-AAA-AAA", "0000004-s-zzz-zzz", "0000004-0-0-0", "nonsense", "0000099-s-A-B"} {
+		if _, err := tr.s.Client().Put(t.Context(), c.Root()+"claims/"+name, "no JSON"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	members, err := c.Members(t.Context())
+	if err != nil || len(members) != 1 || members[0].Claim != claim.Name() {
+		t.Errorf("Members: %+v, %v; want %s alone", members, err, claim.Name())
+	}
+	tr.extend(claim, coord.Progress{Ceiling: 10})
+}
+
+// A request that gets no answer at all is cut by the caller's context, and without
+// one by the timeout of a request.
+func TestRequestsWithoutAnswer(t *testing.T) {
+	tr := newTree(t)
+	for _, byCaller := range []bool{true, false} {
+		timeout := time.Hour
+		if !byCaller {
+			timeout = time.Millisecond
+		}
+		for _, call := range []struct {
+			name string
+			run  func(context.Context, *etcd.Coordinator, coord.Claim) error
+		}{
+			{"Join", func(ctx context.Context, c *etcd.Coordinator, _ coord.Claim) error {
+				_, err := c.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
+				return err
+			}},
+			{"Claim", func(ctx context.Context, c *etcd.Coordinator, _ coord.Claim) error {
+				_, err := c.Claim(ctx, want(7, "", 0))
+				return err
+			}},
+			{"Members", func(ctx context.Context, c *etcd.Coordinator, _ coord.Claim) error {
+				_, err := c.Members(ctx)
+				return err
+			}},
+			{"Extend", func(ctx context.Context, _ *etcd.Coordinator, claim coord.Claim) error {
+				return claim.Extend(ctx, coord.Progress{Ceiling: 10})
+			}},
+			{"Release", func(ctx context.Context, _ *etcd.Coordinator, claim coord.Claim) error {
+				return claim.Release(ctx, 10)
+			}},
+		} {
+			c := tr.daemon("a" + call.name)
+			claim := tr.claim(c, coord.Request{Worker: coord.AnyWorker, Latest: 100})
+			etcd.SetTimeout(c, timeout)
+			ctx, cancel := context.WithCancel(t.Context())
+			asked := make(chan struct{})
+			var once sync.Once
+			etcd.Intercept(c, func(ctx context.Context, _ etcd.Kind, _ func(context.Context) error) error {
+				once.Do(func() { close(asked) })
+				<-ctx.Done()
+				return ctx.Err()
+			})
+			done := make(chan error, 1)
+			go func() { done <- call.run(ctx, c, claim) }()
+			<-asked
+			// Release keeps trying until its caller's context ends.
+			if byCaller || call.name == "Release" {
+				cancel()
+			}
+			err := <-done
+			cancel()
+			if err == nil || errors.Is(err, coord.ErrLost) {
+				t.Errorf("%s: %v", call.name, err)
+			}
+			if byCaller && !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v, want the context's error", call.name, err)
+			}
+			etcd.SetTimeout(c, time.Minute)
+			tr.revoke(c)
+		}
+	}
+}
+
+// A claim after the session's end gets a new one, before the client has noticed.
+func TestSessionsOneAfterTheOther(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("a")
+	for range 3 {
+		claim := tr.claim(c, want(1, "", 0))
+		if claim.Worker() != 1 {
+			t.Fatalf("worker ID %d, want 1", claim.Worker())
+		}
+		tr.extend(claim, coord.Progress{Ceiling: 10})
+		tr.revoke(c)
+	}
+}
+
+// flakyLease ends each keep-alive stream at once, as a client does that got no
+// answer in time, and tells the test.
+type flakyLease struct {
+	clientv3.Lease
+	streams chan clientv3.LeaseID
+}
+
+func (f flakyLease) KeepAlive(ctx context.Context, id clientv3.LeaseID) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
+	ended := make(chan *clientv3.LeaseKeepAliveResponse)
+	close(ended)
+	select {
+	case f.streams <- id:
+	case <-ctx.Done():
+	}
+	return ended, nil
+}
+
+// A keep-alive stream that ended is no loss: the lease is asked after, and kept
+// alive again until etcd says that it is gone.
+func TestSessionIsResumed(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("a")
+	flaky := flakyLease{streams: make(chan clientv3.LeaseID)}
+	etcd.WrapLease(c, func(l clientv3.Lease) clientv3.Lease { flaky.Lease = l; return flaky })
+	claim := tr.claim(c, want(1, "", 0))
+	first := <-flaky.streams
+	for range 3 {
+		if next := <-flaky.streams; next != first {
+			t.Fatalf("lease %x is kept alive, then %x, though the first still lives", first, next)
+		}
+	}
+	tr.extend(claim, coord.Progress{Ceiling: 10})
+	tr.revoke(c)
+	// At most one stream was begun before; then the end is seen.
+	select {
+	case <-flaky.streams:
+	case <-etcd.SessionLost(c):
+	}
+	if tr.claim(c, want(1, "", 0)).Worker() != 1 {
+		t.Error("the worker ID is not free after the session's end")
+	}
+	if next := <-flaky.streams; next == first {
+		t.Errorf("the lease %x is kept alive, though it is gone", next)
+	}
+}
