@@ -1,0 +1,122 @@
+package grant_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// The tests here are named after holes in well-known generators.
+
+// Hole 4: at shutdown the worker ID is given back while requests still draw from it. Here the lane closes before its last tick is read: a
+// request beside the stop either has its number counted or gets none.
+func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	p.take()
+	calls := 0
+	p.coord.before = func(call string) error {
+		// A request comes in the middle of giving back.
+		calls++
+		if out := p.take(); out != generator.Closed {
+			t.Errorf("a request at the time of the %s met %v", call, out)
+		}
+		return nil
+	}
+	if err := p.Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if calls < 2 {
+		t.Fatalf("giving back took %d calls, want the question and the release", calls)
+	}
+}
+
+// The same with requests that come all the time: whatever was given is at or below what the journal says.
+func TestHole4UnderLoad(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	lane, ceiling := p.lane, p.lane.Ceiling()
+	begun, done := make(chan struct{}), make(chan generator.Tick)
+	go func() {
+		var last generator.Tick
+		for tick := w.tick(); ; tick = min(tick+1, ceiling) {
+			run, out := lane.Take(0, tick, 1)
+			if out == generator.Closed {
+				done <- last
+				return
+			}
+			if run.N > 0 {
+				if last == 0 {
+					close(begun)
+				}
+				last = tick
+			}
+		}
+	}()
+	<-begun
+	if err := p.Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if last, mark := <-done, p.onDisk().Mark; last > mark {
+		t.Errorf("tick %d was issued and the journal says %d", last, mark)
+	}
+}
+
+// Hole 7: a restart from a file that holds the worker ID but no time, or from a mark that lags, after the clock was set back.
+func TestHole7RestartAfterARollback(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		w := newWorld(t)
+		h := w.host("J")
+		p := h.start()
+		for range 10 { // two hundred ticks, the grant of the start
+			w.clock.Advance(step)
+			if err := p.Renew(); err != nil {
+				t.Fatal(err)
+			}
+			p.issueAll()
+		}
+		p.crash()
+		w.clock.Step(-window / 2)
+		again := h.boot()
+		contents, err := again.inherit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cold {
+			if err := again.ColdStart(contents); err == nil {
+				t.Error("the grant was used up to its end, and a cold start issues from it")
+			}
+		} else {
+			again.attach()
+			again.acquire()
+		}
+		again.issueAll()
+		w.clock.Advance(window)
+		again.issueAll()
+	}
+}
+
+// Hole 9: whoever is rolled back too far takes a worker ID that is not stored anywhere, the same for all. Here each gets one that nobody
+// holds, and whose mark is past.
+func TestHole9RolledBackHostsDoNotMeet(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.host("A").start(), w.host("B").start()
+	a.issueAll()
+	b.issueAll()
+	w.clock.Step(-time.Hour)
+	workers := map[int]bool{a.worker(): true, b.worker(): true}
+	for _, p := range []*process{a, b} {
+		if err := p.Acquire(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if workers[p.worker()] {
+			t.Errorf("%s took worker ID %d, which was held", p.name, p.worker())
+		}
+		workers[p.worker()] = true
+		if p.issueAll() == 0 {
+			t.Errorf("%s can issue nothing", p.name)
+		}
+	}
+	a.issueAll()
+}

@@ -1,0 +1,279 @@
+// Package grant keeps one lane supplied: it claims a worker ID, has the coordinator extend the grant, keeps the journal's mark
+// ahead of the clock, and raises the lane's ceiling to what both allow. The order of those steps is what makes an ID unique;
+// docs/guarantees.md has the invariants that the comments here number.
+//
+// Everything that decides is in methods that do one step and return: Acquire, Publish, Renew, Shut. Run calls them in time.
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Timing is how far ahead marks are pushed, and how often.
+type Timing struct {
+	Window  time.Duration // the grant in the coordinator: how long its absence is survived
+	Publish time.Duration // between two grants
+	Step    time.Duration // the journal's mark: how long a restart after a crash may have to wait
+}
+
+// Journal is where marks are made durable on this host.
+type Journal interface {
+	Write(journal.Contents) error
+}
+
+// Issuer is told which lane is in use, and when more may be issued.
+type Issuer interface {
+	Use(*generator.Lane)
+	Changed()
+}
+
+// Config is what a Keeper works on.
+type Config struct {
+	Layout     *generator.Layout
+	Datacenter uint64
+	Coord      string // which coordinator, as the journal names it
+	Timing     Timing
+	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
+	Clock      clockguard.Clock
+	Journal    Journal
+	Log        hclog.Logger
+}
+
+// Keeper holds at most one worker ID that is in use, and one that is being left. It is made by New.
+type Keeper struct {
+	Config
+	issuer Issuer
+	step   generator.Tick
+	window generator.Tick
+	wakes  wakes
+
+	// writing holds one token: whoever has it may write the journal, from the look at the state to the change of it.
+	writing chan struct{}
+
+	mu    sync.Mutex // guards what follows; never held over a call that waits
+	coord coord.Coordinator
+	state state
+
+	untaken coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
+	trouble trouble
+	lending lending
+}
+
+// state is what the journal is written from.
+type state struct {
+	cluster string
+	cur     holding
+	leaving holding // worker is coord.AnyWorker if there is none
+}
+
+// holding is a worker ID that is, or was, held.
+type holding struct {
+	worker  int
+	opening string          // the record's holder that lane and mark came from; empty: nothing to go on from
+	node    string          // the claim node's name
+	claim   coord.Claim     // nil: lost, or not claimed by this process yet
+	lane    *generator.Lane // nil: none yet
+	mark    generator.Tick  // the journal's, as on disk
+	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
+	// published is the highest mark that was sent with an Extend. For a journal that was inherited it is that journal's mark:
+	// the record has none above it, or the journal is not adopted.
+	published generator.Tick
+}
+
+// none is the holding of no worker ID.
+var none = holding{worker: coord.AnyWorker}
+
+// New makes a keeper that holds nothing.
+func New(c Config, issuer Issuer) *Keeper {
+	k := &Keeper{
+		Config: c,
+		issuer: issuer,
+		// Two ticks at the least: with one, the mark would have to be renewed within the very tick that it ends with.
+		step:    max(2, ticks(c.Layout, c.Timing.Step)),
+		window:  max(4, ticks(c.Layout, c.Timing.Window)),
+		wakes:   newWakes(),
+		writing: make(chan struct{}, 1),
+		state:   state{cur: none, leaving: none},
+	}
+	k.trouble.set(&k.trouble.lending, k.now(), errStarting)
+	return k
+}
+
+// ticks rounds d up to whole ticks.
+func ticks(l *generator.Layout, d time.Duration) generator.Tick {
+	return generator.Tick((d + l.TickLength() - 1) / l.TickLength())
+}
+
+func (k *Keeper) now() clockguard.Reading { return k.Clock.Now() }
+
+func (k *Keeper) tick() generator.Tick { return k.Layout.TickAt(k.now().Wall) }
+
+// Inherit takes over what an earlier process of this host left in the journal. It is called once, before the first Acquire. What is
+// not usable is refused with the reason, and the record rules then: the journal of another layout, or without a lane.
+func (k *Keeper) Inherit(c journal.Contents) error {
+	if c.Layout != k.LayoutText() {
+		return fmt.Errorf("the journal is of layout %q and this daemon's is %q", c.Layout, k.LayoutText())
+	}
+	if len(c.Lanes) == 0 {
+		return errors.New("the journal names no worker ID")
+	}
+	// The newest opening's entry stands last; one before it belongs to a worker ID that was being left.
+	e := c.Lanes[len(c.Lanes)-1]
+	if e.Worker >= k.Layout.Workers() {
+		return fmt.Errorf("the journal names worker ID %d and the layout has %d", e.Worker, k.Layout.Workers())
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.state.cluster = c.Cluster
+	k.state.cur = holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}
+	return nil
+}
+
+// LayoutText is the layout as the cluster's registry and the journal name it.
+func (k *Keeper) LayoutText() string {
+	return fmt.Sprintf("%s;datacenter=%d", k.Layout, k.Datacenter)
+}
+
+// ErrNoGrant means that the journal has no grant that could be issued from without the coordinator.
+var ErrNoGrant = errors.New("the journal holds no grant that has not ended")
+
+// ColdStart begins to issue from the grant that the journal holds, with no coordinator: between the journal's mark and the ceiling that
+// was acknowledged nobody else can issue, for whoever opens the record meanwhile starts above that ceiling.
+func (k *Keeper) ColdStart(c journal.Contents) error {
+	if c.Coord != k.Coord {
+		// Another coordinator may be another cluster, in which the worker ID is somebody else's.
+		return fmt.Errorf("%w: it is of coordinator %s", ErrNoGrant, c.Coord)
+	}
+	cur := k.snapshot().cur
+	if cur.opening == "" || cur.granted <= max(cur.mark, k.tick()) {
+		return ErrNoGrant
+	}
+	lane, err := k.lane(cur.worker, cur.mark)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.state.cur.lane = lane
+	k.mu.Unlock()
+	if err := k.Renew(); err != nil {
+		return err
+	}
+	k.issuer.Use(lane)
+	return nil
+}
+
+func (k *Keeper) lane(worker int, floor generator.Tick) (*generator.Lane, error) {
+	lane, err := generator.NewLane(k.Layout, k.Datacenter, worker, floor)
+	if err != nil {
+		return nil, fmt.Errorf("worker ID %d: %w", worker, err)
+	}
+	return lane, nil
+}
+
+// snapshot is the state as it is now.
+func (k *Keeper) snapshot() state {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state
+}
+
+// Renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does nothing while a mark is still half a step
+// ahead. After an error a lane goes on to the mark that is on disk and no further.
+func (k *Keeper) Renew() error {
+	k.writing <- struct{}{}
+	defer func() { <-k.writing }()
+	s := k.snapshot()
+	cur, leaving := k.markFor(s.cur), k.markFor(s.leaving)
+	if cur <= s.cur.mark && leaving <= s.leaving.mark {
+		return nil
+	}
+	return k.record(func(now *state) {
+		if now.cur.opening == s.cur.opening {
+			now.cur.mark = max(now.cur.mark, cur)
+		}
+		if now.leaving.opening == s.leaving.opening {
+			now.leaving.mark = max(now.leaving.mark, leaving)
+		}
+	})
+}
+
+// markFor is the mark that h should have on disk now.
+func (k *Keeper) markFor(h holding) generator.Tick {
+	if h.lane == nil || h.lane.Closed() {
+		return h.mark
+	}
+	// From the clock, and not from the lane's floor or last tick where those are ahead of it: a daemon that starts and crashes again
+	// and again would push its mark on by a step each time.
+	now := k.tick()
+	if h.mark-now > k.step/2 {
+		return h.mark
+	}
+	return max(h.mark, min(h.granted, now+k.step))
+}
+
+// record makes a change of the state: it writes the journal as it will be after it, then changes the state, and raises the lanes to
+// what is then allowed. If the write fails the state stays as it was: what is on disk is then the one or the other, and both
+// are at or above all that was issued. The caller has the writing token; change may be called twice.
+func (k *Keeper) record(change func(*state)) error {
+	s := k.snapshot()
+	change(&s)
+	err := k.Journal.Write(k.contents(s))
+	k.trouble.set(&k.trouble.disk, k.now(), err)
+	if err != nil {
+		if errors.Is(err, journal.ErrMoved) {
+			// Another daemon may have the path by now, and its journal.
+			s := k.snapshot()
+			s.cur.stop()
+			s.leaving.stop()
+		}
+		return fmt.Errorf("the journal was not written: %w", err)
+	}
+	k.mu.Lock()
+	change(&k.state)
+	s = k.state
+	k.mu.Unlock()
+	k.raise(s)
+	return nil
+}
+
+// raise lets the lanes issue up to what is both granted and journaled (invariants 3 and 5).
+func (k *Keeper) raise(s state) {
+	rose := false
+	for _, h := range []holding{s.cur, s.leaving} {
+		if h.lane != nil {
+			rose = h.lane.Raise(min(h.granted, h.mark)) || rose
+		}
+	}
+	if rose {
+		k.issuer.Changed()
+	}
+}
+
+// contents is the journal of s.
+func (k *Keeper) contents(s state) journal.Contents {
+	c := journal.Contents{Cluster: s.cluster, Coord: k.Coord, Layout: k.LayoutText()}
+	for _, h := range []holding{s.leaving, s.cur} {
+		if h.opening != "" {
+			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Mark: h.mark, Ceiling: h.granted})
+		}
+	}
+	return c
+}
+
+// stop closes the holding's lane and returns its last tick: the exact one, and the holding's mark if there is no lane.
+func (h holding) stop() generator.Tick {
+	if h.lane == nil {
+		return h.mark
+	}
+	return h.lane.Close()
+}

@@ -1,0 +1,585 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// record is the worker ID's record as the coordinator has it; the worker ID must be held.
+func (p *process) record() coord.Member {
+	p.t.Helper()
+	members, err := p.coord.Members(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, m := range members {
+		if m.Worker == p.worker() {
+			return m
+		}
+	}
+	p.t.Fatalf("nobody holds worker ID %d: %+v", p.worker(), members)
+	return coord.Member{}
+}
+
+func (p *process) onDisk() journal.Entry {
+	p.t.Helper()
+	contents, err := p.dir.Read()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return contents.Lanes[len(contents.Lanes)-1]
+}
+
+// take takes one number at the clock's tick, or none.
+func (p *process) take() generator.Outcome {
+	run, out := p.lane.Take(0, p.tick(), 1)
+	if run.N > 0 {
+		p.note(run.First)
+	}
+	return out
+}
+
+func TestTheLaneIsHeldByTheNearerOfTheTwoCeilings(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	if got, want := p.lane.Ceiling(), w.tick()+generator.Tick(step/time.Millisecond); got != want {
+		t.Errorf("the lane's ceiling is %d, want a step ahead, %d", got, want)
+	}
+	if e := p.onDisk(); e.Mark != p.lane.Ceiling() || e.Ceiling != w.tick()+generator.Tick(window/time.Millisecond) {
+		t.Errorf("the journal has mark %d and ceiling %d, with the lane at %d and the clock at %d", e.Mark, e.Ceiling, p.lane.Ceiling(), w.tick())
+	}
+	// Without a publish the marks go on to the end of the grant and no further.
+	for range 100 {
+		w.clock.Advance(step / 4)
+		if err := p.Renew(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := p.record().Ceiling; p.lane.Ceiling() != got || p.onDisk().Mark != got {
+		t.Errorf("lane %d and journal %d, want both at the record's ceiling %d", p.lane.Ceiling(), p.onDisk().Mark, got)
+	}
+}
+
+func TestRenewLeavesTheDiskAloneWhileHalfAStepIsLeft(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	before := p.disk.writes
+	w.clock.Advance(step/2 - time.Millisecond)
+	if err := p.Renew(); err != nil || p.disk.writes != before {
+		t.Errorf("%d writes, error %v, want none before half a step is over", p.disk.writes-before, err)
+	}
+	w.clock.Advance(time.Millisecond)
+	if err := p.Renew(); err != nil || p.disk.writes != before+1 {
+		t.Errorf("%d writes, error %v, want one once half a step is over", p.disk.writes-before, err)
+	}
+}
+
+func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
+	for _, landed := range []bool{false, true} {
+		w := newWorld(t)
+		p := w.host("J").start()
+		mark := p.onDisk().Mark
+		p.disk.full, p.disk.unsure = !landed, landed
+		w.clock.Advance(step)
+		if err := p.Renew(); !errors.Is(err, errDisk) {
+			t.Fatalf("the renewal ended with %v", err)
+		}
+		if p.lane.Ceiling() != mark {
+			t.Errorf("the lane may issue up to %d, want the last mark that is known to be on disk, %d", p.lane.Ceiling(), mark)
+		}
+		if !errors.Is(p.Trouble(), errDisk) {
+			t.Errorf("the trouble is %v, want the disk", p.Trouble())
+		}
+		w.clock.Advance(time.Millisecond)
+		if out := p.take(); out != generator.AboveCeiling {
+			t.Errorf("a request above the mark met %v", out)
+		}
+		p.disk.full, p.disk.unsure = false, false
+		if err := p.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if out := p.take(); out != generator.Issued {
+			t.Errorf("with room again a request met %v", out)
+		}
+		if p.Trouble() != nil {
+			t.Errorf("the trouble is still %v", p.Trouble())
+		}
+	}
+}
+
+func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	if err := os.Rename(h.dir, h.dir+"-moved"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(h.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(step)
+	if err := p.Renew(); !errors.Is(err, journal.ErrMoved) {
+		t.Fatalf("the renewal ended with %v", err)
+	}
+	if !p.lane.Closed() {
+		t.Error("the lane goes on")
+	}
+}
+
+func TestCleanStopWritesTheExactTick(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	w.clock.Advance(3 * time.Millisecond)
+	p.take()
+	last := w.tick()
+	w.clock.Advance(2 * time.Millisecond)
+	worker := p.worker()
+	if err := p.Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e := p.onDisk(); e.Mark != last || e.Ceiling != 0 {
+		t.Errorf("the journal has mark %d and ceiling %d, want %d and no grant", e.Mark, e.Ceiling, last)
+	}
+	if out := p.take(); out != generator.Closed {
+		t.Errorf("a request after the stop met %v", out)
+	}
+	p.crash()
+	again := h.boot()
+	contents, err := again.inherit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ColdStart(contents); !errors.Is(err, grant.ErrNoGrant) {
+		t.Errorf("a cold start after a clean stop ended with %v", err)
+	}
+	again.attach()
+	again.acquire()
+	if again.worker() != worker || again.Holding().Floor != last {
+		t.Errorf("worker ID %d, floor %d, want %d and the last tick %d", again.worker(), again.Holding().Floor, worker, last)
+	}
+	if out := again.take(); out != generator.Issued {
+		t.Errorf("the first request after a clean stop met %v", out)
+	}
+	// The record was lowered as well: a host without the journal could go on there.
+	if floor := again.record().Issued; floor != last {
+		t.Errorf("the record's last issued tick is %d, want %d", floor, last)
+	}
+}
+
+// A clean stop that cannot reach the coordinator keeps the grant, and the next start issues from it.
+func TestCleanStopWithoutACoordinatorKeepsTheGrant(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.take()
+	last := w.tick()
+	granted := p.Holding().Granted
+	p.coord.before = func(string) error { return errCut }
+	if err := p.Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if e := p.onDisk(); e.Mark != last || e.Ceiling != granted {
+		t.Errorf("the journal has mark %d and ceiling %d, want %d and %d", e.Mark, e.Ceiling, last, granted)
+	}
+	p.crash()
+	w.clock.Advance(time.Millisecond)
+	again := h.boot()
+	contents, err := again.inherit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ColdStart(contents); err != nil {
+		t.Fatal(err)
+	}
+	if out := again.take(); out != generator.Issued {
+		t.Errorf("the first request after a cold start met %v", out)
+	}
+}
+
+// The record has the mark that was published. A journal that went below it would be taken for an old copy.
+func TestCleanStopWithoutACoordinatorGoesOnWithOne(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	w.clock.Advance(step)
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	p.take()
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := p.Holding()
+	p.coord.before = func(string) error { return errCut }
+	if err := p.Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.crash()
+	again := h.start()
+	if got := again.Holding(); got.Worker != before.Worker || got.Floor > before.Mark {
+		t.Errorf("goes on with worker ID %d above %d, want %d and at most the mark %d", got.Worker, got.Floor, before.Worker, before.Mark)
+	}
+}
+
+func TestInheritsTheNewestEntry(t *testing.T) {
+	p := newWorld(t).host("J").boot()
+	if err := p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Holding(); got.Worker != 2 || got.Opening != "b" {
+		t.Errorf("went on from %+v, want the last entry", got)
+	}
+}
+
+// A record may have been lowered although the reply was lost: the journal must not keep the grant then.
+func TestCleanStopWithALostReplyKeepsNoGrant(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.issueAll()
+	p.coord.loseRelease = true
+	if err := p.Shut(t.Context()); !errors.Is(err, errCut) {
+		t.Fatalf("the stop ended with %v", err)
+	}
+	p.crash()
+	again := h.boot()
+	contents, err := again.inherit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ColdStart(contents); !errors.Is(err, grant.ErrNoGrant) {
+		t.Errorf("a cold start ended with %v", err)
+	}
+}
+
+func TestRecordIsNotLoweredIfTheJournalCannotBeWritten(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	p.take()
+	before := p.record().Ceiling
+	p.disk.full = true
+	if err := p.Shut(t.Context()); !errors.Is(err, errDisk) {
+		t.Fatalf("the stop ended with %v", err)
+	}
+	if got := p.record().Ceiling; got != before {
+		t.Errorf("the record's ceiling went from %d to %d", before, got)
+	}
+}
+
+func TestLostClaimGoesOnWhereItWas(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	p.issueAll()
+	lane, before := p.lane, p.Holding()
+	p.revoke()
+	if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+		t.Fatalf("the publish ended with %v", err)
+	}
+	if p.lane.Closed() {
+		t.Fatal("the loss of the claim stopped the lane")
+	}
+	w.clock.Advance(step)
+	p.acquire()
+	now := p.Holding()
+	if p.lane != lane || now.Worker != before.Worker || now.Opening == before.Opening {
+		t.Errorf("went on with %+v, was %+v; the lane is the same: %v", now, before, p.lane == lane)
+	}
+	p.issueAll()
+}
+
+// An Extend whose reply was lost raises nothing here, and the next one goes on.
+func TestLostReplyRaisesNothing(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	granted := p.Holding().Granted
+	w.clock.Advance(window / 2)
+	p.coord.loseExtend = true
+	if err := p.Publish(t.Context()); !errors.Is(err, errCut) {
+		t.Fatalf("the publish ended with %v", err)
+	}
+	if got := p.Holding().Granted; got != granted {
+		t.Errorf("the grant went from %d to %d on a write whose outcome is unknown", granted, got)
+	}
+	if p.CanLend() {
+		t.Error("a coordinator that does not answer is taken for one that lends")
+	}
+	p.coord.loseExtend = false
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Holding().Granted, w.tick()+generator.Tick(window/time.Millisecond); got != want || !p.CanLend() {
+		t.Errorf("granted %d, want %d", got, want)
+	}
+}
+
+// After a restart without the coordinator the daemon issues in its grant. Whoever has opened the record meanwhile is above it, and the daemon
+// leaves the worker ID as soon as it learns of that.
+func TestColdStartBesideAThief(t *testing.T) {
+	for _, stolen := range []bool{false, true} {
+		w := newWorld(t)
+		hostJ, hostK := w.host("J"), w.host("K")
+		j := hostJ.start()
+		j.issueAll()
+		before := j.Holding()
+		j.crash()
+		cold := hostJ.boot()
+		contents, err := cold.inherit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cold.ColdStart(contents); err != nil {
+			t.Fatal(err)
+		}
+		if floor := cold.lane.Floor(); floor != before.Mark {
+			t.Errorf("issues above %d, want the journal's mark %d", floor, before.Mark)
+		}
+		w.clock.Advance(step + step/2)
+		if err := cold.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if cold.issueAll() == 0 {
+			t.Fatal("the cold start issues nothing")
+		}
+		if stolen {
+			hostK.stealFrom(j).issueAll()
+		}
+		lane := cold.lane
+		cold.attach()
+		cold.acquire()
+		if (cold.lane == lane) == stolen || lane.Closed() != stolen {
+			t.Errorf("stolen %v: the lane is the same: %v, closed: %v", stolen, cold.lane == lane, lane.Closed())
+		}
+		cold.issueAll()
+	}
+}
+
+// The journal of another coordinator's cluster may name a worker ID that is somebody else's in this one.
+func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.crash()
+	again := h.boot()
+	contents, err := again.inherit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents.Coord = "etcd://another"
+	if err := again.ColdStart(contents); !errors.Is(err, grant.ErrNoGrant) {
+		t.Errorf("the cold start ended with %v", err)
+	}
+}
+
+func TestJournalOfAnotherClusterIsNotUsed(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.issueAll()
+	p.crash()
+	again := h.boot()
+	contents, err := again.dir.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents.Cluster = "another"
+	if err := again.Inherit(contents); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ColdStart(contents); err != nil {
+		t.Fatal(err)
+	}
+	cold := again.lane
+	again.attach()
+	if !cold.Closed() || again.lane != nil {
+		t.Error("the lane of the other cluster goes on")
+	}
+	again.acquire()
+	again.issueAll()
+}
+
+func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {
+	w := newWorld(t)
+	hostJ, hostK := w.host("J"), w.host("K")
+	j := hostJ.start()
+	j.issueAll()
+	entry := j.onDisk()
+	j.crash()
+	// K's disk has J's opening beside a worker ID that J never had.
+	k := hostK.boot()
+	entry.Worker = (entry.Worker + 1) % w.layout.Workers()
+	entry.Mark = 1
+	if err := k.Inherit(journal.Contents{Layout: k.LayoutText(), Lanes: []journal.Entry{entry}}); err != nil {
+		t.Fatal(err)
+	}
+	k.attach()
+	k.acquire()
+	k.issueAll()
+	if k.worker() == j.worker() {
+		t.Error("K took the live worker ID of J")
+	}
+}
+
+// An old copy of the journal, from before the last publish, would set the floor below what was issued since.
+func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	old, err := p.dir.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(step)
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	p.issueAll()
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.issueAll()
+	if err := p.dir.Write(old); err != nil {
+		t.Fatal(err)
+	}
+	p.crash()
+	h.start().issueAll()
+}
+
+func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.take()
+	first, last := p.worker(), w.tick()
+	w.clock.Step(-time.Hour)
+	if err := p.Acquire(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if p.worker() == first {
+		t.Fatalf("still worker ID %d", first)
+	}
+	if out := p.take(); out != generator.Issued {
+		t.Errorf("the first request met %v", out)
+	}
+	if e := p.onDisk(); e.Worker != p.worker() {
+		t.Errorf("the journal's entry is for worker ID %d", e.Worker)
+	}
+	// What was given back is free, and its record says where the next holder may begin.
+	other := w.host("K").boot()
+	if err := other.Inherit(journal.Contents{Layout: other.LayoutText(), Lanes: []journal.Entry{{Worker: first, Opening: "nobody's"}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Step(time.Hour)
+	other.attach()
+	other.acquire()
+	if other.worker() != first || other.Holding().Floor != last {
+		t.Errorf("the next holder has worker ID %d and floor %d, want %d and %d", other.worker(), other.Holding().Floor, first, last)
+	}
+}
+
+// An opening that could not be journaled is not given back: the lane before it may still issue below the record's ceiling.
+func TestOpeningWithoutAJournalIsKept(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	p.revoke()
+	if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+		t.Fatal(err)
+	}
+	p.disk.full = true
+	if err := p.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
+		t.Fatalf("the opening ended with %v", err)
+	}
+	before, worker := p.record().Ceiling, p.worker()
+	p.disk.full = false
+	p.acquire()
+	if p.worker() != worker {
+		t.Errorf("holds worker ID %d now, and its own claim bars %d", p.worker(), worker)
+	}
+	if now := p.record(); now.Ceiling < before || now.Opening != p.Holding().Opening {
+		t.Errorf("the record is %+v, had ceiling %d, and the journal's opening is %s", now, before, p.Holding().Opening)
+	}
+	p.issueAll()
+}
+
+func TestAllWorkerIDsHeld(t *testing.T) {
+	w := newWorld(t)
+	var held []*process
+	for range w.layout.Workers() {
+		p := w.host(string(rune('A' + len(held)))).start()
+		p.issueAll()
+		held = append(held, p)
+	}
+	late := w.host("late").boot()
+	late.attach()
+	var full *coord.ExhaustedError
+	if err := late.Acquire(t.Context(), false); !errors.As(err, &full) || full.Held != len(held) {
+		t.Fatalf("the claim ended with %v, want how many are held", err)
+	}
+	if late.CanLend() {
+		t.Error("a worker ID is said to be had")
+	}
+	if err := held[0].Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(window)
+	late.acquire()
+	if late.worker() != held[0].worker() {
+		t.Errorf("has worker ID %d, want the one given back, %d", late.worker(), held[0].worker())
+	}
+	late.issueAll()
+}
+
+// The loops renew, publish and re-lease by themselves, in the clock's time.
+func TestLoops(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").boot()
+	p.attach()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- p.Mark(ctx) }()
+	go func() { p.Lend(ctx); ended <- nil }()
+	w.clock.BlockUntil(2) // both have done what is due and sleep
+	first := p.lane
+	if first == nil || first.Ceiling() <= w.tick() {
+		t.Fatal("no lane that may issue")
+	}
+	for range 40 {
+		w.clock.Advance(step / 4)
+		w.clock.BlockUntil(2)
+		if out := p.take(); out == generator.AboveCeiling {
+			t.Errorf("at tick %d a request would wait: the ceiling is %d", w.tick(), first.Ceiling())
+		}
+	}
+	if out := p.take(); out != generator.Issued && out != generator.Full {
+		t.Errorf("a request met %v", out)
+	}
+	w.clock.Step(-time.Hour)
+	p.ReLease(first)
+	for p.inUse() == first {
+		w.clock.BlockUntil(2)
+		w.clock.Advance(time.Millisecond)
+	}
+	if !first.Closed() && p.worker() == first.Worker() {
+		t.Error("the first lane goes on")
+	}
+	stop()
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func (p *process) inUse() *generator.Lane {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lane
+}

@@ -1,0 +1,250 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Attach gives the keeper the coordinator that it has joined, the first time or in the place of one that failed. No Lend runs meanwhile. What the journal or a cold start brought from another cluster ends here:
+// there the worker ID is another one's.
+func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) {
+	k.mu.Lock()
+	foreign := k.state.cluster != "" && k.state.cluster != cluster.UUID
+	if foreign {
+		k.Log.Warn("the journal is of another cluster and is not used; the record rules", "journal", k.state.cluster, "cluster", cluster.UUID)
+		k.state.cur.stop()
+		k.state.leaving.stop()
+		k.state.cur, k.state.leaving = none, none
+	}
+	k.state.cluster = cluster.UUID
+	k.state.cur.claim, k.state.leaving.claim = nil, nil // those were another session's
+	k.coord = c
+	k.mu.Unlock()
+	k.untaken = nil
+	if foreign {
+		k.issuer.Use(nil)
+	}
+}
+
+// Acquire claims a worker ID, journals its opening, and has it granted: after it returns without an error the issuer uses the lane. With
+// fresh it is another worker ID than the one held, whose mark the clock has fallen behind. The lane in use serves on until the
+// new one does, unless the record was opened by another since: then it ends before anything is sent that could make it look
+// like this daemon's again (invariant 6).
+func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
+	s := k.snapshot()
+	request := coord.Request{
+		Worker:  s.cur.worker,
+		Fresh:   fresh,
+		Opening: s.cur.opening,
+		Mark:    s.cur.mark,
+		Latest:  k.tick() + ticks(k.Layout, k.FirstWait),
+		Drop:    k.drop,
+	}
+	if s.cur.claim == nil {
+		// Nothing runs under that claim any more: it is lost, or of a process that is dead, for the state directory's lock is held.
+		// Its node would bar the way until its session ends.
+		request.Predecessor = s.cur.node
+	}
+	claim := k.untaken
+	if claim == nil {
+		var err error
+		if claim, err = k.coord.Claim(ctx, request); err != nil {
+			return k.lent(fmt.Errorf("no worker ID: %w", err))
+		}
+	}
+	// An opening that could not be journaled is kept for the next try: to give it back would lower the record below what
+	// the lane before it may still issue.
+	k.untaken = claim
+	if err := k.take(claim); err != nil {
+		return err
+	}
+	k.untaken = nil
+	return k.Publish(ctx)
+}
+
+// take makes an acknowledged opening the one in the journal.
+func (k *Keeper) take(claim coord.Claim) error {
+	k.writing <- struct{}{}
+	defer func() { <-k.writing }()
+	s := k.snapshot()
+	next := holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
+	if claim.Continues() && s.cur.opening != "" {
+		next.lane, next.mark, next.granted, next.published = s.cur.lane, s.cur.mark, s.cur.granted, s.cur.published
+		if next.lane == nil || next.lane.Closed() {
+			lane, err := k.lane(next.worker, next.mark)
+			if err != nil {
+				return err
+			}
+			next.lane = lane
+		}
+	} else {
+		lane, err := k.lane(next.worker, claim.Floor())
+		if err != nil {
+			return err
+		}
+		next.lane, next.mark = lane, claim.Floor()
+	}
+	// A worker ID that still issues keeps its entry until it is given back. There is room for one: a second one ends here.
+	replaced := s.cur.lane != nil && s.cur.lane != next.lane
+	if replaced && s.leaving.lane != nil {
+		s.cur.stop()
+	}
+	return k.record(func(now *state) {
+		if replaced && s.leaving.lane == nil {
+			now.leaving = s.cur
+		}
+		now.cur = next
+	})
+}
+
+// drop ends what was issued from under a worker ID that another has opened since. Nothing brings it back.
+func (k *Keeper) drop(worker int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, h := range []*holding{&k.state.cur, &k.state.leaving} {
+		if h.worker == worker {
+			h.stop()
+			*h = holding{worker: worker, lane: h.lane, node: h.node}
+		}
+	}
+	if k.state.leaving.worker == worker {
+		k.state.leaving = none
+	}
+}
+
+// Publish has the grant extended to a window from now, together with what was issued, and finishes what the first grant of a worker
+// ID allows: to issue from it, and to give back the one it replaces. After coord.ErrLost the keeper holds no claim, and issues on
+// within the grant that it has.
+func (k *Keeper) Publish(ctx context.Context) error {
+	s := k.snapshot()
+	h := s.cur
+	if h.claim == nil {
+		return k.lent(errNoClaim)
+	}
+	ceiling := min(k.tick()+k.window, k.Layout.MaxTick())
+	k.mu.Lock()
+	if k.state.cur.claim == h.claim {
+		k.state.cur.published = h.mark // from now on the record may have it
+	}
+	k.mu.Unlock()
+	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark}); err != nil {
+		if errors.Is(err, coord.ErrLost) {
+			k.lose(h.claim)
+		}
+		return k.lent(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
+	}
+	k.mu.Lock()
+	if k.state.cur.claim == h.claim {
+		k.state.cur.granted = max(k.state.cur.granted, ceiling)
+	}
+	s = k.state
+	k.mu.Unlock()
+	_ = k.lent(nil)
+	k.raise(s)
+	if err := k.Renew(); err != nil {
+		return err
+	}
+	if s.cur.claim == h.claim && !h.lane.Closed() {
+		k.issuer.Use(h.lane)
+	}
+	return k.leave(ctx)
+}
+
+var errNoClaim = errors.New("no worker ID is claimed")
+
+// issued is the last tick that was issued from the holding, 0 if none was.
+func (h holding) issued() generator.Tick {
+	if high := h.lane.Highest(); high > h.lane.Floor() {
+		return high
+	}
+	return 0
+}
+
+// lose forgets a claim that the coordinator says is lost.
+func (k *Keeper) lose(claim coord.Claim) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.state.cur.claim == claim {
+		k.state.cur.claim = nil
+	}
+}
+
+// leave gives back the worker ID that was replaced, in the one order of every release: the lane is closed, then it is gone from the
+// journal, then the record is lowered.
+func (k *Keeper) leave(ctx context.Context) error {
+	h := k.snapshot().leaving
+	if h.lane == nil {
+		return nil
+	}
+	last := h.stop()
+	if h.opening != "" {
+		if err := k.forget(h); err != nil {
+			return err
+		}
+	}
+	if h.claim != nil {
+		if err := h.claim.Release(ctx, last); err != nil && !errors.Is(err, coord.ErrLost) {
+			return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
+		}
+	}
+	k.mu.Lock()
+	if k.state.leaving.lane == h.lane {
+		k.state.leaving = none
+	}
+	k.mu.Unlock()
+	k.Log.Info("gave back a worker ID", "worker", h.worker, "last", last)
+	return nil
+}
+
+// forget takes the holding being left out of the journal.
+func (k *Keeper) forget(h holding) error {
+	k.writing <- struct{}{}
+	defer func() { <-k.writing }()
+	return k.record(func(now *state) {
+		if now.leaving.lane == h.lane {
+			now.leaving.opening = ""
+		}
+	})
+}
+
+// Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and so has the record if the coordinator
+// answers; if it does not, the journal keeps the grant, so that the next start can do without it.
+func (k *Keeper) Shut(ctx context.Context) error {
+	if err := k.leave(ctx); err != nil {
+		k.Log.Warn("the worker ID that was replaced is not given back", "error", err)
+	}
+	h := k.snapshot().cur
+	if h.lane == nil {
+		return nil
+	}
+	last := h.stop()
+	// Whether the record can be lowered must be known before the journal is written: once a lowering was sent, the grant is gone.
+	asking, cancel := context.WithTimeout(ctx, lastTimeout)
+	reachable := h.claim != nil && h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last}) == nil
+	cancel()
+	k.writing <- struct{}{}
+	err := k.record(func(now *state) {
+		now.cur.mark, now.cur.granted = last, 0
+		if !reachable {
+			// A mark below the one that the record has would be taken for an old copy of the journal.
+			now.cur.mark, now.cur.granted = max(last, h.published), h.granted
+		}
+	})
+	<-k.writing
+	if err != nil {
+		return fmt.Errorf("worker ID %d is not given back: %w", h.worker, err)
+	}
+	if !reachable {
+		k.Log.Warn("the coordinator does not answer: the worker ID stays claimed until the session ends, the grant stays in the journal", "worker", h.worker)
+		return nil
+	}
+	if err := h.claim.Release(ctx, last); err != nil {
+		return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
+	}
+	k.Log.Info("gave back the worker ID", "worker", h.worker, "last", last)
+	return nil
+}

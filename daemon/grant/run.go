@@ -1,0 +1,201 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+const (
+	// callTimeout bounds one exchange with the coordinator. A write whose outcome is unknown is asked about again, so
+	// nothing is lost by giving up early.
+	callTimeout = 3 * time.Second
+	// firstTimeout bounds a claim while nothing is served that a quicker answer could help: many daemons may be claiming at once.
+	firstTimeout = 15 * time.Second
+	// lastTimeout bounds the question whether the coordinator is there for giving a worker ID back. Whoever stops a daemon
+	// waits for it, often with a limit of ten seconds.
+	lastTimeout = 2 * time.Second
+	// firstRetry and lastRetry bound the time between tries that fail.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+// wakes are the two loops' alarm bells. Each holds one stroke.
+type wakes struct{ disk, lend chan struct{} }
+
+func newWakes() wakes { return wakes{disk: make(chan struct{}, 1), lend: make(chan struct{}, 1)} }
+
+func ring(bell chan struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default:
+	}
+}
+
+// lending is what requests ask of the coordinator's side.
+type lending struct {
+	unwanted  atomic.Pointer[generator.Lane] // the lane for which another worker ID was asked
+	reachable atomic.Bool
+	dry       atomic.Int64 // clockguard.Mono until which no worker ID is free
+}
+
+// ReLease implements issue.Lender.
+func (k *Keeper) ReLease(lane *generator.Lane) {
+	if k.lending.unwanted.Swap(lane) != lane {
+		ring(k.wakes.lend)
+	}
+}
+
+// Hurry implements issue.Lender.
+func (k *Keeper) Hurry() {
+	ring(k.wakes.disk)
+	ring(k.wakes.lend)
+}
+
+// CanLend implements issue.Lender.
+func (k *Keeper) CanLend() bool {
+	return k.lending.reachable.Load() && int64(k.now().Mono) >= k.lending.dry.Load()
+}
+
+// lent notes how an exchange with the coordinator ended, and returns err.
+func (k *Keeper) lent(err error) error {
+	var full *coord.ExhaustedError
+	if errors.As(err, &full) {
+		k.lending.dry.Store(int64(k.now().Mono + clockguard.Mono(lastRetry)))
+	}
+	answered := err == nil || full != nil || errors.Is(err, coord.ErrLost)
+	k.lending.reachable.Store(answered)
+	if k.trouble.set(&k.trouble.lending, k.now(), err) {
+		if err != nil {
+			k.Log.Warn("the grant is not extended; issuing goes on to its end", "error", err)
+		} else {
+			k.Log.Info("the coordinator grants")
+		}
+	}
+	return err
+}
+
+// Mark renews the journal in time until ctx ends. It returns an error only if the journal must not be written any more.
+func (k *Keeper) Mark(ctx context.Context) error {
+	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
+	every := k.Layout.TickLength() * time.Duration(k.step) / 4
+	for ctx.Err() == nil {
+		was := k.diskTrouble()
+		err := k.Renew()
+		bell := k.wakes.disk
+		switch {
+		case errors.Is(err, journal.ErrMoved):
+			return err
+		case err != nil:
+			if was == nil {
+				k.Log.Error("issuing stops at the last mark that is on disk", "error", err)
+			}
+			bell = nil // requests would ring it at once
+		case was != nil:
+			k.Log.Info("the journal is written again")
+		}
+		k.pause(ctx, min(every, lastRetry), bell)
+	}
+	return nil
+}
+
+// Lend holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and changes a worker ID that a request
+// asked to have changed. Attach has been called before.
+func (k *Keeper) Lend(ctx context.Context) {
+	retry := firstRetry
+	for ctx.Err() == nil {
+		err := k.lend(ctx)
+		if err == nil {
+			retry = firstRetry
+			k.pauseLending(ctx, jitter(k.Timing.Publish))
+			continue
+		}
+		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", retry)
+		k.pause(ctx, jitter(retry), nil)
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// lend does what is due now.
+func (k *Keeper) lend(ctx context.Context) error {
+	cur := k.snapshot().cur
+	unwanted := k.lending.unwanted.Load()
+	defer k.lending.unwanted.CompareAndSwap(unwanted, nil)
+	switch {
+	case k.untaken == nil && cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane):
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		err := k.Publish(ctx)
+		if !errors.Is(err, coord.ErrLost) {
+			return err
+		}
+		k.Log.Warn("the claim is lost; claiming again", "worker", cur.worker)
+		return k.lend(ctx)
+	case unwanted != nil && unwanted == cur.lane:
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		return k.acquire(ctx, true)
+	default:
+		ctx, cancel := context.WithTimeout(ctx, firstTimeout)
+		defer cancel()
+		return k.acquire(ctx, false)
+	}
+}
+
+func (k *Keeper) acquire(ctx context.Context, fresh bool) error {
+	begun := k.now().Mono
+	if err := k.Acquire(ctx, fresh); err != nil {
+		return err
+	}
+	h := k.snapshot().cur
+	k.Log.Info("holds a worker ID", "worker", h.worker, "floor", h.lane.Floor(), "took", time.Duration(k.now().Mono-begun).Round(time.Microsecond))
+	return nil
+}
+
+// pauseLending waits until the next grant is due, or a request needs what only the coordinator can give.
+func (k *Keeper) pauseLending(ctx context.Context, d time.Duration) {
+	end := k.now().Mono + clockguard.Mono(d)
+	for ctx.Err() == nil {
+		left := time.Duration(end - k.now().Mono)
+		if left <= 0 {
+			return
+		}
+		k.pause(ctx, left, k.wakes.lend)
+		cur := k.snapshot().cur
+		if lane := k.lending.unwanted.Load(); lane != nil && lane == cur.lane {
+			return
+		}
+		if cur.granted-k.tick() < k.window/2 {
+			return // the clock has run ahead of the grant
+		}
+	}
+}
+
+// pause waits for d, a stroke of bell, or the end of ctx.
+func (k *Keeper) pause(ctx context.Context, d time.Duration, bell <-chan struct{}) {
+	ctx, cancel := context.WithCancel(ctx)
+	var listener sync.WaitGroup
+	listener.Go(func() {
+		select {
+		case <-bell:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	_ = k.Clock.Sleep(ctx, d) // ended early or not, the loop looks again
+	cancel()
+	listener.Wait()
+}
+
+// jitter spreads d by a tenth either way, so that daemons which started together do not stay together.
+func jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
+}

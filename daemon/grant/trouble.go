@@ -1,0 +1,66 @@
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+)
+
+var errStarting = errors.New("the daemon is starting and holds no worker ID yet")
+
+// trouble is what keeps the ceiling from rising, and since when.
+type trouble struct {
+	mu            sync.Mutex
+	lending, disk *ailment
+}
+
+type ailment struct {
+	err   error
+	since time.Time
+}
+
+// set notes how a try of one kind ended; which is &t.lending or &t.disk. It reports whether that changed from well to ill or back.
+func (t *trouble) set(which **ailment, now clockguard.Reading, err error) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := *which != nil
+	switch {
+	case err == nil:
+		*which = nil
+	case was:
+		*which = &ailment{err: err, since: (*which).since}
+	default:
+		*which = &ailment{err: err, since: time.Unix(0, now.Wall).UTC()}
+	}
+	return was != (err != nil)
+}
+
+// diskTrouble is the error of the last try to write the journal, nil if it was written.
+func (k *Keeper) diskTrouble() error {
+	k.trouble.mu.Lock()
+	defer k.trouble.mu.Unlock()
+	if a := k.trouble.disk; a != nil {
+		return a.err
+	}
+	return nil
+}
+
+// Trouble says what keeps IDs from being issued beyond the ceiling, and since when; nil if nothing does. The disk goes first: what it
+// holds back is the nearer of the two ceilings.
+func (k *Keeper) Trouble() error {
+	t := &k.trouble
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, a := range []*ailment{t.disk, t.lending} {
+		if a != nil {
+			return fmt.Errorf("since %s: %w", a.since.Format(time.RFC3339), a.err)
+		}
+	}
+	return nil
+}
+
+// NotJoined notes why the cluster could not be joined.
+func (k *Keeper) NotJoined(err error) { _ = k.lent(err) }

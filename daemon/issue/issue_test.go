@@ -1,0 +1,287 @@
+package issue_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+const perTick = 4096 // IDs of a tick in the default layout
+
+// lender notes what requests ask of it.
+type lender struct {
+	lends    bool
+	trouble  error
+	released []*generator.Lane
+	hurried  int
+}
+
+func (l *lender) ReLease(lane *generator.Lane) { l.released = append(l.released, lane) }
+func (l *lender) Hurry()                       { l.hurried++ }
+func (l *lender) CanLend() bool                { return l.lends }
+func (l *lender) Trouble() error               { return l.trouble }
+
+type bench struct {
+	*issue.Issuer
+	layout *generator.Layout
+	clock  *clocktest.Manual
+	lender *lender
+	lane   *generator.Lane
+}
+
+// newBench has a lane whose floor is a second back and whose ceiling is an hour ahead.
+func newBench(t testing.TB) *bench {
+	t.Helper()
+	layout, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), lender: &lender{lends: true}}
+	limits, err := clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Issuer = issue.New(layout, b.clock, issue.Limits{Guard: limits, FirstWait: 1100 * time.Millisecond, MaxBlock: 2 * time.Second}, b.lender)
+	b.use(t, b.tick()-1000)
+	return b
+}
+
+func (b *bench) tick() generator.Tick { return b.layout.TickAt(b.clock.Now().Wall) }
+
+func (b *bench) use(t testing.TB, floor generator.Tick) {
+	t.Helper()
+	lane, err := generator.NewLane(b.layout, 0, 7, floor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lane.Raise(b.tick() + 3_600_000)
+	b.lane = lane
+	b.Use(lane)
+}
+
+// take takes n numbers with a ticket of its own and returns the tick that they are of, 0 if there were none.
+func (b *bench) take(t testing.TB, n int) (generator.Tick, issue.Wait) {
+	t.Helper()
+	var ticket issue.Ticket
+	run, wait := b.Take(&ticket, 0, n)
+	if run.N == 0 {
+		return 0, wait
+	}
+	parts, err := b.layout.Decompose(run.First)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts.Tick, wait
+}
+
+func TestClockBehind(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		back    time.Duration
+		lends   bool
+		answer  clockguard.Answer
+		issued  bool          // at the clock's own tick
+		spread  bool          // at an earlier lane tick, ahead of the clock
+		wait    time.Duration // 0: not looked at
+		release bool
+	}{
+		{name: "1 ms: sleep", back: time.Millisecond, lends: true, answer: clockguard.Sleep, wait: time.Millisecond},
+		{name: "5 ms: sleep", back: 5 * time.Millisecond, lends: true, answer: clockguard.Sleep, wait: 5 * time.Millisecond},
+		{name: "6 ms: ring", back: 6 * time.Millisecond, lends: true, answer: clockguard.Ring, issued: true},
+		{name: "2,047 ms: ring", back: 2047 * time.Millisecond, lends: true, answer: clockguard.Ring, issued: true},
+		{name: "2,049 ms: re-lease", back: 2049 * time.Millisecond, lends: true, answer: clockguard.ReLease, release: true},
+		{name: "1 h: re-lease", back: time.Hour, lends: true, answer: clockguard.ReLease, release: true},
+		{name: "1 h, nobody lends: spread", back: time.Hour, answer: clockguard.Spread, spread: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			b.clock.Advance(5 * time.Second) // the ring's whole span lies above the floor
+			high, _ := b.take(t, 1)
+			b.lender.lends = c.lends
+			b.clock.Step(-c.back)
+			got, wait := b.take(t, 1)
+			if n := b.Answers(c.answer); n != 1 {
+				t.Errorf("the guard answered %v %d times, want once", c.answer, n)
+			}
+			switch {
+			case c.issued && got != b.tick():
+				t.Errorf("issued at tick %d (%+v), want the clock's %d", got, wait, b.tick())
+			case c.spread && (got <= b.tick() || got > high):
+				t.Errorf("issued at tick %d, want one of the ring's ticks up to %d", got, high)
+			case !c.issued && !c.spread && got != 0:
+				t.Errorf("issued at tick %d, want none", got)
+			}
+			if c.wait != 0 && wait.For != c.wait {
+				t.Errorf("waits %v, want %v", wait.For, c.wait)
+			}
+			if c.release != (len(b.lender.released) == 1) {
+				t.Errorf("asked for %d other worker IDs", len(b.lender.released))
+			}
+		})
+	}
+}
+
+// After a sleep or a full tick the request goes on from the tick that it waited for, however late it is woken.
+func TestLateWakeWastesNothing(t *testing.T) {
+	b := newBench(t)
+	if _, wait := b.take(t, perTick); wait != (issue.Wait{}) {
+		t.Fatalf("the tick's first request waits: %+v", wait)
+	}
+	first := b.tick()
+	var ticket issue.Ticket
+	if run, wait := b.Take(&ticket, 0, 1); run.N != 0 || wait.For != time.Millisecond || wait.Event {
+		t.Fatalf("took %d, waits %+v, want the next tick in 1ms", run.N, wait)
+	}
+	b.clock.Advance(3 * time.Millisecond)
+	for want := first + 1; want <= first+3; want++ {
+		run, wait := b.Take(&ticket, 0, perTick)
+		parts, err := b.layout.Decompose(run.First)
+		if err != nil || run.N != perTick || parts.Tick != want {
+			t.Fatalf("took %d at tick %d (%v, %+v), want %d at %d", run.N, parts.Tick, err, wait, perTick, want)
+		}
+	}
+	if run, _ := b.Take(&ticket, 0, 1); run.N != 0 {
+		t.Errorf("took %d more than three ticks have", run.N)
+	}
+}
+
+// A request that begins after the wait takes nothing from before it came.
+func TestNewRequestTakesNoOlderTick(t *testing.T) {
+	b := newBench(t)
+	b.take(t, perTick)
+	b.clock.Advance(3 * time.Millisecond)
+	if got, _ := b.take(t, 1); got != b.tick() {
+		t.Errorf("issued at tick %d, want the clock's %d", got, b.tick())
+	}
+}
+
+func TestFreshLaneWaitsForItsFloor(t *testing.T) {
+	b := newBench(t)
+	b.use(t, b.tick()+1000)
+	if _, wait := b.take(t, 1); wait.For < time.Second || len(b.lender.released) != 0 {
+		t.Errorf("waits %v and asked for %d other worker IDs, want the floor's second and none", wait.For, len(b.lender.released))
+	}
+	b.use(t, b.tick()+1200)
+	if _, wait := b.take(t, 1); len(b.lender.released) != 1 {
+		t.Errorf("asked for %d other worker IDs with a floor further ahead (%+v), want 1", len(b.lender.released), wait)
+	}
+}
+
+// The lane that has issued does not wait as long as a fresh one may.
+func TestIssuedLaneDoesNotWaitLikeAFreshOne(t *testing.T) {
+	b := newBench(t)
+	b.take(t, 1)
+	b.clock.Step(-1050 * time.Millisecond) // below the floor, within FirstWait
+	if _, wait := b.take(t, 1); len(b.lender.released) != 1 {
+		t.Errorf("waits %+v, want another worker ID", wait)
+	}
+}
+
+func TestCeiling(t *testing.T) {
+	b := newBench(t)
+	b.lender.trouble = errors.New("the disk is full")
+	b.clock.Advance(time.Hour + time.Millisecond)
+	var ticket issue.Ticket
+	run, wait := b.Take(&ticket, 0, 1)
+	if run.N != 0 || !wait.Event || wait.Err != nil || b.lender.hurried == 0 {
+		t.Fatalf("above the ceiling: took %d, wait %+v, hurried %d", run.N, wait, b.lender.hurried)
+	}
+	b.clock.Advance(2 * time.Second)
+	_, wait = b.Take(&ticket, 0, 1)
+	var u *issue.UnavailableError
+	if !errors.As(wait.Err, &u) || !errors.Is(u, b.lender.trouble) || u.After != 2*time.Second {
+		t.Errorf("after the patience is over: %v, want the trouble and the time", wait.Err)
+	}
+	changes := 0
+	b.OnChange(func() { changes++ })
+	b.lane.Raise(b.tick() + 10)
+	b.Changed()
+	if got, wait := b.take(t, 1); got != b.tick() || changes != 1 {
+		t.Errorf("after the raise: tick %d, %+v, %d changes", got, wait, changes)
+	}
+}
+
+func TestNoLane(t *testing.T) {
+	b := newBench(t)
+	b.Use(nil)
+	if got, wait := b.take(t, 1); got != 0 || !wait.Event || wait.For != 2*time.Second {
+		t.Errorf("issued %d, wait %+v, want a wait for a lane", got, wait)
+	}
+	b.use(t, b.tick()-1)
+	b.lane.Close()
+	if got, wait := b.take(t, 1); got != 0 || !wait.Event {
+		t.Errorf("a closed lane issued %d, wait %+v", got, wait)
+	}
+}
+
+func TestEndOfTime(t *testing.T) {
+	b := newBench(t)
+	b.clock.Advance(b.layout.End().Sub(time.Unix(0, b.clock.Now().Wall)))
+	b.lane.Raise(b.layout.MaxTick() + 1000)
+	if got, wait := b.take(t, 1); got != 0 || wait.Err == nil {
+		t.Errorf("issued at tick %d after the layout's end, wait %+v", got, wait)
+	}
+}
+
+func TestCheckAsksBeforeARequestDoes(t *testing.T) {
+	b := newBench(t)
+	b.take(t, 1)
+	b.Check()
+	b.clock.Step(-1100 * time.Millisecond)
+	if b.Check(); len(b.lender.released) != 1 { // below the floor the ring has no room
+		t.Errorf("asked %d times, want once", len(b.lender.released))
+	}
+	b = newBench(t)
+	b.clock.Advance(5 * time.Second)
+	b.take(t, 1)
+	b.clock.Step(-time.Second)
+	if b.Check(); len(b.lender.released) != 0 {
+		t.Errorf("asked for another worker ID although the ring serves")
+	}
+}
+
+func TestTakeAllocatesNothing(t *testing.T) {
+	b := newBench(t)
+	b.take(t, 1)
+	if n := testing.AllocsPerRun(100, func() {
+		var ticket issue.Ticket
+		b.Take(&ticket, 0, 1)
+	}); n != 0 {
+		t.Errorf("a request allocates %v times", n)
+	}
+	b.take(t, perTick)
+	if n := testing.AllocsPerRun(100, func() {
+		var ticket issue.Ticket
+		b.Take(&ticket, 0, 1)
+	}); n != 0 {
+		t.Errorf("a request that must wait allocates %v times", n)
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	layout, err := generator.ParseLayout("time=33@1ms,worker=10,sequence=20;epoch=2026-11-01")
+	if err != nil {
+		b.Fatal(err)
+	}
+	lane, err := generator.NewLane(layout, 0, 1, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	lane.Raise(layout.MaxTick())
+	limits, err := clockguard.NewLimits(5*time.Millisecond, 2*time.Second, time.Millisecond)
+	if err != nil {
+		b.Fatal(err)
+	}
+	i := issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &lender{})
+	i.Use(lane)
+	b.ReportAllocs()
+	for b.Loop() {
+		var ticket issue.Ticket
+		i.Take(&ticket, 0, 1)
+	}
+}
