@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"go.etcd.io/bbolt"
@@ -91,6 +92,9 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	select {
 	case <-s.server.ReadyNotify():
 		if err = markBorn(c.Dir); err == nil {
+			if err := reserve(c.Dir, c.Quota); err != nil {
+				c.Log.Warn("no disk space is set aside for the embedded etcd: it stops when the disk is full", "dir", c.Dir, "error", err)
+			}
 			return s, nil
 		}
 	case <-s.failed:
@@ -233,6 +237,8 @@ func (s *Server) configuration(c Config) (config.ServerConfig, error) {
 		TokenTTL:                          300,
 		MaxLearners:                       1,
 		Metrics:                           "basic",
+		WarningApplyDuration:              100 * time.Millisecond, // 0 would find each one slow
+		WarningUnaryRequestDuration:       300 * time.Millisecond,
 		ServerFeatureGate:                 features.NewDefaultServerFeatureGate(name, log),
 		Logger:                            log,
 	}, nil

@@ -12,9 +12,10 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// New returns a zap logger that writes to log, one level lower than zap's: what
-// etcd finds worth an info is a detail to the operator of a daemon. Values whose
-// key names a secret are left out.
+// New returns a zap logger that writes to log. What etcd finds worth a warning or
+// an error is for debugging: to the operator of a daemon matters what a call came
+// to, and that is in the call's own error. Values whose key names a secret are
+// left out.
 //
 // A fatal message or a panic does not end the process: failed is called with it,
 // once for each, and then the goroutine that logged it ends.
@@ -47,10 +48,8 @@ func levelOf(l zapcore.Level) hclog.Level {
 	switch {
 	case l <= zapcore.DebugLevel:
 		return hclog.Trace
-	case l == zapcore.InfoLevel:
+	case l <= zapcore.ErrorLevel:
 		return hclog.Debug
-	case l == zapcore.WarnLevel:
-		return hclog.Warn
 	default:
 		return hclog.Error
 	}
