@@ -1,0 +1,119 @@
+package resp
+
+import "strings"
+
+// command is COMMAND [COUNT | LIST | INFO [name ...] | DOCS [name ...]]: what redis-cli completes and hints from.
+func (h *Handler) command(s *Session, args [][]byte, out []byte) []byte {
+	if len(args) == 0 {
+		return h.appendInfos(out, nil)
+	}
+	sub, names := args[0], args[1:]
+	switch {
+	case is(sub, "COUNT") && len(names) == 0:
+		return appendInt(out, int64(len(h.names)))
+	case is(sub, "LIST") && len(names) == 0:
+		out = appendArray(out, len(h.names))
+		for _, name := range h.names {
+			out = appendBulk(out, strings.ToLower(name))
+		}
+		return out
+	case is(sub, "INFO"):
+		return h.appendInfos(out, names)
+	case is(sub, "DOCS"):
+		return h.appendDocs(s, out, names)
+	}
+	return h.refuse(out, refusal(UnknownSubcommand, shown(sub), "COMMAND"))
+}
+
+// appendInfos appends the descriptions of the named commands, or of all; a name that is not known gets a null.
+func (h *Handler) appendInfos(out []byte, names [][]byte) []byte {
+	if len(names) == 0 {
+		out = appendArray(out, len(h.names))
+		for _, name := range h.names {
+			out = appendDescription(out, h.commands[name])
+		}
+		return out
+	}
+	out = appendArray(out, len(names))
+	for _, name := range names {
+		if c, ok := h.lookup(name); ok {
+			out = appendDescription(out, c)
+		} else {
+			out = append(out, "*-1\r\n"...)
+		}
+	}
+	return out
+}
+
+// appendDescription appends what COMMAND tells about c: name, arity (negative: at least that many words), flags, the positions of the first
+// and the last key and the step between, categories, tips, key specifications, subcommands. There are no keys.
+func appendDescription(out []byte, c command) []byte {
+	out = appendBulk(appendArray(out, 10), strings.ToLower(c.name))
+	arity := 1 + c.min
+	if c.max != c.min {
+		arity = -arity
+	}
+	out = appendInt(out, int64(arity))
+	out = appendSimple(appendArray(out, 1), "fast")
+	for range 3 {
+		out = appendInt(out, 0)
+	}
+	for range 4 {
+		out = appendArray(out, 0)
+	}
+	return out
+}
+
+// appendDocs appends the documentation of the named commands that there are, or of all.
+func (h *Handler) appendDocs(s *Session, out []byte, names [][]byte) []byte {
+	var found []command
+	for _, name := range names {
+		if c, ok := h.lookup(name); ok {
+			found = append(found, c)
+		}
+	}
+	if len(names) == 0 {
+		for _, name := range h.names {
+			found = append(found, h.commands[name])
+		}
+	}
+	out = s.appendMap(out, len(found))
+	for _, c := range found {
+		out = appendBulk(out, strings.ToLower(c.name))
+		fields := 3
+		if len(c.args) > 0 {
+			fields++
+		}
+		out = s.appendMap(out, fields)
+		out = appendBulk(appendBulk(out, "summary"), c.summary)
+		out = appendBulk(appendBulk(out, "since"), c.since)
+		out = appendBulk(appendBulk(out, "group"), c.group)
+		if len(c.args) > 0 {
+			out = appendArray(appendBulk(out, "arguments"), len(c.args))
+			for _, a := range c.args {
+				out = s.appendArgument(out, a)
+			}
+		}
+	}
+	return out
+}
+
+func (s *Session) appendArgument(out []byte, a argument) []byte {
+	fields := 2
+	if a.token != "" {
+		fields++
+	}
+	if a.optional {
+		fields++
+	}
+	out = s.appendMap(out, fields)
+	out = appendBulk(appendBulk(out, "name"), a.name)
+	out = appendBulk(appendBulk(out, "type"), a.kind)
+	if a.token != "" {
+		out = appendBulk(appendBulk(out, "token"), a.token)
+	}
+	if a.optional {
+		out = appendSimple(appendArray(appendBulk(out, "flags"), 1), "optional")
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package resp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+)
+
+// plainNext is the request that nearly every client sends nearly always. It is compared in whole words.
+const plainNext = "*1\r\n$4\r\nNEXT\r\n"
+
+const (
+	plainHead   = 0x0a0d34240a0d312a // "*1\r\n$4\r\n", the first byte lowest
+	plainName   = 0x5458454e         // "NEXT"
+	plainEnd    = 0x0a0d             // "\r\n"
+	ignoreCase  = 0xdfdfdfdf         // clears the bit that tells small letters from capitals
+	mostDigits  = 10                 // of a length; more cannot be below any limit
+	inlineSpace = " \t\r\v\f"        // what separates the words of an inline command
+)
+
+// leadingNexts counts the plain NEXT requests that in begins with, up to most. They are answered with one look at the clock.
+func leadingNexts(in []byte, most int) int {
+	n := 0
+	for len(in) >= len(plainNext) && n < most &&
+		binary.LittleEndian.Uint64(in) == plainHead &&
+		binary.LittleEndian.Uint32(in[8:])&ignoreCase == plainName &&
+		binary.LittleEndian.Uint16(in[12:]) == plainEnd {
+		n++
+		in = in[len(plainNext):]
+	}
+	return n
+}
+
+// parse reads the request that in begins with, and how long it is: 0 if its end is not there yet. Its verdict on a request depends on
+// nothing that follows the request, and on nothing that is missing, so it is the same however the bytes arrive. The
+// arguments are valid until the next call and point into in.
+func (h *Handler) parse(in []byte) (args [][]byte, n int, r *Refusal) {
+	if len(in) == 0 {
+		return nil, 0, nil
+	}
+	if in[0] != '*' {
+		return h.parseInline(in)
+	}
+	count, pos, r := length(in, 1, "number of arguments")
+	if pos == 0 || r != nil {
+		return nil, 0, r
+	}
+	if count > h.limits.Args {
+		return nil, 0, broken("a request has at most %d arguments, not %d", h.limits.Args, count)
+	}
+	args = h.args[:0]
+	for range count {
+		if pos == len(in) {
+			return nil, 0, nil
+		}
+		if in[pos] != '$' {
+			return nil, 0, broken("expected '$', got '%s'", shown(in[pos:pos+1]))
+		}
+		size, start, r := length(in, pos+1, "length of an argument")
+		if start == 0 || r != nil {
+			return nil, 0, r
+		}
+		if size < 0 || size > h.limits.Bulk {
+			return nil, 0, broken("an argument has at most %d bytes, not %d", h.limits.Bulk, size)
+		}
+		end := start + size
+		if end+2 > h.limits.Request {
+			return nil, 0, broken("a request has at most %d bytes", h.limits.Request)
+		}
+		if len(in) > end && in[end] != '\r' || len(in) > end+1 && in[end+1] != '\n' {
+			return nil, 0, broken("an argument of %d bytes is longer than it says", size)
+		}
+		if len(in) < end+2 {
+			return nil, 0, nil
+		}
+		args = append(args, in[start:end])
+		pos = end + 2
+	}
+	h.args = args
+	return args, pos, nil
+}
+
+// length reads a decimal number and its line end from in, beginning at pos, and returns where the next line begins: 0 if that is
+// not there yet.
+func length(in []byte, pos int, what string) (value, next int, r *Refusal) {
+	i := pos
+	negative := i < len(in) && in[i] == '-'
+	if negative {
+		i++
+	}
+	first := i
+	for ; i < len(in) && '0' <= in[i] && in[i] <= '9'; i++ {
+		if i-first == mostDigits {
+			return 0, 0, broken("the %s is too high", what)
+		}
+		value = value*10 + int(in[i]-'0')
+	}
+	switch {
+	case i == len(in):
+		return 0, 0, nil
+	case i == first || in[i] != '\r':
+		return 0, 0, broken("the %s is not a number", what)
+	case i+1 == len(in):
+		return 0, 0, nil
+	case in[i+1] != '\n':
+		return 0, 0, broken("the %s does not end with CR LF", what)
+	}
+	if negative {
+		value = -value
+	}
+	return value, i + 2, nil
+}
+
+func (h *Handler) parseInline(in []byte) (args [][]byte, n int, r *Refusal) {
+	end := bytes.IndexByte(in, '\n')
+	if end > h.limits.Inline || end < 0 && len(in) > h.limits.Inline {
+		return nil, 0, broken("a line has at most %d bytes", h.limits.Inline)
+	}
+	if end < 0 {
+		return nil, 0, nil
+	}
+	args = h.args[:0]
+	line := in[:end]
+	for {
+		line = bytes.TrimLeft(line, inlineSpace)
+		if len(line) == 0 {
+			break
+		}
+		if len(args) == h.limits.Args {
+			return nil, 0, broken("a request has at most %d arguments", h.limits.Args)
+		}
+		stop := bytes.IndexAny(line, inlineSpace)
+		if stop < 0 {
+			stop = len(line)
+		}
+		args = append(args, line[:stop])
+		line = line[stop:]
+	}
+	h.args = args
+	return args, end + 1, nil
+}
+
+func broken(format string, details ...any) *Refusal {
+	return refusal(BrokenFrame, fmt.Sprintf(format, details...))
+}

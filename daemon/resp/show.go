@@ -1,0 +1,104 @@
+package resp
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Section is one part of what INFO shows.
+type Section struct {
+	Name  string
+	Pairs [][2]string // key and value
+}
+
+// info is INFO [section ...]. As in Redis, a section that does not exist is empty, and some names stand for all of them.
+func (h *Handler) info(_ *Session, args [][]byte, out []byte) []byte {
+	var text []byte
+	if h.config.Info != nil {
+		for _, section := range h.config.Info() {
+			if !chosen(section.Name, args) {
+				continue
+			}
+			if len(text) > 0 {
+				text = append(text, '\r', '\n')
+			}
+			text = append(append(append(text, "# "...), section.Name...), '\r', '\n')
+			for _, pair := range section.Pairs {
+				text = append(append(text, pair[0]...), ':')
+				text = append(append(text, oneLine.Replace(pair[1])...), '\r', '\n')
+			}
+		}
+	}
+	return appendBulk(out, text)
+}
+
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
+
+func chosen(section string, names [][]byte) bool {
+	for _, name := range names {
+		if is(name, strings.ToUpper(section)) || is(name, "ALL") || is(name, "DEFAULT") || is(name, "EVERYTHING") {
+			return true
+		}
+	}
+	return len(names) == 0
+}
+
+// decode is DECODE id: a map of the fields that the layout has.
+func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
+	n, ok := number(bytes.TrimSpace(args[0]))
+	if !ok || n > 1<<63-1 {
+		return h.refuse(out, refusal(BadID, shown(args[0])))
+	}
+	parts, err := h.config.Layout.Decompose(int64(n))
+	if err != nil {
+		return h.refuse(out, refusal(WrongID, err))
+	}
+	fields := []struct {
+		name  string
+		value uint64
+		shown bool
+	}{
+		{"tick", uint64(parts.Tick), true},
+		{"datacenter", parts.Datacenter, h.config.Layout.Bits(generator.Datacenter) > 0},
+		{"worker", parts.Worker, true},
+		{"tenant", parts.Tenant, h.config.Layout.Bits(generator.Tenant) > 0},
+		{"sequence", parts.Sequence, true},
+	}
+	size := 2
+	for _, f := range fields {
+		if f.shown {
+			size++
+		}
+	}
+	out = s.appendMap(out, size)
+	out = appendInt(appendBulk(out, "id"), int64(n))
+	out = appendBulk(appendBulk(out, "time"), h.time(parts.Tick))
+	for _, f := range fields {
+		if f.shown {
+			out = appendInt(appendBulk(out, f.name), int64(f.value))
+		}
+	}
+	return out
+}
+
+// time is the start of a tick in RFC 3339, with as many digits as tell all ticks apart.
+func (h *Handler) time(t generator.Tick) string {
+	format := "2006-01-02T15:04:05"
+	if h.digits > 0 {
+		format += "." + strings.Repeat("0", h.digits)
+	}
+	return h.config.Layout.StartOf(t).UTC().Format(format + "Z07:00")
+}
+
+// digits is how many digits after the decimal point the start of every tick of the layout needs: 0 to 9.
+func digits(l *generator.Layout) int {
+	unit, n := time.Second, 0
+	for n < 9 && (l.TickLength()%unit != 0 || time.Duration(l.Epoch().Nanosecond())%unit != 0) {
+		unit /= 10
+		n++
+	}
+	return n
+}

@@ -1,0 +1,55 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/resp"
+)
+
+// After an accept that failed, usually because there is no file descriptor left, the next is tried after a pause that grows.
+const (
+	shortestPause = 5 * time.Millisecond
+	longestPause  = time.Second
+)
+
+// accept hands connections to the engine until the listener is closed or ctx ends. A peer that cannot be served is dropped, and accepting goes on.
+func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
+	var pause time.Duration
+	for id := int64(1); ; id++ {
+		c, err := l.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if errors.Is(err, net.ErrClosed) {
+				return err
+			}
+			pause = min(max(2*pause, shortestPause), longestPause)
+			s.config.Log.Warn("a connection cannot be accepted; trying again", "error", err, "after", pause)
+			if s.config.Clock.Sleep(ctx, pause) != nil {
+				return nil
+			}
+			continue
+		}
+		pause = 0
+		if open := s.counts.open(); open >= uint64(s.config.Limits.Connections) {
+			s.reject(c)
+			continue
+		}
+		s.counts.accepted.Add(1)
+		if err := e.add(c, id); err != nil {
+			s.counts.ended.Add(1)
+			s.config.Log.Warn("a connection is dropped", "error", err)
+		}
+	}
+}
+
+// reject tells a client that there are too many. The reply fits into the buffer of a new connection, so this does not block.
+func (s *Server) reject(c net.Conn) {
+	s.counts.rejected.Add(1)
+	_, _ = c.Write(resp.Refuse(resp.TooManyConnections, s.config.Limits.Connections).Append(nil))
+	_ = c.Close()
+}

@@ -1,0 +1,5 @@
+//go:build unix && !linux
+
+package serve
+
+func startEngine(c Config, n *counts) (engine, error) { return startGoroutines(c, n) }

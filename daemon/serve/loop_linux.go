@@ -1,0 +1,372 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/resp"
+)
+
+const (
+	eventsAtOnce = 256
+	arenaSize    = 256 << 10
+	// largestExtra is room for the largest reply that is appended whole once there is room for another.
+	largestExtra = 16 << 10
+)
+
+// loop is the event loop over all connections. One goroutine runs it and owns all but the inbox. Each round reads what has arrived,
+// gathers all replies in one arena and writes them at its end, so a client with many connections finds many replies at once.
+type loop struct {
+	config  Config
+	counts  *counts
+	handler *resp.Handler
+	told    resp.Tally // what counts has been told
+
+	epoll, event int // file descriptors
+	events       [eventsAtOnce]unix.EpollEvent
+	conns        []*conn // by file descriptor
+	open         int
+	in           []byte // what one read brings
+	arena        []byte // replies of this round
+	sends        []send // who gets which part of the arena
+	ready        []*conn
+	scratch      []*conn
+	waiting      list // connections whose request waits for IDs, longest first
+	blocked      map[*conn]struct{}
+	backlogs     int // bytes, of all connections
+	due          clockguard.Mono
+	alarm        *alarm
+	draining     bool
+	spin         spin
+
+	inbox inbox
+	ended sync.WaitGroup
+}
+
+type send struct {
+	to       *conn
+	from, up int
+}
+
+// inbox is what other goroutines tell the loop.
+type inbox struct {
+	mu      sync.Mutex
+	fresh   []*conn
+	closed  bool
+	poked   atomic.Bool // an event is on its way
+	changed atomic.Bool
+	drain   atomic.Bool
+	stop    atomic.Bool
+}
+
+func startLoop(c Config, n *counts) (*loop, error) {
+	l := &loop{
+		config:  c,
+		counts:  n,
+		handler: c.handler(),
+		in:      make([]byte, readAtOnce),
+		arena:   make([]byte, 0, max(arenaSize, 2*(c.Limits.Output+largestExtra))),
+		blocked: make(map[*conn]struct{}),
+		due:     never,
+	}
+	var err error
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("epoll_create: %w", err)
+	}
+	if l.event, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		_ = unix.Close(l.epoll)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	if err = l.watch(unix.EPOLL_CTL_ADD, l.event, unix.EPOLLIN); err != nil {
+		l.closeOwn()
+		return nil, err
+	}
+	l.alarm = newAlarm(c.Clock, l.poke)
+	l.ended.Add(1)
+	go func() {
+		defer l.ended.Done()
+		l.run()
+	}()
+	return l, nil
+}
+
+func (l *loop) add(nc net.Conn, id int64) error {
+	defer nc.Close() //nolint:errcheck // the loop has its own descriptor
+	fd, err := duplicate(nc)
+	if err != nil {
+		return err
+	}
+	c := &conn{fd: fd, quota: noQuota}
+	c.session.ID = id
+	l.inbox.mu.Lock()
+	closed := l.inbox.closed
+	if !closed {
+		l.inbox.fresh = append(l.inbox.fresh, c)
+	}
+	l.inbox.mu.Unlock()
+	if closed {
+		_ = unix.Close(fd)
+		return net.ErrClosed
+	}
+	l.poke()
+	return nil
+}
+
+// duplicate takes a connection's socket away from Go's network poller, which would otherwise be woken for every request as well.
+func duplicate(nc net.Conn) (int, error) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return -1, fmt.Errorf("a %T has no file descriptor", nc)
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd := -1
+	if e := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) }); e != nil {
+		return -1, e
+	}
+	if err != nil {
+		return -1, fmt.Errorf("dup: %w", err)
+	}
+	return fd, nil
+}
+
+func (l *loop) wake() {
+	l.inbox.changed.Store(true)
+	l.poke()
+}
+
+func (l *loop) drain() {
+	l.inbox.drain.Store(true)
+	l.poke()
+}
+
+func (l *loop) stop() {
+	l.inbox.stop.Store(true)
+	l.poke()
+}
+
+func (l *loop) wait() {
+	l.ended.Wait()
+	l.alarm.close()
+	l.closeOwn()
+}
+
+func (l *loop) closeOwn() {
+	l.inbox.mu.Lock()
+	defer l.inbox.mu.Unlock()
+	_ = unix.Close(l.event)
+	_ = unix.Close(l.epoll)
+	l.event = -1
+}
+
+// poke has the loop look at its inbox and its alarms.
+func (l *loop) poke() {
+	if l.inbox.poked.Swap(true) {
+		return
+	}
+	l.inbox.mu.Lock()
+	defer l.inbox.mu.Unlock()
+	if l.event >= 0 {
+		one := [8]byte{1}
+		_, _ = unix.Write(l.event, one[:])
+	}
+}
+
+func (l *loop) run() {
+	for {
+		n := l.await()
+		if l.waiting.first != nil && n > 0 {
+			l.retry(false) // those who have waited come before those who ask now
+		}
+		called := l.inbox.poked.Load()
+		for i := range n {
+			ev := &l.events[i]
+			if int(ev.Fd) == l.event {
+				called = true
+				continue
+			}
+			if c := l.conns[ev.Fd]; c != nil {
+				l.handle(c, ev.Events)
+			}
+		}
+		if called && l.attend() {
+			return
+		}
+		l.goOn()
+		l.flush()
+		if l.draining && l.open == 0 {
+			l.shut()
+			return
+		}
+	}
+}
+
+// await waits for events, and returns how many there are.
+func (l *loop) await() int {
+	if len(l.ready) > 0 {
+		return pollNow(l.epoll, l.events[:])
+	}
+	n := 0
+	if l.waiting.first == nil {
+		for range l.spin.polls() {
+			if n = pollNow(l.epoll, l.events[:]); n > 0 {
+				l.spin.found()
+				break
+			}
+		}
+	}
+	if n == 0 {
+		l.spin.failed()
+		var err error
+		if n, err = unix.EpollWait(l.epoll, l.events[:], -1); err != nil { // a signal
+			return 0
+		}
+	}
+	l.spin.saw(n, l.events[0].Fd)
+	return n
+}
+
+// attend does what other goroutines asked for. It returns true once everything is closed.
+func (l *loop) attend() bool {
+	var count [8]byte
+	_, _ = unix.Read(l.event, count[:])
+	l.inbox.poked.Store(false)
+	if l.inbox.stop.Load() {
+		l.shut()
+		return true
+	}
+	l.inbox.mu.Lock()
+	fresh := l.inbox.fresh
+	l.inbox.fresh = nil
+	l.inbox.mu.Unlock()
+	for _, c := range fresh {
+		l.adopt(c)
+	}
+	if l.inbox.drain.Load() && !l.draining {
+		l.draining = true
+		for _, c := range l.conns {
+			if c != nil {
+				l.limitToReceived(c)
+			}
+		}
+	}
+	l.retry(l.inbox.changed.Swap(false))
+	l.cutOff()
+	l.setAlarm()
+	return false
+}
+
+// shut closes everything, the connections that were never adopted too.
+func (l *loop) shut() {
+	l.inbox.mu.Lock()
+	l.inbox.closed = true
+	fresh := l.inbox.fresh
+	l.inbox.fresh = nil
+	l.inbox.mu.Unlock()
+	for _, c := range fresh {
+		_ = unix.Close(c.fd)
+		l.counts.ended.Add(1)
+	}
+	for _, c := range l.conns {
+		if c != nil {
+			l.drop(c)
+		}
+	}
+}
+
+// retry goes on with the requests whose wait is over, or, after a change, with all that wait for one, the longest waiting first.
+func (l *loop) retry(changed bool) {
+	if l.waiting.first == nil {
+		return
+	}
+	now := l.config.Clock.Now().Mono
+	if !changed && now < l.due {
+		return
+	}
+	due := l.scratch[:0]
+	for c := l.waiting.first; c != nil; c = c.next {
+		if c.due <= now || changed && c.event {
+			due = append(due, c)
+		}
+	}
+	for _, c := range due {
+		if c.waits {
+			l.serve(c, c.in)
+		}
+	}
+	clear(due)
+	l.scratch = due[:0]
+	l.setAlarm()
+}
+
+// cutOff ends the connections whose client has taken no reply for too long.
+func (l *loop) cutOff() {
+	if len(l.blocked) == 0 {
+		return
+	}
+	now := l.config.Clock.Now().Mono
+	for c := range l.blocked {
+		if c.deadline <= now {
+			l.config.Log.Warn("a client takes no replies; its connection ends",
+				"connection", c.session.ID, "bytes", len(c.backlog)-c.sent, "after", l.config.Limits.WriteTimeout)
+			l.drop(c)
+		}
+	}
+}
+
+// setAlarm has the loop woken when the next wait or deadline is over.
+func (l *loop) setAlarm() {
+	var due clockguard.Mono = never
+	for c := l.waiting.first; c != nil; c = c.next {
+		due = min(due, c.due)
+	}
+	for c := range l.blocked {
+		due = min(due, c.deadline)
+	}
+	l.due = due
+	l.alarm.set(due)
+}
+
+// expect has the loop woken at due, or earlier.
+func (l *loop) expect(due clockguard.Mono) {
+	if due < l.due {
+		l.due = due
+		l.alarm.set(due)
+	}
+}
+
+// goOn gives each connection that has more to answer another turn.
+func (l *loop) goOn() {
+	ready := l.ready
+	l.ready = l.scratch[:0]
+	for i, c := range ready {
+		ready[i] = nil
+		c.queued = false
+		if c.fd >= 0 && c.more && !l.clogged(c) {
+			l.serve(c, c.in)
+		}
+	}
+	l.scratch = ready[:0]
+}
+
+// clogged tells whether the client has to take replies before its next request is answered.
+func (l *loop) clogged(c *conn) bool {
+	limit := l.config.Limits.Backlog
+	if l.backlogs > l.config.Limits.Backlogs {
+		limit = l.config.Limits.Output
+	}
+	return len(c.backlog)-c.sent >= limit
+}
+
+func (l *loop) after(d time.Duration) clockguard.Mono {
+	return l.config.Clock.Now().Mono + clockguard.Mono(d)
+}

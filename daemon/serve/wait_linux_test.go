@@ -1,0 +1,108 @@
+package serve
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/daemon/issue"
+)
+
+// Who has waited longest is served first, and who got something queues up again behind the others.
+func TestWaitingIsFirstComeFirstServed(t *testing.T) {
+	s := newStore(0)
+	h := start(t, "system", s, nil)
+	var peers []*peer
+	for range 5 {
+		p := h.dial(t)
+		p.send("*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nNEXT\r\n")
+		<-s.waited
+		peers = append(peers, p)
+	}
+	for i, p := range append(peers, peers...) {
+		s.put(1)
+		h.Wake()
+		p.want(":" + string(rune('0'+i)) + "\r\n")
+		// The others are asked in turn, and so is the one that got something, for its second.
+		waiters := 5
+		if i >= 5 {
+			waiters = 9 - i
+		}
+		for range waiters {
+			<-s.waited
+		}
+	}
+}
+
+// The wait is on the daemon's clock: nothing is tried before it has passed, and everything is then.
+func TestWaitIsOnTheClock(t *testing.T) {
+	clock := clocktest.NewManual(time.Unix(1e9, 0))
+	s := newStore(0)
+	s.wait = issue.Wait{For: 700 * time.Microsecond}
+	h := start(t, "system", s, func(c *Config) { c.Clock = clock })
+	p, other := h.dial(t), h.dial(t)
+	p.send("NEXT\r\n")
+	<-s.waited
+	clock.BlockUntil(1)
+	s.put(5)
+	clock.Advance(699 * time.Microsecond)
+	h.Wake() // changes are not what it waits for
+	other.send("PING\r\nNEXT\r\n")
+	other.want("+PONG\r\n:0\r\n")
+	clock.Advance(time.Microsecond)
+	p.want(":1\r\n")
+}
+
+// A nearer wait is not held up by a farther one.
+func TestNearestWaitRings(t *testing.T) {
+	clock := clocktest.NewManual(time.Unix(1e9, 0))
+	s := newStore(0)
+	s.wait = issue.Wait{For: time.Hour}
+	h := start(t, "system", s, func(c *Config) { c.Clock = clock })
+	far, near := h.dial(t), h.dial(t)
+	far.send("NEXT\r\n")
+	<-s.waited
+	clock.BlockUntil(1)
+	s.mu.Lock()
+	s.wait = issue.Wait{For: time.Millisecond}
+	s.mu.Unlock()
+	near.send("NEXT\r\n")
+	<-s.waited
+	s.put(2)
+	// The loop may be between its look at the source and its look at the clock, so time goes on until the reply is there.
+	replied := make(chan struct{})
+	go func() {
+		defer close(replied)
+		if got, err := near.in.ReadString('\n'); got != ":0\r\n" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}()
+	for waiting := true; waiting; {
+		select {
+		case <-replied:
+			waiting = false
+		default:
+			clock.BlockUntil(1)
+			clock.Advance(time.Millisecond)
+		}
+	}
+	if now := clock.Now().Mono; time.Duration(now) >= time.Hour {
+		t.Errorf("the nearer one waited for the farther one: %v", time.Duration(now))
+	}
+}
+
+// A client that goes away while its request waits does not stay until there are IDs.
+func TestWaiterThatGoesAway(t *testing.T) {
+	s := newStore(0)
+	h := start(t, "system", s, nil)
+	p := h.dial(t)
+	p.send("NEXT\r\n")
+	<-s.waited
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Drain(context.Background()); err != nil {
+		t.Errorf("Drain: %v", err)
+	}
+}

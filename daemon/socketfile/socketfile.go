@@ -1,0 +1,225 @@
+//go:build unix
+
+// Package socketfile makes a listening Unix socket in the file system without harming anything that is there already, and takes it away again.
+//
+// A socket file that nobody listens on is left behind by every process that was killed; it has to be removed before its name can be
+// used again. One that somebody does listen on must stay, and so must whatever is no socket. Looking and removing are two steps, so a
+// lock file beside the socket, <path>.lock, lets one process at a time do both. It is held for moments only and never removed: to
+// remove a lock file is the same race again.
+package socketfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// DefaultMode lets the socket's owner and group connect.
+const DefaultMode os.FileMode = 0o660
+
+const (
+	dirMode = 0o755 // the socket's own mode says who may connect; others may see that it is there
+	// dialTimeout is how long a listener may take to show that it is alive. Connecting takes no part of its process, only of the kernel.
+	dialTimeout = time.Second
+	// backlog is how many connections may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+	backlog = 1<<16 - 1
+)
+
+// InUseError says that another process listens on the socket, or is just beginning or ceasing to.
+type InUseError struct{ Path string }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("the socket %s is in use by another process: end that one, or choose another path", e.Path)
+}
+
+// Listener is a listening socket with the file that it made. Its Close takes the file away, if it still is that file.
+type Listener struct {
+	*net.UnixListener
+	path string
+	file unix.Stat_t
+
+	once sync.Once
+	err  error
+}
+
+// longestPath is the longest path that fits into a socket address with the NUL after it: 107 bytes on Linux, 103 on BSD.
+var longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
+
+// Listen listens on path. A directory that is missing is made. mode is the file's permission bits whatever the umask (0: DefaultMode), gid its
+// group (-1: as it comes). Nobody can connect before mode and group are set.
+//
+// A stale socket at path is replaced. If a process listens there, the error is an *InUseError. Anything else there, symbolic links
+// included, is an error, and is left alone.
+func Listen(path string, mode os.FileMode, gid int) (*Listener, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	if mode == 0 {
+		mode = DefaultMode
+	}
+	if _, err := look(path); err != nil { // before anything is made beside it
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		return nil, fmt.Errorf("cannot make the directory of the socket %s: %w", path, err)
+	}
+	unlock, err := lock(path)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	there, err := look(path)
+	if err != nil {
+		return nil, err
+	}
+	if there {
+		if err := removeStale(path); err != nil {
+			return nil, err
+		}
+	}
+	return bind(path, mode, gid)
+}
+
+func checkPath(path string) error {
+	switch {
+	case path == "":
+		return errors.New("the socket's path is empty")
+	case path[0] == '@':
+		return fmt.Errorf("the socket's path %q begins with @, which stands for a socket without a file: write ./%s if you mean a file", path, path)
+	case len(path) > longestPath:
+		return fmt.Errorf("the socket's path has %d bytes, but the system allows at most %d: choose a shorter one than %s", len(path), longestPath, path)
+	}
+	return nil
+}
+
+// look tells whether a socket is there; what is no socket is an error.
+func look(path string) (bool, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot look at the socket's path: %w", err)
+	case info.Mode()&fs.ModeSocket == 0:
+		return false, fmt.Errorf("%s is not a socket but %s: it is left alone; choose another path, or remove it", path, describe(info.Mode()))
+	}
+	return true, nil
+}
+
+func describe(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a directory"
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case m.IsRegular():
+		return "a regular file"
+	}
+	return "a special file"
+}
+
+// lock takes the lock file beside path. It does not wait: who holds it is about to listen, or just stops to.
+func lock(path string) (unlock func(), err error) {
+	name := path + ".lock"
+	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the lock file %s: %w", name, err)
+	}
+	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = unix.Close(fd)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, &InUseError{path}
+		}
+		return nil, fmt.Errorf("cannot lock %s: %w", name, err)
+	}
+	return func() { _ = unix.Close(fd) }, nil
+}
+
+// removeStale removes the socket if connecting to it shows that nobody listens.
+func removeStale(path string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unix", path)
+	switch {
+	case err == nil:
+		_ = c.Close()
+		return &InUseError{path}
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, context.DeadlineExceeded): // its queue is full
+		return &InUseError{path}
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case !errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("cannot tell whether the socket %s is in use, so it is left alone: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot remove the socket that a process left behind: %w", err)
+	}
+	return nil
+}
+
+// bind makes the socket file and, once it is as it should be, listens.
+func bind(path string, mode os.FileMode, gid int) (_ *Listener, err error) {
+	fd, err := socket()
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a socket: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close() //nolint:errcheck // the listener has its own descriptor
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return nil, fmt.Errorf("cannot bind a socket to %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(path) // ours: the lock is held, and it was not there before
+		}
+	}()
+	if gid >= 0 {
+		if err := os.Lchown(path, -1, gid); err != nil {
+			return nil, fmt.Errorf("cannot give the socket to group %d: %w", gid, err)
+		}
+	}
+	if err := os.Chmod(path, mode.Perm()); err != nil { // last, because chown may take bits away
+		return nil, fmt.Errorf("cannot set the mode of the socket: %w", err)
+	}
+	l := &Listener{path: path}
+	if err := unix.Lstat(path, &l.file); err != nil {
+		return nil, fmt.Errorf("cannot look at the socket %s: %w", path, err)
+	}
+	if err := unix.Listen(fd, backlog); err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", path, err)
+	}
+	general, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", path, err)
+	}
+	l.UnixListener = general.(*net.UnixListener)
+	return l, nil
+}
+
+// Close stops listening and removes the socket file, unless another has taken its place.
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		// The file goes first: while the socket is open, its inode cannot become another file's. If the lock is taken,
+		// another process is about to use the path and finds out itself that the file is stale.
+		if unlock, err := lock(l.path); err == nil {
+			defer unlock()
+			var now unix.Stat_t
+			if unix.Lstat(l.path, &now) == nil && now.Dev == l.file.Dev && now.Ino == l.file.Ino {
+				l.err = os.Remove(l.path)
+			}
+		}
+		if err := l.UnixListener.Close(); l.err == nil {
+			l.err = err
+		}
+	})
+	return l.err
+}

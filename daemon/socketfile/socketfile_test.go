@@ -1,0 +1,293 @@
+//go:build unix
+
+package socketfile_test
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/socketfile"
+)
+
+func listen(t *testing.T, path string) *socketfile.Listener {
+	t.Helper()
+	l, err := socketfile.Listen(path, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// checkAlive connects once.
+func checkAlive(t *testing.T, l *socketfile.Listener, path string) {
+	t.Helper()
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	a, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = a.Close()
+}
+
+func TestListenAndClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "dir", "s")
+	l := listen(t, path)
+	checkAlive(t, l, path)
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fs.ModeSocket | socketfile.DefaultMode; info.Mode() != want {
+		t.Errorf("mode %v, want %v", info.Mode(), want)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+	checkAlive(t, listen(t, path), path)
+}
+
+func TestModeDespiteUmask(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	for _, mode := range []os.FileMode{0o600, 0o660, 0o666, 0o777} {
+		path := filepath.Join(t.TempDir(), "s")
+		l, err := socketfile.Listen(path, mode, os.Getgid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(path)
+		if err != nil || info.Mode().Perm() != mode {
+			t.Errorf("mode %v (%v), want %v", info.Mode(), err, mode)
+		}
+		if gid := info.Sys().(*syscall.Stat_t).Gid; int(gid) != os.Getgid() {
+			t.Errorf("group %d", gid)
+		}
+		_ = l.Close()
+	}
+}
+
+// leave makes a socket file that nobody listens on, as a killed process does.
+func leave(t *testing.T, path string) {
+	t.Helper()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStaleSocketIsReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	leave(t, path)
+	checkAlive(t, listen(t, path), path)
+}
+
+func TestLiveSocketIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	first := listen(t, path)
+	_, err := socketfile.Listen(path, 0, -1)
+	var inUse *socketfile.InUseError
+	if !errors.As(err, &inUse) || inUse.Path != path {
+		t.Fatalf("got %v", err)
+	}
+	if c, err := first.Accept(); err == nil {
+		_ = c.Close() // of the dial that found it alive
+	}
+	checkAlive(t, first, path)
+}
+
+// A daemon whose queue of connections is full is alive, too.
+func TestFullSocketIsLeftAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // ends with the test
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			break
+		}
+		defer c.Close()
+	}
+	var inUse *socketfile.InUseError
+	if _, err := socketfile.Listen(path, 0, -1); !errors.As(err, &inUse) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("the socket is gone: %v", err)
+	}
+}
+
+func TestRefusedPaths(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Mkdir(in("dir"), 0o700))
+	must(os.WriteFile(in("file"), []byte("precious"), 0o600))
+	must(os.Symlink(in("file"), in("link")))
+	leave(t, in("stale"))
+	must(os.Symlink(in("stale"), in("linkstale")))
+	must(os.Symlink(in("nowhere"), in("dangling")))
+	must(unix.Mkfifo(in("fifo"), 0o600))
+	long := in(strings.Repeat("x", 107))
+
+	for _, c := range []struct{ path, text string }{
+		{in("dir"), "is not a socket but a directory"},
+		{in("file"), "is not a socket but a regular file"},
+		{in("link"), "is not a socket but a symbolic link"},
+		{in("linkstale"), "is not a socket but a symbolic link"},
+		{in("dangling"), "is not a socket but a symbolic link"},
+		{in("fifo"), "is not a socket but a special file"},
+		{in("file/s"), "not a directory"},
+		{long, "the system allows at most 107"},
+		{"", "is empty"},
+		{"@name", "./@name"},
+	} {
+		before := listing(t, dir)
+		_, err := socketfile.Listen(c.path, 0, -1)
+		if err == nil || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%q: got %v, want one with %q", c.path, err, c.text)
+		}
+		if after := listing(t, dir); after != before {
+			t.Errorf("%q: the directory was\n%s\nand is\n%s", c.path, before, after)
+		}
+	}
+}
+
+// listing is everything in a directory that must not change.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString(info.Mode().String() + " " + info.ModTime().String() + " " + e.Name() + "\n")
+	}
+	return b.String()
+}
+
+func TestLongestPath(t *testing.T) {
+	dir := t.TempDir()
+	longest := len(unix.RawSockaddrUnix{}.Path) - 1
+	t.Chdir(dir)
+	path := strings.Repeat("y", longest)
+	checkAlive(t, listen(t, path), path)
+	if _, err := socketfile.Listen(path+"y", 0, -1); err == nil || !strings.Contains(err.Error(), "the system allows at most") {
+		t.Errorf("one byte more: %v", err)
+	}
+}
+
+// The file of a successor is not removed by the predecessor's Close.
+func TestCloseLeavesAnothersFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	first := listen(t, path)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	second := listen(t, path)
+	if err := first.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	checkAlive(t, second, path)
+}
+
+// However many processes start at once over a stale socket, one listens and the others are told so.
+func TestOneOfManyStarters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	for range 50 {
+		leave(t, path)
+		const starters = 8
+		var (
+			mu    sync.Mutex
+			won   []*socketfile.Listener
+			wg    sync.WaitGroup
+			begin = make(chan struct{})
+		)
+		for range starters {
+			wg.Go(func() {
+				<-begin
+				l, err := socketfile.Listen(path, 0, -1)
+				var inUse *socketfile.InUseError
+				if err != nil && !errors.As(err, &inUse) {
+					t.Errorf("got %v", err)
+				}
+				if err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					won = append(won, l)
+				}
+			})
+		}
+		close(begin)
+		wg.Wait()
+		if len(won) != 1 {
+			t.Fatalf("%d of %d listen", len(won), starters)
+		}
+		if c, err := net.Dial("unix", path); err != nil {
+			t.Errorf("the winner is not to be reached: %v", err)
+		} else {
+			_ = c.Close()
+		}
+		_ = won[0].Close()
+	}
+}
+
+// While another process is between looking and listening, nobody touches the socket.
+func TestLockedPathIsInUse(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	leave(t, path)
+	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	var inUse *socketfile.InUseError
+	if _, err := socketfile.Listen(path, 0, -1); !errors.As(err, &inUse) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("the socket is gone: %v", err)
+	}
+}
