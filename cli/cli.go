@@ -1,0 +1,124 @@
+// Package cli is flakeward's command line: the commands, their flags, and how
+// the daemon's settings are put together from flags, FLAKEWARD_* variables and
+// a configuration file. It is the only place that knows flags, and it never
+// ends the process: Run returns, and ExitCode says with which status to end.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/daemon"
+)
+
+// The statuses that the process ends with.
+const (
+	ExitOK       = 0
+	ExitFailed   = 1 // the command was understood but did not succeed
+	ExitUsage    = 2 // wrong arguments, flags, variables or configuration
+	ExitNotReady = 3 // status: the daemon answers, but cannot issue IDs yet
+)
+
+// usageError is a mistake in what the command was told.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...)}
+}
+
+// errNotReady is what status ends with when the daemon is there but not ready.
+var errNotReady = errors.New("the daemon cannot issue IDs yet")
+
+// ExitCode returns the status for what Run returned.
+func ExitCode(err error) int {
+	var usage *usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.Is(err, errNotReady):
+		return ExitNotReady
+	}
+	return ExitFailed
+}
+
+// runner is daemon.Run, or a stand-in.
+type runner func(ctx context.Context, config daemon.Config) error
+
+// Run carries out one command. args begins with the program's name. The command
+// ends early when ctx does; the daemon then drains first. Results go to stdout,
+// the daemon's log to stderr; the error returned is for the caller to print.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	return run(ctx, args, stdin, stdout, stderr, daemon.Run)
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, serve runner) error {
+	app := newApp(serve)
+	app.Reader, app.Writer, app.ErrWriter = stdin, stdout, stderr
+	if last := len(args) - 1; last > 0 && args[last] == completionRequest {
+		for _, choice := range choices(app.Commands, args[1:last]) {
+			fmt.Fprintln(stdout, choice)
+		}
+		return nil
+	}
+	return app.RunContext(ctx, flagsFirst(app.Commands, args))
+}
+
+func newApp(serve runner) *urfave.App {
+	app := &urfave.App{
+		Name:            "flakeward",
+		Usage:           "unique, time-sortable 64-bit IDs for everything on this host",
+		Version:         Version(),
+		HideHelpCommand: true,
+		// Only main ends the process, also when an error of the library has a
+		// status of its own.
+		ExitErrHandler: func(*urfave.Context, error) {},
+		OnUsageError:   wrongUsage,
+		Action: func(c *urfave.Context) error {
+			if !c.Args().Present() {
+				return urfave.ShowAppHelp(c)
+			}
+			return unknownCommand(c.App, c.Args().First())
+		},
+		Commands: []*urfave.Command{
+			daemonCommand(serve),
+			nextCommand(),
+			decodeCommand(),
+			boundsCommand(),
+			layoutCommand(),
+			statusCommand(),
+			versionCommand(),
+			completionCommand(),
+		},
+	}
+	for _, command := range app.Commands {
+		command.OnUsageError = wrongUsage
+		command.HideHelpCommand = true
+	}
+	return app
+}
+
+// wrongUsage turns what the flag parser says into an error of ours.
+func wrongUsage(c *urfave.Context, err error, _ bool) error {
+	help := c.App.Name + " --help"
+	if c.Command != nil && c.Command.Name != "" && c.Command.Name != c.App.Name {
+		help = c.App.Name + " " + c.Command.Name + " --help"
+	}
+	return usagef("%w: see %s", err, help)
+}
+
+func unknownCommand(app *urfave.App, name string) error {
+	names := make([]string, 0, len(app.Commands))
+	for _, command := range app.Commands {
+		names = append(names, command.Name)
+	}
+	return usagef("%s", unknownName("command", name, names, app.Name+" --help"))
+}

@@ -1,0 +1,323 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// tweet is an ID that was published: 2022-06-28T16:07:40.105Z, machine 378,
+// sequence 0.
+const tweet = "1541815603606036480"
+
+func TestDecode(t *testing.T) {
+	const head = "id                   time                      datacenter  worker  sequence\n"
+	const row = "1541815603606036480  2022-06-28T16:07:40.105Z          11      26         0\n"
+	const object = `{"id":"1541815603606036480","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0}` + "\n"
+	byTwitter := script{"INFO": {bulk("# Cluster\r\nlayout:twitter\r\n")}}
+	for _, c := range []struct {
+		name   string
+		daemon script
+		stdin  string
+		args   []string
+		out    string
+		err    []string
+		failed bool
+	}{
+		{name: "offline", args: []string{"--layout", "twitter", tweet}, out: head + row},
+		{name: "flags last", args: []string{tweet, "--layout", "twitter", "--json"}, out: object},
+		{name: "several", args: []string{"--layout", "twitter", tweet, tweet}, out: head + row + row},
+		{name: "by the daemon's layout", daemon: byTwitter, args: []string{tweet}, out: head + row},
+		{name: "the flag wins over the daemon's", daemon: script{"INFO": {bulk("layout:js53\r\n")}}, args: []string{"--layout", "twitter", tweet}, out: head + row},
+		{
+			name: "without a daemon, and told so", args: []string{"1"},
+			out: "id                   time                      worker  sequence\n" + "1                    2026-01-01T00:00:00.000Z       0         1\n",
+			err: []string{"there is no such socket", "default layout, flakeward"},
+		},
+		{name: "standard input", stdin: tweet + "\n" + tweet + " " + tweet, args: []string{"--layout", "twitter", "-"}, out: head + row + row + row},
+		{
+			name: "a wrong one keeps no other from being decoded", stdin: tweet + "\nx\n-5\n" + tweet, args: []string{"--layout", "twitter", "-"},
+			out: head + row + row, failed: true,
+			err: []string{`word 2 of standard input: "x" is not an ID`, "word 3 of standard input: decode: -5 is negative"},
+		},
+		{name: "too wide for the layout", args: []string{"--layout", "js53", tweet}, failed: true, err: []string{"too large for layout"}},
+		{name: "an endless word", stdin: strings.Repeat("1", 2*maxWord), args: []string{"--layout", "twitter", "-"}, failed: true},
+		{name: "a daemon that does not tell", daemon: script{"INFO": {bulk("a:b\r\n")}}, args: []string{tweet}, failed: true},
+		{name: "a daemon of another kind", daemon: script{"INFO": {bulk("layout:x=9\r\n")}}, args: []string{tweet}, failed: true},
+		{name: "a daemon that refuses", daemon: script{}, args: []string{tweet}, failed: true},
+		{name: "nothing", failed: true},
+		{name: "no layout", args: []string{"--layout", "tvitter", tweet}, failed: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			socket := t.TempDir() + "/missing"
+			if c.daemon != nil {
+				socket = c.daemon.serve(t, nil)
+			}
+			out, errOut, err := command(t, c.stdin, append([]string{"decode", "--socket", socket}, c.args...)...)
+			if out != c.out {
+				t.Errorf("printed %q, want %q", out, c.out)
+			}
+			if (err != nil) != c.failed {
+				t.Errorf("the error is %v", err)
+			}
+			for _, want := range c.err {
+				if !strings.Contains(errOut, want) {
+					t.Errorf("complained %q, want %q in it", errOut, want)
+				}
+			}
+		})
+	}
+}
+
+func TestTimeFormIsAsExactAsTheLayout(t *testing.T) {
+	for layout, want := range map[string]string{
+		"uidgenerator": "2006-01-02T15:04:05Z",
+		"sonyflake":    "2006-01-02T15:04:05.000Z",
+		"twitter":      "2006-01-02T15:04:05.000Z",
+		"time=41@1s,worker=4,sequence=8;epoch=2026-01-01T00:00:00.5Z": "2006-01-02T15:04:05.000Z",
+		"time=50@1us,worker=4,sequence=4;epoch=2026-01-01":            "2006-01-02T15:04:05.000000Z",
+		"time=50@1500ns,worker=4,sequence=4;epoch=2026-01-01":         "2006-01-02T15:04:05.000000000Z",
+	} {
+		l, err := generator.ParseLayout(layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := timeForm(l); got != want {
+			t.Errorf("%s: %s, want %s", layout, got, want)
+		}
+	}
+}
+
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		out  string
+		err  string
+	}{
+		// 41-12-10 bits: 2026-01-01 is 1767225600000 ms after 1970.
+		{"one instant", []string{"--layout", "redis", "--from", "2026-01-01", "--to", "2026-01-01T00:00:00Z"},
+			fmt.Sprintf("lowest   %d\nhighest  %d\n", int64(1767225600000)<<22, int64(1767225600001)<<22-1), ""},
+		{"a zone", []string{"--layout", "redis", "--from", "2026-01-01T01:00:00+01:00", "--to", "2026-01-01", "--json"},
+			fmt.Sprintf(`{"highest":"%d","lowest":"%d"}`+"\n", int64(1767225600001)<<22-1, int64(1767225600000)<<22), ""},
+		{"the wrong way round", []string{"--from", "2026-05-02", "--to", "2026-05-01"}, "", "swap them"},
+		{"no start", []string{"--to", "2026-05-01"}, "", "--from is missing"},
+		{"no end", []string{"--from", "2026-05-01"}, "", "--to is missing"},
+		{"no time", []string{"--from", "yesterday", "--to", "now"}, "", `--from: "yesterday" is not a time`},
+		{"before the epoch", []string{"--from", "1999-01-01", "--to", "1999-01-02"}, "", "before the epoch"},
+		{"an argument", []string{"2026-05-01"}, "", "takes no arguments"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, _, err := command(t, "", append([]string{"bounds"}, c.args...)...)
+			if out != c.out {
+				t.Errorf("printed %q, want %q", out, c.out)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || ExitCode(err) != ExitUsage) {
+				t.Errorf("the error is %v, want %q in it and status %d", err, c.err, ExitUsage)
+			}
+		})
+	}
+}
+
+func TestLayoutExplains(t *testing.T) {
+	layout, err := generator.ParseLayout("sonyflake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := factsOf(layout, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)).explain(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = `time=39@10ms,sequence=8,worker=16;epoch=2014-09-01T00:00:00Z
+
+     field  bits  shift       highest
+      time    39     24  549755813887
+  sequence     8     16           255
+    worker    16      0         65535
+
+bits        63, to be kept as strings in JavaScript
+tick        10ms
+IDs         25,600 a second and worker ID (256 a tick), 1,677,721,600 with all worker IDs
+worker IDs  65,536
+begins      2014-09-01T00:00:00Z
+ends        2188-11-16T03:28:58.88Z, 162.0 years from now
+order       by time
+`
+	if out.String() != want {
+		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestLayoutCommand(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		want []string
+		err  string
+	}{
+		{"the default", nil, []string{"time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z\n"}, ""},
+		{"an argument", []string{"js53"}, []string{"bits        53, safe as numbers in JavaScript"}, ""},
+		{"the flag", []string{"--layout", "js53"}, []string{"bits        53"}, ""},
+		{"one that has ended", []string{"uidgenerator"}, []string{"issues      no: layout ", "2024-11-20", "years ago"}, ""},
+		{"one that does not sort", []string{"worker=10,time=41@1ms,sequence=12;epoch=2026-01-01"}, []string{"order       not by time"}, ""},
+		{"the shifts in JSON", []string{"--json", "twitter"}, []string{`{"field":"worker","bits":5,"shift":12,"highest":31}`, `"sorts_by_time":true`}, ""},
+		{"the list", []string{"--list"}, []string{"preset ", "\ntwitter ", "\njs53 "}, ""},
+		{"the list in JSON", []string{"--list", "--json"}, []string{`"name":"twitter"`}, ""},
+		{"nonsense", []string{"tvitter"}, nil, "there are discord"},
+		{"two", []string{"twitter", "epoch=2026-01-01"}, nil, "put quotes"},
+		{"the list and more", []string{"--list", "twitter"}, nil, "takes no arguments"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, _, err := command(t, "", append([]string{"layout"}, c.args...)...)
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing in\n%s", want, out)
+				}
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || ExitCode(err) != ExitUsage) {
+				t.Errorf("the error is %v, want %q in it and status %d", err, c.err, ExitUsage)
+			}
+		})
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 25600: "25,600", 4096000: "4,096,000", 0.25: "0.25", 4194304000: "4,194,304,000"} {
+		if got := thousands(v); got != want {
+			t.Errorf("thousands(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestFlagsFirst(t *testing.T) {
+	commands := newApp(nil).Commands
+	for _, c := range []struct{ given, want string }{
+		{"f", "f"},
+		{"f next 5", "f next 5"},
+		{"f next 5 --run", "f next --run 5"},
+		{"f next 5 --tenant 3 --run", "f next --tenant 3 --run 5"},
+		{"f next 5 --tenant=3", "f next --tenant=3 5"},
+		{"f next 5 --tenant", "f next --tenant 5"},
+		{"f decode - --json", "f decode --json -"},
+		{"f decode --json -- -5 --layout", "f decode --json -- -5 --layout"},
+		{"f decode 5 -- -6 --json", "f decode 5 -- -6 --json"},
+		{"f other 5 --run", "f other 5 --run"},
+	} {
+		if got := strings.Join(flagsFirst(commands, strings.Fields(c.given)), " "); got != c.want {
+			t.Errorf("%q becomes %q, want %q", c.given, got, c.want)
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		out  string // part of it
+		err  string // part of it
+	}{
+		{nil, "COMMANDS:", ""},
+		{[]string{"--help"}, "COMMANDS:", ""},
+		{[]string{"--version"}, "flakeward version ", ""},
+		{[]string{"version"}, "flakeward " + Version() + " (go", ""},
+		{[]string{"version", "now"}, "", "takes no arguments"},
+		{[]string{"next", "--help"}, "--tenant", ""},
+		{[]string{"nxet"}, "", `there is no command "nxet": see`},
+		{[]string{"stauts"}, "", `did you mean "status"?`},
+		{[]string{"status", "--nosuch"}, "", "see flakeward status --help"},
+		{[]string{"--nosuch"}, "", "see flakeward --help"},
+		{[]string{"completion"}, "", "bash, zsh or fish"},
+		{[]string{"completion", "tcsh"}, "", "bash, zsh or fish"},
+		{[]string{"completion", "bash"}, "complete -o bashdefault", ""},
+		{[]string{"completion", "zsh"}, "#compdef flakeward", ""},
+		{[]string{"completion", "fish"}, "journal-step", ""},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			out, _, err := command(t, "", c.args...)
+			if !strings.Contains(out, c.out) {
+				t.Errorf("%q is missing in\n%s", c.out, out)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || ExitCode(err) != ExitUsage) {
+				t.Errorf("the error is %v, want %q in it and status %d", err, c.err, ExitUsage)
+			}
+		})
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, c := range []struct{ typed, want string }{
+		{"", "daemon next decode bounds layout status version completion"},
+		{"d", "daemon decode"},
+		{"-", "--help --version"},
+		{"next --", "--socket --timeout --tenant --run --config --help"},
+		{"next 5 --t", "--timeout --tenant"},
+		{"next ", ""},
+		{"next --tenant ", ""},
+		{"next --run --so", "--socket"},
+		{"daemon --socket-", "--socket-mode --socket-group"},
+		{"daemon --socket --s", ""}, // the value of --socket
+		{"completion ", "bash zsh fish"},
+		{"completion f", "fish"},
+		{"nothing ", ""},
+	} {
+		out, _, err := command(t, "", append(strings.Split(c.typed, " "), completionRequest)...)
+		if err != nil {
+			t.Errorf("%q: %v", c.typed, err)
+		}
+		if got := strings.Join(strings.Fields(out), " "); got != c.want {
+			t.Errorf("%q offers %q, want %q", c.typed, got, c.want)
+		}
+	}
+	if out, _, err := command(t, "", completionRequest); out != "" || err != nil {
+		t.Errorf("an empty command line offers %q, %v", out, err)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, ExitOK},
+		{errors.New("x"), ExitFailed},
+		{usagef("x"), ExitUsage},
+		{fmt.Errorf("more: %w", usagef("x")), ExitUsage},
+		{fmt.Errorf("%w: starting", errNotReady), ExitNotReady},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("ExitCode(%v) = %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	build := func(module string, settings ...string) *debug.BuildInfo {
+		b := &debug.BuildInfo{Main: debug.Module{Version: module}}
+		for pair := range slices.Chunk(settings, 2) {
+			b.Settings = append(b.Settings, debug.BuildSetting{Key: pair[0], Value: pair[1]})
+		}
+		return b
+	}
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	for _, c := range []struct {
+		linked string
+		build  *debug.BuildInfo
+		want   string
+	}{
+		{"v9", build("v1.2.3"), "v9"},
+		{"", build("v1.2.3"), "v1.2.3"},
+		{"", build("(devel)", "vcs.revision", commit), "devel-0123456789ab"},
+		{"", build("", "vcs.revision", commit, "vcs.modified", "true"), "devel-0123456789ab-modified"},
+		{"", build("(devel)"), "devel"},
+		{"", nil, "devel"},
+	} {
+		if got := versionOf(c.linked, c.build); got != c.want {
+			t.Errorf("versionOf(%q, %v) = %q, want %q", c.linked, c.build, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// script is a stand-in for a daemon: it answers each command with the replies
+// it was given for it, in turn; the last one again and again.
+type script map[string][]string
+
+// serve answers on a socket until the test ends, and returns its path. The
+// requests it got are sent to seen, if there is room.
+func (s script) serve(t *testing.T, seen chan<- string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "flakeward") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer conn.Close()
+				s.answer(conn, seen)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		all.Wait()
+		_ = os.RemoveAll(dir)
+	})
+	return listener.Addr().String()
+}
+
+func (s script) answer(conn io.ReadWriter, seen chan<- string) {
+	in, turn := bufio.NewReader(conn), make(map[string]int)
+	for {
+		words, err := request(in)
+		if err != nil {
+			return
+		}
+		replies, ok := s[words[0]]
+		if !ok {
+			replies = []string{"-ERR unknown command '" + words[0] + "'\r\n"}
+		}
+		select {
+		case seen <- strings.Join(words, " "):
+		default:
+		}
+		reply := replies[min(turn[words[0]], len(replies)-1)]
+		turn[words[0]]++
+		if _, err := io.WriteString(conn, reply); err != nil || reply == "" {
+			return
+		}
+	}
+}
+
+// request reads an array of bulk strings.
+func request(in *bufio.Reader) ([]string, error) {
+	line := func(prefix byte) (int, error) {
+		text, err := in.ReadString('\n')
+		if err != nil || text[0] != prefix {
+			return 0, errors.Join(err, fmt.Errorf("%q", text))
+		}
+		return strconv.Atoi(strings.TrimSpace(text[1:]))
+	}
+	n, err := line('*')
+	if err != nil {
+		return nil, err
+	}
+	words := make([]string, n)
+	for i := range words {
+		size, err := line('$')
+		if err != nil {
+			return nil, err
+		}
+		word := make([]byte, size+2)
+		if _, err := io.ReadFull(in, word); err != nil {
+			return nil, err
+		}
+		words[i] = string(word[:size])
+	}
+	words[0] = strings.ToUpper(words[0])
+	return words, nil
+}
+
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+
+func integers(values ...int64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(values))
+	for _, v := range values {
+		fmt.Fprintf(&b, ":%d\r\n", v)
+	}
+	return b.String()
+}
+
+// command runs a command to its end and returns what it printed.
+func command(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errOut strings.Builder
+	err = run(t.Context(), append([]string{"flakeward"}, args...), strings.NewReader(stdin), &out, &errOut, nil)
+	return out.String(), errOut.String(), err
+}
+
+func TestNext(t *testing.T) {
+	thousand := make([]int64, batch)
+	for i := range thousand {
+		thousand[i] = int64(i + 1)
+	}
+	for _, c := range []struct {
+		name    string
+		replies []string
+		args    []string
+		asked   string
+		want    string
+	}{
+		{"one", []string{integers(7)}, nil, "NEXT 1", "7\n"},
+		{"several", []string{integers(7, 8, 9)}, []string{"3"}, "NEXT 3", "7\n8\n9\n"},
+		{"for a tenant, the flag last", []string{integers(7)}, []string{"1", "--tenant", "5"}, "NEXT 1 TENANT 5", "7\n"},
+		{"for tenant 0", []string{integers(7)}, []string{"--tenant=0"}, "NEXT 1 TENANT 0", "7\n"},
+		{"runs", []string{integers(1, 100, 3, 4000, 2)}, []string{"--run", "5"}, "RUN 5", "100 3 1\n4000 2 1\n"},
+		{"runs, the flag last", []string{integers(256, 100, 5)}, []string{"5", "--run"}, "RUN 5", "100 5 256\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen := make(chan string, 10)
+			socket := script{"NEXT": c.replies, "RUN": c.replies}.serve(t, seen)
+			out, _, err := command(t, "", append([]string{"next", "--socket", socket}, c.args...)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out != c.want {
+				t.Errorf("printed %q, want %q", out, c.want)
+			}
+			for asked := range seen {
+				if !strings.HasPrefix(asked, "HELLO") {
+					if asked != c.asked {
+						t.Errorf("asked %q, want %q", asked, c.asked)
+					}
+					break
+				}
+			}
+		})
+	}
+
+	t.Run("what came before an error is printed", func(t *testing.T) {
+		socket := script{"NEXT": {integers(thousand...), "-UNAVAILABLE the disk is full\r\n"}}.serve(t, nil)
+		out, _, err := command(t, "", "next", "--socket", socket, "2500")
+		if n := strings.Count(out, "\n"); n != batch {
+			t.Errorf("%d lines printed, want %d", n, batch)
+		}
+		if err == nil || !strings.Contains(err.Error(), "after 1000 of 2500 IDs: ") || !strings.Contains(err.Error(), "UNAVAILABLE the disk is full") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+func TestNextRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		reply string
+		args  []string
+		want  string
+		code  int
+	}{
+		{"no count", "", []string{"many"}, `the count "many" is not`, ExitUsage},
+		{"a count of 0", "", []string{"0"}, `the count "0" is not`, ExitUsage},
+		{"a negative count", "", []string{"--", "-4"}, `the count "-4" is not`, ExitUsage},
+		{"two counts", "", []string{"1", "2"}, `got "2" too`, ExitUsage},
+		{"a tenant that is none", "", []string{"--tenant", "x"}, "tenant", ExitUsage},
+		{"an error reply", "-UNAVAILABLE the clock is 1h behind\r\n", nil, "answers: UNAVAILABLE the clock is 1h behind", ExitFailed},
+		{"another kind of reply", "+OK\r\n", nil, "is it a flakeward daemon", ExitFailed},
+		{"an array of something else", "*1\r\n$1\r\na\r\n", nil, "is it a flakeward daemon", ExitFailed},
+		{"an empty array", "*0\r\n", nil, "is it a flakeward daemon", ExitFailed},
+		{"runs without runs", integers(1), []string{"--run"}, "is it a flakeward daemon", ExitFailed},
+		{"runs of nothing", integers(1, 100, 0), []string{"--run"}, "is it a flakeward daemon", ExitFailed},
+		{"a closed connection", "", nil, "asking the daemon at", ExitFailed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen := make(chan string, 10)
+			socket := script{"NEXT": {c.reply}, "RUN": {c.reply}}.serve(t, seen)
+			out, _, err := command(t, "", append([]string{"next", "--socket", socket}, c.args...)...)
+			if asked := drained(seen); asked > 1 {
+				t.Errorf("asked %d times", asked)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("the error is %v, want %q in it", err, c.want)
+			}
+			if code := ExitCode(err); code != c.code {
+				t.Errorf("the status is %d, want %d", code, c.code)
+			}
+			if out != "" {
+				t.Errorf("printed %q", out)
+			}
+		})
+	}
+}
+
+// drained counts the requests for IDs that are waiting in seen.
+func drained(seen <-chan string) int {
+	n := 0
+	for {
+		select {
+		case asked := <-seen:
+			if !strings.HasPrefix(asked, "HELLO") {
+				n++
+			}
+		default:
+			return n
+		}
+	}
+}
+
+func TestNoDaemon(t *testing.T) {
+	dir := t.TempDir()
+	dead, file := filepath.Join(dir, "dead"), filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, socket, want string }{
+		{"no file", filepath.Join(dir, "missing"), "there is no such socket"},
+		{"a socket left behind", dead, "nobody listens there"},
+		{"a regular file", file, "nobody listens there"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, _, err := command(t, "", "status", "--socket", c.socket)
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.socket) || !strings.Contains(err.Error(), "--socket") {
+				t.Errorf("the error is %v, want %q in it, the path, and the way out", err, c.want)
+			}
+			if code := ExitCode(err); code != ExitFailed {
+				t.Errorf("the status is %d, want %d", code, ExitFailed)
+			}
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	const cluster = "# Cluster\r\nlayout:twitter\r\n\r\n# Worker\r\nstate:"
+	for _, c := range []struct {
+		name, info string
+		args       []string
+		out, err   string
+		code       int
+	}{
+		{"ready", cluster + "ready\r\nworker_id:3\r\n", nil, "Cluster\n  layout  twitter\n\nWorker\n  state      ready\n  worker_id  3\n", "", ExitOK},
+		{"ready, in JSON", cluster + "ready\r\n", []string{"--json"}, `{"Cluster":{"layout":"twitter"},"Worker":{"state":"ready"}}` + "\n", "", ExitOK},
+		{"the clock behind, but served", cluster + "clock-behind\r\n", nil, "", "", ExitOK},
+		{"starting", cluster + "starting\r\n", nil, "", "cannot issue IDs yet: starting", ExitNotReady},
+		{"stopped, with the reason", cluster + "stopped\r\ntrouble:no space left\r\n", nil, "", "stopped: no space left", ExitNotReady},
+		{"silent", "# Server\r\n", nil, "", "does not tell its state", ExitNotReady},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			socket := script{"INFO": {bulk(c.info)}}.serve(t, nil)
+			out, _, err := command(t, "", append([]string{"status", "--socket", socket}, c.args...)...)
+			if c.out != "" && out != c.out {
+				t.Errorf("printed %q, want %q", out, c.out)
+			}
+			if code := ExitCode(err); code != c.code {
+				t.Errorf("the status is %d, want %d", code, c.code)
+			}
+			if c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("the error is %v, want %q in it", err, c.err)
+			}
+		})
+	}
+}
+
+func TestClientsReadTheDaemonsConfiguration(t *testing.T) {
+	socket := script{"NEXT": {integers(7)}}.serve(t, nil)
+	file := filepath.Join(t.TempDir(), "flakeward.yaml")
+	if err := os.WriteFile(file, []byte("ttl: 10s\nsocket: "+socket+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := command(t, "", "next", "--config", file); out != "7\n" || err != nil {
+		t.Errorf("with --config: %q, %v", out, err)
+	}
+	t.Setenv("FLAKEWARD_SOCKET", socket)
+	if out, _, err := command(t, "", "next"); out != "7\n" || err != nil {
+		t.Errorf("with FLAKEWARD_SOCKET: %q, %v", out, err)
+	}
+}

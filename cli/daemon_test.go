@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon"
+)
+
+// TestCommandsAgainstARealDaemon starts the daemon by its command, asks it by
+// the others, and ends it as a signal would.
+func TestCommandsAgainstARealDaemon(t *testing.T) {
+	dir, err := os.MkdirTemp("", "flakeward") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "s"))
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	var log strings.Builder // read once the daemon has ended
+	go func() {
+		args := []string{"flakeward", "daemon", "--state-dir", filepath.Join(dir, "state"), "--layout", "twitter", "--datacenter", "9"}
+		ended <- run(ctx, args, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
+			config.Ready = func() { close(ready) }
+			return daemon.Run(ctx, config)
+		})
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatalf("the daemon ended before it was ready: %v\n%s", err, log.String())
+	}
+
+	ids, _, err := command(t, "", "next", "2500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	different := make(map[string]bool)
+	for id := range strings.FieldsSeq(ids) {
+		different[id] = true
+	}
+	if len(different) != 2500 {
+		t.Errorf("2500 IDs were asked for, %d different ones came", len(different))
+	}
+
+	decoded, complaints, err := command(t, ids, "decode", "--json", "-")
+	if n := strings.Count(decoded, `"datacenter":9,`); n != 2500 || err != nil || complaints != "" {
+		t.Errorf("%d of 2500 IDs decode to datacenter 9, by the daemon's layout: %v, %q", n, err, complaints)
+	}
+
+	runs, _, err := command(t, "", "next", "100", "--run")
+	if words := strings.Fields(runs); err != nil || len(words) < 3 || words[2] != "1" {
+		t.Errorf("the runs of 100 IDs are %q, %v", runs, err)
+	}
+
+	status, _, err := command(t, "", "status")
+	if err != nil || !strings.Contains(status, Version()) {
+		t.Errorf("the status is %v\n%s", err, status)
+	}
+
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("the daemon ended with %v\n%s", err, log.String())
+	}
+	if _, _, err := command(t, "", "status"); ExitCode(err) != ExitFailed {
+		t.Errorf("after the end, the status is %v", err)
+	}
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/info"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func decodeCommand() *urfave.Command {
+	flags := newClientFlags()
+	layoutText := generator.DefaultLayout
+	return withConfig(&urfave.Command{
+		Name:      "decode",
+		Usage:     "take IDs apart: when, by which worker, which of the tick",
+		ArgsUsage: "ID... (or -, to read them from standard input)",
+		Description: "Without --layout, the daemon at --socket is asked for its layout; if there is none,\n" +
+			"the default layout is used, and said so.",
+		Flags: append(flags.flags(),
+			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, DefaultText: "the daemon's", Usage: layoutUsage},
+			jsonFlag("print a JSON object a line"),
+		),
+		Action: func(c *urfave.Context) error {
+			if !c.Args().Present() {
+				return usagef("decode needs at least one ID, or - to read them from standard input")
+			}
+			layout, err := decodeLayout(c, flags, layoutText)
+			if err != nil {
+				return err
+			}
+			out := bufio.NewWriter(c.App.Writer)
+			d := decoder{layout: layout, table: newIDTable(layout), out: out, complain: c.App.ErrWriter, json: c.Bool(jsonName)}
+			for _, word := range c.Args().Slice() {
+				if word != "-" {
+					d.decode(word, "")
+				} else if err := d.decodeAll(c.App.Reader); err != nil {
+					return errors.Join(err, out.Flush())
+				}
+			}
+			if err := out.Flush(); err != nil {
+				return fmt.Errorf("writing what was decoded: %w", err)
+			}
+			return d.verdict()
+		},
+	})
+}
+
+// decodeLayout finds the layout to decode by.
+func decodeLayout(c *urfave.Context, flags *clientFlags, text string) (*generator.Layout, error) {
+	if c.IsSet("layout") {
+		return parseLayout(text)
+	}
+	layout, err := daemonLayout(c.Context, flags)
+	if errors.Is(err, errNoDaemon) {
+		fmt.Fprintf(c.App.ErrWriter, "flakeward: %v\nflakeward: decoding with the default layout, %s; --layout names another\n", err, text)
+		return parseLayout(text)
+	}
+	return layout, err
+}
+
+// daemonLayout asks the daemon for its layout.
+func daemonLayout(ctx context.Context, flags *clientFlags) (*generator.Layout, error) {
+	client := flags.open(ctx)
+	defer client.close()
+	in, err := client.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, ok := in.Get(info.Layout)
+	if !ok {
+		return nil, fmt.Errorf("the daemon at %s does not tell its layout: name it with --layout", flags.socket)
+	}
+	layout, err := generator.ParseLayout(text)
+	if err != nil {
+		return nil, fmt.Errorf("the daemon at %s has a layout not understood here: %w; is it of this version?", flags.socket, err)
+	}
+	return layout, nil
+}
+
+// decoder decodes IDs one by one. One that is wrong is complained about and does
+// not keep the others from being decoded.
+type decoder struct {
+	layout      *generator.Layout
+	table       idTable
+	out         *bufio.Writer
+	complain    io.Writer
+	json        bool
+	good, wrong int
+}
+
+// maxWord bounds a word of standard input, in bytes. IDs have 19 digits at most.
+const maxWord = 4096
+
+// decodeAll decodes all words of a stream.
+func (d *decoder) decodeAll(in io.Reader) error {
+	words := bufio.NewScanner(in)
+	words.Buffer(make([]byte, 0, maxWord), maxWord)
+	words.Split(bufio.ScanWords)
+	n := 0
+	for words.Scan() {
+		n++
+		d.decode(words.Text(), fmt.Sprintf("word %d of standard input: ", n))
+	}
+	if err := words.Err(); err != nil {
+		return fmt.Errorf("standard input, after word %d: %w", n, err)
+	}
+	return nil
+}
+
+// decode decodes one word; where says where it stood.
+func (d *decoder) decode(word, where string) {
+	id, parts, err := d.parts(word)
+	if err != nil {
+		d.wrong++
+		fmt.Fprintf(d.complain, "flakeward: %s%v\n", where, err)
+		return
+	}
+	if !d.json {
+		if d.good == 0 {
+			d.table.heading(d.out)
+		}
+		d.table.row(d.out, id, parts)
+	} else if line, err := json.Marshal(d.table.object(id, parts)); err == nil {
+		_, _ = d.out.Write(append(line, '\n'))
+	}
+	d.good++
+}
+
+func (d *decoder) parts(word string) (int64, generator.Parts, error) {
+	id, err := strconv.ParseInt(word, 10, 64)
+	if err != nil {
+		return 0, generator.Parts{}, fmt.Errorf("%q is not an ID: a whole number of at most 63 bits", word)
+	}
+	parts, err := d.layout.Decompose(id)
+	return id, parts, err
+}
+
+// verdict is an error if any ID was wrong.
+func (d *decoder) verdict() error {
+	if d.wrong > 0 {
+		return fmt.Errorf("%d of %d IDs could not be decoded", d.wrong, d.wrong+d.good)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+// Package info reads the reply to INFO: lines of `key:value` in sections that
+// begin with `# Name`, as Redis has made them usual
+// (https://redis.io/docs/latest/commands/info/).
+package info
+
+import (
+	"slices"
+	"strings"
+)
+
+// The keys that commands look at; what else there is is only shown.
+const (
+	State   = "state"   // one word for what a request would meet now
+	Layout  = "layout"  // the layout in its full form
+	Trouble = "trouble" // what keeps the daemon from working as it should; empty: nothing
+)
+
+// serving are the states in which requests are answered with IDs.
+var serving = []string{"ready", "clock-behind"}
+
+// Info is what a daemon says of itself, in its order.
+type Info []Section
+
+// Section is a group of entries. The first one's name is empty if entries come
+// before any heading.
+type Section struct {
+	Name    string
+	Entries []Entry
+}
+
+// Entry is one line.
+type Entry struct{ Key, Value string }
+
+// Parse reads any text; lines that are neither a heading nor an entry are left
+// out.
+func Parse(text string) Info {
+	var in Info
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "#"); ok {
+			in = append(in, Section{Name: strings.TrimSpace(name)})
+			continue
+		}
+		key, value, ok := strings.Cut(line, ":")
+		if !ok || key == "" {
+			continue
+		}
+		if len(in) == 0 {
+			in = append(in, Section{})
+		}
+		last := &in[len(in)-1]
+		last.Entries = append(last.Entries, Entry{Key: key, Value: value})
+	}
+	return in
+}
+
+// Get returns the first value of key, in whichever section.
+func (in Info) Get(key string) (value string, ok bool) {
+	for _, section := range in {
+		for _, entry := range section.Entries {
+			if entry.Key == key {
+				return entry.Value, true
+			}
+		}
+	}
+	return "", false
+}
+
+// Ready reports whether the daemon says that it can issue IDs.
+func (in Info) Ready() bool {
+	state, _ := in.Get(State)
+	return slices.Contains(serving, state)
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+func layoutCommand() *urfave.Command {
+	layoutText := generator.DefaultLayout
+	return withConfig(&urfave.Command{
+		Name:      "layout",
+		Usage:     "explain a layout: its fields, how many IDs it gives, and until when",
+		ArgsUsage: "[LAYOUT]",
+		Description: "A layout is the name of a preset (twitter), a preset with another epoch (twitter;epoch=2026-01-01),\n" +
+			"or the full form, fields from the highest bits down (time=41@1ms,worker=10,sequence=12;epoch=2026-01-01).",
+		Flags: []urfave.Flag{
+			&urfave.BoolFlag{Name: "list", Usage: "list the presets instead"},
+			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, Usage: "the `LAYOUT`, if not given as the argument"},
+			jsonFlag("print one JSON object, or a list of them with --list"),
+		},
+		Action: func(c *urfave.Context) error {
+			if c.Bool("list") {
+				if err := noArguments(c); err != nil {
+					return err
+				}
+				return listPresets(c.App.Writer, time.Now(), c.Bool(jsonName))
+			}
+			if c.NArg() > 1 {
+				return usagef("layout takes one layout, but got %q too: put quotes around one with a semicolon", c.Args().Get(1))
+			}
+			if c.Args().Present() {
+				layoutText = c.Args().First()
+			}
+			layout, err := parseLayout(layoutText)
+			if err != nil {
+				return err
+			}
+			facts := factsOf(layout, time.Now())
+			if c.Bool(jsonName) {
+				return json.NewEncoder(c.App.Writer).Encode(facts)
+			}
+			return facts.explain(c.App.Writer)
+		},
+	})
+}
+
+// facts are what there is to know about a layout at an instant.
+type facts struct {
+	Name         string      `json:"name,omitempty"` // of the preset, when listed
+	Layout       string      `json:"layout"`         // full form
+	Tick         string      `json:"tick"`
+	Fields       []fieldFact `json:"fields"`  // highest bits first
+	Bits         int         `json:"bits"`    // of all fields together
+	Workers      int         `json:"workers"` // worker IDs there are
+	IDsPerTick   uint64      `json:"ids_per_tick"`
+	IDsPerSecond float64     `json:"ids_per_second"` // of one worker ID (and tenant)
+	Begins       time.Time   `json:"begins"`
+	Ends         time.Time   `json:"ends"`
+	YearsLeft    float64     `json:"years_left"`
+	SortsByTime  bool        `json:"sorts_by_time"`
+	Issues       bool        `json:"issues"` // whether IDs can be issued at this instant
+
+	problem error // why not, if not
+}
+
+// fieldFact is one field: value << shift is its part of an ID.
+type fieldFact struct {
+	Field   string `json:"field"`
+	Bits    int    `json:"bits"`
+	Shift   int    `json:"shift"`
+	Highest uint64 `json:"highest"`
+}
+
+func factsOf(layout *generator.Layout, now time.Time) facts {
+	tick := layout.TickLength()
+	f := facts{
+		Layout:     layout.String(),
+		Tick:       tick.String(),
+		Workers:    layout.Workers(),
+		IDsPerTick: layout.Max(generator.Sequence) + 1,
+		Begins:     layout.Epoch(),
+		Ends:       layout.End(),
+		YearsLeft:  layout.YearsLeft(now),
+		problem:    layout.CheckTime(now),
+	}
+	f.IDsPerSecond = float64(f.IDsPerTick) / tick.Seconds()
+	f.Issues = f.problem == nil
+	for _, field := range order(f.Layout) {
+		bits := layout.Bits(field)
+		f.Bits += bits
+		f.Fields = append(f.Fields, fieldFact{Field: field.String(), Bits: bits, Highest: layout.Max(field)})
+	}
+	shift := f.Bits
+	for i := range f.Fields {
+		shift -= f.Fields[i].Bits
+		f.Fields[i].Shift = shift
+	}
+	f.SortsByTime = f.Fields[0].Field == generator.Time.String()
+	return f
+}
+
+// order reads the order of the fields, highest bits first, off a layout's full
+// form.
+func order(full string) []generator.Field {
+	var fields []generator.Field
+	list, _, _ := strings.Cut(full, ";")
+	for part := range strings.SplitSeq(list, ",") {
+		name, _, _ := strings.Cut(part, "=")
+		for field := generator.Time; field <= generator.Sequence; field++ {
+			if field.String() == name {
+				fields = append(fields, field)
+			}
+		}
+	}
+	return fields
+}
+
+// explain prints the facts for people.
+func (f facts) explain(out io.Writer) error {
+	fmt.Fprintf(out, "%s\n\n", f.Layout)
+	fields := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(fields, "field\tbits\tshift\thighest\t")
+	for _, field := range f.Fields {
+		fmt.Fprintf(fields, "%s\t%d\t%d\t%d\t\n", field.Field, field.Bits, field.Shift, field.Highest)
+	}
+	if err := fields.Flush(); err != nil {
+		return err
+	}
+
+	fmt.Fprintln(out)
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(table, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("bits", "%d%s", f.Bits, f.inJavaScript())
+	row("tick", "%s", f.Tick)
+	row("IDs", "%s a second and worker ID (%d a tick), %s with all worker IDs",
+		thousands(f.IDsPerSecond), f.IDsPerTick, thousands(f.IDsPerSecond*float64(f.Workers)))
+	row("worker IDs", "%s", thousands(float64(f.Workers)))
+	row("begins", "%s", f.Begins.Format(time.RFC3339Nano))
+	row("ends", "%s, %s", f.Ends.Format(time.RFC3339Nano), f.left())
+	if f.SortsByTime {
+		row("order", "by time")
+	} else {
+		row("order", "not by time: time is not the highest field")
+	}
+	if f.problem != nil {
+		row("issues", "no: %v", f.problem)
+	}
+	return table.Flush()
+}
+
+// inJavaScript says whether every ID is at most 2^53 - 1, the largest integer
+// that JavaScript (ECMA-262, Number.MAX_SAFE_INTEGER) and other users of
+// float64 keep.
+func (f facts) inJavaScript() string {
+	if f.Bits <= 53 {
+		return ", safe as numbers in JavaScript"
+	}
+	return ", to be kept as strings in JavaScript"
+}
+
+func (f facts) left() string {
+	if f.YearsLeft < 0 {
+		return fmt.Sprintf("%.1f years ago", -f.YearsLeft)
+	}
+	return fmt.Sprintf("%.1f years from now", f.YearsLeft)
+}
+
+// thousands writes a number with commas between its thousands; a fraction only
+// where there is little else.
+func thousands(v float64) string {
+	decimals := 0
+	if v < 100 && v != float64(int64(v)) {
+		decimals = 2
+	}
+	whole, fraction, _ := strings.Cut(strconv.FormatFloat(v, 'f', decimals, 64), ".")
+	digits := []byte(whole)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = slices.Insert(digits, i, ',')
+	}
+	if fraction != "" {
+		return string(digits) + "." + fraction
+	}
+	return string(digits)
+}
+
+func listPresets(out io.Writer, now time.Time, asJSON bool) error {
+	var all []facts
+	for _, name := range generator.Presets() {
+		layout, err := generator.ParseLayout(name)
+		if err != nil {
+			return err
+		}
+		f := factsOf(layout, now)
+		f.Name = name
+		all = append(all, f)
+	}
+	if asJSON {
+		return json.NewEncoder(out).Encode(all)
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "preset\tends\tlayout")
+	for _, f := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Name, f.Ends.Format(time.DateOnly), f.Layout)
+	}
+	return table.Flush()
+}

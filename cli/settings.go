@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/configfile"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// settings is all that a daemon can be told. Each has one name, which is its
+// flag, its key in a configuration file, and, in capitals behind FLAKEWARD_, its
+// variable.
+type settings struct {
+	daemon   daemon.Config
+	logLevel string
+	logJSON  bool
+}
+
+func defaultSettings(p paths) *settings {
+	config := daemon.DefaultConfig()
+	config.Socket.Path, config.StateDir = p.socket, p.stateDir
+	return &settings{daemon: config, logLevel: "info"}
+}
+
+// flags are the flags that fill in s; what s holds before is their default.
+func (s *settings) flags() []urfave.Flag {
+	c := &s.daemon
+	return []urfave.Flag{
+		socketFlag(&c.Socket.Path),
+		&urfave.GenericFlag{Name: "socket-mode", Value: (*fileMode)(&c.Socket.Mode), Category: "Socket",
+			Usage: "permission bits of the socket file, in octal: who may connect"},
+		&urfave.StringFlag{Name: "socket-group", Destination: &c.Socket.Group, Value: c.Socket.Group, Category: "Socket",
+			Usage: "group of the socket file, a name or a number; empty: the process's own"},
+		&urfave.IntFlag{Name: "max-connections", Destination: &c.Socket.MaxConnections, Value: c.Socket.MaxConnections, Category: "Socket",
+			Usage: "connections served at once"},
+		&urfave.IntFlag{Name: "max-count", Destination: &c.Socket.MaxCount, Value: c.Socket.MaxCount, Category: "Socket",
+			Usage: "IDs that one request may ask for"},
+
+		&urfave.StringFlag{Name: "layout", Destination: &c.IDs.Layout, Value: c.IDs.Layout, Category: "IDs",
+			Usage: layoutUsage},
+		&urfave.Uint64Flag{Name: "datacenter", Destination: &c.IDs.Datacenter, Value: c.IDs.Datacenter, Category: "IDs",
+			Usage: "number for the layout's datacenter field, the same on all hosts of a cluster"},
+
+		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster",
+			Usage: "the coordinator's `URL`: embedded: (IDs are unique on this host only) or etcd://h1:2379,h2:2379/prefix"},
+		&urfave.StringFlag{Name: "host", Destination: &c.Host, Value: c.Host, Category: "Cluster",
+			Usage: "name of this host, by which it gets its last worker ID back; empty: the system's"},
+		&urfave.DurationFlag{Name: "ttl", Destination: &c.Cluster.TTL, Value: c.Cluster.TTL, Category: "Cluster",
+			Usage: "how long a worker ID stays taken after its daemon is gone"},
+		&urfave.DurationFlag{Name: "start-timeout", Destination: &c.Cluster.StartTimeout, Value: c.Cluster.StartTimeout, Category: "Cluster",
+			Usage: "give up if no ID can be issued this long after the start; 0: try for ever"},
+
+		&urfave.PathFlag{Name: "state-dir", Destination: &c.StateDir, Value: c.StateDir, Category: "Marks",
+			Usage: "`DIRECTORY` of the journal and the embedded coordinator, on a local disk"},
+		&urfave.DurationFlag{Name: "window", Destination: &c.Grant.Window, Value: c.Grant.Window, Category: "Marks",
+			Usage: "how far ahead the coordinator grants, and so how long it may be away; 0: 10m, or 2m for layouts of fewer than 64 worker IDs"},
+		&urfave.DurationFlag{Name: "publish", Destination: &c.Grant.Publish, Value: c.Grant.Publish, Category: "Marks",
+			Usage: "how often the grant is pushed ahead"},
+		&urfave.DurationFlag{Name: "journal-step", Destination: &c.Grant.Step, Value: c.Grant.Step, Category: "Marks",
+			Usage: "how far ahead the mark on disk is, and so how long a restart after a crash waits"},
+
+		&urfave.DurationFlag{Name: "max-sleep", Destination: &c.Waiting.MaxSleep, Value: c.Waiting.MaxSleep, Category: "Waiting",
+			Usage: "when the clock was set back by at most this, wait for it"},
+		&urfave.DurationFlag{Name: "max-block", Destination: &c.Waiting.MaxBlock, Value: c.Waiting.MaxBlock, Category: "Waiting",
+			Usage: "give a request up after it waited this long"},
+
+		&urfave.StringFlag{Name: "log-level", Destination: &s.logLevel, Value: s.logLevel, Category: "Log",
+			Usage: "what is logged: " + strings.Join(logLevels, ", ") + ", or off"},
+		&urfave.BoolFlag{Name: "log-json", Destination: &s.logJSON, Value: s.logJSON, Category: "Log",
+			Usage: "log in JSON, a line an event"},
+	}
+}
+
+const (
+	socketName  = "socket"
+	layoutUsage = "how IDs are put together, a `LAYOUT`: twitter, twitter;epoch=2026-01-01, or the full form (see flakeward layout --list)"
+)
+
+func socketFlag(path *string) urfave.Flag {
+	return &urfave.PathFlag{Name: socketName, Destination: path, Value: *path, Category: "Socket",
+		Usage: "`PATH` of the daemon's Unix socket"}
+}
+
+// settingNames are the names of all settings.
+func settingNames() []string {
+	var names []string
+	for _, f := range defaultSettings(paths{}).flags() {
+		names = append(names, f.Names()[0])
+	}
+	return names
+}
+
+// variable is the environment variable of a setting.
+func variable(name string) string {
+	return "FLAKEWARD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+const configName = "config"
+
+// withConfig completes a command whose flags are settings, or some of them: each
+// flag gets its variable, --config is added, and what the file says is filled
+// in where neither flag nor variable did.
+func withConfig(command *urfave.Command) *urfave.Command {
+	command.Flags = append(command.Flags, &urfave.PathFlag{
+		Name: configName, Usage: "YAML `FILE` with settings by the names of the flags; flags and variables win over it",
+	})
+	names := append(settingNames(), configName)
+	for _, f := range command.Flags {
+		if name := f.Names()[0]; slices.Contains(names, name) {
+			setVariable(f, variable(name))
+		}
+	}
+	command.Before = fillIn
+	return command
+}
+
+// setVariable gives a flag its environment variable.
+func setVariable(f urfave.Flag, name string) {
+	names := []string{name}
+	switch f := f.(type) {
+	case *urfave.StringFlag:
+		f.EnvVars = names
+	case *urfave.PathFlag:
+		f.EnvVars = names
+	case *urfave.BoolFlag:
+		f.EnvVars = names
+	case *urfave.IntFlag:
+		f.EnvVars = names
+	case *urfave.Uint64Flag:
+		f.EnvVars = names
+	case *urfave.DurationFlag:
+		f.EnvVars = names
+	case *urfave.GenericFlag:
+		f.EnvVars = names
+	}
+}
+
+// fillIn reads the file that --config names into the flags that are not set.
+func fillIn(c *urfave.Context) error {
+	path := c.Path(configName)
+	if path == "" {
+		return nil
+	}
+	values, err := configfile.Read(path, settingNames())
+	if err != nil {
+		return &usageError{err}
+	}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		value, given := values[name]
+		if !given || c.IsSet(name) {
+			continue
+		}
+		if err := c.Set(name, value.Text); err != nil {
+			return &usageError{&configfile.Error{Path: path, Line: value.Line,
+				Err: fmt.Errorf("%s: %q is not %s", name, value.Text, wanted(f))}}
+		}
+	}
+	return nil
+}
+
+// wanted says what a flag's value looks like.
+func wanted(f urfave.Flag) string {
+	switch f.(type) {
+	case *urfave.DurationFlag:
+		return "a duration: write a number with a unit, such as 500ms, 10s or 5m"
+	case *urfave.IntFlag, *urfave.Uint64Flag:
+		return "a whole number in range"
+	case *urfave.BoolFlag:
+		return "true or false"
+	case *urfave.GenericFlag:
+		return "a file mode: write three octal digits, such as 0660"
+	}
+	return "a text"
+}
+
+// fileMode is the value of a flag for permission bits, in octal.
+type fileMode os.FileMode
+
+// Set reads octal digits, with or without a leading 0 or 0o.
+func (m *fileMode) Set(text string) error {
+	bits, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
+	if err != nil || bits > uint64(fs.ModePerm) {
+		return fmt.Errorf("%q is not a file mode: write three octal digits, such as 0660", text)
+	}
+	*m = fileMode(bits)
+	return nil
+}
+
+// String writes the bits as they are usually written.
+func (m *fileMode) String() string { return fmt.Sprintf("%#04o", uint32(*m)) }
+
+// parseLayout reads the layout that a flag or an argument gave.
+func parseLayout(text string) (*generator.Layout, error) {
+	layout, err := generator.ParseLayout(text)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	return layout, nil
+}

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/cli/configfile"
+	"github.com/flakeward/flakeward/daemon"
+)
+
+const sample = "../deploy/flakeward.yaml"
+
+// TestMain takes variables of the machine's own daemon out of the tests' way, and
+// lets a user without a home have one.
+func TestMain(m *testing.M) {
+	if err := os.Setenv("HOME", os.TempDir()); err != nil {
+		panic(err)
+	}
+	for _, entry := range os.Environ() {
+		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "FLAKEWARD_") {
+			if err := os.Unsetenv(name); err != nil {
+				panic(err)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// configOf runs the daemon command with a stand-in for the daemon, and returns
+// what that was given.
+func configOf(t *testing.T, args ...string) (daemon.Config, error) {
+	t.Helper()
+	var got daemon.Config
+	err := run(t.Context(), append([]string{"flakeward", "daemon"}, args...), strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{},
+		func(_ context.Context, config daemon.Config) error {
+			got = config
+			return nil
+		})
+	got.Log, got.Version = nil, ""
+	return got, err
+}
+
+// others has another value than the default for each setting of daemon.Config.
+var others = map[string]string{
+	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18",
+	"layout": "twitter", "datacenter": "3", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
+	"state-dir": "/other/state", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
+}
+
+// logSettings are those that are not the daemon's.
+var logSettings = []string{"log-level", "log-json"}
+
+// leaves returns the values of a struct's fields, also of structs within, by
+// their paths.
+func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any {
+	for i := range v.NumField() {
+		path := prefix + v.Type().Field(i).Name
+		if v.Field(i).Kind() == reflect.Struct {
+			leaves(path+".", v.Field(i), into)
+			continue
+		}
+		into[path] = v.Field(i).Interface()
+	}
+	return into
+}
+
+// notSettings are the fields of daemon.Config that code sets, not people.
+var notSettings = []string{"Version", "Log", "Clock", "Ready"}
+
+func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
+	// The layout has a datacenter field throughout, so that any setting is valid alone.
+	base := []string{"--layout", "discord"}
+	plain, err := configOf(t, base...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := leaves("", reflect.ValueOf(plain), map[string]any{})
+
+	reached := make(map[string]string)
+	for _, name := range settingNames() {
+		if slices.Contains(logSettings, name) {
+			continue
+		}
+		config, err := configOf(t, append(slices.Clone(base), "--"+name, others[name])...)
+		if err != nil {
+			t.Errorf("--%s %q: %v", name, others[name], err)
+			continue
+		}
+		var changed []string
+		for path, value := range leaves("", reflect.ValueOf(config), map[string]any{}) {
+			if !slices.Contains(notSettings, path) && value != before[path] {
+				changed = append(changed, path)
+			}
+		}
+		if len(changed) != 1 {
+			t.Errorf("--%s changes %v, want one field", name, changed)
+			continue
+		}
+		if other, twice := reached[changed[0]]; twice {
+			t.Errorf("--%s and --%s change the same field %s", name, other, changed[0])
+		}
+		reached[changed[0]] = name
+	}
+	for path := range before {
+		if reached[path] == "" && !slices.Contains(notSettings, path) {
+			t.Errorf("no setting changes Config.%s", path)
+		}
+	}
+}
+
+func TestSampleHoldsEverySettingWithItsDefault(t *testing.T) {
+	text, err := os.ReadFile(sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := configfile.Parse(text, settingNames())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range settingNames() {
+		if _, ok := values[name]; !ok {
+			t.Errorf("%s is missing in %s", name, sample)
+		}
+	}
+
+	// As root, nothing may change when the sample is filled in.
+	root := defaultPaths(0, func(string) string { return "" }, "/root", "/tmp")
+	want := defaultSettings(root)
+	if got := values["log-level"].Text; got != want.logLevel {
+		t.Errorf("log-level is %q in %s, the default is %q", got, sample, want.logLevel)
+	}
+	if got := values["log-json"].Text; got != "false" {
+		t.Errorf("log-json is %q in %s, the default is false", got, sample)
+	}
+	got, err := configOf(t, "--config", sample)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want.daemon) {
+		t.Errorf("%s gives\n%+v\nthe defaults are\n%+v", sample, got, want.daemon)
+	}
+}
+
+func TestWithoutSettingsTheDaemonGetsItsDefaults(t *testing.T) {
+	got, err := configOf(t)
+	if want := defaultSettings(ownPaths()).daemon; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got\n%+v, %v\nwant\n%+v", got, err, want)
+	}
+}
+
+func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flakeward.yaml")
+	if err := os.WriteFile(file, []byte("ttl: 21s\nmax-sleep: 21ms\nmax-block: 21s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("FLAKEWARD_CONFIG", file)
+	t.Setenv("FLAKEWARD_MAX_SLEEP", "22ms")
+	t.Setenv("FLAKEWARD_MAX_BLOCK", "22s")
+	config, err := configOf(t, "--max-block", "23s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from      string
+		got, want time.Duration
+	}{
+		{"the default", config.Grant.Publish, daemon.DefaultConfig().Grant.Publish},
+		{"the file", config.Cluster.TTL, 21 * time.Second},
+		{"the variable over the file", config.Waiting.MaxSleep, 22 * time.Millisecond},
+		{"the flag over both", config.Waiting.MaxBlock, 23 * time.Second},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s gives %v, want %v", c.from, c.got, c.want)
+		}
+	}
+}
+
+func TestEachSettingHasAVariableAndAKey(t *testing.T) {
+	for name, value := range others {
+		t.Run(name, func(t *testing.T) {
+			args := []string{"--layout", "discord"}
+			if name == "layout" {
+				args = nil
+			}
+			byFlag, err := configOf(t, append(slices.Clone(args), "--"+name, value)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "flakeward.yaml")
+			if err := os.WriteFile(file, []byte(name+": "+value+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			byKey, err := configOf(t, append(slices.Clone(args), "--config", file)...)
+			if err != nil || !reflect.DeepEqual(byKey, byFlag) {
+				t.Errorf("the key gives %+v, %v; the flag gives %+v", byKey, err, byFlag)
+			}
+			t.Setenv("FLAKEWARD_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_")), value)
+			byVariable, err := configOf(t, args...)
+			if err != nil || !reflect.DeepEqual(byVariable, byFlag) {
+				t.Errorf("the variable gives %+v, %v; the flag gives %+v", byVariable, err, byFlag)
+			}
+		})
+	}
+}
+
+func TestWrongSettings(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		args       []string
+		want       string
+	}{
+		{"an unknown key", "sokcet: /x\n", nil, `flakeward.yaml:1: there is no setting "sokcet": did you mean "socket"?`},
+		{"no duration", "# times\nttl: 10\n", nil, `flakeward.yaml:2: ttl: "10" is not a duration`},
+		{"no number", "max-count: many\n", nil, `flakeward.yaml:1: max-count: "many" is not a whole number`},
+		{"no truth", "log-json: maybe\n", nil, `flakeward.yaml:1: log-json: "maybe" is not true or false`},
+		{"no mode", "socket-mode: rw-rw----\n", nil, `flakeward.yaml:1: socket-mode: "rw-rw----" is not a file mode`},
+		{"a mode of other bits", "", []string{"--socket-mode", "4755"}, "is not a file mode"},
+		{"a value that Validate refuses", "", []string{"--ttl", "1ms"}, "--ttl"},
+		{"an unknown flag", "", []string{"--sokcet", "/x"}, "flakeward daemon --help"},
+		{"an unknown level", "", []string{"--log-level", "inof"}, `there is no level "inof"`},
+		{"a near level", "", []string{"--log-level", "warm"}, `did you mean "warn"?`},
+		{"an argument", "", []string{"start"}, `daemon takes no arguments, but got "start"`},
+		{"a missing file", "", []string{"--config", "/nowhere/flakeward.yaml"}, "/nowhere/flakeward.yaml: no such file"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			args := c.args
+			if c.file != "" {
+				file := filepath.Join(t.TempDir(), "flakeward.yaml")
+				if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				args = append(args, "--config", file)
+			}
+			_, err := configOf(t, args...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("the error is %v, want %q in it", err, c.want)
+			}
+			if code := ExitCode(err); code != ExitUsage {
+				t.Errorf("the status is %d, want %d", code, ExitUsage)
+			}
+		})
+	}
+}
+
+func TestDefaultPaths(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		uid  int
+		env  map[string]string
+		home string
+		want paths
+	}{
+		{"root", 0, map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, "/root", paths{"/run/flakeward/flakeward.sock", "/var/lib/flakeward"}},
+		{"a user with XDG", 1000, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000", "XDG_STATE_HOME": "/s"}, "/home/a",
+			paths{"/run/user/1000/flakeward/flakeward.sock", "/s/flakeward"}},
+		{"a user without", 1000, nil, "/home/a", paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward"}},
+		{"relative ones are ignored", 1000, map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "s"}, "/home/a",
+			paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward"}},
+		{"no home", 1000, nil, "", paths{"/tmp/flakeward-1000/flakeward.sock", ""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := defaultPaths(c.uid, func(name string) string { return c.env[name] }, c.home, "/tmp")
+			if got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Config is what one daemon needs to know. Validate says what is wrong with it.
+type Config struct {
+	Socket   Socket
+	StateDir string // where the journal and an embedded coordinator live; made if missing
+	Host     string // the host's name, a preference for a worker ID and no identity; empty: the system's
+	Cluster  Cluster
+	IDs      IDs
+	Grant    grant.Timing
+	Waiting  Waiting
+
+	Version string
+	Log     hclog.Logger
+	Clock   clockguard.Clock // nil: the real one
+	Ready   func()           // called once, when the first ID can be issued; may be nil
+}
+
+// Socket is the Unix socket that sidecars ask on, and its bounds.
+type Socket struct {
+	Path           string
+	Mode           os.FileMode // permission bits of the socket file
+	Group          string      // the socket file's group, by name or number; empty: the process's own
+	MaxConnections int         // connections at once
+	MaxCount       int         // IDs in one request
+}
+
+// Cluster is the coordinator.
+type Cluster struct {
+	Coord        string        // its URL: embedded:, etcd://host:port,.../prefix
+	TTL          time.Duration // how long the session outlives a daemon that is gone
+	StartTimeout time.Duration // how long a start may take until the first ID can be issued; 0: no limit
+}
+
+// IDs is what the IDs look like.
+type IDs struct {
+	Layout     string
+	Datacenter uint64
+}
+
+// Waiting is what a request may have to wait for.
+type Waiting struct {
+	MaxSleep time.Duration // the clock is behind by at most this: wait for it
+	MaxBlock time.Duration // give a request up after this
+}
+
+const (
+	// autoWindow and autoSmallWindow are the windows that a Window of 0 stands for. Where worker IDs are few, one whose mark
+	// is far ahead is missed sooner.
+	autoWindow      = 10 * time.Minute
+	autoSmallWindow = 2 * time.Minute
+	fewWorkers      = 64
+)
+
+// DefaultConfig is the configuration of a daemon that was told nothing but its paths.
+func DefaultConfig() Config {
+	return Config{
+		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
+		Cluster: Cluster{Coord: "embedded:", TTL: 10 * time.Second},
+		IDs:     IDs{Layout: "flakeward"},
+		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second},
+		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
+	}
+}
+
+// Validate checks the configuration and the relations between its times. All that is wrong is said at once, each with
+// the name of its flag.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(flag, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	if c.Socket.Path == "" {
+		bad("socket", "a path is needed")
+	}
+	if c.StateDir == "" {
+		bad("state-dir", "a path is needed")
+	}
+	if c.Socket.Mode&^0o777 != 0 || c.Socket.Mode&0o600 != 0o600 {
+		bad("socket-mode", "%#o is no mode that lets the owner read and write: take one from 0600 to 0777", uint32(c.Socket.Mode))
+	}
+	if c.Socket.MaxConnections < 1 || c.Socket.MaxConnections > 1<<20 {
+		bad("max-connections", "%d is not within 1 and %d", c.Socket.MaxConnections, 1<<20)
+	}
+	if c.Socket.MaxCount < 1 || c.Socket.MaxCount > 1<<20 {
+		bad("max-count", "%d is not within 1 and %d", c.Socket.MaxCount, 1<<20)
+	}
+	if _, err := connect.Describe(c.Cluster.Coord); err != nil {
+		bad("coord", "%v", err)
+	}
+	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
+		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)
+	}
+	if c.Cluster.StartTimeout < 0 {
+		bad("start-timeout", "%v is negative; 0 means no limit", c.Cluster.StartTimeout)
+	}
+	layout, err := generator.ParseLayout(c.IDs.Layout)
+	if err != nil {
+		bad("layout", "%v", err)
+		return errors.Join(errs...)
+	}
+	if c.IDs.Datacenter > layout.Max(generator.Datacenter) {
+		bad("datacenter", "%d does not fit the layout's %d datacenter bits: the highest is %d", c.IDs.Datacenter, layout.Bits(generator.Datacenter), layout.Max(generator.Datacenter))
+	}
+	if c.Waiting.MaxSleep < 0 || c.Waiting.MaxSleep > time.Second {
+		bad("max-sleep", "%v is not within 0s and 1s", c.Waiting.MaxSleep)
+	}
+	if c.Waiting.MaxBlock < time.Millisecond || c.Waiting.MaxBlock > time.Hour {
+		bad("max-block", "%v is not within 1ms and 1h", c.Waiting.MaxBlock)
+	}
+	t := c.timing(layout)
+	if t.Step < 10*time.Millisecond || t.Step > time.Minute {
+		bad("journal-step", "%v is not within 10ms and 1m", t.Step)
+	}
+	if t.Publish < 100*time.Millisecond {
+		bad("publish", "%v is below 100ms", t.Publish)
+	}
+	if t.Window < 2*t.Publish {
+		bad("window", "%v is less than two times --publish %v: one late write would stop issuing; raise it, or publish more often", t.Window, t.Publish)
+	}
+	if t.Window < 2*t.Step {
+		bad("window", "%v is less than two times --journal-step %v: raise it, or take a shorter step", t.Window, t.Step)
+	}
+	if t.Window > 24*time.Hour {
+		bad("window", "%v is over 24h: a host whose disk is lost would leave its worker ID unused for that long", t.Window)
+	}
+	return errors.Join(errs...)
+}
+
+// timing fills in the window that was left to the layout.
+func (c Config) timing(layout *generator.Layout) grant.Timing {
+	t := c.Grant
+	if t.Window == 0 {
+		t.Window = autoWindow
+		if layout.Workers() < fewWorkers {
+			t.Window = autoSmallWindow
+		}
+	}
+	return t
+}
+
+// coordinator is the coordinator's URL without its secrets. The configuration has been validated.
+func (c Config) coordinator() connect.Description {
+	d, _ := connect.Describe(c.Cluster.Coord)
+	return d
+}

@@ -1,0 +1,320 @@
+package daemon_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func layoutOf(t *testing.T, c daemon.Config) *generator.Layout {
+	t.Helper()
+	layout, err := generator.ParseLayout(c.IDs.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout
+}
+
+func tickOf(t *testing.T, layout *generator.Layout, id int64) generator.Tick {
+	t.Helper()
+	parts, err := layout.Decompose(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts.Tick
+}
+
+func TestLife(t *testing.T) {
+	c := config(dir(t))
+	r := start(t, c)
+	seen := map[int64]bool{}
+	last := int64(0)
+	note := func(id int64) {
+		t.Helper()
+		if seen[id] || id <= last {
+			t.Fatalf("ID %d came after %d, again: %v", id, last, seen[id])
+		}
+		seen[id], last = true, id
+	}
+	note(r.next())
+	batch, err := r.client.Do(t.Context(), "NEXT", 1000).Int64Slice()
+	if err != nil || len(batch) != 1000 {
+		t.Fatalf("NEXT 1000: %d IDs, %v", len(batch), err)
+	}
+	for _, id := range batch {
+		note(id)
+	}
+	runs, err := r.client.Do(t.Context(), "RUN", 5000).Int64Slice()
+	if err != nil || len(runs) < 5 || len(runs)%2 != 1 {
+		t.Fatalf("RUN 5000: %v, %v", runs, err)
+	}
+	total := int64(0)
+	for i := 1; i < len(runs); i += 2 {
+		total += runs[i+1]
+		for n := range runs[i+1] {
+			note(runs[i] + n*runs[0])
+		}
+	}
+	if total != 5000 {
+		t.Errorf("RUN 5000 gave %d IDs", total)
+	}
+	before := r.info()
+	if before["state"] != "ready" || before["total_ids_issued"] != "6001" || before["unique_within"] != "host" {
+		t.Errorf("INFO: %v", before)
+	}
+	parts, err := layoutOf(t, c).Decompose(last)
+	if err != nil || strconv.FormatUint(parts.Worker, 10) != before["worker_id"] {
+		t.Errorf("ID %d is of worker %d (%v), INFO says %s", last, parts.Worker, err, before["worker_id"])
+	}
+	r.stop()
+
+	if e := journalOf(t, c).Lanes[0]; e.Mark != parts.Tick || e.Ceiling != 0 {
+		t.Errorf("after a clean stop the journal has mark %d and ceiling %d, want the last tick %d and no grant", e.Mark, e.Ceiling, parts.Tick)
+	}
+	if _, err := os.Lstat(c.Socket.Path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket file is still there: %v", err)
+	}
+	again := start(t, c)
+	if got := again.info()["worker_id"]; got != before["worker_id"] {
+		t.Errorf("came back with worker ID %s, had %s", got, before["worker_id"])
+	}
+	note(again.next())
+}
+
+// Two hosts with the default are two clusters: both say that their IDs are unique on the host only.
+func TestScheduleTwoDefaults(t *testing.T) {
+	a, b := start(t, config(dir(t))), start(t, config(dir(t)))
+	if a.info()["cluster_id"] == b.info()["cluster_id"] {
+		t.Error("two hosts with a coordinator each are said to be one cluster")
+	}
+	for _, r := range []*running{a, b} {
+		if got := r.info()["unique_within"]; got != "host" {
+			t.Errorf("INFO says unique within %q", got)
+		}
+		if !strings.Contains(r.log.String(), "unique on this host only") {
+			t.Errorf("the log does not say it:\n%s", r.log)
+		}
+	}
+}
+
+func TestStateDirectoryInUse(t *testing.T) {
+	c := config(dir(t))
+	start(t, c)
+	second := c
+	second.Socket.Path += "2"
+	err := launch(t, second).end()
+	var used *journal.InUseError
+	if !errors.As(err, &used) || used.PID != os.Getpid() {
+		t.Fatalf("the second daemon ended with %v, want the holder's pid", err)
+	}
+}
+
+func TestSocketInUse(t *testing.T) {
+	c := config(dir(t))
+	first := start(t, c)
+	second := c
+	second.StateDir += "2"
+	var used *socketfile.InUseError
+	if err := launch(t, second).end(); !errors.As(err, &used) {
+		t.Fatalf("the second daemon ended with %v", err)
+	}
+	first.next()
+}
+
+func TestSocketPathThatIsSomethingElse(t *testing.T) {
+	d := dir(t)
+	c := config(d)
+	if err := os.WriteFile(c.Socket.Path, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := launch(t, c).end(); err == nil {
+		t.Error("a regular file was taken for a socket")
+	}
+	if b, err := os.ReadFile(c.Socket.Path); err != nil || string(b) != "precious" {
+		t.Errorf("the file is now %q, %v", b, err)
+	}
+}
+
+func TestAnotherLayoutThanTheClusters(t *testing.T) {
+	c := config(dir(t))
+	r := start(t, c)
+	r.next()
+	r.stop()
+	other := c
+	other.IDs.Layout = "twitter"
+	err := launch(t, other).end()
+	var layout *coord.LayoutError
+	if !errors.As(err, &layout) {
+		t.Fatalf("ended with %v", err)
+	}
+	for _, text := range []string{layoutOf(t, c).String(), layoutOf(t, other).String()} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not show %s", err, text)
+		}
+	}
+}
+
+func TestLayoutWhoseTimeIsUsedUp(t *testing.T) {
+	c := config(dir(t))
+	c.IDs.Layout = "uidgenerator"
+	if err := launch(t, c).end(); err == nil || !strings.Contains(err.Error(), "2024-11-20") {
+		t.Errorf("ended with %v, want the date", err)
+	}
+}
+
+func TestTornJournal(t *testing.T) {
+	c := config(dir(t))
+	r := start(t, c)
+	last := r.next()
+	r.stop()
+	path := filepath.Join(c.StateDir, "journal")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole[:len(whole)-3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := start(t, c)
+	if id := again.next(); id <= last {
+		t.Errorf("ID %d after %d", id, last)
+	}
+	if !strings.Contains(again.log.String(), "the record rules") {
+		t.Errorf("the log does not name the journal:\n%s", again.log)
+	}
+}
+
+// The mark that is journaled is one that the whole of what was issued is at or below, whatever the load does meanwhile.
+func TestNothingAboveTheMarkUnderLoad(t *testing.T) {
+	c := config(dir(t))
+	r := start(t, c)
+	layout := layoutOf(t, c)
+	for range 20 {
+		ids, err := r.client.Do(t.Context(), "NEXT", 5000).Int64Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark, err := strconv.ParseInt(r.info()["journal_mark"], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tickOf(t, layout, ids[len(ids)-1]); got > generator.Tick(mark) {
+			t.Fatalf("tick %d was issued above the mark %d", got, mark)
+		}
+	}
+}
+
+func TestStartTimeout(t *testing.T) {
+	c := config(dir(t))
+	c.Cluster.Coord = "etcd://127.0.0.1:1/test"
+	c.Cluster.StartTimeout = 50 * time.Millisecond
+	if err := launch(t, c).end(); err == nil || !strings.Contains(err.Error(), "start-timeout") {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestCoordinatorUnreachable(t *testing.T) {
+	etcd := newEtcd(t)
+	etcd.stop()
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.url()
+	c.Waiting.MaxBlock = 2 * time.Second
+	r := launch(t, c)
+	for {
+		_, err := r.do("NEXT")
+		if err == nil {
+			t.Fatal("an ID was issued without a coordinator")
+		}
+		if strings.HasPrefix(err.Error(), "UNAVAILABLE") && strings.Contains(err.Error(), etcd.address) {
+			break // the first answers may be from before the first try failed, or from before the socket was there
+		}
+	}
+	if state := r.info()["state"]; state != "starting" {
+		t.Errorf("INFO says %s", state)
+	}
+	etcd.start()
+	r.untilReady()
+	r.next()
+}
+
+// The coordinator goes away under a daemon, the daemon is killed in effect (its clean stop cannot reach it either), and started again: it
+// issues from the grant in its journal, and goes on when the coordinator is back.
+func TestColdStart(t *testing.T) {
+	etcd := newEtcd(t)
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.url()
+	r := start(t, c)
+	last := r.next()
+	worker := r.info()["worker_id"]
+	etcd.stop()
+	if id := r.next(); id <= last {
+		t.Errorf("ID %d after %d", id, last)
+	}
+	last = r.next()
+	r.stop()
+
+	cold := start(t, c)
+	if id := cold.next(); id <= last {
+		t.Errorf("ID %d after %d", id, last)
+	}
+	info := cold.info()
+	if info["worker_id"] != worker || info["claimed"] != "false" {
+		t.Errorf("cold start with worker ID %s, claimed %s, want %s and no claim", info["worker_id"], info["claimed"], worker)
+	}
+	last = cold.next()
+	etcd.start()
+	for cold.info()["claimed"] != "true" {
+		id := cold.next()
+		if id <= last {
+			t.Fatalf("ID %d after %d", id, last)
+		}
+		last = id
+	}
+	if got := cold.info()["worker_id"]; got != worker {
+		t.Errorf("claimed worker ID %s, had %s", got, worker)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		flag   string
+		change func(*daemon.Config)
+	}{
+		{"socket", func(c *daemon.Config) { c.Socket.Path = "" }},
+		{"socket-mode", func(c *daemon.Config) { c.Socket.Mode = 0o060 }},
+		{"socket-mode", func(c *daemon.Config) { c.Socket.Mode = 0o4666 }},
+		{"state-dir", func(c *daemon.Config) { c.StateDir = "" }},
+		{"coord", func(c *daemon.Config) { c.Cluster.Coord = "redis://h" }},
+		{"ttl", func(c *daemon.Config) { c.Cluster.TTL = time.Second }},
+		{"start-timeout", func(c *daemon.Config) { c.Cluster.StartTimeout = -1 }},
+		{"layout", func(c *daemon.Config) { c.IDs.Layout = "nonsense" }},
+		{"datacenter", func(c *daemon.Config) { c.IDs.Datacenter = 1 }},
+		{"max-sleep", func(c *daemon.Config) { c.Waiting.MaxSleep = 2 * time.Second }},
+		{"max-block", func(c *daemon.Config) { c.Waiting.MaxBlock = 0 }},
+		{"journal-step", func(c *daemon.Config) { c.Grant.Step = time.Millisecond }},
+		{"publish", func(c *daemon.Config) { c.Grant.Publish = time.Millisecond }},
+		{"window", func(c *daemon.Config) { c.Grant.Window = 19 * time.Second }},
+		{"window", func(c *daemon.Config) { c.Grant.Window = 25 * time.Hour }},
+		{"max-connections", func(c *daemon.Config) { c.Socket.MaxConnections = 0 }},
+		{"max-count", func(c *daemon.Config) { c.Socket.MaxCount = 0 }},
+	} {
+		base := config("/x")
+		if err := base.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		c.change(&base)
+		if err := base.Validate(); err == nil || !strings.HasPrefix(err.Error(), "--"+c.flag+":") {
+			t.Errorf("%s: %v", c.flag, err)
+		}
+	}
+}

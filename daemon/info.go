@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/resp"
+)
+
+// Info is what the INFO command shows of the daemon, in sections of keys and values. Its keys are read by `flakeward status` and by
+// people's scripts: they are added to, not changed.
+func (d *Daemon) Info() []resp.Section {
+	now := d.clock.Now()
+	return []resp.Section{d.infoServer(now), d.infoCluster(), d.infoWorker(now), d.infoGuard(), d.infoStats()}
+}
+
+func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
+	return section("Server",
+		"flakeward_version", d.config.Version,
+		"incarnation", d.incarnation,
+		"process_id", os.Getpid(),
+		"host", d.config.Host,
+		"socket", d.config.Socket.Path,
+		"state_dir", d.config.StateDir,
+		"uptime_in_seconds", int64(now.Mono.Sub(d.begun.Mono)/time.Second),
+	)
+}
+
+func (d *Daemon) infoCluster() resp.Section {
+	unique, id := "cluster", ""
+	if d.config.coordinator().HostOnly {
+		unique = "host"
+	}
+	if c := d.cluster.Load(); c != nil {
+		id = c.UUID
+	}
+	return section("Cluster",
+		"coordinator", d.config.coordinator().Text,
+		"cluster_id", id,
+		"unique_within", unique,
+		"layout", d.layout,
+		"datacenter", d.config.IDs.Datacenter,
+		"layout_ends", d.layout.End().UTC().Format(time.RFC3339),
+		"layout_days_left", int64(d.layout.YearsLeft(time.Unix(0, d.clock.Now().Wall))*daysInYear),
+	)
+}
+
+// daysInYear is the mean length of a Gregorian year.
+const daysInYear = 365.2425
+
+func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
+	h := d.keeper.Holding()
+	trouble := ""
+	if err := d.keeper.Trouble(); err != nil {
+		trouble = err.Error()
+	}
+	return section("Worker",
+		"state", d.state(now),
+		"worker_id", h.Worker,
+		"claim", h.Claim,
+		"claimed", h.Claimed,
+		"opening", h.Opening,
+		"now", d.layout.TickAt(now.Wall),
+		"floor", h.Floor,
+		"issued", h.Issued,
+		"journal_mark", h.Mark,
+		"ceiling", h.Granted,
+		"ceiling_time", d.layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
+		"trouble", trouble,
+	)
+}
+
+// state is one word for what a request would meet now.
+func (d *Daemon) state(now clockguard.Reading) string {
+	lane := d.issuer.Lane()
+	tick := d.layout.TickAt(now.Wall)
+	switch {
+	case !d.ready.Load():
+		return "starting"
+	case lane == nil || lane.Closed():
+		return "unavailable"
+	case max(tick, lane.Highest()) > lane.Ceiling():
+		return "stopped"
+	case tick < lane.Highest():
+		return "clock-behind"
+	default:
+		return "ready"
+	}
+}
+
+func (d *Daemon) infoGuard() resp.Section {
+	return section("Guard",
+		"answered_sleep", d.issuer.Answers(clockguard.Sleep),
+		"answered_ring", d.issuer.Answers(clockguard.Ring),
+		"answered_release", d.issuer.Answers(clockguard.ReLease),
+		"answered_spread", d.issuer.Answers(clockguard.Spread),
+		"answered_wait", d.issuer.Answers(clockguard.Wait),
+	)
+}
+
+func (d *Daemon) infoStats() resp.Section {
+	c := d.server.Counters()
+	return section("Stats",
+		"connected_clients", c.Connections,
+		"total_connections_received", c.Accepted,
+		"total_commands_processed", c.Requests,
+		"total_error_replies", c.Errors,
+		"total_ids_issued", c.IDs,
+	)
+}
+
+// section makes a section of keys and values in turn.
+func section(name string, pairs ...any) resp.Section {
+	s := resp.Section{Name: name}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		var value string
+		switch v := pairs[i+1].(type) {
+		case string:
+			value = v
+		case uint64:
+			value = strconv.FormatUint(v, 10)
+		default:
+			value = fmt.Sprint(v)
+		}
+		s.Pairs = append(s.Pairs, [2]string{pairs[i].(string), value})
+	}
+	return s
+}

@@ -1,0 +1,227 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/redis/go-redis/v9"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/journal"
+)
+
+// running is a daemon in this process, on a real coordinator and a real socket.
+type running struct {
+	t      *testing.T
+	config daemon.Config
+	client *redis.Client
+	log    *lockedBuffer
+	ready  chan struct{}
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// dir is a directory whose path is short enough for a socket in it.
+func dir(t *testing.T) string {
+	t.Helper()
+	d, err := os.MkdirTemp("", "fw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(d); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// config is a daemon's with everything in d. The journal's step is short, so that restarts are.
+func config(d string) daemon.Config {
+	c := daemon.DefaultConfig()
+	c.Socket.Path = filepath.Join(d, "s")
+	c.StateDir = filepath.Join(d, "state")
+	c.Host = "host"
+	c.Grant.Step = 100 * time.Millisecond
+	return c
+}
+
+// launch starts a daemon and does not wait for it.
+func launch(t *testing.T, c daemon.Config) *running {
+	t.Helper()
+	r := &running{t: t, log: &lockedBuffer{}, ready: make(chan struct{}), ended: make(chan error, 1)}
+	c.Log = hclog.New(&hclog.LoggerOptions{Output: r.log, Level: hclog.Debug})
+	c.Ready = func() { close(r.ready) }
+	c.Version = "test"
+	r.config = c
+	r.client = redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path, MaxRetries: -1, ReadTimeout: time.Minute})
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(context.Background())
+	go func() { r.ended <- daemon.Run(ctx, c) }()
+	t.Cleanup(func() {
+		r.cancel()
+		_ = r.client.Close()
+		if err := <-r.ended; err != nil && !t.Failed() {
+			t.Errorf("the daemon ended with %v", err)
+		}
+	})
+	return r
+}
+
+// start starts a daemon and waits until it can issue.
+func start(t *testing.T, c daemon.Config) *running {
+	t.Helper()
+	r := launch(t, c)
+	r.untilReady()
+	return r
+}
+
+func (r *running) untilReady() {
+	r.t.Helper()
+	select {
+	case <-r.ready:
+	case err := <-r.ended:
+		r.ended <- nil
+		r.t.Fatalf("the daemon ended with %v; its log:\n%s", err, r.log)
+	}
+}
+
+// end waits for a daemon that stops by itself and returns why it did.
+func (r *running) end() error {
+	err := <-r.ended
+	r.ended <- nil
+	return err
+}
+
+// stop stops the daemon as SIGTERM does.
+func (r *running) stop() {
+	r.t.Helper()
+	r.cancel()
+	if err := r.end(); err != nil {
+		r.t.Fatalf("the daemon ended with %v; its log:\n%s", err, r.log)
+	}
+}
+
+func (r *running) do(args ...any) (any, error) {
+	return r.client.Do(r.t.Context(), args...).Result()
+}
+
+func (r *running) next() int64 {
+	r.t.Helper()
+	id, err := r.client.Do(r.t.Context(), "NEXT").Int64()
+	if err != nil {
+		r.t.Fatalf("NEXT: %v; the log:\n%s", err, r.log)
+	}
+	return id
+}
+
+// info is INFO as a map.
+func (r *running) info() map[string]string {
+	r.t.Helper()
+	text, err := r.client.Info(r.t.Context()).Result()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	m := map[string]string{}
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			m[key] = value
+		}
+	}
+	return m
+}
+
+// journalOf reads the journal of a daemon that has ended.
+func journalOf(t *testing.T, c daemon.Config) journal.Contents {
+	t.Helper()
+	d, err := journal.OpenDir(c.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents, err := d.Read()
+	if err := errors.Join(err, d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return contents
+}
+
+// etcdServer is an etcd on loopback that can be stopped and started again on its data.
+type etcdServer struct {
+	t       *testing.T
+	dir     string
+	address string
+	server  *embed.Etcd
+}
+
+func newEtcd(t *testing.T) *etcdServer {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e := &etcdServer{t: t, dir: t.TempDir(), address: address}
+	e.start()
+	t.Cleanup(e.stop)
+	return e
+}
+
+func (e *etcdServer) start() {
+	e.t.Helper()
+	c := embed.NewConfig()
+	c.Dir = e.dir
+	c.LogLevel = "fatal"
+	client := url.URL{Scheme: "http", Host: e.address}
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
+	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
+	c.InitialCluster = c.Name + "=" + peer.String()
+	c.TickMs, c.ElectionMs = 10, 100
+	server, err := embed.StartEtcd(c)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.server = server
+	<-server.Server.ReadyNotify()
+}
+
+func (e *etcdServer) stop() {
+	if e.server != nil {
+		e.server.Close()
+		e.server = nil
+	}
+}
+
+func (e *etcdServer) url() string { return "etcd://" + e.address + "/test" }
