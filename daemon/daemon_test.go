@@ -285,6 +285,41 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
+// Daemons that find all worker IDs held say how many, wait, and serve as soon as one is free.
+func TestAllWorkerIDsHeld(t *testing.T) {
+	etcd := newEtcd(t)
+	var held []*running
+	for i := range 3 {
+		c := config(dir(t))
+		c.Cluster.Coord = etcd.url()
+		c.IDs.Layout = "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
+		c.Host = "host" + strconv.Itoa(i)
+		c.Waiting.MaxBlock = 50 * time.Millisecond
+		if i < 2 {
+			held = append(held, start(t, c))
+			continue
+		}
+		late := launch(t, c)
+		for {
+			_, err := late.do("NEXT")
+			if err == nil {
+				t.Fatal("an ID was issued without a worker ID")
+			}
+			if strings.Contains(err.Error(), "2 held of 2") {
+				break
+			}
+		}
+		for !strings.Contains(late.log.String(), "2 held of 2") { // the answer may be a step ahead of the log
+			if _, err := late.do("PING"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held[0].stop()
+		late.untilReady()
+		late.next()
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		flag   string

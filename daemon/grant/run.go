@@ -73,12 +73,15 @@ func (k *Keeper) lent(err error) error {
 	}
 	answered := err == nil || full != nil || errors.Is(err, coord.ErrLost)
 	k.lending.reachable.Store(answered)
-	if k.trouble.set(&k.trouble.lending, k.now(), err) {
-		if err != nil {
-			k.Log.Warn("the grant is not extended; issuing goes on to its end", "error", err)
-		} else {
-			k.Log.Info("the coordinator grants")
-		}
+	before := k.trouble.set(&k.trouble.lending, k.now(), err)
+	switch lane := k.snapshot().cur.lane; {
+	case err == nil && before != nil:
+		k.Log.Info("the coordinator grants")
+	case err == nil || before != nil && before.Error() == err.Error(): // said before
+	case lane != nil && !lane.Closed():
+		k.Log.Warn("the grant is not extended; issuing goes on to its end", "error", err)
+	default:
+		k.Log.Warn("there is no worker ID to issue from; trying again", "error", err)
 	}
 	return err
 }

@@ -22,20 +22,19 @@ type ailment struct {
 	since time.Time
 }
 
-// set notes how a try of one kind ended; which is &t.lending or &t.disk. It reports whether that changed from well to ill or back.
-func (t *trouble) set(which **ailment, now clockguard.Reading, err error) bool {
+// set notes how a try of one kind ended; which is &t.lending or &t.disk. It returns how the one before it did.
+func (t *trouble) set(which **ailment, now clockguard.Reading, err error) (before error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was := *which != nil
-	switch {
-	case err == nil:
-		*which = nil
-	case was:
-		*which = &ailment{err: err, since: (*which).since}
-	default:
-		*which = &ailment{err: err, since: time.Unix(0, now.Wall).UTC()}
+	since := time.Unix(0, now.Wall).UTC()
+	if *which != nil {
+		before, since = (*which).err, (*which).since
 	}
-	return was != (err != nil)
+	*which = nil
+	if err != nil {
+		*which = &ailment{err: err, since: since}
+	}
+	return before
 }
 
 // diskTrouble is the error of the last try to write the journal, nil if it was written.
@@ -63,4 +62,7 @@ func (k *Keeper) Trouble() error {
 }
 
 // NotJoined notes why the cluster could not be joined.
-func (k *Keeper) NotJoined(err error) { _ = k.lent(err) }
+func (k *Keeper) NotJoined(err error) {
+	k.lending.reachable.Store(false)
+	k.trouble.set(&k.trouble.lending, k.now(), err)
+}
