@@ -173,6 +173,27 @@ func (p *process) acquire() {
 	}
 }
 
+// bootFor boots with a preference for a worker ID, which is all that its journal gives: nobody's opening has that ID.
+func (h *host) bootFor(worker int) *process {
+	h.t.Helper()
+	p := h.boot()
+	if err := p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: worker, Opening: "nobody's"}}}); err != nil {
+		h.t.Fatal(err)
+	}
+	return p
+}
+
+// coldStart boots with the coordinator away, and returns how issuing from the journal's grant went.
+func (h *host) coldStart() (*process, error) {
+	h.t.Helper()
+	p := h.boot()
+	contents, err := p.inherit()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return p, p.ColdStart(contents)
+}
+
 // crash ends the process as a kill does: nothing is written or given back, the session lives on, the lock is free.
 func (p *process) crash() {
 	if p.disk.dead {
@@ -227,11 +248,7 @@ func (p *process) worker() int { return p.Holding().Worker }
 func (h *host) stealFrom(p *process) *process {
 	h.t.Helper()
 	p.revoke()
-	thief := h.boot()
-	// A preference for the worker ID is all that this journal gives: nobody's opening has that ID.
-	if err := thief.Inherit(journal.Contents{Layout: thief.LayoutText(), Lanes: []journal.Entry{{Worker: p.worker(), Opening: "nobody's"}}}); err != nil {
-		h.t.Fatal(err)
-	}
+	thief := h.bootFor(p.worker())
 	h.clock.Advance(window + wait) // the floor is the other's ceiling
 	thief.attach()
 	thief.acquire()

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 )
 
 // The schedules here once broke the protocol, or a protocol like it. Every number that may be issued at any point is issued, whatever the
@@ -107,22 +106,15 @@ func TestScheduleReLeaseWithTheOldGrantInTheJournal(t *testing.T) {
 			if given {
 				// K's clock is where J's was: the record was lowered to J's last tick.
 				w.clock.Advance(window)
-				k := hostK.boot()
-				if err := k.Inherit(journal.Contents{Layout: k.LayoutText(), Lanes: []journal.Entry{{Worker: old, Opening: "nobody's"}}}); err != nil {
-					t.Fatal(err)
-				}
+				k := hostK.bootFor(old)
 				k.attach()
 				k.acquire()
 				if k.worker() != old || k.issueAll() == 0 {
 					t.Fatalf("K holds worker ID %d, wanted the one given back, %d", k.worker(), old)
 				}
 			}
-			again := hostJ.boot()
-			contents, err := again.inherit()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := again.ColdStart(contents); err != nil && !errors.Is(err, grant.ErrNoGrant) {
+			again, err := hostJ.coldStart()
+			if err != nil && !errors.Is(err, grant.ErrNoGrant) {
 				t.Fatal(err)
 			}
 			again.issueAll()

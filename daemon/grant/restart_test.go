@@ -1,0 +1,147 @@
+package grant_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+)
+
+func TestInheritsTheNewestEntry(t *testing.T) {
+	p := newWorld(t).host("J").boot()
+	if err := p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Holding(); got.Worker != 2 || got.Opening != "b" {
+		t.Errorf("went on from %+v, want the last entry", got)
+	}
+}
+
+// After a restart without the coordinator the daemon issues in its grant. Whoever has opened the record meanwhile is above it, and the daemon
+// leaves the worker ID as soon as it learns of that.
+func TestColdStartBesideAThief(t *testing.T) {
+	for _, stolen := range []bool{false, true} {
+		w := newWorld(t)
+		hostJ, hostK := w.host("J"), w.host("K")
+		j := hostJ.start()
+		j.issueAll()
+		before := j.Holding()
+		j.crash()
+		cold, err := hostJ.coldStart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if floor := cold.lane.Floor(); floor != before.Mark {
+			t.Errorf("issues above %d, want the journal's mark %d", floor, before.Mark)
+		}
+		w.clock.Advance(step + step/2)
+		if err := cold.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if cold.issueAll() == 0 {
+			t.Fatal("the cold start issues nothing")
+		}
+		if stolen {
+			hostK.stealFrom(j).issueAll()
+		}
+		lane := cold.lane
+		cold.attach()
+		cold.acquire()
+		if (cold.lane == lane) == stolen || lane.Closed() != stolen {
+			t.Errorf("stolen %v: the lane is the same: %v, closed: %v", stolen, cold.lane == lane, lane.Closed())
+		}
+		cold.issueAll()
+	}
+}
+
+// The journal of another coordinator's cluster may name a worker ID that is somebody else's in this one.
+func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.crash()
+	again := h.boot()
+	contents, err := again.inherit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents.Coord = "etcd://another"
+	if err := again.ColdStart(contents); !errors.Is(err, grant.ErrNoGrant) {
+		t.Errorf("the cold start ended with %v", err)
+	}
+}
+
+func TestJournalOfAnotherClusterIsNotUsed(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.issueAll()
+	p.crash()
+	again := h.boot()
+	contents, err := again.dir.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents.Cluster = "another"
+	if err := again.Inherit(contents); err != nil {
+		t.Fatal(err)
+	}
+	if err := again.ColdStart(contents); err != nil {
+		t.Fatal(err)
+	}
+	cold := again.lane
+	again.attach()
+	if !cold.Closed() || again.lane != nil {
+		t.Error("the lane of the other cluster goes on")
+	}
+	again.acquire()
+	again.issueAll()
+}
+
+func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {
+	w := newWorld(t)
+	hostJ, hostK := w.host("J"), w.host("K")
+	j := hostJ.start()
+	j.issueAll()
+	entry := j.onDisk()
+	j.crash()
+	// K's disk has J's opening beside a worker ID that J never had.
+	k := hostK.boot()
+	entry.Worker = (entry.Worker + 1) % w.layout.Workers()
+	entry.Mark = 1
+	if err := k.Inherit(journal.Contents{Layout: k.LayoutText(), Lanes: []journal.Entry{entry}}); err != nil {
+		t.Fatal(err)
+	}
+	k.attach()
+	k.acquire()
+	k.issueAll()
+	if k.worker() == j.worker() {
+		t.Error("K took the live worker ID of J")
+	}
+}
+
+// An old copy of the journal, from before the last publish, would set the floor below what was issued since.
+func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	old, err := p.dir.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(step)
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	p.issueAll()
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.issueAll()
+	if err := p.dir.Write(old); err != nil {
+		t.Fatal(err)
+	}
+	p.crash()
+	h.start().issueAll()
+}
