@@ -44,6 +44,10 @@ type Situation struct {
 	// tick has them. Negative: no such tick comes before the lag is over.
 	RoomIn time.Duration
 
+	// Unordered: the ring has been used since the clock went back, so order is
+	// lost already and a sleep for its sake would gain nothing.
+	Unordered bool
+
 	// Reachable: a coordinator is there to lend another worker ID.
 	Reachable bool
 
@@ -85,7 +89,8 @@ type Decision struct {
 // lane may issue; what now?
 //
 //	lag <= 0                                 Issue
-//	lag <= MaxSleep                          Sleep for the lag
+//	lag <= MaxSleep                          Sleep for the lag, to keep the order; where it
+//	                                         is lost, Ring if there is room
 //	lag <= Span, room at the clock's tick    Ring
 //	lag <= Span, room within MaxSleep        Sleep until there is room
 //	more, or no room; a coordinator          ReLease
@@ -101,7 +106,7 @@ func Decide(l Limits, s Situation) Decision {
 	switch {
 	case s.Lag <= 0:
 		return Decision{Answer: Issue}
-	case s.Lag <= l.MaxSleep:
+	case s.Lag <= l.MaxSleep && !(s.Unordered && s.RoomIn == 0 && s.Lag <= l.Span):
 		return Decision{Answer: Sleep, For: s.Lag}
 	case s.Lag <= l.Span && s.RoomIn == 0:
 		return Decision{Answer: Ring}

@@ -87,7 +87,37 @@ func drawSituation(t *rapid.T) Situation {
 	}
 	return Situation{
 		Lag: length("lag"), RoomIn: length("room in"),
-		Reachable: rapid.Bool().Draw(t, "reachable"), AnyRoom: rapid.Bool().Draw(t, "any room"),
+		Unordered: rapid.Bool().Draw(t, "unordered"), Reachable: rapid.Bool().Draw(t, "reachable"), AnyRoom: rapid.Bool().Draw(t, "any room"),
+	}
+}
+
+// Where the ring has been used, the order that a sleep would keep is lost.
+func TestDecideWithoutOrder(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		lag, roomIn time.Duration
+		want        Answer
+		wantFor     time.Duration
+	}{
+		{"no lag", 0, 0, Issue, 0},
+		{"behind by 1 ns, room", ns, 0, Ring, 0},
+		{"behind by 1 ns, room later", ns, ns, Sleep, ns},
+		{"behind by 1 ns, no room", ns, -ns, Sleep, ns},
+		{"the longest sleep, room", 5 * ms, 0, Ring, 0},
+		{"the longest sleep, room later", 5 * ms, ns, Sleep, 5 * ms},
+		{"over the longest sleep, room", 5*ms + ns, 0, Ring, 0},
+		{"past the ring's end", 2048*ms + ns, 0, ReLease, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := Situation{Lag: tt.lag, RoomIn: tt.roomIn, Unordered: true, Reachable: true, AnyRoom: true}
+			if got, want := Decide(limits, s), (Decision{tt.want, tt.wantFor}); got != want {
+				t.Errorf("Decide(%+v) = %v for %v, want %v for %v", s, got.Answer, got.For, want.Answer, want.For)
+			}
+		})
+	}
+	short := Limits{MaxSleep: time.Second, Span: ms}
+	if got := Decide(short, Situation{Lag: ms + ns, Unordered: true, Reachable: true}); got.Answer != Sleep {
+		t.Errorf("past the end of a ring that is shorter than the longest sleep: %v, want a sleep", got.Answer)
 	}
 }
 

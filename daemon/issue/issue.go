@@ -42,6 +42,7 @@ type Issuer struct {
 	lane    atomic.Pointer[generator.Lane]
 	changed atomic.Pointer[func()]
 	answers [clockguard.Wait + 1]atomic.Uint64
+	ringing atomic.Int64 // the lane's highest tick when the ring was last used: until it rises, order is lost
 }
 
 // New makes an issuer without a lane: requests wait until Use gives it one.
@@ -160,6 +161,9 @@ func (i *Issuer) takeBehind(t *Ticket, lane *generator.Lane, high generator.Tick
 	switch d.Answer {
 	case clockguard.Ring:
 		if run, out := lane.Take(tenant, i.layout.TickAt(now.Wall), n); out == generator.Issued {
+			if i.ringing.Load() != int64(high) {
+				i.ringing.Store(int64(high))
+			}
 			return run, Wait{}
 		}
 		return generator.Run{}, i.wait(t, now, Wait{For: time.Duration(i.layout.TickLength())}, errBusy) // another took the last one
@@ -192,7 +196,7 @@ func (i *Issuer) decide(lane *generator.Lane, high generator.Tick, now clockguar
 	if high == lane.Floor() {
 		limits.MaxSleep = max(limits.MaxSleep, i.limits.FirstWait)
 	}
-	s := clockguard.Situation{Lag: i.until(next, now), RoomIn: -1, Reachable: i.lender.CanLend()}
+	s := clockguard.Situation{Lag: i.until(next, now), RoomIn: -1, Unordered: i.ringing.Load() == int64(high), Reachable: i.lender.CanLend()}
 	if s.Lag <= limits.Span {
 		if at, ok := lane.NextRoom(tenant, tick, next-1); ok {
 			s.RoomIn = max(0, i.until(at, now))

@@ -126,6 +126,26 @@ func TestClockBehind(t *testing.T) {
 	}
 }
 
+// Once the ring has been used, order is lost, and the last few ticks of the lag are no reason to sleep.
+func TestRingServesUntilTheClockHasCaughtUp(t *testing.T) {
+	b := newBench(t)
+	b.clock.Advance(5 * time.Second)
+	high, _ := b.take(t, 1)
+	b.clock.Step(-20 * time.Millisecond)
+	for b.tick() < high {
+		if got, wait := b.take(t, 1); got != b.tick() {
+			t.Errorf("%d ticks before it has caught up a request waits %+v", high-b.tick(), wait)
+		}
+		b.clock.Advance(time.Millisecond)
+	}
+	b.clock.Advance(time.Millisecond)
+	b.take(t, 1)
+	b.clock.Step(-3 * time.Millisecond) // another step back: there is order to keep again
+	if got, wait := b.take(t, 1); got != 0 || wait.For != 3*time.Millisecond {
+		t.Errorf("issued at tick %d, wait %+v, want a sleep", got, wait)
+	}
+}
+
 // After a sleep or a full tick the request goes on from the tick that it waited for, however late it is woken.
 func TestLateWakeWastesNothing(t *testing.T) {
 	b := newBench(t)
