@@ -1,0 +1,106 @@
+// Package gobench runs the benchmarks of a Go package and reads what they measured.
+package gobench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/process"
+)
+
+// Run says which benchmarks to run, and how.
+type Run struct {
+	Dir     string        // for the test program; it must exist
+	Package string        // import path
+	Pattern string        // of the benchmarks' names, as for go test -bench
+	Count   int           // how often each, one after the other
+	For     time.Duration // how long each
+}
+
+// Results are all values by benchmark and unit, in the order measured. A benchmark's
+// name is without the number of processors that go test appends.
+type Results map[string]map[string][]float64
+
+// Do builds the package's test program and runs the benchmarks.
+func (r Run) Do(ctx context.Context) (Results, error) {
+	// Not by go test itself: of that, only the parent would end with ctx.
+	program := filepath.Join(r.Dir, "bench.test")
+	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, r.Package).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("cannot build the tests of %s: %w\n%s", r.Package, err, out)
+	}
+	command := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+r.Pattern,
+		"-test.count="+strconv.Itoa(r.Count), "-test.benchtime="+r.For.String())
+	command.Dir = r.Dir
+	command.SysProcAttr = process.Orphanless()
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("the benchmarks of %s: %w\n%s", r.Package, err, out)
+	}
+	return Parse(bytes.NewReader(out))
+}
+
+// Parse reads the output of go test -bench: lines of a name, a count of iterations and
+// pairs of a value and its unit (golang.org/design/14313-benchmark-format). Other
+// lines are passed over.
+func Parse(in io.Reader) (Results, error) {
+	results := make(Results)
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		if _, err := strconv.ParseUint(fields[1], 10, 64); err != nil {
+			continue
+		}
+		name := withoutProcessors(fields[0])
+		for pair := fields[2:]; len(pair) >= 2; pair = pair[2:] {
+			v, err := strconv.ParseFloat(pair[0], 64)
+			if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+				return nil, fmt.Errorf("%s: %q is no measurement, in the line %q", name, pair[0], lines.Text())
+			}
+			if results[name] == nil {
+				results[name] = make(map[string][]float64)
+			}
+			results[name][pair[1]] = append(results[name][pair[1]], v)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(results) == 0 {
+		return nil, errors.New("no benchmark ran: has it another name by now?")
+	}
+	return results, nil
+}
+
+// withoutProcessors takes the -8 from BenchmarkTake-8.
+func withoutProcessors(name string) string {
+	i := strings.LastIndexByte(name, '-')
+	if i < 0 {
+		return name
+	}
+	if _, err := strconv.Atoi(name[i+1:]); err != nil {
+		return name
+	}
+	return name[:i]
+}
+
+// Values are what a benchmark measured in a unit, one value for each time it ran.
+func (r Results) Values(benchmark, unit string) ([]float64, error) {
+	v := r[benchmark][unit]
+	if len(v) == 0 {
+		return nil, fmt.Errorf("%s has measured no %s: has it another name by now?", benchmark, unit)
+	}
+	return v, nil
+}

@@ -1,0 +1,62 @@
+package gobench_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/bench/gobench"
+)
+
+const output = `goos: linux
+goarch: amd64
+pkg: example.org/generator
+cpu: AMD EPYC
+BenchmarkTimeNow-2           	25907180	        46.36 ns/op	       0 B/op	       0 allocs/op
+BenchmarkTimeNow-2           	25907181	        47.00 ns/op	       0 B/op	       0 allocs/op
+Benchmarking is fun, says a test
+BenchmarkCeiling/goroutines=1-2         	 4907180	       244.1 ns/op	 4095999 IDs/s	        99.90 %ofceiling	       0 B/op	       0 allocs/op
+BenchmarkBare 	       1	       5 ns/op
+BenchmarkFailed-2
+PASS
+`
+
+func TestParse(t *testing.T) {
+	got, err := gobench.Parse(strings.NewReader(output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gobench.Results{
+		"BenchmarkTimeNow": {"ns/op": {46.36, 47}, "B/op": {0, 0}, "allocs/op": {0, 0}},
+		"BenchmarkCeiling/goroutines=1": {
+			"ns/op": {244.1}, "IDs/s": {4095999}, "%ofceiling": {99.9}, "B/op": {0}, "allocs/op": {0},
+		},
+		"BenchmarkBare": {"ns/op": {5}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	if v, err := got.Values("BenchmarkTimeNow", "ns/op"); err != nil || len(v) != 2 {
+		t.Errorf("the values are %v, %v", v, err)
+	}
+	if v, err := got.Values("BenchmarkTimeNow", "IDs/s"); err == nil {
+		t.Errorf("a unit that was not measured has the values %v", v)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, out := range []string{"", "PASS\n", "BenchmarkA-2 1 fast ns/op\n", "BenchmarkA-2 1 NaN ns/op\n"} {
+		if got, err := gobench.Parse(strings.NewReader(out)); err == nil {
+			t.Errorf("%q gave %v and no error", out, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Fuzz(func(t *testing.T, out string) {
+		r, err := gobench.Parse(strings.NewReader(out))
+		if (err == nil) != (len(r) > 0) {
+			t.Errorf("%v, %v", r, err)
+		}
+	})
+}

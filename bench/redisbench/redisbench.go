@@ -1,0 +1,109 @@
+// Package redisbench runs redis-benchmark, the load generator that comes with Redis,
+// against a Unix socket and reads what it measured.
+package redisbench
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/process"
+)
+
+// Program is the name of the executable.
+const Program = "redis-benchmark"
+
+// Load is what one run does.
+type Load struct {
+	Socket   string
+	Clients  int // connections, 1 or more
+	Pipeline int // requests that each connection sends at once, 1 or more
+	Requests int // in all
+	Command  []string
+}
+
+// Result is what one run measured.
+type Result struct {
+	Rate     float64       // requests a second
+	P50, P99 time.Duration // from a request to its reply
+}
+
+// Run runs the load. A server that answers any request with an error ends the run
+// with an error: no refusal is counted as a reply.
+func Run(ctx context.Context, l Load) (Result, error) {
+	args := append([]string{
+		"-s", l.Socket,
+		"-c", strconv.Itoa(l.Clients),
+		"-P", strconv.Itoa(l.Pipeline),
+		"-n", strconv.Itoa(l.Requests),
+		"--csv",
+	}, l.Command...)
+	command := exec.CommandContext(ctx, Program, args...)
+	command.SysProcAttr = process.Orphanless()
+	var said bytes.Buffer
+	command.Stderr = &said
+	out, err := command.Output()
+	if err != nil {
+		return Result{}, fmt.Errorf("%s %s: %w: %s", Program, strings.Join(args, " "), err, strings.TrimSpace(said.String()))
+	}
+	r, err := Parse(bytes.NewReader(out))
+	if err != nil {
+		return Result{}, fmt.Errorf("%s %s: %w", Program, strings.Join(args, " "), err)
+	}
+	return r, nil
+}
+
+// Parse reads the output of redis-benchmark --csv with one test in it: a line with
+// the names of the columns (since version 6.2) and a line of values.
+func Parse(in io.Reader) (Result, error) {
+	lines, err := csv.NewReader(in).ReadAll()
+	if err != nil {
+		return Result{}, fmt.Errorf("its output is no CSV: %w", err)
+	}
+	if len(lines) != 2 || !slices.Contains(lines[0], "rps") {
+		return Result{}, errors.New("its output is not a line of names and one of values: install redis-tools 6.2 or later")
+	}
+	var r Result
+	var errs []error
+	value := func(column string) float64 {
+		v, err := field(lines[0], lines[1], column)
+		errs = append(errs, err)
+		return v
+	}
+	r.Rate = value("rps")
+	r.P50 = milliseconds(value("p50_latency_ms"))
+	r.P99 = milliseconds(value("p99_latency_ms"))
+	if err := errors.Join(errs...); err != nil {
+		return Result{}, err
+	}
+	if r.Rate == 0 {
+		return Result{}, errors.New("it says that there were no requests")
+	}
+	return r, nil
+}
+
+// field is the value in the column of that name: finite and not below 0.
+func field(names, values []string, column string) (float64, error) {
+	i := slices.Index(names, column)
+	if i < 0 {
+		return 0, fmt.Errorf("its output has no column %q", column)
+	}
+	v, err := strconv.ParseFloat(values[i], 64)
+	if err != nil || math.IsInf(v, 0) || !(v >= 0) {
+		return 0, fmt.Errorf("its column %q holds %q, which is no measurement", column, values[i])
+	}
+	return v, nil
+}
+
+func milliseconds(v float64) time.Duration {
+	return time.Duration(math.Round(v * float64(time.Millisecond)))
+}
