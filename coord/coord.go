@@ -19,6 +19,12 @@ import (
 // Coordinator is one daemon's connection to the coordinator. All methods are
 // safe for concurrent use, and each of them returns soon after its context ends,
 // also while the coordinator cannot be reached.
+//
+// After Join, every call but Close, and every call on a claim, acts in the cluster
+// that was joined or not at all. If the tree was wiped or made anew since, it answers
+// ErrOtherCluster, also while there is no layout record, and writes nothing there.
+// That is final: every later call answers so too, except that a claim which was lost
+// before goes on to answer ErrLost.
 type Coordinator interface {
 	// Join makes the cluster's layout record if there is none and compares it
 	// otherwise. Layouts that differ are a *LayoutError. Join is called before
@@ -27,9 +33,11 @@ type Coordinator interface {
 
 	// Claim obtains a worker ID and opens its record. It retries while other
 	// claimants win the race, until ctx ends. When every worker ID is held it
-	// returns an *ExhaustedError and leaves no claim of its own behind. After
-	// any other error a claim node may linger: it bars nobody but its own
-	// worker ID, and is reaped by a later Extend or with the session.
+	// returns an *ExhaustedError, and when Request.Fresh is set and the floor of
+	// each that is free is above Request.Latest, an *AheadError; neither leaves a
+	// claim of its own behind. After any other error a claim node may linger: it
+	// bars nobody but its own worker ID, and is reaped by a later Extend or with
+	// the session.
 	Claim(ctx context.Context, request Request) (Claim, error)
 
 	// Members returns the live claims that own a worker ID, with their records,
@@ -70,15 +78,15 @@ type Claim interface {
 	// the record's leaves the record's as it is. A nil error means that the
 	// record is durably at or above progress.Ceiling and was still this claim's
 	// when it was stored. ErrLost is final: every later call returns it too.
-	// After any other error the outcome is unknown: the old ceiling holds, and
-	// the call is to be made again.
+	// So is ErrOtherCluster. After any other error the outcome is unknown: the
+	// old ceiling holds, and the call is to be made again.
 	Extend(ctx context.Context, progress Progress) error
 
 	// Release stores the larger of last, the highest tick that was issued, and
 	// the floor of the grants that this claim had, as the record's ceiling, and
 	// frees the worker ID in the same step. The caller has closed its lane and
 	// journaled last before. ErrLost means that the claim was lost before, and
-	// that nothing was lowered. After any other error the outcome is unknown,
+	// that nothing was lowered, and so does ErrOtherCluster. After any other error the outcome is unknown,
 	// and the call may be made again. After a nil error every call returns
 	// ErrLost.
 	Release(ctx context.Context, last generator.Tick) error
@@ -136,7 +144,8 @@ type Request struct {
 	// if the claim continues.
 	Mark generator.Tick
 	// Latest is the highest floor that the caller is willing to wait for. A free
-	// worker ID at or below it is preferred to one above.
+	// worker ID at or below it is preferred to one above, and the lowest of those
+	// is taken if there is no other; with Fresh, none of them is.
 	Latest generator.Tick
 	// Predecessor is the name of a dead process's claim node, which is deleted
 	// first; empty when there is none.

@@ -3,6 +3,8 @@ package coord
 import (
 	"errors"
 	"fmt"
+
+	"github.com/flakeward/flakeward/generator"
 )
 
 // ErrLost means that the claim is gone or that its record has been opened by
@@ -14,6 +16,44 @@ var ErrNotJoined = errors.New("the cluster has not been joined yet; call Join fi
 
 // ErrClosed means that a method was called after Close.
 var ErrClosed = errors.New("the connection to the coordinator has been closed")
+
+// ErrOtherCluster means that the coordinator's tree is not the one that was joined:
+// it was wiped, or replaced by another. It is final: every later call returns it
+// too. It comes as a *ClusterError.
+var ErrOtherCluster = errors.New("the coordinator holds another cluster than the one that was joined")
+
+// ClusterError is ErrOtherCluster with the UUIDs of both clusters.
+type ClusterError struct {
+	Ours    string // the UUID that Join returned
+	Cluster string // the UUID found; empty if the layout record is gone or cannot be read
+}
+
+func (e *ClusterError) Error() string {
+	found := "cluster " + e.Cluster
+	if e.Cluster == "" {
+		found = "no cluster"
+	}
+	return fmt.Sprintf("the coordinator was wiped or replaced: this daemon joined cluster %s and finds %s; "+
+		"stop this daemon, for IDs of a new cluster may equal those of the old one, "+
+		"and start it again to join the new cluster knowingly", e.Ours, found)
+}
+
+// Is makes errors.Is find ErrOtherCluster.
+func (e *ClusterError) Is(target error) bool { return target == ErrOtherCluster }
+
+// AheadError means that a re-lease found no worker ID that may be issued from soon
+// enough: others may have issued from each of those that are free up to a tick
+// that the clock reaches only after Request.Latest.
+type AheadError struct {
+	Free   int            // worker IDs that no live claim owns
+	Lowest generator.Tick // the lowest floor among them
+	Latest generator.Tick // Request.Latest
+}
+
+func (e *AheadError) Error() string {
+	return fmt.Sprintf("%d worker IDs are free, but each of them may have been issued from up to tick %d or later, "+
+		"and the clock allows no floor above tick %d; wait before asking again", e.Free, e.Lowest, e.Latest)
+}
 
 // ExhaustedError means that every worker ID is held by a live claim.
 type ExhaustedError struct {
@@ -35,5 +75,5 @@ type LayoutError struct {
 
 func (e *LayoutError) Error() string {
 	return fmt.Sprintf("the cluster's layout is %q but this daemon's is %q; "+
-		"start it with the cluster's layout, or give it a coordinator prefix of its own", e.Cluster, e.Ours)
+		"start it with the cluster's layout, or give it another coordinator prefix or, with embedded:, another state directory", e.Cluster, e.Ours)
 }

@@ -15,6 +15,11 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
 )
 
+// ErrFailed means that the embedded coordinator has failed for good in this process,
+// at its start or later, and that only a new process can open its directory again.
+// Open returns it wrapped, with the directory and the first reason.
+var ErrFailed = embedded.ErrFailed
+
 // Config is what Open needs.
 type Config struct {
 	// URL is embedded: or etcd://[user:password@]host[:port],.../prefix.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -168,6 +170,33 @@ func TestEmbeddedSpreads(t *testing.T) {
 	}
 }
 
+func TestOpenAfterFailure(t *testing.T) {
+	dir := t.TempDir()
+	config := Config{URL: "embedded:", StateDir: dir, Identity: identity}
+	c, err := Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "etcd", "member", "snap", "db"), bytes.Repeat([]byte{0xff}, 16<<10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var first string
+	for i := range 2 {
+		c, err := Open(t.Context(), config)
+		if !errors.Is(err, ErrFailed) || c != nil || !strings.Contains(err.Error(), dir) {
+			t.Fatalf("open %d: %v, %v; want ErrFailed with %s", i, c, err, dir)
+		}
+		if first == "" {
+			first = err.Error()
+		} else if err.Error() != first {
+			t.Errorf("first %q, then %q", first, err)
+		}
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no URL":              {Identity: identity},
@@ -197,7 +226,7 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone.Close()
-	for _, address := range []string{silent.Addr().String(), gone.Addr().String()} {
+	for address, reason := range map[string]string{silent.Addr().String(): "", gone.Addr().String(): "connection refused"} {
 		for _, user := range []string{"", "u:geheim@"} {
 			var log bytes.Buffer
 			c, err := Open(t.Context(), Config{
@@ -207,11 +236,14 @@ func TestUnreachable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			_, err = c.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
 			cancel()
 			if err == nil || !strings.Contains(err.Error(), address) {
 				t.Errorf("Join: %v; want an error that names %s", err, address)
+			}
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within ") || !strings.Contains(err.Error(), reason) {
+				t.Errorf("Join: %v; want that there was no answer, and %q", err, reason)
 			}
 			if closing := c.Close(); closing != nil {
 				t.Errorf("Close: %v", closing)

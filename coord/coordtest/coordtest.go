@@ -25,6 +25,9 @@ type Harness struct {
 	Revoke func(t testing.TB, c coord.Coordinator)
 	// Halt makes the servers stop answering for good. Nil if the back-end cannot.
 	Halt func(t testing.TB)
+	// Wipe deletes the whole tree at once, as an operator may while daemons run.
+	// Nil if the back-end cannot.
+	Wipe func(t testing.TB)
 	// Fault makes one of the coordinator's requests to the servers fail, the one
 	// that comes after n others from now. If landed, it takes place and only its
 	// reply is lost; else it does not. Fault returns a function that reports
@@ -34,7 +37,7 @@ type Harness struct {
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{joining, dealing, sticking, recording, failing} {
+	for _, group := range [][]testCase{joining, dealing, sticking, recording, failing, wiping} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				c.run(&kit{TB: t, Harness: harness(t), workers: 8})

@@ -12,7 +12,8 @@ import (
 var dealing = []testCase{
 	{"fresh: dealt in turn, and no live one twice", dealtInTurn},
 	{"fresh: a floor that is too late is passed over", passedOver},
-	{"fresh: with no early floor, the lowest", lowestFloor},
+	{"dealt: with no early floor, the lowest", lowestFloor},
+	{"fresh: with no early floor, none", noEarlyFloor},
 	{"exhausted: says how many, leaves nothing behind, recovers", exhausted},
 }
 
@@ -60,13 +61,39 @@ func passedOver(k *kit) {
 
 func lowestFloor(k *kit) {
 	k.ceilings(9000, 8000, 7000, 7500, 9500)
-	r := fresh()
+	r := anyone()
 	r.Latest = 1000
 	for i, want := range []int{2, 3, 1, 0, 4} {
 		c := k.start(fmt.Sprint(i)).claim(r)
 		if c.Worker() != want {
 			k.Fatalf("claim %d: worker ID %d with floor %d, want %d, which has the lowest", i, c.Worker(), c.Floor(), want)
 		}
+	}
+}
+
+// A re-lease gains nothing from a worker ID that it would have to wait for too.
+func noEarlyFloor(k *kit) {
+	k.ceilings(9000, 8000, 7000, 500, 9500)
+	holder, n := k.start("holder"), k.start("a")
+	if c := holder.claim(wanting(3)); c.Worker() != 3 {
+		k.Fatalf("worker ID %d, want 3", c.Worker())
+	}
+	r := fresh()
+	r.Latest = 1000
+	r.Drop = func(worker int) { k.Errorf("worker ID %d was about to be opened", worker) }
+	for range k.workers { // whichever is dealt
+		_, err := n.Claim(k.Context(), r)
+		var ahead *coord.AheadError
+		if !errors.As(err, &ahead) || *ahead != (coord.AheadError{Free: 4, Lowest: 7000, Latest: 1000}) {
+			k.Fatalf("Claim: %v, want an AheadError of 4 free above 7000", err)
+		}
+		if ms := holder.members(); len(ms) != 1 || ms[0].Worker != 3 {
+			k.Fatalf("a re-lease that failed left a node behind: %+v", ms)
+		}
+	}
+	r.Latest, r.Drop = 7000, nil
+	if c := n.claim(r); c.Worker() != 2 || c.Floor() != 7000 {
+		k.Errorf("worker ID %d above %d, want 2 above 7000", c.Worker(), c.Floor())
 	}
 }
 

@@ -73,7 +73,7 @@ func (c *Coordinator) claimSticky(ctx context.Context, j joined, request coord.R
 	tried := -1
 	if request.Worker >= 0 && request.Worker < j.workers {
 		tried = request.Worker
-		claim, err := c.claimWorker(ctx, tried, sticky, request, true)
+		claim, err := c.claimWorker(ctx, j, tried, sticky, request, true)
 		if !elsewhere(err) {
 			return orNil(claim), err
 		}
@@ -82,7 +82,7 @@ func (c *Coordinator) claimSticky(ctx context.Context, j joined, request coord.R
 	if err != nil || !ok || worker == tried || worker >= j.workers {
 		return nil, err
 	}
-	claim, err := c.claimWorker(ctx, worker, sticky, request, true)
+	claim, err := c.claimWorker(ctx, j, worker, sticky, request, true)
 	if elsewhere(err) {
 		return nil, nil
 	}
@@ -121,13 +121,13 @@ func (c *Coordinator) hostsWorker(ctx context.Context) (worker int, ok bool, err
 // claimFresh takes a ticket and tries the worker ID that it deals, then one that a
 // listing shows as free. lost is how many such rounds were lost to others.
 func (c *Coordinator) claimFresh(ctx context.Context, j joined, request coord.Request, lost int) (coord.Claim, error) {
-	number, err := c.ticket(ctx)
+	number, err := c.ticket(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	ticket := strconv.FormatUint(number, 10)
 	dealt := int((number + j.offset) % uint64(j.workers))
-	claim, err := c.claimWorker(ctx, dealt, ticket, request, true)
+	claim, err := c.claimWorker(ctx, j, dealt, ticket, request, true)
 	if err == nil {
 		return claim, nil
 	}
@@ -141,7 +141,7 @@ func (c *Coordinator) claimFresh(ctx context.Context, j joined, request coord.Re
 	// Whoever lists at the same time sees the same. The more often this claim
 	// came too late, the more of them it chooses from.
 	pick := free[rand.IntN(min(len(free), 1<<min(lost, 20)))]
-	claim, err = c.claimWorker(ctx, pick.worker, ticket, request, pick.floor <= request.Latest)
+	claim, err = c.claimWorker(ctx, j, pick.worker, ticket, request, pick.floor <= request.Latest)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,8 @@ func (c *Coordinator) claimFresh(ctx context.Context, j joined, request coord.Re
 }
 
 // ticket returns how many tickets were taken before.
-func (c *Coordinator) ticket(ctx context.Context) (uint64, error) {
-	resp, err := c.txn(ctx, kindTicket, nil, []clientv3.Op{clientv3.OpPut(c.keys.seq(), "", clientv3.WithPrevKV())}, nil)
+func (c *Coordinator) ticket(ctx context.Context, j joined) (uint64, error) {
+	resp, err := c.inCluster(ctx, j, kindTicket, nil, []clientv3.Op{clientv3.OpPut(c.keys.seq(), "", clientv3.WithPrevKV())}, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -169,9 +169,11 @@ type candidate struct {
 
 // free lists the worker IDs without a claim, the lowest floor first and, among
 // equals, the nearest after the dealt one. Those above request.Latest are listed
-// only if there is no other. With none at all it returns *coord.ExhaustedError.
+// only if there is no other, and to a re-lease not at all, which has a worker ID to
+// wait with: that gets *coord.AheadError. With none at all it returns
+// *coord.ExhaustedError.
 func (c *Coordinator) free(ctx context.Context, j joined, dealt int, request coord.Request) ([]candidate, error) {
-	t, err := c.list(ctx)
+	t, err := c.list(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +198,9 @@ func (c *Coordinator) free(ctx context.Context, j joined, dealt int, request coo
 		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(a.distance, b.distance))
 	})
 	waiting := func(a candidate) bool { return a.floor > request.Latest }
+	if request.Fresh && waiting(all[0]) {
+		return nil, fmt.Errorf("%s: %w", c.name(), &coord.AheadError{Free: len(all), Lowest: all[0].floor, Latest: request.Latest})
+	}
 	if i := slices.IndexFunc(all, waiting); i >= 0 {
 		return all[:max(i, 1)], nil
 	}

@@ -21,6 +21,7 @@ type harness struct {
 	client *clientv3.Client
 	config etcd.Config
 	faults map[coord.Coordinator]*etcd.Faults
+	root   string
 }
 
 func newHarness(client *clientv3.Client, config etcd.Config) *harness {
@@ -28,7 +29,7 @@ func newHarness(client *clientv3.Client, config etcd.Config) *harness {
 }
 
 func (h *harness) kit(halt func(testing.TB)) coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Fault: h.fault, Halt: halt}
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Halt: halt}
 }
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
@@ -41,7 +42,7 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	}
 	f := &etcd.Faults{}
 	f.Watch(c)
-	h.faults[c] = f
+	h.faults[c], h.root = f, c.Root()
 	t.Cleanup(func() { _ = c.Close() }) // the case may have halted the server
 	return c
 }
@@ -50,6 +51,13 @@ func (h *harness) revoke(t testing.TB, c coord.Coordinator) {
 	t.Helper()
 	if err := etcd.EndSession(t.Context(), c.(*etcd.Coordinator), h.client); err != nil {
 		t.Fatalf("revoke: %v", err)
+	}
+}
+
+func (h *harness) wipe(t testing.TB) {
+	t.Helper()
+	if got, err := h.client.Delete(t.Context(), h.root, clientv3.WithPrefix()); err != nil || got.Deleted == 0 {
+		t.Fatalf("wipe: %v, %v", got, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/flakeward/flakeward/coord/etcd/zaplog"
 )
@@ -81,7 +84,7 @@ func dial(ctx context.Context, servers Servers, c *Coordinator) (*clientv3.Clien
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
-		})},
+		}), grpc.WithChainUnaryInterceptor(noteTry)},
 	})
 	if err != nil {
 		cancel()
@@ -91,4 +94,28 @@ func dial(ctx context.Context, servers Servers, c *Coordinator) (*clientv3.Clien
 		return nil, context.Cause(ctx)
 	}
 	return client, nil
+}
+
+// triesKey is the context's key of where noteTry notes.
+type triesKey struct{}
+
+// watchTries returns a context for one request, and where noteTry notes why the
+// last try of it found no connection. The client's own error of a request whose
+// context ended says no more than that.
+func watchTries(ctx context.Context) (context.Context, *error) {
+	refused := new(error)
+	return context.WithValue(ctx, triesKey{}, refused), refused
+}
+
+// noteTry is called for each try of a request.
+func noteTry(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	err := invoke(ctx, method, req, reply, conn, opts...)
+	if refused, ok := ctx.Value(triesKey{}).(*error); ok && err != nil {
+		// gRPC waits for a connection to the end of ctx, and says so in this form.
+		reason, waited := strings.CutPrefix(status.Convert(err).Message(), "latest balancer error: ")
+		if waited || status.Code(err) == codes.Unavailable {
+			*refused = errors.New(reason)
+		}
+	}
+	return err
 }

@@ -264,7 +264,7 @@ func TestDamagedRecord(t *testing.T) {
 
 // The abandoned call: a create whose caller gave up reaches the server only
 // later. The node is reaped and bars nobody.
-func TestAbandonedCreateLandsLate(t *testing.T) {
+func TestScheduleTheAbandonedCall(t *testing.T) {
 	tr := newTree(t)
 	c, other := tr.daemon("a"), tr.daemon("b")
 	held := tr.claim(c, want(0, "", 0))

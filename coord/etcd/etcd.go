@@ -81,6 +81,7 @@ type Coordinator struct {
 	closed  bool
 	live    map[string]bool // names of the claim nodes in use or being made
 	doubts  int             // publishes that are still to look for orphans
+	other   *coord.ClusterError
 }
 
 // joined is what Join learned; workers is 0 before.
@@ -88,6 +89,8 @@ type joined struct {
 	workers int
 	offset  uint64
 	uuid    string
+	layout  string // the layout's text
+	record  string // the value of the layout record
 }
 
 // errClosed wraps coord.ErrClosed for calls after Close.
@@ -149,14 +152,18 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	if want.Text == "" {
 		return coord.Cluster{}, errors.New("etcd: the layout's text is empty; give the canonical layout and the datacenter")
 	}
+	if err := c.otherCluster(); err != nil {
+		return coord.Cluster{}, err
+	}
 	if err := c.connect(ctx); err != nil {
 		return coord.Cluster{}, err
 	}
 	key := c.keys.layout()
 	ours := layout{Layout: want.Text, UUID: uuid.NewString()}
+	record := encode(ours)
 	resp, err := c.txn(ctx, kindJoin,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
-		[]clientv3.Op{clientv3.OpPut(key, encode(ours))},
+		[]clientv3.Op{clientv3.OpPut(key, record)},
 		[]clientv3.Op{clientv3.OpGet(key)})
 	if err != nil {
 		return coord.Cluster{}, err
@@ -166,6 +173,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 		if kv == nil {
 			return coord.Cluster{}, fmt.Errorf("%s: the layout record %s vanished while it was read; try again", c.name(), key)
 		}
+		record = string(kv.Value)
 		if ours, err = decodeLayout(kv.Value); err != nil {
 			return coord.Cluster{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix", c.name(), key, err)
 		}
@@ -173,7 +181,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 			return coord.Cluster{}, &coord.LayoutError{Ours: want.Text, Cluster: ours.Layout}
 		}
 	}
-	j := joined{workers: want.Workers, uuid: ours.UUID}
+	j := joined{workers: want.Workers, uuid: ours.UUID, layout: ours.Layout, record: record}
 	if c.spread {
 		j.offset = offsetOf(ours.UUID)
 	}

@@ -14,6 +14,7 @@ import (
 // held implements coord.Claim.
 type held struct {
 	c         *Coordinator
+	joined    joined // the cluster that the claim is of
 	worker    int
 	name      string
 	created   int64 // the claim node's create revision
@@ -108,7 +109,7 @@ func (h *held) write(ctx context.Context, k kind, w doubt) (stored bool, err err
 		h.doubts = append(h.doubts[:0], h.doubts[1:]...)
 	}
 	h.doubts = append(h.doubts, w)
-	resp, err := h.c.txn(ctx, k, h.c.fence(h.worker, h.name, h.created, h.version), then, h.c.look(h.worker, h.name))
+	resp, err := h.c.inCluster(ctx, h.joined, k, h.c.fence(h.worker, h.name, h.created, h.version), then, h.c.look(h.worker, h.name))
 	if err != nil {
 		return false, fmt.Errorf("worker ID %d: %w", h.worker, err)
 	}

@@ -15,9 +15,9 @@ import (
 // claimWorker makes a claim node that names the worker ID and, if that owns it,
 // opens the record. It returns errTaken if another claim owns it, and errAhead, if
 // strict, when the floor would be above request.Latest.
-func (c *Coordinator) claimWorker(ctx context.Context, worker int, ticket string, request coord.Request, strict bool) (*held, error) {
+func (c *Coordinator) claimWorker(ctx context.Context, j joined, worker int, ticket string, request coord.Request, strict bool) (*held, error) {
 	for {
-		n, err := c.createNode(ctx, worker, ticket)
+		n, err := c.createNode(ctx, j, worker, ticket)
 		if err != nil {
 			return nil, err
 		}
@@ -25,7 +25,7 @@ func (c *Coordinator) claimWorker(ctx context.Context, worker int, ticket string
 			c.abandon(ctx, n.name)
 			return nil, fmt.Errorf("worker ID %d: %w", worker, errAhead)
 		}
-		h, err := c.open(ctx, n, request)
+		h, err := c.open(ctx, j, n, request)
 		if errors.Is(err, errRaced) {
 			// The record or the node changed under the opening: all that was
 			// read is void, and the test of invariant 6 is made again.
@@ -51,7 +51,7 @@ type owned struct {
 
 // createNode makes a claim node. If it does not own its worker ID it is deleted
 // again, and the error is errTaken.
-func (c *Coordinator) createNode(ctx context.Context, worker int, ticket string) (owned, error) {
+func (c *Coordinator) createNode(ctx context.Context, j joined, worker int, ticket string) (owned, error) {
 	for {
 		s, err := c.session(ctx)
 		if err != nil {
@@ -59,7 +59,7 @@ func (c *Coordinator) createNode(ctx context.Context, worker int, ticket string)
 		}
 		name := nodeName{worker: worker, ticket: ticket, incarnation: c.identity.Incarnation, nonce: token()}.String()
 		c.use(name)
-		resp, err := c.sendNode(ctx, s.id, worker, name)
+		resp, err := c.sendNode(ctx, j, s.id, worker, name)
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			c.unuse(name)
 			c.retire(s)
@@ -88,7 +88,7 @@ func (c *Coordinator) createNode(ctx context.Context, worker int, ticket string)
 
 // sendNode creates a claim node under the lease and reads, in the same
 // transaction, all claims on its worker ID and the record.
-func (c *Coordinator) sendNode(ctx context.Context, lease clientv3.LeaseID, worker int, name string) (*clientv3.TxnResponse, error) {
+func (c *Coordinator) sendNode(ctx context.Context, j joined, lease clientv3.LeaseID, worker int, name string) (*clientv3.TxnResponse, error) {
 	key := c.keys.claim(name)
 	look := []clientv3.Op{
 		clientv3.OpGet(c.keys.claimsOn(worker), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -96,7 +96,7 @@ func (c *Coordinator) sendNode(ctx context.Context, lease clientv3.LeaseID, work
 	}
 	put := clientv3.OpPut(key, encode(member(c.identity)), clientv3.WithLease(lease))
 	// The name is one of a kind: if it exists, this very request was sent twice.
-	return c.txn(ctx, kindCreate,
+	return c.inCluster(ctx, j, kindCreate,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
 		append([]clientv3.Op{put}, look...), append([]clientv3.Op{clientv3.OpGet(key)}, look...))
 }
@@ -141,7 +141,7 @@ var errRaced = errors.New("the record was changed by another")
 // that it compares, and what it finds instead carries its nonce exactly if the
 // earlier try was stored. An opening whose outcome stays unknown is never taken as
 // stored.
-func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) (*held, error) {
+func (c *Coordinator) open(ctx context.Context, j joined, n owned, request coord.Request) (*held, error) {
 	continues := n.record.continues(request)
 	if !continues && request.Drop != nil {
 		request.Drop(n.worker)
@@ -157,7 +157,7 @@ func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) 
 		then = append(then, clientv3.OpPut(c.keys.host(c.identity.Host), fmt.Sprint(n.worker)))
 	}
 	for {
-		resp, err := c.txn(ctx, kindOpening, c.fence(n.worker, n.name, n.created, n.version), then, c.look(n.worker, n.name))
+		resp, err := c.inCluster(ctx, j, kindOpening, c.fence(n.worker, n.name, n.created, n.version), then, c.look(n.worker, n.name))
 		if err != nil {
 			if ctx.Err() != nil || !worthRetrying(err) {
 				return nil, err
@@ -174,7 +174,7 @@ func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) 
 			version = found.ModRevision
 		}
 		return &held{
-			c: c, worker: n.worker, name: n.name, created: n.created, opening: opened.Holder,
+			c: c, joined: j, worker: n.worker, name: n.name, created: n.created, opening: opened.Holder,
 			continues: continues, floor: n.record.Ceiling, least: leastOf(n.record, continues),
 			turn: newTurn(), version: version, record: opened,
 		}, nil
@@ -192,7 +192,8 @@ func leastOf(found record, continues bool) generator.Tick {
 
 // worthRetrying is false for errors that say that the request was refused.
 func worthRetrying(err error) bool {
-	return !errors.Is(err, rpctypes.ErrPermissionDenied) && !errors.Is(err, rpctypes.ErrUserEmpty) &&
+	var layout *coord.LayoutError
+	return !errors.Is(err, coord.ErrOtherCluster) && !errors.As(err, &layout) && !errors.Is(err, rpctypes.ErrPermissionDenied) && !errors.Is(err, rpctypes.ErrUserEmpty) &&
 		!errors.Is(err, rpctypes.ErrAuthFailed)
 }
 

@@ -31,7 +31,7 @@ func fill(t *testing.T, s *embedded.Server) {
 
 // NOSPACE: the embedded server's quota is reached for real, again and again, and
 // neither a grant, nor a claim, nor a session fails.
-func TestNoSpace(t *testing.T) {
+func TestScheduleNOSPACE(t *testing.T) {
 	s := startEmbedded(t, embedded.Config{Quota: 1 << 20})
 	tr := tree{t, s}
 	c := tr.daemon("a")

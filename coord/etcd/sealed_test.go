@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -116,6 +117,9 @@ func TestRequestsWithoutAnswer(t *testing.T) {
 			}
 			if byCaller && !errors.Is(err, context.Canceled) {
 				t.Errorf("%s: %v, want the context's error", call.name, err)
+			}
+			if !byCaller && call.name != "Release" && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 1ms")) {
+				t.Errorf("%s: %v, want that there was no answer within 1ms", call.name, err)
 			}
 			etcd.SetTimeout(c, time.Minute)
 			tr.revoke(c)

@@ -25,8 +25,8 @@ type tree struct {
 }
 
 // list reads the tree.
-func (c *Coordinator) list(ctx context.Context) (tree, error) {
-	resp, err := c.txn(ctx, kindList, nil, []clientv3.Op{
+func (c *Coordinator) list(ctx context.Context, j joined) (tree, error) {
+	resp, err := c.inCluster(ctx, j, kindList, nil, []clientv3.Op{
 		clientv3.OpGet(c.keys.claims(), clientv3.WithPrefix()),
 		clientv3.OpGet(c.keys.workers(), clientv3.WithPrefix()),
 	}, nil)
@@ -72,7 +72,7 @@ func (c *Coordinator) Members(ctx context.Context) ([]coord.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := c.list(ctx)
+	t, err := c.list(ctx, j)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,6 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3compactor"
 	"go.etcd.io/etcd/server/v3/features"
 	"go.etcd.io/etcd/server/v3/storage/wal"
-	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/coord/etcd/zaplog"
 )
@@ -56,7 +55,7 @@ type Server struct {
 	repairing chan struct{} // holds a token while the space is won back
 	failed    chan struct{} // closed when the server ended by itself
 	failOnce  sync.Once
-	failure   string // valid once failed is closed
+	failure   error // valid once failed is closed
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -68,7 +67,8 @@ const walSegment = 4 << 20
 var setSegment = sync.OnceFunc(func() { wal.SegmentSizeBytes = walSegment })
 
 // Start starts the server and returns when it serves, or with an error when ctx
-// ends before. A directory that another process uses is an error at once.
+// ends before. A directory that another process uses is an error at once, and so is
+// one whose server has failed in this process: ErrFailed, with the first reason.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
@@ -98,7 +98,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 			return s, nil
 		}
 	case <-s.failed:
-		err = s.failedError()
+		err = s.failure
 	case <-ctx.Done():
 		err = fmt.Errorf("the embedded etcd in %s did not become ready: %w", c.Dir, ctx.Err())
 	}
@@ -147,25 +147,10 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// lockDir makes the directory and locks it: etcd itself would wait for another
-// process without end.
-func lockDir(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("the directory of the embedded etcd cannot be made: %w", err)
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("the lock of the embedded etcd cannot be opened: %w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("the embedded etcd in %s is in use by another process; stop that one or use another state directory: %w", dir, err), f.Close())
-	}
-	return f, nil
-}
-
 // boot makes the server and starts it. Some damage to its data etcd reports only by
 // a fatal message or a panic in a goroutine of its own, and then waits for that
-// without end: what was begun is left behind, and the lock with it.
+// without end: what was begun is left behind, and the lock with it. The error is then
+// ErrFailed.
 func (s *Server) boot(c Config) error {
 	configuration, err := s.configuration(c)
 	if err != nil {
@@ -175,7 +160,7 @@ func (s *Server) boot(c Config) error {
 	go func() {
 		defer func() {
 			if r := recover(); r != nil {
-				made <- fmt.Errorf("its data is damaged: %v", r)
+				s.fail(fmt.Sprintf("its data is damaged: %v", r))
 			}
 		}()
 		server, err := etcdserver.NewServer(configuration)
@@ -185,7 +170,7 @@ func (s *Server) boot(c Config) error {
 	select {
 	case err = <-made:
 	case <-s.failed:
-		return s.failedError()
+		return s.failure
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("the embedded etcd in %s does not start: %w", c.Dir, err), s.lock.Close())
@@ -247,19 +232,11 @@ func (s *Server) configuration(c Config) (config.ServerConfig, error) {
 // fail notes that the server ended by itself.
 func (s *Server) fail(message string) {
 	s.failOnce.Do(func() {
-		s.failure = message
+		s.failure = fmt.Errorf("the embedded etcd in %s has stopped: %s; free or repair the disk and restart the daemon: %w", s.dir, message, ErrFailed)
+		abandon(s.lock, s.failure)
 		close(s.failed)
 	})
 	s.log.Error("the embedded etcd has stopped; what was granted stays valid, and nothing new is granted until the daemon is restarted", "dir", s.dir, "reason", message)
-}
-
-func (s *Server) failedError() error {
-	select {
-	case <-s.failed:
-		return fmt.Errorf("the embedded etcd in %s has stopped: %s; free or repair the disk and restart the daemon", s.dir, s.failure)
-	default:
-		return fmt.Errorf("the embedded etcd in %s has stopped", s.dir)
-	}
 }
 
 // Client returns the client of the server. It is valid until Close.
@@ -325,8 +302,12 @@ func (s *Server) Close() error {
 		go func() { defer close(stopped); s.server.Stop() }()
 		select {
 		case <-stopped:
+		case <-s.failed:
+		}
+		select {
+		case <-s.failed: // the lock stays: files may still be open
+		default:
 			err = errors.Join(err, s.lock.Close())
-		case <-s.failed: // and the lock stays: its files are still open
 		}
 		s.closeErr = err
 	})

@@ -113,9 +113,14 @@ func TestDamagedData(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			// Not t.TempDir: what etcd leaves behind may still make files in it.
+			dir, err := os.MkdirTemp("", "damaged")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			stop(t, start(t, dir))
-			err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
 					damage(t, path)
 				}
@@ -132,6 +137,19 @@ func TestDamagedData(t *testing.T) {
 			}
 			if !strings.Contains(err.Error(), dir) {
 				t.Errorf("the error %q does not name %s", err, dir)
+			}
+			if !errors.Is(err, embedded.ErrFailed) {
+				t.Errorf("the error %q is not ErrFailed", err)
+			}
+			// The lock is this process's own, by whatever path.
+			link := filepath.Join(t.TempDir(), "link")
+			if err := os.Symlink(dir, link); err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{dir, link} {
+				if _, again := embedded.Start(t.Context(), embedded.Config{Dir: path}); !errors.Is(again, embedded.ErrFailed) || again.Error() != err.Error() {
+					t.Errorf("started again at %s: %v; want %v", path, again, err)
+				}
 			}
 		})
 	}

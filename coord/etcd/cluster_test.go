@@ -1,0 +1,141 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd"
+)
+
+// revision rises with every change of a key, also with one that was undone.
+func (tr tree) revision() int64 {
+	tr.t.Helper()
+	got, err := tr.s.Client().Get(tr.t.Context(), "/")
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	return got.Header.Revision
+}
+
+// layoutRecord returns the layout record of c's tree.
+func (tr tree) layoutRecord(c *etcd.Coordinator) (key, value string) {
+	tr.t.Helper()
+	key = c.Root() + "layout"
+	got, err := tr.s.Client().Get(tr.t.Context(), key)
+	if err != nil || len(got.Kvs) != 1 {
+		tr.t.Fatalf("no layout record: %v", err)
+	}
+	return key, string(got.Kvs[0].Value)
+}
+
+func (tr tree) do(op clientv3.Op) {
+	tr.t.Helper()
+	if _, err := tr.s.Client().Do(tr.t.Context(), op); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+// The layout record alone is another's, and claims and records are just as their
+// writers saw them last, as a tree made anew can have them by chance: its
+// revisions start over. Nothing is written.
+func TestLayoutRecordReplaced(t *testing.T) {
+	const theirs = `{"layout":"layout","uuid":"THEIRS"}`
+	for name, replace := range map[string]clientv3.Op{
+		"another cluster": clientv3.OpPut("/flakeward/layout", theirs),
+		"damaged":         clientv3.OpPut("/flakeward/layout", "{"),
+		"gone":            clientv3.OpDelete("/flakeward/layout"),
+	} {
+		for _, call := range []struct {
+			name string
+			run  func(c coord.Coordinator, claim coord.Claim) error
+		}{
+			{"Extend", func(_ coord.Coordinator, claim coord.Claim) error {
+				return claim.Extend(t.Context(), coord.Progress{Ceiling: 900})
+			}},
+			{"Release", func(_ coord.Coordinator, claim coord.Claim) error { return claim.Release(t.Context(), 10) }},
+			{"Claim, sticky", func(c coord.Coordinator, _ coord.Claim) error {
+				_, err := c.Claim(t.Context(), want(2, "", 0))
+				return err
+			}},
+			{"Claim, fresh", func(c coord.Coordinator, _ coord.Claim) error {
+				_, err := c.Claim(t.Context(), coord.Request{Fresh: true, Latest: 1000})
+				return err
+			}},
+		} {
+			tr := newTree(t)
+			c := tr.daemon("a")
+			claim := tr.claim(c, want(1, "", 0))
+			tr.extend(claim, coord.Progress{Ceiling: 100})
+			key, record := tr.layoutRecord(c)
+			tr.do(replace)
+			before := tr.revision()
+			if err := call.run(c, claim); !errors.Is(err, coord.ErrOtherCluster) {
+				t.Errorf("%s, %s: %v, want ErrOtherCluster", name, call.name, err)
+			}
+			if after := tr.revision(); after != before {
+				t.Errorf("%s, %s: %d changes were made", name, call.name, after-before)
+			}
+			tr.do(clientv3.OpPut(key, record)) // it is final all the same
+			if err := call.run(c, claim); !errors.Is(err, coord.ErrOtherCluster) {
+				t.Errorf("%s, %s again: %v, want ErrOtherCluster", name, call.name, err)
+			}
+			if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); !errors.Is(err, coord.ErrOtherCluster) {
+				t.Errorf("%s, Join after %s: %v, want ErrOtherCluster", name, call.name, err)
+			}
+		}
+	}
+}
+
+// The tree is made anew after the claim node was made: the opening is not written.
+func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
+	tr := newTree(t)
+	c, d := tr.daemon("a"), tr.daemon("b")
+	key, record := tr.layoutRecord(c)
+	etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
+		if k == etcd.KindOpening {
+			tr.do(clientv3.OpDelete(key))
+		}
+		return send(ctx)
+	})
+	if _, err := c.Claim(t.Context(), want(2, "", 0)); !errors.Is(err, coord.ErrOtherCluster) {
+		t.Errorf("Claim: %v, want ErrOtherCluster", err)
+	}
+	tr.do(clientv3.OpPut(key, record))
+	if m, err := d.Members(t.Context()); err != nil || len(m) != 0 {
+		t.Errorf("a claim is left: %+v, %v", m, err)
+	}
+	got, err := tr.s.Client().Get(t.Context(), c.Root()+"workers/", clientv3.WithPrefix())
+	if err != nil || len(got.Kvs) != 0 {
+		t.Errorf("a record was written: %v, %v", got, err)
+	}
+}
+
+// A layout record that says the same in another way is the same cluster's; with
+// another layout in it nothing is written, though not for good.
+func TestLayoutRecordRewritten(t *testing.T) {
+	tr := newTree(t)
+	c := tr.daemon("a")
+	claim := tr.claim(c, want(1, "", 0))
+	key, record := tr.layoutRecord(c)
+	put := func(value string) { t.Helper(); tr.do(clientv3.OpPut(key, value)) }
+	put(" " + record)
+	tr.extend(claim, coord.Progress{Ceiling: 100})
+	put(strings.Replace(record, `"layout":"layout"`, `"layout":"changed"`, 1))
+	var layout *coord.LayoutError
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200}); !errors.As(err, &layout) || layout.Cluster != "changed" {
+		t.Errorf("Extend: %v, want a LayoutError", err)
+	}
+	if err := claim.Release(t.Context(), 10); !errors.As(err, &layout) {
+		t.Errorf("Release: %v, want a LayoutError", err)
+	}
+	put(record)
+	tr.extend(claim, coord.Progress{Ceiling: 300})
+	if m, err := c.Members(t.Context()); err != nil || len(m) != 1 || m[0].Ceiling != 300 {
+		t.Errorf("Members: %+v, %v; want the ceiling 300", m, err)
+	}
+}
