@@ -218,7 +218,7 @@ func TestStartTimeout(t *testing.T) {
 	c := config(dir(t))
 	c.Cluster.Coord = "etcd://127.0.0.1:1/test"
 	c.Cluster.StartTimeout = 50 * time.Millisecond
-	if err := launch(t, c).end(); err == nil || !strings.Contains(err.Error(), "start-timeout") {
+	if err := launch(t, c).end(); err == nil || !strings.Contains(err.Error(), "start-timeout") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -317,6 +317,45 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 		held[0].stop()
 		late.untilReady()
 		late.next()
+	}
+}
+
+// A coordinator that was wiped is another cluster. The daemon says so and ends; a new start joins it and never issues twice what it has
+// issued, with ticks so long that the old and the new lane would meet in one.
+func TestWipedCoordinator(t *testing.T) {
+	etcd := newEtcd(t)
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.url()
+	c.IDs.Layout = "uidgenerator;epoch=2026-01-01"
+	c.Grant.Publish = 100 * time.Millisecond
+	r := start(t, c)
+	seen := map[int64]bool{}
+	issue := func(r *running) {
+		ids, err := r.client.Do(t.Context(), "NEXT", 100).Int64Slice()
+		if err != nil {
+			return // the daemon has stopped, or is about to
+		}
+		for _, id := range ids {
+			if seen[id] {
+				t.Fatalf("ID %d twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	issue(r)
+	id := r.info()["cluster_id"]
+	etcd.wipe()
+	if err := r.end(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
+		t.Fatalf("the daemon ended with %v, want the cluster %s named", err, id)
+	}
+	again := start(t, c)
+	if got := again.info()["cluster_id"]; got == id {
+		t.Errorf("the new cluster is %s again", got)
+	}
+	before := len(seen)
+	issue(again)
+	if len(seen) == before {
+		t.Error("nothing is issued in the new cluster")
 	}
 }
 

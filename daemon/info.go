@@ -25,6 +25,7 @@ func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
 		"host", d.config.Host,
 		"socket", d.config.Socket.Path,
 		"state_dir", d.config.StateDir,
+		"max_count", d.config.Socket.MaxCount,
 		"uptime_in_seconds", int64(now.Mono.Sub(d.begun.Mono)/time.Second),
 	)
 }

@@ -39,10 +39,10 @@ func (d *Daemon) lend(ctx context.Context, inherited *journal.Contents) (coord.C
 		failure = d.outlive(life, c)
 		end()
 	})
-	d.keeper.Lend(life)
+	err = d.keeper.Lend(life)
 	end()
 	watching.Wait()
-	return c, failure
+	return c, errors.Join(failure, err)
 }
 
 // outlive waits until a coordinator that runs in this process has failed for good, as one does that could not write to its disk, and
@@ -78,13 +78,13 @@ func (d *Daemon) join(ctx context.Context, inherited *journal.Contents) (coord.C
 	var said string
 	for {
 		try, cancel := context.WithTimeout(ctx, timeout)
-		err := d.tryJoin(try, &coordinator)
+		err := d.tryJoin(ctx, try, &coordinator)
 		cancel()
 		var layout *coord.LayoutError
 		switch {
 		case err == nil:
 			return coordinator, nil
-		case errors.As(err, &layout):
+		case errors.As(err, &layout), errors.Is(err, connect.ErrFailed):
 			return coordinator, err
 		case ctx.Err() != nil:
 			return coordinator, nil
@@ -105,8 +105,9 @@ func (d *Daemon) join(ctx context.Context, inherited *journal.Contents) (coord.C
 	}
 }
 
-// tryJoin opens the coordinator, unless an earlier try has, and joins.
-func (d *Daemon) tryJoin(ctx context.Context, coordinator *coord.Coordinator) error {
+// tryJoin opens the coordinator, unless an earlier try has, and joins within try. An embedded coordinator may take as long as its disk
+// does: to give it up would only start it over.
+func (d *Daemon) tryJoin(ctx, try context.Context, coordinator *coord.Coordinator) error {
 	if *coordinator == nil {
 		c, err := connect.Open(ctx, connect.Config{
 			URL:      d.config.Cluster.Coord,
@@ -125,7 +126,7 @@ func (d *Daemon) tryJoin(ctx context.Context, coordinator *coord.Coordinator) er
 		}
 		*coordinator = c
 	}
-	cluster, err := (*coordinator).Join(ctx, coord.Layout{
+	cluster, err := (*coordinator).Join(try, coord.Layout{
 		Text:    d.keeper.LayoutText(),
 		Workers: min(d.layout.Workers(), coord.MaxWorkers),
 	})

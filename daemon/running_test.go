@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/flakeward/flakeward/daemon"
@@ -221,6 +222,19 @@ func (e *etcdServer) stop() {
 	if e.server != nil {
 		e.server.Close()
 		e.server = nil
+	}
+}
+
+// wipe deletes all that daemons have stored.
+func (e *etcdServer) wipe() {
+	e.t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.address}})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	_, err = client.Delete(e.t.Context(), "/", clientv3.WithPrefix())
+	if err := errors.Join(err, client.Close()); err != nil {
+		e.t.Fatal(err)
 	}
 }
 

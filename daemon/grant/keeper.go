@@ -63,6 +63,8 @@ type Keeper struct {
 	mu    sync.Mutex // guards what follows; never held over a call that waits
 	coord coord.Coordinator
 	state state
+	moved error                  // the journal is not ours any more: final
+	spent map[int]generator.Tick // by worker ID, up to where this daemon knows that it has issued
 
 	untaken coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
 	trouble trouble
@@ -104,8 +106,9 @@ func New(c Config, issuer Issuer) *Keeper {
 		wakes:   newWakes(),
 		writing: make(chan struct{}, 1),
 		state:   state{cur: none, leaving: none},
+		spent:   map[int]generator.Tick{},
 	}
-	k.trouble.set(&k.trouble.lending, k.now(), errStarting)
+	k.trouble.set(&k.trouble.lending, k.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
 	return k
 }
 
@@ -127,16 +130,21 @@ func (k *Keeper) Inherit(c journal.Contents) error {
 	if len(c.Lanes) == 0 {
 		return errors.New("the journal names no worker ID")
 	}
-	// The newest opening's entry stands last; one before it belongs to a worker ID that was being left.
-	e := c.Lanes[len(c.Lanes)-1]
-	if e.Worker >= k.Layout.Workers() {
-		return fmt.Errorf("the journal names worker ID %d and the layout has %d", e.Worker, k.Layout.Workers())
+	for _, e := range c.Lanes {
+		if e.Worker >= k.Layout.Workers() {
+			return fmt.Errorf("the journal names worker ID %d and the layout has %d", e.Worker, k.Layout.Workers())
+		}
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.state.cluster = c.Cluster
-	k.state.cur = holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}
+	// The newest opening's entry stands last; one before it belongs to a worker ID that was being left.
+	k.state.cur = inherited(c.Lanes[len(c.Lanes)-1])
 	return nil
+}
+
+func inherited(e journal.Entry) holding {
+	return holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}
 }
 
 // LayoutText is the layout as the cluster's registry and the journal name it.
@@ -154,8 +162,28 @@ func (k *Keeper) ColdStart(c journal.Contents) error {
 		// Another coordinator may be another cluster, in which the worker ID is somebody else's.
 		return fmt.Errorf("%w: it is of coordinator %s", ErrNoGrant, c.Coord)
 	}
+	newest := k.snapshot().cur
+	err := k.resume()
+	for i := len(c.Lanes) - 2; i >= 0 && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {
+		// The newest opening has not been granted anything yet; what was to be left for it has.
+		k.inherit(inherited(c.Lanes[i]))
+		if err = k.resume(); errors.Is(err, ErrNoGrant) {
+			k.inherit(newest)
+		}
+	}
+	return err
+}
+
+func (k *Keeper) inherit(h holding) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.state.cur = h
+}
+
+// resume issues from what is left of the grant that was inherited.
+func (k *Keeper) resume() error {
 	cur := k.snapshot().cur
-	if cur.opening == "" || cur.granted <= max(cur.mark, k.tick()) {
+	if cur.lane != nil || cur.opening == "" || cur.granted <= max(cur.mark, k.tick()) {
 		return ErrNoGrant
 	}
 	lane, err := k.lane(cur.worker, cur.mark)
@@ -165,11 +193,8 @@ func (k *Keeper) ColdStart(c journal.Contents) error {
 	k.mu.Lock()
 	k.state.cur.lane = lane
 	k.mu.Unlock()
-	if err := k.Renew(); err != nil {
-		return err
-	}
-	k.issuer.Use(lane)
-	return nil
+	k.issuer.Use(lane) // nothing may be issued from it until the journal is written
+	return k.Renew()
 }
 
 func (k *Keeper) lane(worker int, floor generator.Tick) (*generator.Lane, error) {
@@ -192,7 +217,12 @@ func (k *Keeper) snapshot() state {
 func (k *Keeper) Renew() error {
 	k.writing <- struct{}{}
 	defer func() { <-k.writing }()
-	s := k.snapshot()
+	k.mu.Lock()
+	s, moved := k.state, k.moved
+	k.mu.Unlock()
+	if moved != nil {
+		return moved
+	}
 	cur, leaving := k.markFor(s.cur), k.markFor(s.leaving)
 	if cur <= s.cur.mark && leaving <= s.leaving.mark {
 		return nil
@@ -228,15 +258,24 @@ func (k *Keeper) record(change func(*state)) error {
 	s := k.snapshot()
 	change(&s)
 	err := k.Journal.Write(k.contents(s))
-	k.trouble.set(&k.trouble.disk, k.now(), err)
+	before := k.trouble.set(&k.trouble.disk, k.now(), err)
 	if err != nil {
+		if before == nil {
+			k.Log.Error("issuing stops at the last mark that is on disk", "error", err)
+		}
+		err = fmt.Errorf("the journal was not written: %w", err)
 		if errors.Is(err, journal.ErrMoved) {
 			// Another daemon may have the path by now, and its journal.
-			s := k.snapshot()
-			s.cur.stop()
-			s.leaving.stop()
+			k.mu.Lock()
+			k.moved = err
+			k.state.cur.stop()
+			k.state.leaving.stop()
+			k.mu.Unlock()
 		}
-		return fmt.Errorf("the journal was not written: %w", err)
+		return err
+	}
+	if before != nil {
+		k.Log.Info("the journal is written again")
 	}
 	k.mu.Lock()
 	change(&k.state)
@@ -268,6 +307,15 @@ func (k *Keeper) contents(s state) journal.Contents {
 		}
 	}
 	return c
+}
+
+// end stops a holding and remembers how far it has issued: a coordinator that was wiped would not know. The caller holds mu.
+func (k *Keeper) end(h holding) generator.Tick {
+	last := h.stop()
+	if h.worker >= 0 {
+		k.spent[h.worker] = max(k.spent[h.worker], last)
+	}
+	return last
 }
 
 // stop closes the holding's lane and returns its last tick: the exact one, and the holding's mark if there is no lane.

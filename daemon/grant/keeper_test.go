@@ -268,7 +268,7 @@ func TestLoops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	go func() { ended <- p.Mark(ctx) }()
-	go func() { p.Lend(ctx); ended <- nil }()
+	go func() { ended <- p.Lend(ctx) }()
 	w.clock.BlockUntil(2) // both have done what is due and sleep
 	first := p.lane
 	if first == nil || first.Ceiling() <= w.tick() {

@@ -16,8 +16,8 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) {
 	foreign := k.state.cluster != "" && k.state.cluster != cluster.UUID
 	if foreign {
 		k.Log.Warn("the journal is of another cluster and is not used; the record rules", "journal", k.state.cluster, "cluster", cluster.UUID)
-		k.state.cur.stop()
-		k.state.leaving.stop()
+		k.end(k.state.cur)
+		k.end(k.state.leaving)
 		k.state.cur, k.state.leaving = none, none
 	}
 	k.state.cluster = cluster.UUID
@@ -53,8 +53,15 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 	if claim == nil {
 		var err error
 		if claim, err = k.coord.Claim(ctx, request); err != nil {
+			if s.cur.lane == nil && k.resume() == nil {
+				k.Log.Warn("the coordinator lends nothing; issuing from the journal's grant")
+			}
 			return k.lent(fmt.Errorf("no worker ID: %w", err))
 		}
+	}
+	if s.cur.lane == nil && s.cur.opening != "" && !claim.Continues() {
+		k.Log.Warn("the journal is not continued; the record rules", "journal's worker", s.cur.worker, "journal's mark", s.cur.mark,
+			"worker", claim.Worker(), "floor", claim.Floor())
 	}
 	// An opening that could not be journaled is kept for the next try: to give it back would lower the record below what
 	// the lane before it may still issue.
@@ -73,7 +80,9 @@ func (k *Keeper) take(claim coord.Claim) error {
 	s := k.snapshot()
 	next := holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if claim.Continues() && s.cur.opening != "" {
-		next.lane, next.mark, next.granted, next.published = s.cur.lane, s.cur.mark, s.cur.granted, s.cur.published
+		next.lane, next.mark, next.published = s.cur.lane, s.cur.mark, s.cur.published
+		// A journal that was put back may name a grant that has been given back since.
+		next.granted = min(s.cur.granted, claim.Floor())
 		if next.lane == nil || next.lane.Closed() {
 			lane, err := k.lane(next.worker, next.mark)
 			if err != nil {
@@ -82,23 +91,32 @@ func (k *Keeper) take(claim coord.Claim) error {
 			next.lane = lane
 		}
 	} else {
-		lane, err := k.lane(next.worker, claim.Floor())
+		k.mu.Lock()
+		next.mark = max(claim.Floor(), k.spent[next.worker])
+		k.mu.Unlock()
+		lane, err := k.lane(next.worker, next.mark)
 		if err != nil {
 			return err
 		}
-		next.lane, next.mark = lane, claim.Floor()
+		next.lane = lane
 	}
 	// A worker ID that still issues keeps its entry until it is given back. There is room for one: a second one ends here.
 	replaced := s.cur.lane != nil && s.cur.lane != next.lane
 	if replaced && s.leaving.lane != nil {
-		s.cur.stop()
+		k.mu.Lock()
+		k.end(s.cur)
+		k.mu.Unlock()
 	}
-	return k.record(func(now *state) {
+	err := k.record(func(now *state) {
 		if replaced && s.leaving.lane == nil {
 			now.leaving = s.cur
 		}
 		now.cur = next
 	})
+	if err == nil && next.granted > next.mark {
+		k.issuer.Use(next.lane) // there is a grant to go on with, whether or not the next one comes
+	}
+	return err
 }
 
 // drop ends what was issued from under a worker ID that another has opened since. Nothing brings it back.
@@ -107,7 +125,7 @@ func (k *Keeper) drop(worker int) {
 	defer k.mu.Unlock()
 	for _, h := range []*holding{&k.state.cur, &k.state.leaving} {
 		if h.worker == worker {
-			h.stop()
+			k.end(*h)
 			*h = holding{worker: worker, lane: h.lane, node: h.node}
 		}
 	}
@@ -180,14 +198,19 @@ func (k *Keeper) leave(ctx context.Context) error {
 	if h.lane == nil {
 		return nil
 	}
-	last := h.stop()
+	k.mu.Lock()
+	last := k.end(h)
+	k.mu.Unlock()
 	if h.opening != "" {
 		if err := k.forget(h); err != nil {
 			return err
 		}
 	}
-	if h.claim != nil {
-		if err := h.claim.Release(ctx, last); err != nil && !errors.Is(err, coord.ErrLost) {
+	lost := h.claim == nil
+	if !lost {
+		err := h.claim.Release(ctx, last)
+		lost = errors.Is(err, coord.ErrLost)
+		if err != nil && !lost {
 			return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
 		}
 	}
@@ -196,15 +219,13 @@ func (k *Keeper) leave(ctx context.Context) error {
 		k.state.leaving = none
 	}
 	k.mu.Unlock()
-	k.Log.Info("gave back a worker ID", "worker", h.worker, "last", last)
+	k.Log.Info("left a worker ID", "worker", h.worker, "last", last, "given back", !lost)
 	return nil
 }
 
 // forget takes the holding being left out of the journal.
 func (k *Keeper) forget(h holding) error {
-	k.writing <- struct{}{}
-	defer func() { <-k.writing }()
-	return k.record(func(now *state) {
+	return k.write(func(now *state) {
 		if now.leaving.lane == h.lane {
 			now.leaving.opening = ""
 		}
@@ -214,7 +235,10 @@ func (k *Keeper) forget(h holding) error {
 // Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and so has the record if the coordinator
 // answers; if it does not, the journal keeps the grant, so that the next start can do without it.
 func (k *Keeper) Shut(ctx context.Context) error {
-	if err := k.leave(ctx); err != nil {
+	leaving, cancel := context.WithTimeout(ctx, lastTimeout)
+	err := k.leave(leaving)
+	cancel()
+	if err != nil {
 		k.Log.Warn("the worker ID that was replaced is not given back", "error", err)
 	}
 	h := k.snapshot().cur
@@ -226,15 +250,13 @@ func (k *Keeper) Shut(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, lastTimeout)
 	reachable := h.claim != nil && h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last}) == nil
 	cancel()
-	k.writing <- struct{}{}
-	err := k.record(func(now *state) {
-		now.cur.mark, now.cur.granted = last, 0
-		if !reachable {
-			// A mark below the one that the record has would be taken for an old copy of the journal.
-			now.cur.mark, now.cur.granted = max(last, h.published), h.granted
+	// A mark below the one that the record has would be taken for an old copy of the journal, so the exact one comes last.
+	err = k.write(func(now *state) {
+		now.cur.mark = max(last, h.published)
+		if reachable {
+			now.cur.granted = 0
 		}
 	})
-	<-k.writing
 	if err != nil {
 		return fmt.Errorf("worker ID %d is not given back: %w", h.worker, err)
 	}
@@ -246,5 +268,15 @@ func (k *Keeper) Shut(ctx context.Context) error {
 		return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
 	}
 	k.Log.Info("gave back the worker ID", "worker", h.worker, "last", last)
+	if err := k.write(func(now *state) { now.cur.mark = last }); err != nil {
+		k.Log.Warn("the next start has to wait for the mark before", "error", err)
+	}
 	return nil
+}
+
+// write is record for callers without the token.
+func (k *Keeper) write(change func(*state)) error {
+	k.writing <- struct{}{}
+	defer func() { <-k.writing }()
+	return k.record(change)
 }

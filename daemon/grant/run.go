@@ -67,12 +67,17 @@ func (k *Keeper) CanLend() bool {
 
 // lent notes how an exchange with the coordinator ended, and returns err.
 func (k *Keeper) lent(err error) error {
+	could := k.CanLend()
 	var full *coord.ExhaustedError
-	if errors.As(err, &full) {
+	var ahead *coord.AheadError
+	none := errors.As(err, &full) || errors.As(err, &ahead)
+	if none {
 		k.lending.dry.Store(int64(k.now().Mono + clockguard.Mono(lastRetry)))
 	}
-	answered := err == nil || full != nil || errors.Is(err, coord.ErrLost)
-	k.lending.reachable.Store(answered)
+	k.lending.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
+	if could && !k.CanLend() {
+		k.issuer.Changed() // requests that wait for another worker ID have to do without
+	}
 	before := k.trouble.set(&k.trouble.lending, k.now(), err)
 	switch lane := k.snapshot().cur.lane; {
 	case err == nil && before != nil:
@@ -91,19 +96,13 @@ func (k *Keeper) Mark(ctx context.Context) error {
 	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
 	every := k.Layout.TickLength() * time.Duration(k.step) / 4
 	for ctx.Err() == nil {
-		was := k.diskTrouble()
 		err := k.Renew()
 		bell := k.wakes.disk
-		switch {
-		case errors.Is(err, journal.ErrMoved):
+		if errors.Is(err, journal.ErrMoved) {
 			return err
-		case err != nil:
-			if was == nil {
-				k.Log.Error("issuing stops at the last mark that is on disk", "error", err)
-			}
+		}
+		if err != nil {
 			bell = nil // requests would ring it at once
-		case was != nil:
-			k.Log.Info("the journal is written again")
 		}
 		k.pause(ctx, min(every, lastRetry), bell)
 	}
@@ -111,46 +110,68 @@ func (k *Keeper) Mark(ctx context.Context) error {
 }
 
 // Lend holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and changes a worker ID that a request
-// asked to have changed. Attach has been called before.
-func (k *Keeper) Lend(ctx context.Context) {
+// asked to have changed. Attach has been called before. It returns an error only if the coordinator is another cluster's now.
+func (k *Keeper) Lend(ctx context.Context) error {
 	retry := firstRetry
 	for ctx.Err() == nil {
 		err := k.lend(ctx)
-		if err == nil {
+		switch {
+		case err == nil:
 			retry = firstRetry
 			k.pauseLending(ctx, jitter(k.Timing.Publish))
 			continue
+		case errors.Is(err, coord.ErrOtherCluster):
+			k.abandon()
+			return err
 		}
 		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", retry)
 		k.pause(ctx, jitter(retry), nil)
 		retry = min(2*retry, lastRetry)
 	}
+	return nil
+}
+
+// abandon ends all that was issued for a cluster that is no more: in the one that has taken its place the worker IDs may be others'.
+func (k *Keeper) abandon() {
+	k.mu.Lock()
+	for _, h := range []*holding{&k.state.cur, &k.state.leaving} {
+		k.end(*h)
+		h.claim, h.granted = nil, 0
+	}
+	k.mu.Unlock()
+	k.issuer.Changed()
 }
 
 // lend does what is due now.
 func (k *Keeper) lend(ctx context.Context) error {
-	cur := k.snapshot().cur
+	s := k.snapshot()
+	cur := s.cur
 	unwanted := k.lending.unwanted.Load()
 	defer k.lending.unwanted.CompareAndSwap(unwanted, nil)
-	switch {
-	case k.untaken == nil && cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane):
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		err := k.Publish(ctx)
+	if s.leaving.lane != nil && s.leaving.lane.Closed() {
+		// What an earlier try did not give back goes first: there is room for one.
+		if err := within(ctx, callTimeout, k.leave); err != nil {
+			return err
+		}
+	}
+	if k.untaken == nil && cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane) {
+		err := within(ctx, callTimeout, k.Publish)
 		if !errors.Is(err, coord.ErrLost) {
 			return err
 		}
 		k.Log.Warn("the claim is lost; claiming again", "worker", cur.worker)
-		return k.lend(ctx)
-	case unwanted != nil && unwanted == cur.lane:
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		return k.acquire(ctx, true)
-	default:
-		ctx, cancel := context.WithTimeout(ctx, firstTimeout)
-		defer cancel()
-		return k.acquire(ctx, false)
 	}
+	if unwanted != nil && unwanted == cur.lane {
+		return within(ctx, callTimeout, func(ctx context.Context) error { return k.acquire(ctx, true) })
+	}
+	return within(ctx, firstTimeout, func(ctx context.Context) error { return k.acquire(ctx, false) })
+}
+
+// within bounds one exchange.
+func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return do(ctx)
 }
 
 func (k *Keeper) acquire(ctx context.Context, fresh bool) error {
@@ -159,6 +180,10 @@ func (k *Keeper) acquire(ctx context.Context, fresh bool) error {
 		return err
 	}
 	h := k.snapshot().cur
+	if wait := time.Duration(k.Layout.UnixNanos(h.lane.Floor()+1) - k.now().Wall); wait > k.FirstWait {
+		k.Log.Warn("the worker ID may have been issued from up to a time that the clock has not reached; no ID until then",
+			"worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1).Format(time.RFC3339Nano))
+	}
 	k.Log.Info("holds a worker ID", "worker", h.worker, "floor", h.lane.Floor(), "took", time.Duration(k.now().Mono-begun).Round(time.Microsecond))
 	return nil
 }

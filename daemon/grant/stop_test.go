@@ -13,6 +13,9 @@ func TestCleanStopWritesTheExactTick(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
 	p := h.start()
+	if err := p.Publish(t.Context()); err != nil { // with a mark that is a step ahead
+		t.Fatal(err)
+	}
 	w.clock.Advance(3 * time.Millisecond)
 	p.take()
 	last := w.tick()

@@ -1,15 +1,12 @@
 package grant
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 )
-
-var errStarting = errors.New("the daemon is starting and holds no worker ID yet")
 
 // trouble is what keeps the ceiling from rising, and since when.
 type trouble struct {
@@ -35,16 +32,6 @@ func (t *trouble) set(which **ailment, now clockguard.Reading, err error) (befor
 		*which = &ailment{err: err, since: since}
 	}
 	return before
-}
-
-// diskTrouble is the error of the last try to write the journal, nil if it was written.
-func (k *Keeper) diskTrouble() error {
-	k.trouble.mu.Lock()
-	defer k.trouble.mu.Unlock()
-	if a := k.trouble.disk; a != nil {
-		return a.err
-	}
-	return nil
 }
 
 // Trouble says what keeps IDs from being issued beyond the ceiling, and since when; nil if nothing does. The disk goes first: what it

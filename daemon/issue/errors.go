@@ -11,6 +11,7 @@ var (
 	errCeiling = errors.New("the grant is used up")
 	errBusy    = errors.New("more IDs are asked for than the layout has")
 	errClock   = errors.New("the clock is behind the last ID issued")
+	errFloor   = errors.New("the worker ID may have been issued from up to a time that the clock has not reached")
 	errTenant  = errors.New("the layout has no such tenant")
 )
 

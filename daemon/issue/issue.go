@@ -156,6 +156,10 @@ func (i *Issuer) takeBehind(t *Ticket, lane *generator.Lane, high generator.Tick
 	if lane.Closed() {
 		return generator.Run{}, i.wait(t, now, Wait{Event: true}, errNoLane)
 	}
+	why := errClock
+	if high == lane.Floor() {
+		why = errFloor
+	}
 	d, next := i.decide(lane, high, now, tenant)
 	i.answers[d.Answer].Add(1)
 	switch d.Answer {
@@ -173,15 +177,15 @@ func (i *Issuer) takeBehind(t *Ticket, lane *generator.Lane, high generator.Tick
 				return run, Wait{}
 			}
 		}
-		return generator.Run{}, i.wait(t, now, Wait{For: i.until(next, now), Event: true}, errClock)
+		return generator.Run{}, i.wait(t, now, Wait{For: i.until(next, now), Event: true}, why)
 	case clockguard.ReLease:
 		i.lender.ReLease(lane)
-		return generator.Run{}, i.wait(t, now, Wait{For: i.until(next, now), Event: true}, errClock)
+		return generator.Run{}, i.wait(t, now, Wait{For: i.until(next, now), Event: true}, why)
 	case clockguard.Wait:
-		return generator.Run{}, i.wait(t, now, Wait{For: d.For, Event: true}, errClock)
+		return generator.Run{}, i.wait(t, now, Wait{For: d.For, Event: true}, why)
 	default: // Sleep, or Issue: the clock has caught up meanwhile
 		t.since = next
-		return generator.Run{}, i.wait(t, now, Wait{For: max(d.For, 1)}, errClock)
+		return generator.Run{}, i.wait(t, now, Wait{For: max(d.For, 1)}, why)
 	}
 }
 

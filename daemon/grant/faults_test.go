@@ -1,0 +1,272 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// fail makes calls of one kind fail before they are made; none if call is empty.
+func (p *process) fail(call string) {
+	p.coord.before = func(c string) error {
+		if c == call {
+			return errCut
+		}
+		return nil
+	}
+}
+
+// A copy of the journal from before a clean stop is older than the last publish. It continues, for nothing above its mark was issued, but
+// the grant that it names was given back.
+func TestOldJournalNamesAGrantThatWasGivenBack(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	w.clock.Advance(50 * time.Millisecond)
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.take()
+	old, err := p.dir.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.dir.Write(old); err != nil {
+		t.Fatal(err)
+	}
+	p.crash()
+	w.clock.Step(-8 * time.Millisecond)
+	again := h.start()
+	if granted, ceiling := again.Holding().Granted, again.record().Ceiling; granted > ceiling {
+		t.Errorf("takes itself to be granted up to %d, the record says %d", granted, ceiling)
+	}
+	k := w.host("K").stealFrom(again)
+	k.issueAll()
+	if err := again.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	again.issueAll()
+}
+
+// A worker ID whose giving back has failed is given back before another is taken: there is room for one.
+func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	p.fail("release")
+	go func() { ended <- p.Lend(ctx) }()
+	for range 2 {
+		w.clock.BlockUntil(1)
+		p.ReLease(p.inUse())
+		w.clock.Advance(window)
+	}
+	w.clock.BlockUntil(1)
+	p.fail("")
+	for held := 0; held != 1; {
+		w.clock.Advance(window)
+		w.clock.BlockUntil(1)
+		members, err := p.coord.Members(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if held = len(members); held > 2 {
+			t.Fatalf("%d worker IDs are held", held)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Where every free worker ID has been issued from later than the clock is, nothing is gained by taking one, and the lane in use is kept.
+func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	for range 2 * w.layout.Workers() {
+		w.clock.Advance(window + wait)
+		if err := p.Acquire(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		p.issueAll()
+	}
+	lane := p.lane
+	w.clock.Step(-time.Hour)
+	var ahead *coord.AheadError
+	if err := p.Acquire(t.Context(), true); !errors.As(err, &ahead) {
+		t.Fatalf("the re-lease ended with %v", err)
+	}
+	if p.lane != lane || lane.Closed() {
+		t.Error("the lane was given up for nothing")
+	}
+	if p.CanLend() {
+		t.Error("a request would ask again at once")
+	}
+	w.clock.Advance(2 * time.Second)
+	if !p.CanLend() {
+		t.Error("nobody asks again")
+	}
+}
+
+// movedDisk finds the state directory taken away.
+type movedDisk struct{ *faultyDisk }
+
+func (movedDisk) Write(journal.Contents) error { return fmt.Errorf("test: %w", journal.ErrMoved) }
+
+// Whoever meets a state directory that is not ours any more, the daemon learns of it.
+func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	p.Journal = movedDisk{p.disk}
+	if err := p.Acquire(t.Context(), true); !errors.Is(err, journal.ErrMoved) {
+		t.Fatalf("the re-lease ended with %v", err)
+	}
+	if !p.lane.Closed() {
+		t.Error("the lane goes on")
+	}
+	if err := p.Mark(t.Context()); !errors.Is(err, journal.ErrMoved) {
+		t.Errorf("the renewal ended with %v", err)
+	}
+}
+
+// The coordinator goes away between joining and the first grant: the grant in the journal is as good as if it had not been there at all.
+func TestCoordinatorGoneAfterJoining(t *testing.T) {
+	for _, call := range []string{"claim", "extend"} {
+		w := newWorld(t)
+		h := w.host("J")
+		p := h.start()
+		p.issueAll()
+		p.crash()
+		again := h.boot()
+		if _, err := again.inherit(); err != nil {
+			t.Fatal(err)
+		}
+		again.attach()
+		again.fail(call)
+		if err := again.Acquire(t.Context(), false); !errors.Is(err, errCut) {
+			t.Fatal(err)
+		}
+		w.clock.Advance(step + time.Millisecond)
+		if err := again.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if lane := again.inUse(); lane == nil {
+			t.Errorf("without a reply to the %s no lane is in use", call)
+		} else if out := again.take(); out != generator.Issued {
+			t.Errorf("without a reply to the %s a request met %v", call, out)
+		}
+	}
+}
+
+func TestColdStartOnAFullDisk(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.issueAll()
+	p.crash()
+	again := h.boot()
+	contents, err := again.inherit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.disk.full = true
+	w.clock.Advance(step + time.Millisecond)
+	if err := again.ColdStart(contents); !errors.Is(err, errDisk) {
+		t.Fatalf("the cold start ended with %v", err)
+	}
+	if again.issueAll() != 0 {
+		t.Error("issued without a journal")
+	}
+	again.disk.full = false
+	if err := again.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	if out := again.take(); out != generator.Issued {
+		t.Errorf("with room again a request met %v", out)
+	}
+}
+
+// A crash between a re-lease's opening and its first grant leaves two entries. The older one has the grant.
+func TestColdStartFromTheOlderEntry(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.issueAll()
+	before := p.worker()
+	p.fail("extend")
+	if err := p.Acquire(t.Context(), true); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	p.crash()
+	again, err := h.coldStart()
+	if err != nil || again.worker() != before {
+		t.Fatalf("the cold start ended with %v, worker ID %d, had issued from %d", err, again.worker(), before)
+	}
+	w.clock.Advance(step + time.Millisecond)
+	if err := again.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	again.issueAll()
+	again.attach()
+	again.acquire()
+	again.issueAll()
+}
+
+// A stop whose last word to the coordinator was lost costs no worker ID.
+func TestReleaseThatFailsCostsNoWorkerID(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	worker := p.worker()
+	p.fail("release")
+	if err := p.Shut(t.Context()); !errors.Is(err, errCut) {
+		t.Fatalf("the stop ended with %v", err)
+	}
+	if e := p.onDisk(); e.Mark < p.record().Mark || e.Ceiling != 0 {
+		t.Errorf("the journal has mark %d and grant %d, the record's mark is %d", e.Mark, e.Ceiling, p.record().Mark)
+	}
+	p.crash()
+	if again := h.start(); again.worker() != worker {
+		t.Errorf("the next start has worker ID %d, had %d", again.worker(), worker)
+	}
+}
+
+// changes counts what requests are told.
+type changes struct {
+	*process
+	told int
+}
+
+func (c *changes) Changed() { c.told++ }
+
+// Requests that wait for another worker ID are told when none is to be had, for they may be served otherwise.
+func TestFailedReLeaseIsTold(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").boot()
+	c := &changes{process: p}
+	p.Keeper = grant.New(p.Config, c)
+	p.attach()
+	p.acquire()
+	p.fail("claim")
+	c.told = 0
+	if err := p.Acquire(t.Context(), true); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	if c.told != 1 || p.CanLend() {
+		t.Errorf("told %d times, want once", c.told)
+	}
+}
