@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,8 +17,6 @@ func main() {
 	// process at once.
 	context.AfterFunc(ctx, stop)
 	err := cli.Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "flakeward:", err)
-	}
+	cli.Report(os.Stderr, err)
 	os.Exit(cli.ExitCode(err))
 }

@@ -7,30 +7,24 @@ import (
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
-
-	"github.com/flakeward/flakeward/generator"
 )
 
-func boundsCommand() *urfave.Command {
-	layoutText := generator.DefaultLayout
+func boundsCommand(own paths) *urfave.Command {
+	flags := newLayoutFlags(own)
 	return withConfig(&urfave.Command{
 		Name:  "bounds",
 		Usage: "print the lowest and the highest ID of a span of time",
 		Description: "For range scans on a primary key: WHERE id BETWEEN lowest AND highest finds every ID issued\n" +
 			"in the span, both ends included, and none of other ticks.\n" +
-			"A time is RFC 3339 (2026-05-01T12:00:00Z), the same without a zone (UTC), a date (midnight UTC), or now.",
-		Flags: []urfave.Flag{
+			"A time is RFC 3339 (2026-05-01T12:00:00Z), the same without a zone (UTC), a date (midnight UTC), or now.\n" +
+			layoutSource,
+		Flags: append(flags.flags(),
 			&urfave.StringFlag{Name: "from", Usage: "first `TIME` of the span"},
 			&urfave.StringFlag{Name: "to", Usage: "last `TIME` of the span"},
-			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, Usage: layoutUsage},
 			jsonFlag("print one JSON object"),
-		},
+		),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
-				return err
-			}
-			layout, err := parseLayout(layoutText)
-			if err != nil {
 				return err
 			}
 			from, err := timeFlag(c, "from")
@@ -38,6 +32,10 @@ func boundsCommand() *urfave.Command {
 				return err
 			}
 			to, err := timeFlag(c, "to")
+			if err != nil {
+				return err
+			}
+			layout, err := flags.layout(c)
 			if err != nil {
 				return err
 			}

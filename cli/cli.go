@@ -55,24 +55,38 @@ type runner func(ctx context.Context, config daemon.Config) error
 
 // Run carries out one command. args begins with the program's name. The command
 // ends early when ctx does; the daemon then drains first. Results go to stdout,
-// the daemon's log to stderr; the error returned is for the caller to print.
+// the daemon's log to stderr; the error returned is for Report to print.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	return run(ctx, args, stdin, stdout, stderr, daemon.Run)
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, serve runner) error {
-	app := newApp(serve)
-	app.Reader, app.Writer, app.ErrWriter = stdin, stdout, stderr
+	return newProgram(ownPaths(), serve).run(ctx, args, stdin, stdout, stderr)
+}
+
+// program is the command line for one run.
+type program struct {
+	app      *urfave.App
+	settings *settings // of the daemon command
+}
+
+func (p *program) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	p.app.Reader, p.app.Writer, p.app.ErrWriter = stdin, stdout, stderr
 	if last := len(args) - 1; last > 0 && args[last] == completionRequest {
-		for _, choice := range choices(app.Commands, args[1:last]) {
+		for _, choice := range choices(p.app.Commands, args[1:last]) {
 			fmt.Fprintln(stdout, choice)
 		}
 		return nil
 	}
-	return app.RunContext(ctx, flagsFirst(app.Commands, args))
+	err := p.app.RunContext(ctx, flagsFirst(p.app.Commands, args))
+	if err != nil && p.settings.logsJSON(args) {
+		return &loggedError{err}
+	}
+	return err
 }
 
-func newApp(serve runner) *urfave.App {
+func newProgram(own paths, serve runner) *program {
+	s := defaultSettings(own)
 	app := &urfave.App{
 		Name:            "flakeward",
 		Usage:           "unique, time-sortable 64-bit IDs for everything on this host",
@@ -89,12 +103,12 @@ func newApp(serve runner) *urfave.App {
 			return unknownCommand(c.App, c.Args().First())
 		},
 		Commands: []*urfave.Command{
-			daemonCommand(serve),
-			nextCommand(),
-			decodeCommand(),
-			boundsCommand(),
+			daemonCommand(own, s, serve),
+			nextCommand(own),
+			decodeCommand(own),
+			boundsCommand(own),
 			layoutCommand(),
-			statusCommand(),
+			statusCommand(own),
 			versionCommand(),
 			completionCommand(),
 		},
@@ -103,7 +117,7 @@ func newApp(serve runner) *urfave.App {
 		command.OnUsageError = wrongUsage
 		command.HideHelpCommand = true
 	}
-	return app
+	return &program{app: app, settings: s}
 }
 
 // wrongUsage turns what the flag parser says into an error of ours.

@@ -114,12 +114,48 @@ func TestBounds(t *testing.T) {
 		{"an argument", []string{"2026-05-01"}, "", "takes no arguments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			out, _, err := command(t, "", append([]string{"bounds"}, c.args...)...)
+			out, _, err := command(t, "", append([]string{"bounds", "--socket", t.TempDir() + "/missing"}, c.args...)...)
 			if out != c.out {
 				t.Errorf("printed %q, want %q", out, c.out)
 			}
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || ExitCode(err) != ExitUsage) {
 				t.Errorf("the error is %v, want %q in it and status %d", err, c.err, ExitUsage)
+			}
+		})
+	}
+}
+
+func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
+	redis := fmt.Sprintf("lowest   %d\nhighest  %d\n", int64(1767225600000)<<22, int64(1767225600001)<<22-1)
+	twitter := fmt.Sprintf("lowest   %d\nhighest  %d\n", int64(1767225600000-1288834974657)<<22, int64(1767225600001-1288834974657)<<22-1)
+	byRedis := script{"INFO": {bulk("# Cluster\r\nlayout:redis\r\n")}}
+	for _, c := range []struct {
+		name     string
+		daemon   script
+		args     []string
+		out      string
+		complain string
+		err      string
+	}{
+		{"the daemon's", byRedis, nil, redis, "", ""},
+		{"the flag wins", byRedis, []string{"--layout", "twitter"}, twitter, "", ""},
+		{"without a daemon, and told so", nil, nil, fmt.Sprintf("lowest   %d\nhighest  %d\n", 0, 1<<22-1), "default layout, flakeward", ""},
+		{"a daemon that does not tell", script{"INFO": {bulk("a:b\r\n")}}, nil, "", "", "does not tell its layout"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			socket := t.TempDir() + "/missing"
+			if c.daemon != nil {
+				socket = c.daemon.serve(t, nil)
+			}
+			out, complaint, err := command(t, "", append([]string{"bounds", "--from", "2026-01-01", "--to", "2026-01-01", "--socket", socket}, c.args...)...)
+			if out != c.out {
+				t.Errorf("printed %q, want %q", out, c.out)
+			}
+			if !strings.Contains(complaint, c.complain) || c.complain == "" && complaint != "" {
+				t.Errorf("complained %q, want %q", complaint, c.complain)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("the error is %v, want %q in it", err, c.err)
 			}
 		})
 	}
@@ -196,7 +232,7 @@ func TestThousands(t *testing.T) {
 }
 
 func TestFlagsFirst(t *testing.T) {
-	commands := newApp(nil).Commands
+	commands := newProgram(paths{}, nil).app.Commands
 	for _, c := range []struct{ given, want string }{
 		{"f", "f"},
 		{"f next 5", "f next 5"},
@@ -236,6 +272,7 @@ func TestCommands(t *testing.T) {
 		{[]string{"completion", "bash"}, "complete -o bashdefault", ""},
 		{[]string{"completion", "zsh"}, "#compdef flakeward", ""},
 		{[]string{"completion", "fish"}, "journal-step", ""},
+		{[]string{"completion", "fish"}, "from completion' -f -a 'bash zsh fish'\n", ""},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			out, _, err := command(t, "", c.args...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"syscall"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/cli/info"
+	"github.com/flakeward/flakeward/daemon/socketfile"
 )
 
 // errNoDaemon is in every error that says that nobody answers at the socket.
@@ -28,16 +30,19 @@ type client struct {
 
 // clientFlags are the flags of a command that asks the daemon.
 type clientFlags struct {
+	own     paths
 	socket  string
 	timeout time.Duration
 }
 
-func newClientFlags() *clientFlags { return &clientFlags{socket: ownPaths().socket} }
+func newClientFlags(own paths) *clientFlags {
+	return &clientFlags{own: own, socket: own.socket, timeout: 10 * time.Second}
+}
 
 func (f *clientFlags) flags() []urfave.Flag {
 	return []urfave.Flag{
 		socketFlag(&f.socket),
-		&urfave.DurationFlag{Name: "timeout", Destination: &f.timeout, Value: 10 * time.Second,
+		&urfave.GenericFlag{Name: "timeout", Value: (*duration)(&f.timeout),
 			Usage: "give up when the daemon takes longer than this for an answer"},
 	}
 }
@@ -46,7 +51,7 @@ func (f *clientFlags) flags() []urfave.Flag {
 // does a request that is under way.
 func (f *clientFlags) open(ctx context.Context) *client {
 	logging.Disable() // what goes wrong is in the errors
-	c := &client{socket: f.socket, redis: redis.NewClient(&redis.Options{
+	options := &redis.Options{
 		Network:       "unix",
 		Addr:          f.socket,
 		DialTimeout:   f.timeout,
@@ -58,7 +63,15 @@ func (f *clientFlags) open(ctx context.Context) *client {
 		// Requests that only a Redis server has an answer for.
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})}
+	}
+	dial := redis.NewDialer(options)
+	options.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := f.own.checkDir(address); err != nil {
+			return nil, err
+		}
+		return dial(ctx, network, address)
+	}
+	c := &client{socket: f.socket, redis: redis.NewClient(options)}
 	c.stop = context.AfterFunc(ctx, func() { _ = c.redis.Close() })
 	return c
 }
@@ -95,9 +108,12 @@ func (c *client) status(ctx context.Context) (info.Info, error) {
 // explain says what an error means for whoever asked.
 func (c *client) explain(ctx context.Context, err error) error {
 	var refusal redis.Error
+	var unsafeDir *socketfile.UnsafeDirError
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &unsafeDir):
+		return unsafeDir
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w at %s: there is no such socket; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, c.socket)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTSOCK):

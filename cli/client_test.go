@@ -174,6 +174,46 @@ func TestNext(t *testing.T) {
 	})
 }
 
+const refused = "-ERR the count 25 is over the limit of 10: ask several times\r\n"
+
+func TestNextTakesAsManyAtOnceAsTheDaemonLets(t *testing.T) {
+	some := func(n int) string { return integers(make([]int64, n)...) }
+	for _, c := range []struct {
+		name   string
+		daemon script
+		want   string // what is asked
+	}{
+		{"it tells the limit", script{"NEXT": {refused, some(10), some(10), some(5)}, "INFO": {bulk("max_count:10\r\n")}}, "NEXT 25,INFO,NEXT 10,NEXT 10,NEXT 5"},
+		{"it does not", script{"NEXT": {refused, some(12), some(12), some(1)}, "INFO": {bulk("a:b\r\n")}}, "NEXT 25,INFO,NEXT 12,NEXT 12,NEXT 1"},
+		{"it tells what it does not keep to", script{"NEXT": {refused, refused, some(6), some(19)}, "INFO": {bulk("max_count:100\r\n")}},
+			"NEXT 25,INFO,NEXT 12,INFO,NEXT 6,NEXT 6"},
+		{"it has no INFO", script{"NEXT": {refused, some(25)}}, "NEXT 25,INFO,NEXT 12"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			seen := make(chan string, 100)
+			socket := c.daemon.serve(t, seen)
+			out, _, err := command(t, "", "next", "--socket", socket, "25")
+			if n := strings.Count(out, "\n"); n != 25 || err != nil {
+				t.Errorf("%d lines, %v", n, err)
+			}
+			var asked []string
+			for len(seen) > 0 {
+				if request := <-seen; !strings.HasPrefix(request, "HELLO") {
+					asked = append(asked, strings.ToUpper(request))
+				}
+			}
+			if got := strings.Join(asked, ","); got != c.want {
+				t.Errorf("asked %s, want %s", got, c.want)
+			}
+		})
+	}
+	t.Run("one is too many", func(t *testing.T) {
+		if _, _, err := command(t, "", "next", "--socket", script{"NEXT": {refused}}.serve(t, nil), "25"); err == nil || !strings.Contains(err.Error(), "over the limit") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
 func TestNextRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -39,6 +39,10 @@ _flakeward() {
 compdef _flakeward flakeward
 `
 
+// fishShells is what the library's script for fish lacks: arguments. -f keeps
+// files from being offered beside them.
+var fishShells = "complete -c flakeward -n '__fish_seen_subcommand_from " + completionName + "' -f -a '" + strings.Join(shells, " ") + "'\n"
+
 const completionName = "completion"
 
 func completionCommand() *urfave.Command {
@@ -60,6 +64,7 @@ func completionCommand() *urfave.Command {
 				if script, err = c.App.ToFishCompletion(); err != nil {
 					return fmt.Errorf("making the script: %w", err)
 				}
+				script += fishShells
 			}
 			_, err := io.WriteString(c.App.Writer, script)
 			return err

@@ -9,13 +9,17 @@ import (
 	urfave "github.com/urfave/cli/v2"
 )
 
+const (
+	daemonName = "daemon"
+	logName    = "flakeward"
+)
+
 // logLevels are the levels that can be asked for, besides off.
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
-func daemonCommand(serve runner) *urfave.Command {
-	s := defaultSettings(ownPaths())
+func daemonCommand(own paths, s *settings, serve runner) *urfave.Command {
 	return withConfig(&urfave.Command{
-		Name:  "daemon",
+		Name:  daemonName,
 		Usage: "hand out IDs on a Unix socket until it is told to stop",
 		Description: "Runs in the foreground. SIGTERM or SIGINT ends it after accepted requests are answered;\n" +
 			"a second one ends it at once, which is safe too and costs the next start about a --journal-step.\n" +
@@ -35,6 +39,9 @@ func daemonCommand(serve runner) *urfave.Command {
 			if err := config.Validate(); err != nil {
 				return &usageError{err}
 			}
+			if err := own.makeDir(config.Socket.Path); err != nil {
+				return err
+			}
 			return serve(c.Context, config)
 		},
 	})
@@ -47,7 +54,7 @@ func (s *settings) logger(out io.Writer) (hclog.Logger, error) {
 		return nil, usagef("--log-level: %s", unknownName("level", s.logLevel, logLevels, "flakeward daemon --help"))
 	}
 	return hclog.New(&hclog.LoggerOptions{
-		Name:       "flakeward",
+		Name:       logName,
 		Level:      hclog.LevelFromString(name),
 		JSONFormat: s.logJSON,
 		Output:     out,

@@ -25,7 +25,7 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	var log strings.Builder // read once the daemon has ended
 	go func() {
-		args := []string{"flakeward", "daemon", "--state-dir", filepath.Join(dir, "state"), "--layout", "twitter", "--datacenter", "9"}
+		args := []string{"flakeward", "daemon", "--state-dir", filepath.Join(dir, "state"), "--layout", "twitter", "--datacenter", "9", "--max-count", "300"}
 		ended <- run(ctx, args, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
 			config.Ready = func() { close(ready) }
 			return daemon.Run(ctx, config)
@@ -37,7 +37,7 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 		t.Fatalf("the daemon ended before it was ready: %v\n%s", err, log.String())
 	}
 
-	ids, _, err := command(t, "", "next", "2500")
+	ids, _, err := command(t, "", "next", "2500") // more than --max-count, in batches that are more, too
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,28 +10,24 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/cli/info"
 	"github.com/flakeward/flakeward/generator"
 )
 
-func decodeCommand() *urfave.Command {
-	flags := newClientFlags()
-	layoutText := generator.DefaultLayout
+func decodeCommand(own paths) *urfave.Command {
+	flags := newLayoutFlags(own)
 	return withConfig(&urfave.Command{
-		Name:      "decode",
-		Usage:     "take IDs apart: when, by which worker, which of the tick",
-		ArgsUsage: "ID... (or -, to read them from standard input)",
-		Description: "Without --layout, the daemon at --socket is asked for its layout; if there is none,\n" +
-			"the default layout is used, and said so.",
+		Name:        "decode",
+		Usage:       "take IDs apart: when, by which worker, which of the tick",
+		ArgsUsage:   "ID... (or -, to read them from standard input)",
+		Description: layoutSource,
 		Flags: append(flags.flags(),
-			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, DefaultText: "the daemon's", Usage: layoutUsage},
 			jsonFlag("print a JSON object a line"),
 		),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {
 				return usagef("decode needs at least one ID, or - to read them from standard input")
 			}
-			layout, err := decodeLayout(c, flags, layoutText)
+			layout, err := flags.layout(c)
 			if err != nil {
 				return err
 			}
@@ -51,38 +46,6 @@ func decodeCommand() *urfave.Command {
 			return d.verdict()
 		},
 	})
-}
-
-// decodeLayout finds the layout to decode by.
-func decodeLayout(c *urfave.Context, flags *clientFlags, text string) (*generator.Layout, error) {
-	if c.IsSet("layout") {
-		return parseLayout(text)
-	}
-	layout, err := daemonLayout(c.Context, flags)
-	if errors.Is(err, errNoDaemon) {
-		fmt.Fprintf(c.App.ErrWriter, "flakeward: %v\nflakeward: decoding with the default layout, %s; --layout names another\n", err, text)
-		return parseLayout(text)
-	}
-	return layout, err
-}
-
-// daemonLayout asks the daemon for its layout.
-func daemonLayout(ctx context.Context, flags *clientFlags) (*generator.Layout, error) {
-	client := flags.open(ctx)
-	defer client.close()
-	in, err := client.status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	text, ok := in.Get(info.Layout)
-	if !ok {
-		return nil, fmt.Errorf("the daemon at %s does not tell its layout: name it with --layout", flags.socket)
-	}
-	layout, err := generator.ParseLayout(text)
-	if err != nil {
-		return nil, fmt.Errorf("the daemon at %s has a layout not understood here: %w; is it of this version?", flags.socket, err)
-	}
-	return layout, nil
 }
 
 // decoder decodes IDs one by one. One that is wrong is complained about and does

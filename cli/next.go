@@ -3,26 +3,32 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
+	"github.com/redis/go-redis/v9"
 	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/info"
 )
 
-// batch is how many IDs one request asks for. More would let the first lines
-// wait; fewer would cost round trips.
+// batch is how many IDs one request asks for, unless the daemon wants fewer. More
+// would let the first lines wait; fewer would cost round trips.
 const batch = 1000
 
 // next is one run of the next command.
 type next struct {
 	client *client
 	out    *bufio.Writer
+	batch  int   // IDs that one request asks for
 	tenant []any // the words of the request that name the tenant
 }
 
-func nextCommand() *urfave.Command {
-	flags := newClientFlags()
+func nextCommand(own paths) *urfave.Command {
+	flags := newClientFlags(own)
 	return withConfig(&urfave.Command{
 		Name:      "next",
 		Usage:     "print new IDs, one a line",
@@ -42,7 +48,7 @@ func nextCommand() *urfave.Command {
 			if c.NArg() > 1 {
 				return usagef("next takes one count, but got %q too", c.Args().Get(1))
 			}
-			n := next{client: flags.open(c.Context), out: bufio.NewWriter(c.App.Writer)}
+			n := next{client: flags.open(c.Context), out: bufio.NewWriter(c.App.Writer), batch: batch}
 			defer n.client.close()
 			if c.IsSet("tenant") {
 				n.tenant = []any{"TENANT", c.Uint64("tenant")}
@@ -60,7 +66,12 @@ func nextCommand() *urfave.Command {
 // asked for, so that an error loses none.
 func (n *next) all(ctx context.Context, count int, take func(context.Context, int) (int, error)) error {
 	for left := count; left > 0; {
-		got, err := take(ctx, min(left, batch))
+		asked := min(left, n.batch)
+		got, err := take(ctx, asked)
+		if asked > 1 && tooMany(err) {
+			n.batch = n.fewer(ctx, asked)
+			continue
+		}
 		if flushErr := n.out.Flush(); err == nil && flushErr != nil {
 			err = fmt.Errorf("writing IDs: %w", flushErr)
 		}
@@ -73,6 +84,25 @@ func (n *next) all(ctx context.Context, count int, take func(context.Context, in
 		left -= got
 	}
 	return nil
+}
+
+// tooMany tells whether the daemon refused a request because of its count.
+func tooMany(err error) bool {
+	var refusal redis.Error
+	return errors.As(err, &refusal) && strings.HasPrefix(refusal.Error(), "ERR the count ") &&
+		strings.Contains(refusal.Error(), " is over the limit of ")
+}
+
+// fewer is how many IDs to ask for after asked were too many, at least 1: as many
+// as the daemon says that it takes, or half as many.
+func (n *next) fewer(ctx context.Context, asked int) int {
+	if in, err := n.client.status(ctx); err == nil {
+		text, _ := in.Get(info.MaxCount)
+		if most, err := strconv.Atoi(text); err == nil && most >= 1 && most < asked {
+			return most
+		}
+	}
+	return asked / 2
 }
 
 // ids takes and prints n IDs.

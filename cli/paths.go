@@ -4,10 +4,16 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/flakeward/flakeward/daemon/socketfile"
 )
 
 // paths are where a daemon keeps its things unless it is told otherwise.
-type paths struct{ socket, stateDir string }
+type paths struct {
+	socket, stateDir string
+	// shared: the socket's directory lies in one where everyone may make things.
+	shared bool
+}
 
 // defaultPaths returns the paths for a user. Root's are those of the Filesystem
 // Hierarchy Standard 3.0 (3.15 /run, 5.8 /var/lib); those of anyone else follow
@@ -17,10 +23,10 @@ func defaultPaths(uid int, getenv func(string) string, home, temp string) paths 
 	if uid == 0 {
 		return paths{socket: "/run/flakeward/flakeward.sock", stateDir: "/var/lib/flakeward"}
 	}
-	runtime := filepath.Join(temp, "flakeward-"+strconv.Itoa(uid))
+	runtime, shared := filepath.Join(temp, "flakeward-"+strconv.Itoa(uid)), true
 	// The specification wants relative paths to be ignored.
 	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		runtime = filepath.Join(dir, "flakeward")
+		runtime, shared = filepath.Join(dir, "flakeward"), false
 	}
 	state := filepath.Join(home, ".local", "state", "flakeward")
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
@@ -28,7 +34,30 @@ func defaultPaths(uid int, getenv func(string) string, home, temp string) paths 
 	} else if !filepath.IsAbs(home) {
 		state = "" // better to ask for --state-dir than to write where nobody looks
 	}
-	return paths{socket: filepath.Join(runtime, "flakeward.sock"), stateDir: state}
+	return paths{socket: filepath.Join(runtime, "flakeward.sock"), stateDir: state, shared: shared}
+}
+
+// exposed tells whether socket is the default one and its directory's name could
+// have been taken by another user before, who then hands out IDs of his own.
+func (p paths) exposed(socket string) bool {
+	return p.shared && filepath.Clean(socket) == p.socket
+}
+
+// makeDir makes the directory of an exposed socket, for this user alone. It is
+// an error if the directory is there and not safe.
+func (p paths) makeDir(socket string) error {
+	if !p.exposed(socket) {
+		return nil
+	}
+	return socketfile.MakeOwnDir(filepath.Dir(p.socket), os.Geteuid())
+}
+
+// checkDir is an error if another user may have put an exposed socket there.
+func (p paths) checkDir(socket string) error {
+	if !p.exposed(socket) {
+		return nil
+	}
+	return socketfile.CheckOwnDir(filepath.Dir(p.socket), os.Geteuid())
 }
 
 func ownPaths() paths {

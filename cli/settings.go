@@ -2,10 +2,8 @@ package cli
 
 import (
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
@@ -53,23 +51,23 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "the coordinator's `URL`: embedded: (IDs are unique on this host only) or etcd://h1:2379,h2:2379/prefix"},
 		&urfave.StringFlag{Name: "host", Destination: &c.Host, Value: c.Host, Category: "Cluster",
 			Usage: "name of this host, by which it gets its last worker ID back; empty: the system's"},
-		&urfave.DurationFlag{Name: "ttl", Destination: &c.Cluster.TTL, Value: c.Cluster.TTL, Category: "Cluster",
+		&urfave.GenericFlag{Name: "ttl", Value: (*duration)(&c.Cluster.TTL), Category: "Cluster",
 			Usage: "how long a worker ID stays taken after its daemon is gone"},
-		&urfave.DurationFlag{Name: "start-timeout", Destination: &c.Cluster.StartTimeout, Value: c.Cluster.StartTimeout, Category: "Cluster",
+		&urfave.GenericFlag{Name: "start-timeout", Value: (*duration)(&c.Cluster.StartTimeout), Category: "Cluster",
 			Usage: "give up if no ID can be issued this long after the start; 0: try for ever"},
 
 		&urfave.PathFlag{Name: "state-dir", Destination: &c.StateDir, Value: c.StateDir, Category: "Marks",
 			Usage: "`DIRECTORY` of the journal and the embedded coordinator, on a local disk"},
-		&urfave.DurationFlag{Name: "window", Destination: &c.Grant.Window, Value: c.Grant.Window, Category: "Marks",
+		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "Marks",
 			Usage: "how far ahead the coordinator grants, and so how long it may be away; 0: 10m, or 2m for layouts of fewer than 64 worker IDs"},
-		&urfave.DurationFlag{Name: "publish", Destination: &c.Grant.Publish, Value: c.Grant.Publish, Category: "Marks",
+		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "Marks",
 			Usage: "how often the grant is pushed ahead"},
-		&urfave.DurationFlag{Name: "journal-step", Destination: &c.Grant.Step, Value: c.Grant.Step, Category: "Marks",
-			Usage: "how far ahead the mark on disk is, and so how long a restart after a crash waits"},
+		&urfave.GenericFlag{Name: "journal-step", Value: (*duration)(&c.Grant.Step), Category: "Marks",
+			Usage: "how far ahead the mark on disk is, and so how long a restart after a crash waits; at least two ticks"},
 
-		&urfave.DurationFlag{Name: "max-sleep", Destination: &c.Waiting.MaxSleep, Value: c.Waiting.MaxSleep, Category: "Waiting",
+		&urfave.GenericFlag{Name: "max-sleep", Value: (*duration)(&c.Waiting.MaxSleep), Category: "Waiting",
 			Usage: "when the clock was set back by at most this, wait for it"},
-		&urfave.DurationFlag{Name: "max-block", Destination: &c.Waiting.MaxBlock, Value: c.Waiting.MaxBlock, Category: "Waiting",
+		&urfave.GenericFlag{Name: "max-block", Value: (*duration)(&c.Waiting.MaxBlock), Category: "Waiting",
 			Usage: "give a request up after it waited this long"},
 
 		&urfave.StringFlag{Name: "log-level", Destination: &s.logLevel, Value: s.logLevel, Category: "Log",
@@ -122,8 +120,12 @@ func withConfig(command *urfave.Command) *urfave.Command {
 	return command
 }
 
-// setVariable gives a flag its environment variable.
+// setVariable gives a flag its environment variable. One that is set to nothing
+// counts as not set; the library would take it for an empty text.
 func setVariable(f urfave.Flag, name string) {
+	if value, ok := os.LookupEnv(name); ok && value == "" {
+		return
+	}
 	names := []string{name}
 	switch f := f.(type) {
 	case *urfave.StringFlag:
@@ -135,8 +137,6 @@ func setVariable(f urfave.Flag, name string) {
 	case *urfave.IntFlag:
 		f.EnvVars = names
 	case *urfave.Uint64Flag:
-		f.EnvVars = names
-	case *urfave.DurationFlag:
 		f.EnvVars = names
 	case *urfave.GenericFlag:
 		f.EnvVars = names
@@ -169,34 +169,18 @@ func fillIn(c *urfave.Context) error {
 
 // wanted says what a flag's value looks like.
 func wanted(f urfave.Flag) string {
-	switch f.(type) {
-	case *urfave.DurationFlag:
-		return "a duration: write a number with a unit, such as 500ms, 10s or 5m"
+	switch f := f.(type) {
 	case *urfave.IntFlag, *urfave.Uint64Flag:
 		return "a whole number in range"
 	case *urfave.BoolFlag:
 		return "true or false"
 	case *urfave.GenericFlag:
-		return "a file mode: write three octal digits, such as 0660"
+		if value, ok := f.Value.(interface{ wanted() string }); ok {
+			return value.wanted()
+		}
 	}
 	return "a text"
 }
-
-// fileMode is the value of a flag for permission bits, in octal.
-type fileMode os.FileMode
-
-// Set reads octal digits, with or without a leading 0 or 0o.
-func (m *fileMode) Set(text string) error {
-	bits, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
-	if err != nil || bits > uint64(fs.ModePerm) {
-		return fmt.Errorf("%q is not a file mode: write three octal digits, such as 0660", text)
-	}
-	*m = fileMode(bits)
-	return nil
-}
-
-// String writes the bits as they are usually written.
-func (m *fileMode) String() string { return fmt.Sprintf("%#04o", uint32(*m)) }
 
 // parseLayout reads the layout that a flag or an argument gave.
 func parseLayout(text string) (*generator.Layout, error) {

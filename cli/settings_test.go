@@ -18,10 +18,12 @@ import (
 const sample = "../deploy/flakeward.yaml"
 
 // TestMain takes variables of the machine's own daemon out of the tests' way, and
-// lets a user without a home have one.
+// lets a user without a home or a directory for sockets have one.
 func TestMain(m *testing.M) {
-	if err := os.Setenv("HOME", os.TempDir()); err != nil {
-		panic(err)
+	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR"} {
+		if err := os.Setenv(name, os.TempDir()); err != nil {
+			panic(err)
+		}
 	}
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "FLAKEWARD_") {
@@ -210,6 +212,52 @@ func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 	}
 }
 
+// durations are the settings that are time spans.
+var durations = []string{"ttl", "start-timeout", "window", "publish", "journal-step", "max-sleep", "max-block"}
+
+func TestDurationsWithoutAUnit(t *testing.T) {
+	check := func(t *testing.T, name string, err error) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), `"3" is not a duration: write a number with a unit, such as 3s`) || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error is %v, want the name and the unit in it", err)
+		}
+		if code := ExitCode(err); code != ExitUsage {
+			t.Errorf("the status is %d, want %d", code, ExitUsage)
+		}
+	}
+	for _, name := range durations {
+		t.Run(name, func(t *testing.T) {
+			_, err := configOf(t, "--"+name, "3")
+			check(t, name, err)
+			t.Setenv(variable(name), "3")
+			_, err = configOf(t)
+			check(t, name, err)
+		})
+	}
+	_, _, err := command(t, "", "status", "--timeout", "3")
+	check(t, "timeout", err)
+}
+
+func TestEmptyVariablesCountAsUnset(t *testing.T) {
+	want, err := configOf(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "flakeward.yaml")
+	if err := os.WriteFile(file, []byte("layout: twitter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(settingNames(), configName) {
+		t.Setenv(variable(name), "")
+	}
+	if got, err := configOf(t); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("with all variables empty:\n%+v, %v, without:\n%+v", got, err, want)
+	}
+	if got, err := configOf(t, "--config", file); err != nil || got.IDs.Layout != "twitter" {
+		t.Errorf("the file says twitter, the variable nothing: %q, %v", got.IDs.Layout, err)
+	}
+}
+
 func TestWrongSettings(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
@@ -257,13 +305,13 @@ func TestDefaultPaths(t *testing.T) {
 		home string
 		want paths
 	}{
-		{"root", 0, map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, "/root", paths{"/run/flakeward/flakeward.sock", "/var/lib/flakeward"}},
+		{"root", 0, map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, "/root", paths{"/run/flakeward/flakeward.sock", "/var/lib/flakeward", false}},
 		{"a user with XDG", 1000, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000", "XDG_STATE_HOME": "/s"}, "/home/a",
-			paths{"/run/user/1000/flakeward/flakeward.sock", "/s/flakeward"}},
-		{"a user without", 1000, nil, "/home/a", paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward"}},
+			paths{"/run/user/1000/flakeward/flakeward.sock", "/s/flakeward", false}},
+		{"a user without", 1000, nil, "/home/a", paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward", true}},
 		{"relative ones are ignored", 1000, map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "s"}, "/home/a",
-			paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward"}},
-		{"no home", 1000, nil, "", paths{"/tmp/flakeward-1000/flakeward.sock", ""}},
+			paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward", true}},
+		{"no home", 1000, nil, "", paths{"/tmp/flakeward-1000/flakeward.sock", "", true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := defaultPaths(c.uid, func(name string) string { return c.env[name] }, c.home, "/tmp")

@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/cli/info"
 )
 
-func statusCommand() *urfave.Command {
-	flags := newClientFlags()
+func statusCommand(own paths) *urfave.Command {
+	flags := newClientFlags(own)
 	return withConfig(&urfave.Command{
 		Name:  "status",
 		Usage: "show how the daemon on this host is",

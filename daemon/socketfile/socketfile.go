@@ -69,7 +69,7 @@ func Listen(path string, mode os.FileMode, gid int) (*Listener, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of the socket %s: %w", path, err)
+		return nil, fmt.Errorf("cannot make the directory of the socket %s: %w: choose another path with --socket", path, err)
 	}
 	unlock, err := lock(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func look(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("cannot look at the socket's path: %w", err)
+		return false, fmt.Errorf("cannot look at the socket's path: %w: choose another path with --socket", err)
 	case info.Mode()&fs.ModeSocket == 0:
 		return false, fmt.Errorf("%s is not a socket but %s: it is left alone; choose another path, or remove it", path, describe(info.Mode()))
 	}
@@ -131,7 +131,7 @@ func lock(path string) (unlock func(), err error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the lock file %s: %w", name, err)
+		return nil, fmt.Errorf("cannot open the lock file %s: %w: choose another path with --socket", name, err)
 	}
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = unix.Close(fd)

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// loggedError is an error at the end of a log in JSON, and belongs into it.
+type loggedError struct{ err error }
+
+func (e *loggedError) Error() string { return e.err.Error() }
+func (e *loggedError) Unwrap() error { return e.err }
+
+// Report prints the error that Run returned, if any, on one line: in JSON if the
+// log was to be, whatever its level.
+func Report(out io.Writer, err error) {
+	var logged *loggedError
+	switch {
+	case err == nil:
+	case errors.As(err, &logged):
+		log := hclog.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Error, JSONFormat: true, Output: out})
+		log.Error("the daemon command failed", "error", err)
+	default:
+		fmt.Fprintln(out, "flakeward:", err)
+	}
+}
+
+// logsJSON tells whether the daemon command's log is in JSON, also if a wrong
+// flag kept those after it from being read.
+func (s *settings) logsJSON(args []string) bool {
+	return s.logJSON || len(args) > 2 && args[1] == daemonName && slices.Contains(args[2:], "--log-json")
+}
