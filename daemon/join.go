@@ -122,7 +122,7 @@ func (d *Daemon) tryJoin(ctx, try context.Context, coordinator *coord.Coordinato
 			Log: d.log.Named("coord"),
 		})
 		if err != nil {
-			return fmt.Errorf("coordinator %s: %w", d.config.coordinator().Text, err)
+			return fmt.Errorf("coordinator %q: %w", d.config.coordinator().Text, err)
 		}
 		*coordinator = c
 	}
@@ -131,7 +131,7 @@ func (d *Daemon) tryJoin(ctx, try context.Context, coordinator *coord.Coordinato
 		Workers: min(d.layout.Workers(), coord.MaxWorkers),
 	})
 	if err != nil {
-		return fmt.Errorf("coordinator %s: %w", d.config.coordinator().Text, err)
+		return fmt.Errorf("coordinator %q: %w", d.config.coordinator().Text, err)
 	}
 	d.cluster.Store(&cluster)
 	d.keeper.Attach(*coordinator, cluster)

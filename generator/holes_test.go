@@ -10,13 +10,13 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// The tests here are named after faults of other generators.
+// The tests here are named after faults of well-known generators, by the numbers that docs/guarantees.md lists.
 
-// TestHoleMarksInMillisecondsTicksInSeconds: a generator with ticks of a
+// TestHole5MarksInMillisecondsTicksInSeconds: a generator with ticks of a
 // second kept its mark in milliseconds; its successor began the sequence anew
 // in the same second. Here a mark is a tick, so the successor's first tick is
 // the next second.
-func TestHoleMarksInMillisecondsTicksInSeconds(t *testing.T) {
+func TestHole5MarksInMillisecondsTicksInSeconds(t *testing.T) {
 	l, first := openLane(t, "uidgenerator;epoch=2026-01-01", 0)
 	clock := l.Epoch().Add(1000*time.Second + 200*time.Millisecond)
 	run, outcome := first.Take(0, l.TickAt(clock.UnixNano()), 3)
@@ -43,10 +43,10 @@ func TestHoleMarksInMillisecondsTicksInSeconds(t *testing.T) {
 	}
 }
 
-// TestHoleLastSlotToTwoThreads: a ring buffer handed its last ID to two
+// TestHole8LastSlotToTwoThreads: a ring buffer handed its last ID to two
 // threads. Here goroutines race for the last number of each of many ticks, and
 // exactly one has it.
-func TestHoleLastSlotToTwoThreads(t *testing.T) {
+func TestHole8LastSlotToTwoThreads(t *testing.T) {
 	const (
 		goroutines = 8
 		ticks      = 5000
@@ -89,10 +89,10 @@ func TestHoleLastSlotToTwoThreads(t *testing.T) {
 	}
 }
 
-// TestHoleTimeBitsIntoSign: a generator never looked for the end of its time
+// TestHole8TimeBitsIntoSign: a generator never looked for the end of its time
 // bits and ran into the sign. Here the last tick is issued whole, nothing
 // after it is, and no ceiling changes that.
-func TestHoleTimeBitsIntoSign(t *testing.T) {
+func TestHole8TimeBitsIntoSign(t *testing.T) {
 	for _, name := range generator.Presets() {
 		l := parse(t, name)
 		ln, err := generator.NewLane(l, 0, l.Workers()-1, l.MaxTick()-1)
@@ -121,10 +121,10 @@ func TestHoleTimeBitsIntoSign(t *testing.T) {
 	}
 }
 
-// TestHoleWorkerShiftedBeforeWidened: a generator shifted the worker ID in a
+// TestHole13WorkerShiftedBeforeWidened: a generator shifted the worker ID in a
 // 16-bit type before it widened it, so that workers 1 and 17 gave equal IDs at
 // 12 sequence bits. Here all workers of a tick differ.
-func TestHoleWorkerShiftedBeforeWidened(t *testing.T) {
+func TestHole13WorkerShiftedBeforeWidened(t *testing.T) {
 	for _, text := range []string{"flakeward", "twitter", "sonyflake", "uidgenerator", "instagram", "js53"} {
 		l := parse(t, text)
 		seen := make(map[int64]int)

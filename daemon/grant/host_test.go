@@ -33,6 +33,7 @@ const (
 // world is a real etcd server, a clock that all hosts share, and every number that any of them was given.
 type world struct {
 	t      *testing.T
+	server *embedded.Server
 	client *clientv3.Client
 	clock  *clocktest.Manual
 	layout *generator.Layout
@@ -52,7 +53,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	return &world{t: t, client: server.Client(), clock: clocktest.NewManual(epoch.Add(1000 * time.Hour)), layout: parse(t, text), issued: map[int64]string{}}
+	return &world{t: t, server: server, client: server.Client(), clock: clocktest.NewManual(epoch.Add(1000 * time.Hour)), layout: parse(t, text), issued: map[int64]string{}}
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -137,7 +138,7 @@ func (p *process) inherit() (journal.Contents, error) {
 // attach opens a session with the coordinator and joins.
 func (p *process) attach() {
 	p.t.Helper()
-	c, err := etcd.New(p.client, etcd.Config{Identity: coord.Identity{Host: p.name, Incarnation: rand.Text()}})
+	c, err := etcd.New(p.client, etcd.Config{MakeRoom: p.server.MakeRoom, Identity: coord.Identity{Host: p.name, Incarnation: rand.Text()}})
 	if err != nil {
 		p.t.Fatal(err)
 	}

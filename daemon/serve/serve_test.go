@@ -322,7 +322,8 @@ func (b *brittle) Accept() (net.Conn, error) {
 	return b.Listener.Accept()
 }
 
-func TestAcceptGoesOnAfterErrors(t *testing.T) {
+// Hole 13 of well-known generators, its second half: an error from accept was used as if it had been a connection.
+func TestHole13AcceptGoesOnAfterErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
 	if err != nil {
