@@ -245,6 +245,40 @@ func TestReleaseThatFailsCostsNoWorkerID(t *testing.T) {
 	}
 }
 
+// A record beyond the layout's last tick makes its worker ID useless, and nothing else.
+func TestRecordBeyondTheLastTick(t *testing.T) {
+	w := newWorld(t)
+	raiser := w.host("raiser").boot()
+	raiser.attach()
+	claim, err := raiser.coord.Claim(t.Context(), coord.Request{Worker: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: w.layout.MaxTick() + 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := raiser.coord.Close(); err != nil { // frees it, and lowers nothing
+		t.Fatal(err)
+	}
+	var held []*process
+	for len(held) < w.layout.Workers()-1 {
+		held = append(held, w.host(string(rune('A'+len(held)))).start())
+	}
+	late := w.host("late").boot()
+	late.attach()
+	if err := late.Acquire(t.Context(), false); err == nil {
+		t.Fatalf("holds worker ID %d", late.worker())
+	}
+	if err := held[0].Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(window)
+	late.acquire()
+	if late.issueAll() == 0 {
+		t.Error("nothing can be issued")
+	}
+}
+
 // changes counts what requests are told.
 type changes struct {
 	*process

@@ -200,7 +200,7 @@ func (k *Keeper) resume() error {
 func (k *Keeper) lane(worker int, floor generator.Tick) (*generator.Lane, error) {
 	lane, err := generator.NewLane(k.Layout, k.Datacenter, worker, floor)
 	if err != nil {
-		return nil, fmt.Errorf("worker ID %d: %w", worker, err)
+		return nil, fmt.Errorf("worker ID %d: %w: %w", worker, errUnusable, err)
 	}
 	return lane, nil
 }

@@ -66,12 +66,19 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 	// An opening that could not be journaled is kept for the next try: to give it back would lower the record below what
 	// the lane before it may still issue.
 	k.untaken = claim
-	if err := k.take(claim); err != nil {
+	switch err := k.take(claim); {
+	case errors.Is(err, errUnusable):
+		k.untaken = nil
+		return k.lent(err)
+	case err != nil:
 		return err
 	}
 	k.untaken = nil
 	return k.Publish(ctx)
 }
+
+// errUnusable means that a worker ID cannot be issued from, because its record is beyond the layout's last tick.
+var errUnusable = errors.New("the worker ID cannot be used; take its record back to where it was")
 
 // take makes an acknowledged opening the one in the journal.
 func (k *Keeper) take(claim coord.Claim) error {
