@@ -143,15 +143,8 @@ func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
 // The coordinator goes away between joining and the first grant: the grant in the journal is as good as if it had not been there at all.
 func TestCoordinatorGoneAfterJoining(t *testing.T) {
 	for _, call := range []string{"claim", "extend"} {
-		w := newWorld(t)
-		h := w.host("J")
-		p := h.start()
-		p.issueAll()
-		p.crash()
-		again := h.boot()
-		if _, err := again.inherit(); err != nil {
-			t.Fatal(err)
-		}
+		w, h, _ := crashed(t)
+		again := h.reboot()
 		again.attach()
 		again.fail(call)
 		if err := again.Acquire(t.Context(), false); !errors.Is(err, errCut) {
@@ -169,12 +162,32 @@ func TestCoordinatorGoneAfterJoining(t *testing.T) {
 	}
 }
 
-func TestColdStartOnAFullDisk(t *testing.T) {
+// A coordinator that answers, and has no worker ID to lend, is no reason to go by the journal alone.
+func TestNoColdStartBesideACoordinatorThatAnswers(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
 	p := h.start()
 	p.issueAll()
+	p.revoke()
 	p.crash()
+	for i := range w.layout.Workers() {
+		k := w.host(string(rune('K' + i))).boot()
+		k.attach()
+		k.acquire()
+	}
+	again := h.reboot()
+	again.attach()
+	var full *coord.ExhaustedError
+	if err := again.Acquire(t.Context(), false); !errors.As(err, &full) {
+		t.Fatalf("the claim ended with %v", err)
+	}
+	if again.inUse() != nil {
+		t.Error("issues from the journal's grant")
+	}
+}
+
+func TestColdStartOnAFullDisk(t *testing.T) {
+	w, h, _ := crashed(t)
 	again := h.boot()
 	contents, err := again.inherit()
 	if err != nil {

@@ -158,10 +158,7 @@ func (p *process) attach() {
 // start is a whole start, up to the first grant.
 func (h *host) start() *process {
 	h.t.Helper()
-	p := h.boot()
-	if _, err := p.inherit(); err != nil {
-		h.t.Fatal(err)
-	}
+	p := h.reboot()
 	p.attach()
 	p.acquire()
 	return p
@@ -172,6 +169,27 @@ func (p *process) acquire() {
 	if err := p.Acquire(p.t.Context(), false); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// crashed is a host whose process was killed after it had issued all that it was granted, with its session alive.
+func crashed(t *testing.T) (*world, *host, *process) {
+	t.Helper()
+	w := newWorld(t)
+	h := w.host("J")
+	p := h.start()
+	p.issueAll()
+	p.crash()
+	return w, h, p
+}
+
+// reboot boots and takes the journal over.
+func (h *host) reboot() *process {
+	h.t.Helper()
+	p := h.boot()
+	if _, err := p.inherit(); err != nil {
+		h.t.Fatal(err)
+	}
+	return p
 }
 
 // bootFor boots with a preference for a worker ID, which is all that its journal gives: nobody's opening has that ID.

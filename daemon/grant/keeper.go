@@ -166,15 +166,15 @@ func (k *Keeper) ColdStart(c journal.Contents) error {
 	err := k.resume()
 	for i := len(c.Lanes) - 2; i >= 0 && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {
 		// The newest opening has not been granted anything yet; what was to be left for it has.
-		k.inherit(inherited(c.Lanes[i]))
+		k.hold(inherited(c.Lanes[i]))
 		if err = k.resume(); errors.Is(err, ErrNoGrant) {
-			k.inherit(newest)
+			k.hold(newest)
 		}
 	}
 	return err
 }
 
-func (k *Keeper) inherit(h holding) {
+func (k *Keeper) hold(h holding) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.state.cur = h
@@ -289,8 +289,11 @@ func (k *Keeper) record(change func(*state)) error {
 func (k *Keeper) raise(s state) {
 	rose := false
 	for _, h := range []holding{s.cur, s.leaving} {
-		if h.lane != nil {
-			rose = h.lane.Raise(min(h.granted, h.mark)) || rose
+		if h.lane == nil {
+			continue
+		}
+		if ceiling := min(h.granted, h.mark); ceiling > h.lane.Ceiling() && h.lane.Raise(ceiling) {
+			rose = true
 		}
 	}
 	if rose {

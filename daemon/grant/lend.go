@@ -9,22 +9,19 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Attach gives the keeper the coordinator that it has joined, the first time or in the place of one that failed. No Lend runs meanwhile. What the journal or a cold start brought from another cluster ends here:
-// there the worker ID is another one's.
+// Attach gives the keeper the coordinator that it has joined, before Acquire or Lend. What the journal or a cold start brought from
+// another cluster ends here: there the worker ID is another one's.
 func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) {
 	k.mu.Lock()
 	foreign := k.state.cluster != "" && k.state.cluster != cluster.UUID
 	if foreign {
 		k.Log.Warn("the journal is of another cluster and is not used; the record rules", "journal", k.state.cluster, "cluster", cluster.UUID)
 		k.end(k.state.cur)
-		k.end(k.state.leaving)
-		k.state.cur, k.state.leaving = none, none
+		k.state.cur = none
 	}
 	k.state.cluster = cluster.UUID
-	k.state.cur.claim, k.state.leaving.claim = nil, nil // those were another session's
 	k.coord = c
 	k.mu.Unlock()
-	k.untaken = nil
 	if foreign {
 		k.issuer.Use(nil)
 	}
@@ -53,10 +50,12 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 	if claim == nil {
 		var err error
 		if claim, err = k.coord.Claim(ctx, request); err != nil {
-			if s.cur.lane == nil && k.resume() == nil {
-				k.Log.Warn("the coordinator lends nothing; issuing from the journal's grant")
+			err = k.lent(fmt.Errorf("no worker ID: %w", err))
+			// A coordinator that answers no must not be passed over: what the journal says is unproved.
+			if s.cur.lane == nil && !k.lending.reachable.Load() && !errors.Is(err, coord.ErrOtherCluster) && k.resume() == nil {
+				k.Log.Warn("the coordinator does not answer; issuing from the journal's grant")
 			}
-			return k.lent(fmt.Errorf("no worker ID: %w", err))
+			return err
 		}
 	}
 	if s.cur.lane == nil && s.cur.opening != "" && !claim.Continues() {

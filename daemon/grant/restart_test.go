@@ -73,11 +73,7 @@ func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
 }
 
 func TestJournalOfAnotherClusterIsNotUsed(t *testing.T) {
-	w := newWorld(t)
-	h := w.host("J")
-	p := h.start()
-	p.issueAll()
-	p.crash()
+	_, h, _ := crashed(t)
 	again := h.boot()
 	contents, err := again.dir.Read()
 	if err != nil {

@@ -165,11 +165,7 @@ func TestScheduleW1W2W1(t *testing.T) {
 
 // The layout changed while the coordinator was down: the journal's ticks and worker IDs are then other numbers.
 func TestScheduleTheLayoutChangedWhileTheCoordinatorWasDown(t *testing.T) {
-	w := newWorld(t)
-	h := w.host("J")
-	p := h.start()
-	p.issueAll()
-	p.crash()
+	_, h, _ := crashed(t)
 	for _, other := range []string{
 		"time=41@1ms,worker=3,sequence=2;epoch=2026-01-01T00:00:00Z",
 		"time=41@1ms,worker=2,sequence=2;epoch=2026-01-02T00:00:00Z",
@@ -247,10 +243,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 			p.crash()
 			others := map[int]bool{}
 			for range 67 {
-				p := h.boot()
-				if _, err := p.inherit(); err != nil {
-					t.Fatal(err)
-				}
+				p := h.reboot()
 				p.attach()
 				c.crash(t, p)
 				// The claim shows what was opened, also where the process did not come to note it.
