@@ -12,6 +12,7 @@ package coord
 
 import (
 	"context"
+	"time"
 
 	"github.com/flakeward/flakeward/generator"
 )
@@ -24,7 +25,8 @@ import (
 // that was joined or not at all. If the tree was wiped or made anew since, it answers
 // ErrOtherCluster, also while there is no layout record, and writes nothing there.
 // That is final: every later call answers so too, except that a claim which was lost
-// before goes on to answer ErrLost.
+// before goes on to answer ErrLost. Where a back-end can tell that its servers went back
+// to an earlier state, its calls answer *RestoredError from then on.
 type Coordinator interface {
 	// Join makes the cluster's layout record if there is none and compares it
 	// otherwise. Layouts that differ are a *LayoutError. Join is called before
@@ -69,17 +71,18 @@ type Claim interface {
 	// or the journal's mark.
 	Continues() bool
 
-	// Floor returns the record's ceiling as the opening found it, 0 for a worker
-	// ID that was never granted. A claim that does not continue issues only
-	// above it.
+	// Floor returns the record's ceiling as the opening found it, or what all
+	// ceilings were raised to if that is more; 0 for a worker ID that was never
+	// granted. A claim that does not continue issues only above it.
 	Floor() generator.Tick
 
 	// Extend raises the record to progress.Ceiling; a ceiling that is lower than
 	// the record's leaves the record's as it is. A nil error means that the
 	// record is durably at or above progress.Ceiling and was still this claim's
-	// when it was stored. ErrLost is final: every later call returns it too.
-	// So is ErrOtherCluster. After any other error the outcome is unknown: the
-	// old ceiling holds, and the call is to be made again.
+	// when it was stored. ErrLost is final: every later call returns it too. So is
+	// ErrOtherCluster. A claim that was opened before an operator raised all marks
+	// is lost. After any other error the outcome is unknown: the old ceiling holds,
+	// and the call is to be made again.
 	Extend(ctx context.Context, progress Progress) error
 
 	// Release stores the larger of last, the highest tick that was issued, and
@@ -143,6 +146,10 @@ type Request struct {
 	// Mark is the journal's mark that goes with Opening. It is the caller's floor
 	// if the claim continues.
 	Mark generator.Tick
+	// From is the tick above which this start of the daemon has issued already from
+	// what it continues, without a claim of its own; 0 if it issues only above Mark.
+	// It is for the history alone.
+	From generator.Tick
 	// Latest is the highest floor that the caller is willing to wait for. A free
 	// worker ID at or below it is preferred to one above, and the lowest of those
 	// is taken if there is no other; with Fresh, none of them is.
@@ -181,6 +188,8 @@ type Member struct {
 	Version     string
 	// Claim is the name of the claim node.
 	Claim string
+	// Since is when the claim was made, by the claimant's clock; zero if unknown.
+	Since time.Time
 	// Ceiling, Issued and Mark are the record's, as last published.
 	Ceiling generator.Tick
 	Issued  generator.Tick

@@ -34,8 +34,8 @@ func (e *ClusterError) Error() string {
 		found = "no cluster"
 	}
 	return fmt.Sprintf("the coordinator was wiped or replaced: this daemon joined cluster %s and finds %s; "+
-		"stop this daemon, for IDs of a new cluster may equal those of the old one, "+
-		"and start it again to join the new cluster knowingly", e.Ours, found)
+		"IDs of a new cluster may equal those of the old one, so this daemon stops; "+
+		"start it with --accept-cluster and the new UUID to join that cluster knowingly", e.Ours, found)
 }
 
 // Is makes errors.Is find ErrOtherCluster.

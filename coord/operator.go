@@ -1,0 +1,117 @@
+package coord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Operator is what people do to a cluster from outside it: they look at it, and set
+// right what no daemon can. It holds no worker ID. All methods are safe for concurrent
+// use and return soon after their context ends.
+type Operator interface {
+	// Visit joins the cluster that is there, whatever its layout, and never makes
+	// one: without a layout record it returns ErrNoCluster. It comes before the
+	// other methods, which answer ErrNotJoined until then.
+	Visit(ctx context.Context) (Visited, error)
+
+	// Members is Coordinator.Members.
+	Members(ctx context.Context) ([]Member, error)
+
+	// Marks returns the records of all worker IDs that were ever held, in order.
+	Marks(ctx context.Context) ([]Mark, error)
+
+	// Raise lifts the ceiling of every worker ID, also of those without a record,
+	// to at least the tick, in one step. Every claim that was opened before is
+	// lost, and every journal written before is not continued: after a coordinator
+	// was restored from a backup, they may know of more than it does.
+	Raise(ctx context.Context, to generator.Tick) (Raised, error)
+
+	// Clear deletes a claim's node, which frees its worker ID; the daemon that
+	// holds it, if there is one, loses the claim but neither its grant nor its
+	// record. ErrNoClaim if no claim has that name.
+	Clear(ctx context.Context, claim string) error
+
+	// History returns who held the worker ID, the oldest first, as far back as it
+	// is kept.
+	History(ctx context.Context, worker int) ([]Tenure, error)
+
+	// Close ends the connection and waits for all that it started.
+	Close() error
+}
+
+// ErrNoCluster means that no daemon has made a cluster there yet.
+var ErrNoCluster = errors.New("there is no cluster: no daemon has joined here yet; check the coordinator's URL and its prefix")
+
+// ErrNoClaim means that no claim has the name that was given.
+var ErrNoClaim = errors.New("there is no claim of that name; see flakeward status --cluster")
+
+// RestoredError means that the coordinator has gone back to an earlier state, or is
+// a copy of the one that was joined: claims and marks written since are unknown to it.
+// It is final for this connection. Grants that were acknowledged hold, for they bind
+// whoever issues from them; nothing new is granted.
+type RestoredError struct {
+	Why string // what showed it
+}
+
+func (e *RestoredError) Error() string {
+	return fmt.Sprintf("the coordinator was restored from a backup or replaced by a copy (%s): "+
+		"run `flakeward marks raise`, then start this daemon again", e.Why)
+}
+
+// Visited is what an operator finds.
+type Visited struct {
+	// Layout is the cluster's Layout.Text.
+	Layout string
+	// UUID is the cluster's.
+	UUID string
+	// Floor is the tick that all ceilings were raised to last, 0 if never.
+	Floor generator.Tick
+	// Era is another one after each Raise; empty before the first.
+	Era string
+}
+
+// Mark is a worker ID's record.
+type Mark struct {
+	Worker int
+	// Ceiling is the tick above which the next holder issues: the record's ceiling
+	// or what all were raised to.
+	Ceiling generator.Tick
+	// Issued and Mark are those that the last holder published.
+	Issued generator.Tick
+	Mark   generator.Tick
+	// Holder is the ID of the last opening.
+	Holder string
+	// Claim is the name of the live claim that owns the worker ID; empty if none does.
+	Claim string
+	// Damaged is true if the record cannot be read: the worker ID is not dealt.
+	Damaged bool
+}
+
+// Raised is what a Raise did.
+type Raised struct {
+	From generator.Tick // what all had been raised to before, 0 if never
+	To   generator.Tick
+	// Highest is the highest ceiling among the records, raised or not.
+	Highest generator.Tick
+}
+
+// Tenure is one opening of a worker ID, for telling whose an ID was.
+type Tenure struct {
+	// From is the tick above which this opening may have issued, up to the From of
+	// the next one. Who issued a tick is the last whose From is below it; there is
+	// none for a tick that is no longer known.
+	From generator.Tick
+	Host string
+	// Incarnation is empty if it is not known who issued: the coordinator was
+	// restored from a backup, and the marks were raised over what it had lost.
+	Incarnation string
+	Claim       string
+	Opening     string
+	Version     string
+	// Since is when the claim was made, by its host's clock.
+	Since time.Time
+}
