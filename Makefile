@@ -1,10 +1,14 @@
-# flakeward: everything is built, checked and measured with Go alone. A C
-# compiler is wanted by the race detector, redis-server by `make bench` only.
+# flakeward: everything is built, checked and measured with Go alone. `make test`
+# wants a C compiler for the race detector, and ZooKeeper with Java to test against,
+# which it installs if it may; redis-server is wanted by `make bench` only.
 
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
 PACKAGES ?= ./...
 FUZZTIME ?= 60s
+
+# Where Debian's libzookeeper-java has ZooKeeper.
+ZOOKEEPER_JAR := /usr/share/java/zookeeper.jar
 
 # The linters, each built once into $(BIN); a new version is a new file.
 STATICCHECK := $(BIN)/staticcheck-v0.8.2
@@ -19,7 +23,7 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 # the command line, gRPC's trace pages) a daemon takes 2 MB less memory.
 BUILD := CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs,grpcnotrace -ldflags '$(LDFLAGS)'
 
-.PHONY: build test lint fuzz torture bench clean gcc
+.PHONY: build test lint fuzz torture soak bench clean gcc zookeeper
 
 build:
 	$(BUILD) -o flakeward .
@@ -52,7 +56,7 @@ lint: $(STATICCHECK) $(FORBIDIGO)
 	@echo 'lint: ok'
 
 # All tests, under the race detector. The last line says `N passed, N failed`.
-test: gcc
+test: gcc zookeeper
 	@$(GO) run ./internal/testreport -race -timeout 15m $(PACKAGES)
 
 # One fuzz target at a time, FUZZTIME each. A finding is kept under
@@ -68,6 +72,12 @@ fuzz:
 # Kills, restarts and clock steps under load, the long form.
 torture:
 	$(GO) run ./e2e/torture
+
+# The drills of a cluster in their long form, one after the other, each with its
+# figures: about 40 minutes. DRILL=TestLeaderKilled runs one of them.
+DRILL ?= .
+soak:
+	$(GO) test ./e2e/cluster -count=1 -parallel 1 -timeout 3h -v -run '$(DRILL)' -args -long
 
 # Speed of the lane and of the socket, side by side with Redis (redis-server and
 # redis-tools must be installed).
@@ -85,6 +95,36 @@ gcc:
 		exit 1; }
 	@[ "$$($(GO) env CGO_ENABLED)" = 1 ] || { \
 		echo "make test: the race detector needs cgo, and CGO_ENABLED is $$($(GO) env CGO_ENABLED): unset it." >&2; \
+		exit 1; }
+
+# The tests run real ZooKeeper servers: those of $ZOOKEEPER_HOME, an unpacked
+# distribution, or of Debian's package. Without either, root gets the latter here;
+# it is jars only, and nothing is set up that would run by itself.
+zookeeper:
+	@set -eu; \
+	if [ -n "$${ZOOKEEPER_HOME:-}" ]; then \
+		ls "$$ZOOKEEPER_HOME"/lib/zookeeper-[0-9]*.jar >/dev/null 2>&1 || { \
+			echo "make test: ZOOKEEPER_HOME is '$$ZOOKEEPER_HOME', where there is no lib/zookeeper-VERSION.jar: set it to an unpacked distribution of Apache ZooKeeper, or unset it." >&2; \
+			exit 1; }; \
+		missing=; \
+	else \
+		missing=$$([ -e $(ZOOKEEPER_JAR) ] || echo libzookeeper-java); \
+	fi; \
+	[ -x "$${JAVA_HOME:-/none}/bin/java" ] || command -v java >/dev/null || missing="$$missing default-jre-headless"; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+		echo "make test: the tests run real ZooKeeper servers, and this is missing:" $$missing >&2; \
+		echo "Debian, Ubuntu, as root: apt-get install --no-install-recommends" $$missing >&2; \
+		echo "Elsewhere: install Java 11 or later, unpack a distribution of Apache ZooKeeper 3.8 or later, and set ZOOKEEPER_HOME to its directory." >&2; \
+		exit 1; \
+	fi; \
+	echo "make test: installing" $$missing; \
+	log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	get() { apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 $$missing; }; \
+	{ get || { apt-get update -q && get; }; } </dev/null >"$$log" 2>&1 || { \
+		cat "$$log" >&2; \
+		echo "make test: apt-get could not install" $$missing "(its messages are above): install them by hand, or set ZOOKEEPER_HOME to an unpacked distribution of Apache ZooKeeper." >&2; \
 		exit 1; }
 
 $(STATICCHECK):

@@ -1,0 +1,178 @@
+// Package zktest gives tests real ZooKeeper servers: ensembles of their own, to be
+// stopped, killed, paused, wiped and restored, and one server for all tests of a
+// package that only want a tree. Nothing is ever skipped: without ZooKeeper a test
+// fails, and says what to install.
+package zktest
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/internal/zkserver"
+)
+
+// Options say what servers to start: one with a plain port, if zero.
+type Options = zkserver.Options
+
+// TLS are the PEM files of servers that speak TLS.
+type TLS = zkserver.TLS
+
+// patience is how long servers may take for anything. They take well below a second,
+// but for machines that are busy with something else.
+const patience = 90 * time.Second
+
+// Ensemble is ZooKeeper for one test. Each method that does not return an error ends
+// the test when it fails, so it is to be called by the test's own goroutine.
+type Ensemble struct {
+	t       testing.TB
+	servers *zkserver.Ensemble
+	shared  bool
+	backups int
+}
+
+// Start starts servers, which serve when it returns, and has them end with the test.
+func Start(t testing.TB, options Options) *Ensemble {
+	t.Helper()
+	servers, err := zkserver.New(t.TempDir(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := servers.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	e := &Ensemble{t: t, servers: servers}
+	e.Start()
+	return e
+}
+
+// try ends the test if f fails.
+func (e *Ensemble) try(f func(context.Context) error) {
+	e.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own is over in its Cleanup
+	defer cancel()
+	if err := f(ctx); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// change is try for what other tests must not see.
+func (e *Ensemble) change(f func(context.Context) error) {
+	e.t.Helper()
+	if e.shared {
+		e.t.Fatal("this server is all tests': take one of your own, by zktest.Start")
+	}
+	e.try(f)
+}
+
+// Addresses are the members' addresses for clients, host:port, by member. They are
+// the same for as long as the test runs: a stopped member's refuses connections.
+func (e *Ensemble) Addresses() []string { return e.servers.Addresses() }
+
+// TLSAddresses are the members' addresses for clients that speak TLS, by member. There
+// are none without Options.TLS.
+func (e *Ensemble) TLSAddresses() []string { return e.servers.TLSAddresses() }
+
+// Members is the number of members, whether they run or not.
+func (e *Ensemble) Members() int { return e.servers.Members() }
+
+// Running says whether the member was started and neither ended nor is paused.
+func (e *Ensemble) Running(member int) bool { return e.servers.Running(member) }
+
+// Start starts the given members, or all, on the data that they have. If a majority
+// runs then, the started ones serve when it returns.
+func (e *Ensemble) Start(members ...int) {
+	e.t.Helper()
+	e.change(func(ctx context.Context) error { return e.servers.Start(ctx, members...) })
+}
+
+// Ready waits until each of the given members, or all that run, serves.
+func (e *Ensemble) Ready(members ...int) {
+	e.t.Helper()
+	e.try(func(ctx context.Context) error { return e.servers.Ready(ctx, members...) })
+}
+
+// Stop ends the given members, or all, in order (SIGTERM), and waits for their end.
+func (e *Ensemble) Stop(members ...int) {
+	e.t.Helper()
+	e.change(func(ctx context.Context) error { return e.servers.Stop(ctx, members...) })
+}
+
+// Kill ends the given members, or all, at once (SIGKILL).
+func (e *Ensemble) Kill(members ...int) {
+	e.t.Helper()
+	e.change(func(context.Context) error { return e.servers.Kill(members...) })
+}
+
+// Pause stops the given members, or all, where they are (SIGSTOP), until Resume.
+func (e *Ensemble) Pause(members ...int) {
+	e.t.Helper()
+	e.change(func(context.Context) error { return e.servers.Pause(members...) })
+}
+
+// Resume lets the given members, or all, go on after Pause.
+func (e *Ensemble) Resume(members ...int) {
+	e.t.Helper()
+	e.change(func(context.Context) error { return e.servers.Resume(members...) })
+}
+
+// Leader waits until one of the members that run leads, and says which.
+func (e *Ensemble) Leader() int {
+	e.t.Helper()
+	var leader int
+	e.try(func(ctx context.Context) (err error) {
+		leader, err = e.servers.Leader(ctx)
+		return err
+	})
+	return leader
+}
+
+// Word sends the member a four-letter word (srvr, mntr, cons, ...) and returns the
+// answer.
+func (e *Ensemble) Word(member int, word string) string {
+	e.t.Helper()
+	var answer string
+	e.try(func(ctx context.Context) (err error) {
+		answer, err = e.servers.Word(ctx, member, word)
+		return err
+	})
+	return answer
+}
+
+// Wipe deletes the data of all members, which must be stopped.
+func (e *Ensemble) Wipe() {
+	e.t.Helper()
+	e.change(func(context.Context) error { return e.servers.Wipe() })
+}
+
+// Backup is a copy of all members' data.
+type Backup struct{ dir string }
+
+// Backup copies the data of all members, which must be stopped. The copy lasts as long
+// as the test.
+func (e *Ensemble) Backup() Backup {
+	e.t.Helper()
+	e.backups++
+	b := Backup{dir: filepath.Join(e.t.TempDir(), strconv.Itoa(e.backups))}
+	e.change(func(context.Context) error { return e.servers.Backup(b.dir) })
+	return b
+}
+
+// Restore replaces the data of all members, which must be stopped, by those of the
+// backup.
+func (e *Ensemble) Restore(b Backup) {
+	e.t.Helper()
+	e.change(func(context.Context) error { return e.servers.Restore(b.dir) })
+}
+
+// ForceCounter has the node's sequence counter stand at value: the next sequential
+// child gets it as its suffix. The server, which must be alone, is started again for
+// it, so its clients lose their connections.
+func (e *Ensemble) ForceCounter(parent string, value int32) {
+	e.t.Helper()
+	e.change(func(ctx context.Context) error { return e.servers.ForceCounter(ctx, parent, value) })
+}

@@ -1,0 +1,51 @@
+package zkserver
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A distribution's directory wins over Debian's package.
+func TestHome(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv(HomeVariable, home)
+	if _, err := find(); err == nil || !strings.Contains(err.Error(), home) {
+		t.Errorf("a home without ZooKeeper: %v", err)
+	}
+	lib := filepath.Join(home, "lib")
+	if err := os.Mkdir(lib, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(lib, "zookeeper-3.9.1.jar"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := find()
+	if err != nil || found.classPath != filepath.Join(lib, "*") {
+		t.Errorf("found %q, %v", found.classPath, err)
+	}
+}
+
+func TestNoJava(t *testing.T) {
+	t.Setenv("JAVA_HOME", "")
+	t.Setenv("PATH", t.TempDir())
+	if _, err := find(); err == nil || !strings.Contains(err.Error(), "apt-get install") {
+		t.Errorf("without Java: %v", err)
+	}
+}
+
+// A server that cannot start says why.
+func TestServerThatEnds(t *testing.T) {
+	e, err := New(t.TempDir(), Options{Config: map[string]string{"tickTime": "soon"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = e.Start(t.Context())
+	if err == nil || !strings.Contains(err.Error(), `For input string: "soon"`) {
+		t.Errorf("the error of a server with a wrong setting: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}

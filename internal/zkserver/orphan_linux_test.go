@@ -1,0 +1,123 @@
+package zkserver
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func start(t *testing.T) *Ensemble {
+	t.Helper()
+	e, err := New(t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+const childVariable = "ZKSERVER_TEST_CHILD"
+
+// A test program that is killed cannot end its servers.
+func TestServerEndsWithItsParent(t *testing.T) {
+	if os.Getenv(childVariable) != "" {
+		e := start(t)
+		if err := e.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("address", e.Addresses()[0])
+		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
+		return
+	}
+	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=2m")
+	child.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+t.TempDir())
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	address := ""
+	for in := bufio.NewScanner(io.TeeReader(stdout, &said)); address == "" && in.Scan(); {
+		address, _ = strings.CutPrefix(in.Text(), "address ")
+		if address == in.Text() {
+			address = ""
+		}
+	}
+	conn, err := net.Dial("tcp", address)
+	if kill := child.Process.Kill(); kill != nil {
+		t.Error(kill)
+	}
+	_ = child.Wait() // killed
+	if err != nil {
+		t.Fatalf("no server: %v; the child said:\n%s", err, said.String())
+	}
+	defer conn.Close()
+	// The server would keep this connection for ever.
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		t.Logf("the connection: %v", err)
+	}
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+		t.Error("the server takes connections without its parent")
+	}
+}
+
+// onThread calls f on a thread that ends then, and waits for its end.
+func onThread(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan int)
+	var run func()
+	run = func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		if syscall.Gettid() == os.Getpid() {
+			go run() // Go keeps the first thread: take another while this one is taken
+			return
+		}
+		f()
+		done <- syscall.Gettid()
+	}
+	go run()
+	task := fmt.Sprintf("/proc/self/task/%d", <-done)
+	for {
+		if _, err := os.Stat(task); err != nil {
+			return
+		}
+		if err := pause(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The kernel's signal is for the end of the thread that started the child.
+func TestServerOutlivesTheThreadOfItsStart(t *testing.T) {
+	e := start(t)
+	var err error
+	onThread(t, func() { err = e.Start(t.Context()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := e.Word(t.Context(), 0, "ruok"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
