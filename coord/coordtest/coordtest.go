@@ -33,11 +33,20 @@ type Harness struct {
 	// reply is lost; else it does not. Fault returns a function that reports
 	// whether that has happened. Nil if the back-end cannot.
 	Fault func(t testing.TB, c coord.Coordinator, n int, landed bool) (happened func() bool)
+	// Delay holds one of the coordinator's requests to the servers back, the one
+	// that comes after n others from now, and closes held. Its caller waits until
+	// its context ends. Once that has happened, release sends the request and
+	// returns when the servers have done what they will do about it. Nil if the
+	// back-end cannot.
+	Delay func(t testing.TB, c coord.Coordinator, n int) (held <-chan struct{}, release func())
+	// Operator connects to the tree as people do. The harness closes what the case
+	// does not. It is a coord.Coordinator too, which Fault takes.
+	Operator func(t testing.TB) coord.Operator
 }
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{joining, dealing, sticking, recording, failing, wiping} {
+	for _, group := range [][]testCase{joining, dealing, sticking, recording, failing, abandoning, wiping, operating, raising, remembering} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				c.run(&kit{TB: t, Harness: harness(t), workers: 8})

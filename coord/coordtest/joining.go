@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 )
 
@@ -138,7 +139,16 @@ func members(k *kit) {
 		want[i].Incarnation, want[i].Version = n.identity.Incarnation, n.identity.Version
 	}
 	slices.SortFunc(want, func(x, y coord.Member) int { return x.Worker - y.Worker })
-	if got := a.members(); !slices.Equal(got, want) {
+	got := a.members()
+	for i := range got {
+		// Shown to people; the back-end's clock is the machine's here.
+		now := time.Unix(0, clockguard.System{}.Now().Wall)
+		if age := now.Sub(got[i].Since); age < -time.Minute || age > time.Hour {
+			k.Errorf("the claim %s is held since %v, %v ago", got[i].Claim, got[i].Since, age)
+		}
+		got[i].Since = time.Time{}
+	}
+	if !slices.Equal(got, want) {
 		k.Errorf("Members:\n%+v, want\n%+v", got, want)
 	}
 	k.revoke(b)

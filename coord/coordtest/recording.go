@@ -13,6 +13,7 @@ var recording = []testCase{
 	{"opening: continues only what came last from the record", continuesTable},
 	{"opening: the lane is dropped before, and only if it does not continue", dropBefore},
 	{"the holder who came back", holderWhoCameBack},
+	{"W1, W2, W1: only the newest opening of W1 is continued", backToTheFirst},
 	{"extend: raises and never lowers", extendRaises},
 	{"extend: after the session ended, lost for good", extendAfterLoss},
 	{"extend: after another's opening, lost for good", extendAfterOpening},
@@ -131,6 +132,37 @@ func holderWhoCameBack(k *kit) {
 	got := k.start("j").claim(restart)
 	if got.Worker() != 0 || got.Continues() || got.Floor() != 4 {
 		k.Errorf("restart: worker ID %d, continues %v, floor %d; want 0, false, 4: tick 3 was issued", got.Worker(), got.Continues(), got.Floor())
+	}
+}
+
+// A daemon that came back to a worker ID which it had left knows two openings of it.
+func backToTheFirst(k *kit) {
+	n := k.start("a")
+	first := n.claim(wanting(1))
+	k.extend(first, coord.Progress{Ceiling: 500, Issued: 40, Mark: 50})
+	second := n.claim(wanting(2))
+	k.release(first, 50)
+	k.extend(second, coord.Progress{Ceiling: 500, Issued: 90, Mark: 100})
+	r := wanting(1)
+	r.Opening, r.Mark = second.Opening(), 100
+	third := n.claim(r)
+	if third.Worker() != 1 || third.Continues() || third.Floor() != 50 {
+		k.Fatalf("back: worker ID %d, continues %v, floor %d; want 1, false, 50", third.Worker(), third.Continues(), third.Floor())
+	}
+	k.extend(third, coord.Progress{Ceiling: 900, Issued: 190, Mark: 200})
+	k.revoke(n)
+	for _, old := range []coord.Claim{first, second} {
+		r := continuing(old, 1000)
+		r.Worker = 1
+		stranger := k.start("")
+		if got := stranger.claim(r); got.Worker() != 1 || got.Continues() || got.Floor() != 900 {
+			k.Fatalf("opening of worker ID %d: got %d, continues %v, floor %d; want 1, false, 900", old.Worker(), got.Worker(), got.Continues(), got.Floor())
+		}
+		k.revoke(stranger)
+	}
+	// Nor is the newest, now that others opened.
+	if got := n.claim(continuing(third, 200)); got.Continues() || got.Floor() != 900 {
+		k.Errorf("continues %v, floor %d; want false, 900", got.Continues(), got.Floor())
 	}
 }
 

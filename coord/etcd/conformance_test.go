@@ -1,19 +1,19 @@
 package etcd_test
 
 import (
+	"crypto/rand"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 )
 
 // harness is a kit's harness on any client.
@@ -21,15 +21,16 @@ type harness struct {
 	client *clientv3.Client
 	config etcd.Config
 	faults map[coord.Coordinator]*etcd.Faults
+	delays map[coord.Coordinator]*etcd.Delays
 	root   string
 }
 
 func newHarness(client *clientv3.Client, config etcd.Config) *harness {
-	return &harness{client: client, config: config, faults: map[coord.Coordinator]*etcd.Faults{}}
+	return &harness{client: client, config: config, faults: map[coord.Coordinator]*etcd.Faults{}, delays: map[coord.Coordinator]*etcd.Delays{}}
 }
 
 func (h *harness) kit(halt func(testing.TB)) coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Halt: halt}
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator, Halt: halt}
 }
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
@@ -40,9 +41,10 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &etcd.Faults{}
-	f.Watch(c)
-	h.faults[c], h.root = f, c.Root()
+	h.faults[c], h.delays[c], h.root = &etcd.Faults{}, &etcd.Delays{}, c.Root()
+	h.faults[c].Watch(c)
+	h.faults[c].WatchLease(c)
+	h.delays[c].Watch(c)
 	t.Cleanup(func() { _ = c.Close() }) // the case may have halted the server
 	return c
 }
@@ -63,6 +65,15 @@ func (h *harness) wipe(t testing.TB) {
 
 func (h *harness) fault(t testing.TB, c coord.Coordinator, n int, landed bool) func() bool {
 	return h.faults[c].Arm(n, landed)
+}
+
+func (h *harness) delay(t testing.TB, c coord.Coordinator, n int) (<-chan struct{}, func()) {
+	return h.delays[c].Arm(t, n)
+}
+
+func (h *harness) operator(t testing.TB) coord.Operator {
+	t.Helper()
+	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*etcd.Coordinator)
 }
 
 // startEmbedded starts a server of its own for the test.
@@ -95,65 +106,10 @@ func TestConformanceEmbedded(t *testing.T) {
 }
 
 func TestConformanceCluster(t *testing.T) {
-	client := startCluster(t, 3)
+	client := etcdtest.Start(t, etcdtest.Options{Members: 3}).Client()
 	var trees atomic.Int64
 	coordtest.Run(t, func(*testing.T) coordtest.Harness {
 		prefix := fmt.Sprintf("tree%d", trees.Add(1))
 		return newHarness(client, etcd.Config{Prefix: prefix, Where: "cluster"}).kit(nil)
 	})
-}
-
-// startCluster starts a real cluster that listens on loopback, on ports that the
-// kernel chooses, and returns a client of all members.
-func startCluster(t *testing.T, members int) *clientv3.Client {
-	t.Helper()
-	dir := t.TempDir()
-	configs := make([]*embed.Config, members)
-	initial := ""
-	for i := range configs {
-		peer, client := loopback(t), loopback(t)
-		c := embed.NewConfig()
-		c.Name, c.Dir = fmt.Sprintf("m%d", i), filepath.Join(dir, fmt.Sprint(i))
-		c.ListenPeerUrls, c.AdvertisePeerUrls = peer, peer
-		c.ListenClientUrls, c.AdvertiseClientUrls = client, client
-		c.TickMs, c.ElectionMs = 20, 200
-		c.LogLevel, c.LogOutputs = "fatal", []string{"/dev/null"}
-		c.QuotaBackendBytes = 64 << 20
-		initial += fmt.Sprintf(",%s=%s", c.Name, peer[0].String())
-		configs[i] = c
-	}
-	var endpoints []string
-	var running []*embed.Etcd
-	for _, c := range configs {
-		c.InitialCluster = initial[1:]
-		e, err := embed.StartEtcd(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(e.Close)
-		running = append(running, e)
-		endpoints = append(endpoints, c.ListenClientUrls[0].Host)
-	}
-	for _, e := range running {
-		select {
-		case <-e.Server.ReadyNotify():
-		case <-t.Context().Done():
-			t.Fatal("the cluster did not become ready")
-		}
-	}
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = client.Close() }) // answers with the end of its own context
-	return client
-}
-
-func loopback(t *testing.T) []url.URL {
-	t.Helper()
-	u, err := url.Parse("http://" + freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []url.URL{*u}
 }

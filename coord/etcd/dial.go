@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,10 +21,13 @@ import (
 type Servers struct {
 	// Endpoints are the members' client addresses, each host:port.
 	Endpoints []string
-	// User and Password are empty when etcd asks for none. They are sent
-	// unencrypted.
+	// User and Password are empty when etcd asks for none.
 	User     string
 	Password string
+	// TLS encrypts; nil: everything is sent as it is, the password too. If it has a
+	// client certificate and there is no User, the certificate's common name is the
+	// user, where etcd is told to take it so.
+	TLS *tls.Config
 }
 
 // Dial returns a coordinator with a client of its own, which Close closes. It
@@ -34,30 +38,33 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 		return nil, fmt.Errorf("etcd: no server is named; give at least one host:port")
 	}
 	config.Where = strings.Join(servers.Endpoints, ", ")
-	c, err := configured(config)
+	s, err := newStore(config)
 	if err != nil {
 		return nil, err
 	}
-	c.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, c) }
-	return c, nil
+	s.user = servers.User
+	known := newTroubles(s.log)
+	s.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, s, known) }
+	return lend(s, config)
 }
 
 // connect makes the client if there is none yet.
-func (c *Coordinator) connect(ctx context.Context) error {
-	if err := c.opening.take(ctx); err != nil {
+func (s *store) connect(ctx context.Context) error {
+	if err := s.opening.Take(ctx); err != nil {
 		return err
 	}
-	defer c.opening.give()
-	if c.isClosed() {
-		return errClosed
+	defer s.opening.Give()
+	if err := s.errClosed(); err != nil {
+		return err
 	}
-	if c.lease != nil {
+	if s.lease != nil {
 		return nil
 	}
-	return c.try(ctx, "connect", func(ctx context.Context) error {
-		client, err := c.dial(ctx)
+	return s.try(ctx, "connect", func(ctx context.Context) error {
+		client, err := s.dial(ctx)
 		if err == nil {
-			c.lease, c.commit, c.own = client.Lease, committerOf(client.KV), client
+			s.use(client)
+			s.own = client
 		}
 		return err
 	})
@@ -65,26 +72,34 @@ func (c *Coordinator) connect(ctx context.Context) error {
 
 // dial makes a client. Given a user, that asks the servers for a token, and is
 // ended with ctx; else nothing is sent.
-func dial(ctx context.Context, servers Servers, c *Coordinator) (*clientv3.Client, error) {
+func dial(ctx context.Context, servers Servers, s *store, known *troubles) (*clientv3.Client, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
+	options := []grpc.DialOption{
+		// A server that is back is found within a second, however long it was
+		// away. The library's own limit is two minutes.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: 3 * time.Second,
+		}),
+		grpc.WithChainUnaryInterceptor(noteTry(servers.TLS != nil, known)),
+	}
+	if servers.TLS != nil {
+		options = append(options, grpc.WithTransportCredentials(newSecured(servers.TLS, known)))
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: servers.Endpoints,
+		TLS:       servers.TLS,
 		Username:  servers.User,
 		Password:  servers.Password,
 		Context:   life,
-		Logger:    zaplog.New(c.log, nil),
+		Logger:    zaplog.New(s.log, nil),
 		// A member that was cut off is noticed also when no packet says so. The
 		// client library allows no shorter interval.
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
 		PermitWithoutStream:  true,
-		// A server that is back is found within a second, however long it was
-		// away. The library's own limit is two minutes.
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
-			MinConnectTimeout: 3 * time.Second,
-		}), grpc.WithChainUnaryInterceptor(noteTry)},
+		DialOptions:          options,
 	})
 	if err != nil {
 		cancel()
@@ -107,15 +122,25 @@ func watchTries(ctx context.Context) (context.Context, *error) {
 	return context.WithValue(ctx, triesKey{}, refused), refused
 }
 
-// noteTry is called for each try of a request.
-func noteTry(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	err := invoke(ctx, method, req, reply, conn, opts...)
-	if refused, ok := ctx.Value(triesKey{}).(*error); ok && err != nil {
-		// gRPC waits for a connection to the end of ctx, and says so in this form.
-		reason, waited := strings.CutPrefix(status.Convert(err).Message(), "latest balancer error: ")
-		if waited || status.Code(err) == codes.Unavailable {
-			*refused = errors.New(reason)
+// noteTry returns what is called for each try of a request.
+func noteTry(encrypted bool, known *troubles) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		err := invoke(ctx, method, req, reply, conn, opts...)
+		if refused, ok := ctx.Value(triesKey{}).(*error); ok && err != nil {
+			// gRPC waits for a connection to the end of ctx, and says so in this form.
+			text, waited := strings.CutPrefix(status.Convert(err).Message(), "latest balancer error: ")
+			if !waited && status.Code(err) != codes.Unavailable {
+				return err
+			}
+			switch found := known.mistake(); {
+			case found != nil:
+				*refused = found
+			case encrypted:
+				*refused = errors.New(reason(text))
+			default:
+				*refused = unencrypted(reason(text))
+			}
 		}
+		return err
 	}
-	return err
 }

@@ -256,6 +256,21 @@ func TestDamagedRecord(t *testing.T) {
 	if _, err := c.Claim(t.Context(), want(2, "", 0)); !errors.As(err, &full) {
 		t.Errorf("Claim: %v, want an ExhaustedError", err)
 	}
+	// An operator is shown it, and a raise does not make it good.
+	if _, err := c.Raise(t.Context(), 500); err != nil {
+		t.Fatal(err)
+	}
+	marks, err := c.Marks(t.Context())
+	if err != nil || len(marks) != 8 || !marks[2].Damaged || marks[3].Damaged || marks[2].Worker != 2 {
+		t.Errorf("Marks: %+v, %v; want the third of 8 damaged", marks, err)
+	}
+	if h, err := c.History(t.Context(), 2); err != nil || len(h) != 0 {
+		t.Errorf("History of it: %+v, %v", h, err)
+	}
+	tr.revoke(c)
+	if other := tr.claim(c, want(2, "", 0)); other.Worker() == 2 || other.Floor() != 500 {
+		t.Errorf("after a raise: worker ID %d above %d, want another above 500", other.Worker(), other.Floor())
+	}
 	got, err := tr.s.Client().Get(t.Context(), key)
 	if err != nil || string(got.Kvs[0].Value) != `{"ceiling":` {
 		t.Errorf("the damaged record is now %v (%v)", got, err)

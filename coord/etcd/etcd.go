@@ -1,12 +1,11 @@
-// Package etcd is the coordinator in etcd, a real cluster's or an embedded one's.
+// Package etcd keeps the tree of a cluster in etcd, a real cluster's or an embedded
+// one's. What the tree is for and who may write what is package lending's.
 //
-// Worker IDs are claimed by creating a key that is attached to the lease of this
-// coordinator's session. Of the claims that name one worker ID, the one with the
-// lowest create revision owns it. Each record is written only in a transaction
-// that compares the claim's create revision and the record's modification
-// revision with those that the writer saw last, so a claimant that is wrong about
-// anything fails to write. Leases and the client's view of them decide only when a
-// worker ID changes hands.
+// A claim node is a key attached to the lease of this coordinator's session; nodes
+// are ordered by their create revisions. The version of anything else is its
+// modification revision. Every request is one transaction that compares the layout
+// record's value too. Leases and the client's view of them decide only when a worker
+// ID changes hands.
 package etcd
 
 import (
@@ -17,11 +16,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/internal/turn"
+	"github.com/flakeward/flakeward/coord/lending"
 )
 
 // DefaultPrefix is the root of the tree when none is configured.
@@ -50,6 +52,12 @@ type Config struct {
 	// Spread begins dealing at a worker ID drawn from the cluster's UUID instead
 	// of 0: clusters of one host each, made by mistake, then rarely deal the same.
 	Spread bool
+	// History is how many entries are kept for each worker ID;
+	// lending.DefaultHistory if 0.
+	History int
+	// Clock tells since when a claim is held, for people to read;
+	// clockguard.System if nil.
+	Clock clockguard.Clock
 	// MakeRoom, if not nil, is called when etcd's space quota is used up, and the
 	// request is then made once more. Without it the error asks the operator.
 	MakeRoom func(ctx context.Context) error
@@ -57,59 +65,70 @@ type Config struct {
 	Log hclog.Logger
 }
 
-// Coordinator implements coord.Coordinator. Make it with New.
+// Coordinator is a lending.Coordinator on etcd. Make it with New or Dial.
 type Coordinator struct {
-	keys     keys
-	ttl      time.Duration
-	timeout  time.Duration
-	identity coord.Identity
-	where    string
-	spread   bool
-	log      hclog.Logger
-	makeRoom func(ctx context.Context) error
-	dial     func(context.Context) (*clientv3.Client, error) // nil if there is a client
-
-	opening turn // held while a client is made or a session opened
-	// Set before Join succeeds and only read then.
-	lease  clientv3.Lease
-	commit committer
-	own    *clientv3.Client // made by dial
-
-	mu      sync.Mutex
-	joined  joined
-	current *session
-	closed  bool
-	live    map[string]bool // names of the claim nodes in use or being made
-	doubts  int             // publishes that are still to look for orphans
-	other   *coord.ClusterError
+	*lending.Coordinator
+	store *store
 }
-
-// joined is what Join learned; workers is 0 before.
-type joined struct {
-	workers int
-	offset  uint64
-	uuid    string
-	layout  string // the layout's text
-	record  string // the value of the layout record
-}
-
-// errClosed wraps coord.ErrClosed for calls after Close.
-var errClosed = fmt.Errorf("etcd: %w", coord.ErrClosed)
 
 // New returns a coordinator on client, which stays the caller's and must be
 // closed only after the coordinator. Nothing is sent yet. It returns an error for
 // a configuration that is impossible.
 func New(client *clientv3.Client, config Config) (*Coordinator, error) {
-	c, err := configured(config)
+	s, err := newStore(config)
 	if err != nil {
 		return nil, err
 	}
-	c.lease, c.commit = client.Lease, committerOf(client.KV)
-	return c, nil
+	s.use(client)
+	return lend(s, config)
 }
 
-// configured checks and completes the configuration.
-func configured(config Config) (*Coordinator, error) {
+// lend returns the coordinator of a store.
+func lend(s *store, config Config) (*Coordinator, error) {
+	core, err := lending.New(s, lending.Config{
+		Identity: config.Identity, Spread: config.Spread, History: config.History, Clock: config.Clock, Log: config.Log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Coordinator{core, s}, nil
+}
+
+// store implements lending.Store.
+type store struct {
+	keys        keys
+	ttl         time.Duration
+	timeout     time.Duration
+	incarnation string
+	where       string
+	user        string // for errors; empty if there is none
+	log         hclog.Logger
+	makeRoom    func(ctx context.Context) error
+	dial        func(context.Context) (*clientv3.Client, error) // nil if there is a client
+
+	opening turn.Turn // held while a client is made or a session opened
+	// Set before Join or Look succeeds and only read then.
+	lease  clientv3.Lease
+	commit committer
+	conn   *grpc.ClientConn // nil for a client of a server in this process
+	own    *clientv3.Client // made by dial
+
+	past past // what the answers showed of the servers
+
+	mu      sync.Mutex
+	current *session
+	closed  bool
+}
+
+var _ lending.Store = (*store)(nil)
+
+// use takes the client.
+func (s *store) use(client *clientv3.Client) {
+	s.lease, s.commit, s.conn = client.Lease, committerOf(client.KV), client.ActiveConnection()
+}
+
+// newStore checks and completes the configuration. The store has no client yet.
+func newStore(config Config) (*store, error) {
 	if config.TTL == 0 {
 		config.TTL = DefaultTTL
 	}
@@ -127,135 +146,69 @@ func configured(config Config) (*Coordinator, error) {
 		return nil, fmt.Errorf("etcd: the session's time to live is %v; use whole seconds, 2s or more", config.TTL)
 	case config.TryTimeout < 0:
 		return nil, fmt.Errorf("etcd: the timeout of a request is %v; use a positive one", config.TryTimeout)
-	case !validToken(config.Identity.Incarnation):
-		return nil, fmt.Errorf("etcd: the incarnation %q is not 1 to 64 letters and digits; draw a random one at every start", config.Identity.Incarnation)
 	}
-	return &Coordinator{
-		keys:     keys{root: "/" + strings.Trim(config.Prefix, "/") + "/"},
-		ttl:      config.TTL,
-		timeout:  config.TryTimeout,
-		identity: config.Identity,
-		where:    config.Where,
-		spread:   config.Spread,
-		log:      config.Log,
-		makeRoom: config.MakeRoom,
-		opening:  newTurn(),
-		live:     map[string]bool{},
+	return &store{
+		keys:        keys{root: "/" + strings.Trim(config.Prefix, "/") + "/"},
+		ttl:         config.TTL,
+		timeout:     config.TryTimeout,
+		incarnation: config.Identity.Incarnation,
+		where:       config.Where,
+		log:         config.Log,
+		makeRoom:    config.MakeRoom,
+		opening:     turn.New(),
 	}, nil
-}
-
-// Join implements coord.Coordinator.
-func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluster, error) {
-	if want.Workers < 1 || want.Workers > coord.MaxWorkers {
-		return coord.Cluster{}, fmt.Errorf("etcd: a layout with %d worker IDs cannot be dealt; use 1 to %d", want.Workers, coord.MaxWorkers)
-	}
-	if want.Text == "" {
-		return coord.Cluster{}, errors.New("etcd: the layout's text is empty; give the canonical layout and the datacenter")
-	}
-	if err := c.otherCluster(); err != nil {
-		return coord.Cluster{}, err
-	}
-	if err := c.connect(ctx); err != nil {
-		return coord.Cluster{}, err
-	}
-	key := c.keys.layout()
-	ours := layout{Layout: want.Text, UUID: uuid.NewString()}
-	record := encode(ours)
-	resp, err := c.txn(ctx, kindJoin,
-		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
-		[]clientv3.Op{clientv3.OpPut(key, record)},
-		[]clientv3.Op{clientv3.OpGet(key)})
-	if err != nil {
-		return coord.Cluster{}, err
-	}
-	if !resp.Succeeded {
-		kv := kvAt(resp, 0)
-		if kv == nil {
-			return coord.Cluster{}, fmt.Errorf("%s: the layout record %s vanished while it was read; try again", c.name(), key)
-		}
-		record = string(kv.Value)
-		if ours, err = decodeLayout(kv.Value); err != nil {
-			return coord.Cluster{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix", c.name(), key, err)
-		}
-		if ours.Layout != want.Text {
-			return coord.Cluster{}, &coord.LayoutError{Ours: want.Text, Cluster: ours.Layout}
-		}
-	}
-	j := joined{workers: want.Workers, uuid: ours.UUID, layout: ours.Layout, record: record}
-	if c.spread {
-		j.offset = offsetOf(ours.UUID)
-	}
-	c.mu.Lock()
-	c.joined = j
-	c.mu.Unlock()
-	return coord.Cluster{UUID: ours.UUID}, nil
 }
 
 // closeTimeout bounds the end of the lease. It is short, for a lease that is not
 // ended expires.
 const closeTimeout = time.Second
 
-// Close implements coord.Coordinator. If the lease cannot be ended within a
-// second, the claims are freed when it expires.
-func (c *Coordinator) Close() error {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
+// Close implements lending.Store. If the lease cannot be ended within a second, the
+// claims are freed when it expires.
+func (s *store) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
 	// A session that is being opened sees closed and ends itself.
-	c.opening <- struct{}{}
-	defer c.opening.give()
-	c.mu.Lock()
-	current := c.current
-	c.current = nil
-	c.mu.Unlock()
+	s.opening.Await()
+	defer s.opening.Give()
+	s.mu.Lock()
+	current := s.current
+	s.current = nil
+	s.mu.Unlock()
 	var err error
 	if current != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		err = current.close(ctx, c)
+		err = current.close(ctx, s)
 		cancel()
 	}
-	if c.own != nil {
+	if s.own != nil {
 		// The client's own context ends with it, which is all that it reports.
-		if closing := c.own.Close(); !errors.Is(closing, context.Canceled) {
+		if closing := s.own.Close(); !errors.Is(closing, context.Canceled) {
 			err = errors.Join(err, closing)
 		}
-		c.own = nil
+		s.own = nil
 	}
 	return err
 }
 
-func (c *Coordinator) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
-
-// ready returns what Join learned, or why the coordinator cannot be used.
-func (c *Coordinator) ready() (joined, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return joined{}, errClosed
-	case c.joined.workers == 0:
-		return joined{}, fmt.Errorf("etcd: %w", coord.ErrNotJoined)
+// errClosed returns coord.ErrClosed after Close.
+func (s *store) errClosed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		return nil
 	}
-	return c.joined, nil
+	return fmt.Errorf("%s: %w", s.Name(), coord.ErrClosed)
 }
 
-// name is how errors call the servers.
-func (c *Coordinator) name() string {
-	if c.where == "" {
+// Name implements lending.Store.
+func (s *store) Name() string {
+	if s.where == "" {
 		return "etcd"
 	}
-	return "etcd (" + c.where + ")"
+	return "etcd (" + s.where + ")"
 }
 
-// offsetOf maps a UUID to where dealing begins (FNV-1a, 64 bits).
-func offsetOf(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for _, b := range []byte(s) {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return h
-}
+// Path implements lending.Store.
+func (s *store) Path(what string) string { return s.keys.path(what) }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/flakeward/flakeward/coord/lending"
 )
 
 // keys builds the keys of one tree. The tree's root ends in a slash.
@@ -14,6 +16,7 @@ import (
 //	claims/<name>       a claim node, attached to its session's lease
 //	workers/<id>        the record of a worker ID
 //	hosts/<host>        the worker ID that a host had last
+//	history/<id>        who held a worker ID
 //
 // Worker IDs are padded to seven digits, enough for coord.MaxWorkers, so that
 // keys sort as numbers do.
@@ -25,6 +28,17 @@ func (k keys) claims() string           { return k.root + "claims/" }
 func (k keys) claim(name string) string { return k.claims() + name }
 func (k keys) workers() string          { return k.root + "workers/" }
 func (k keys) record(worker int) string { return k.workers() + pad(worker) }
+
+func (k keys) history(worker int) string { return k.root + "history/" + pad(worker) }
+
+// path is the key of what lending.Store.Path is asked for.
+func (k keys) path(what string) string {
+	dir, id, _ := strings.Cut(what, "/")
+	if worker, err := strconv.Atoi(id); err == nil {
+		return k.root + dir + "/" + pad(worker)
+	}
+	return k.root + what
+}
 
 // claimsOn is the prefix of all claim nodes that name the worker ID.
 func (k keys) claimsOn(worker int) string { return k.claims() + pad(worker) + "-" }
@@ -80,7 +94,7 @@ func parseName(s string) (nodeName, bool) {
 		return nodeName{}, false
 	}
 	worker, ok := unpad(parts[0])
-	if !ok || !validTicket(parts[1]) || !validToken(parts[2]) || !validToken(parts[3]) {
+	if !ok || !validTicket(parts[1]) || !lending.ValidToken(parts[2]) || !lending.ValidToken(parts[3]) {
 		return nodeName{}, false
 	}
 	return nodeName{worker: worker, ticket: parts[1], incarnation: parts[2], nonce: parts[3]}, true
@@ -94,15 +108,7 @@ func validTicket(s string) bool {
 	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
-// validToken reports whether s is 1 to 64 letters and digits.
-func validToken(s string) bool {
-	if len(s) == 0 || len(s) > 64 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9') {
-			return false
-		}
-	}
-	return true
+// node is what the name tells.
+func (n nodeName) node() lending.Node {
+	return lending.Node{Name: n.String(), Worker: n.worker, Incarnation: n.incarnation, Token: n.nonce}
 }

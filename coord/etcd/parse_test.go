@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/generator"
 )
 
 func TestKeysSortByWorkerID(t *testing.T) {
@@ -60,62 +59,6 @@ func FuzzParseName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		if n, ok := parseName(s); ok && n.String() != s {
 			t.Errorf("%q parses as %+v, which is %q", s, n, n)
-		}
-	})
-}
-
-func FuzzDecodeRecord(f *testing.F) {
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := decodeRecord(b)
-		if err != nil {
-			if r != (record{}) {
-				t.Errorf("%q: error %v together with %+v", b, err, r)
-			}
-			return
-		}
-		if r.Ceiling < 0 || r.Issued < 0 || r.Mark < 0 || r.Holder == "" || r.Nonce == "" {
-			t.Errorf("%q was taken as %+v", b, r)
-		}
-		if again, err := decodeRecord([]byte(encode(r))); err != nil || again != r {
-			t.Errorf("%+v encodes to %+v, %v", r, again, err)
-		}
-	})
-}
-
-func FuzzDecodeLayout(f *testing.F) {
-	f.Fuzz(func(t *testing.T, b []byte) {
-		l, err := decodeLayout(b)
-		if err == nil && (l.Layout == "" || l.UUID == "") {
-			t.Errorf("%q was taken as %+v", b, l)
-		}
-	})
-}
-
-func FuzzDecodeMember(f *testing.F) {
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if who, err := decodeMember(b); err != nil && who != (coord.Identity{}) {
-			t.Errorf("%q: error %v together with %+v", b, err, who)
-		}
-	})
-}
-
-// The test of invariant 6, over all cases that differ.
-func TestContinues(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		id := rapid.SampledFrom([]string{"", "A", "B"})
-		mark := rapid.Custom(func(t *rapid.T) generator.Tick { return generator.Tick(rapid.Int64Range(0, 3).Draw(t, "")) })
-		r := record{Holder: id.Draw(t, "holder"), Mark: mark.Draw(t, "record's mark"), Ceiling: 9}
-		q := coord.Request{Opening: id.Draw(t, "opening"), Mark: mark.Draw(t, "journal's mark")}
-		want := r.Holder != "" && r.Holder == q.Opening && q.Mark >= r.Mark
-		if got := r.continues(q); got != want {
-			t.Fatalf("%+v for %+v continues: %v", r, q, got)
-		}
-		floor := r.Ceiling
-		if want {
-			floor = q.Mark
-		}
-		if got := r.floorFor(q); got != floor {
-			t.Fatalf("%+v for %+v has floor %d, want %d", r, q, got, floor)
 		}
 	})
 }

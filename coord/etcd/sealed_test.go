@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,45 @@ func TestOpeningIsSealed(t *testing.T) {
 	got := tr.claim(c, r)
 	if got.Worker() != 0 || got.Continues() || got.Floor() != 200 || drops != 1 {
 		t.Errorf("worker ID %d, continues %v, floor %d, dropped %d times; want 0, false, 200, once", got.Worker(), got.Continues(), got.Floor(), drops)
+	}
+}
+
+// The marks are raised between the reading and the opening, or after an opening whose
+// reply was lost: what was decided before is void, and so is what was stored.
+func TestOpeningUnderARaise(t *testing.T) {
+	for _, landed := range []bool{false, true} {
+		tr := newTree(t)
+		c, operator := tr.daemon("a"), tr.daemon("o")
+		first := tr.claim(c, want(0, "", 0))
+		tr.extend(first, coord.Progress{Ceiling: 60, Mark: 50})
+		tr.revoke(c)
+		raised := false
+		etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
+			if k != etcd.KindOpening || raised {
+				return send(ctx)
+			}
+			raised = true
+			if landed {
+				if err := send(ctx); err != nil {
+					return err
+				}
+			}
+			if _, err := operator.Raise(ctx, 200); err != nil {
+				return err
+			}
+			if landed {
+				return etcd.ErrFault
+			}
+			return send(ctx)
+		})
+		drops := 0
+		r := want(0, first.Opening(), 50)
+		r.Drop = func(int) { drops++ }
+		got := tr.claim(c, r)
+		if got.Worker() != 0 || got.Continues() || got.Floor() != 200 || drops != 1 {
+			t.Errorf("landed %v: worker ID %d, continues %v, floor %d, dropped %d times; want 0, false, 200, once", landed, got.Worker(), got.Continues(), got.Floor(), drops)
+		}
+		tr.extend(got, coord.Progress{Ceiling: 300})
 	}
 }
 
@@ -141,48 +181,61 @@ func TestSessionsOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// flakyLease ends each keep-alive stream at once, as a client does that got no
-// answer in time, and tells the test.
+// flakyLease tells the test of each renewal, and lets the first ones fail.
 type flakyLease struct {
 	clientv3.Lease
-	streams chan clientv3.LeaseID
+	renewals chan clientv3.LeaseID
+	failures *atomic.Int32
 }
 
-func (f flakyLease) KeepAlive(ctx context.Context, id clientv3.LeaseID) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
-	ended := make(chan *clientv3.LeaseKeepAliveResponse)
-	close(ended)
+func (f flakyLease) KeepAliveOnce(ctx context.Context, id clientv3.LeaseID) (*clientv3.LeaseKeepAliveResponse, error) {
 	select {
-	case f.streams <- id:
+	case f.renewals <- id:
 	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return ended, nil
+	if f.failures.Add(-1) >= 0 {
+		return nil, errors.New("failed by the test")
+	}
+	return f.Lease.KeepAliveOnce(ctx, id)
 }
 
-// A keep-alive stream that ended is no loss: the lease is asked after, and kept
-// alive again until etcd says that it is gone.
+// A renewal that failed is no loss: it is tried again until etcd says that the lease is
+// gone.
 func TestSessionIsResumed(t *testing.T) {
 	tr := newTree(t)
-	c := tr.daemon("a")
-	flaky := flakyLease{streams: make(chan clientv3.LeaseID)}
+	c, err := etcd.New(tr.s.Client(), etcd.Config{TTL: 2 * time.Second, Identity: coord.Identity{Incarnation: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
+		t.Fatal(err)
+	}
+	flaky := flakyLease{renewals: make(chan clientv3.LeaseID), failures: new(atomic.Int32)}
+	flaky.failures.Store(3)
 	etcd.WrapLease(c, func(l clientv3.Lease) clientv3.Lease { flaky.Lease = l; return flaky })
 	claim := tr.claim(c, want(1, "", 0))
-	first := <-flaky.streams
-	for range 3 {
-		if next := <-flaky.streams; next != first {
-			t.Fatalf("lease %x is kept alive, then %x, though the first still lives", first, next)
+	first := <-flaky.renewals
+	for range 5 {
+		if next := <-flaky.renewals; next != first {
+			t.Fatalf("lease %x is renewed, then %x, though the first still lives", first, next)
 		}
 	}
 	tr.extend(claim, coord.Progress{Ceiling: 10})
+	lost := etcd.SessionLost(c)
 	tr.revoke(c)
-	// At most one stream was begun before; then the end is seen.
-	select {
-	case <-flaky.streams:
-	case <-etcd.SessionLost(c):
+	for seen := false; !seen; {
+		select {
+		case <-flaky.renewals:
+		case <-lost:
+			seen = true
+		}
 	}
 	if tr.claim(c, want(1, "", 0)).Worker() != 1 {
 		t.Error("the worker ID is not free after the session's end")
 	}
-	if next := <-flaky.streams; next == first {
-		t.Errorf("the lease %x is kept alive, though it is gone", next)
+	if next := <-flaky.renewals; next == first {
+		t.Errorf("the lease %x is renewed, though it is gone", next)
 	}
 }

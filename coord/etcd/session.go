@@ -8,6 +8,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/flakeward/flakeward/coord/lending"
 )
 
 // session is one lease, kept alive by a goroutine of its own until close or
@@ -20,53 +22,27 @@ type session struct {
 }
 
 // openSession grants a lease and keeps it alive. ctx bounds the grant only.
-func (c *Coordinator) openSession(ctx context.Context) (*session, error) {
+func (s *store) openSession(ctx context.Context) (*session, error) {
 	var grant *clientv3.LeaseGrantResponse
-	err := c.try(ctx, "grant a session", func(ctx context.Context) (err error) {
-		grant, err = c.lease.Grant(ctx, int64(c.ttl/time.Second))
+	err := s.try(ctx, "grant a session", func(ctx context.Context) (err error) {
+		grant, err = s.lease.Grant(ctx, int64(s.ttl/time.Second))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	life, cancel := context.WithCancel(context.Background())
-	s := &session{id: grant.ID, cancel: cancel, lost: make(chan struct{})}
-	s.done.Go(func() { c.keepAlive(life, s) })
-	return s, nil
-}
-
-// keepAlive returns when life ends or the lease is gone. A keep-alive stream that
-// ends says only that this client believes so: after a leader change or an outage
-// of the whole cluster the lease is still there, with a full term, and so are the
-// claims. So etcd is asked.
-func (c *Coordinator) keepAlive(life context.Context, s *session) {
-	for life.Err() == nil {
-		alive, err := c.lease.KeepAlive(life, s.id)
-		if err == nil {
-			for range alive {
-			}
-		}
-		gone, err := c.leaseGone(life, s.id)
-		switch {
-		case life.Err() != nil:
-			return
-		case gone:
-			c.log.Warn("the session has ended: its claims are lost and will be made anew", "lease", int64(s.id))
-			close(s.lost)
-			return
-		case err != nil:
-			c.log.Warn("the session cannot be kept alive for now", "error", err)
-			pause(life, retryPause)
-		}
-	}
+	ses := &session{id: grant.ID, cancel: cancel, lost: make(chan struct{})}
+	ses.done.Go(func() { s.keepAlive(life, ses) })
+	return ses, nil
 }
 
 // leaseGone asks etcd whether the lease is gone; an error leaves that open.
-func (c *Coordinator) leaseGone(ctx context.Context, id clientv3.LeaseID) (bool, error) {
+func (s *store) leaseGone(ctx context.Context, id clientv3.LeaseID) (bool, error) {
 	gone := false
-	err := c.try(ctx, "ask for the session", func(ctx context.Context) error {
-		resp, err := c.lease.TimeToLive(ctx, id)
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+	err := s.try(ctx, "ask for the session", func(ctx context.Context) error {
+		resp, err := s.lease.TimeToLive(ctx, id)
+		if isLeaseGone(err) {
 			gone = true
 			return nil
 		}
@@ -78,9 +54,11 @@ func (c *Coordinator) leaseGone(ctx context.Context, id clientv3.LeaseID) (bool,
 	return gone, err
 }
 
+func isLeaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
+
 // close ends the lease, if etcd can be reached before ctx ends, and waits for the
 // goroutine. Safe to call once.
-func (s *session) close(ctx context.Context, c *Coordinator) error {
+func (s *session) close(ctx context.Context, st *store) error {
 	s.cancel()
 	s.done.Wait()
 	select {
@@ -88,9 +66,9 @@ func (s *session) close(ctx context.Context, c *Coordinator) error {
 		return nil
 	default:
 	}
-	return c.try(ctx, "end the session", func(ctx context.Context) error {
-		_, err := c.lease.Revoke(ctx, s.id)
-		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+	return st.try(ctx, "end the session", func(ctx context.Context) error {
+		_, err := st.lease.Revoke(ctx, s.id)
+		if isLeaseGone(err) {
 			return nil
 		}
 		return err
@@ -98,16 +76,16 @@ func (s *session) close(ctx context.Context, c *Coordinator) error {
 }
 
 // session returns the current session, or a new one if that is lost.
-func (c *Coordinator) session(ctx context.Context) (*session, error) {
-	if err := c.opening.take(ctx); err != nil {
+func (s *store) session(ctx context.Context) (*session, error) {
+	if err := s.opening.Take(ctx); err != nil {
 		return nil, err
 	}
-	defer c.opening.give()
-	c.mu.Lock()
-	current, closed := c.current, c.closed
-	c.mu.Unlock()
-	if closed {
-		return nil, errClosed
+	defer s.opening.Give()
+	s.mu.Lock()
+	current := s.current
+	s.mu.Unlock()
+	if err := s.errClosed(); err != nil {
+		return nil, err
 	}
 	if current != nil {
 		select {
@@ -118,30 +96,59 @@ func (c *Coordinator) session(ctx context.Context) (*session, error) {
 			return current, nil
 		}
 	}
-	fresh, err := c.openSession(ctx)
+	fresh, err := s.openSession(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	closed = c.closed
+	s.mu.Lock()
+	closed := s.closed
 	if !closed {
-		c.current = fresh
+		s.current = fresh
 	}
-	c.mu.Unlock()
+	s.mu.Unlock()
 	if closed {
-		return nil, errors.Join(errClosed, fresh.close(ctx, c))
+		return nil, errors.Join(s.errClosed(), fresh.close(ctx, s))
 	}
 	return fresh, nil
 }
 
 // retire makes the next call of session open a new one: etcd answered that the
 // lease of s is not there.
-func (c *Coordinator) retire(s *session) {
-	c.mu.Lock()
-	if c.current == s {
-		c.current = nil
+func (s *store) retire(ses *session) {
+	s.mu.Lock()
+	if s.current == ses {
+		s.current = nil
 	}
-	c.mu.Unlock()
-	s.cancel()
-	s.done.Wait()
+	s.mu.Unlock()
+	ses.cancel()
+	ses.done.Wait()
+}
+
+// Own implements lending.Store: the nodes are those attached to the lease, which
+// etcd's leader tells. A lease that was lost before has none.
+func (s *store) Own(ctx context.Context) ([]lending.Node, error) {
+	s.mu.Lock()
+	current := s.current
+	s.mu.Unlock()
+	if current == nil {
+		return nil, nil
+	}
+	var keys [][]byte
+	err := s.try(ctx, "list the session's claims", func(ctx context.Context) error {
+		resp, err := s.lease.TimeToLive(ctx, current.id, clientv3.WithAttachedKeys())
+		if err == nil {
+			keys = resp.Keys
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var own []lending.Node
+	for _, key := range keys {
+		if n, ok := s.Parse(s.keys.nameOf(string(key))); ok {
+			own = append(own, n)
+		}
+	}
+	return own, nil
 }

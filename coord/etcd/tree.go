@@ -2,99 +2,242 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
 )
 
-// node is a claim node as a listing shows it.
-type node struct {
-	name    string
-	created int64
-	value   []byte
+// entry is the value of a key with its modification revision.
+func entry(kv *mvccpb.KeyValue) lending.Entry {
+	if kv == nil {
+		return lending.Entry{}
+	}
+	return lending.Entry{Value: kv.Value, Version: kv.ModRevision}
 }
 
-// tree is all claims and records as of one revision.
-type tree struct {
-	owners  map[int]node // by worker ID: the claim that was created first
-	records map[int]record
-	damaged map[int]bool // worker IDs whose records cannot be read
+// Look implements lending.Store.
+func (s *store) Look(ctx context.Context) (lending.Entry, error) {
+	if err := s.connect(ctx); err != nil {
+		return lending.Entry{}, err
+	}
+	resp, err := s.txn(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
+	if err != nil {
+		return lending.Entry{}, err
+	}
+	return entry(kvAt(resp, 0)), nil
 }
 
-// list reads the tree.
-func (c *Coordinator) list(ctx context.Context, j joined) (tree, error) {
-	resp, err := c.inCluster(ctx, j, kindList, nil, []clientv3.Op{
-		clientv3.OpGet(c.keys.claims(), clientv3.WithPrefix()),
-		clientv3.OpGet(c.keys.workers(), clientv3.WithPrefix()),
+// Join implements lending.Store.
+func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) {
+	if err := s.connect(ctx); err != nil {
+		return lending.Entry{}, err
+	}
+	key := s.keys.layout()
+	resp, err := s.txn(ctx, kindJoin,
+		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
+		[]clientv3.Op{clientv3.OpPut(key, string(layout))},
+		[]clientv3.Op{clientv3.OpGet(key)})
+	if err != nil {
+		return lending.Entry{}, err
+	}
+	if resp.Succeeded {
+		return lending.Entry{Value: layout, Version: resp.Header.Revision}, nil
+	}
+	kv := kvAt(resp, 0)
+	if kv == nil {
+		return lending.Entry{}, fmt.Errorf("%s: the layout record %s vanished while it was read; try again", s.Name(), key)
+	}
+	return entry(kv), nil
+}
+
+// Replace implements lending.Store.
+func (s *store) Replace(ctx context.Context, layout lending.Entry, value []byte) (lending.Entry, error) {
+	resp, err := s.inCluster(ctx, layout, kindReplace, nil, []clientv3.Op{clientv3.OpPut(s.keys.layout(), string(value))}, nil)
+	if err != nil {
+		return lending.Entry{}, err
+	}
+	return lending.Entry{Value: value, Version: resp.Header.Revision}, nil
+}
+
+// Create implements lending.Store.
+//
+// A single transaction that counts and claims would have to compare the counter
+// with the value it was read at, and of a thousand that start together all but one
+// would fail in each round. So it is two steps. The ticket is a blind put on the
+// counter's key: its version rises by one with each, in the order that etcd
+// applies them, and nothing is compared. The claim then names the worker ID that
+// the ticket's number deals. A crash in between skips a number, which costs
+// nothing: numbers only deal, they own nothing. Ownership is by create revision.
+func (s *store) Create(ctx context.Context, layout lending.Entry, claim lending.Claimant) (lending.Created, error) {
+	name := nodeName{worker: claim.Worker, ticket: sticky, incarnation: s.incarnation, nonce: claim.Token}
+	if claim.Worker == lending.Dealt {
+		number, err := s.ticket(ctx, layout)
+		if err != nil {
+			return lending.Created{}, err
+		}
+		name.worker, name.ticket = claim.Deal(number), strconv.FormatUint(number, 10)
+	}
+	for {
+		session, err := s.session(ctx)
+		if err != nil {
+			return lending.Created{}, err
+		}
+		resp, err := s.put(ctx, layout, session.id, name, claim.Value)
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			s.retire(session)
+			continue
+		}
+		if err != nil {
+			var restored *coord.RestoredError
+			if errors.As(err, &restored) {
+				// It may have been made before that was found out, and nobody
+				// looks for orphans any more.
+				_ = s.Delete(ctx, name.String()) // answers the same
+			}
+			return lending.Created{}, err
+		}
+		return s.created(resp, name), nil
+	}
+}
+
+// ticket returns how many tickets were taken before.
+func (s *store) ticket(ctx context.Context, layout lending.Entry) (uint64, error) {
+	resp, err := s.inCluster(ctx, layout, kindTicket, nil, []clientv3.Op{clientv3.OpPut(s.keys.seq(), "", clientv3.WithPrevKV())}, nil)
+	if err != nil {
+		return 0, err
+	}
+	if previous := resp.Responses[0].GetResponsePut().GetPrevKv(); previous != nil {
+		return uint64(previous.GetVersion()), nil
+	}
+	return 0, nil
+}
+
+// put creates a claim node under the lease and reads, in the same transaction, all
+// claims on its worker ID, the record and the history.
+func (s *store) put(ctx context.Context, layout lending.Entry, lease clientv3.LeaseID, name nodeName, value []byte) (*clientv3.TxnResponse, error) {
+	key := s.keys.claim(name.String())
+	look := []clientv3.Op{
+		clientv3.OpGet(s.keys.claimsOn(name.worker), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+		clientv3.OpGet(s.keys.record(name.worker)),
+		clientv3.OpGet(s.keys.history(name.worker)),
+	}
+	put := clientv3.OpPut(key, string(value), clientv3.WithLease(lease))
+	// The name is one of a kind: if it exists, this very request was sent twice.
+	return s.inCluster(ctx, layout, kindCreate,
+		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
+		append([]clientv3.Op{put}, look...), append([]clientv3.Op{clientv3.OpGet(key)}, look...))
+}
+
+// created reads the answer to put.
+func (s *store) created(resp *clientv3.TxnResponse, name nodeName) lending.Created {
+	c := lending.Created{Node: name.node(), Record: entry(kvAt(resp, 2)), History: entry(kvAt(resp, 3))}
+	nodes := kvsAt(resp, 1)
+	for _, kv := range nodes {
+		if s.keys.nameOf(string(kv.Key)) == c.Name {
+			c.Created = kv.CreateRevision
+		}
+	}
+	for _, kv := range nodes {
+		other, ok := s.Parse(s.keys.nameOf(string(kv.Key)))
+		if !ok || kv.CreateRevision >= c.Created {
+			continue
+		}
+		other.Created = kv.CreateRevision
+		c.Before = append(c.Before, other)
+	}
+	return c
+}
+
+// Write implements lending.Store.
+func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write) (lending.Written, error) {
+	claim, record, history := s.keys.claim(w.Node.Name), s.keys.record(w.Node.Worker), s.keys.history(w.Node.Worker)
+	cmps := []clientv3.Cmp{
+		clientv3.Compare(clientv3.CreateRevision(claim), "=", w.Node.Created),
+		clientv3.Compare(clientv3.ModRevision(record), "=", w.Record.Version),
+	}
+	then := []clientv3.Op{clientv3.OpPut(record, string(w.Record.Value))}
+	if w.Host != "" {
+		then = append(then, clientv3.OpPut(s.keys.host(w.Host), strconv.Itoa(w.Node.Worker)))
+	}
+	if w.History.Value != nil {
+		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(history), "=", w.History.Version))
+		then = append(then, clientv3.OpPut(history, string(w.History.Value)))
+	}
+	if w.Delete {
+		then = append(then, clientv3.OpDelete(claim))
+	}
+	resp, err := s.inCluster(ctx, layout, kind(w.Doing), cmps, then, []clientv3.Op{clientv3.OpGet(claim), clientv3.OpGet(record)})
+	if err != nil {
+		return lending.Written{}, err
+	}
+	if resp.Succeeded {
+		return lending.Written{Stored: true, Record: lending.Entry{Value: w.Record.Value, Version: resp.Header.Revision}, Claimed: !w.Delete}, nil
+	}
+	return lending.Written{Claimed: kvAt(resp, 0) != nil, Record: entry(kvAt(resp, 1))}, nil
+}
+
+// Delete implements lending.Store.
+func (s *store) Delete(ctx context.Context, name string) error {
+	_, err := s.txn(ctx, kindDelete, nil, []clientv3.Op{clientv3.OpDelete(s.keys.claim(name))}, nil)
+	return err
+}
+
+// List implements lending.Store.
+func (s *store) List(ctx context.Context, layout lending.Entry) (lending.Tree, error) {
+	resp, err := s.inCluster(ctx, layout, kindList, nil, []clientv3.Op{
+		clientv3.OpGet(s.keys.claims(), clientv3.WithPrefix()),
+		clientv3.OpGet(s.keys.workers(), clientv3.WithPrefix()),
 	}, nil)
 	if err != nil {
-		return tree{}, err
+		return lending.Tree{}, err
 	}
-	t := tree{owners: map[int]node{}, records: map[int]record{}, damaged: map[int]bool{}}
+	tree := lending.Tree{Records: map[int]lending.Entry{}}
 	for _, kv := range kvsAt(resp, 0) {
-		name, ok := parseName(c.keys.nameOf(string(kv.Key)))
+		n, ok := s.Parse(s.keys.nameOf(string(kv.Key)))
 		if !ok {
 			continue // nobody's claim: it names no worker ID
 		}
-		first, ok := t.owners[name.worker]
-		if !ok || kv.CreateRevision < first.created {
-			t.owners[name.worker] = node{name: name.String(), created: kv.CreateRevision, value: kv.Value}
-		}
+		n.Created, n.Value = kv.CreateRevision, kv.Value
+		tree.Claims = append(tree.Claims, n)
 	}
 	for _, kv := range kvsAt(resp, 1) {
-		worker, ok := c.keys.workerOf(string(kv.Key))
-		if !ok {
-			continue
-		}
-		if t.records[worker], err = c.decodeRecord(kv); err != nil {
-			t.damaged[worker] = true
-			c.log.Error("a worker ID is not dealt", "worker", worker, "error", err)
+		if worker, ok := s.keys.workerOf(string(kv.Key)); ok {
+			tree.Records[worker] = entry(kv)
 		}
 	}
-	return t, nil
+	return tree, nil
 }
 
-// decodeRecord names the key of a record that cannot be read.
-func (c *Coordinator) decodeRecord(kv *mvccpb.KeyValue) (record, error) {
-	r, err := decodeRecord(kv.Value)
+// Host implements lending.Store.
+func (s *store) Host(ctx context.Context, host string) (lending.Entry, error) {
+	resp, err := s.txn(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host))}, nil)
 	if err != nil {
-		return record{}, fmt.Errorf("%s: the record %s cannot be read and is not overwritten; put it back with a ceiling that is late enough: %w (%w)", c.name(), kv.Key, errDamaged, err)
+		return lending.Entry{}, err
 	}
-	return r, nil
+	return entry(kvAt(resp, 0)), nil
 }
 
-// Members implements coord.Coordinator.
-func (c *Coordinator) Members(ctx context.Context) ([]coord.Member, error) {
-	j, err := c.ready()
+// History implements lending.Store.
+func (s *store) History(ctx context.Context, layout lending.Entry, worker int) (lending.Entry, error) {
+	resp, err := s.inCluster(ctx, layout, kindHistory, nil, []clientv3.Op{clientv3.OpGet(s.keys.history(worker))}, nil)
 	if err != nil {
-		return nil, err
+		return lending.Entry{}, err
 	}
-	t, err := c.list(ctx, j)
-	if err != nil {
-		return nil, err
+	return entry(kvAt(resp, 0)), nil
+}
+
+// Parse implements lending.Store.
+func (s *store) Parse(name string) (lending.Node, bool) {
+	n, ok := parseName(name)
+	if !ok {
+		return lending.Node{}, false
 	}
-	members := make([]coord.Member, 0, len(t.owners))
-	for worker := range j.workers {
-		owner, ok := t.owners[worker]
-		if !ok {
-			continue
-		}
-		who, err := decodeMember(owner.value)
-		if err != nil {
-			c.log.Warn("a claim's value is damaged: its member is shown without a name", "claim", owner.name, "error", err)
-		}
-		r := t.records[worker]
-		m := coord.Member{
-			Worker: worker, Host: who.Host, PID: who.PID, Incarnation: who.Incarnation, Version: who.Version,
-			Claim: owner.name, Ceiling: r.Ceiling, Issued: r.Issued, Mark: r.Mark,
-		}
-		if r.Claim == owner.name {
-			m.Opening = r.Holder
-		}
-		members = append(members, m)
-	}
-	return members, nil
+	return n.node(), true
 }

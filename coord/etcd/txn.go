@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,20 +14,21 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
 )
 
 // kind says what a transaction is for, in errors and to tests.
 type kind string
 
 const (
+	kindLook    kind = "look for the layout"
 	kindJoin    kind = "read the layout"
+	kindReplace kind = "replace the layout"
 	kindHost    kind = "read the host's worker ID"
+	kindHistory kind = "read a history"
 	kindTicket  kind = "take a ticket"
 	kindCreate  kind = "create a claim"
 	kindList    kind = "list the claims"
-	kindOpening kind = "open a record"
-	kindExtend  kind = "extend a grant"
-	kindRelease kind = "release a worker ID"
 	kindDelete  kind = "delete a claim"
 )
 
@@ -41,90 +43,74 @@ func committerOf(kv clientv3.KV) committer {
 }
 
 // txn sends a transaction once. An error leaves open whether it took place.
-func (c *Coordinator) txn(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-	var resp *clientv3.TxnResponse
-	err := c.try(ctx, string(k), func(ctx context.Context) (err error) {
-		resp, err = c.commit(ctx, k, cmps, then, otherwise)
-		return err
-	})
-	return resp, err
-}
-
-// inCluster is txn in the tree of the cluster that was joined and in no other: it
-// compares the layout record with what Join saw. A tree that was wiped is a
-// *coord.ClusterError, now and ever after, though its keys and revisions start over
-// and may be just those that cmps wants.
-func (c *Coordinator) inCluster(ctx context.Context, j joined, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-	if err := c.otherCluster(); err != nil {
+func (s *store) txn(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+	resp, restored, err := s.send(ctx, k, cmps, then, otherwise)
+	if err == nil && restored != nil {
+		err = fmt.Errorf("%s: %s: %w", s.Name(), k, restored)
+	}
+	if err != nil {
 		return nil, err
 	}
-	key := c.keys.layout()
-	for {
-		resp, err := c.txn(ctx, k,
-			append([]clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "=", j.record)}, cmps...), then,
-			append(slices.Clip(otherwise), clientv3.OpGet(key)))
-		if err != nil || resp.Succeeded {
-			return resp, err
-		}
-		found := kvAt(resp, len(otherwise))
-		if found != nil && string(found.Value) == j.record {
-			return resp, nil // it was one of cmps that failed
-		}
-		if err := c.compare(j, found); err != nil {
-			return nil, err
-		}
-		j.record = string(found.Value) // the same, but written in another way
-	}
+	return resp, nil
 }
 
-// compare judges a layout record that is not the one that Join saw.
-func (c *Coordinator) compare(j joined, found *mvccpb.KeyValue) error {
-	var now layout
-	if found != nil {
-		var err error
-		if now, err = decodeLayout(found.Value); err != nil {
-			c.log.Error("the layout record is damaged", "key", string(found.Key), "error", err)
+// inCluster is txn in the tree of the cluster that has the layout record, and in no
+// other: if that is another one, which it compares byte for byte, it does nothing and
+// the error is *lending.MovedError. A tree that was made anew is another one, though
+// its revisions start over and may be just those that cmps wants.
+func (s *store) inCluster(ctx context.Context, layout lending.Entry, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+	if s.past.restored() != nil {
+		// Nothing more is written, but it may yet turn out to be another cluster.
+		cmps, then, otherwise = nil, nil, nil
+	}
+	key := s.keys.layout()
+	resp, restored, err := s.send(ctx, k,
+		append([]clientv3.Cmp{clientv3.Compare(clientv3.Value(key), "=", string(layout.Value))}, cmps...), then,
+		append(slices.Clip(otherwise), clientv3.OpGet(key)))
+	if err != nil {
+		return nil, err
+	}
+	if !resp.Succeeded {
+		if found := kvAt(resp, len(otherwise)); found == nil || !bytes.Equal(found.Value, layout.Value) {
+			return nil, &lending.MovedError{Found: entry(found), Restored: restored}
 		}
 	}
-	switch {
-	case now.UUID != j.uuid:
-		c.mu.Lock()
-		c.other = &coord.ClusterError{Ours: j.uuid, Cluster: now.UUID}
-		c.mu.Unlock()
-		return c.otherCluster()
-	case now.Layout != j.layout:
-		return fmt.Errorf("%s: %w", c.name(), &coord.LayoutError{Ours: j.layout, Cluster: now.Layout})
+	if restored != nil {
+		return nil, fmt.Errorf("%s: %s: %w", s.Name(), k, restored)
 	}
-	return nil
+	return resp, nil
 }
 
-// otherCluster returns the error that compare found, if it has found one.
-func (c *Coordinator) otherCluster() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.other == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", c.name(), c.other)
+// send sends a transaction once, and says whether its answer shows that the servers
+// were restored, or an earlier one did.
+func (s *store) send(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (resp *clientv3.TxnResponse, restored *coord.RestoredError, err error) {
+	err = s.try(ctx, string(k), func(ctx context.Context) (err error) {
+		before := s.past.revision()
+		if resp, err = s.commit(ctx, k, cmps, then, otherwise); err == nil {
+			restored = s.past.note(before, resp.Header)
+		}
+		return err
+	})
+	return resp, restored, err
 }
 
 // clock measures how long a request was waited for, which only its error tells.
 var clock clockguard.System
 
 // try bounds one request and says in its error what failed where.
-func (c *Coordinator) try(ctx context.Context, what string, request func(context.Context) error) error {
+func (s *store) try(ctx context.Context, what string, request func(context.Context) error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %s: not tried: %w", c.name(), what, ctx.Err())
+		return fmt.Errorf("%s: %s: not tried: %w", s.Name(), what, ctx.Err())
 	}
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	bounded, refused := watchTries(bounded)
 	start := clock.Now().Mono
 	err := request(bounded)
-	if errors.Is(err, rpctypes.ErrNoSpace) && c.makeRoom != nil {
+	if errors.Is(err, rpctypes.ErrNoSpace) && s.makeRoom != nil {
 		// The answer leaves open whether the request took place; each of ours
 		// can be made twice.
-		if err = c.makeRoom(bounded); err == nil {
+		if err = s.makeRoom(bounded); err == nil {
 			err = request(bounded)
 		}
 	}
@@ -132,24 +118,48 @@ func (c *Coordinator) try(ctx context.Context, what string, request func(context
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.Canceled):
-		return fmt.Errorf("%s: %s: %w", c.name(), what, ctx.Err())
+		return fmt.Errorf("%s: %s: %w", s.Name(), what, ctx.Err())
 	case bounded.Err() != nil:
-		waited := c.timeout
+		waited := s.timeout
 		if ctx.Err() != nil { // the caller's was shorter
-			waited = time.Duration(clock.Now().Mono - start).Round(10 * time.Millisecond)
+			waited = time.Duration(clock.Now().Mono - start).Round(100 * time.Millisecond)
 		}
 		why := bounded.Err()
+		var wrong *mistake
+		if errors.As(*refused, &wrong) {
+			return fmt.Errorf("%s: %s: %w (%w)", s.Name(), what, wrong, why)
+		}
 		if *refused != nil {
 			why = fmt.Errorf("%w; the last try: %w", why, *refused)
 		}
-		return fmt.Errorf("%s: %s: no answer within %v; is it running, reachable and is --coord right? (%w)", c.name(), what, waited, why)
+		return fmt.Errorf("%s: %s: no answer within %v; is it running, reachable and is --coord right? (%w)", s.Name(), what, waited, why)
 	case errors.Is(err, rpctypes.ErrNoSpace):
-		return fmt.Errorf("%s: %s: its space quota is used up; compact, defragment and disarm its alarm: %w", c.name(), what, err)
-	case errors.Is(err, rpctypes.ErrPermissionDenied), errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrAuthFailed):
-		return fmt.Errorf("%s: %s: refused; give a user and password that may read and write %s: %w", c.name(), what, c.keys.root, err)
+		return fmt.Errorf("%s: %s: its space quota is used up; compact, defragment and disarm its alarm: %w", s.Name(), what, err)
 	default:
-		return fmt.Errorf("%s: %s: %w", c.name(), what, err)
+		return fmt.Errorf("%s: %s: %w", s.Name(), what, s.refusal(err))
 	}
+}
+
+// refusal says what an answer means that is about who asks, and is lending.ErrRefused;
+// it returns other errors as they are. An operator can mend each at the servers, while
+// daemons run.
+func (s *store) refusal(err error) error {
+	why := ""
+	switch {
+	case errors.Is(err, rpctypes.ErrAuthFailed):
+		why = fmt.Sprintf("there is no user %q, or the password is wrong", s.user)
+	case errors.Is(err, rpctypes.ErrPermissionDenied) && s.user != "":
+		why = fmt.Sprintf("the user %q may not read and write all keys that begin with %s; grant that to it", s.user, s.keys.root)
+	case errors.Is(err, rpctypes.ErrPermissionDenied):
+		why = fmt.Sprintf("the user that the client certificate names may not read and write all keys that begin with %s; grant that to it", s.keys.root)
+	case errors.Is(err, rpctypes.ErrUserEmpty) && s.user != "", errors.Is(err, rpctypes.ErrInvalidAuthToken) && s.user != "":
+		why = fmt.Sprintf("what the user %q was given for the password is no longer known, and asking anew did not help", s.user)
+	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken):
+		why = "it knows only users: give --coord-user and --coord-password-file, or a client certificate whose common name is a user"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %s (%w)", lending.ErrRefused, why, err)
 }
 
 // kvAt returns the only key that the i-th operation of a transaction read, or nil.
@@ -168,33 +178,9 @@ func kvsAt(resp *clientv3.TxnResponse, i int) []*mvccpb.KeyValue {
 	return resp.Responses[i].GetResponseRange().GetKvs()
 }
 
-// retryPause lies between the tries of a call that may not give up yet.
-const retryPause = 50 * time.Millisecond
-
 // pause waits for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	waiting, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-waiting.Done()
 }
-
-// turn is a lock that is waited for with a context.
-type turn chan struct{}
-
-func newTurn() turn { return make(turn, 1) }
-
-func (t turn) take(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (t turn) give() { <-t }

@@ -1,5 +1,6 @@
 // Package embedded runs an etcd server of one member inside this process, for one
-// host, with nothing listening: its client calls it directly.
+// host, with nothing listening on the network: its client calls it directly, and
+// operators' commands come in on a Unix socket in its directory.
 package embedded
 
 import (
@@ -51,6 +52,7 @@ type Server struct {
 	lock   *os.File
 	server *etcdserver.EtcdServer
 	client *clientv3.Client
+	asked  *operators // nil if there is no socket
 
 	repairing chan struct{} // holds a token while the space is won back
 	failed    chan struct{} // closed when the server ended by itself
@@ -64,7 +66,8 @@ type Server struct {
 // once; two exist. etcd's own default suits a cluster under load.
 const walSegment = 4 << 20
 
-var setSegment = sync.OnceFunc(func() { wal.SegmentSizeBytes = walSegment })
+// The size is etcd's for the whole process, and read by any server that runs.
+func init() { wal.SegmentSizeBytes = walSegment }
 
 // Start starts the server and returns when it serves, or with an error when ctx
 // ends before. A directory that another process uses is an error at once, and so is
@@ -83,7 +86,6 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if err := discardUnborn(c.Dir); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	setSegment()
 	s := &Server{dir: c.Dir, log: c.Log, lock: lock, repairing: make(chan struct{}, 1), failed: make(chan struct{})}
 	if err := s.boot(c); err != nil {
 		return nil, err
@@ -94,6 +96,9 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		if err = markBorn(c.Dir); err == nil {
 			if err := reserve(c.Dir, c.Quota); err != nil {
 				c.Log.Warn("no disk space is set aside for the embedded etcd: it stops when the disk is full", "dir", c.Dir, "error", err)
+			}
+			if s.asked, err = serveOperators(c.Dir, s.server); err != nil {
+				c.Log.Warn("operators' commands cannot ask the embedded etcd while this daemon runs", "dir", c.Dir, "error", err)
 			}
 			return s, nil
 		}
@@ -294,6 +299,7 @@ func hasNoSpace(alarms []*etcdserverpb.AlarmMember) bool {
 // that wait for its disk without end and are left behind.
 func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
+		s.asked.stop()
 		err := s.client.Close()
 		if errors.Is(err, context.Canceled) { // what closing a client answers
 			err = nil

@@ -15,6 +15,9 @@ import (
 // again.
 var ErrFailed = errors.New("only a new process can start it again")
 
+// ErrInUse means that another process runs the server of the directory.
+var ErrInUse = errors.New("stop that one or use another state directory")
+
 // lockDir makes the directory and locks it: etcd itself would wait for another
 // process without end.
 func lockDir(dir string) (*os.File, error) {
@@ -62,5 +65,5 @@ func whyLocked(dir string, lock *os.File, refused error) error {
 			}
 		}
 	}
-	return fmt.Errorf("the embedded etcd in %s is in use by another process; stop that one or use another state directory: %w", dir, refused)
+	return fmt.Errorf("the embedded etcd in %s is in use by another process; %w (%w)", dir, ErrInUse, refused)
 }

@@ -1,33 +1,39 @@
-package etcd
+package lending
 
 import (
 	"context"
 	"fmt"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/internal/turn"
 	"github.com/flakeward/flakeward/generator"
 )
 
 // held implements coord.Claim.
 type held struct {
 	c         *Coordinator
-	joined    joined // the cluster that the claim is of
-	worker    int
-	name      string
-	created   int64 // the claim node's create revision
+	node      Node
+	era       string // the layout record's at the opening
 	opening   string
 	continues bool
 	floor     generator.Tick
 	least     generator.Tick // a release never goes below it
 
-	turn    turn // guards what follows; held during a request, waited for with a context
+	turn    turn.Turn // guards what follows; held during a request
 	version int64
 	record  record // as the writer saw it last
 	doubts  []doubt
 	lost    bool
+}
+
+// leastOf is what a release never goes below: the ceiling of the grants before
+// this claim's, unless those were the caller's own; then what it published. What
+// all marks were raised to is never the caller's own.
+func (j *cluster) leastOf(found record, continues bool) generator.Tick {
+	if continues {
+		return max(found.Issued, j.floor)
+	}
+	return j.ceiling(found)
 }
 
 // doubt is a write of which it is unknown whether it was stored. All doubts of a
@@ -41,25 +47,39 @@ type doubt struct {
 // forgotten turns out to be the one that was stored, the claim is given up.
 const maxDoubts = 64
 
-func (h *held) Worker() int           { return h.worker }
-func (h *held) Name() string          { return h.name }
+func (h *held) Worker() int           { return h.node.Worker }
+func (h *held) Name() string          { return h.node.Name }
 func (h *held) Opening() string       { return h.opening }
 func (h *held) Continues() bool       { return h.continues }
 func (h *held) Floor() generator.Tick { return h.floor }
 
+// What a write is for.
+const (
+	doingExtend  = "extend a grant"
+	doingRelease = "release a worker ID"
+)
+
+// begin waits for the calls that came before.
+func (h *held) begin(ctx context.Context, doing string) error {
+	if err := h.turn.Take(ctx); err != nil {
+		return fmt.Errorf("%s: %s: worker ID %d: an earlier call is not done: %w", h.c.store.Name(), doing, h.Worker(), err)
+	}
+	return nil
+}
+
 // Extend implements coord.Claim.
 func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
-	if err := h.turn.take(ctx); err != nil {
-		return fmt.Errorf("%s: %s of worker ID %d: an earlier call is not done: %w", h.c.name(), kindExtend, h.worker, err)
+	if err := h.begin(ctx, doingExtend); err != nil {
+		return err
 	}
-	defer h.turn.give()
+	defer h.turn.Give()
 	for !h.lost {
 		next := h.record
 		next.Ceiling = max(next.Ceiling, progress.Ceiling)
 		next.Issued = max(next.Issued, progress.Issued)
 		next.Mark = max(next.Mark, progress.Mark)
 		next.Nonce = token()
-		stored, err := h.write(ctx, kindExtend, doubt{record: next})
+		stored, err := h.write(ctx, doubt{record: next})
 		if err != nil {
 			return err
 		}
@@ -68,21 +88,21 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("worker ID %d: %w", h.worker, coord.ErrLost)
+	return fmt.Errorf("worker ID %d: %w", h.Worker(), coord.ErrLost)
 }
 
 // Release implements coord.Claim.
 func (h *held) Release(ctx context.Context, last generator.Tick) error {
-	if err := h.turn.take(ctx); err != nil {
-		return fmt.Errorf("%s: %s %d: an earlier call is not done: %w", h.c.name(), kindRelease, h.worker, err)
+	if err := h.begin(ctx, doingRelease); err != nil {
+		return err
 	}
-	defer h.turn.give()
+	defer h.turn.Give()
 	for !h.lost {
 		next := h.record
 		next.Ceiling = max(h.least, next.Issued, last)
 		next.Issued, next.Mark = next.Ceiling, next.Ceiling
 		next.Nonce = token()
-		stored, err := h.write(ctx, kindRelease, doubt{record: next, release: true})
+		stored, err := h.write(ctx, doubt{record: next, release: true})
 		switch {
 		case stored:
 			return nil
@@ -93,46 +113,63 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 			pause(ctx, retryPause)
 		}
 	}
-	return fmt.Errorf("worker ID %d: %w", h.worker, coord.ErrLost)
+	return fmt.Errorf("worker ID %d: %w", h.Worker(), coord.ErrLost)
 }
 
 // write sends one write of the record, fenced. It reports whether w is stored.
 // If it is not, either the claim is lost, or an earlier write in doubt was found
 // to be stored and the caller is to decide anew. After an error w is in doubt.
-func (h *held) write(ctx context.Context, k kind, w doubt) (stored bool, err error) {
-	then := []clientv3.Op{clientv3.OpPut(h.c.keys.record(h.worker), encode(w.record))}
+func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
+	sent := Write{Doing: doingExtend, Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, Delete: w.release}
 	if w.release {
-		then = append(then, clientv3.OpDelete(h.c.keys.claim(h.name)))
+		sent.Doing = doingRelease
 	}
-	// In doubt before it is sent: whatever happens now, it may have been stored.
+	var done Written
+	raised := false
+	err = h.c.inCluster(ctx, func(j *cluster) (err error) {
+		if raised = j.era != h.era; raised {
+			return nil
+		}
+		h.doubt(w)
+		done, err = h.c.store.Write(ctx, j.entry, sent)
+		return err
+	})
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), err)
+	case raised:
+		h.lose(true)
+		return false, nil
+	case done.Stored:
+		h.settle(w, done.Record.Version)
+		return true, nil
+	}
+	landed, ok := h.ownWrite(done.Record)
+	if !ok {
+		h.lose(done.Claimed)
+		return false, nil
+	}
+	h.settle(landed, done.Record.Version)
+	return landed.record.Nonce == w.record.Nonce || landed.release && w.release, nil
+}
+
+// doubt notes w before it is sent: whatever happens then, it may have been stored.
+func (h *held) doubt(w doubt) {
+	if n := len(h.doubts); n > 0 && h.doubts[n-1] == w {
+		return // sent again
+	}
 	if len(h.doubts) == maxDoubts {
 		h.doubts = append(h.doubts[:0], h.doubts[1:]...)
 	}
 	h.doubts = append(h.doubts, w)
-	resp, err := h.c.inCluster(ctx, h.joined, k, h.c.fence(h.worker, h.name, h.created, h.version), then, h.c.look(h.worker, h.name))
-	if err != nil {
-		return false, fmt.Errorf("worker ID %d: %w", h.worker, err)
-	}
-	if resp.Succeeded {
-		h.settle(w, resp.Header.Revision)
-		return true, nil
-	}
-	claim, found := kvAt(resp, 0), kvAt(resp, 1)
-	landed, ok := h.ownWrite(found)
-	if !ok {
-		h.lose(claim != nil)
-		return false, nil
-	}
-	h.settle(landed, found.ModRevision)
-	return landed.record.Nonce == w.record.Nonce || landed.release && w.release, nil
 }
 
 // ownWrite returns the write in doubt that the record shows as stored.
-func (h *held) ownWrite(found *mvccpb.KeyValue) (doubt, bool) {
-	if found == nil {
+func (h *held) ownWrite(found Entry) (doubt, bool) {
+	if found.Version == 0 {
 		return doubt{}, false
 	}
-	r, err := h.c.decodeRecord(found)
+	r, err := h.c.readRecord(h.Worker(), found)
 	if err != nil {
 		h.c.log.Error("a record changed under its claim", "error", err)
 		return doubt{}, false
@@ -152,7 +189,7 @@ func (h *held) settle(w doubt, version int64) {
 	h.doubts = h.doubts[:0]
 	if w.release {
 		h.lost = true
-		h.c.unuse(h.name)
+		h.c.unuse(h.node.Token)
 	}
 }
 
@@ -160,8 +197,8 @@ func (h *held) settle(w doubt, version int64) {
 func (h *held) lose(nodeRemains bool) {
 	h.lost = true
 	if nodeRemains {
-		h.c.orphan(h.name)
+		h.c.orphan(h.node.Token)
 		return
 	}
-	h.c.unuse(h.name)
+	h.c.unuse(h.node.Token)
 }

@@ -1,4 +1,4 @@
-package etcd
+package lending
 
 import (
 	"cmp"
@@ -8,9 +8,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
@@ -28,18 +26,13 @@ func elsewhere(err error) bool {
 }
 
 // Claim implements coord.Coordinator.
-//
-// A single transaction that counts and claims would have to compare the counter
-// with the value it was read at, and of a thousand that start together all but one
-// would fail in each round. So it is two steps. The ticket is a blind put on the
-// counter's key: its version rises by one with each, in the order that etcd
-// applies them, and nothing is compared. The claim then names the worker ID that
-// the ticket's number deals. A crash in between skips a number, which costs
-// nothing: numbers only deal, they own nothing. Ownership is by create revision.
 func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
 	j, err := c.ready()
 	if err != nil {
 		return nil, err
+	}
+	if !j.lends {
+		return nil, fmt.Errorf("%s: visited by an operator: %w", c.store.Name(), coord.ErrNotJoined)
 	}
 	if request.Predecessor != "" {
 		if err := c.deletePredecessor(ctx, request.Predecessor); err != nil {
@@ -47,13 +40,13 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 		}
 	}
 	if !request.Fresh {
-		claim, err := c.claimSticky(ctx, j, request)
+		claim, err := c.claimSticky(ctx, j.workers, request)
 		if claim != nil || err != nil {
 			return claim, err
 		}
 	}
 	for lost := 0; ; lost++ {
-		claim, err := c.claimFresh(ctx, j, request, lost)
+		claim, err := c.claimFresh(ctx, request, lost)
 		if err == nil {
 			return claim, nil
 		}
@@ -61,7 +54,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 			return nil, err
 		}
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%s: others were faster %d times, last: %w; %w", c.name(), lost+1, err, ctx.Err())
+			return nil, fmt.Errorf("%s: others were faster %d times, last: %w; %w", c.store.Name(), lost+1, err, ctx.Err())
 		}
 	}
 }
@@ -69,20 +62,20 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 // claimSticky tries the worker ID that is asked for and then the one that this
 // host had last. It returns neither a claim nor an error if both are held or too
 // far ahead.
-func (c *Coordinator) claimSticky(ctx context.Context, j joined, request coord.Request) (coord.Claim, error) {
+func (c *Coordinator) claimSticky(ctx context.Context, workers int, request coord.Request) (coord.Claim, error) {
 	tried := -1
-	if request.Worker >= 0 && request.Worker < j.workers {
+	if request.Worker >= 0 && request.Worker < workers {
 		tried = request.Worker
-		claim, err := c.claimWorker(ctx, j, tried, sticky, request, true)
+		claim, _, err := c.claimWorker(ctx, tried, request, true)
 		if !elsewhere(err) {
 			return orNil(claim), err
 		}
 	}
 	worker, ok, err := c.hostsWorker(ctx)
-	if err != nil || !ok || worker == tried || worker >= j.workers {
+	if err != nil || !ok || worker == tried || worker >= workers {
 		return nil, err
 	}
-	claim, err := c.claimWorker(ctx, j, worker, sticky, request, true)
+	claim, _, err := c.claimWorker(ctx, worker, request, true)
 	if elsewhere(err) {
 		return nil, nil
 	}
@@ -102,62 +95,40 @@ func (c *Coordinator) hostsWorker(ctx context.Context) (worker int, ok bool, err
 	if c.identity.Host == "" {
 		return 0, false, nil
 	}
-	resp, err := c.txn(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(c.keys.host(c.identity.Host))}, nil)
-	if err != nil {
+	stored, err := c.store.Host(ctx, c.identity.Host)
+	if err != nil || stored.Version == 0 {
 		return 0, false, err
 	}
-	kv := kvAt(resp, 0)
-	if kv == nil {
-		return 0, false, nil
-	}
-	n, err := strconv.ParseUint(string(kv.Value), 10, 31)
+	worker, err = decodeHost(stored.Value)
 	if err != nil {
-		c.log.Warn("the host's preference is damaged and is ignored", "key", string(kv.Key))
+		c.log.Warn("the host's preference is damaged and is ignored", "host", c.identity.Host, "error", err)
 		return 0, false, nil
 	}
-	return int(n), true, nil
+	return worker, true, nil
 }
 
-// claimFresh takes a ticket and tries the worker ID that it deals, then one that a
+// claimFresh tries the worker ID that a new node's number deals, then one that a
 // listing shows as free. lost is how many such rounds were lost to others.
-func (c *Coordinator) claimFresh(ctx context.Context, j joined, request coord.Request, lost int) (coord.Claim, error) {
-	number, err := c.ticket(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	ticket := strconv.FormatUint(number, 10)
-	dealt := int((number + j.offset) % uint64(j.workers))
-	claim, err := c.claimWorker(ctx, j, dealt, ticket, request, true)
+func (c *Coordinator) claimFresh(ctx context.Context, request coord.Request, lost int) (coord.Claim, error) {
+	claim, dealt, err := c.claimWorker(ctx, Dealt, request, true)
 	if err == nil {
 		return claim, nil
 	}
 	if !elsewhere(err) {
 		return nil, err
 	}
-	free, err := c.free(ctx, j, dealt, request)
+	free, err := c.free(ctx, dealt, request)
 	if err != nil {
 		return nil, err
 	}
 	// Whoever lists at the same time sees the same. The more often this claim
 	// came too late, the more of them it chooses from.
 	pick := free[rand.IntN(min(len(free), 1<<min(lost, 20)))]
-	claim, err = c.claimWorker(ctx, j, pick.worker, ticket, request, pick.floor <= request.Latest)
+	claim, _, err = c.claimWorker(ctx, pick.worker, request, pick.floor <= request.Latest)
 	if err != nil {
 		return nil, err
 	}
 	return claim, nil
-}
-
-// ticket returns how many tickets were taken before.
-func (c *Coordinator) ticket(ctx context.Context, j joined) (uint64, error) {
-	resp, err := c.inCluster(ctx, j, kindTicket, nil, []clientv3.Op{clientv3.OpPut(c.keys.seq(), "", clientv3.WithPrevKV())}, nil)
-	if err != nil {
-		return 0, err
-	}
-	if previous := resp.Responses[0].GetResponsePut().GetPrevKv(); previous != nil {
-		return uint64(previous.GetVersion()), nil
-	}
-	return 0, nil
 }
 
 // candidate is a worker ID that no claim holds.
@@ -172,34 +143,35 @@ type candidate struct {
 // only if there is no other, and to a re-lease not at all, which has a worker ID to
 // wait with: that gets *coord.AheadError. With none at all it returns
 // *coord.ExhaustedError.
-func (c *Coordinator) free(ctx context.Context, j joined, dealt int, request coord.Request) ([]candidate, error) {
-	t, err := c.list(ctx, j)
+func (c *Coordinator) free(ctx context.Context, dealt int, request coord.Request) ([]candidate, error) {
+	t, err := c.list(ctx)
 	if err != nil {
 		return nil, err
 	}
+	workers := t.cluster.workers
 	taken := maps.Clone(t.damaged)
 	for worker, owner := range t.owners {
-		if worker < j.workers && !c.isOrphan(owner.name) {
+		if worker < workers && !c.isOrphan(owner) {
 			taken[worker] = true
 		}
 	}
 	var all []candidate
-	for worker := range j.workers {
+	for worker := range workers {
 		if taken[worker] {
 			continue
 		}
-		floor := t.records[worker].floorFor(request)
-		all = append(all, candidate{worker, floor, (worker - dealt + j.workers) % j.workers})
+		floor := t.cluster.floorFor(t.records[worker], request)
+		all = append(all, candidate{worker, floor, (worker - dealt + workers) % workers})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: %w", c.name(), &coord.ExhaustedError{Held: len(taken), Workers: j.workers})
+		return nil, fmt.Errorf("%s: %w", c.store.Name(), &coord.ExhaustedError{Held: len(taken), Workers: workers})
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(a.distance, b.distance))
 	})
 	waiting := func(a candidate) bool { return a.floor > request.Latest }
 	if request.Fresh && waiting(all[0]) {
-		return nil, fmt.Errorf("%s: %w", c.name(), &coord.AheadError{Free: len(all), Lowest: all[0].floor, Latest: request.Latest})
+		return nil, fmt.Errorf("%s: %w", c.store.Name(), &coord.AheadError{Free: len(all), Lowest: all[0].floor, Latest: request.Latest})
 	}
 	if i := slices.IndexFunc(all, waiting); i >= 0 {
 		return all[:max(i, 1)], nil
@@ -208,15 +180,36 @@ func (c *Coordinator) free(ctx context.Context, j joined, dealt int, request coo
 }
 
 // continues is the test of invariant 6: whether what the caller has was the last
-// to come from the record.
-func (r record) continues(request coord.Request) bool {
-	return request.Opening != "" && r.Holder == request.Opening && r.Mark <= request.Mark
+// to come from the record. What was opened before the marks were raised is void.
+func (j *cluster) continues(r record, request coord.Request) bool {
+	return request.Opening != "" && r.Holder == request.Opening && r.Era == j.era && r.Mark <= request.Mark
 }
 
+// ceiling is the record's as the next holder finds it.
+func (j *cluster) ceiling(r record) generator.Tick { return max(r.Ceiling, j.floor) }
+
 // floorFor is the tick above which the caller would issue if it opened r.
-func (r record) floorFor(request coord.Request) generator.Tick {
-	if r.continues(request) {
+func (j *cluster) floorFor(r record, request coord.Request) generator.Tick {
+	if j.continues(r, request) {
 		return request.Mark
 	}
-	return r.Ceiling
+	return j.ceiling(r)
+}
+
+// retryPause lies between the tries of a call that may not give up yet.
+const retryPause = 50 * time.Millisecond
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	waiting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-waiting.Done()
+}
+
+// worthRetrying is false for errors that say that the request was refused.
+func worthRetrying(err error) bool {
+	var layout *coord.LayoutError
+	var restored *coord.RestoredError
+	return !errors.Is(err, coord.ErrOtherCluster) && !errors.Is(err, ErrRefused) && !errors.Is(err, coord.ErrClosed) &&
+		!errors.As(err, &layout) && !errors.As(err, &restored)
 }

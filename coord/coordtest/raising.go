@@ -1,0 +1,257 @@
+package coordtest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+var raising = []testCase{
+	{"raised: a holder has lost its claim and comes back above", raisedHolder},
+	{"raised: a record that nobody holds, and a worker ID without one", raisedFree},
+	{"raised: raised marks, old journal", raisedOldJournal},
+	{"raised: a release goes no lower", raisedRelease},
+	{"raised: never lowers, and each time is a new era", raisedTwice},
+	{"raised: a write that was on its way is void", raisedUnderWrites},
+	{"raised: a lost reply leaves all of it done or none", raisedInDoubt},
+}
+
+func (k *kit) raise(o coord.Operator, to generator.Tick) coord.Raised {
+	k.Helper()
+	r, err := o.Raise(k.Context(), to)
+	if err != nil {
+		k.Fatalf("Raise(%d): %v", to, err)
+	}
+	return r
+}
+
+func raisedHolder(k *kit) {
+	n, o := k.start("a"), k.operator()
+	extended, released := n.claim(wanting(1)), n.claim(wanting(2))
+	for _, c := range []coord.Claim{extended, released} {
+		k.extend(c, coord.Progress{Ceiling: 1000, Issued: 300, Mark: 400})
+	}
+	if r := k.raise(o, 5000); r != (coord.Raised{To: 5000, Highest: 1000}) {
+		k.Errorf("Raise: %+v, want from 0 to 5000 over 1000", r)
+	}
+	for range 2 {
+		if err := extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}); !errors.Is(err, coord.ErrLost) {
+			k.Fatalf("Extend after the raise: %v, want ErrLost", err)
+		}
+		if err := released.Release(k.Context(), 300); !errors.Is(err, coord.ErrLost) {
+			k.Fatalf("Release after the raise: %v, want ErrLost", err)
+		}
+	}
+	for _, c := range []coord.Claim{extended, released} {
+		drops := 0
+		r := continuing(c, 400)
+		r.Drop = func(int) { drops++ }
+		back := n.claim(r)
+		if back.Worker() != c.Worker() || back.Continues() || back.Floor() != 5000 || drops == 0 {
+			k.Errorf("back: worker ID %d, continues %v, floor %d, dropped %d times; want %d, false, 5000, at least once",
+				back.Worker(), back.Continues(), back.Floor(), drops, c.Worker())
+		}
+		k.extend(back, coord.Progress{Ceiling: 6000, Issued: 5100, Mark: 5200})
+		if m, _ := n.member(c.Worker()); m.Ceiling != 6000 || m.Opening != back.Opening() {
+			k.Errorf("the next era's holder stored %+v", m)
+		}
+	}
+	// Its own journal is good again.
+	k.revoke(n)
+	now, _ := k.mark(o, 1)
+	r := wanting(1)
+	r.Opening, r.Mark = now.Holder, 5200
+	if c := n.claim(r); !c.Continues() {
+		k.Error("what was opened after the raise does not continue")
+	}
+}
+
+func raisedFree(k *kit) {
+	k.ceilings(300, 9000, 0, 700)
+	o := k.operator()
+	if r := k.raise(o, 5000); r.Highest != 9000 {
+		k.Errorf("Raise: %+v, want 9000 as the highest", r)
+	}
+	for worker, want := range []generator.Tick{5000, 9000, 5000, 5000} {
+		if m, ok := k.mark(o, worker); !ok || m.Ceiling != want {
+			k.Errorf("Marks show %+v, want the ceiling %d", m, want)
+		}
+		if got := k.floorOf(worker); got != want {
+			k.Errorf("worker ID %d: floor %d, want %d", worker, got, want)
+		}
+	}
+	k.workers = 8
+}
+
+// The state as a backup has it: a holder that crashed with mark 50 and grant 60. Another
+// had opened since and issued to 100. All are raised, and the first one's host starts.
+func raisedOldJournal(k *kit) {
+	n := k.start("j")
+	c := n.claim(wanting(3))
+	k.extend(c, coord.Progress{Ceiling: 60, Issued: 45, Mark: 50})
+	k.revoke(n)
+	k.raise(k.operator(), 200)
+	drops := 0
+	r := continuing(c, 50)
+	r.Drop = func(int) { drops++ }
+	got := k.start("j").claim(r)
+	if got.Worker() != 3 || got.Continues() || got.Floor() != 200 || drops == 0 {
+		k.Errorf("worker ID %d, continues %v, floor %d, dropped %d times; want 3, false, 200, at least once", got.Worker(), got.Continues(), got.Floor(), drops)
+	}
+}
+
+func raisedRelease(k *kit) {
+	o := k.raiseWhenJoined(200)
+	n := k.start("a")
+	// What a record says itself is what the next raise finds as the highest.
+	stored := func(what string) {
+		k.Helper()
+		if r := k.raise(o, 0); r.Highest != 200 || r.To != 200 {
+			k.Errorf("%s: Raise(0): %+v, want 200 stored in the record", what, r)
+		}
+		k.revoke(n)
+	}
+	n.claim(wanting(3))
+	stored("opened")
+	c := n.claim(wanting(3))
+	k.extend(c, coord.Progress{Ceiling: 1000})
+	k.release(c, 10)
+	if got := k.floorOf(3); got != 200 {
+		k.Errorf("floor %d, want 200", got)
+	}
+	stored("released")
+	c = n.claim(wanting(3))
+	k.extend(c, coord.Progress{Ceiling: 1000})
+	k.revoke(n)
+	if c = n.claim(continuing(c, 0)); !c.Continues() {
+		k.Fatal("does not continue")
+	}
+	k.release(c, 10)
+	stored("continued and released")
+}
+
+// raiseWhenJoined makes the cluster and raises its marks.
+func (k *kit) raiseWhenJoined(to generator.Tick) coord.Operator {
+	k.Helper()
+	k.start("first")
+	o := k.operator()
+	k.raise(o, to)
+	return o
+}
+
+func raisedTwice(k *kit) {
+	o := k.raiseWhenJoined(300)
+	eras := map[string]bool{"": true}
+	for i, to := range []generator.Tick{100, 0, 300, 400} {
+		v, err := k.Operator(k).Visit(k.Context())
+		if err != nil || eras[v.Era] || v.Floor != 300 {
+			k.Errorf("raise %d: Visit: %+v, %v; want the floor 300 and a new era", i, v, err)
+		}
+		eras[v.Era] = true
+		if r := k.raise(o, to); r.From != 300 || r.To != max(300, to) {
+			k.Errorf("Raise(%d): %+v", to, r)
+		}
+	}
+	if _, err := o.Raise(k.Context(), -1); err == nil {
+		k.Error("marks were raised to a negative tick")
+	}
+	if got := k.floorOf(0); got != 400 {
+		k.Errorf("floor %d, want 400", got)
+	}
+}
+
+// An opening, a publish and a release that reach the servers after the raise change
+// nothing there.
+func raisedUnderWrites(k *kit) {
+	if k.Delay == nil {
+		return
+	}
+	k.start("first")
+	o := k.operator()
+	const worker = 3
+	for i, write := range []struct {
+		name string
+		run  func(n *node, c coord.Claim) func(context.Context) error
+	}{
+		{"Claim", func(n *node, c coord.Claim) func(context.Context) error {
+			k.revoke(n)
+			r := continuing(c, 1<<40)
+			return func(ctx context.Context) error { _, err := n.Claim(ctx, r); return err }
+		}},
+		{"Extend", func(_ *node, c coord.Claim) func(context.Context) error {
+			return func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 1 << 30}) }
+		}},
+		{"Release", func(_ *node, c coord.Claim) func(context.Context) error {
+			return func(ctx context.Context) error { return c.Release(ctx, 1<<30) }
+		}},
+	} {
+		for n := 0; ; n++ {
+			to := generator.Tick(1000*(i+1) + n)
+			a := k.start("")
+			c := a.claim(wanting(worker))
+			if c.Worker() != worker {
+				k.Fatalf("%s, request %d: worker ID %d is not free", write.name, n, worker)
+			}
+			k.extend(c, coord.Progress{Ceiling: c.Floor() + 10})
+			run := write.run(a, c)
+			before, _ := k.mark(o, worker)
+			release, ok := k.abandoned(a, n, run)
+			if !ok {
+				if n == 0 {
+					k.Fatalf("%s: no request was held back; the case is void", write.name)
+				}
+				k.revoke(a)
+				break
+			}
+			k.raise(o, to)
+			release()
+			after, _ := k.mark(o, worker)
+			if after.Holder != before.Holder || after.Ceiling != max(before.Ceiling, to) {
+				k.Errorf("%s, request %d: the record was %+v and is %+v, raised to %d", write.name, n, before, after, to)
+			}
+			if err := c.Extend(k.Context(), coord.Progress{Ceiling: 1 << 30}); !errors.Is(err, coord.ErrLost) {
+				k.Errorf("%s, request %d: Extend: %v, want ErrLost", write.name, n, err)
+			}
+			k.revoke(a)
+		}
+	}
+}
+
+func raisedInDoubt(k *kit) {
+	if k.Fault == nil {
+		return
+	}
+	k.start("first")
+	for _, landed := range []bool{false, true} {
+		for n := 0; ; n++ {
+			o := k.operator()
+			before, err := k.Operator(k).Visit(k.Context())
+			if err != nil {
+				k.Fatal(err)
+			}
+			c, ok := o.(coord.Coordinator)
+			if !ok {
+				k.Fatalf("%T cannot be made to fail", o)
+			}
+			happened := k.Fault(k, c, n, landed)
+			_, failure := o.Raise(k.Context(), before.Floor+10)
+			after, err := k.Operator(k).Visit(k.Context())
+			if err != nil {
+				k.Fatal(err)
+			}
+			if !happened() {
+				if n == 0 || failure != nil {
+					k.Fatalf("request %d, landed %v: %v; the case is void", n, landed, failure)
+				}
+				break
+			}
+			if raised := after.Floor != before.Floor; raised != (after.Era != before.Era) || !raised && failure == nil {
+				k.Errorf("request %d, landed %v: from %+v to %+v, and the answer was %v", n, landed, before, after, failure)
+			}
+			// Made again, it is done.
+			k.raise(o, after.Floor+10)
+		}
+	}
+}

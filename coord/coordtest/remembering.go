@@ -1,0 +1,252 @@
+package coordtest
+
+import (
+	"fmt"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+var remembering = []testCase{
+	{"history: names who held each tick, over seven openings", remembersHolders},
+	{"history: what was continued is told from where it went on", remembersContinued},
+	{"history: is bounded, and the oldest go first", remembersBounded},
+	{"history: an opening that issued nothing takes no room", remembersNoCrashes},
+	{"history: has the holder of the record, whichever request fails", remembersInDoubt},
+	{"history: what was lost with a backup is not known", remembersLoss},
+	{"history: of a worker ID that nobody had is empty", remembersNobody},
+}
+
+func (k *kit) history(o coord.Operator, worker int) []coord.Tenure {
+	k.Helper()
+	ts, err := o.History(k.Context(), worker)
+	if err != nil {
+		k.Fatalf("History(%d): %v", worker, err)
+	}
+	for i := range ts {
+		if i > 0 && ts[i].From <= ts[i-1].From {
+			k.Fatalf("History(%d) does not rise: %+v", worker, ts)
+		}
+	}
+	return ts
+}
+
+// holder returns who may have issued the tick.
+func holder(ts []coord.Tenure, tick generator.Tick) coord.Tenure {
+	for i := len(ts) - 1; i >= 0; i-- {
+		if ts[i].From < tick {
+			return ts[i]
+		}
+	}
+	return coord.Tenure{}
+}
+
+// issue is ticks that one claim issued, from one above a tick up to another.
+type issue struct {
+	above, last generator.Tick
+	by          *node
+	claim       coord.Claim
+}
+
+// check compares the history with who issued what.
+func (k *kit) check(o coord.Operator, worker int, issues []issue) {
+	k.Helper()
+	ts := k.history(o, worker)
+	for _, i := range issues {
+		for tick := i.above + 1; tick <= i.last; tick++ {
+			got, who := holder(ts, tick), i.by.identity
+			if got.Host != who.Host || got.Incarnation != who.Incarnation || got.Version != who.Version ||
+				got.Claim != i.claim.Name() || got.Opening != i.claim.Opening() || got.Since.IsZero() {
+				k.Fatalf("tick %d was issued by %s (%s, claim %s, opening %s), the history says %+v;\nall of it: %+v",
+					tick, who.Host, who.Incarnation, i.claim.Name(), i.claim.Opening(), got, ts)
+			}
+		}
+	}
+}
+
+func remembersHolders(k *kit) {
+	const worker = 6
+	a, b := k.start("a"), k.start("b")
+	o := k.operator()
+	var issues []issue
+	issued := func(n *node, c coord.Claim, above, last generator.Tick) {
+		k.Helper()
+		if c.Worker() != worker {
+			k.Fatalf("worker ID %d, want %d", c.Worker(), worker)
+		}
+		k.extend(c, coord.Progress{Ceiling: last + 20, Issued: last, Mark: last + 10})
+		issues = append(issues, issue{above, last, n, c})
+		k.check(o, worker, issues)
+	}
+	first := a.claim(wanting(worker))
+	issued(a, first, 0, 100)
+	k.revoke(a)
+	second := a.claim(continuing(first, 110)) // the same process, over a lost claim
+	issued(a, second, 110, 200)
+	k.revoke(a)
+	again := k.start("a")
+	third := again.claim(continuing(second, 210)) // the next start, from its journal
+	issued(again, third, 210, 300)
+	k.release(third, 300)
+	fourth := b.claim(wanting(worker)) // another host, above what was released
+	issued(b, fourth, 300, 400)
+	k.revoke(b)
+	k.floorOf(worker) // one that never issues
+	fifth := again.claim(continuing(third, 300))
+	if fifth.Continues() {
+		k.Fatal("continues what another opened since")
+	}
+	issued(again, fifth, 420, 500)
+	k.revoke(again)
+	nameless := k.start("") // a host without a name has a history too
+	sixth := nameless.claim(wanting(worker))
+	issued(nameless, sixth, 520, 600)
+	// A tick that nobody had yet is the last one's to issue.
+	if got := holder(k.history(o, worker), 9000); got.Claim != sixth.Name() {
+		k.Errorf("the last holder is %+v", got)
+	}
+}
+
+// A start that served from the journal before it reached the coordinator has issued
+// below the mark that it continues with.
+func remembersContinued(k *kit) {
+	n := k.start("a")
+	first := n.claim(wanting(6))
+	k.extend(first, coord.Progress{Ceiling: 1000, Issued: 90, Mark: 100})
+	k.revoke(n)
+	cold := k.start("a")
+	r := continuing(first, 300)
+	r.From = 100
+	second := cold.claim(r)
+	if !second.Continues() {
+		k.Fatal("does not continue")
+	}
+	k.check(k.operator(), 6, []issue{{0, 100, n, first}, {100, 1000, cold, second}})
+	// A place below which it does not continue anything is no place to begin.
+	k.revoke(cold)
+	other := k.start("b")
+	r = wanting(6)
+	r.From = 50
+	third := other.claim(r)
+	k.extend(third, coord.Progress{Ceiling: 1200})
+	k.check(k.operator(), 6, []issue{{0, 100, n, first}, {100, 1000, cold, second}, {1000, 1200, other, third}})
+}
+
+func remembersBounded(k *kit) {
+	n, o := k.start("a"), k.operator()
+	var issues []issue
+	kept := 0
+	for i := range 60 {
+		c := n.claim(wanting(6))
+		last := c.Floor() + 5
+		k.extend(c, coord.Progress{Ceiling: last})
+		issues = append(issues, issue{c.Floor(), last, n, c})
+		k.revoke(n)
+		if i < 40 {
+			continue // by then no more than before are kept
+		}
+		ts := k.history(o, 6)
+		if kept == 0 {
+			kept = len(ts)
+		}
+		if len(ts) != kept || kept < 2 || kept > 32 {
+			k.Fatalf("%d entries after %d openings, %d before", len(ts), i+1, kept)
+		}
+		k.check(o, 6, issues[len(issues)-kept:])
+		if got := holder(ts, issues[0].last); got != (coord.Tenure{}) {
+			k.Fatalf("the first holder is long forgotten, and the history says %+v", got)
+		}
+	}
+}
+
+func remembersNoCrashes(k *kit) {
+	n, o := k.start("a"), k.operator()
+	c := n.claim(wanting(6))
+	k.extend(c, coord.Progress{Ceiling: 100, Issued: 40, Mark: 50})
+	issues := []issue{{0, 100, n, c}}
+	for range 40 { // each crashes before it is granted anything
+		k.revoke(n)
+		n = k.start("a")
+		c = n.claim(wanting(6))
+	}
+	k.extend(c, coord.Progress{Ceiling: 200})
+	k.check(o, 6, append(issues, issue{100, 200, n, c}))
+}
+
+func remembersInDoubt(k *kit) {
+	k.start("first")
+	o := k.operator()
+	agree := func(what string) {
+		k.Helper()
+		for worker := range k.workers {
+			m, ok := k.mark(o, worker)
+			ts := k.history(o, worker)
+			if ok != (len(ts) > 0) || ok && (ts[len(ts)-1].Opening != m.Holder) {
+				k.Fatalf("%s: the record is %+v (%v), and its history %+v", what, m, ok, ts)
+			}
+		}
+	}
+	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
+		n := k.start("a")
+		first := n.claim(wanting(5))
+		p := coord.Progress{Ceiling: first.Floor() + 10, Mark: first.Floor() + 5}
+		k.extend(first, p)
+		k.revoke(n)
+		happened := arm(n)
+		c, err := n.Claim(k.Context(), continuing(first, p.Mark))
+		agree(fmt.Sprintf("%s: after %v", what, err))
+		if err != nil {
+			c = k.claimed(what, n, continuing(first, p.Mark))
+			agree(what + ": claimed again")
+		}
+		k.retried(what+": Release", func() error { return c.Release(k.Context(), p.Ceiling) })
+		agree(what + ": released")
+		k.retried(what+": Close", n.Close)
+		return happened()
+	})
+}
+
+func remembersLoss(k *kit) {
+	n := k.start("a")
+	c := n.claim(wanting(6))
+	k.extend(c, coord.Progress{Ceiling: 60, Issued: 45, Mark: 50})
+	k.revoke(n)
+	// Whoever issued above 60 was forgotten with the restore.
+	o := k.operator()
+	k.raise(o, 200)
+	lost := func() {
+		k.Helper()
+		k.check(o, 6, []issue{{0, 60, n, c}})
+		ts := k.history(o, 6)
+		for _, tick := range []generator.Tick{61, 200} {
+			if got := holder(ts, tick); got != (coord.Tenure{From: 60}) {
+				k.Errorf("who issued tick %d was forgotten, and the history says %+v", tick, got)
+			}
+		}
+	}
+	lost() // nobody has opened it yet
+	other := k.start("b")
+	next := other.claim(wanting(6))
+	k.extend(next, coord.Progress{Ceiling: 300})
+	lost()
+	k.check(o, 6, []issue{{200, 300, other, next}})
+	// One whose ceiling was above all that was raised has lost nothing.
+	k.revoke(other)
+	k.raise(o, 250)
+	third := n.claim(wanting(6))
+	k.extend(third, coord.Progress{Ceiling: 400})
+	k.check(o, 6, []issue{{200, 300, other, next}, {300, 400, n, third}})
+}
+
+func remembersNobody(k *kit) {
+	k.start("a")
+	o := k.operator()
+	if ts := k.history(o, 3); len(ts) != 0 {
+		k.Errorf("History: %+v", ts)
+	}
+	for _, worker := range []int{-1, coord.MaxWorkers} {
+		if _, err := o.History(k.Context(), worker); err == nil {
+			k.Errorf("worker ID %d has a history", worker)
+		}
+	}
+}

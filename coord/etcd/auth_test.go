@@ -1,0 +1,145 @@
+package etcd_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/internal/certtest"
+)
+
+// users is a cluster where "ours" may use the prefix /ours/, and "other" may not.
+func users(t *testing.T, options etcdtest.Options) *etcdtest.Cluster {
+	t.Helper()
+	options.RootPassword = secret
+	c := etcdtest.Start(t, options)
+	c.AddUser("ours", secret, "/ours/")
+	c.AddUser("other", secret, "/other/")
+	return c
+}
+
+func TestUserAndPassword(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	for name, options := range map[string]etcdtest.Options{
+		"plain text": {},
+		"TLS":        {TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()},
+		"three":      {Members: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := users(t, options)
+			dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: options.ClientTLS, User: "ours", Password: secret}, etcd.Config{}).works()
+		})
+	}
+}
+
+// Each refusal has its own words, and is over once the operator has set it right.
+func TestRefusals(t *testing.T) {
+	c := users(t, etcdtest.Options{})
+	root := c.Client()
+	const wrong = "wrong-" + secret
+	for name, r := range map[string]struct {
+		user, password, want string
+		mend                 func() error
+	}{
+		"wrong password": {"ours", wrong, `there is no user "ours", or the password is wrong`, func() error {
+			_, err := root.UserChangePassword(t.Context(), "ours", wrong)
+			return err
+		}},
+		"no such user": {"nobody", secret, `there is no user "nobody", or the password is wrong`, func() error {
+			c.AddUser("nobody", secret, "/ours/")
+			return nil
+		}},
+		"no permission": {"other", secret, `the user "other" may not read and write all keys that begin with /ours/`, func() error {
+			_, err := root.RoleGrantPermission(t.Context(), "other", "/ours/", clientv3.GetPrefixRangeEnd("/ours/"), clientv3.PermissionType(clientv3.PermReadWrite))
+			return err
+		}},
+		"no user": {"", "", "it knows only users: give --coord-user", func() error {
+			_, err := root.AuthDisable(t.Context())
+			return err
+		}},
+	} {
+		if name == "no user" {
+			continue // last, for it turns users off
+		}
+		t.Run(name, func(t *testing.T) {
+			d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: r.user, Password: r.password}, etcd.Config{Prefix: "/ours/" + r.user})
+			if err := d.refused(r.want); !errors.Is(err, lending.ErrRefused) {
+				t.Errorf("%v is not ErrRefused", err)
+			}
+			if err := r.mend(); err != nil {
+				t.Fatal(err)
+			}
+			d.works()
+		})
+	}
+	t.Run("no user", func(t *testing.T) {
+		d := dial(t, etcd.Servers{Endpoints: c.Endpoints()}, etcd.Config{})
+		if err := d.refused("it knows only users: give --coord-user"); !errors.Is(err, lending.ErrRefused) {
+			t.Errorf("%v is not ErrRefused", err)
+		}
+		if _, err := root.AuthDisable(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.works()
+	})
+}
+
+// A daemon whose permission is taken away keeps what it was granted, and goes on when
+// it is given back: nothing is lost meanwhile.
+func TestPermissionTakenAway(t *testing.T) {
+	c := users(t, etcdtest.Options{})
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: "ours", Password: secret}, etcd.Config{})
+	claim := d.works()
+	root := c.Client()
+	if _, err := root.UserRevokeRole(t.Context(), "ours", "ours"); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, lending.ErrRefused) {
+		t.Errorf("Extend: %v, want ErrRefused", err)
+	}
+	if _, err := root.UserGrantRole(t.Context(), "ours", "ours"); err != nil {
+		t.Fatal(err)
+	}
+	d.extends(claim, 30)
+}
+
+// What a password was exchanged for ends, by its time or with the server that gave it,
+// and is asked for anew.
+func TestTokensAreRenewed(t *testing.T) {
+	c := users(t, etcdtest.Options{TokenTTL: time.Second})
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: "ours", Password: secret}, etcd.Config{TTL: 10 * time.Second})
+	claim := d.works()
+	pass(t.Context(), 3*time.Second) // the server counts, and each use counts anew
+	if err := claim.Extend(t.Context(), progress(20)); err != nil {
+		t.Errorf("Extend with a token that has expired: %v", err)
+	}
+	c.Stop(0)
+	c.Start(0)
+	d.extends(claim, 30)
+	select {
+	case <-etcd.SessionLost(d.Coordinator):
+		t.Error("the session was lost")
+	default:
+	}
+	if n := d.log.count("WARN", "invalid auth token"); n != 0 {
+		t.Errorf("%d warnings:\n%s", n, d.log)
+	}
+}
+
+// The common name of a client certificate is the user.
+func TestUserByCertificate(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	root := ca.ClientConfig(ca.Client("root"))
+	c := users(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), true), ClientTLS: root})
+	c.AddUser("known", "", "/ours/")
+	dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: ca.ClientConfig(ca.Client("known"))}, etcd.Config{}).works()
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: ca.ClientConfig(ca.Client("unknown"))}, etcd.Config{})
+	d.refused("the user that the client certificate names may not read and write all keys that begin with /ours/")
+	c.AddUser("unknown", "", "/ours/")
+	d.works()
+}

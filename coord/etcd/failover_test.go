@@ -1,0 +1,79 @@
+package etcd_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+)
+
+func progress(to int) coord.Progress { return coord.Progress{Ceiling: tick(to)} }
+
+// kept wants the session to live.
+func kept(t *testing.T, d dialled) {
+	t.Helper()
+	select {
+	case <-etcd.SessionLost(d.Coordinator):
+		t.Errorf("the session was lost:\n%s", d.log)
+	default:
+	}
+}
+
+// Endpoints that are down are passed over, at the start and later, whichever member it
+// is; the claim lives on.
+func TestFailover(t *testing.T) {
+	c := etcdtest.Start(t, etcdtest.Options{Members: 3})
+	d := dial(t, etcd.Servers{Endpoints: append([]string{freeAddress(t)}, c.Endpoints()...)}, etcd.Config{TTL: 5 * time.Second, TryTimeout: time.Second})
+	claim := d.works()
+	for i := range 3 {
+		c.Stop(i)
+		start := time.Now()
+		d.extends(claim, 100+i)
+		t.Logf("member %d of 3 was stopped; an extend was acknowledged after %v", i, time.Since(start))
+		c.Start(i)
+	}
+	c.StopAll()
+	c.StartAll()
+	d.extends(claim, 200)
+	kept(t, d)
+}
+
+// A member that accepts everything and answers nothing does not cost the lease, though
+// its connection looks alive for longer than the lease lives.
+func TestSessionOutlivesAMemberThatHangs(t *testing.T) {
+	c := etcdtest.Start(t, etcdtest.Options{Members: 3})
+	const ttl = 3 * time.Second
+	// Of two endpoints, one has the session's stream.
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints()[:2]}, etcd.Config{TTL: ttl, TryTimeout: time.Second})
+	claim := d.works()
+	for i := range 2 {
+		resume := c.Hang(i)
+		pass(t.Context(), ttl*3/2) // without a renewal the lease ends meanwhile
+		d.extends(claim, 100+i)
+		kept(t, d)
+		resume()
+	}
+	if n := d.log.count("WARN", "kept alive"); n > 2 {
+		t.Errorf("%d warnings, want one for each member at most:\n%s", n, d.log)
+	}
+}
+
+// The whole cluster hangs for less than the lease lives: it is renewed in time
+// afterwards.
+func TestSessionOutlivesAPause(t *testing.T) {
+	c := etcdtest.Start(t, etcdtest.Options{})
+	const ttl = 6 * time.Second
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints()}, etcd.Config{TTL: ttl, TryTimeout: time.Second})
+	claim := d.works()
+	resume := c.Hang(0)
+	pass(t.Context(), ttl/2)
+	resume()
+	pass(t.Context(), ttl*2/3)
+	d.extends(claim, 100)
+	kept(t, d)
+	if d.log.count("INFO", "kept alive again") != d.log.count("WARN", "cannot be kept alive") {
+		t.Errorf("the trouble and its end are not told in pairs:\n%s", d.log)
+	}
+}

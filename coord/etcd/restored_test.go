@@ -1,0 +1,207 @@
+package etcd_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// servers is a cluster that a test stops and puts back.
+type servers struct {
+	*etcdtest.Cluster
+	t *testing.T
+}
+
+func newServers(t *testing.T, members int) servers {
+	t.Helper()
+	return servers{etcdtest.Start(t, etcdtest.Options{Members: members}), t}
+}
+
+// dial returns a coordinator with a client of its own, not joined yet.
+func (s servers) dial(incarnation string) *etcd.Coordinator {
+	s.t.Helper()
+	c, err := etcd.Dial(etcd.Servers{Endpoints: s.Endpoints()}, etcd.Config{Identity: coord.Identity{Incarnation: incarnation}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (s servers) daemon(incarnation string) *etcd.Coordinator {
+	s.t.Helper()
+	c := s.dial(incarnation)
+	if _, err := c.Join(s.t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+func (s servers) backup() string {
+	s.StopAll()
+	backup := s.Backup()
+	s.StartAll()
+	return backup
+}
+
+func (s servers) restore(backup string) {
+	s.StopAll()
+	s.Restore(backup)
+	s.StartAll()
+}
+
+func (s servers) extended(c coord.Claim, to generator.Tick) {
+	s.t.Helper()
+	if err := c.Extend(s.t.Context(), coord.Progress{Ceiling: to, Mark: 10}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Etcd is restored under a daemon: that is told from a loss, whichever call finds it
+// out; nothing of the daemon's stays there, and only a new start that follows a raise
+// goes on.
+func TestRestoredFromABackup(t *testing.T) {
+	calls := []struct {
+		name string
+		run  func(c *etcd.Coordinator, claim coord.Claim) error
+	}{
+		{"Extend", func(_ *etcd.Coordinator, claim coord.Claim) error {
+			return claim.Extend(t.Context(), coord.Progress{Ceiling: 500})
+		}},
+		{"Release", func(_ *etcd.Coordinator, claim coord.Claim) error { return claim.Release(t.Context(), 20) }},
+		{"Claim", func(c *etcd.Coordinator, claim coord.Claim) error {
+			_, err := c.Claim(t.Context(), want(1, claim.Opening(), 10))
+			return err
+		}},
+		{"Claim, fresh", func(c *etcd.Coordinator, _ coord.Claim) error {
+			_, err := c.Claim(t.Context(), coord.Request{Fresh: true, Latest: 9000})
+			return err
+		}},
+		{"Members", func(c *etcd.Coordinator, _ coord.Claim) error { _, err := c.Members(t.Context()); return err }},
+		{"Join", func(c *etcd.Coordinator, _ coord.Claim) error {
+			_, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8})
+			return err
+		}},
+	}
+	for i := range calls {
+		s := newServers(t, 1)
+		c := s.daemon("a")
+		claim, err := c.Claim(t.Context(), want(1, "", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.extended(claim, 100)
+		backup := s.backup()
+		for _, to := range []generator.Tick{200, 300, 400} {
+			s.extended(claim, to)
+		}
+		s.restore(backup)
+
+		operator := s.dial("o")
+		if _, err := operator.Visit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := s.marks(operator)
+		for j := range 2 * len(calls) {
+			call := calls[(i+j)%len(calls)]
+			var restored *coord.RestoredError
+			if err := call.run(c, claim); !errors.As(err, &restored) || errors.Is(err, coord.ErrLost) || !strings.Contains(err.Error(), "marks raise") {
+				t.Errorf("%s after %s: %v, want a RestoredError that says what to do", call.name, calls[i].name, err)
+			}
+		}
+		if after := s.marks(operator); after != before {
+			t.Errorf("found out by %s: %s was there, and now %s", calls[i].name, before, after)
+		}
+		if _, err := operator.Raise(t.Context(), 1000); err != nil {
+			t.Fatal(err)
+		}
+		// The raise says nothing that this connection could go on with.
+		var restored *coord.RestoredError
+		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.As(err, &restored) {
+			t.Errorf("Extend after the raise: %v, want a RestoredError", err)
+		}
+		r := want(1, claim.Opening(), 10)
+		r.Predecessor = claim.Name()
+		got, err := s.daemon("aa").Claim(t.Context(), r)
+		if err != nil || got.Worker() != 1 || got.Continues() || got.Floor() != 1000 {
+			t.Errorf("found out by %s: the next start got %+v, %v; want worker ID 1 above 1000, not continuing", calls[i].name, got, err)
+		}
+	}
+}
+
+// marks is all claims and records, in one text.
+func (s servers) marks(o coord.Operator) string {
+	s.t.Helper()
+	members, err := o.Members(s.t.Context())
+	marks, err2 := o.Marks(s.t.Context())
+	if err := errors.Join(err, err2); err != nil {
+		s.t.Fatal(err)
+	}
+	return fmt.Sprintf("%+v %+v", members, marks)
+}
+
+// Etcd's data is gone, and its revisions start over: that is another cluster, or
+// none, not a backup of the old one.
+func TestDataReplaced(t *testing.T) {
+	for _, anew := range []bool{false, true} {
+		s := newServers(t, 1)
+		empty := s.backup()
+		c := s.daemon("a")
+		claim, err := c.Claim(t.Context(), want(1, "", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.extended(claim, 100)
+		s.restore(empty)
+		uuid := ""
+		if anew {
+			cluster, err := s.dial("b").Join(t.Context(), coord.Layout{Text: "layout", Workers: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			uuid = cluster.UUID
+		}
+		for range 2 {
+			var other *coord.ClusterError
+			if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.As(err, &other) || other.Cluster != uuid {
+				t.Errorf("Extend: %v, want ErrOtherCluster with %q", err, uuid)
+			}
+		}
+	}
+}
+
+// Members that are stopped and come back behind the others answer no earlier
+// revision: nothing is taken for a restore.
+func TestMembersThatLagAreNoRestore(t *testing.T) {
+	s := newServers(t, 3)
+	c := s.daemon("a")
+	claim, err := c.Claim(t.Context(), want(1, "", 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := generator.Tick(100)
+	for i := range 3 {
+		s.Stop(i)
+		for range 10 {
+			to++
+			if err := claim.Extend(t.Context(), coord.Progress{Ceiling: to}); err != nil {
+				// The outcome is unknown while a leader is elected; never a loss.
+				var restored *coord.RestoredError
+				if errors.As(err, &restored) || errors.Is(err, coord.ErrLost) {
+					t.Fatalf("Extend while member %d is away: %v", i, err)
+				}
+			}
+		}
+		s.Start(i)
+		for range 10 {
+			to++
+			s.extended(claim, to)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package etcd_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/certtest"
+)
+
+func tick(n int) generator.Tick { return generator.Tick(n) }
+
+func TestTLS(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	own := ca.ClientConfig(ca.Client("root"))
+	named := own.Clone()
+	named.ServerName = "etcd.example"
+	for name, members := range map[string]int{"one": 1, "three": 3} {
+		t.Run(name, func(t *testing.T) {
+			c := etcdtest.Start(t, etcdtest.Options{Members: members, TLS: ca.ServerConfig(ca.Server("etcd.example"), true), ClientTLS: own})
+			d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: named}, etcd.Config{})
+			d.works()
+			if n := d.log.count("WARN", ""); n != 0 {
+				t.Errorf("%d warnings:\n%s", n, d.log)
+			}
+		})
+	}
+}
+
+// Each mistake has its own words, is told once, and is tried on: what is wrong may be
+// set right at the servers.
+func TestTLSMistakes(t *testing.T) {
+	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
+	good := ca.ServerConfig(ca.Server(), true)
+	own := ca.ClientConfig(ca.Client("root"))
+	// A file's certificate is shown whoever the server says that it trusts.
+	foreign := ca.ClientConfig()
+	foreign.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair := other.Client("root").Certificate
+		return &pair, nil
+	}
+	named := ca.ClientConfig(ca.Client("root"))
+	named.ServerName = "etcd.example"
+	secured := etcdtest.Start(t, etcdtest.Options{TLS: good, ClientTLS: own})
+	plain := etcdtest.Start(t, etcdtest.Options{})
+	expired := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.ExpiredServer(), true), ClientTLS: &tls.Config{InsecureSkipVerify: true}})
+	for name, c := range map[string]struct {
+		server *etcdtest.Cluster
+		client *tls.Config
+		want   string
+		told   int // warnings
+	}{
+		"wrong authority":         {secured, other.ClientConfig(other.Client("root")), "not signed by an authority that is trusted here", 1},
+		"another name":            {secured, named, "its certificate is for another name", 1},
+		"expired server":          {expired, own, "its certificate is not valid now", 1},
+		"no client certificate":   {secured, ca.ClientConfig(), "asks for a client certificate", 1},
+		"a foreign certificate":   {secured, foreign, "does not trust the authority", 1},
+		"an expired certificate":  {secured, ca.ClientConfig(ca.ExpiredClient("root")), "the client certificate has expired", 1},
+		"TLS to plain text":       {plain, own, "does not speak TLS on that port", 1},
+		"plain text to TLS":       {secured, nil, "it may expect TLS; give --coord-tls", 0},
+		"plain text, then a user": {secured, nil, "it may expect TLS; give --coord-tls", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := etcd.Servers{Endpoints: c.server.Endpoints(), TLS: c.client}
+			if name == "plain text, then a user" {
+				servers.User, servers.Password = "u", secret
+			}
+			d := dial(t, servers, etcd.Config{})
+			err := d.refused(c.want)
+			if errors.Is(err, lending.ErrRefused) {
+				t.Errorf("final: %v", err)
+			}
+			if n := d.log.count("WARN", c.want); n != c.told {
+				t.Errorf("%d warnings, want %d:\n%s", n, c.told, d.log)
+			}
+		})
+	}
+}
+
+// A server's certificate is replaced while a daemon tries: it goes on by itself.
+func TestTLSMended(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	var shown atomic.Pointer[tls.Certificate]
+	bad, good := ca.ExpiredServer().Certificate, ca.Server().Certificate
+	shown.Store(&bad)
+	server := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return shown.Load(), nil
+	}}
+	c := etcdtest.Start(t, etcdtest.Options{TLS: server, ClientTLS: ca.ClientConfig()})
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: ca.ClientConfig()}, etcd.Config{})
+	if err := d.join(); err == nil || !strings.Contains(err.Error(), "its certificate is not valid now") {
+		t.Fatalf("Join: %v; want that the certificate is not valid now", err)
+	}
+	shown.Store(&good)
+	d.works()
+	// What was wrong then is no reason for what fails now.
+	c.Stop(0)
+	if err := d.join(); err == nil || strings.Contains(err.Error(), "certificate") {
+		t.Errorf("Join: %v; want that there is no answer", err)
+	}
+}

@@ -1,0 +1,121 @@
+package lending
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+// scripted is a store that answers Look and History as the test says.
+type scripted struct {
+	Store
+	look    Entry
+	history func(layout Entry) (Entry, error)
+}
+
+func (s *scripted) Name() string                                { return "scripted" }
+func (s *scripted) Path(what string) string                     { return what }
+func (s *scripted) Look(context.Context) (Entry, error)         { return s.look, nil }
+func (s *scripted) Join(context.Context, []byte) (Entry, error) { return s.look, nil }
+func (s *scripted) List(context.Context, Entry) (Tree, error)   { return Tree{}, nil }
+func (s *scripted) History(_ context.Context, layout Entry, _ int) (Entry, error) {
+	return s.history(layout)
+}
+
+func era(version int64, name string) Entry {
+	return Entry{Value: encode(layout{Layout: "l", UUID: "u", Workers: 8, Era: name}), Version: version}
+}
+
+func newScripted(t *testing.T) (*scripted, *Coordinator) {
+	t.Helper()
+	s := &scripted{look: era(1, "")}
+	c, err := New(s, Config{Identity: coord.Identity{Incarnation: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8}); err != nil {
+		t.Fatal(err)
+	}
+	return s, c
+}
+
+// Of two requests that find the layout record changed, the one that was answered
+// later may have found it earlier: that is not taken for the newest.
+func TestAnswersOutOfOrder(t *testing.T) {
+	s, c := newScripted(t)
+	sent, answer := make(chan struct{}), make(chan struct{})
+	slow := true
+	s.history = func(layout Entry) (Entry, error) {
+		switch {
+		case slow:
+			slow = false
+			close(sent)
+			<-answer
+			return Entry{}, &MovedError{Found: era(2, "OLD")}
+		case layout.Version == 1:
+			return Entry{}, &MovedError{Found: era(3, "NEW")}
+		}
+		return Entry{}, nil
+	}
+	done := make(chan error, 1)
+	go func() { _, err := c.History(t.Context(), 1); done <- err }()
+	<-sent
+	if _, err := c.History(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	close(answer)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if j, err := c.ready(); err != nil || j.era != "NEW" || j.entry.Version != 3 {
+		t.Errorf("the coordinator believes in era %q, version %d (%v)", j.era, j.entry.Version, err)
+	}
+}
+
+// What a layout record that is another one means.
+func TestJudge(t *testing.T) {
+	const ours = `{"layout":"l","uuid":"u","workers":8}`
+	restored := &coord.RestoredError{Why: "it went back"}
+	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
+	fine := func(err error) bool { return err == nil }
+	rolledBack := func(err error) bool {
+		var r *coord.RestoredError
+		return errors.As(err, &r) && worthRetrying(err) == false
+	}
+	for name, test := range map[string]struct {
+		found    string
+		version  int64
+		restored *coord.RestoredError
+		want     func(error) bool
+	}{
+		"written in another way":     {" " + ours, 2, nil, fine},
+		"raised":                     {`{"layout":"l","uuid":"u","floor":7,"era":"E"}`, 2, nil, fine},
+		"gone":                       {"", 0, nil, is(coord.ErrOtherCluster)},
+		"gone, and went back":        {"", 0, restored, is(coord.ErrOtherCluster)},
+		"another, and went back":     {`{"layout":"l","uuid":"v"}`, 2, restored, is(coord.ErrOtherCluster)},
+		"damaged":                    {"{", 2, nil, is(coord.ErrOtherCluster)},
+		"raised, and went back":      {`{"layout":"l","uuid":"u","floor":7,"era":"E"}`, 2, restored, rolledBack},
+		"another layout, not worth":  {`{"layout":"m","uuid":"u"}`, 2, nil, func(err error) bool { var l *coord.LayoutError; return errors.As(err, &l) && !worthRetrying(err) }},
+		"another layout, went back":  {`{"layout":"m","uuid":"u"}`, 2, restored, rolledBack},
+		"another cluster's layout":   {`{"layout":"m","uuid":"v"}`, 2, nil, is(coord.ErrOtherCluster)},
+		"a raised floor is negative": {`{"layout":"l","uuid":"u","floor":-7}`, 2, nil, is(coord.ErrOtherCluster)},
+	} {
+		s, c := newScripted(t)
+		s.history = func(layout Entry) (Entry, error) {
+			if layout.Version == 1 && test.found != ours {
+				return Entry{}, &MovedError{Found: Entry{Value: []byte(test.found), Version: test.version}, Restored: test.restored}
+			}
+			return Entry{}, nil
+		}
+		_, err := c.History(t.Context(), 1)
+		if !test.want(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_, again := c.ready()
+		if errors.Is(err, coord.ErrOtherCluster) != errors.Is(again, coord.ErrOtherCluster) {
+			t.Errorf("%s: %v, and then %v", name, err, again)
+		}
+	}
+}

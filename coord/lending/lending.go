@@ -1,0 +1,163 @@
+// Package lending is the protocol by which worker IDs are claimed, opened,
+// published and given back: once, over any Store that keeps a tree.
+//
+// A claim is an ephemeral node of that tree which names a worker ID. Of the claims
+// that name one, the one that was created first owns it; any other is deleted again
+// by its own maker, which tries elsewhere. A fresh claim's sequence number names the
+// worker ID, so they are dealt in turn without anybody comparing anything; a sticky
+// one names the worker ID itself.
+//
+// Who owns a worker ID opens its record: whatever depends on who the holder was is
+// decided on the record as it was read, and the opening is stored only if the record
+// still has that version and the claim node is still there. So a claimant that is
+// wrong about anything fails to write, and sessions decide only when a worker ID
+// changes hands. Every later write is fenced in the same way and carries a nonce, by
+// which a writer that got no answer finds out whether it was its own that was stored.
+//
+// All of it happens in one cluster: each request is fenced by the layout record too.
+// That record also carries the floor and the era. To raise all marks after a restore
+// is one compare-and-swap on it: whatever was opened in an earlier era is lost, and
+// no record's ceiling counts for less than the floor.
+package lending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+)
+
+// Config is what a Coordinator needs besides a Store.
+type Config struct {
+	// Identity names this daemon.
+	Identity coord.Identity
+	// Spread begins dealing at a worker ID drawn from the cluster's UUID instead
+	// of 0: clusters of one host each, made by mistake, then rarely deal the same.
+	// All coordinators of one tree agree on it.
+	Spread bool
+	// History is how many entries are kept for each worker ID, 1 or more;
+	// DefaultHistory if 0.
+	History int
+	// Clock tells since when a claim is held, for people to read;
+	// clockguard.System if nil.
+	Clock clockguard.Clock
+	// Log takes what operators should know; nil for none.
+	Log hclog.Logger
+}
+
+// DefaultHistory is how many entries are kept for each worker ID when Config does
+// not say. An entry takes about 250 bytes.
+const DefaultHistory = 16
+
+// Coordinator implements coord.Coordinator and coord.Operator. Make it with New.
+type Coordinator struct {
+	store    Store
+	identity coord.Identity
+	spread   bool
+	history  int
+	clock    clockguard.Clock
+	log      hclog.Logger
+
+	mu     sync.Mutex
+	joined *cluster // nil before Join or Visit
+	closed bool
+	other  *coord.ClusterError
+	live   map[string]bool // tokens of the claim nodes in use or being made
+	doubts int             // publishes that are still to look for orphans
+}
+
+var (
+	_ coord.Coordinator = (*Coordinator)(nil)
+	_ coord.Operator    = (*Coordinator)(nil)
+)
+
+// New returns a coordinator on the store, which is closed with it. Nothing is sent
+// yet. It returns an error for a configuration that is impossible.
+func New(store Store, config Config) (*Coordinator, error) {
+	if config.History == 0 {
+		config.History = DefaultHistory
+	}
+	if config.Clock == nil {
+		config.Clock = clockguard.System{}
+	}
+	if config.Log == nil {
+		config.Log = hclog.NewNullLogger()
+	}
+	switch {
+	case !ValidToken(config.Identity.Incarnation):
+		return nil, fmt.Errorf("%s: the incarnation %q is not 1 to 64 letters and digits; draw a random one at every start", store.Name(), config.Identity.Incarnation)
+	case config.History < 0:
+		return nil, fmt.Errorf("%s: a history of %d entries cannot be kept; use 1 or more", store.Name(), config.History)
+	}
+	return &Coordinator{
+		store:    store,
+		identity: config.Identity,
+		spread:   config.Spread,
+		history:  config.History,
+		clock:    config.Clock,
+		log:      config.Log,
+		live:     map[string]bool{},
+	}, nil
+}
+
+// Join implements coord.Coordinator.
+func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluster, error) {
+	if want.Workers < 1 || want.Workers > coord.MaxWorkers {
+		return coord.Cluster{}, fmt.Errorf("%s: a layout with %d worker IDs cannot be dealt; use 1 to %d", c.store.Name(), want.Workers, coord.MaxWorkers)
+	}
+	if want.Text == "" {
+		return coord.Cluster{}, fmt.Errorf("%s: the layout's text is empty; give the canonical layout and the datacenter", c.store.Name())
+	}
+	stored, err := c.lookOrMake(ctx, want)
+	if err != nil {
+		return coord.Cluster{}, err
+	}
+	found, err := c.readLayout(stored)
+	if err != nil {
+		return coord.Cluster{}, err
+	}
+	if found.Layout != want.Text {
+		return coord.Cluster{}, &coord.LayoutError{Ours: want.Text, Cluster: found.Layout}
+	}
+	if found.Workers != 0 && found.Workers != want.Workers {
+		return coord.Cluster{}, fmt.Errorf("%s: the cluster deals %d worker IDs and this daemon would deal %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
+	}
+	j := clusterOf(found, stored)
+	j.workers, j.lends = want.Workers, true
+	if err := c.enter(j); err != nil {
+		return coord.Cluster{}, err
+	}
+	return coord.Cluster{UUID: found.UUID}, nil
+}
+
+// lookOrMake returns the layout record. It makes one only if no cluster has been
+// joined before: one that was may not be made anew.
+func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout) (Entry, error) {
+	_, err := c.ready()
+	switch {
+	case err == nil:
+		stored, err := c.store.Look(ctx)
+		if err == nil && stored.Version == 0 {
+			err = c.replaced("")
+		}
+		return stored, err
+	case !errors.Is(err, coord.ErrNotJoined):
+		return Entry{}, err
+	}
+	return c.store.Join(ctx, encode(layout{Layout: want.Text, UUID: uuid.NewString(), Workers: want.Workers}))
+}
+
+// Close implements coord.Coordinator. If the session cannot be ended soon, the
+// claims are freed when it expires.
+func (c *Coordinator) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	return c.store.Close()
+}

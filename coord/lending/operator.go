@@ -1,0 +1,149 @@
+package lending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Visit implements coord.Operator.
+func (c *Coordinator) Visit(ctx context.Context) (coord.Visited, error) {
+	if _, err := c.ready(); err != nil && !errors.Is(err, coord.ErrNotJoined) {
+		return coord.Visited{}, err
+	}
+	stored, err := c.store.Look(ctx)
+	if err != nil {
+		return coord.Visited{}, err
+	}
+	if stored.Version == 0 {
+		return coord.Visited{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
+	}
+	found, err := c.readLayout(stored)
+	if err != nil {
+		return coord.Visited{}, err
+	}
+	j := clusterOf(found, stored)
+	if err := c.enter(j); err != nil {
+		return coord.Visited{}, err
+	}
+	return coord.Visited{Layout: j.text, UUID: j.uuid, Floor: j.floor, Era: j.era}, nil
+}
+
+// Marks implements coord.Operator.
+func (c *Coordinator) Marks(ctx context.Context) ([]coord.Mark, error) {
+	t, err := c.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := maps.Clone(t.damaged)
+	for worker := range t.records {
+		known[worker] = true
+	}
+	marks := make([]coord.Mark, 0, len(known))
+	for _, worker := range slices.Sorted(maps.Keys(known)) {
+		r := t.records[worker]
+		marks = append(marks, coord.Mark{
+			Worker: worker, Ceiling: t.cluster.ceiling(r), Issued: r.Issued, Mark: r.Mark,
+			Holder: r.Holder, Claim: t.owners[worker].Name, Damaged: t.damaged[worker],
+		})
+	}
+	return marks, nil
+}
+
+// Raise implements coord.Operator. It replaces the layout record, which every
+// request of everybody is fenced by: that is the one step.
+func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raised, error) {
+	if to < 0 {
+		return coord.Raised{}, fmt.Errorf("%s: marks cannot be raised to tick %d; use 0 or more", c.store.Name(), to)
+	}
+	t, err := c.list(ctx)
+	if err != nil {
+		return coord.Raised{}, err
+	}
+	var raised coord.Raised
+	for _, r := range t.records {
+		raised.Highest = max(raised.Highest, r.Ceiling)
+	}
+	era := token()
+	var before *cluster
+	err = c.inCluster(ctx, func(j *cluster) error {
+		if j.era == era {
+			return nil // an earlier try was stored
+		}
+		before = j
+		next := layout{Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: max(j.floor, to), Era: era}
+		stored, err := c.store.Replace(ctx, j.entry, encode(next))
+		if err != nil {
+			return err
+		}
+		after := clusterOf(next, stored)
+		after.lends = j.lends
+		return c.enter(after)
+	})
+	if err != nil {
+		return coord.Raised{}, err
+	}
+	raised.From, raised.To = before.floor, max(before.floor, to)
+	return raised, nil
+}
+
+// Clear implements coord.Operator.
+func (c *Coordinator) Clear(ctx context.Context, claim string) error {
+	none := fmt.Errorf("%s: claim %q: %w", c.store.Name(), claim, coord.ErrNoClaim)
+	if _, ok := c.store.Parse(claim); !ok {
+		return none
+	}
+	var found Tree
+	err := c.inCluster(ctx, func(j *cluster) (err error) {
+		found, err = c.store.List(ctx, j.entry)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(found.Claims, func(n Node) bool { return n.Name == claim }) {
+		return none
+	}
+	return c.store.Delete(ctx, claim)
+}
+
+// History implements coord.Operator.
+func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.Tenure, error) {
+	if worker < 0 || worker >= coord.MaxWorkers {
+		return nil, fmt.Errorf("%s: %d is no worker ID; use 0 to %d", c.store.Name(), worker, coord.MaxWorkers-1)
+	}
+	t, err := c.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var stored Entry
+	err = c.inCluster(ctx, func(j *cluster) (err error) {
+		stored, err = c.store.History(ctx, j.entry, worker)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var list []tenure
+	if stored.Version != 0 {
+		if list, err = decodeHistory(stored.Value); err != nil {
+			return nil, fmt.Errorf("%s: the history %s is damaged: %w; it begins anew with the next opening", c.store.Name(), c.historyPath(worker), err)
+		}
+	}
+	// The next opening will say so too. It may have come since the listing.
+	r := t.records[worker]
+	newest := len(list) - 1
+	if !t.damaged[worker] && t.cluster.raised(r) && (newest < 0 || list[newest].Opening == r.Holder) {
+		list = follow(list, unknown(r.Ceiling))
+	}
+	tenures := make([]coord.Tenure, len(list))
+	for i, e := range list {
+		tenures[i] = e.shown()
+	}
+	return tenures, nil
+}

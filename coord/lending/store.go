@@ -1,0 +1,175 @@
+package lending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+// Store is a coordinator's tree as one session sees it: a few reads and writes of
+// plain bytes, each of which is fenced by the layout record. What the bytes mean,
+// and who may hold what, is decided above it, in Coordinator, the same for every
+// back-end.
+//
+// All methods are safe for concurrent use and return soon after their context ends.
+// The others are called only after Join or Look has returned an Entry; all of them
+// answer coord.ErrClosed, wrapped, after Close. Errors name the servers, what was
+// asked of them, and what the reader can do; an error of a writing method leaves open
+// whether the write takes place, now or later. One that the servers refused, and will
+// refuse again, wraps ErrRefused.
+//
+// A method that takes the layout record does its work only if that is still stored;
+// otherwise it does nothing and returns *MovedError.
+type Store interface {
+	// Name is how errors call the servers, such as "etcd (h1:2379, h2:2379)".
+	Name() string
+
+	// Path is where something of the tree is stored, for errors: "layout",
+	// "workers/7".
+	Path(what string) string
+
+	// Look returns the layout record; its Version is 0 if there is none.
+	Look(ctx context.Context) (layout Entry, err error)
+
+	// Join stores the layout record unless there is one, and returns the one that
+	// is stored then.
+	Join(ctx context.Context, layout []byte) (stored Entry, err error)
+
+	// Replace stores a layout record in the place of one, and returns it as stored.
+	Replace(ctx context.Context, layout Entry, value []byte) (stored Entry, err error)
+
+	// Create makes a claim node under the session, after opening a session if
+	// there is none, and reads what its worker ID's opening depends on.
+	Create(ctx context.Context, layout Entry, claim Claimant) (Created, error)
+
+	// Write stores a record if the claim node is the one that Create returned and
+	// the record is still at the version that the writer saw last. It reports
+	// what it found if either is not so.
+	Write(ctx context.Context, layout Entry, w Write) (Written, error)
+
+	// Delete deletes a claim node; one that is not there is no error.
+	Delete(ctx context.Context, name string) error
+
+	// Own lists the claim nodes of this store's incarnation, as the newest state of
+	// the coordinator has them.
+	Own(ctx context.Context) ([]Node, error)
+
+	// List returns all claim nodes and all records.
+	List(ctx context.Context, layout Entry) (Tree, error)
+
+	// Host returns the worker ID that the host had last, as Write stored it.
+	Host(ctx context.Context, host string) (Entry, error)
+
+	// History returns the history of a worker ID, as Write stored it.
+	History(ctx context.Context, layout Entry, worker int) (Entry, error)
+
+	// Parse returns what a claim node's name tells, or false for a name that
+	// Create never gives. Created and Value are not set.
+	Parse(name string) (Node, bool)
+
+	// Close ends the session, which deletes its claim nodes, and waits for
+	// everything that the store has started.
+	Close() error
+}
+
+// Entry is a persistent value with the version that it has; the version is 0 if
+// there is none, and changes with each write.
+type Entry struct {
+	Value   []byte
+	Version int64
+}
+
+// ErrRefused means that the servers refuse what was asked: to ask again soon is of
+// no use.
+var ErrRefused = errors.New("refused")
+
+// MovedError means that the layout record is not the one that the caller knows.
+type MovedError struct {
+	Found Entry // Version 0: there is none
+	// Restored is set if the same answer showed that the servers have gone back to
+	// an earlier state. It is the error of the call unless Found is another
+	// cluster's.
+	Restored *coord.RestoredError
+}
+
+func (e *MovedError) Error() string {
+	return fmt.Sprintf("the layout record is another one now: %q", e.Found.Value)
+}
+
+// Claimant is a claim node that is to be made.
+type Claimant struct {
+	// Worker is the worker ID that the node names; Dealt lets its sequence number
+	// name one.
+	Worker int
+	// Deal maps a sequence number, counted from 0, to the worker ID that it deals:
+	// this node's, if Worker is Dealt, and those of nodes whose Worker is.
+	Deal func(number uint64) int
+	// Token is random; the node's name has it, so no two nodes ever have one name.
+	Token string
+	// Value is what the node holds.
+	Value []byte
+}
+
+// Dealt is the Claimant.Worker of a node whose sequence number names a worker ID.
+const Dealt = -1
+
+// Node is a claim node.
+type Node struct {
+	Name string
+	// Worker is the worker ID that the name tells, or Dealt: then it is the one
+	// that Number deals.
+	Worker      int
+	Number      uint64
+	Incarnation string
+	Token       string
+	// Created orders nodes by their creation: etcd's create revision, ZooKeeper's
+	// czxid.
+	Created int64
+	// Value is set in listings only.
+	Value []byte
+}
+
+// Created is a claim node that was made. Its Worker is a worker ID, also if it was
+// dealt.
+type Created struct {
+	Node
+	// Before are the nodes on the same worker ID that were created earlier and
+	// were there when this one was made or later.
+	Before []Node
+	// Record and History are the worker ID's as they were then or later.
+	Record  Entry
+	History Entry
+}
+
+// Write is a write of a record.
+type Write struct {
+	Doing  string // what it is for, in errors: "extend a grant"
+	Node   Node   // the writer's claim node
+	Record Entry  // the new value, and the version that it replaces; 0: there must be none
+	// Host, if not empty, is a host whose last worker ID this is.
+	Host string
+	// History, if its Value is not nil, is stored as the worker ID's history in the
+	// place of that version.
+	History Entry
+	// Delete deletes the claim node in the same step.
+	Delete bool
+}
+
+// Written is what became of a Write.
+type Written struct {
+	// Stored is true if all of it was stored, and Record.Version is the record's
+	// version then. Otherwise nothing was, and the rest is what was found; it may be
+	// just what the Write wanted if only the history was another.
+	Stored bool
+	Record Entry
+	// Claimed is whether the writer's claim node is still there.
+	Claimed bool
+}
+
+// Tree is a listing.
+type Tree struct {
+	Claims  []Node
+	Records map[int]Entry // by worker ID
+}

@@ -1,0 +1,155 @@
+package lending
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// layout is the cluster's layout record, as JSON.
+type layout struct {
+	Layout string `json:"layout"`
+	UUID   string `json:"uuid"`
+	// Workers is the number of worker IDs that the layout has; 0 in a record that
+	// does not say.
+	Workers int `json:"workers,omitempty"`
+	// Floor is what all ceilings were raised to last: no record's counts for less.
+	Floor generator.Tick `json:"floor,omitempty"`
+	// Era is new with every raise. What was opened in another one is void.
+	Era string `json:"era,omitempty"`
+}
+
+// record is the durable entry of a worker ID, as JSON. The marks are in ticks.
+type record struct {
+	// Ceiling: nobody but the holder may issue at or below it.
+	Ceiling generator.Tick `json:"ceiling"`
+	// Issued is the last tick that the holder had issued when it wrote this.
+	Issued generator.Tick `json:"issued"`
+	// Mark is the mark of the holder's journal, on disk when this was sent. A
+	// journal with a lower mark is an older copy and is not continued.
+	Mark generator.Tick `json:"mark"`
+	// Holder is the ID of the last opening.
+	Holder string `json:"holder"`
+	// Claim is the name of the claim node that the holder opened with.
+	Claim string `json:"claim"`
+	// Nonce is new in every write: by it a writer knows its own.
+	Nonce string `json:"nonce"`
+	// Era is the layout record's when this was opened.
+	Era string `json:"era,omitempty"`
+}
+
+// errDamaged means that a record cannot be read. Its worker ID is not dealt: where
+// its ceiling was is unknown.
+var errDamaged = errors.New("the record is damaged")
+
+// member is the value of a claim node, as JSON.
+type member struct {
+	Host        string `json:"host"`
+	PID         int    `json:"pid"`
+	Incarnation string `json:"incarnation"`
+	Version     string `json:"version"`
+	// Since is when the claim was made, in milliseconds since 1970 by the
+	// claimant's clock; 0 if it does not say.
+	Since int64 `json:"since,omitempty"`
+}
+
+// since is the member's Since; zero if unknown.
+func since(ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// token returns 130 random bits as letters and digits.
+func token() string { return rand.Text() }
+
+// ValidToken reports whether s can be an incarnation or a token: 1 to 64 letters
+// and digits. A store's names are made of them.
+func ValidToken(s string) bool {
+	if len(s) == 0 || len(s) > 64 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil { // only strings and integers are encoded
+		panic(err)
+	}
+	return b
+}
+
+func decodeLayout(b []byte) (layout, error) {
+	var l layout
+	if err := decode(b, &l); err != nil {
+		return layout{}, err
+	}
+	switch {
+	case l.Layout == "" || l.UUID == "":
+		return layout{}, errors.New("layout or uuid is missing")
+	case l.Floor < 0:
+		return layout{}, errors.New("the floor is negative")
+	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
+		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
+	}
+	return l, nil
+}
+
+func decodeRecord(b []byte) (record, error) {
+	var r record
+	if err := decode(b, &r); err != nil {
+		return record{}, err
+	}
+	if r.Ceiling < 0 || r.Issued < 0 || r.Mark < 0 {
+		return record{}, errors.New("a mark is negative")
+	}
+	if r.Holder == "" || r.Nonce == "" {
+		return record{}, errors.New("holder or nonce is missing")
+	}
+	return r, nil
+}
+
+func decodeMember(b []byte) (member, error) {
+	var m member
+	if err := decode(b, &m); err != nil {
+		return member{}, err
+	}
+	return m, nil
+}
+
+// decodeHost returns the worker ID that a host had last.
+func decodeHost(b []byte) (int, error) {
+	n, err := strconv.ParseUint(string(b), 10, 31)
+	if err != nil || n >= coord.MaxWorkers {
+		return 0, fmt.Errorf("%q is no worker ID", b)
+	}
+	return int(n), nil
+}
+
+// decode takes exactly one JSON value. Fields that it does not know are those
+// of a later version and are left alone.
+func decode(b []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("not the JSON that was expected: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the JSON")
+	}
+	return nil
+}

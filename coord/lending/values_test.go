@@ -1,0 +1,104 @@
+package lending
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func FuzzDecodeRecord(f *testing.F) {
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := decodeRecord(b)
+		if err != nil {
+			if r != (record{}) {
+				t.Errorf("%q: error %v together with %+v", b, err, r)
+			}
+			return
+		}
+		if r.Ceiling < 0 || r.Issued < 0 || r.Mark < 0 || r.Holder == "" || r.Nonce == "" {
+			t.Errorf("%q was taken as %+v", b, r)
+		}
+		if again, err := decodeRecord(encode(r)); err != nil || again != r {
+			t.Errorf("%+v encodes to %+v, %v", r, again, err)
+		}
+	})
+}
+
+func FuzzDecodeLayout(f *testing.F) {
+	f.Fuzz(func(t *testing.T, b []byte) {
+		l, err := decodeLayout(b)
+		if err != nil {
+			if l != (layout{}) {
+				t.Errorf("%q: error %v together with %+v", b, err, l)
+			}
+			return
+		}
+		if l.Layout == "" || l.UUID == "" || l.Floor < 0 || l.Workers < 0 || l.Workers > coord.MaxWorkers {
+			t.Errorf("%q was taken as %+v", b, l)
+		}
+		if again, err := decodeLayout(encode(l)); err != nil || again != l {
+			t.Errorf("%+v encodes to %+v, %v", l, again, err)
+		}
+	})
+}
+
+func FuzzDecodeMember(f *testing.F) {
+	f.Fuzz(func(t *testing.T, b []byte) {
+		who, err := decodeMember(b)
+		if err != nil && who != (member{}) {
+			t.Errorf("%q: error %v together with %+v", b, err, who)
+		}
+		if at := since(who.Since); !at.IsZero() && at.UnixMilli() != who.Since {
+			t.Errorf("%q: since %d is shown as %v", b, who.Since, at)
+		}
+	})
+}
+
+func FuzzDecodeHost(f *testing.F) {
+	f.Fuzz(func(t *testing.T, b []byte) {
+		worker, err := decodeHost(b)
+		if err != nil && worker != 0 || worker < 0 || worker >= coord.MaxWorkers {
+			t.Errorf("%q: %d, %v", b, worker, err)
+		}
+	})
+}
+
+// The test of invariant 6, over all cases that differ.
+func TestContinues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.SampledFrom([]string{"", "A", "B"})
+		mark := rapid.Custom(func(t *rapid.T) generator.Tick { return generator.Tick(rapid.Int64Range(0, 3).Draw(t, "")) })
+		j := &cluster{era: id.Draw(t, "era"), floor: generator.Tick(rapid.Int64Range(7, 11).Draw(t, "floor"))}
+		r := record{Holder: id.Draw(t, "holder"), Mark: mark.Draw(t, "record's mark"), Ceiling: 9, Era: id.Draw(t, "record's era")}
+		q := coord.Request{Opening: id.Draw(t, "opening"), Mark: mark.Draw(t, "journal's mark")}
+		want := r.Holder != "" && r.Holder == q.Opening && q.Mark >= r.Mark && r.Era == j.era
+		if got := j.continues(r, q); got != want {
+			t.Fatalf("%+v for %+v continues: %v", r, q, got)
+		}
+		floor := max(9, j.floor)
+		if want {
+			floor = q.Mark
+		}
+		if got := j.floorFor(r, q); got != floor {
+			t.Fatalf("%+v for %+v has floor %d, want %d", r, q, got, floor)
+		}
+	})
+}
+
+// A release goes down to what the claim's own grants began above, and never below what
+// all marks were raised to.
+func TestLeastOf(t *testing.T) {
+	r := record{Ceiling: 100, Issued: 40}
+	for _, test := range []struct {
+		floor     generator.Tick
+		continues bool
+		want      generator.Tick
+	}{{0, false, 100}, {0, true, 40}, {70, false, 100}, {70, true, 70}, {200, false, 200}, {200, true, 200}} {
+		if got := (&cluster{floor: test.floor}).leastOf(r, test.continues); got != test.want {
+			t.Errorf("raised to %d, continues %v: %d, want %d", test.floor, test.continues, got, test.want)
+		}
+	}
+}
