@@ -1,0 +1,133 @@
+package zk_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/zk"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+)
+
+const (
+	user     = "flake"
+	password = "s3cret:with-colon"
+)
+
+// all returns the paths of a tree.
+func all(t testing.TB, c *gozk.Conn, path string) []string {
+	t.Helper()
+	names, _, err := c.Children(path)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	paths := []string{path}
+	for _, name := range names {
+		paths = append(paths, all(t, c, path+"/"+name)...)
+	}
+	return paths
+}
+
+// With a user, all that is made is shut to everybody else.
+func TestDigest(t *testing.T) {
+	t.Parallel()
+	e := zktest.Shared(t)
+	root := e.Chroot() + "/own/tree" // what is above is made too
+	var log logged
+	ours := zk.Servers{Addresses: e.Addresses(), Chroot: root, User: user, Password: password}
+	c, l := joined(t, ours, zk.Config{Log: log.at(hclog.Trace)})
+	claim := claimed(t, c, 3)
+	extend := func() {
+		t.Helper()
+		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extend()
+	// The user is given to each new connection, also to one that ends at once.
+	for range 10 {
+		l.Cut()
+		eventually(t, "the claim is extended", func() bool {
+			err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
+			if errors.Is(err, lending.ErrRefused) || errors.Is(err, coord.ErrLost) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+	}
+	client := e.Client()
+	if err := client.AddAuth("digest", []byte(user+":"+password)); err != nil {
+		t.Fatal(err)
+	}
+	want := gozk.DigestACL(gozk.PermAll, user, password)
+	paths := all(t, client, strings.TrimSuffix(root, "/tree"))
+	for _, path := range paths {
+		if acl, _, err := client.GetACL(path); err != nil || !slices.Equal(acl, want) {
+			t.Errorf("%s: ACL %v, %v", path, acl, err)
+		}
+	}
+	// own, tree, layout, four folders, a claim, a record, a host and a history
+	if len(paths) != 11 {
+		t.Errorf("the tree is %q", paths)
+	}
+	// Foreign ones.
+	for name, servers := range map[string]zk.Servers{
+		"nobody":         {},
+		"wrong password": {User: user, Password: "other-s3cret"},
+		"another user":   {User: "else", Password: password},
+	} {
+		servers.Addresses, servers.Chroot = ours.Addresses, ours.Chroot
+		other := dial(t, servers, zk.Config{Identity: identity(), Log: log.at(hclog.Trace)})
+		_, err := other.Join(t.Context(), layout)
+		if !errors.Is(err, lending.ErrRefused) {
+			t.Errorf("%s: %v, want ErrRefused", name, err)
+			continue
+		}
+		wants := []string{"no access to " + root, e.Addresses()[0], "give"}
+		if servers.User != "" {
+			wants = append(wants, servers.User, "password")
+		}
+		for _, want := range wants {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %q does not say %q", name, err, want)
+			}
+		}
+		if strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: the password is in %q", name, err)
+		}
+	}
+	extend()
+	if got := log.count("travels unencrypted"); got != 3 {
+		t.Errorf("%d warnings of 3 coordinators that the password travels unencrypted", got)
+	}
+	if log.count("client library:") == 0 {
+		t.Error("what the library logs is not in the log; the case is void")
+	}
+	for _, secret := range []string{"s3cret", strings.SplitN(want[0].ID, ":", 2)[1]} {
+		if log.count(secret) > 0 {
+			t.Errorf("the log has %q:\n%s", secret, log.String())
+		}
+	}
+}
+
+// Servers that take no user at all refuse, and the error says that it was they.
+func TestUserThatIsNotTaken(t *testing.T) {
+	t.Parallel()
+	e := zktest.Start(t, zktest.Options{Config: map[string]string{"DigestAuthenticationProvider.enabled": "false"}})
+	c, l := dial(t, zk.Servers{Addresses: e.Addresses(), User: user, Password: password}, zk.Config{Identity: identity(), TryTimeout: time.Second}), &zk.Line{}
+	l.Tap(c)
+	_, err := c.Join(t.Context(), layout)
+	if !errors.Is(err, lending.ErrRefused) || !strings.Contains(err.Error(), "do not take a user") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("%v", err)
+	}
+	if l.Dialed > 10 {
+		t.Errorf("dialed %d times within a second", l.Dialed)
+	}
+}

@@ -1,0 +1,208 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// Create implements lending.Store. Whatever is read after the node was made is at
+// least as new as the node: a server never shows a client a state older than one it
+// has answered with.
+func (s *store) Create(ctx context.Context, layout lending.Entry, claim lending.Claimant) (lending.Created, error) {
+	name, err := s.createNode(ctx, layout, claim)
+	if err != nil {
+		return lending.Created{}, err
+	}
+	made, err := s.look(ctx, layout, claim, name)
+	if err != nil { // nobody learns the name, so nobody else deletes the node
+		s.discard(ctx, name, err)
+		return lending.Created{}, err
+	}
+	return made, nil
+}
+
+// createNode makes the node and returns its name.
+func (s *store) createNode(ctx context.Context, layout lending.Entry, claim lending.Claimant) (string, error) {
+	version, err := checked(layout.Version)
+	if err != nil {
+		return "", err
+	}
+	path := s.claim(prefixOf(claim, s.config.Identity.Incarnation))
+	for {
+		results, err := tell(ctx, s, kindCreate, s.claims(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+			return conn.Multi(
+				&gozk.CheckVersionRequest{Path: s.layout(), Version: version},
+				&gozk.CreateRequest{Path: path, Data: claim.Value, Acl: s.access, Flags: gozk.FlagEphemeralSequential})
+		})
+		switch at := failedAt(results); {
+		case err == nil && len(results) == 2:
+			return strings.TrimPrefix(results[1].String, s.claims()+"/"), nil
+		case err == nil:
+			return "", fmt.Errorf("%s: %s: %d results of 2 operations", s.name, kindCreate, len(results))
+		case at == 0 && verdict(err): // the layout is another one
+			if err := s.sync(ctx, kindLook); err != nil {
+				return "", err
+			}
+			if err := s.unmoved(ctx, layout); err != nil {
+				return "", err
+			}
+		case at == 1 && errors.Is(err, gozk.ErrNoNode): // an operator deleted claims/
+			if err := s.makeFolders(ctx); err != nil {
+				return "", err
+			}
+		case verdict(err):
+			return "", fmt.Errorf("%s: %s: %w", s.name, kindCreate, err)
+		default:
+			return "", err
+		}
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("%s: %s: the tree below %s keeps changing: %w", s.name, kindCreate, s.root, ctx.Err())
+		}
+	}
+}
+
+// failedAt returns which operation of a Multi failed, or -1: the others were then
+// not tried, or undone.
+func failedAt(results []gozk.MultiResponse) int {
+	return slices.IndexFunc(results, func(r gozk.MultiResponse) bool { return r.Error != nil })
+}
+
+// look reads what the opening of a new node's worker ID depends on.
+func (s *store) look(ctx context.Context, layout lending.Entry, claim lending.Claimant, name string) (lending.Created, error) {
+	node, counted, ok := parseAny(name)
+	if !ok {
+		return lending.Created{}, fmt.Errorf("%s: %s: the node got the name %q; is %s on a version of ZooKeeper that names nodes in another way?", s.name, kindCreate, name, s.root)
+	}
+	if node.Worker == lending.Dealt {
+		if !counted {
+			return lending.Created{}, s.usedUp(name)
+		}
+		node.Worker = claim.Deal(node.Number)
+	}
+	made := lending.Created{Node: node}
+	err := each(ctx, 4, func(ctx context.Context, i int) (err error) {
+		switch i {
+		case 0:
+			made.Created, made.Before, err = s.rivals(ctx, claim, node)
+		case 1:
+			made.Record, err = s.get(ctx, kindRecord, s.record(node.Worker))
+		case 2:
+			made.History, err = s.get(ctx, kindHistory, s.history(node.Worker))
+		case 3: // the Multi has checked the version only
+			err = s.unmoved(ctx, layout)
+		}
+		return err
+	})
+	if err != nil {
+		return lending.Created{}, err
+	}
+	return made, nil
+}
+
+// usedUp is the error of a claim whose number names no worker ID.
+func (s *store) usedUp(name string) error {
+	return fmt.Errorf("%s: %s: the sequence counter of %s has come to its end (%s), so it deals no worker IDs any more; "+
+		"stop the daemons, delete that node with all below it and start them again: the counter then starts over, and nothing else is lost. "+
+		"Until then a daemon gets only the worker ID that it had: %w", s.name, kindCreate, s.claims(), name, lending.ErrRefused)
+}
+
+// rivals returns when the node was created and which others name its worker ID that
+// were created before.
+func (s *store) rivals(ctx context.Context, claim lending.Claimant, node lending.Node) (created int64, before []lending.Node, err error) {
+	names, err := s.children(ctx, kindClaims, s.claims())
+	if err != nil {
+		return 0, nil, err
+	}
+	var same []lending.Node
+	for _, name := range names {
+		other, ok := parseName(name)
+		if !ok {
+			continue // it names no worker ID
+		}
+		if other.Worker == lending.Dealt {
+			other.Worker = claim.Deal(other.Number)
+		}
+		if other.Worker == node.Worker && name != node.Name {
+			same = append(same, other)
+		}
+	}
+	same = append(same, node)
+	err = each(ctx, len(same), func(ctx context.Context, i int) (err error) {
+		same[i].Created, err = s.createdAt(ctx, same[i].Name)
+		return err
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	created = same[len(same)-1].Created
+	if created == 0 {
+		return 0, nil, fmt.Errorf("%s: %s: the node %s is gone already: the session ended, or an operator cleared it; it is tried again later", s.name, kindCreate, node.Name)
+	}
+	for _, other := range same {
+		if other.Created != 0 && other.Created < created {
+			before = append(before, other)
+		}
+	}
+	return created, before, nil
+}
+
+// createdAt returns a claim node's czxid, or 0 if there is no such node.
+func (s *store) createdAt(ctx context.Context, name string) (int64, error) {
+	path := s.claim(name)
+	return ask(ctx, s, kindClaim, path, func(conn *gozk.Conn) (int64, error) {
+		there, stat, err := conn.Exists(path)
+		if err != nil || !there {
+			return 0, err
+		}
+		return stat.Czxid, nil
+	})
+}
+
+// discard deletes a node of our own. If that fails too, Own lists it.
+func (s *store) discard(ctx context.Context, name string, why error) {
+	if err := s.Delete(ctx, name); err != nil {
+		s.log.Info("a claim of our own could not be deleted; a later publish will", "claim", name, "because", why, "error", err)
+	}
+}
+
+// Delete implements lending.Store.
+func (s *store) Delete(ctx context.Context, name string) error {
+	path := s.claim(name)
+	_, err := tell(ctx, s, kindDelete, path, func(conn *gozk.Conn) (struct{}, error) {
+		return struct{}{}, conn.Delete(path, anyVersion)
+	})
+	if errors.Is(err, gozk.ErrNoNode) {
+		return nil
+	}
+	return err
+}
+
+// anyVersion lets ZooKeeper check nothing. It is only for nodes whose names are one
+// of a kind, and for hints; never for a record.
+const anyVersion = -1
+
+// Own implements lending.Store.
+func (s *store) Own(ctx context.Context) ([]lending.Node, error) {
+	if err := s.sync(ctx, kindClaims); err != nil {
+		return nil, err
+	}
+	names, err := s.children(ctx, kindClaims, s.claims())
+	if err != nil {
+		return nil, err
+	}
+	var own []lending.Node
+	for _, name := range names {
+		// Also one that was not counted, and so names no worker ID.
+		if node, _, ok := parseAny(name); ok && node.Incarnation == s.config.Identity.Incarnation {
+			own = append(own, node)
+		}
+	}
+	return own, nil
+}

@@ -1,0 +1,146 @@
+package zk_test
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/zk"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+)
+
+// harness is a kit's harness on one tree.
+type harness struct {
+	e      *zktest.Ensemble
+	root   string
+	lines  map[coord.Coordinator]*zk.Line
+	faults map[coord.Coordinator]*zk.Faults
+	delays map[coord.Coordinator]*zk.Delays
+}
+
+func newHarness(e *zktest.Ensemble) *harness {
+	return &harness{
+		e: e, root: e.Chroot(),
+		lines:  map[coord.Coordinator]*zk.Line{},
+		faults: map[coord.Coordinator]*zk.Faults{},
+		delays: map[coord.Coordinator]*zk.Delays{},
+	}
+}
+
+func (h *harness) kit() coordtest.Harness {
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+}
+
+func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
+	t.Helper()
+	c := dial(t, zk.Servers{Addresses: h.e.Addresses(), Chroot: h.root}, zk.Config{Identity: identity})
+	h.lines[c], h.faults[c], h.delays[c] = &zk.Line{}, &zk.Faults{}, &zk.Delays{}
+	h.lines[c].Tap(c)
+	h.faults[c].Watch(c)
+	h.delays[c].Watch(c)
+	return c
+}
+
+// dial opens a coordinator that is closed with the test.
+func dial(t testing.TB, servers zk.Servers, config zk.Config) *zk.Coordinator {
+	t.Helper()
+	c, err := zk.Dial(servers, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // the test may have ended the servers
+	return c
+}
+
+func (h *harness) revoke(t testing.TB, c coord.Coordinator) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	id := zk.SessionID(c.(*zk.Coordinator))
+	if err := h.lines[c].EndSession(ctx, h.e.Addresses()[0]); err != nil {
+		t.Fatalf("revoke: %v", err)
+	}
+	// As the server would that ends a session: what was under way is in doubt, what
+	// comes next waits for the next session.
+	h.lines[c].Cut()
+	if err := zk.Notice(ctx, c.(*zk.Coordinator), id); err != nil {
+		t.Fatalf("revoke: the client has not noticed: %v", err)
+	}
+}
+
+func (h *harness) wipe(t testing.TB) {
+	t.Helper()
+	if wipe(t, h.e.Client(), h.root) < 2 {
+		t.Fatal("wipe: there was nothing")
+	}
+}
+
+// wipe deletes a tree and returns how many nodes it had.
+func wipe(t testing.TB, c *gozk.Conn, path string) int {
+	t.Helper()
+	names, _, err := c.Children(path)
+	if err != nil {
+		t.Fatalf("wipe %s: %v", path, err)
+	}
+	n := 1
+	for _, name := range names {
+		n += wipe(t, c, path+"/"+name)
+	}
+	if err := c.Delete(path, -1); err != nil {
+		t.Fatalf("wipe %s: %v", path, err)
+	}
+	return n
+}
+
+func (h *harness) fault(t testing.TB, c coord.Coordinator, n int, landed bool) func() bool {
+	return h.faults[c].Arm(n, landed)
+}
+
+func (h *harness) delay(t testing.TB, c coord.Coordinator, n int) (<-chan struct{}, func()) {
+	return h.delays[c].Arm(n)
+}
+
+func (h *harness) operator(t testing.TB) coord.Operator {
+	t.Helper()
+	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*zk.Coordinator)
+}
+
+// halting is the case that ends its servers, and so has its own.
+const halting = "context: also when no server answers"
+
+func conform(t *testing.T, e *zktest.Ensemble) {
+	halted := false
+	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
+		if !strings.Contains(t.Name(), strings.ReplaceAll(halting, " ", "_")) {
+			return newHarness(e).kit()
+		}
+		own := zktest.Start(t, zktest.Options{Members: e.Members()})
+		kit := newHarness(own).kit()
+		kit.Halt = func(testing.TB) {
+			halted = true
+			own.Kill()
+		}
+		return kit
+	})
+	whole := !strings.Contains(flag.Lookup("test.run").Value.String(), "/")
+	if whole && !t.Failed() && !halted {
+		t.Error("no case has ended its servers")
+	}
+}
+
+func TestConformanceOneServer(t *testing.T) {
+	t.Parallel()
+	conform(t, zktest.Shared(t))
+}
+
+func TestConformanceEnsemble(t *testing.T) {
+	t.Parallel()
+	conform(t, zktest.Start(t, zktest.Options{Members: 3}))
+}

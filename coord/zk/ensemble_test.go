@@ -1,0 +1,191 @@
+package zk_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/zk"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+)
+
+// A follower that was stopped for a while answers with what it knew until it has
+// caught up. Whoever asks it must see what others were told meanwhile.
+func TestFollowerThatLags(t *testing.T) {
+	t.Parallel()
+	e := zktest.Start(t, zktest.Options{Members: 3, Tick: 2 * time.Second})
+	follower := (e.Leader() + 1) % 3
+	others := []string{e.Addresses()[(follower+1)%3], e.Addresses()[(follower+2)%3]}
+	id := identity()
+	c, _ := joined(t, zk.Servers{Addresses: e.Addresses()[follower : follower+1]}, zk.Config{Identity: id, Timeout: 30 * time.Second, TryTimeout: 20 * time.Second})
+	s := zk.Store(c)
+	entry, err := s.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	node, err := s.Create(t.Context(), entry, claimant(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, _, err := gozk.Connect(others, 10*time.Second, gozk.WithLogger(quiet{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	open := gozk.WorldACL(gozk.PermAll)
+	for round, ask := range []func(name string) error{
+		func(name string) error {
+			own, err := s.Own(t.Context())
+			if err != nil || len(own) != 2 {
+				return fmt.Errorf("own claims %+v, %v", own, err)
+			}
+			return nil
+		},
+		func(name string) error {
+			found, err := s.List(t.Context(), entry)
+			if err != nil || len(found.Claims) != 2 {
+				return fmt.Errorf("claims %+v, %v", found.Claims, err)
+			}
+			return nil
+		},
+		func(name string) error {
+			found, err := s.Host(t.Context(), name)
+			if err != nil || found.Version == 0 {
+				return fmt.Errorf("host %+v, %v", found, err)
+			}
+			return nil
+		},
+		// The leader judges, and the follower is asked what the leader saw.
+		func(name string) error {
+			done, err := s.Write(t.Context(), entry, lending.Write{Doing: "write", Node: node.Node, Record: lending.Entry{Value: []byte("ours")}})
+			if err != nil || done.Stored || string(done.Record.Value) != "theirs" {
+				return fmt.Errorf("%+v, %v", done, err)
+			}
+			return nil
+		},
+	} {
+		e.Pause(follower)
+		// Something to catch up with.
+		value := make([]byte, 10_000)
+		for i := range 20 {
+			var ops []any
+			for j := range 20 {
+				ops = append(ops, &gozk.CreateRequest{Path: fmt.Sprintf("/flakeward/hosts/%d-%d-%d", round, i, j), Data: value, Acl: open})
+			}
+			if _, err := client.Multi(ops...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		name := fmt.Sprintf("late%d", round)
+		results, err := client.Multi(
+			&gozk.CreateRequest{Path: "/flakeward/hosts/" + name, Data: []byte("5"), Acl: open},
+			&gozk.CreateRequest{Path: "/flakeward/claims/0000005-s-" + id.Incarnation + "-" + name + "-", Acl: open, Flags: gozk.FlagEphemeralSequential})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round == 3 {
+			if _, err := client.Create("/flakeward/workers/0000003", []byte("theirs"), 0, open); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The request waits in the follower's socket: it is the first that it answers.
+		asked := make(chan error, 1)
+		go func() { asked <- ask(name) }()
+		e.Resume(follower)
+		if err := <-asked; err != nil {
+			t.Errorf("round %d: the follower shows %v", round, err)
+		}
+		if err := client.Delete(results[1].String, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// A session outlives its servers' leader, and a claim with it.
+func TestLeaderIsKilled(t *testing.T) {
+	t.Parallel()
+	e := zktest.Start(t, zktest.Options{Members: 3})
+	c, _ := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{})
+	claim := claimed(t, c, 3)
+	zk.SetTimeout(c, time.Second)
+	id := zk.SessionID(c)
+	for round := range 3 {
+		leader := e.Leader()
+		e.Kill(leader)
+		start := time.Now()
+		eventually(t, "the claim is extended", func() bool {
+			err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
+			if errors.Is(err, coord.ErrLost) {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			return err == nil
+		})
+		t.Logf("extended %v after the leader was killed", time.Since(start))
+		e.Start(leader)
+	}
+	if got := zk.SessionID(c); got != id {
+		t.Errorf("session %x, then %x", id, got)
+	}
+}
+
+// A server that takes connections and then says nothing is left for another.
+func TestServerThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	e := zktest.Shared(t)
+	mute, met := silent(t)
+	root := e.Chroot()
+	for i := 0; met() == 0; i++ { // the order of the servers is drawn
+		if i == 100 {
+			t.Fatal("a hundred times the other server was the first")
+		}
+		c := dial(t, zk.Servers{Addresses: []string{mute, e.Addresses()[0]}, Chroot: root}, zk.Config{Identity: identity(), TryTimeout: 20 * time.Second})
+		start := time.Now()
+		if _, err := c.Join(t.Context(), layout); err != nil {
+			t.Error(err)
+		}
+		t.Logf("joined after %v", time.Since(start))
+	}
+}
+
+// silent is the address of a server that takes connections and says nothing on them.
+// met is how many it has taken.
+func silent(t testing.TB) (address string, met func() int64) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken atomic.Int64
+	var done sync.WaitGroup
+	done.Go(func() {
+		var conns []net.Conn
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				break
+			}
+			taken.Add(1)
+			conns = append(conns, conn)
+		}
+		for _, conn := range conns {
+			_ = conn.Close()
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		done.Wait()
+	})
+	return l.Addr().String(), taken.Load
+}

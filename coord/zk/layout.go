@@ -1,0 +1,146 @@
+package zk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// versionOf is a node's version as the version of an entry, for which 0 means that
+// there is no node. ZooKeeper counts from 0.
+func versionOf(stat *gozk.Stat) int64 { return int64(stat.Version) + 1 }
+
+// checked is the inverse of versionOf, for a node that must be there. It never
+// returns -1, by which ZooKeeper checks nothing.
+func checked(version int64) (int32, error) {
+	if version < 1 || version > math.MaxInt32 {
+		return 0, fmt.Errorf("zk: %d is no version of a node", version)
+	}
+	return int32(version - 1), nil
+}
+
+// get reads a node; the entry's version is 0 if there is none.
+func (s *store) get(ctx context.Context, k kind, path string) (lending.Entry, error) {
+	entry, err := ask(ctx, s, k, path, func(conn *gozk.Conn) (lending.Entry, error) {
+		value, stat, err := conn.Get(path)
+		if err != nil {
+			return lending.Entry{}, err
+		}
+		return lending.Entry{Value: value, Version: versionOf(stat)}, nil
+	})
+	if errors.Is(err, gozk.ErrNoNode) {
+		return lending.Entry{}, nil
+	}
+	return entry, err
+}
+
+// sync makes what is read next at least as new as all that was answered before. A
+// server may lag behind the leader, and so behind what another one told.
+func (s *store) sync(ctx context.Context, k kind) error {
+	_, err := ask(ctx, s, k+asOfNow, s.root, func(conn *gozk.Conn) (string, error) { return conn.Sync(s.root) })
+	return err
+}
+
+// create makes a node that stays. One that is there already is verdict
+// gozk.ErrNodeExists.
+func (s *store) create(ctx context.Context, k kind, path string, value []byte) error {
+	_, err := tell(ctx, s, k, path, func(conn *gozk.Conn) (string, error) {
+		return conn.Create(path, value, gozk.FlagPersistent, s.access)
+	})
+	return err
+}
+
+// Look implements lending.Store.
+func (s *store) Look(ctx context.Context) (lending.Entry, error) {
+	if err := s.sync(ctx, kindLook); err != nil {
+		return lending.Entry{}, err
+	}
+	return s.get(ctx, kindLook, s.layout())
+}
+
+// Join implements lending.Store. The layout is made last: whoever finds one finds
+// all that is above and beside it.
+func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) {
+	for {
+		found, err := s.Look(ctx)
+		if err != nil {
+			return lending.Entry{}, err
+		}
+		if err := s.makeFolders(ctx); err != nil || found.Version != 0 {
+			return found, err
+		}
+		switch err := s.create(ctx, kindJoin, s.layout(), layout); {
+		case err == nil:
+			return lending.Entry{Value: layout, Version: 1}, nil
+		case errors.Is(err, gozk.ErrNodeExists): // others were faster
+		case errors.Is(err, gozk.ErrNoNode): // somebody wipes the tree
+		default:
+			return lending.Entry{}, err
+		}
+		if ctx.Err() != nil {
+			return lending.Entry{}, fmt.Errorf("%s: %s: the tree below %s keeps changing: %w", s.name, kindJoin, s.root, ctx.Err())
+		}
+	}
+}
+
+// makeFolders makes the nodes that others are made below, where they are missing.
+// To ask first is not only quicker: to see a node takes no access to it.
+func (s *store) makeFolders(ctx context.Context) error {
+	for _, path := range s.folders() {
+		there, err := ask(ctx, s, kindTree, path, func(conn *gozk.Conn) (bool, error) {
+			there, _, err := conn.Exists(path)
+			return there, err
+		})
+		if err == nil && !there {
+			err = s.create(ctx, kindTree, path, nil)
+		}
+		if err != nil && !errors.Is(err, gozk.ErrNodeExists) {
+			return fmt.Errorf("%s: %s: %s: %w", s.name, kindTree, path, err)
+		}
+	}
+	return nil
+}
+
+// Replace implements lending.Store.
+func (s *store) Replace(ctx context.Context, layout lending.Entry, value []byte) (lending.Entry, error) {
+	version, err := checked(layout.Version)
+	if err != nil {
+		return lending.Entry{}, err
+	}
+	stored, err := tell(ctx, s, kindReplace, s.layout(), func(conn *gozk.Conn) (int64, error) {
+		stat, err := conn.Set(s.layout(), value, version)
+		if err != nil {
+			return 0, err
+		}
+		return versionOf(stat), nil
+	})
+	switch {
+	case err == nil:
+		return lending.Entry{Value: value, Version: stored}, nil
+	case errors.Is(err, gozk.ErrBadVersion), errors.Is(err, gozk.ErrNoNode):
+		found, err := s.Look(ctx)
+		if err == nil {
+			err = &lending.MovedError{Found: found}
+		}
+		return lending.Entry{}, err
+	default:
+		return lending.Entry{}, err
+	}
+}
+
+// unmoved reads the layout record and returns *lending.MovedError if it is another
+// one. The version alone does not tell: a tree that was wiped and made anew counts
+// from the beginning.
+func (s *store) unmoved(ctx context.Context, layout lending.Entry) error {
+	found, err := s.get(ctx, kindLook, s.layout())
+	if err == nil && (found.Version != layout.Version || !bytes.Equal(found.Value, layout.Value)) {
+		err = &lending.MovedError{Found: found}
+	}
+	return err
+}

@@ -1,0 +1,68 @@
+package zk_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord/zk"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+)
+
+// A thousand claims and records are listed at once, those that vanish meanwhile
+// left out.
+func TestListOfAThousand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zktest.Shared(t))
+	c, s := w.open()
+	layout := w.join(s)
+	const n = 1000
+	var names []string
+	for batch := range n / 100 {
+		var ops []any
+		for i := range 100 {
+			worker := batch*100 + i
+			ops = append(ops,
+				&gozk.CreateRequest{Path: fmt.Sprintf("%s/claims/%07d-s-inc-tok%d-", w.root, worker, worker), Data: []byte("{}"), Acl: gozk.WorldACL(gozk.PermAll), Flags: gozk.FlagEphemeralSequential},
+				&gozk.CreateRequest{Path: fmt.Sprintf("%s/workers/%07d", w.root, worker), Data: []byte(fmt.Sprint(worker)), Acl: gozk.WorldACL(gozk.PermAll)})
+		}
+		results, err := w.client.Multi(ops...)
+		w.must(err)
+		for i := 0; i < len(results); i += 2 {
+			names = append(names, results[i].String)
+		}
+	}
+	// Nodes that are nobody's claim, or name no worker ID.
+	for _, odd := range []string{"/claims/odd", "/claims/d-inc-tok-2147483647", "/workers/odd"} {
+		_, err := w.client.Create(w.root+odd, nil, 0, gozk.WorldACL(gozk.PermAll))
+		w.must(err)
+	}
+	start := time.Now()
+	found, err := s.List(t.Context(), layout)
+	t.Logf("%d claims and %d records listed in %v", len(found.Claims), len(found.Records), time.Since(start))
+	if err != nil || len(found.Claims) != n || len(found.Records) != n {
+		t.Fatalf("%d claims and %d records, %v; want %d of each", len(found.Claims), len(found.Records), err, n)
+	}
+	for _, c := range found.Claims {
+		if record := found.Records[c.Worker]; c.Created == 0 || string(c.Value) != "{}" || string(record.Value) != fmt.Sprint(c.Worker) || record.Version != 1 {
+			t.Fatalf("%+v with %+v", c, record)
+		}
+	}
+	gone := make(chan struct{}, 1)
+	zk.Intercept(c, func(k zk.Kind, send func() error) error {
+		err := send()
+		if k == "list the claims" {
+			gone <- struct{}{}
+			for _, name := range names[:10] {
+				w.must(w.client.Delete(name, -1))
+			}
+		}
+		return err
+	})
+	found, err = s.List(t.Context(), layout)
+	if err != nil || len(gone) != 1 || len(found.Claims) != n-10 {
+		t.Errorf("%d claims, %v; want %d", len(found.Claims), err, n-10)
+	}
+}

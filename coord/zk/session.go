@@ -1,0 +1,198 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// session is the client library's connection with what the store knows of it. The
+// library reconnects by itself, and opens a new session when the servers say that
+// the old one has expired. Nothing that must be safe hangs on what it believes
+// meanwhile: that only decides whether a request is sent or waits.
+type session struct {
+	s      *store
+	conn   *gozk.Conn
+	events <-chan gozk.Event // closed by the library when its last goroutine ends
+	dialer *dialer
+	done   sync.WaitGroup // login
+
+	mu       sync.Mutex
+	id       int64         // of the last session, 0 before the first
+	number   int           // of the connection: how many there have been
+	up       bool          // the library has a session with a server
+	changed  chan struct{} // closed at the next change of up
+	loggedIn bool          // the library gives the user to each connection from now on
+	ready    chan struct{} // closed while requests may be sent
+	told     bool          // this outage has been logged
+}
+
+// openSession starts the library. No error does not mean that a server was found.
+func openSession(s *store) (*session, error) {
+	n := &session{
+		s: s, dialer: newDialer(s), loggedIn: s.servers.User == "",
+		changed: make(chan struct{}), ready: make(chan struct{}),
+	}
+	// The library's first event may come before it has returned.
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var err error
+	n.conn, n.events, err = gozk.Connect(s.servers.Addresses, s.config.Timeout,
+		gozk.WithHostProvider(n.dialer), gozk.WithDialer(n.dialer.dial),
+		gozk.WithEventCallback(n.event), gozk.WithLogger(bridge{s.log}),
+		gozk.WithMaxBufferSize(maxReply), gozk.WithMaxConnBufferSize(maxRequest))
+	if err != nil {
+		return nil, fmt.Errorf("%s: connect: %w", s.Name(), err)
+	}
+	if !n.loggedIn {
+		n.done.Go(n.login)
+	}
+	return n, nil
+}
+
+// event is called by the library, one event after the other, and must not wait.
+func (n *session) event(e gozk.Event) {
+	if e.Type != gozk.EventSession {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch e.State {
+	case gozk.StateHasSession:
+		n.begin(e.Server)
+	case gozk.StateDisconnected:
+		n.end()
+	case gozk.StateExpired:
+		n.s.log.Warn("the session has expired: its claims are lost and will be made anew", "session", hex(n.id))
+	}
+}
+
+// begin is for a server that has opened or resumed a session.
+func (n *session) begin(server string) {
+	n.up = true
+	n.number++
+	n.change()
+	if n.loggedIn {
+		n.serve()
+	}
+	id := n.conn.SessionID()
+	resumed := id == n.id
+	n.id = id
+	given := n.dialer.opened()
+	n.told = false
+	n.s.log.Info("connected", "server", server, "session", hex(id), "resumed", resumed, "timeout", given)
+	if !resumed && given != n.s.config.Timeout {
+		n.s.log.Warn("the servers give sessions another timeout than was asked for; set minSessionTimeout and maxSessionTimeout there if that matters",
+			"asked", n.s.config.Timeout, "given", given)
+	}
+}
+
+// end is for a connection that ended, or that could not be made.
+func (n *session) end() {
+	if n.up {
+		n.up = false
+		n.change()
+		if n.loggedIn {
+			n.ready = make(chan struct{})
+		}
+	}
+	if n.id != 0 && !n.told && n.s.life.Err() == nil {
+		n.told = true
+		n.s.log.Warn("the connection is lost; one is tried until it is there again", "session", hex(n.id))
+	}
+}
+
+func (n *session) change() {
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+// login gives the library the user once it has a session. From then on the library
+// gives it to each new connection, before any request.
+func (n *session) login() {
+	for n.s.life.Err() == nil {
+		n.mu.Lock()
+		up, changed, number := n.up, n.changed, n.number
+		n.mu.Unlock()
+		if up {
+			err := n.conn.AddAuth("digest", []byte(n.s.servers.User+":"+n.s.servers.Password))
+			if err == nil && n.accepted(number) {
+				return
+			}
+			if err == nil {
+				continue // on a connection that is gone, or on one too late for it
+			}
+			if errors.Is(err, gozk.ErrAuthFailed) {
+				n.dialer.note(fmt.Errorf("the servers do not take a user and password (digest): %w (%w)", lending.ErrRefused, err))
+			}
+			// The server ends the connection after that.
+		}
+		select {
+		case <-changed:
+		case <-n.s.life.Done():
+		}
+	}
+}
+
+// accepted lets requests pass if the connection is still the one of that number.
+func (n *session) accepted(number int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.up || n.number != number {
+		return false
+	}
+	n.loggedIn = true
+	n.serve()
+	return true
+}
+
+func (n *session) serve() {
+	close(n.ready)
+	n.dialer.serves()
+}
+
+// gate returns a channel that is closed once requests may be sent.
+func (n *session) gate() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ready
+}
+
+// closeGrace is for the library to end after a server has ended the session.
+const closeGrace = 200 * time.Millisecond
+
+// close ends the session on the server, which the library waits for up to a second,
+// and waits for all goroutines. The store's life has ended before.
+func (n *session) close() error {
+	n.mu.Lock()
+	up, id := n.up, n.id
+	n.mu.Unlock()
+	n.conn.Close()
+	ended := make(chan struct{})
+	n.done.Go(func() {
+		defer close(ended)
+		for range n.events {
+		}
+	})
+	grace, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	select {
+	case <-ended:
+	case <-grace.Done():
+		up = false
+		n.dialer.cut() // it waits for an answer, or to be able to send
+	}
+	n.done.Wait()
+	if id != 0 && !up {
+		return fmt.Errorf("%s: end the session: no server answered; its claims are freed when it expires", n.s.Name())
+	}
+	return nil
+}
+
+func hex(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }

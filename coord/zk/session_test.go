@@ -1,0 +1,280 @@
+package zk_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/zk"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+)
+
+var layout = coord.Layout{Text: "a layout", Workers: 8}
+
+// logged is a log that tests read.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) count(s string) int { return strings.Count(l.String(), s) }
+
+func (l *logged) at(level hclog.Level) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Output: l, Level: level})
+}
+
+func identity() coord.Identity { return coord.Identity{Host: "h", Incarnation: rand.Text()} }
+
+// joined opens a coordinator and joins.
+func joined(t testing.TB, servers zk.Servers, config zk.Config) (*zk.Coordinator, *zk.Line) {
+	t.Helper()
+	if config.Identity.Incarnation == "" {
+		config.Identity = identity()
+	}
+	c, l := dial(t, servers, config), &zk.Line{}
+	l.Tap(c)
+	if _, err := c.Join(t.Context(), layout); err != nil {
+		t.Fatal(err)
+	}
+	return c, l
+}
+
+func claimed(t testing.TB, c coord.Coordinator, worker int) coord.Claim {
+	t.Helper()
+	claim, err := c.Claim(t.Context(), coord.Request{Worker: worker, Latest: 1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim.Worker() != worker {
+		t.Fatalf("worker ID %d, want %d", claim.Worker(), worker)
+	}
+	return claim
+}
+
+// eventually calls until ok, and fails the test if that takes far too long.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for !ok() {
+		pause, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+		<-pause.Done()
+		stop()
+		if ctx.Err() != nil {
+			t.Fatalf("not within half a minute: %s", what)
+		}
+	}
+}
+
+// frozen is a connection that can be made to carry nothing, as a network does that
+// loses everything.
+type frozen struct {
+	net.Conn
+	open *gate
+}
+
+type gate struct {
+	mu     sync.Mutex
+	passes chan struct{}
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.passes = make(chan struct{})
+}
+
+func (g *gate) lift() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.passes)
+	g.passes = nil
+}
+
+func (g *gate) pass() {
+	g.mu.Lock()
+	passes := g.passes
+	g.mu.Unlock()
+	if passes != nil {
+		<-passes
+	}
+}
+
+func (f frozen) Write(p []byte) (int, error) {
+	f.open.pass()
+	return f.Conn.Write(p)
+}
+
+// The server ends a session that it does not hear from; its client learns of it only
+// afterwards, and claims again.
+func TestExpiredSession(t *testing.T) {
+	t.Parallel()
+	e := zktest.Shared(t)
+	servers := zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}
+	var log logged
+	g := &gate{}
+	c, l := dial(t, servers, zk.Config{Timeout: time.Second, Identity: identity(), Log: log.at(hclog.Info)}), &zk.Line{}
+	l.Through = func(conn net.Conn) (net.Conn, error) { return frozen{conn, g}, nil }
+	l.Tap(c)
+	if _, err := c.Join(t.Context(), layout); err != nil {
+		t.Fatal(err)
+	}
+	claim := claimed(t, c, 3)
+	first := zk.SessionID(c)
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100, Mark: 50}); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := joined(t, servers, zk.Config{})
+	g.shut()
+	eventually(t, "the claim is gone", func() bool {
+		ms, err := other.Members(t.Context())
+		return err == nil && len(ms) == 0
+	})
+	g.lift()
+	eventually(t, "the claim is known to be lost", func() bool {
+		return errors.Is(claim.Extend(t.Context(), coord.Progress{Ceiling: 200}), coord.ErrLost)
+	})
+	again, err := c.Claim(t.Context(), coord.Request{Worker: 3, Opening: claim.Opening(), Mark: 60, Latest: 1 << 40})
+	if err != nil || again.Worker() != 3 || !again.Continues() || again.Floor() != 100 {
+		t.Fatalf("claimed again: %+v, %v", again, err)
+	}
+	if zk.SessionID(c) == first {
+		t.Error("the session is still the one that has ended")
+	}
+	if log.count("the session has expired") != 1 || log.count("the connection is lost") != 1 || log.count("connected:") != 2 {
+		t.Errorf("the log does not tell what happened, once:\n%s", log.String())
+	}
+}
+
+// A session that is ended by somebody else, without a word to its client, whose
+// requests the server then drops.
+func TestSessionEndedBehindItsBack(t *testing.T) {
+	t.Parallel()
+	e := zktest.Shared(t)
+	c, l := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Timeout: 2 * time.Second})
+	claim := claimed(t, c, 3)
+	zk.SetTimeout(c, 500*time.Millisecond)
+	if err := l.EndSession(t.Context(), e.Addresses()[0]); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	eventually(t, "the claim is known to be lost", func() bool {
+		return errors.Is(claim.Extend(t.Context(), coord.Progress{Ceiling: 200}), coord.ErrLost)
+	})
+	t.Logf("known to be lost after %v", time.Since(start))
+	zk.SetTimeout(c, zk.DefaultTryTimeout)
+	claimed(t, c, 3)
+}
+
+// The claim outlives a connection that is lost.
+func TestConnectionIsResumed(t *testing.T) {
+	t.Parallel()
+	e := zktest.Shared(t)
+	var log logged
+	c, l := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Log: log.at(hclog.Info)})
+	claim := claimed(t, c, 3)
+	id := zk.SessionID(c)
+	for i := range 5 {
+		l.Cut()
+		eventually(t, "the claim is extended", func() bool {
+			err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200})
+			if errors.Is(err, coord.ErrLost) {
+				t.Fatalf("%d: %v", i, err)
+			}
+			return err == nil
+		})
+	}
+	if got := zk.SessionID(c); got != id {
+		t.Errorf("session %x, then %x", id, got)
+	}
+}
+
+// Servers that were away are used again at once when they are back, and the log says
+// so once however long that was.
+func TestServersThatWereAway(t *testing.T) {
+	t.Parallel()
+	e := zktest.Start(t, zktest.Options{})
+	var log logged
+	c, l := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{Log: log.at(hclog.Info)})
+	claim := claimed(t, c, 3)
+	zk.SetTimeout(c, 300*time.Millisecond)
+	e.Stop()
+	for range 8 {
+		err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
+		if err == nil || errors.Is(err, coord.ErrLost) {
+			t.Fatalf("without a server: %v", err)
+		}
+		for _, want := range []string{e.Addresses()[0], "extend a grant"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%q does not name %q", err, want)
+			}
+		}
+	}
+	err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
+	for _, want := range []string{"no answer within 300ms", "is it running, reachable and is --coord right?", "connection refused"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	e.Start()
+	start := time.Now()
+	eventually(t, "the claim is extended", func() bool { return claim.Extend(t.Context(), coord.Progress{Ceiling: 100}) == nil })
+	t.Logf("extended %v after the server was back, which was dialed %d times", time.Since(start), l.Dialed)
+	if log.count("the connection is lost") != 1 || log.count("connected:") != 2 {
+		t.Errorf("the log repeats itself, or does not tell:\n%s", log.String())
+	}
+}
+
+// A server that knows less than the client has seen refuses it. The error must say
+// what that may be.
+func TestServersThatWentBack(t *testing.T) {
+	t.Parallel()
+	e := zktest.Start(t, zktest.Options{})
+	c, _ := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{})
+	claim := claimed(t, c, 3)
+	zk.SetTimeout(c, time.Second)
+	e.Stop()
+	e.Wipe()
+	e.Start()
+	var err error
+	eventually(t, "the error says what it may be", func() bool {
+		err = claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
+		return err != nil && strings.Contains(err.Error(), "knows less than this client has seen")
+	})
+	if !strings.Contains(err.Error(), "flakeward marks raise") || errors.Is(err, coord.ErrLost) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNegotiatedTimeoutIsLogged(t *testing.T) {
+	t.Parallel()
+	e := zktest.Shared(t)
+	for timeout, warnings := range map[time.Duration]int{time.Hour: 1, 10 * time.Second: 0} {
+		var log logged
+		joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Timeout: timeout, Log: log.at(hclog.Info)})
+		if got := log.count("another timeout than was asked for"); got != warnings {
+			t.Errorf("%v: %d warnings, want %d:\n%s", timeout, got, warnings, log.String())
+		}
+	}
+}

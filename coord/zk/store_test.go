@@ -1,0 +1,334 @@
+package zk_test
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/zk"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+)
+
+// world is one tree with a layout record, and a client that acts behind the stores'
+// backs.
+type world struct {
+	testing.TB
+	e      *zktest.Ensemble
+	root   string
+	client *gozk.Conn
+}
+
+func newWorld(t testing.TB, e *zktest.Ensemble) *world {
+	return &world{TB: t, e: e, root: e.Chroot(), client: e.Client()}
+}
+
+// open opens one more store.
+func (w *world) open() (*zk.Coordinator, lending.Store) {
+	w.Helper()
+	c := dial(w, zk.Servers{Addresses: w.e.Addresses(), Chroot: w.root}, zk.Config{Identity: coord.Identity{Incarnation: rand.Text()}})
+	return c, zk.Store(c)
+}
+
+var firstLayout = []byte(`{"layout":"x","uuid":"1"}`)
+
+func (w *world) join(s lending.Store) lending.Entry {
+	w.Helper()
+	layout, err := s.Join(w.Context(), firstLayout)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return layout
+}
+
+func claimant(worker int) lending.Claimant {
+	return lending.Claimant{Worker: worker, Token: rand.Text(), Value: []byte("{}"), Deal: func(n uint64) int { return int(n % 8) }}
+}
+
+func (w *world) create(s lending.Store, layout lending.Entry, worker int) lending.Created {
+	w.Helper()
+	made, err := s.Create(w.Context(), layout, claimant(worker))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return made
+}
+
+// write stores a record as the claim.
+func (w *world) write(s lending.Store, layout lending.Entry, n lending.Node, record lending.Entry) lending.Entry {
+	w.Helper()
+	done, err := s.Write(w.Context(), layout, lending.Write{Doing: "write", Node: n, Record: record})
+	if err != nil || !done.Stored {
+		w.Fatalf("write: %+v, %v", done, err)
+	}
+	return done.Record
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) set(path, value string) {
+	w.Helper()
+	_, err := w.client.Set(w.root+path, []byte(value), -1)
+	w.must(err)
+}
+
+func (w *world) get(path string) string {
+	w.Helper()
+	value, _, err := w.client.Get(w.root + path)
+	w.must(err)
+	return string(value)
+}
+
+func (w *world) claims() []string {
+	w.Helper()
+	_, err := w.client.Sync(w.root)
+	w.must(err)
+	names, _, err := w.client.Children(w.root + "/claims")
+	w.must(err)
+	return names
+}
+
+// makeAnew wipes the tree and makes one whose versions are the same.
+func (w *world) makeAnew() {
+	w.Helper()
+	wipe(w, w.client, w.root)
+	_, s := w.open()
+	if _, err := s.Join(w.Context(), []byte(`{"layout":"x","uuid":"2"}`)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A failed Multi says which operation failed; each stands for something else.
+func TestFailedWritesAreToldApart(t *testing.T) {
+	t.Parallel()
+	moved := "moved to "
+	for _, c := range []struct {
+		name   string
+		change func(w *world, n lending.Node)
+		want   string
+	}{
+		{"nothing", func(*world, lending.Node) {}, "stored as 3"},
+		{"layout replaced", func(w *world, _ lending.Node) { w.set("/layout", "other") }, moved + "2 other"},
+		{"layout gone", func(w *world, _ lending.Node) { w.must(w.client.Delete(w.root+"/layout", -1)) }, moved + "0 "},
+		{"made anew", func(w *world, _ lending.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
+		{"claim gone", func(w *world, n lending.Node) { w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
+		{"record changed", func(w *world, _ lending.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
+		{"record gone", func(w *world, _ lending.Node) { w.must(w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
+		{"history changed", func(w *world, _ lending.Node) {
+			_, err := w.client.Create(w.root+"/history/0000003", []byte("theirs"), 0, gozk.WorldACL(gozk.PermAll))
+			w.must(err)
+		}, "record 2 two, claimed true"},
+		{"both gone", func(w *world, n lending.Node) {
+			w.set("/workers/0000003", "theirs")
+			w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1))
+		}, "record 3 theirs, claimed false"},
+		{"folders gone", func(w *world, _ lending.Node) { w.must(w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
+	} {
+		for _, release := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, release %v", c.name, release), func(t *testing.T) {
+				w := newWorld(t, zktest.Shared(t))
+				_, s := w.open()
+				layout := w.join(s)
+				n := w.create(s, layout, 3).Node
+				record := w.write(s, layout, n, lending.Entry{Value: []byte("one")})
+				record.Value = []byte("two")
+				record = w.write(s, layout, n, record)
+				c.change(w, n)
+				record.Value = []byte("three")
+				done, err := s.Write(t.Context(), layout, lending.Write{
+					Doing: "write", Node: n, Record: record, History: lending.Entry{Value: []byte("ours")}, Delete: release,
+				})
+				var m *lending.MovedError
+				var got string
+				switch {
+				case errors.As(err, &m):
+					got = fmt.Sprintf("%s%d %s", moved, m.Found.Version, m.Found.Value)
+				case err != nil:
+					got = err.Error()
+				case done.Stored:
+					got = fmt.Sprintf("stored as %d", done.Record.Version)
+					if w.get("/workers/0000003") != "three" || w.get("/history/0000003") != "ours" {
+						t.Error("not all of it was stored")
+					}
+					if left := slices.Contains(w.claims(), n.Name); left == release {
+						t.Errorf("the claim is left: %v", left)
+					}
+				default:
+					got = fmt.Sprintf("record %d %s, claimed %v", done.Record.Version, done.Record.Value, done.Claimed)
+				}
+				if got != c.want {
+					t.Errorf("%s, want %s", got, c.want)
+				}
+			})
+		}
+	}
+}
+
+// A record that was there when none was expected, and the reverse.
+func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zktest.Shared(t))
+	_, s := w.open()
+	layout := w.join(s)
+	n := w.create(s, layout, 3).Node
+	w.write(s, layout, n, lending.Entry{Value: []byte("one")})
+	done, err := s.Write(t.Context(), layout, lending.Write{Doing: "write", Node: n, Record: lending.Entry{Value: []byte("again")}})
+	if err != nil || done.Stored || !done.Claimed || done.Record.Version != 1 || string(done.Record.Value) != "one" {
+		t.Errorf("%+v, %v; want the record that is there", done, err)
+	}
+}
+
+// In a tree that was wiped and made anew the versions start over: only the layout's
+// bytes tell.
+func TestCreateInATreeMadeAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zktest.Shared(t))
+	_, s := w.open()
+	layout := w.join(s)
+	w.makeAnew()
+	for _, worker := range []int{3, lending.Dealt} {
+		var moved *lending.MovedError
+		if made, err := s.Create(t.Context(), layout, claimant(worker)); !errors.As(err, &moved) || moved.Found.Version != 1 {
+			t.Errorf("worker ID %d: %+v, %v; want that the layout moved", worker, made, err)
+		}
+	}
+	if left := w.claims(); len(left) != 0 {
+		t.Errorf("claims in another cluster's tree: %q", left)
+	}
+	var moved *lending.MovedError
+	if found, err := s.List(t.Context(), layout); !errors.As(err, &moved) {
+		t.Errorf("List: %+v, %v; want that the layout moved", found, err)
+	}
+	if found, err := s.History(t.Context(), layout, 3); !errors.As(err, &moved) {
+		t.Errorf("History: %+v, %v; want that the layout moved", found, err)
+	}
+	if stored, err := s.Replace(t.Context(), lending.Entry{Version: 7}, []byte("x")); !errors.As(err, &moved) {
+		t.Errorf("Replace: %+v, %v; want that the layout moved", stored, err)
+	}
+}
+
+// The owner is who was created first, whatever the numbers say.
+func TestOwnerIsTheFirstCreated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zktest.Shared(t))
+	_, s := w.open()
+	layout := w.join(s)
+	first, second := w.create(s, layout, 3), w.create(s, layout, 3)
+	if len(first.Before) != 0 || len(second.Before) != 1 || second.Before[0].Name != first.Name {
+		t.Errorf("before the first %+v, before the second %+v", first.Before, second.Before)
+	}
+	// The counter starts over with a new claims/: the third has the lowest number.
+	third := w.create(s, layout, 3)
+	for _, n := range []lending.Created{first, second, third} {
+		w.must(s.Delete(t.Context(), n.Name))
+	}
+	w.must(w.client.Delete(w.root+"/claims", -1))
+	again := w.create(s, layout, 3) // makes claims/ too
+	if again.Number != 0 || again.Created <= third.Created {
+		t.Errorf("%+v after %+v", again, third)
+	}
+	// Names that ZooKeeper would give only after others.
+	byHand := func(name string) {
+		t.Helper()
+		_, err := w.client.Create(w.root+"/claims/"+name, nil, gozk.FlagEphemeral, gozk.WorldACL(gozk.PermAll))
+		w.must(err)
+	}
+	byHand("0000006-s-inc-tok-0000009999")
+	late := w.create(s, layout, 6)
+	byHand("0000006-s-inc-tok-0000000000")
+	if later := w.create(s, layout, 6); len(late.Before) != 1 || late.Before[0].Number != 9999 || len(later.Before) != 3 {
+		t.Errorf("before %+v, before the next %+v", late, later)
+	}
+	dealt := w.create(s, layout, lending.Dealt)
+	sticky := w.create(s, layout, dealt.Worker)
+	if dealt.Worker != int(dealt.Number%8) || len(dealt.Before) != 0 || len(sticky.Before) != 1 || sticky.Before[0].Name != dealt.Name || sticky.Before[0].Worker != dealt.Worker {
+		t.Errorf("dealt %+v, and then sticky %+v", dealt, sticky)
+	}
+}
+
+// What a server knows may be behind what another has answered: what must be the
+// newest is read after a sync.
+func TestReadsThatMustBeNewFollowASync(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zktest.Shared(t))
+	c, s := w.open()
+	layout := w.join(s)
+	n := w.create(s, layout, 3).Node
+	var kinds []string
+	reads := map[string]func() error{
+		"Look": func() error { _, err := s.Look(t.Context()); return err },
+		"Own":  func() error { _, err := s.Own(t.Context()); return err },
+		"List": func() error { _, err := s.List(t.Context(), layout); return err },
+		"Host": func() error { _, err := s.Host(t.Context(), "h"); return err },
+		"History": func() error {
+			_, err := s.History(t.Context(), layout, 3)
+			return err
+		},
+		"Write": func() error {
+			_, err := s.Write(t.Context(), layout, lending.Write{Doing: "write", Node: n, Record: lending.Entry{Value: []byte("x"), Version: 9}})
+			kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "write" })
+			return err
+		},
+	}
+	seen := make(chan string, 100)
+	zk.Intercept(c, func(k zk.Kind, send func() error) error {
+		seen <- string(k)
+		return send()
+	})
+	for name, read := range reads {
+		kinds = nil
+		err := read()
+		for len(seen) > 0 {
+			kinds = append(kinds, <-seen)
+		}
+		if name == "Write" {
+			kinds = kinds[1:]
+		}
+		if err != nil || len(kinds) < 2 || !strings.HasSuffix(kinds[0], " as of now") {
+			t.Errorf("%s: %v, reads %q; want a sync first", name, err, kinds)
+		}
+	}
+}
+
+func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zktest.Shared(t))
+	c, s := w.open()
+	layout := w.join(s)
+	writes := 0
+	zk.Intercept(c, func(k zk.Kind, send func() error) error {
+		if k == "store the host's worker ID" {
+			writes++
+			if writes == 2 {
+				return zk.ErrFault // a hint: the write of the record is stored all the same
+			}
+		}
+		return send()
+	})
+	record := map[int]lending.Entry{}
+	for i, c := range []struct{ worker, writes, stored int }{{3, 1, 3}, {3, 1, 3}, {4, 2, 3}, {4, 3, 4}, {4, 3, 4}} {
+		n := w.create(s, layout, c.worker).Node
+		done, err := s.Write(t.Context(), layout, lending.Write{Doing: "open", Node: n, Record: lending.Entry{Value: []byte("r"), Version: record[c.worker].Version}, Host: "a/../b"})
+		if err != nil || !done.Stored {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		record[c.worker] = done.Record
+		if found, err := s.Host(t.Context(), "a/../b"); err != nil || string(found.Value) != fmt.Sprint(c.stored) || writes != c.writes {
+			t.Errorf("%d: the host's is %q, %v, after %d writes; want %d, %d", i, found.Value, err, writes, c.stored, c.writes)
+		}
+	}
+	if found, err := s.Host(t.Context(), "b"); err != nil || found.Version != 0 {
+		t.Errorf("another host's is %+v, %v", found, err)
+	}
+}

@@ -1,0 +1,115 @@
+package zk
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/flakeward/flakeward/coord/secure"
+)
+
+// wire is a connection to a server. It watches the answer to the library's request
+// for a session, which the library waits for too long and whose length it believes.
+type wire struct {
+	net.Conn
+	d      *dialer
+	target target
+	wait   time.Duration      // for the answer
+	cancel context.CancelFunc // of the wait for the answer
+	stop   func() bool        // keeps the end of that wait from closing the connection
+
+	// Used by the one goroutine that reads.
+	opened  bool          // the answer is there
+	head    []byte        // of the answer: length, protocol, timeout
+	left    int           // of the answer, after head
+	timeout time.Duration // of the session
+}
+
+// The answer is a length of four bytes, and then that many: a protocol version of
+// four, the timeout in milliseconds of four, the session's ID of eight and its
+// password with its length; later versions of ZooKeeper append a byte.
+const (
+	headSize   = 12
+	answerSize = 1024 // no answer is longer
+)
+
+func newWire(d *dialer, conn net.Conn) *wire {
+	ctx, cancel := context.WithTimeout(d.life, d.wait)
+	return &wire{Conn: conn, d: d, target: d.now, wait: d.wait, cancel: cancel, stop: context.AfterFunc(ctx, func() { conn.Close() })}
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if w.opened {
+		return n, err
+	}
+	if err == nil {
+		err = w.watch(p[:n])
+	}
+	if err != nil {
+		err = w.explain(err)
+		w.d.note(err)
+		return 0, err // nobody is to believe what was read
+	}
+	return n, nil
+}
+
+// watch sees the next bytes of the answer.
+func (w *wire) watch(p []byte) error {
+	if take := min(len(p), headSize-len(w.head)); take > 0 {
+		w.head, p = append(w.head, p[:take]...), p[take:]
+		if len(w.head) < 4 {
+			return nil
+		}
+		size := binary.BigEndian.Uint32(w.head)
+		if size < headSize-4 || size > answerSize {
+			return errStrange
+		}
+		if len(w.head) < headSize {
+			return nil
+		}
+		w.timeout = time.Duration(binary.BigEndian.Uint32(w.head[headSize-4:])) * time.Millisecond
+		w.left = int(size) - (headSize - 4)
+	}
+	if w.left -= len(p); w.left <= 0 {
+		w.opened = true
+		w.stop()
+		w.cancel()
+	}
+	return nil
+}
+
+var errStrange = errors.New("the answer is not ZooKeeper's")
+
+// explain says why a connection was made, but no session.
+func (w *wire) explain(err error) error {
+	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	hint := ""
+	switch {
+	case errors.Is(err, net.ErrClosed):
+		w.d.wait = min(2*w.wait, lastWait)
+		return fmt.Errorf("%s took the connection but opened no session within %v", w.target.address, w.wait)
+	case errors.Is(err, errStrange) && w.d.tls == nil:
+		hint = "; does that port want TLS?"
+	case closed && w.d.hadSession():
+		hint = ": it has no quorum, or it knows less than this client has seen already, as after a wipe or a restore " +
+			"from a backup; if so, run `flakeward marks raise` and start this daemon again"
+	case closed && w.d.tls == nil:
+		hint = ": it has no quorum, or that port wants TLS"
+	case closed:
+		hint = ": it has no quorum"
+	}
+	return fmt.Errorf("%s opened no session%s (%w)", w.target.address, hint, secure.Explain(err))
+}
+
+// Close also ends the wait for the answer.
+func (w *wire) Close() error {
+	w.stop()
+	w.cancel()
+	return w.Conn.Close()
+}

@@ -1,0 +1,144 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// The places of a write's operations in its Multi. The history and the claim's end
+// follow.
+const (
+	atLayout = iota
+	atClaim
+	atRecord
+)
+
+// Write implements lending.Store. The layout's version is enough here: if the tree
+// was wiped and made anew, the claim node is gone for good, for its name is one of a
+// kind.
+func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write) (lending.Written, error) {
+	ops, err := s.operations(layout, w)
+	if err != nil {
+		return lending.Written{}, err
+	}
+	for again := range 2 {
+		results, err := tell(ctx, s, kind(w.Doing), s.record(w.Node.Worker), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+			return conn.Multi(ops...)
+		})
+		at := failedAt(results)
+		switch {
+		case err == nil && len(results) == len(ops):
+			stored := lending.Entry{Value: w.Record.Value, Version: 1}
+			if w.Record.Version != 0 {
+				stored.Version = versionOf(results[atRecord].Stat)
+			}
+			s.prefer(ctx, w)
+			return lending.Written{Stored: true, Record: stored}, nil
+		case err == nil:
+			return lending.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.name, w.Doing, len(results), len(ops))
+		case !verdict(err) || at < 0:
+			return lending.Written{}, err
+		case errors.Is(err, gozk.ErrNoNode) && creates(ops[at]) && again == 0:
+			// What is missing is the node above.
+			if err := s.makeFolders(ctx); err != nil {
+				return lending.Written{}, err
+			}
+		default:
+			return s.found(ctx, layout, w)
+		}
+	}
+	return s.found(ctx, layout, w)
+}
+
+func creates(op any) bool {
+	_, ok := op.(*gozk.CreateRequest)
+	return ok
+}
+
+// operations are those of the Multi that stores w.
+func (s *store) operations(layout lending.Entry, w lending.Write) ([]any, error) {
+	version, err := checked(layout.Version)
+	if err != nil {
+		return nil, err
+	}
+	ops := []any{
+		atLayout: &gozk.CheckVersionRequest{Path: s.layout(), Version: version},
+		// Nobody sets a claim node's value.
+		atClaim: &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0},
+	}
+	store := func(path string, entry lending.Entry) error {
+		if entry.Version == 0 {
+			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.access, Flags: gozk.FlagPersistent})
+			return nil
+		}
+		version, err := checked(entry.Version)
+		ops = append(ops, &gozk.SetDataRequest{Path: path, Data: entry.Value, Version: version})
+		return err
+	}
+	if err := store(s.record(w.Node.Worker), w.Record); err != nil {
+		return nil, err
+	}
+	if w.History.Value != nil {
+		if err := store(s.history(w.Node.Worker), w.History); err != nil {
+			return nil, err
+		}
+	}
+	if w.Delete {
+		ops = append(ops, &gozk.DeleteRequest{Path: s.claim(w.Node.Name), Version: 0})
+	}
+	return ops, nil
+}
+
+// found reads what a Multi may have failed at. It was the leader who judged, and the
+// server at hand may not know yet what the leader saw.
+func (s *store) found(ctx context.Context, layout lending.Entry, w lending.Write) (lending.Written, error) {
+	var found lending.Written
+	if err := s.sync(ctx, kind(w.Doing)); err != nil {
+		return found, err
+	}
+	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
+		switch i {
+		case atLayout:
+			err = s.unmoved(ctx, layout)
+		case atClaim:
+			var created int64
+			created, err = s.createdAt(ctx, w.Node.Name)
+			found.Claimed = created != 0
+		case atRecord:
+			found.Record, err = s.get(ctx, kindRecord, s.record(w.Node.Worker))
+		}
+		return err
+	})
+	if err != nil {
+		return lending.Written{}, err
+	}
+	return found, nil
+}
+
+// prefer stores the worker ID as the one that the host had last. It is a hint: it is
+// written apart, and only if it is another one.
+func (s *store) prefer(ctx context.Context, w lending.Write) {
+	if w.Host == "" {
+		return
+	}
+	path, value := s.host(w.Host), fmt.Append(nil, w.Node.Worker)
+	found, err := s.get(ctx, kindHost, path)
+	switch {
+	case err != nil || string(found.Value) == string(value):
+	case found.Version == 0:
+		err = s.create(ctx, kindPrefer, path, value)
+	default:
+		_, err = tell(ctx, s, kindPrefer, path, func(conn *gozk.Conn) (*gozk.Stat, error) {
+			return conn.Set(path, value, anyVersion)
+		})
+	}
+	if err != nil {
+		s.log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
+			"host", w.Host, "worker", w.Node.Worker, "error", err)
+	}
+}

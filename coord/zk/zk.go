@@ -1,0 +1,211 @@
+// Package zk is the coordinator in ZooKeeper.
+//
+// A claim is an ephemeral sequential node. Of those that name one worker ID, the one
+// with the lowest czxid owns it. Each record is written only in a Multi that also
+// checks the claim node and the record's version, so a claimant that is wrong about
+// anything fails to write. Sessions, and the client's view of them, decide only when
+// a worker ID changes hands.
+package zk
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// DefaultChroot is the root of the tree when none is configured.
+const DefaultChroot = "/flakeward"
+
+// DefaultTimeout is the session's timeout when none is configured.
+const DefaultTimeout = 10 * time.Second
+
+// DefaultTryTimeout bounds a request when nothing else is configured.
+const DefaultTryTimeout = 5 * time.Second
+
+// Servers says how to reach an ensemble of ZooKeeper.
+type Servers struct {
+	// Addresses are the members' client addresses, each host:port.
+	Addresses []string
+	// Chroot is the root of the tree, DefaultChroot if empty. It is made if it is
+	// not there, with all above it.
+	Chroot string
+	// User and Password, if not empty, are given to the servers (digest): all that
+	// is made is then shut to everybody else. Without TLS they travel unencrypted.
+	User     string
+	Password string
+	// TLS, if not nil, is how the servers are spoken to. Without a ServerName each
+	// must prove the name in its address.
+	TLS *tls.Config
+}
+
+// Config is what a Coordinator needs besides servers.
+type Config struct {
+	// Timeout is the session's: a worker ID whose daemon died is free after that
+	// long. Whole milliseconds, 1 s to 1 h; DefaultTimeout if 0. The servers may
+	// give another one, by default from 2 to 20 times their tickTime, which is 2 s.
+	Timeout time.Duration
+	// TryTimeout bounds each request to the servers, so that one that gets no
+	// answer is given up and named; DefaultTryTimeout if 0.
+	TryTimeout time.Duration
+	// Identity names this daemon.
+	Identity coord.Identity
+	// History is how many entries are kept for each worker ID;
+	// lending.DefaultHistory if 0.
+	History int
+	// Clock tells since when a claim is held, for people to read; clockguard.System
+	// if nil.
+	Clock clockguard.Clock
+	// Log takes what operators should know; nil for none.
+	Log hclog.Logger
+}
+
+// Coordinator implements coord.Coordinator and coord.Operator. Make it with Dial.
+type Coordinator struct {
+	*lending.Coordinator
+	store *store
+}
+
+// Dial returns a coordinator. It sends nothing: servers that cannot be reached are
+// the error of Join. It returns an error for a configuration that is impossible.
+func Dial(servers Servers, config Config) (*Coordinator, error) {
+	s, err := newStore(servers, config)
+	if err != nil {
+		return nil, err
+	}
+	c, err := lending.New(s, lending.Config{Identity: config.Identity, History: config.History, Clock: config.Clock, Log: config.Log})
+	if err != nil {
+		return nil, err
+	}
+	return &Coordinator{Coordinator: c, store: s}, nil
+}
+
+// store implements lending.Store.
+type store struct {
+	tree
+	servers Servers
+	config  Config
+	access  []gozk.ACL
+	log     hclog.Logger
+	name    string
+	network func(ctx context.Context, network, address string) (net.Conn, error)
+	through through // nil but in tests
+
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	sent sync.WaitGroup // one for each request that the library has
+
+	mu      sync.Mutex
+	session *session // nil before the first request
+	closed  bool
+}
+
+// errClosed wraps coord.ErrClosed for calls after Close.
+var errClosed = fmt.Errorf("zk: %w", coord.ErrClosed)
+
+// newStore checks and completes the configuration.
+func newStore(servers Servers, config Config) (*store, error) {
+	if config.Timeout == 0 {
+		config.Timeout = DefaultTimeout
+	}
+	if config.TryTimeout == 0 {
+		config.TryTimeout = DefaultTryTimeout
+	}
+	if config.Log == nil {
+		config.Log = hclog.NewNullLogger()
+	}
+	t, err := parseRoot(servers.Chroot)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(servers.Addresses) == 0:
+		return nil, errors.New("zk: no server is named; give at least one host:port")
+	case config.Timeout < time.Second || config.Timeout > time.Hour || config.Timeout%time.Millisecond != 0:
+		return nil, fmt.Errorf("zk: the session's timeout is %v; use whole milliseconds from 1s to 1h", config.Timeout)
+	case config.TryTimeout < 0:
+		return nil, fmt.Errorf("zk: the timeout of a request is %v; use a positive one", config.TryTimeout)
+	case (servers.User == "") != (servers.Password == ""):
+		return nil, errors.New("zk: a user needs a password, and a password a user; give both or neither")
+	case strings.Contains(servers.User, ":"):
+		return nil, errors.New("zk: the user has a colon, which ZooKeeper's digest takes for the password's beginning; use another name")
+	}
+	for _, address := range servers.Addresses {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return nil, fmt.Errorf("zk: the server %q is not host:port: %w", address, err)
+		}
+	}
+	if servers.User != "" && servers.TLS == nil {
+		config.Log.Warn("the coordinator's password travels unencrypted: use TLS where others can listen", "servers", servers.Addresses)
+	}
+	s := &store{
+		tree: t, servers: servers, config: config, access: accessOf(servers), log: config.Log,
+		name: "zk (" + strings.Join(servers.Addresses, ", ") + ")", network: new(net.Dialer).DialContext,
+	}
+	s.life, s.end = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Name implements lending.Store.
+func (s *store) Name() string { return s.name }
+
+// Path implements lending.Store.
+func (s *store) Path(what string) string {
+	for _, numbered := range []string{"workers/", "history/"} {
+		if number, ok := strings.CutPrefix(what, numbered); ok {
+			if worker, err := strconv.Atoi(number); err == nil {
+				what = numbered + pad(worker)
+			}
+		}
+	}
+	return s.path(what)
+}
+
+// Parse implements lending.Store.
+func (s *store) Parse(name string) (lending.Node, bool) { return parseName(name) }
+
+// connected returns the session, which is begun by the first request.
+func (s *store) connected() (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if s.session == nil {
+		var err error
+		if s.session, err = openSession(s); err != nil {
+			return nil, err
+		}
+	}
+	return s.session, nil
+}
+
+// Close implements lending.Store. If the session cannot be ended within about a
+// second, the claims are freed when it expires.
+func (s *store) Close() error {
+	s.mu.Lock()
+	session, closed := s.session, s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	s.end()
+	var err error
+	if session != nil {
+		err = session.close()
+	}
+	s.sent.Wait() // the library has failed what it still had
+	return err
+}
