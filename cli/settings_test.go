@@ -52,8 +52,26 @@ func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 // others has another value than the default for each setting of daemon.Config.
 var others = map[string]string{
 	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18",
-	"layout": "twitter", "datacenter": "3", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
+	"coord-tls": "true", "coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
+	"coord-server-name": "other", "coord-user": "u", "coord-password-file": "/other/password",
+	"accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
+	"layout":         "twitter", "datacenter": "3", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
 	"state-dir": "/other/state", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
+}
+
+// base returns flags with which any setting is valid alone: a layout with a datacenter
+// field, and a coordinator with a user and a client certificate. The one of that name is
+// left out.
+func base(except string) []string {
+	var args []string
+	for _, arg := range []string{
+		"--layout=discord", "--coord=zk://h1", "--coord-cert=/cert.pem", "--coord-key=/key.pem", "--coord-user=base", "--coord-password-file=/password",
+	} {
+		if name, _, _ := strings.Cut(arg, "="); name != "--"+except {
+			args = append(args, arg)
+		}
+	}
+	return args
 }
 
 // logSettings are those that are not the daemon's.
@@ -77,9 +95,7 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 var notSettings = []string{"Version", "Log", "Clock", "Ready"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
-	// The layout has a datacenter field throughout, so that any setting is valid alone.
-	base := []string{"--layout", "discord"}
-	plain, err := configOf(t, base...)
+	plain, err := configOf(t, base("")...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +106,7 @@ func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 		if slices.Contains(logSettings, name) {
 			continue
 		}
-		config, err := configOf(t, append(slices.Clone(base), "--"+name, others[name])...)
+		config, err := configOf(t, append(base(name), "--"+name+"="+others[name])...)
 		if err != nil {
 			t.Errorf("--%s %q: %v", name, others[name], err)
 			continue
@@ -187,11 +203,8 @@ func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
 func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 	for name, value := range others {
 		t.Run(name, func(t *testing.T) {
-			args := []string{"--layout", "discord"}
-			if name == "layout" {
-				args = nil
-			}
-			byFlag, err := configOf(t, append(slices.Clone(args), "--"+name, value)...)
+			args := base(name)
+			byFlag, err := configOf(t, append(slices.Clone(args), "--"+name+"="+value)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -271,6 +284,15 @@ func TestWrongSettings(t *testing.T) {
 		{"no mode", "socket-mode: rw-rw----\n", nil, `flakeward.yaml:1: socket-mode: "rw-rw----" is not a file mode`},
 		{"a mode of other bits", "", []string{"--socket-mode", "4755"}, "is not a file mode"},
 		{"a value that Validate refuses", "", []string{"--ttl", "1ms"}, "--ttl"},
+		{"a user alone", "", []string{"--coord", "etcd://h", "--coord-user", "u"}, "--coord-user: a user needs a password"},
+		{"a password alone", "", []string{"--coord", "etcd://h", "--coord-password-file", "/p"}, "--coord-password-file: a password needs a user"},
+		{"two users", "", []string{"--coord", "etcd://a:b@h", "--coord-user", "u", "--coord-password-file", "/p"}, "--coord-user: --coord has a user, too"},
+		{"a certificate alone", "", []string{"--coord", "etcd://h", "--coord-cert", "/c"}, "--coord-cert: a client certificate needs its key"},
+		{"a key alone", "", []string{"--coord", "etcd://h", "--coord-key", "/k"}, "--coord-key: a key needs its client certificate"},
+		{"an embedded user", "", []string{"--coord-user", "u", "--coord-password-file", "/p"}, "--coord-user: the embedded coordinator has no users"},
+		{"embedded TLS", "", []string{"--coord-ca", "/c"}, "--coord-tls: the embedded coordinator speaks to nobody"},
+		{"no cluster's UUID", "", []string{"--accept-cluster", "all"}, `--accept-cluster: "all" is not a cluster's UUID`},
+		{"an unknown scheme", "", []string{"--coord", "zoo://h"}, "zk://host:port"},
 		{"an unknown flag", "", []string{"--sokcet", "/x"}, "flakeward daemon --help"},
 		{"an unknown level", "", []string{"--log-level", "inof"}, `there is no level "inof"`},
 		{"a near level", "", []string{"--log-level", "warm"}, `did you mean "warn"?`},

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -41,9 +42,16 @@ type Socket struct {
 
 // Cluster is the coordinator.
 type Cluster struct {
-	Coord        string        // its URL: embedded:, etcd://host:port,.../prefix
+	Coord        string        // its URL: embedded:, etcd://host:port,.../prefix or zk://host:port,.../chroot
+	TLS          connect.TLS   // whether and how it is spoken to encrypted
+	User         string        // who is to be known to it, if it asks and the URL does not say
+	PasswordFile string        // the user's password, alone in a file
 	TTL          time.Duration // how long the session outlives a daemon that is gone
 	StartTimeout time.Duration // how long a start may take until the first ID can be issued; 0: no limit
+
+	// AcceptCluster is the UUID of the one cluster that may be joined although the journal is of another one, which is left for
+	// good then; empty: none. It changes nothing for a journal of the same cluster, or without a journal.
+	AcceptCluster string
 }
 
 // IDs is what the IDs look like.
@@ -99,14 +107,15 @@ func (c Config) Validate() error {
 	if c.Socket.MaxCount < 1 || c.Socket.MaxCount > 1<<20 {
 		bad("max-count", "%d is not within 1 and %d", c.Socket.MaxCount, 1<<20)
 	}
-	if _, err := connect.Describe(c.Cluster.Coord); err != nil {
-		bad("coord", "%v", err)
-	}
+	c.Cluster.validateAccess(bad)
 	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
 		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)
 	}
 	if c.Cluster.StartTimeout < 0 {
 		bad("start-timeout", "%v is negative; 0 means no limit", c.Cluster.StartTimeout)
+	}
+	if _, err := uuid.Parse(c.Cluster.AcceptCluster); err != nil && c.Cluster.AcceptCluster != "" {
+		bad("accept-cluster", "%q is not a cluster's UUID: take the one that the refused start names", c.Cluster.AcceptCluster)
 	}
 	layout, err := generator.ParseLayout(c.IDs.Layout)
 	if err != nil {
@@ -141,6 +150,53 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// validateAccess checks what the coordinator is reached with.
+func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
+	coordinator, err := connect.Describe(c.Coord)
+	if err != nil {
+		bad("coord", "%v", err)
+	}
+	switch {
+	case c.User != "" && c.PasswordFile == "":
+		bad("coord-user", "a user needs a password: give its file with --coord-password-file")
+	case c.User == "" && c.PasswordFile != "":
+		bad("coord-password-file", "a password needs a user: give it with --coord-user")
+	case c.User != "" && coordinator.User:
+		bad("coord-user", "--coord has a user, too: leave one out")
+	case c.User != "" && coordinator.HostOnly:
+		bad("coord-user", "the embedded coordinator has no users: leave it out, or name a cluster with --coord")
+	}
+	if c.TLS.Cert != "" && c.TLS.Key == "" {
+		bad("coord-cert", "a client certificate needs its key: give it with --coord-key")
+	}
+	if c.TLS.Key != "" && c.TLS.Cert == "" {
+		bad("coord-key", "a key needs its client certificate: give it with --coord-cert")
+	}
+	if c.TLS.Wanted() && coordinator.HostOnly {
+		bad("coord-tls", "the embedded coordinator speaks to nobody over the network: leave TLS and its files out, or name a cluster with --coord")
+	}
+}
+
+// Access is what connect needs to reach the coordinator; the caller adds its identity. The password has been read from its file, and
+// the error, if that cannot be done, is a *connect.ConfigError.
+func (c Config) Access() (connect.Config, error) {
+	access := connect.Config{
+		URL:      c.Cluster.Coord,
+		StateDir: c.StateDir,
+		TTL:      c.Cluster.TTL,
+		TLS:      c.Cluster.TLS,
+		User:     c.Cluster.User,
+		Clock:    c.Clock,
+		Log:      c.Log,
+	}
+	if c.Cluster.PasswordFile == "" {
+		return access, nil
+	}
+	var err error
+	access.Password, err = connect.ReadPassword(c.Cluster.PasswordFile, c.Log)
+	return access, err
+}
+
 // timing fills in the window that was left to the layout.
 func (c Config) timing(layout *generator.Layout) grant.Timing {
 	t := c.Grant
@@ -157,4 +213,12 @@ func (c Config) timing(layout *generator.Layout) grant.Timing {
 func (c Config) coordinator() connect.Description {
 	d, _ := connect.Describe(c.Cluster.Coord)
 	return d
+}
+
+// acceptCluster is AcceptCluster as clusters write their UUIDs.
+func (c Config) acceptCluster() string {
+	if id, err := uuid.Parse(c.Cluster.AcceptCluster); err == nil {
+		return id.String()
+	}
+	return ""
 }

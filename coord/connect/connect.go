@@ -10,9 +10,12 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/coord/secure"
+	"github.com/flakeward/flakeward/coord/zk"
 )
 
 // ErrFailed means that the embedded coordinator has failed for good in this process,
@@ -20,20 +23,39 @@ import (
 // Open returns it wrapped, with the directory and the first reason.
 var ErrFailed = embedded.ErrFailed
 
-// Config is what Open needs.
+// TLS says whether and how a cluster is spoken to encrypted.
+type TLS = secure.TLS
+
+// Config is what Open and Operate need.
 type Config struct {
-	// URL is embedded: or etcd://[user:password@]host[:port],.../prefix.
+	// URL is embedded:, etcd://[user:password@]host[:port],.../prefix or
+	// zk://[user:password@]host[:port],.../chroot.
 	URL string
 	// StateDir is the daemon's state directory; embedded: keeps its data in
 	// etcd below it.
 	StateDir string
-	// TTL is the session's time to live, in whole seconds, 2 s or more; 10 s if 0.
+	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
+	// if 0.
 	TTL time.Duration
-	// Identity names the daemon.
+	// TLS encrypts; embedded: has none.
+	TLS TLS
+	// User and Password are for servers that ask for them, if the URL has none.
+	User     string
+	Password string
+	// Identity names the daemon. Operate needs none.
 	Identity coord.Identity
+	// Clock is for what is shown; the real one if nil.
+	Clock clockguard.Clock
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
 }
+
+// ConfigError means that the configuration cannot work, whatever the servers say:
+// to try again is no use until it is corrected.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string { return e.Err.Error() }
+func (e *ConfigError) Unwrap() error { return e.Err }
 
 // Description says what a URL means, for people to read.
 type Description struct {
@@ -41,6 +63,8 @@ type Description struct {
 	Text string
 	// HostOnly is true when IDs are unique on this host only.
 	HostOnly bool
+	// User is true when the URL has a user and a password.
+	User bool
 }
 
 // Describe returns what a URL means, or an error that says what is wrong with it.
@@ -50,30 +74,85 @@ func Describe(url string) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	return Description{Text: l.String(), HostOnly: l.scheme == schemeEmbedded}, nil
+	return Description{Text: l.String(), HostOnly: l.scheme == schemeEmbedded, User: l.user != ""}, nil
 }
 
 // Open returns the coordinator. For embedded: the server has been started, and
 // Close stops it; otherwise nothing has been sent, and servers that cannot be
-// reached are the error of Join.
+// reached are the error of Join. A configuration that cannot work, as with a file that
+// cannot be read, is a *ConfigError.
 func Open(ctx context.Context, c Config) (coord.Coordinator, error) {
+	l, err := c.locate()
+	if err != nil {
+		return nil, err
+	}
+	if l.scheme == schemeEmbedded {
+		return c.openEmbedded(ctx)
+	}
+	return c.dial(l)
+}
+
+// locate completes the configuration and takes its URL apart.
+func (c *Config) locate() (location, error) {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
 	l, err := parse(c.URL)
+	if err == nil {
+		err = c.fits(&l)
+	}
 	if err != nil {
-		return nil, err
+		return location{}, &ConfigError{err}
 	}
-	config := etcd.Config{Prefix: l.path, TTL: c.TTL, Identity: c.Identity, Log: c.Log.Named("etcd")}
-	if l.scheme == schemeEmbedded {
-		return openEmbedded(ctx, c, config)
+	return l, nil
+}
+
+// fits checks what the URL and the rest say of the same things, and lets the URL have
+// the user.
+func (c *Config) fits(l *location) error {
+	switch {
+	case (c.User == "") != (c.Password == ""):
+		return errors.New("a user needs a password, and a password a user: give both or neither")
+	case l.scheme == schemeEmbedded && (c.User != "" || c.TLS.Wanted()):
+		return errors.New("the embedded coordinator knows neither users nor TLS: leave them out, or name a cluster")
+	case l.user != "" && c.User != "":
+		return errors.New("a user is given in the coordinator's URL and beside it: leave one out")
+	case c.User != "":
+		l.user, l.password = c.User, c.Password
 	}
-	// Not a bare return: a nil *etcd.Coordinator would be an interface that is not nil.
-	remote, err := etcd.Dial(etcd.Servers{Endpoints: l.hosts, User: l.user, Password: l.password}, config)
+	return nil
+}
+
+// remote is a coordinator that is both a daemon's and an operator's.
+type remote interface {
+	coord.Coordinator
+	coord.Operator
+}
+
+// dial makes the client of a cluster.
+func (c *Config) dial(l location) (remote, error) {
+	config, err := c.TLS.Config(c.Log)
 	if err != nil {
-		return nil, err
+		return nil, &ConfigError{err}
 	}
-	return remote, nil
+	var made remote
+	if l.scheme == schemeZk {
+		made, err = zk.Dial(zk.Servers{Addresses: l.hosts, Chroot: l.path, User: l.user, Password: l.password, TLS: config},
+			zk.Config{Timeout: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("zk")})
+	} else {
+		made, err = etcd.Dial(etcd.Servers{Endpoints: l.hosts, User: l.user, Password: l.password, TLS: config}, c.etcd(l.path))
+	}
+	if err != nil {
+		return nil, &ConfigError{err}
+	}
+	if l.user != "" && config == nil {
+		c.Log.Warn("the password for the coordinator is sent unencrypted, for all on the way to read: use TLS", "coordinator", l.String())
+	}
+	return made, nil
+}
+
+func (c *Config) etcd(prefix string) etcd.Config {
+	return etcd.Config{Prefix: prefix, TTL: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("etcd")}
 }
 
 // local is a coordinator together with the server that it uses.
@@ -82,27 +161,48 @@ type local struct {
 	server *embedded.Server
 }
 
-func openEmbedded(ctx context.Context, c Config, config etcd.Config) (coord.Coordinator, error) {
+// embeddedHistory is how many holders of a worker ID are kept where the space is
+// a few megabytes and all of them are this host.
+const embeddedHistory = 5
+
+func (c *Config) embeddedDir() (string, error) {
 	if c.StateDir == "" {
-		return nil, errors.New("the embedded coordinator needs a state directory; set one")
+		return "", &ConfigError{errors.New("the embedded coordinator needs a state directory; set one")}
 	}
-	server, err := embedded.Start(ctx, embedded.Config{Dir: filepath.Join(c.StateDir, "etcd"), Log: config.Log})
+	return filepath.Join(c.StateDir, "etcd"), nil
+}
+
+func (c *Config) openEmbedded(ctx context.Context) (coord.Coordinator, error) {
+	made, err := c.startEmbedded(ctx)
+	if err != nil { // not a bare return: a nil *local would be an interface that is not nil
+		return nil, err
+	}
+	return made, nil
+}
+
+func (c *Config) startEmbedded(ctx context.Context) (*local, error) {
+	dir, err := c.embeddedDir()
 	if err != nil {
 		return nil, err
 	}
-	config.Where, config.Spread, config.MakeRoom = "embedded", true, server.MakeRoom
+	config := c.etcd("")
+	server, err := embedded.Start(ctx, embedded.Config{Dir: dir, Log: config.Log})
+	if err != nil {
+		return nil, err
+	}
+	config.Where, config.Spread, config.MakeRoom, config.History = "embedded", true, server.MakeRoom, embeddedHistory
 	coordinator, err := etcd.New(server.Client(), config)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the embedded coordinator: %w", err), server.Close())
+		return nil, errors.Join(&ConfigError{fmt.Errorf("the embedded coordinator: %w", err)}, server.Close())
 	}
-	return local{coordinator, server}, nil
+	return &local{coordinator, server}, nil
 }
 
 // Failed is closed when the server has ended by itself. Only a new process can
 // open its directory again.
-func (l local) Failed() <-chan struct{} { return l.server.Failed() }
+func (l *local) Failed() <-chan struct{} { return l.server.Failed() }
 
 // Close ends the session and then the server.
-func (l local) Close() error {
+func (l *local) Close() error {
 	return errors.Join(l.Coordinator.Close(), l.server.Close())
 }

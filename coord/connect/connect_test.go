@@ -33,6 +33,9 @@ func TestParse(t *testing.T) {
 		"etcd://u:p@h1":                    {scheme: "etcd", hosts: []string{"h1:2379"}, user: "u", password: "p"},
 		"etcd://u%3A:p%40%2F:@h1:1,h2/x@y": {scheme: "etcd", hosts: []string{"h1:1", "h2:2379"}, user: "u:", password: "p@/:", path: "/x@y"},
 		"etcd://u:p@q@h1":                  {scheme: "etcd", hosts: []string{"h1:2379"}, user: "u", password: "p@q"},
+		"zk://h1":                          {scheme: "zk", hosts: []string{"h1:2181"}},
+		"zk://u:p@h1:1,h2,[::1]/a/b/":      {scheme: "zk", hosts: []string{"h1:1", "h2:2181", "[::1]:2181"}, path: "/a/b", user: "u", password: "p"},
+		"zk://h1/a%20%C3%A4":               {scheme: "zk", hosts: []string{"h1:2181"}, path: "/a ä"},
 	} {
 		if got, err := parse(url); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v; want %+v", url, got, err, want)
@@ -46,7 +49,16 @@ func TestParseErrors(t *testing.T) {
 		"h1":                      "no scheme",
 		"h1:2379":                 `"h1"`,
 		"http://h1":               `"http"`,
-		"zk://h1:2181/x":          `"zk"`,
+		"zoo://h1:2181/x":         `"zoo"`,
+		"zk:h1":                   "// after zk:",
+		"zk://":                   "host is missing",
+		"zk://h1:x":               `"x"`,
+		"zk://h1/a//b":            "empty part",
+		"zk://h1/../b":            "is . or ..",
+		"zk://h1/a/./b":           "is . or ..",
+		"zk://h1/a%00":            "character that ZooKeeper refuses",
+		"zk://h1/%ff":             "character that ZooKeeper refuses",
+		"zk://geheim@h1":          "user:password@",
 		"embedded://":             "takes nothing",
 		"embedded:/var/lib":       "takes nothing",
 		"etcd:h1":                 "//",
@@ -80,7 +92,8 @@ func TestParseErrors(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	for url, want := range map[string]Description{
 		"embedded:":                   {Text: "embedded:", HostOnly: true},
-		"etcd://u:geheim@h1,h2:5/a b": {Text: "etcd://***@h1:2379,h2:5/a%20b"},
+		"etcd://u:geheim@h1,h2:5/a b": {Text: "etcd://***@h1:2379,h2:5/a%20b", User: true},
+		"zk://u:geheim@h1,h2:5/a":     {Text: "zk://***@h1:2181,h2:5/a", User: true},
 	} {
 		if got, err := Describe(url); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", url, got, err, want)
@@ -92,6 +105,9 @@ func TestDescribe(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	for _, url := range []string{"embedded:", "etcd://u:p@h1,[::1]:5/a b", "zk://h1:1,h2/a/b", "zk://u%3A:p%40@h1/%C3%A4", "zk://h1/a//.."} {
+		f.Add(url)
+	}
 	f.Fuzz(func(t *testing.T, url string) {
 		l, err := parse(url)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // location is a coordinator's URL, taken apart.
@@ -21,12 +22,13 @@ type location struct {
 const (
 	schemeEmbedded = "embedded"
 	schemeEtcd     = "etcd"
+	schemeZk       = "zk"
 )
 
-const forms = "use embedded: for this host alone, or etcd://host:port,host:port/prefix for a cluster"
+const forms = "use embedded: for this host alone, or etcd://host:port,host:port/prefix or zk://host:port,host:port/chroot for a cluster"
 
-// defaultEtcdPort is the port that etcd's clients use when none is given (IANA).
-const defaultEtcdPort = "2379"
+// ports are those that clients use when none is given (IANA).
+var ports = map[string]string{schemeEtcd: "2379", schemeZk: "2181"}
 
 // parse takes a URL apart. net/url takes only one host, and puts the password into
 // its errors.
@@ -41,19 +43,19 @@ func parse(raw string) (location, error) {
 			return location{}, fmt.Errorf("the coordinator's URL has something after %s:, which takes nothing; %s", scheme, forms)
 		}
 		return location{scheme: scheme}, nil
-	case schemeEtcd:
-		return parseEtcd(rest)
+	case schemeEtcd, schemeZk:
+		return parseServers(scheme, rest)
 	default:
 		return location{}, fmt.Errorf("the coordinator's URL has the scheme %q, which is not known; %s", scheme, forms)
 	}
 }
 
-func parseEtcd(rest string) (location, error) {
+func parseServers(scheme, rest string) (location, error) {
 	rest, ok := strings.CutPrefix(rest, "//")
 	if !ok {
-		return location{}, fmt.Errorf("the coordinator's URL lacks // after etcd:; %s", forms)
+		return location{}, fmt.Errorf("the coordinator's URL lacks // after %s:; %s", scheme, forms)
 	}
-	l := location{scheme: schemeEtcd}
+	l := location{scheme: scheme}
 	// Everything up to the last @ before the path belongs to the user.
 	authority, path, hasPath := strings.Cut(rest, "/")
 	if at := strings.LastIndex(authority, "@"); at >= 0 {
@@ -67,7 +69,7 @@ func parseEtcd(rest string) (location, error) {
 		return location{}, fmt.Errorf("the coordinator's URL has options after ? or #, and none are known; %s", forms)
 	}
 	for _, host := range strings.Split(authority, ",") {
-		h, err := parseHost(host)
+		h, err := parseHost(host, ports[scheme])
 		if err != nil {
 			return location{}, err
 		}
@@ -82,7 +84,34 @@ func parseEtcd(rest string) (location, error) {
 			l.path = "/" + p
 		}
 	}
+	if scheme == schemeZk {
+		if err := checkChroot(l.path); err != nil {
+			return location{}, err
+		}
+	}
 	return l, nil
+}
+
+// checkChroot says what ZooKeeper's servers would, which drop a connection over it:
+// the parts of a path are not empty, not . or .., and of printable characters.
+func checkChroot(path string) error {
+	if path == "" {
+		return nil
+	}
+	for _, part := range strings.Split(path[1:], "/") {
+		if part == "" || part == "." || part == ".." {
+			return fmt.Errorf("the chroot %q in the coordinator's URL has an empty part or one that is . or .., which ZooKeeper refuses", path)
+		}
+	}
+	if !utf8.ValidString(path) || strings.ContainsFunc(path, unprintable) {
+		return fmt.Errorf("the chroot %q in the coordinator's URL has a character that ZooKeeper refuses", path)
+	}
+	return nil
+}
+
+// unprintable is ZooKeeper's own rule.
+func unprintable(r rune) bool {
+	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff
 }
 
 // parseUser never puts what it is given into an error.
@@ -100,13 +129,13 @@ func parseUser(s string) (user, password string, err error) {
 	return user, password, nil
 }
 
-func parseHost(s string) (string, error) {
+func parseHost(s, defaultPort string) (string, error) {
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
 		// No port, or not a host at all. Without brackets an IPv6 address leaves
 		// open where the port begins.
 		bare, bracketed := strings.CutPrefix(s, "[")
-		host, port = strings.TrimSuffix(bare, "]"), defaultEtcdPort
+		host, port = strings.TrimSuffix(bare, "]"), defaultPort
 		if strings.Contains(host, ":") && (!bracketed || net.ParseIP(host) == nil) {
 			return "", fmt.Errorf("the host %q in the coordinator's URL is not host:port; put an IPv6 address in brackets", s)
 		}

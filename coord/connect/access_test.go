@@ -1,0 +1,191 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/certtest"
+)
+
+// record is a log that is read while it is written.
+type record struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *record) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(b)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+func (r *record) logger() hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Output: r, Level: hclog.Trace})
+}
+
+func joins(t *testing.T, c coord.Coordinator) error {
+	t.Helper()
+	_, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8})
+	return err
+}
+
+// A user in the URL and one beside it are as good; a password that travels as it is, is
+// told once, and never shown.
+func TestPasswords(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	for name, c := range map[string]struct {
+		options etcdtest.Options
+		tls     TLS
+		warned  int
+	}{
+		"plain text": {etcdtest.Options{RootPassword: "geheim"}, TLS{}, 1},
+		"TLS":        {etcdtest.Options{RootPassword: "geheim", TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()}, TLS{CA: ca.File}, 0},
+	} {
+		cluster := etcdtest.Start(t, c.options)
+		for _, config := range []Config{
+			{URL: cluster.URL("x"), User: "root", Password: "geheim"},
+			{URL: strings.Replace(cluster.URL("x"), "//", "//root:geheim@", 1)},
+		} {
+			var log record
+			config.TLS, config.Identity, config.Log = c.tls, identity, log.logger()
+			d, err := Open(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := joins(t, d); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := d.Close(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if n := strings.Count(log.String(), "sent unencrypted"); n != c.warned {
+				t.Errorf("%s: told %d times, want %d:\n%s", name, n, c.warned, &log)
+			}
+			if strings.Contains(log.String(), "geheim") {
+				t.Errorf("%s: the log shows the password:\n%s", name, &log)
+			}
+		}
+	}
+}
+
+// A client certificate is replaced on disk while the daemon tries.
+func TestReplacedCertificate(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	good, expired := ca.Client("c"), ca.ExpiredClient("c")
+	cluster := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), true), ClientTLS: ca.ClientConfig(good)})
+	file := filepath.Join(t.TempDir(), "both.pem")
+	replace := func(from string) {
+		t.Helper()
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(file, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(expired.BothFile)
+	d, err := Open(t.Context(), Config{URL: cluster.URL("x"), TLS: TLS{CA: ca.File, Cert: file, Key: file}, Identity: identity})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := joins(t, d); err == nil || !strings.Contains(err.Error(), "the client certificate has expired") {
+		t.Fatalf("Join: %v; want that the client certificate has expired", err)
+	}
+	replace(good.BothFile)
+	if err := joins(t, d); err != nil {
+		t.Errorf("Join after the certificate was replaced: %v", err)
+	}
+}
+
+// What no server can set right is a ConfigError, of a daemon's start and an operator's.
+func TestConfigErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"a URL":              {Config{URL: "zoo://h"}, `"zoo"`},
+		"a missing file":     {Config{URL: "etcd://h", TLS: TLS{CA: "/nowhere/ca.pem"}}, "/nowhere/ca.pem"},
+		"zk, a missing file": {Config{URL: "zk://h", TLS: TLS{Cert: "/nowhere/c.pem", Key: "/nowhere/k.pem"}}, "/nowhere/c.pem"},
+		"half a pair":        {Config{URL: "etcd://h", TLS: TLS{Cert: "/nowhere/c.pem"}}, "give both"},
+		"a user alone":       {Config{URL: "etcd://h", User: "u"}, "give both or neither"},
+		"a password alone":   {Config{URL: "zk://h", Password: "geheim"}, "give both or neither"},
+		"two users":          {Config{URL: "etcd://a:geheim@h", User: "u", Password: "geheim"}, "leave one out"},
+		"embedded TLS":       {Config{URL: "embedded:", StateDir: "/nowhere", TLS: TLS{On: true}}, "neither users nor TLS"},
+		"an embedded user":   {Config{URL: "embedded:", StateDir: "/nowhere", User: "u", Password: "geheim"}, "neither users nor TLS"},
+		"no directory":       {Config{URL: "embedded:"}, "state directory"},
+	} {
+		c.config.Identity = identity
+		_, opening := Open(t.Context(), c.config)
+		_, operating := Operate(t.Context(), c.config)
+		for _, err := range []error{opening, operating} {
+			var wrong *ConfigError
+			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "geheim") {
+				t.Errorf("%s: %v; want a ConfigError with %q and no password", name, err, c.want)
+			}
+		}
+	}
+}
+
+func TestReadPassword(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		text, want string
+		mode       os.FileMode
+		warned     bool
+	}{
+		"plain":         {"geheim", "geheim", 0o600, false},
+		"newline":       {"geheim\n", "geheim", 0o400, false},
+		"CRLF":          {"geheim\r\n", "geheim", 0o600, false},
+		"spaces":        {" ge heim \n", " ge heim ", 0o600, false},
+		"group's":       {"geheim\n", "geheim", 0o640, true},
+		"everybody's":   {"geheim\n", "geheim", 0o604, true},
+		"empty":         {"", "", 0o600, false},
+		"newline alone": {"\n", "", 0o600, false},
+		"two lines":     {"geheim\ngeheim\n", "", 0o600, false},
+		"another file":  {strings.Repeat("geheim", 1000), "", 0o600, false},
+	} {
+		var log record
+		got, err := ReadPassword(write(name, c.text, c.mode), log.logger())
+		var wrong *ConfigError
+		if got != c.want || (c.want == "") != errors.As(err, &wrong) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+		if warned := strings.Contains(log.String(), "others may read"); warned != c.warned {
+			t.Errorf("%s: warned %v, want %v", name, warned, c.warned)
+		}
+		if err != nil && strings.Contains(err.Error(), "geheim") || strings.Contains(log.String(), "geheim") {
+			t.Errorf("%s: the password is shown: %v\n%s", name, err, &log)
+		}
+	}
+	if _, err := ReadPassword(filepath.Join(dir, "missing"), nil); err == nil || !strings.Contains(err.Error(), "missing") {
+		t.Errorf("a missing file: %v", err)
+	}
+}

@@ -1,0 +1,153 @@
+package connect
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+)
+
+// stateDir is a state directory whose path leaves room for a socket's.
+func stateDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// serve opens a daemon's coordinator and claims a worker ID.
+func serve(t *testing.T, c Config) (coord.Coordinator, coord.Claim) {
+	t.Helper()
+	c.Identity = identity
+	d, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024}); err != nil {
+		t.Fatal(err)
+	}
+	claim, err := d.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
+		t.Fatal(err)
+	}
+	return d, claim
+}
+
+// visits opens an operator and wants it to see the worker ID, held or not.
+func visits(t *testing.T, c Config, worker int, held bool) {
+	t.Helper()
+	o, err := Operate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if visited, err := o.Visit(t.Context()); err != nil || visited.Layout != "layout" {
+		t.Errorf("Visit: %+v, %v", visited, err)
+	}
+	marks, err := o.Marks(t.Context())
+	if err != nil || len(marks) != 1 || marks[0].Worker != worker || marks[0].Ceiling != 500 || (marks[0].Claim != "") != held {
+		t.Errorf("Marks: %+v, %v; want worker ID %d up to 500, held: %v", marks, err, worker, held)
+	}
+	if history, err := o.History(t.Context(), worker); err != nil || len(history) != 1 || history[0].Incarnation != identity.Incarnation {
+		t.Errorf("History: %+v, %v", history, err)
+	}
+	if err := o.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestOperateEmbedded(t *testing.T) {
+	c := Config{URL: "embedded:", StateDir: stateDir(t)}
+	if _, err := Operate(t.Context(), c); !errors.Is(err, coord.ErrNoCluster) {
+		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
+	}
+	if left, err := os.ReadDir(c.StateDir); err != nil || len(left) != 0 {
+		t.Errorf("looking made %v, %v", left, err)
+	}
+	d, claim := serve(t, c)
+	visits(t, c, claim.Worker(), true) // asks the daemon
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
+		t.Errorf("the daemon suffered: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	visits(t, c, claim.Worker(), false) // starts the server itself
+	again, err := Open(t.Context(), Config{URL: "embedded:", StateDir: c.StateDir, Identity: identity})
+	if err != nil {
+		t.Fatalf("the daemon's next start: %v", err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A daemon whose directory's path is too long for a socket serves, and operators are
+// told why they cannot ask it.
+func TestOperateEmbeddedLongPath(t *testing.T) {
+	c := Config{URL: "embedded:", StateDir: filepath.Join(stateDir(t), strings.Repeat("long", 30))}
+	d, _ := serve(t, c)
+	if _, err := Operate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "shorter state directory") {
+		t.Errorf("Operate: %v; want what to do", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What a server that another user starts leaves behind, the daemon could not open.
+func TestOwnsDir(t *testing.T) {
+	dir := stateDir(t)
+	if err := ownsDir(dir, os.Geteuid()); err != nil {
+		t.Error(err)
+	}
+	if err := ownsDir(dir, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "run it as the daemon's user") {
+		t.Errorf("%v; want who is to run it", err)
+	}
+}
+
+func TestOperateEtcd(t *testing.T) {
+	cluster := etcdtest.Start(t, etcdtest.Options{})
+	c := Config{URL: cluster.URL("x")}
+	o, err := Operate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Visit(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
+		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+	d, claim := serve(t, c)
+	defer d.Close()
+	visits(t, c, claim.Worker(), true)
+}
+
+func TestOperateZooKeeper(t *testing.T) {
+	servers := zktest.Start(t, zktest.Options{})
+	c := Config{URL: "zk://" + strings.Join(servers.Addresses(), ",") + "/x/y", User: "u", Password: "p"}
+	o, err := Operate(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Visit(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
+		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+	d, claim := serve(t, c)
+	defer d.Close()
+	visits(t, c, claim.Worker(), true)
+}

@@ -1,0 +1,83 @@
+package daemon_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/certtest"
+)
+
+// A configuration that cannot be read ends the daemon, and says which file it was: no
+// server can set that right.
+func TestUnreadableAccessEndsTheDaemon(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		set  func(*daemon.Cluster)
+		want string
+	}{
+		"password": {func(c *daemon.Cluster) { c.User, c.PasswordFile = "u", "/nowhere/password" }, "/nowhere/password"},
+		"empty":    {func(c *daemon.Cluster) { c.User, c.PasswordFile = "u", empty }, empty},
+		"CA":       {func(c *daemon.Cluster) { c.TLS.CA = "/nowhere/ca.pem" }, "/nowhere/ca.pem"},
+		"bad PEM":  {func(c *daemon.Cluster) { c.TLS.CA = empty }, empty},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := config(dir(t))
+			config.Cluster.Coord = "etcd://127.0.0.1:1"
+			c.set(&config.Cluster)
+			if err := launch(t, config).end(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("the daemon ended with %v, want an error with %s", err, c.want)
+			}
+		})
+	}
+}
+
+// A daemon whose password is wrong says so once and tries on; it serves when that has
+// been set right at the servers.
+func TestWrongPasswordIsMended(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	etcd := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig(), RootPassword: "geheim"})
+	etcd.AddUser("u", "another", "/ids/")
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte("geheim\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := config(dir(t))
+	config.Cluster.Coord, config.Cluster.User, config.Cluster.PasswordFile, config.Cluster.TLS.CA = etcd.URL("ids"), "u", file, ca.File
+	r := launch(t, config)
+	// The client logs each refusal, the daemon what it comes to.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for strings.Count(r.log.String(), "invalid user ID or password") < 4 {
+		if ctx.Err() != nil {
+			t.Fatalf("the password was not tried again:\n%s", r.log)
+		}
+		pause, done := context.WithTimeout(ctx, 10*time.Millisecond)
+		<-pause.Done()
+		done()
+	}
+	if _, err := etcd.Client().UserChangePassword(t.Context(), "u", "geheim"); err != nil {
+		t.Fatal(err)
+	}
+	r.untilReady()
+	told := 0
+	for line := range strings.Lines(r.log.String()) {
+		if strings.Contains(line, "[WARN]") && strings.Contains(line, "the password is wrong") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times:\n%s", told, r.log)
+	}
+	if strings.Contains(r.log.String(), "geheim") {
+		t.Errorf("the log shows the password:\n%s", r.log)
+	}
+}
