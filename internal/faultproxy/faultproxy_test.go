@@ -1,0 +1,295 @@
+package faultproxy
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// server answers each line with a line, "got <line>", and says what it got.
+type server struct {
+	listener net.Listener
+	got      chan string
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{listener: l, got: make(chan string, 100)}
+	var parts sync.WaitGroup
+	parts.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			parts.Go(func() {
+				defer c.Close()
+				for in := bufio.NewScanner(c); in.Scan(); {
+					s.got <- in.Text()
+					if _, err := fmt.Fprintf(c, "got %s\n", in.Text()); err != nil {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		parts.Wait()
+	})
+	return s
+}
+
+// client is one connection to the proxy. Reads end after a minute at the latest.
+type client struct {
+	t *testing.T
+	net.Conn
+	in *bufio.Reader
+}
+
+func dial(t *testing.T, p *Proxy) *client {
+	t.Helper()
+	c, err := net.Dial("tcp", p.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return &client{t, c, bufio.NewReader(c)}
+}
+
+func (c *client) send(line string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, line+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *client) expect(want string) {
+	c.t.Helper()
+	if got, err := c.in.ReadString('\n'); err != nil || got != want+"\n" {
+		c.t.Fatalf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// expectEnd wants what is left to be rest and then the connection's end.
+func (c *client) expectEnd(rest string) {
+	c.t.Helper()
+	got, err := io.ReadAll(c.in)
+	if string(got) != rest {
+		c.t.Fatalf("%q, want %q", got, rest)
+	}
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		c.t.Fatal("the connection goes on")
+	}
+}
+
+// expectSilence wants nothing to be readable, and no end. What would be there comes in order: another connection has seen it pass.
+func (c *client) expectSilence() {
+	c.t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		c.t.Fatal(err)
+	}
+	b, err := c.in.ReadByte()
+	var timeout net.Error
+	if !errors.As(err, &timeout) || !timeout.Timeout() {
+		c.t.Fatalf("%q, %v; want silence", b, err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestForwards(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	a, b := dial(t, p), dial(t, p)
+	long := strings.Repeat("x", 60_000)
+	for _, line := range []string{"one", "two", long} {
+		a.send(line)
+		b.send(line)
+		a.expect("got " + line)
+		b.expect("got " + line)
+	}
+	requests, replies := p.Counts()
+	if want := int64(2 * (4 + 4 + 60_001)); requests != want || replies != want+6*4 {
+		t.Errorf("%d bytes of requests and %d of replies, want %d and %d", requests, replies, want, want+6*4)
+	}
+}
+
+// One side's end is the other's.
+func TestEnds(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	a := dial(t, p)
+	a.send("one")
+	a.expect("got one")
+	_ = a.Close()
+	b := dial(t, p)
+	b.send("two")
+	b.expect("got two")
+	_ = s.listener.Close()
+	b.send("three") // an end of the listener is none of the connection
+	b.expect("got three")
+	gone := dial(t, p) // accepted, and then there is nobody to pass it on to
+	gone.expectEnd("")
+}
+
+func TestCutAll(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	a := dial(t, p)
+	a.send("one")
+	a.expect("got one")
+	p.CutAll()
+	a.expectEnd("")
+	dial(t, p).expectEnd("")
+	p.Open()
+	b := dial(t, p)
+	b.send("two")
+	b.expect("got two")
+	if <-s.got != "one" || <-s.got != "two" {
+		t.Error("the server got something else")
+	}
+}
+
+func TestHang(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	a := dial(t, p)
+	a.send("one")
+	a.expect("got one")
+	<-s.got
+	p.Hang()
+	b := dial(t, p)
+	a.send("two")
+	b.send("three")
+	a.expectSilence()
+	b.expectSilence()
+	if len(s.got) > 0 {
+		t.Errorf("the server got %q", <-s.got)
+	}
+	p.Open()
+	a.expect("got two")
+	b.expect("got three")
+	p.Hang()
+	a.send("four")
+	p.CutAll() // also what hangs
+	a.expectEnd("")
+}
+
+func TestHold(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	a := dial(t, p)
+	p.Hold()
+	a.send("one")
+	if got := <-s.got; got != "one" {
+		t.Errorf("the server got %q", got)
+	}
+	a.expectSilence()
+	a.send("two")
+	<-s.got
+	p.Release()
+	a.expect("got one")
+	a.expect("got two")
+}
+
+// A reply that was lost is never followed by another on its connection.
+func TestDropReplies(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	a, idle := dial(t, p), dial(t, p)
+	idle.send("idle")
+	idle.expect("got idle")
+	<-s.got
+	p.DropReplies()
+	a.send("one")
+	if got := <-s.got; got != "one" {
+		t.Errorf("the server got %q", got)
+	}
+	a.expectSilence()
+	p.Open()
+	a.expectEnd("")
+	idle.send("two")
+	idle.expect("got two")
+}
+
+func TestCutReplyAt(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	const replies = "got one\ngot two\n"
+	for n := range int64(len(replies)) {
+		c := dial(t, p)
+		cut := p.CutReplyAt(n)
+		if cut.Fired() {
+			t.Fatal("cut before there was a reply")
+		}
+		c.send("one")
+		if n >= 8 {
+			c.expect("got one")
+			c.send("two")
+			c.expectEnd(replies[8:n])
+		} else {
+			c.expectEnd(replies[:n])
+		}
+		<-cut.Done()
+	}
+	c := dial(t, p)
+	cut := p.CutReplyAt(3)
+	p.Disarm()
+	c.send("one")
+	c.expect("got one")
+	if cut.Fired() {
+		t.Error("a cut that was disarmed has fired")
+	}
+}
+
+func TestCutBurstAt(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	for k := range 3 {
+		c, other := dial(t, p), dial(t, p)
+		cut := p.CutBurstAt(k, 4)
+		for range k {
+			c.send("whole")
+			c.expect("got whole")
+		}
+		c.send("one")
+		c.expectEnd("got ")
+		<-cut.Done()
+		other.send("two")
+		other.expect("got two")
+	}
+}
+
+// A burst that is too short is followed by the next one of its own connection, and by no other's.
+func TestCutShortBurst(t *testing.T) {
+	s := newServer(t)
+	p := Listen(t, s.listener.Addr().String())
+	c, other := dial(t, p), dial(t, p)
+	cut := p.CutBurstAt(0, int64(len("got one\ngot")))
+	c.send("one")
+	c.expect("got one")
+	other.send("three")
+	other.expect("got three")
+	if cut.Fired() {
+		t.Fatal("another connection's reply was counted")
+	}
+	c.send("two")
+	c.expectEnd("got")
+	<-cut.Done()
+}
