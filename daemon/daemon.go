@@ -129,6 +129,7 @@ func (d *Daemon) build(dir *journal.Dir) error {
 		Layout:     d.layout,
 		Datacenter: c.IDs.Datacenter,
 		Coord:      c.coordinator().Text,
+		Accept:     c.acceptCluster(),
 		Timing:     timing,
 		FirstWait:  first,
 		Clock:      d.clock,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/socketfile"
@@ -224,10 +225,10 @@ func TestStartTimeout(t *testing.T) {
 }
 
 func TestCoordinatorUnreachable(t *testing.T) {
-	etcd := newEtcd(t)
-	etcd.stop()
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	etcd.Stop(0)
 	c := config(dir(t))
-	c.Cluster.Coord = etcd.url()
+	c.Cluster.Coord = etcd.URL("test")
 	c.Waiting.MaxBlock = 2 * time.Second
 	r := launch(t, c)
 	for {
@@ -235,14 +236,14 @@ func TestCoordinatorUnreachable(t *testing.T) {
 		if err == nil {
 			t.Fatal("an ID was issued without a coordinator")
 		}
-		if strings.HasPrefix(err.Error(), "UNAVAILABLE") && strings.Contains(err.Error(), etcd.address) {
+		if strings.HasPrefix(err.Error(), "UNAVAILABLE") && strings.Contains(err.Error(), etcd.Endpoint(0)) {
 			break // the first answers may be from before the first try failed, or from before the socket was there
 		}
 	}
 	if state := r.info()["state"]; state != "starting" {
 		t.Errorf("INFO says %s", state)
 	}
-	etcd.start()
+	etcd.Start(0)
 	r.untilReady()
 	r.next()
 }
@@ -250,13 +251,13 @@ func TestCoordinatorUnreachable(t *testing.T) {
 // The coordinator goes away under a daemon, the daemon is killed in effect (its clean stop cannot reach it either), and started again: it
 // issues from the grant in its journal, and goes on when the coordinator is back.
 func TestColdStart(t *testing.T) {
-	etcd := newEtcd(t)
+	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
-	c.Cluster.Coord = etcd.url()
+	c.Cluster.Coord = etcd.URL("test")
 	r := start(t, c)
 	last := r.next()
 	worker := r.info()["worker_id"]
-	etcd.stop()
+	etcd.Stop(0)
 	if id := r.next(); id <= last {
 		t.Errorf("ID %d after %d", id, last)
 	}
@@ -272,7 +273,7 @@ func TestColdStart(t *testing.T) {
 		t.Errorf("cold start with worker ID %s, claimed %s, want %s and no claim", info["worker_id"], info["claimed"], worker)
 	}
 	last = cold.next()
-	etcd.start()
+	etcd.Start(0)
 	for cold.info()["claimed"] != "true" {
 		id := cold.next()
 		if id <= last {
@@ -287,11 +288,11 @@ func TestColdStart(t *testing.T) {
 
 // Daemons that find all worker IDs held say how many, wait, and serve as soon as one is free.
 func TestAllWorkerIDsHeld(t *testing.T) {
-	etcd := newEtcd(t)
+	etcd := etcdtest.Start(t, etcdtest.Options{})
 	var held []*running
 	for i := range 3 {
 		c := config(dir(t))
-		c.Cluster.Coord = etcd.url()
+		c.Cluster.Coord = etcd.URL("test")
 		c.IDs.Layout = "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
 		c.Host = "host" + strconv.Itoa(i)
 		c.Waiting.MaxBlock = 50 * time.Millisecond
@@ -320,45 +321,6 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 	}
 }
 
-// A coordinator that was wiped is another cluster. The daemon says so and ends; a new start joins it and never issues twice what it has
-// issued, with ticks so long that the old and the new lane would meet in one.
-func TestWipedCoordinator(t *testing.T) {
-	etcd := newEtcd(t)
-	c := config(dir(t))
-	c.Cluster.Coord = etcd.url()
-	c.IDs.Layout = "uidgenerator;epoch=2026-01-01"
-	c.Grant.Publish = 100 * time.Millisecond
-	r := start(t, c)
-	seen := map[int64]bool{}
-	issue := func(r *running) {
-		ids, err := r.client.Do(t.Context(), "NEXT", 100).Int64Slice()
-		if err != nil {
-			return // the daemon has stopped, or is about to
-		}
-		for _, id := range ids {
-			if seen[id] {
-				t.Fatalf("ID %d twice", id)
-			}
-			seen[id] = true
-		}
-	}
-	issue(r)
-	id := r.info()["cluster_id"]
-	etcd.wipe()
-	if err := r.end(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
-		t.Fatalf("the daemon ended with %v, want the cluster %s named", err, id)
-	}
-	again := start(t, c)
-	if got := again.info()["cluster_id"]; got == id {
-		t.Errorf("the new cluster is %s again", got)
-	}
-	before := len(seen)
-	issue(again)
-	if len(seen) == before {
-		t.Error("nothing is issued in the new cluster")
-	}
-}
-
 func TestValidate(t *testing.T) {
 	for _, c := range []struct {
 		flag   string
@@ -370,6 +332,7 @@ func TestValidate(t *testing.T) {
 		{"state-dir", func(c *daemon.Config) { c.StateDir = "" }},
 		{"coord", func(c *daemon.Config) { c.Cluster.Coord = "redis://h" }},
 		{"ttl", func(c *daemon.Config) { c.Cluster.TTL = time.Second }},
+		{"accept-cluster", func(c *daemon.Config) { c.Cluster.AcceptCluster = "yes" }},
 		{"start-timeout", func(c *daemon.Config) { c.Cluster.StartTimeout = -1 }},
 		{"layout", func(c *daemon.Config) { c.IDs.Layout = "nonsense" }},
 		{"datacenter", func(c *daemon.Config) { c.IDs.Datacenter = 1 }},

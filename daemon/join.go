@@ -81,10 +81,12 @@ func (d *Daemon) join(ctx context.Context, inherited *journal.Contents) (coord.C
 		err := d.tryJoin(ctx, try, &coordinator)
 		cancel()
 		var layout *coord.LayoutError
+		var foreign *grant.ForeignError
+		var configuration *connect.ConfigError
 		switch {
 		case err == nil:
 			return coordinator, nil
-		case errors.As(err, &layout), errors.Is(err, connect.ErrFailed):
+		case errors.As(err, &layout), errors.As(err, &foreign), errors.Is(err, connect.ErrFailed), errors.As(err, &configuration):
 			return coordinator, err
 		case ctx.Err() != nil:
 			return coordinator, nil
@@ -109,18 +111,18 @@ func (d *Daemon) join(ctx context.Context, inherited *journal.Contents) (coord.C
 // does: to give it up would only start it over.
 func (d *Daemon) tryJoin(ctx, try context.Context, coordinator *coord.Coordinator) error {
 	if *coordinator == nil {
-		c, err := connect.Open(ctx, connect.Config{
-			URL:      d.config.Cluster.Coord,
-			StateDir: d.config.StateDir,
-			TTL:      d.config.Cluster.TTL,
-			Identity: coord.Identity{
-				Host:        d.config.Host,
-				PID:         os.Getpid(),
-				Incarnation: strings.ReplaceAll(d.incarnation, "-", ""),
-				Version:     d.config.Version,
-			},
-			Log: d.log.Named("coord"),
-		})
+		access, err := d.config.Access()
+		if err != nil {
+			return fmt.Errorf("coordinator %q: %w", d.config.coordinator().Text, err)
+		}
+		access.Identity = coord.Identity{
+			Host:        d.config.Host,
+			PID:         os.Getpid(),
+			Incarnation: strings.ReplaceAll(d.incarnation, "-", ""),
+			Version:     d.config.Version,
+		}
+		access.Log = d.log.Named("coord")
+		c, err := connect.Open(ctx, access)
 		if err != nil {
 			return fmt.Errorf("coordinator %q: %w", d.config.coordinator().Text, err)
 		}
@@ -134,10 +136,12 @@ func (d *Daemon) tryJoin(ctx, try context.Context, coordinator *coord.Coordinato
 		return fmt.Errorf("coordinator %q: %w", d.config.coordinator().Text, err)
 	}
 	d.cluster.Store(&cluster)
-	d.keeper.Attach(*coordinator, cluster)
+	if err := d.keeper.Attach(*coordinator, cluster); err != nil {
+		return err
+	}
 	d.log.Info("joined the cluster", "coordinator", d.config.coordinator().Text, "cluster", cluster.UUID)
 	if d.config.coordinator().HostOnly {
-		d.log.Warn("the coordinator is embedded: IDs are unique on this host only; for several hosts give each the same --coord etcd://...")
+		d.log.Warn("the coordinator is embedded: IDs are unique on this host only; for several hosts give each the same --coord etcd://... or zk://...")
 	}
 	return nil
 }
@@ -148,6 +152,8 @@ func (d *Daemon) coldStart(c journal.Contents) {
 	switch {
 	case err == nil:
 		d.log.Warn("the coordinator does not answer; issuing from the journal's grant")
+	case errors.Is(err, grant.ErrRefused):
+		d.log.Warn("there is nothing to issue from", "reason", err)
 	case errors.Is(err, grant.ErrNoGrant):
 		d.log.Info("the coordinator does not answer, and there is nothing to issue from", "reason", err)
 	default:

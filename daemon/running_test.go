@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,8 +13,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/redis/go-redis/v9"
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -174,68 +170,3 @@ func journalOf(t *testing.T, c daemon.Config) journal.Contents {
 	}
 	return contents
 }
-
-// etcdServer is an etcd on loopback that can be stopped and started again on its data.
-type etcdServer struct {
-	t       *testing.T
-	dir     string
-	address string
-	server  *embed.Etcd
-}
-
-func newEtcd(t *testing.T) *etcdServer {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	e := &etcdServer{t: t, dir: t.TempDir(), address: address}
-	e.start()
-	t.Cleanup(e.stop)
-	return e
-}
-
-func (e *etcdServer) start() {
-	e.t.Helper()
-	c := embed.NewConfig()
-	c.Dir = e.dir
-	c.LogLevel = "fatal"
-	client := url.URL{Scheme: "http", Host: e.address}
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	peer := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
-	c.InitialCluster = c.Name + "=" + peer.String()
-	c.TickMs, c.ElectionMs = 10, 100
-	server, err := embed.StartEtcd(c)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.server = server
-	<-server.Server.ReadyNotify()
-}
-
-func (e *etcdServer) stop() {
-	if e.server != nil {
-		e.server.Close()
-		e.server = nil
-	}
-}
-
-// wipe deletes all that daemons have stored.
-func (e *etcdServer) wipe() {
-	e.t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.address}})
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	_, err = client.Delete(e.t.Context(), "/", clientv3.WithPrefix())
-	if err := errors.Join(err, client.Close()); err != nil {
-		e.t.Fatal(err)
-	}
-}
-
-func (e *etcdServer) url() string { return "etcd://" + e.address + "/test" }

@@ -66,34 +66,35 @@ func TestHole4UnderLoad(t *testing.T) {
 // Hole 7: a restart from a file that holds the worker ID but no time, or from a mark that lags, after the clock was set back.
 func TestHole7RestartAfterARollback(t *testing.T) {
 	for _, cold := range []bool{false, true} {
-		w := newWorld(t)
-		h := w.host("J")
-		p := h.start()
-		for range 10 { // two hundred ticks, the grant of the start
-			w.clock.Advance(step)
-			if err := p.Renew(); err != nil {
+		onEach(t, func(t *testing.T, w *world) {
+			h := w.host("J")
+			p := h.start()
+			for range 10 { // two hundred ticks, the grant of the start
+				w.clock.Advance(step)
+				if err := p.Renew(); err != nil {
+					t.Fatal(err)
+				}
+				p.issueAll()
+			}
+			p.crash()
+			w.clock.Step(-window / 2)
+			again := h.boot()
+			contents, err := again.inherit()
+			if err != nil {
 				t.Fatal(err)
 			}
-			p.issueAll()
-		}
-		p.crash()
-		w.clock.Step(-window / 2)
-		again := h.boot()
-		contents, err := again.inherit()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if cold {
-			if err := again.ColdStart(contents); err == nil {
-				t.Error("the grant was used up to its end, and a cold start issues from it")
+			if cold {
+				if err := again.ColdStart(contents); err == nil {
+					t.Error("the grant was used up to its end, and a cold start issues from it")
+				}
+			} else {
+				again.attach()
+				again.acquire()
 			}
-		} else {
-			again.attach()
-			again.acquire()
-		}
-		again.issueAll()
-		w.clock.Advance(window)
-		again.issueAll()
+			again.issueAll()
+			w.clock.Advance(window)
+			again.issueAll()
+		})
 	}
 }
 

@@ -1,21 +1,16 @@
 package grant_test
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/etcd"
-	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
@@ -30,11 +25,10 @@ const (
 	coordAt = "etcd://the-test's"
 )
 
-// world is a real etcd server, a clock that all hosts share, and every number that any of them was given.
+// world is a real coordinator, a clock that hosts share, and every number that any of them was given.
 type world struct {
 	t      *testing.T
-	server *embedded.Server
-	client *clientv3.Client
+	tree   backend
 	clock  *clocktest.Manual
 	layout *generator.Layout
 
@@ -42,18 +36,14 @@ type world struct {
 	issued map[int64]string // the host that was given it
 }
 
+// newWorld is a world on etcd, where a test has no reason to care.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	server, err := embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &world{t: t, server: server, client: server.Client(), clock: clocktest.NewManual(epoch.Add(1000 * time.Hour)), layout: parse(t, text), issued: map[int64]string{}}
+	return newWorldOn(t, newEtcd(t))
+}
+
+func newWorldOn(t *testing.T, tree backend) *world {
+	return &world{t: t, tree: tree, clock: clocktest.NewManual(epoch.Add(1000 * time.Hour)), layout: parse(t, text), issued: map[int64]string{}}
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -75,19 +65,36 @@ func (w *world) tick() generator.Tick { return w.layout.TickAt(w.clock.Now().Wal
 // host is a machine: its state directory outlives its processes.
 type host struct {
 	*world
-	name string
-	dir  string
+	name  string
+	pid   int
+	dir   string
+	clock *clocktest.Manual // the world's, but for a host whose clock is wrong
+
+	accept string // grant.Config.Accept
 }
 
-func (w *world) host(name string) *host { return &host{world: w, name: name, dir: w.t.TempDir()} }
+func (w *world) host(name string) *host {
+	return &host{world: w, name: name, pid: 1, dir: w.t.TempDir(), clock: w.clock}
+}
+
+// fast is a host whose clock is ahead of all others.
+func (w *world) fast(name string, by time.Duration) *host {
+	h := w.host(name)
+	h.clock = clocktest.NewManual(time.Unix(0, w.clock.Now().Wall).Add(by))
+	return h
+}
+
+func (h *host) tick() generator.Tick { return h.layout.TickAt(h.clock.Now().Wall) }
 
 // process is one start of a daemon's grant keeping, up to its crash or its stop.
 type process struct {
 	*host
 	*grant.Keeper
-	coord *faulty
-	disk  *faultyDisk
-	dir   *journal.Dir
+	coord   *faulty
+	cluster string // the one that was joined
+	started string // the incarnation
+	disk    *faultyDisk
+	dir     *journal.Dir
 
 	mu   sync.Mutex
 	lane *generator.Lane // in use
@@ -112,6 +119,7 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 	p.Keeper = grant.New(grant.Config{
 		Layout:    layout,
 		Coord:     coordAt,
+		Accept:    h.accept,
 		Timing:    grant.Timing{Window: window, Publish: window / 4, Step: step},
 		FirstWait: wait,
 		Clock:     h.clock,
@@ -138,9 +146,27 @@ func (p *process) inherit() (journal.Contents, error) {
 // attach opens a session with the coordinator and joins.
 func (p *process) attach() {
 	p.t.Helper()
-	c, err := etcd.New(p.client, etcd.Config{MakeRoom: p.server.MakeRoom, Identity: coord.Identity{Host: p.name, Incarnation: rand.Text()}})
+	if err := p.tryAttach(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// tryAttach is attach with the keeper's answer.
+func (p *process) tryAttach() error {
+	p.t.Helper()
+	c, cluster, err := p.join()
 	if err != nil {
 		p.t.Fatal(err)
+	}
+	return p.Attach(c, cluster)
+}
+
+// join opens a session with the coordinator and joins.
+func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
+	p.started = rand.Text()
+	c, err := p.tree.open(coord.Identity{Host: p.name, PID: p.pid, Incarnation: p.started, Version: "v0.0.0-test"})
+	if err != nil {
+		return nil, coord.Cluster{}, err
 	}
 	p.t.Cleanup(func() {
 		if err := c.Close(); err != nil {
@@ -149,10 +175,8 @@ func (p *process) attach() {
 	})
 	p.coord = &faulty{Coordinator: c}
 	cluster, err := c.Join(p.t.Context(), coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers()})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.Attach(p.coord, cluster)
+	p.cluster = cluster.UUID
+	return p.coord, cluster, err
 }
 
 // start is a whole start, up to the first grant.
@@ -175,11 +199,17 @@ func (p *process) acquire() {
 func crashed(t *testing.T) (*world, *host, *process) {
 	t.Helper()
 	w := newWorld(t)
+	h, p := w.crashed()
+	return w, h, p
+}
+
+func (w *world) crashed() (*host, *process) {
+	w.t.Helper()
 	h := w.host("J")
 	p := h.start()
 	p.issueAll()
 	p.crash()
-	return w, h, p
+	return h, p
 }
 
 // reboot boots and takes the journal over.
@@ -280,91 +310,8 @@ func (h *host) stealFrom(p *process) *process {
 // revoke ends the claim of p's worker ID, as the end of its session would.
 func (p *process) revoke() {
 	p.t.Helper()
-	key := etcd.DefaultPrefix + "claims/" + p.Holding().Claim
-	resp, err := p.client.Delete(p.t.Context(), key)
-	if err != nil || resp.Deleted != 1 {
-		p.t.Fatalf("the claim %s was not revoked: %v, %v", key, resp, err)
+	claim := p.Holding().Claim
+	if err := p.tree.revoke(p.t.Context(), claim); err != nil {
+		p.t.Fatalf("the claim %s was not revoked: %v", claim, err)
 	}
-}
-
-var errCut = errors.New("the reply was lost")
-
-// faulty loses replies: the call is made, its outcome stored, and the caller learns nothing.
-type faulty struct {
-	coord.Coordinator
-	loseClaim, loseExtend, loseRelease bool
-	before                             func(call string) error // refuses a call before it is made
-}
-
-func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
-	if err := f.refuse("claim"); err != nil {
-		return nil, err
-	}
-	c, err := f.Coordinator.Claim(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	if f.loseClaim {
-		return nil, errCut
-	}
-	return &faultyClaim{Claim: c, f: f}, nil
-}
-
-func (f *faulty) refuse(call string) error {
-	if f.before == nil {
-		return nil
-	}
-	return f.before(call)
-}
-
-type faultyClaim struct {
-	coord.Claim
-	f *faulty
-}
-
-func (c *faultyClaim) Extend(ctx context.Context, p coord.Progress) error {
-	if err := c.f.refuse("extend"); err != nil {
-		return err
-	}
-	if err := c.Claim.Extend(ctx, p); err != nil || !c.f.loseExtend {
-		return err
-	}
-	return errCut
-}
-
-func (c *faultyClaim) Release(ctx context.Context, last generator.Tick) error {
-	if err := c.f.refuse("release"); err != nil {
-		return err
-	}
-	if err := c.Claim.Release(ctx, last); err != nil || !c.f.loseRelease {
-		return err
-	}
-	return errCut
-}
-
-var errDisk = errors.New("no space left on device")
-
-// faultyDisk fails writes, or lets them land and says that they failed.
-type faultyDisk struct {
-	*journal.Dir
-	dead         bool // the process has crashed: nothing may be written
-	full, unsure bool
-	writes       int
-}
-
-func (d *faultyDisk) Write(c journal.Contents) error {
-	if d.dead {
-		panic(fmt.Sprintf("a dead process writes %+v", c))
-	}
-	d.writes++
-	if d.full {
-		return errDisk
-	}
-	if err := d.Dir.Write(c); err != nil {
-		return err
-	}
-	if d.unsure {
-		return errDisk
-	}
-	return nil
 }

@@ -42,6 +42,7 @@ type Config struct {
 	Layout     *generator.Layout
 	Datacenter uint64
 	Coord      string // which coordinator, as the journal names it
+	Accept     string // the UUID of the one cluster for which a journal of another may be left; empty: for none
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
@@ -65,6 +66,8 @@ type Keeper struct {
 	state state
 	moved error                  // the journal is not ours any more: final
 	spent map[int]generator.Tick // by worker ID, up to where this daemon knows that it has issued
+
+	inherited journal.Contents // as it was found; written by Inherit only
 
 	untaken coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
 	trouble trouble
@@ -90,6 +93,8 @@ type holding struct {
 	// published is the highest mark that was sent with an Extend. For a journal that was inherited it is that journal's mark:
 	// the record has none above it, or the journal is not adopted.
 	published generator.Tick
+	// cold is set while what was inherited is issued from without a claim of this process.
+	cold bool
 }
 
 // none is the holding of no worker ID.
@@ -121,32 +126,6 @@ func (k *Keeper) now() clockguard.Reading { return k.Clock.Now() }
 
 func (k *Keeper) tick() generator.Tick { return k.Layout.TickAt(k.now().Wall) }
 
-// Inherit takes over what an earlier process of this host left in the journal. It is called once, before the first Acquire. What is
-// not usable is refused with the reason, and the record rules then: the journal of another layout, or without a lane.
-func (k *Keeper) Inherit(c journal.Contents) error {
-	if c.Layout != k.LayoutText() {
-		return fmt.Errorf("the journal is of layout %q and this daemon's is %q", c.Layout, k.LayoutText())
-	}
-	if len(c.Lanes) == 0 {
-		return errors.New("the journal names no worker ID")
-	}
-	for _, e := range c.Lanes {
-		if e.Worker >= k.Layout.Workers() {
-			return fmt.Errorf("the journal names worker ID %d and the layout has %d", e.Worker, k.Layout.Workers())
-		}
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.state.cluster = c.Cluster
-	// The newest opening's entry stands last; one before it belongs to a worker ID that was being left.
-	k.state.cur = inherited(c.Lanes[len(c.Lanes)-1])
-	return nil
-}
-
-func inherited(e journal.Entry) holding {
-	return holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}
-}
-
 // LayoutText is the layout as the cluster's registry and the journal name it.
 func (k *Keeper) LayoutText() string {
 	return fmt.Sprintf("%s;datacenter=%d", k.Layout, k.Datacenter)
@@ -154,6 +133,9 @@ func (k *Keeper) LayoutText() string {
 
 // ErrNoGrant means that the journal has no grant that could be issued from without the coordinator.
 var ErrNoGrant = errors.New("the journal holds no grant that has not ended")
+
+// ErrRefused means that the coordinator has answered, and that its answer may be that the journal's grant is another's by now.
+var ErrRefused = errors.New("the coordinator has answered and refuses, so the journal's grant is not issued from")
 
 // ColdStart begins to issue from the grant that the journal holds, with no coordinator: between the journal's mark and the ceiling that
 // was acknowledged nobody else can issue, for whoever opens the record meanwhile starts above that ceiling.
@@ -182,6 +164,9 @@ func (k *Keeper) hold(h holding) {
 
 // resume issues from what is left of the grant that was inherited.
 func (k *Keeper) resume() error {
+	if k.lending.barred.Load() {
+		return ErrRefused
+	}
 	cur := k.snapshot().cur
 	if cur.lane != nil || cur.opening == "" || cur.granted <= max(cur.mark, k.tick()) {
 		return ErrNoGrant
@@ -191,7 +176,7 @@ func (k *Keeper) resume() error {
 		return err
 	}
 	k.mu.Lock()
-	k.state.cur.lane = lane
+	k.state.cur.lane, k.state.cur.cold = lane, true
 	k.mu.Unlock()
 	k.issuer.Use(lane) // nothing may be issued from it until the journal is written
 	return k.Renew()

@@ -39,7 +39,7 @@ func (p *process) onDisk() journal.Entry {
 
 // take takes one number at the clock's tick, or none.
 func (p *process) take() generator.Outcome {
-	run, out := p.lane.Take(0, p.tick(), 1)
+	run, out := p.inUse().Take(0, p.tick(), 1)
 	if run.N > 0 {
 		p.note(run.First)
 	}

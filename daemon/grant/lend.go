@@ -9,24 +9,6 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Attach gives the keeper the coordinator that it has joined, before Acquire or Lend. What the journal or a cold start brought from
-// another cluster ends here: there the worker ID is another one's.
-func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) {
-	k.mu.Lock()
-	foreign := k.state.cluster != "" && k.state.cluster != cluster.UUID
-	if foreign {
-		k.Log.Warn("the journal is of another cluster and is not used; the record rules", "journal", k.state.cluster, "cluster", cluster.UUID)
-		k.end(k.state.cur)
-		k.state.cur = none
-	}
-	k.state.cluster = cluster.UUID
-	k.coord = c
-	k.mu.Unlock()
-	if foreign {
-		k.issuer.Use(nil)
-	}
-}
-
 // Acquire claims a worker ID, journals its opening, and has it granted: after it returns without an error the issuer uses the lane. With
 // fresh it is another worker ID than the one held, whose mark the clock has fallen behind. The lane in use serves on until the
 // new one does, unless the record was opened by another since: then it ends before anything is sent that could make it look
@@ -41,6 +23,9 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		Latest:  k.tick() + ticks(k.Layout, k.FirstWait),
 		Drop:    k.drop,
 	}
+	if s.cur.cold {
+		request.From = s.cur.lane.Floor() // for the history: what was issued since is this process's
+	}
 	if s.cur.claim == nil {
 		// Nothing runs under that claim any more: it is lost, or of a process that is dead, for the state directory's lock is held.
 		// Its node would bar the way until its session ends.
@@ -51,8 +36,7 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		var err error
 		if claim, err = k.coord.Claim(ctx, request); err != nil {
 			err = k.lent(fmt.Errorf("no worker ID: %w", err))
-			// A coordinator that answers no must not be passed over: what the journal says is unproved.
-			if s.cur.lane == nil && !k.lending.reachable.Load() && !errors.Is(err, coord.ErrOtherCluster) && k.resume() == nil {
+			if s.cur.lane == nil && !k.lending.reachable.Load() && k.resume() == nil {
 				k.Log.Warn("the coordinator does not answer; issuing from the journal's grant")
 			}
 			return err
@@ -265,6 +249,9 @@ func (k *Keeper) Shut(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("worker ID %d is not given back: %w", h.worker, err)
+	}
+	if h.claim == nil && h.granted == 0 {
+		return nil // what was held is of a cluster that is no more
 	}
 	if !reachable {
 		k.Log.Warn("the coordinator does not answer: the worker ID stays claimed until the session ends, the grant stays in the journal", "worker", h.worker)

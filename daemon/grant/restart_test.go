@@ -4,8 +4,10 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
 )
 
 func TestInheritsTheNewestEntry(t *testing.T) {
@@ -55,6 +57,48 @@ func TestColdStartBesideAThief(t *testing.T) {
 	}
 }
 
+// Each ID is the start's that issued it, also those that were issued before that start had a claim.
+func TestColdStartIsInTheHistory(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("J")
+	before := h.start()
+	before.issueAll()
+	before.crash()
+	cold, err := h.coldStart()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.clock.Advance(step + step/2)
+	if err := cold.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	if cold.issueAll() == 0 {
+		t.Fatal("the cold start issues nothing")
+	}
+	first, last := cold.lane.Floor()+1, cold.lane.Highest()
+	cold.attach()
+	cold.acquire()
+	w.clock.Advance(step)
+	cold.revoke() // the second claim is the same start's
+	if err := cold.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+		t.Fatal(err)
+	}
+	cold.acquire()
+	holder := func(tick generator.Tick) (incarnation string) {
+		for _, tenure := range w.history(cold.worker()) {
+			if tenure.From < tick {
+				incarnation = tenure.Incarnation
+			}
+		}
+		return incarnation
+	}
+	for tick, want := range map[generator.Tick]string{first - 1: before.started, first: cold.started, last: cold.started} {
+		if got := holder(tick); got != want {
+			t.Errorf("tick %d is said to be of start %q, want %q; the history is %+v", tick, got, want, w.history(cold.worker()))
+		}
+	}
+}
+
 // The journal of another coordinator's cluster may name a worker ID that is somebody else's in this one.
 func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
 	w := newWorld(t)
@@ -70,29 +114,6 @@ func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
 	if err := again.ColdStart(contents); !errors.Is(err, grant.ErrNoGrant) {
 		t.Errorf("the cold start ended with %v", err)
 	}
-}
-
-func TestJournalOfAnotherClusterIsNotUsed(t *testing.T) {
-	_, h, _ := crashed(t)
-	again := h.boot()
-	contents, err := again.dir.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	contents.Cluster = "another"
-	if err := again.Inherit(contents); err != nil {
-		t.Fatal(err)
-	}
-	if err := again.ColdStart(contents); err != nil {
-		t.Fatal(err)
-	}
-	cold := again.lane
-	again.attach()
-	if !cold.Closed() || again.lane != nil {
-		t.Error("the lane of the other cluster goes on")
-	}
-	again.acquire()
-	again.issueAll()
 }
 
 func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {

@@ -44,6 +44,7 @@ func ring(bell chan struct{}) {
 type lending struct {
 	unwanted  atomic.Pointer[generator.Lane] // the lane for which another worker ID was asked
 	reachable atomic.Bool
+	barred    atomic.Bool  // the coordinator has answered no for good: the journal must not be used around it
 	dry       atomic.Int64 // clockguard.Mono until which no worker ID is free
 }
 
@@ -75,6 +76,7 @@ func (k *Keeper) lent(err error) error {
 		k.lending.dry.Store(int64(k.now().Mono + clockguard.Mono(lastRetry)))
 	}
 	k.lending.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
+	k.bar(err)
 	if could && !k.CanLend() {
 		k.issuer.Changed() // requests that wait for another worker ID have to do without
 	}
@@ -89,6 +91,15 @@ func (k *Keeper) lent(err error) error {
 		k.Log.Warn("there is no worker ID to issue from; trying again", "error", err)
 	}
 	return err
+}
+
+// bar remembers an answer that no later failure to answer takes back. A coordinator that was restored or replaced may have lent what the
+// journal holds to another.
+func (k *Keeper) bar(err error) {
+	var restored *coord.RestoredError
+	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
+		k.lending.barred.Store(true)
+	}
 }
 
 // Mark renews the journal in time until ctx ends. It returns an error only if the journal must not be written any more.

@@ -35,48 +35,49 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
-			hostJ, hostK := w.host("J"), w.host("K")
-			j := hostJ.start()
-			j.issueAll()
-			first := j.Holding()
+			onEach(t, func(t *testing.T, w *world) {
+				hostJ, hostK := w.host("J"), w.host("K")
+				j := hostJ.start()
+				j.issueAll()
+				first := j.Holding()
 
-			k := hostK.stealFrom(j)
-			if k.issueAll() == 0 {
-				t.Fatal("K issued nothing")
-			}
-			k.revoke()
+				k := hostK.stealFrom(j)
+				if k.issueAll() == 0 {
+					t.Fatal("K issued nothing")
+				}
+				k.revoke()
 
-			if err := j.Publish(t.Context()); err == nil {
-				t.Fatal("J's claim was lost, and its grant was extended")
-			}
-			w.clock.Advance(window + wait)
-			c.lose(j)
-			if err := j.Acquire(t.Context(), false); err == nil {
-				t.Fatal("J's second opening was to come to nothing")
-			}
-			if !j.lane.Closed() {
-				t.Error("J's lane goes on after an opening that does not continue it was sent")
-			}
-			if now := j.Holding().Opening; now == first.Opening {
-				t.Error("J would go on from its first opening")
-			}
-			j.issueAll()
-			j.crash()
+				if err := j.Publish(t.Context()); err == nil {
+					t.Fatal("J's claim was lost, and its grant was extended")
+				}
+				w.clock.Advance(window + wait)
+				c.lose(j)
+				if err := j.Acquire(t.Context(), false); err == nil {
+					t.Fatal("J's second opening was to come to nothing")
+				}
+				if !j.lane.Closed() {
+					t.Error("J's lane goes on after an opening that does not continue it was sent")
+				}
+				if now := j.Holding().Opening; now == first.Opening {
+					t.Error("J would go on from its first opening")
+				}
+				j.issueAll()
+				j.crash()
 
-			again := hostJ.boot()
-			contents, err := again.inherit()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (contents.Lanes[0].Opening != first.Opening) != c.journaled {
-				t.Fatalf("the journal is of opening %s, the first was %s", contents.Lanes[0].Opening, first.Opening)
-			}
-			again.attach()
-			again.acquire()
-			if again.issueAll() == 0 {
-				t.Error("nothing could be issued after the restart")
-			}
+				again := hostJ.boot()
+				contents, err := again.inherit()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if (contents.Lanes[0].Opening != first.Opening) != c.journaled {
+					t.Fatalf("the journal is of opening %s, the first was %s", contents.Lanes[0].Opening, first.Opening)
+				}
+				again.attach()
+				again.acquire()
+				if again.issueAll() == 0 {
+					t.Error("nothing could be issued after the restart")
+				}
+			})
 		})
 	}
 }
@@ -128,39 +129,40 @@ func TestScheduleReLeaseWithTheOldGrantInTheJournal(t *testing.T) {
 
 // W1, W2, W1: what the journal says of a worker ID is the newest opening's.
 func TestScheduleW1W2W1(t *testing.T) {
-	w := newWorld(t)
-	h := w.host("J")
-	p := h.start()
-	p.issueAll()
-	first := p.Holding()
-	seen := map[int]bool{first.Worker: true}
-	for range 6 {
-		w.clock.Advance(window + wait)
-		if err := p.Acquire(t.Context(), true); err != nil {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("J")
+		p := h.start()
+		p.issueAll()
+		first := p.Holding()
+		seen := map[int]bool{first.Worker: true}
+		for range 6 {
+			w.clock.Advance(window + wait)
+			if err := p.Acquire(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+			p.issueAll()
+			seen[p.worker()] = true
+			if p.worker() == first.Worker {
+				break
+			}
+		}
+		if p.worker() != first.Worker || len(seen) < 2 {
+			t.Fatalf("the worker IDs held were %v, wanted to come back to %d", seen, first.Worker)
+		}
+		contents, err := p.dir.Read()
+		if err != nil {
 			t.Fatal(err)
 		}
-		p.issueAll()
-		seen[p.worker()] = true
-		if p.worker() == first.Worker {
-			break
+		newest := p.Holding()
+		if newest.Opening == first.Opening {
+			t.Fatal("the second opening has the first one's ID")
 		}
-	}
-	if p.worker() != first.Worker || len(seen) < 2 {
-		t.Fatalf("the worker IDs held were %v, wanted to come back to %d", seen, first.Worker)
-	}
-	contents, err := p.dir.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	newest := p.Holding()
-	if newest.Opening == first.Opening {
-		t.Fatal("the second opening has the first one's ID")
-	}
-	if len(contents.Lanes) != 1 || contents.Lanes[0].Opening != newest.Opening || contents.Lanes[0].Mark != newest.Mark {
-		t.Errorf("the journal is %+v, want the newest opening only, %+v", contents.Lanes, newest)
-	}
-	p.crash()
-	h.start().issueAll()
+		if len(contents.Lanes) != 1 || contents.Lanes[0].Opening != newest.Opening || contents.Lanes[0].Mark != newest.Mark {
+			t.Errorf("the journal is %+v, want the newest opening only, %+v", contents.Lanes, newest)
+		}
+		p.crash()
+		h.start().issueAll()
+	})
 }
 
 // The layout changed while the coordinator was down: the journal's ticks and worker IDs are then other numbers.
@@ -185,26 +187,27 @@ func TestScheduleTheLayoutChangedWhileTheCoordinatorWasDown(t *testing.T) {
 
 // The predecessor's node: the claim of the process that was killed is deleted, and its worker ID serves at once.
 func TestScheduleThePredecessorsNode(t *testing.T) {
-	w := newWorld(t)
-	h := w.host("J")
-	p := h.start()
-	p.issueAll()
-	before := p.Holding()
-	p.crash()
-	again := h.start() // the session of the one before has not ended
-	if again.worker() != before.Worker {
-		t.Errorf("holds worker ID %d, want the one before, %d", again.worker(), before.Worker)
-	}
-	if got := again.Holding().Floor; got != before.Mark {
-		t.Errorf("the floor is %d, want the journal's mark %d", got, before.Mark)
-	}
-	w.clock.Advance(step)
-	if err := again.Renew(); err != nil {
-		t.Fatal(err)
-	}
-	if again.issueAll() == 0 {
-		t.Error("nothing can be issued a step after the crash")
-	}
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("J")
+		p := h.start()
+		p.issueAll()
+		before := p.Holding()
+		p.crash()
+		again := h.start() // the session of the one before has not ended
+		if again.worker() != before.Worker {
+			t.Errorf("holds worker ID %d, want the one before, %d", again.worker(), before.Worker)
+		}
+		if got := again.Holding().Floor; got != before.Mark {
+			t.Errorf("the floor is %d, want the journal's mark %d", got, before.Mark)
+		}
+		w.clock.Advance(step)
+		if err := again.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if again.issueAll() == 0 {
+			t.Error("nothing can be issued a step after the crash")
+		}
+	})
 }
 
 // A crash loop: two hundred crashes between the opening and the first ID burn no worker IDs.
@@ -279,12 +282,13 @@ func TestScheduleACrashLoop(t *testing.T) {
 // NOSPACE: the embedded server's quota is used up. It is compacted, defragmented and disarmed within the very call that meets it, and
 // issuing goes on over it.
 func TestScheduleNOSPACE(t *testing.T) {
-	w := newWorld(t)
+	tree := newEtcd(t)
+	w := newWorldOn(t, tree)
 	p := w.host("J").start()
 	p.take()
 	filling := strings.Repeat("x", 100_000)
 	for {
-		_, err := w.client.Put(t.Context(), "/filling", filling)
+		_, err := tree.client.Put(t.Context(), "/filling", filling)
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			break
 		}

@@ -35,9 +35,21 @@ func (t *trouble) set(which **ailment, now clockguard.Reading, err error) (befor
 }
 
 // Trouble says what keeps IDs from being issued beyond the ceiling, and since when; nil if nothing does. The disk goes first: what it
-// holds back is the nearer of the two ceilings.
+// holds back is the nearer of the two ceilings. Where the floor is what the clock has not reached, it says when that will be.
 func (k *Keeper) Trouble() error {
-	t := &k.trouble
+	err, early := k.trouble.worst(), k.early()
+	switch {
+	case err == nil:
+		return early
+	case early == nil:
+		return err
+	default:
+		return fmt.Errorf("%w (%w)", early, err)
+	}
+}
+
+// worst is the first ailment that there is.
+func (t *trouble) worst() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, a := range []*ailment{t.disk, t.lending} {
@@ -48,8 +60,23 @@ func (k *Keeper) Trouble() error {
 	return nil
 }
 
+// early says until when nothing can be issued because the worker ID may have been issued from up to there; nil if that is not long.
+func (k *Keeper) early() error {
+	h := k.snapshot().cur
+	if h.lane == nil || h.lane.Closed() {
+		return nil
+	}
+	first := h.lane.Floor() + 1
+	if time.Duration(k.Layout.UnixNanos(first)-k.now().Wall) <= k.FirstWait {
+		return nil
+	}
+	return fmt.Errorf("worker ID %d may have been issued from up to a time that the clock has not reached; no ID before %s",
+		h.worker, k.Layout.StartOf(first).UTC().Format(time.RFC3339))
+}
+
 // NotJoined notes why the cluster could not be joined.
 func (k *Keeper) NotJoined(err error) {
 	k.lending.reachable.Store(false)
+	k.bar(err)
 	k.trouble.set(&k.trouble.lending, k.now(), err)
 }

@@ -6,16 +6,13 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/etcd"
 )
 
 // wipe deletes all that the coordinator has.
 func (w *world) wipe() {
 	w.t.Helper()
-	if _, err := w.client.Delete(w.t.Context(), etcd.DefaultPrefix, clientv3.WithPrefix()); err != nil {
+	if err := w.tree.wipe(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -49,27 +46,5 @@ func TestWipedUnderALiveDaemon(t *testing.T) {
 		if e := a.onDisk(); e.Ceiling != 0 {
 			t.Errorf("the journal keeps a grant up to %d", e.Ceiling)
 		}
-	}
-}
-
-// The next start joins the cluster that was made anew. Its record knows nothing, but the journal does.
-func TestWipedBetweenTwoStarts(t *testing.T) {
-	w := newWorld(t)
-	h := w.host("A")
-	a := h.start()
-	a.issueAll()
-	mark := a.Holding().Mark
-	a.crash()
-	w.wipe()
-	again := h.start()
-	if got := again.Holding(); got.Worker != a.worker() || got.Floor < mark {
-		t.Errorf("worker ID %d above %d, had issued from %d up to %d", got.Worker, got.Floor, a.worker(), mark)
-	}
-	w.clock.Advance(step)
-	if err := again.Renew(); err != nil {
-		t.Fatal(err)
-	}
-	if again.issueAll() == 0 {
-		t.Error("nothing can be issued in the new cluster")
 	}
 }

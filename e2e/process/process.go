@@ -221,6 +221,19 @@ func (d *Daemon) Kill() error {
 	return nil
 }
 
+// Pause stops the process where it is, by SIGSTOP, until Resume: it runs nothing and knows of nothing. Its connections stay.
+func (d *Daemon) Pause() error { return d.signal(syscall.SIGSTOP) }
+
+// Resume lets a process that was paused go on.
+func (d *Daemon) Resume() error { return d.signal(syscall.SIGCONT) }
+
+func (d *Daemon) signal(s syscall.Signal) error {
+	if err := d.command.Process.Signal(s); err != nil {
+		return fmt.Errorf("the daemon cannot be sent %v: %w\n%s", s, err, d.Tail())
+	}
+	return nil
+}
+
 // Dump ends a daemon that hangs; its log then has what each goroutine was doing.
 func (d *Daemon) Dump() {
 	_ = d.command.Process.Signal(syscall.SIGQUIT)

@@ -122,6 +122,35 @@ func TestStopOfOneThatDoesNot(t *testing.T) {
 	}
 }
 
+// A daemon that is paused does not even notice that it is to stop.
+func TestPause(t *testing.T) {
+	_, d := start(t, "well")
+	if err := d.Await(t.Context(), "ready"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error)
+	go func() { stopped <- d.Stop(t.Context()) }()
+	patience, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	select {
+	case err := <-stopped:
+		t.Fatalf("it stopped while it was paused: %v", err)
+	case <-patience.Done():
+	}
+	if err := d.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if err := d.Pause(); err == nil {
+		t.Error("a process that is gone was paused")
+	}
+}
+
 func TestEndByItself(t *testing.T) {
 	_, d := start(t, "fails")
 	<-d.Ended()

@@ -1,0 +1,76 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The abandoned call: a claim's node is asked for, and the call given up; the request reaches the servers after that. The node that comes
+// of it is nobody's: it is deleted, and bars nobody.
+func TestScheduleTheAbandonedCall(t *testing.T) {
+	const worker = 2
+	for _, c := range []struct {
+		name  string
+		again bool // the same worker ID is wanted again, and not another one
+	}{{"the same worker ID again", true}, {"another worker ID", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				p := w.host("J").bootFor(worker)
+				p.attach()
+				w.tree.hang()
+				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond) // for the request to be on its way
+				err := p.Acquire(ctx, false)
+				stop()
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("the claim ended with %v, want that it was given up", err)
+				}
+				before, err := w.tree.claims(t.Context())
+				if err != nil || len(before) != 0 {
+					t.Fatalf("the request was not held back: %v, %v", before, err)
+				}
+				w.tree.arrive()
+				var abandoned string
+				w.until("the abandoned claim", func(ctx context.Context) (bool, error) {
+					names, err := w.tree.claims(ctx)
+					if len(names) == 1 {
+						abandoned = names[0]
+					}
+					return abandoned != "", err
+				})
+
+				k := w.host("K").bootFor(worker)
+				k.attach()
+				k.acquire()
+				if k.worker() == worker || k.issueAll() == 0 {
+					t.Errorf("K holds worker ID %d and can issue: %v; want another one, which serves", k.worker(), k.inUse() != nil)
+				}
+				if err := p.Acquire(t.Context(), !c.again); err != nil {
+					t.Fatal(err)
+				}
+				if (p.worker() == worker) != c.again {
+					t.Errorf("J holds worker ID %d", p.worker())
+				}
+				if err := p.Publish(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				names, err := w.tree.claims(t.Context())
+				if err != nil || len(names) != 2 || strings.Contains(strings.Join(names, " "), abandoned) {
+					t.Errorf("the claims are %v, %v; want two, and not the abandoned %s", names, err, abandoned)
+				}
+				p.issueAll()
+				if !c.again {
+					l := w.host("L").bootFor(worker)
+					l.attach()
+					l.acquire()
+					if l.worker() != worker || l.issueAll() == 0 {
+						t.Errorf("L holds worker ID %d and can issue: %v; want the one of the abandoned claim, %d", l.worker(), l.inUse() != nil, worker)
+					}
+				}
+				k.issueAll()
+			})
+		})
+	}
+}

@@ -1,0 +1,239 @@
+package grant_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+)
+
+// refused attaches the process to a cluster that its journal is not of, and returns the refusal.
+func (p *process) refused() *grant.ForeignError {
+	p.t.Helper()
+	var foreign *grant.ForeignError
+	if err := p.tryAttach(); !errors.As(err, &foreign) {
+		p.t.Fatalf("attaching ended with %v, want a refusal of the other cluster", err)
+	}
+	return foreign
+}
+
+func (p *process) says(err error, texts ...string) {
+	p.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			p.t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}
+
+// contents is the whole journal.
+func (p *process) contents() journal.Contents {
+	p.t.Helper()
+	c, err := p.dir.Read()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
+}
+
+// The coordinator was wiped between two starts, and others are in the new cluster already. The next start refuses, and leaves no grant
+// in the journal, until it is told that it may go over: then it never meets the others, nor what it has issued itself.
+func TestScheduleTheOtherCluster(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("A")
+		a := h.start()
+		a.issueAll()
+		before, old := a.Holding(), a.cluster
+		a.crash()
+		w.wipe()
+
+		again := h.reboot()
+		err := again.refused()
+		again.says(err, old, again.cluster, coordAt, "--accept-cluster "+again.cluster, "--coord at cluster "+old, "--state-dir")
+		if again.inUse() != nil || again.CanLend() {
+			t.Error("a refused daemon has a lane, or says that it can have one")
+		}
+		again.says(again.Trouble(), old, again.cluster)
+		if c := again.contents(); c.Cluster != old || c.Lanes[0].Opening != before.Opening || c.Lanes[0].Mark != before.Mark || c.Lanes[0].Ceiling != 0 {
+			t.Errorf("the journal is %+v, want it as it was but for the grant, %+v", c, before)
+		}
+		if err := again.Shut(t.Context()); err != nil {
+			t.Error(err)
+		}
+		found := again.cluster
+		again.crash()
+		cold, coldErr := h.coldStart()
+		if !errors.Is(coldErr, grant.ErrNoGrant) {
+			t.Errorf("a cold start after the refusal ended with %v", coldErr)
+		}
+		cold.crash()
+
+		h.accept = uuid.NewString()
+		wrong := h.reboot()
+		wrong.says(wrong.refused(), old, found, h.accept, "names neither")
+		wrong.crash()
+		h.accept = old
+		wrong = h.reboot()
+		wrong.says(wrong.refused(), old, found, "would be left")
+		wrong.crash()
+
+		// Another worker ID than A had in the old cluster: of that nobody here can know.
+		c := w.host("C").bootFor((before.Worker + 1) % w.layout.Workers())
+		c.attach()
+		c.acquire()
+		c.issueAll()
+		h.accept = found
+		accepted := h.reboot()
+		accepted.attach()
+		accepted.acquire()
+		w.clock.Advance(window + wait)
+		if err := accepted.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if accepted.issueAll() == 0 {
+			t.Error("nothing can be issued in the new cluster")
+		}
+		c.issueAll()
+		if j := accepted.contents(); j.Cluster != found {
+			t.Errorf("the journal is of cluster %s, want %s", j.Cluster, found)
+		}
+		accepted.crash()
+		h.accept = ""
+		h.start() // the journal is of this cluster now
+	})
+}
+
+// The new cluster's records know nothing, but the journal does: of each worker ID that it names.
+func TestAcceptedClusterBeginsAboveTheJournal(t *testing.T) {
+	for _, entries := range []int{1, 2} {
+		w := newWorld(t)
+		h := w.host("A")
+		a := h.start()
+		a.issueAll()
+		first := a.Holding()
+		if entries == 2 {
+			a.fail("extend") // before the second worker ID's first grant
+			if err := a.Acquire(t.Context(), true); !errors.Is(err, errCut) {
+				t.Fatal(err)
+			}
+		}
+		a.crash()
+		w.wipe()
+		refused := h.reboot()
+		h.accept = refused.refused().Found
+		if n := len(refused.contents().Lanes); n != entries {
+			t.Fatalf("the journal has %d entries, want %d", n, entries)
+		}
+		refused.crash()
+		again := h.start()
+		if got := again.Holding(); got.Worker != first.Worker || got.Floor < first.Mark {
+			t.Errorf("worker ID %d above %d, had issued from %d up to %d", got.Worker, got.Floor, first.Worker, first.Mark)
+		}
+		w.clock.Advance(step)
+		if err := again.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if again.issueAll() == 0 {
+			t.Error("nothing can be issued in the new cluster")
+		}
+	}
+}
+
+// Without a journal, or with one of the same cluster, there is nothing to accept.
+func TestAcceptChangesNothingOtherwise(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("A")
+	h.accept = uuid.NewString()
+	a := h.start()
+	a.issueAll()
+	before := a.Holding()
+	a.crash()
+	again := h.start()
+	if got := again.Holding(); got.Worker != before.Worker || got.Floor != before.Mark {
+		t.Errorf("goes on with worker ID %d above %d, want %d and the journal's mark %d", got.Worker, got.Floor, before.Worker, before.Mark)
+	}
+}
+
+// A cold start issues from the grant of a cluster that, as turns out later, is no more.
+func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("A")
+		a := h.start()
+		a.issueAll()
+		old := a.cluster
+		a.crash()
+		w.wipe()
+		cold, err := h.coldStart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Advance(step + step/2)
+		if err := cold.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if cold.issueAll() == 0 {
+			t.Fatal("the cold start issues nothing")
+		}
+		last := cold.lane.Highest()
+		foreign := cold.refused()
+		cold.says(foreign, old, cold.cluster)
+		if !cold.lane.Closed() {
+			t.Error("the lane goes on")
+		}
+		cold.says(cold.Trouble(), old, cold.cluster)
+		if e := cold.onDisk(); e.Ceiling != 0 || e.Mark < last {
+			t.Errorf("the journal has mark %d and a grant up to %d, want at least %d and none", e.Mark, e.Ceiling, last)
+		}
+		if err := cold.Shut(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if e := cold.onDisk(); e.Ceiling != 0 || e.Mark < last {
+			t.Errorf("after the stop the journal has mark %d and a grant up to %d, want at least %d and none", e.Mark, e.Ceiling, last)
+		}
+		if c := cold.contents(); c.Cluster != old {
+			t.Errorf("the journal is of cluster %s, want the old one %s", c.Cluster, old)
+		}
+	})
+}
+
+// A daemon that was pointed at the wrong coordinator has lost nothing when it is pointed at the right one again.
+func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("A")
+	a := h.start()
+	a.issueAll()
+	a.crash()
+	before, err := os.ReadFile(filepath.Join(h.dir, "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	elsewhere := newWorld(t).host("A")
+	elsewhere.dir = h.dir
+	wrong := elsewhere.boot()
+	wrong.Coord = "etcd://another"
+	if _, err := wrong.inherit(); err != nil {
+		t.Fatal(err)
+	}
+	wrong.says(wrong.refused(), "etcd://another", coordAt)
+	if err := wrong.Shut(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wrong.crash()
+	after, err := os.ReadFile(filepath.Join(h.dir, "journal"))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the journal is now %s, %v", after, err)
+	}
+	if _, err := h.coldStart(); err != nil {
+		t.Errorf("a cold start at the right coordinator ended with %v", err)
+	}
+	w.clock.Advance(time.Millisecond)
+}

@@ -1,0 +1,76 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+// backend is a real coordinator's servers, with one tree for one test.
+type backend interface {
+	// open opens a session, as a start of a daemon does.
+	open(coord.Identity) (coord.Coordinator, error)
+	// claims lists the names of all claim nodes.
+	claims(context.Context) ([]string, error)
+	// revoke deletes a claim's node, as the end of its session would.
+	revoke(ctx context.Context, claim string) error
+	// expire ends the session of a claim on the servers and returns when its node is gone, whatever the client believes.
+	expire(ctx context.Context, claim string) error
+	// hang keeps all that is asked of the servers from now on away from them, until arrive lets it through, also what
+	// nobody waits for any more.
+	hang()
+	arrive()
+	// wipe deletes the whole tree at once.
+	wipe(context.Context) error
+	// save reads what a backup has, which is all that is durable, and returns how that is put back in the place of all that there
+	// is then, claims included.
+	save(context.Context) (restore func(context.Context) error, err error)
+}
+
+// sessionTimeout is long: no session ends unless a test ends it.
+const sessionTimeout = 30 * time.Second
+
+// onEach runs a test on each back-end.
+func onEach(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	onEachWith(t, sessionTimeout, test)
+}
+
+// onEachWith is onEach with sessions that end by themselves after a while.
+func onEachWith(t *testing.T, session time.Duration, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run("etcd", func(t *testing.T) { test(t, newWorldOn(t, newEtcd(t))) })
+	t.Run("ZooKeeper", func(t *testing.T) { test(t, newWorldOn(t, newZooKeeper(t, session))) })
+}
+
+// errNoSuchClaim is a mistake in a test.
+var errNoSuchClaim = errors.New("there is no such claim")
+
+// patience bounds a wait for something that takes well below a second.
+const patience = time.Minute
+
+// until waits for something that nobody announces.
+func (w *world) until(what string, done func(context.Context) (bool, error)) {
+	w.t.Helper()
+	ctx, stop := context.WithTimeout(w.t.Context(), patience)
+	defer stop()
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
+	for {
+		ok, err := done(ctx)
+		if err != nil {
+			w.t.Fatalf("%s: %v", what, err)
+		}
+		if ok {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			w.t.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+var errCut = errors.New("the reply was lost")
+
+// faulty loses replies: the call is made, its outcome stored, and the caller learns nothing.
+type faulty struct {
+	coord.Coordinator
+	loseClaim, loseExtend, loseRelease bool
+	before                             func(call string) error // refuses a call before it is made
+}
+
+func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
+	if err := f.refuse("claim"); err != nil {
+		return nil, err
+	}
+	c, err := f.Coordinator.Claim(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if f.loseClaim {
+		return nil, errCut
+	}
+	return &faultyClaim{Claim: c, f: f}, nil
+}
+
+func (f *faulty) refuse(call string) error {
+	if f.before == nil {
+		return nil
+	}
+	return f.before(call)
+}
+
+type faultyClaim struct {
+	coord.Claim
+	f *faulty
+}
+
+func (c *faultyClaim) Extend(ctx context.Context, p coord.Progress) error {
+	if err := c.f.refuse("extend"); err != nil {
+		return err
+	}
+	if err := c.Claim.Extend(ctx, p); err != nil || !c.f.loseExtend {
+		return err
+	}
+	return errCut
+}
+
+func (c *faultyClaim) Release(ctx context.Context, last generator.Tick) error {
+	if err := c.f.refuse("release"); err != nil {
+		return err
+	}
+	if err := c.Claim.Release(ctx, last); err != nil || !c.f.loseRelease {
+		return err
+	}
+	return errCut
+}
+
+var errDisk = errors.New("no space left on device")
+
+// faultyDisk fails writes, or lets them land and says that they failed.
+type faultyDisk struct {
+	*journal.Dir
+	dead         bool // the process has crashed: nothing may be written
+	full, unsure bool
+	writes       int
+}
+
+func (d *faultyDisk) Write(c journal.Contents) error {
+	if d.dead {
+		panic(fmt.Sprintf("a dead process writes %+v", c))
+	}
+	d.writes++
+	if d.full {
+		return errDisk
+	}
+	if err := d.Dir.Write(c); err != nil {
+		return err
+	}
+	if d.unsure {
+		return errDisk
+	}
+	return nil
+}

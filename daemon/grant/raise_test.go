@@ -1,0 +1,176 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// save reads a backup of the coordinator.
+func (w *world) save() (restore func()) {
+	w.t.Helper()
+	put, err := w.tree.save(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return func() {
+		w.t.Helper()
+		if err := put(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// operate does what an operator's command does.
+func (w *world) operate(do func(context.Context, coord.Operator) error) {
+	w.t.Helper()
+	c, err := w.tree.open(coord.Identity{Incarnation: "operator"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	operator := c.(coord.Operator)
+	if _, err = operator.Visit(w.t.Context()); err == nil {
+		err = do(w.t.Context(), operator)
+	}
+	if err := errors.Join(err, c.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// raise does what `flakeward marks raise` does.
+func (w *world) raise(to generator.Tick) (raised coord.Raised) {
+	w.t.Helper()
+	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
+		raised, err = o.Raise(ctx, to)
+		return err
+	})
+	return raised
+}
+
+// history is who held the worker ID.
+func (w *world) history(worker int) (tenures []coord.Tenure) {
+	w.t.Helper()
+	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
+		tenures, err = o.History(ctx, worker)
+		return err
+	})
+	return tenures
+}
+
+// issueFrom lets time pass until the clock is beyond the tick, has the process granted more, and issues all that it may.
+func (p *process) issueFrom(tick generator.Tick) {
+	p.t.Helper()
+	if left := time.Duration(p.layout.UnixNanos(tick+1) - p.clock.Now().Wall); left > 0 {
+		p.clock.Advance(left)
+	}
+	if err := p.Publish(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+	if p.issueAll() == 0 {
+		p.t.Errorf("%s can issue nothing after tick %d", p.name, tick)
+	}
+}
+
+// Raised marks, old journal: a backup in which the holder is J, who has crashed; K opens the worker ID and issues; then the backup is put
+// back and the marks are raised. J's journal is of the opening that the restored record names, and must not pass.
+func TestScheduleRaisedMarksOldJournal(t *testing.T) {
+	for _, late := range []bool{false, true} { // whether the clock has passed what the marks are raised to
+		onEach(t, func(t *testing.T, w *world) {
+			hostJ, j := w.crashed()
+			restore := w.save()
+			k := w.host("K").stealFrom(j)
+			k.issueAll()
+			w.clock.Advance(window / 2)
+			if err := k.Publish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			k.issueAll()
+			highest := k.Holding().Granted
+			k.crash()
+			if err := k.coord.Close(); err != nil {
+				t.Fatal(err)
+			}
+
+			restore()
+			to := highest + 100
+			if raised := w.raise(to); raised.To != to || raised.Highest >= highest {
+				t.Errorf("the raise did %+v, want that the backup's ceilings are at %d", raised, to)
+			}
+			if late {
+				w.clock.Advance(window + 100*time.Millisecond)
+			}
+			again := hostJ.reboot()
+			again.attach()
+			again.acquire()
+			if h := again.Holding(); h.Floor != to || late && h.Worker != j.worker() {
+				t.Errorf("J has worker ID %d above %d, want %d above what all were raised to, %d", h.Worker, h.Floor, j.worker(), to)
+			}
+			if issued := again.issueAll(); (issued > 0) != late {
+				t.Errorf("late %v: J issues %d IDs", late, issued)
+			}
+			w.clock.Advance(step)
+			again.issueFrom(to)
+		})
+	}
+}
+
+// Marks raised under daemons that serve: their next publish finds the claim lost, and what they claim anew begins above, as a fresh host's
+// does. None of them ever issues what another has.
+func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		a, b := w.host("A").start(), w.host("B").start()
+		a.issueAll()
+		b.issueAll()
+		lane := a.inUse()
+		to := max(a.Holding().Granted, b.Holding().Granted) + 300
+		w.raise(to)
+		fresh := w.host("C").start()
+		if floor := fresh.Holding().Floor; floor != to {
+			t.Errorf("a fresh host issues above %d, want %d", floor, to)
+		}
+
+		if err := a.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+			t.Fatalf("the publish ended with %v, want that the claim is lost", err)
+		}
+		if lane.Closed() {
+			t.Error("the lane ended before its grant did")
+		}
+		a.acquire()
+		if h := a.Holding(); h.Floor != to || h.Opening == "" || a.inUse() == lane || !lane.Closed() {
+			t.Errorf("goes on with %+v, the lane is the same: %v, closed: %v; want another one above %d", h, a.inUse() == lane, lane.Closed(), to)
+		}
+		if a.issueAll() != 0 {
+			t.Error("issued before the clock has passed what all were raised to")
+		}
+		at := w.layout.StartOf(to + 1).UTC().Format(time.RFC3339)
+		if err := a.Trouble(); err == nil || !strings.Contains(err.Error(), "no ID before "+at) {
+			t.Errorf("the trouble is %v, want that there is no ID before %s", err, at)
+		}
+
+		// B finds out by itself.
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- b.Lend(ctx) }()
+		w.until("B begins above what all were raised to", func(context.Context) (bool, error) {
+			w.clock.BlockUntil(1)
+			w.clock.Advance(window / 8)
+			return b.Holding().Floor == to, nil
+		})
+		w.clock.BlockUntil(1)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, p := range []*process{a, b, fresh} {
+			p.issueFrom(to)
+		}
+		if err := a.Trouble(); err != nil {
+			t.Errorf("the trouble is still %v", err)
+		}
+	})
+}

@@ -1,0 +1,110 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/generator"
+)
+
+var errRestored = &coord.RestoredError{Why: "its revision went from 900 to 412"}
+
+// restored makes the coordinator one that was restored: it says so to every call.
+func (p *process) restored() { p.coord.before = func(string) error { return errRestored } }
+
+// A coordinator that was restored under a daemon: that issues to the end of its grant and no further, says why, and goes on trying.
+func TestRestoredUnderALiveDaemon(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		w := newWorld(t)
+		h := w.host("J")
+		p := h.start()
+		p.take()
+		granted, since := p.Holding().Granted, w.clock.Now()
+		if lost { // the claim, before the daemon learns of the rest
+			p.revoke()
+			if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+				t.Fatal(err)
+			}
+		}
+		p.restored()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		go func() { ended <- p.Mark(ctx) }()
+		go func() { ended <- p.Lend(ctx) }()
+		for w.tick() <= granted {
+			w.clock.BlockUntil(2)
+			if out := p.take(); out == generator.Closed || out == generator.AboveCeiling {
+				t.Fatalf("lost %v: at tick %d of a grant up to %d a request met %v", lost, w.tick(), granted, out)
+			}
+			p.ReLease(p.inUse())
+			w.clock.Advance(step / 4)
+		}
+		for range 50 { // long after
+			w.clock.BlockUntil(2)
+			if out := p.take(); out != generator.AboveCeiling {
+				t.Fatalf("lost %v: after the grant a request met %v", lost, out)
+			}
+			w.clock.Advance(time.Second)
+		}
+		w.clock.BlockUntil(2)
+		var restored *coord.RestoredError
+		err := p.Trouble()
+		if !errors.As(err, &restored) || !strings.Contains(err.Error(), time.Unix(0, since.Wall).UTC().Format("2006-01-02T15:04:")) ||
+			!strings.Contains(err.Error(), "marks raise") {
+			t.Errorf("the trouble is %v, want since when, why, and what to do", err)
+		}
+		if p.CanLend() {
+			t.Error("another worker ID is said to be had")
+		}
+		stop()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Errorf("lost %v: a loop ended with %v", lost, err)
+			}
+		}
+		if p.Holding().Granted != granted {
+			t.Errorf("the grant went from %d to %d", granted, p.Holding().Granted)
+		}
+		if err := p.Shut(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What the journal holds may have been lent to another by a coordinator that was restored or replaced: once it has said so, nothing is
+// issued from the journal, whatever becomes of it after.
+func TestNothingIsResumedAroundARefusal(t *testing.T) {
+	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
+		w := newWorld(t)
+		h, _ := w.crashed()
+		again := h.reboot()
+		again.attach()
+		for _, answer := range []error{no, errCut} {
+			again.coord.before = func(string) error { return answer }
+			if err := again.Acquire(t.Context(), false); !errors.Is(err, answer) {
+				t.Fatal(err)
+			}
+			if again.inUse() != nil {
+				t.Fatalf("%v: issues from the journal's grant", answer)
+			}
+		}
+		again.crash()
+
+		// The same at a start, which has not joined yet.
+		cold := h.boot()
+		contents, err := cold.inherit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cold.NotJoined(no)
+		cold.NotJoined(errCut)
+		if err := cold.ColdStart(contents); !errors.Is(err, grant.ErrRefused) || cold.inUse() != nil {
+			t.Errorf("a cold start ended with %v, with a lane: %v", err, cold.inUse() != nil)
+		}
+	}
+}

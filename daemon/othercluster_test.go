@@ -1,0 +1,154 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/daemon/grant"
+)
+
+// A coordinator that was wiped is another cluster. The daemon says so and ends; a new start refuses, until it is told to go over. Then it
+// never issues twice what it has issued, with ticks so long that the old and the new lane would meet in one.
+func TestWipedCoordinator(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.URL("test")
+	c.IDs.Layout = "uidgenerator;epoch=2026-01-01"
+	c.Grant.Publish = 100 * time.Millisecond
+	r := start(t, c)
+	seen := map[int64]bool{}
+	issue := func(r *running) {
+		ids, err := r.client.Do(t.Context(), "NEXT", 100).Int64Slice()
+		if err != nil {
+			return // the daemon has stopped, or is about to
+		}
+		for _, id := range ids {
+			if seen[id] {
+				t.Fatalf("ID %d twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	issue(r)
+	id := r.info()["cluster_id"]
+	etcd.Wipe("")
+	if err := r.end(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
+		t.Fatalf("the daemon ended with %v, want the cluster %s named", err, id)
+	}
+
+	refused := launch(t, c)
+	var foreign *grant.ForeignError
+	if err := refused.end(); !errors.As(err, &foreign) || foreign.Journal != id {
+		t.Fatalf("the next start ended with %v, want that its journal is of cluster %s", err, id)
+	}
+	for _, text := range []string{id, foreign.Found, etcd.Endpoint(0), "--accept-cluster " + foreign.Found, "--coord", "--state-dir"} {
+		if !strings.Contains(foreign.Error(), text) {
+			t.Errorf("%q does not say %s", foreign, text)
+		}
+	}
+	third := c
+	third.Cluster.AcceptCluster = uuid.NewString()
+	if err := launch(t, third).end(); err == nil || !strings.Contains(err.Error(), third.Cluster.AcceptCluster) || !strings.Contains(err.Error(), foreign.Found) {
+		t.Errorf("accepting a third cluster ended with %v", err)
+	}
+
+	c.Cluster.AcceptCluster = strings.ToUpper(foreign.Found) // as somebody may type it
+	again := start(t, c)
+	if got := again.info()["cluster_id"]; got != foreign.Found {
+		t.Errorf("joined cluster %s, accepted %s", got, foreign.Found)
+	}
+	if log := again.log.String(); !strings.Contains(log, id) || !strings.Contains(log, foreign.Found) {
+		t.Errorf("the log does not name both clusters:\n%s", log)
+	}
+	before := len(seen)
+	issue(again)
+	if len(seen) == before {
+		t.Error("nothing is issued in the new cluster")
+	}
+	again.stop()
+	c.Cluster.AcceptCluster = "" // the journal is of the new cluster now
+	issue(start(t, c))
+}
+
+// A daemon that started from its journal while the coordinator was away stops when that comes back as another cluster.
+func TestColdStartMeetsAnotherCluster(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	etcd.Stop(0)
+	nothing := etcd.Backup()
+	etcd.Start(0)
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.URL("test")
+	r := start(t, c)
+	r.next()
+	id := r.info()["cluster_id"]
+	etcd.Stop(0)
+	r.stop()
+
+	cold := start(t, c)
+	cold.next()
+	etcd.Restore(nothing)
+	etcd.Start(0)
+	var foreign *grant.ForeignError
+	if err := cold.end(); !errors.As(err, &foreign) || foreign.Journal != id {
+		t.Fatalf("the daemon ended with %v, want that the cluster is not %s any more", err, id)
+	}
+	if e := journalOf(t, c).Lanes[0]; e.Ceiling != 0 {
+		t.Errorf("the journal keeps a grant up to %d", e.Ceiling)
+	}
+}
+
+// A coordinator that was put back from a backup says so to the daemon, which issues on in its grant, says why that will not last, and does
+// not end.
+func TestRestoredCoordinator(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.URL("test")
+	c.Grant.Publish = 100 * time.Millisecond
+	r := start(t, c)
+	last := r.next()
+	etcd.Stop(0)
+	backup := etcd.Backup()
+	etcd.Start(0)
+	await := func(what string, done func(info map[string]string) bool) {
+		t.Helper()
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		for info := r.info(); !done(info); info = r.info() {
+			if ctx.Err() != nil {
+				t.Fatalf("%s: not yet; INFO says %v", what, info)
+			}
+			if id := r.next(); id <= last {
+				t.Fatalf("ID %d after %d", id, last)
+			} else {
+				last = id
+			}
+		}
+	}
+	var ceiling string
+	await("granted after the backup", func(info map[string]string) bool {
+		if info["trouble"] != "" || ceiling == "" {
+			ceiling = info["ceiling"]
+			return false
+		}
+		return info["ceiling"] > ceiling
+	})
+	etcd.Stop(0)
+	etcd.Restore(backup)
+	etcd.Start(0)
+	await("the restore is seen", func(info map[string]string) bool {
+		return strings.Contains(info["trouble"], "marks raise") && strings.HasPrefix(info["trouble"], "since ")
+	})
+	if id := r.next(); id <= last {
+		t.Errorf("ID %d after %d", id, last)
+	}
+	if got := r.info()["state"]; got != "ready" {
+		t.Errorf("INFO says %s", got)
+	}
+}
