@@ -11,17 +11,13 @@ import (
 
 // flagsFirst moves a command's flags before its arguments, since the library
 // stops looking for flags at the first argument: `next 1000 --run` is what
-// people type. What follows "--" stays where it is.
+// people type. The name of a subcommand goes before the flags, which are all its.
+// What follows "--" stays where it is.
 func flagsFirst(commands []*urfave.Command, args []string) []string {
 	if len(args) < 3 {
 		return args
 	}
-	var command *urfave.Command
-	for _, c := range commands {
-		if c.HasName(args[1]) {
-			command = c
-		}
-	}
+	command := named(commands, args[1])
 	if command == nil {
 		return args
 	}
@@ -45,28 +41,81 @@ func flagsFirst(commands []*urfave.Command, args []string) []string {
 		}
 	}
 	ordered := append([]string{}, args[:2]...)
+	if len(arguments) > 0 && named(command.Subcommands, arguments[0]) != nil {
+		ordered, arguments = append(ordered, arguments[0]), arguments[1:]
+	}
 	ordered = append(ordered, flags...)
 	return append(ordered, arguments...)
 }
 
+// named finds a command, or nil.
+func named(commands []*urfave.Command, name string) *urfave.Command {
+	for _, c := range commands {
+		if c.HasName(name) {
+			return c
+		}
+	}
+	return nil
+}
+
+// subcommand is the subcommand that the words behind a command's name lead to, or
+// nil if they lead to none.
+func subcommand(command *urfave.Command, words []string) *urfave.Command {
+	takesValue := flagsWithValue(command)
+	for i := 0; i < len(words); i++ {
+		if !strings.HasPrefix(words[i], "-") {
+			return named(command.Subcommands, words[i])
+		}
+		if takesValue[strings.TrimLeft(words[i], "-")] {
+			i++
+		}
+	}
+	return nil
+}
+
+// flagsWithValue are the names of the flags, of a command and of those below it,
+// that take the next word for their value.
 func flagsWithValue(command *urfave.Command) map[string]bool {
 	names := make(map[string]bool)
-	for _, f := range command.Flags {
-		if documented, ok := f.(urfave.DocGenerationFlag); ok && documented.TakesValue() {
-			for _, name := range f.Names() {
-				names[name] = true
+	for _, c := range append([]*urfave.Command{command}, command.Subcommands...) {
+		for _, f := range c.Flags {
+			if documented, ok := f.(urfave.DocGenerationFlag); ok && documented.TakesValue() {
+				for _, name := range f.Names() {
+					names[name] = true
+				}
 			}
 		}
 	}
 	return names
 }
 
+// commandName is what people type for a command, such as "marks raise".
+func commandName(c *urfave.Context) string {
+	return strings.TrimPrefix(c.Command.HelpName, c.App.Name+" ")
+}
+
 // noArguments refuses arguments where a command takes none.
 func noArguments(c *urfave.Context) error {
 	if c.Args().Present() {
-		return usagef("%s takes no arguments, but got %q", c.Command.Name, c.Args().First())
+		return usagef("%s takes no arguments, but got %q", commandName(c), c.Args().First())
 	}
 	return nil
+}
+
+// noSubcommand refuses an argument where only the name of a subcommand may stand.
+func noSubcommand(c *urfave.Context) error {
+	if !c.Args().Present() {
+		return nil
+	}
+	return usagef("%s", unknownCommandOf(c.Command.Subcommands, c.Args().First(), commandName(c)+" ", c.Command.HelpName))
+}
+
+func unknownCommandOf(commands []*urfave.Command, name, prefix, help string) string {
+	names := make([]string, 0, len(commands))
+	for _, command := range commands {
+		names = append(names, command.Name)
+	}
+	return unknownName(prefix+"command", name, names, help+" --help")
 }
 
 // unknownName says that there is no such thing, and what may have been meant.

@@ -21,6 +21,7 @@ const (
 	ExitFailed   = 1 // the command was understood but did not succeed
 	ExitUsage    = 2 // wrong arguments, flags, variables or configuration
 	ExitNotReady = 3 // status: the daemon answers, but cannot issue IDs yet
+	ExitUnknown  = 4 // explain: all IDs were decoded, but whose some of them were is not known
 )
 
 // usageError is a mistake in what the command was told.
@@ -36,6 +37,9 @@ func usagef(format string, args ...any) error {
 // errNotReady is what status ends with when the daemon is there but not ready.
 var errNotReady = errors.New("the daemon cannot issue IDs yet")
 
+// errUnknown is what explain ends with when nobody can be named for an ID.
+var errUnknown = errors.New("not known")
+
 // ExitCode returns the status for what Run returned.
 func ExitCode(err error) int {
 	var usage *usageError
@@ -46,6 +50,8 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case errors.Is(err, errNotReady):
 		return ExitNotReady
+	case errors.Is(err, errUnknown):
+		return ExitUnknown
 	}
 	return ExitFailed
 }
@@ -61,7 +67,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, serve runner) error {
-	return newProgram(ownPaths(), serve).run(ctx, args, stdin, stdout, stderr)
+	return newProgram(ownPaths(), world(serve)).run(ctx, args, stdin, stdout, stderr)
 }
 
 // program is the command line for one run.
@@ -85,7 +91,7 @@ func (p *program) run(ctx context.Context, args []string, stdin io.Reader, stdou
 	return err
 }
 
-func newProgram(own paths, serve runner) *program {
+func newProgram(own paths, out *outside) *program {
 	s := defaultSettings(own)
 	app := &urfave.App{
 		Name:            "flakeward",
@@ -103,19 +109,24 @@ func newProgram(own paths, serve runner) *program {
 			return unknownCommand(c.App, c.Args().First())
 		},
 		Commands: []*urfave.Command{
-			daemonCommand(own, s, serve),
+			daemonCommand(own, s, out.serve),
 			nextCommand(own),
 			decodeCommand(own),
 			boundsCommand(own),
+			explainCommand(own, out),
 			layoutCommand(),
-			statusCommand(own),
+			statusCommand(own, out),
+			marksCommand(own, out),
+			claimsCommand(own, out),
 			versionCommand(),
 			completionCommand(),
 		},
 	}
 	for _, command := range app.Commands {
-		command.OnUsageError = wrongUsage
-		command.HideHelpCommand = true
+		for _, c := range append([]*urfave.Command{command}, command.Subcommands...) {
+			c.OnUsageError = wrongUsage
+			c.HideHelpCommand = true
+		}
 	}
 	return &program{app: app, settings: s}
 }
@@ -123,16 +134,12 @@ func newProgram(own paths, serve runner) *program {
 // wrongUsage turns what the flag parser says into an error of ours.
 func wrongUsage(c *urfave.Context, err error, _ bool) error {
 	help := c.App.Name + " --help"
-	if c.Command != nil && c.Command.Name != "" && c.Command.Name != c.App.Name {
-		help = c.App.Name + " " + c.Command.Name + " --help"
+	if c.Command != nil && c.Command.HelpName != "" {
+		help = c.Command.HelpName + " --help"
 	}
 	return usagef("%w: see %s", err, help)
 }
 
 func unknownCommand(app *urfave.App, name string) error {
-	names := make([]string, 0, len(app.Commands))
-	for _, command := range app.Commands {
-		names = append(names, command.Name)
-	}
-	return usagef("%s", unknownName("command", name, names, app.Name+" --help"))
+	return usagef("%s", unknownCommandOf(app.Commands, name, "", app.Name))
 }

@@ -232,7 +232,7 @@ func TestThousands(t *testing.T) {
 }
 
 func TestFlagsFirst(t *testing.T) {
-	commands := newProgram(paths{}, nil).app.Commands
+	commands := newProgram(paths{}, world(nil)).app.Commands
 	for _, c := range []struct{ given, want string }{
 		{"f", "f"},
 		{"f next 5", "f next 5"},
@@ -244,6 +244,14 @@ func TestFlagsFirst(t *testing.T) {
 		{"f decode --json -- -5 --layout", "f decode --json -- -5 --layout"},
 		{"f decode 5 -- -6 --json", "f decode 5 -- -6 --json"},
 		{"f other 5 --run", "f other 5 --run"},
+		{"f marks --coord x raise --yes", "f marks raise --coord x --yes"},
+		{"f marks --coord raise", "f marks --coord raise"}, // the value of --coord
+		{"f marks --json raise", "f marks raise --json"},
+		{"f marks raise --to now raise", "f marks raise --to now raise"},
+		{"f claims --yes clear x --timeout 1s", "f claims clear --yes --timeout 1s x"},
+		{"f claims -- clear --yes", "f claims -- clear --yes"},
+		{"f status --watch --cluster", "f status --watch --cluster"},
+		{"f status --watch 5s", "f status --watch 5s"},
 	} {
 		if got := strings.Join(flagsFirst(commands, strings.Fields(c.given)), " "); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.given, got, c.want)
@@ -267,6 +275,23 @@ func TestCommands(t *testing.T) {
 		{[]string{"stauts"}, "", `did you mean "status"?`},
 		{[]string{"status", "--nosuch"}, "", "see flakeward status --help"},
 		{[]string{"--nosuch"}, "", "see flakeward --help"},
+		{[]string{"marks", "rise"}, "", `there is no marks command "rise": did you mean "raise"?`},
+		{[]string{"marks", "raise", "--nosuch"}, "", "see flakeward marks raise --help"},
+		{[]string{"marks", "raise", "now"}, "", `marks raise takes no arguments, but got "now"`},
+		{[]string{"marks", "raise", "--to", "2026-12-01", "--by", "1h"}, "", "give one of them"},
+		{[]string{"claims", "cleer"}, "", `did you mean "clear"?`},
+		{[]string{"claims", "clear"}, "", "the name of one claim: see flakeward claims"},
+		{[]string{"claims", "clear", "a", "b"}, "", "the name of one claim"},
+		{[]string{"explain"}, "", "at least one ID"},
+		{[]string{"status", "--watch"}, "", "give --cluster too"},
+		{[]string{"status", "--watch=1ms", "--cluster"}, "", "1ms is too short"},
+		{[]string{"status", "--watch=often", "--cluster"}, "", "not a duration"},
+		{[]string{"status", "--watch", "5s", "--cluster"}, "", `status takes no arguments, but got "5s"`},
+		{[]string{"status", "--cluster", "--coord", "nowhere"}, "", "--coord: the coordinator's URL has no scheme"},
+		{[]string{"marks", "--help"}, "raise", ""},
+		{[]string{"marks", "raise", "--help"}, "--force", ""},
+		{[]string{"claims", "clear", "--help"}, "clear [command options] CLAIM", ""},
+		{[]string{"status", "--help"}, "--watch  ", ""},
 		{[]string{"completion"}, "", "bash, zsh or fish"},
 		{[]string{"completion", "tcsh"}, "", "bash, zsh or fish"},
 		{[]string{"completion", "bash"}, "complete -o bashdefault", ""},
@@ -288,7 +313,7 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"", "daemon next decode bounds layout status version completion"},
+		{"", "daemon next decode bounds explain layout status marks claims version completion"},
 		{"d", "daemon decode"},
 		{"-", "--help --version"},
 		{"next --", "--socket --timeout --tenant --run --config --help"},
@@ -298,6 +323,19 @@ func TestCompletion(t *testing.T) {
 		{"next --run --so", "--socket"},
 		{"daemon --socket-", "--socket-mode --socket-group"},
 		{"daemon --socket --s", ""}, // the value of --socket
+		{"status --clu", "--cluster"},
+		{"status --watch --cl", "--cluster"}, // --watch takes no other word
+		{"marks ", "raise"},
+		{"marks --", "--coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --timeout --json --config --help"},
+		{"marks --coord embedded: r", "raise"},
+		{"marks --coord ra", ""}, // the value of --coord
+		{"marks raise ", ""},
+		{"marks raise --to ", ""},
+		{"marks --coord embedded: raise --f", "--force"},
+		{"marks raise --y", "--yes"},
+		{"marks rai", "raise"},
+		{"claims clear --", "--coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --timeout --yes --config --help"},
+		{"explain --j", "--json"},
 		{"completion ", "bash zsh fish"},
 		{"completion f", "fish"},
 		{"nothing ", ""},

@@ -36,14 +36,14 @@ type clientFlags struct {
 }
 
 func newClientFlags(own paths) *clientFlags {
-	return &clientFlags{own: own, socket: own.socket, timeout: 10 * time.Second}
+	return &clientFlags{own: own, socket: own.socket, timeout: defaultTimeout}
 }
 
 func (f *clientFlags) flags() []urfave.Flag {
 	return []urfave.Flag{
 		socketFlag(&f.socket),
-		&urfave.GenericFlag{Name: "timeout", Value: (*duration)(&f.timeout),
-			Usage: "give up when the daemon takes longer than this for an answer"},
+		&urfave.GenericFlag{Name: timeoutName, Value: (*duration)(&f.timeout),
+			Usage: "give up when an answer takes longer than this"},
 	}
 }
 

@@ -85,14 +85,21 @@ func choices(commands []*urfave.Command, words []string) []string {
 		for _, command := range commands {
 			others = append(others, command.Name)
 		}
-	}
-	for _, command := range commands {
-		if len(before) == 0 || !command.HasName(before[0]) {
-			continue
+	} else {
+		command := named(commands, before[0])
+		if command == nil {
+			return nil
 		}
 		previous := before[len(before)-1]
-		if strings.HasPrefix(previous, "-") && flagsWithValue(command)[strings.TrimLeft(previous, "-")] {
+		if len(before) > 1 && strings.HasPrefix(previous, "-") && flagsWithValue(command)[strings.TrimLeft(previous, "-")] {
 			return nil // the flag's value, whatever that is
+		}
+		below := subcommand(command, before[1:])
+		if below != nil {
+			command = below
+		}
+		for _, c := range command.Subcommands {
+			others = append(others, c.Name)
 		}
 		flags = append(slices.Clone(command.Flags), urfave.HelpFlag)
 		if command.Name == completionName {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
 )
 
@@ -71,4 +72,63 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	if _, _, err := command(t, "", "status"); ExitCode(err) != ExitFailed {
 		t.Errorf("after the end, the status is %v", err)
 	}
+}
+
+// TestOperatorsOfAnEmbeddedCoordinator asks the coordinator within a daemon, while
+// that runs and after it has ended.
+func TestOperatorsOfAnEmbeddedCoordinator(t *testing.T) {
+	dir, err := os.MkdirTemp("", "flakeward") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "s"))
+	t.Setenv("FLAKEWARD_STATE_DIR", filepath.Join(dir, "state"))
+
+	_, _, err = command(t, "", "status", "--cluster")
+	checkError(t, err, coord.ErrNoCluster.Error(), ExitFailed)
+
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	var log strings.Builder // read once the daemon has ended
+	go func() {
+		ended <- run(ctx, []string{"flakeward", "daemon", "--host", "this-one"}, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
+			config.Ready = func() { close(ready) }
+			return daemon.Run(ctx, config)
+		})
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatalf("the daemon ended before it was ready: %v\n%s", err, log.String())
+	}
+	ids, _, err := command(t, "", "next", "100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := func() {
+		t.Helper()
+		out, complaints, err := command(t, ids, "explain", "--json", "-")
+		if n := strings.Count(out, `"verdict":"held","host":"this-one"`); n != 100 || err != nil || complaints != "" {
+			t.Errorf("%d of 100 IDs are explained: %v, %q\n%s", n, err, complaints, out)
+		}
+	}
+
+	if found := look(t, "status", "--cluster"); len(found.Members) != 1 || found.Members[0].Host != "this-one" || found.Members[0].State != "granted" || found.Members[0].Since == nil {
+		t.Errorf("while it runs, the members are %+v", found.Members)
+	}
+	explained()
+
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("the daemon ended with %v\n%s", err, log.String())
+	}
+	if found := look(t, "status", "--cluster"); len(found.Members) != 0 {
+		t.Errorf("after its end, the members are %+v", found.Members)
+	}
+	if found := look(t, "marks"); len(found.Marks) != 1 || found.Marks[0].Ceiling == 0 {
+		t.Errorf("after its end, the marks are %+v", found.Marks)
+	}
+	explained()
 }

@@ -64,13 +64,23 @@ const maxWord = 4096
 
 // decodeAll decodes all words of a stream.
 func (d *decoder) decodeAll(in io.Reader) error {
+	return eachWord(in, func(n int, word string) error {
+		d.decode(word, fmt.Sprintf("word %d of standard input: ", n))
+		return nil
+	})
+}
+
+// eachWord hands on the words of standard input with their numbers, from 1.
+func eachWord(in io.Reader, take func(n int, word string) error) error {
 	words := bufio.NewScanner(in)
 	words.Buffer(make([]byte, 0, maxWord), maxWord)
 	words.Split(bufio.ScanWords)
 	n := 0
 	for words.Scan() {
 		n++
-		d.decode(words.Text(), fmt.Sprintf("word %d of standard input: ", n))
+		if err := take(n, words.Text()); err != nil {
+			return err
+		}
 	}
 	if err := words.Err(); err != nil {
 		return fmt.Errorf("standard input, after word %d: %w", n, err)
@@ -80,7 +90,7 @@ func (d *decoder) decodeAll(in io.Reader) error {
 
 // decode decodes one word; where says where it stood.
 func (d *decoder) decode(word, where string) {
-	id, parts, err := d.parts(word)
+	id, parts, err := parseID(d.layout, word)
 	if err != nil {
 		d.wrong++
 		fmt.Fprintf(d.complain, "flakeward: %s%v\n", where, err)
@@ -97,12 +107,13 @@ func (d *decoder) decode(word, where string) {
 	d.good++
 }
 
-func (d *decoder) parts(word string) (int64, generator.Parts, error) {
+// parseID reads an ID and takes it apart.
+func parseID(layout *generator.Layout, word string) (int64, generator.Parts, error) {
 	id, err := strconv.ParseInt(word, 10, 64)
 	if err != nil {
 		return 0, generator.Parts{}, fmt.Errorf("%q is not an ID: a whole number of at most 63 bits", word)
 	}
-	parts, err := d.layout.Decompose(id)
+	parts, err := layout.Decompose(id)
 	return id, parts, err
 }
 

@@ -4,41 +4,82 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
+	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/flakeward/flakeward/cli/cluster"
 	"github.com/flakeward/flakeward/cli/info"
 )
 
-func statusCommand(own paths) *urfave.Command {
+func statusCommand(own paths, out *outside) *urfave.Command {
 	flags := newClientFlags(own)
+	operator := newOperatorFlags(own, out, &flags.timeout)
+	again := interval{every: 2 * time.Second}
 	return withConfig(&urfave.Command{
 		Name:  "status",
-		Usage: "show how the daemon on this host is",
-		Description: fmt.Sprintf("Ends with status 0 if the daemon can issue IDs, %d if it answers but cannot, %d if nobody answers.",
-			ExitNotReady, ExitFailed),
-		Flags: append(flags.flags(), jsonFlag("print one JSON object: sections, keys, values as texts")),
+		Usage: "show how the daemon on this host is, or all of its cluster",
+		Description: fmt.Sprintf("Ends with status 0 if the daemon can issue IDs, %d if it answers but cannot, %d if nobody answers.\n", ExitNotReady, ExitFailed) +
+			"With --cluster, the coordinator is asked instead, and no daemon: one line for each member, with its worker ID, how long\n" +
+			"ago it claimed it, its ceiling against the clock (how long it can issue without another grant), the last tick that it\n" +
+			"issued as of its last publish, and its lag: how far the later of its mark and that tick is behind the clock, which is\n" +
+			"less than its --publish as long as it publishes; ahead by more than its --journal-step means that a clock went back.\n" +
+			fmt.Sprintf("A member that has used up its grant is %s. Ends with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, ExitFailed) +
+			coordinatorSource,
+		Flags: slices.Concat(flags.flags(), operator.places(), []urfave.Flag{
+			&urfave.BoolFlag{Name: "cluster", Usage: "ask the coordinator for all members"},
+			again.flag("with --cluster, show it again every 2s, or as often as --watch=5s says, until interrupted"),
+			jsonFlag("print one JSON object: sections, keys, values as texts; with --cluster, the members; with --watch, an object a line"),
+		}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			client := flags.open(c.Context)
-			defer client.close()
-			in, err := client.status(c.Context)
-			if err != nil {
-				return err
+			if again.on && !c.Bool("cluster") {
+				return usagef("--watch is for the whole cluster: give --cluster too")
 			}
-			show := showInfo
-			if c.Bool(jsonName) {
-				show = showInfoJSON
+			switch {
+			case again.on:
+				w := watch{flags: operator, every: again.every, json: c.Bool(jsonName), out: c.App.Writer, complain: c.App.ErrWriter}
+				w.terminal = !w.json && out.terminal(c.App.Writer)
+				return w.run(c.Context)
+			case c.Bool("cluster"):
+				return clusterStatus(c, operator)
 			}
-			if err := show(c.App.Writer, in); err != nil {
-				return fmt.Errorf("writing the status: %w", err)
-			}
-			return readiness(in)
+			return localStatus(c, flags)
 		},
 	})
+}
+
+// clusterStatus asks the coordinator once.
+func clusterStatus(c *urfave.Context, flags *operatorFlags) error {
+	return flags.with(c.Context, func(v *visit) error {
+		members, err := v.members(c.Context)
+		if err != nil {
+			return err
+		}
+		return show(c.App.Writer, c.Bool(jsonName), cluster.StatusOf(v.cluster, v.now(), members))
+	})
+}
+
+// localStatus asks the daemon on this host.
+func localStatus(c *urfave.Context, flags *clientFlags) error {
+	client := flags.open(c.Context)
+	defer client.close()
+	in, err := client.status(c.Context)
+	if err != nil {
+		return err
+	}
+	show := showInfo
+	if c.Bool(jsonName) {
+		show = showInfoJSON
+	}
+	if err := show(c.App.Writer, in); err != nil {
+		return fmt.Errorf("writing the status: %w", err)
+	}
+	return readiness(in)
 }
 
 // readiness is an error if the daemon cannot issue IDs, with what it says about

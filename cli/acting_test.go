@@ -1,0 +1,194 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/coord"
+)
+
+func TestRaise(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		args     string
+		change   func(*standIn)
+		stdin    string
+		terminal bool
+		to       time.Duration // from noon
+		err      string
+		code     int
+	}{
+		{name: "unless told", args: "--yes", to: 15 * time.Minute},
+		{name: "above every ceiling", args: "--yes", change: func(s *standIn) { s.marks[1].Ceiling = tickAt(time.Hour) }, to: time.Hour + time.Millisecond},
+		{name: "by", args: "--yes --by 20m", to: 20 * time.Minute},
+		{name: "to", args: "--yes --to 2026-01-01T13:00:00+00:00", to: time.Hour},
+		{name: "below a ceiling", args: "--yes --by 1m", to: time.Minute},
+		{name: "far, forced", args: "--yes --by 25h --force", to: 25 * time.Hour},
+		{name: "far, allowed", args: "--yes --by 25h --max 26h", to: 25 * time.Hour},
+		{name: "asked", stdin: "y\n", terminal: true, to: 15 * time.Minute},
+		{name: "asked, in a word", stdin: "Yes\n", terminal: true, to: 15 * time.Minute},
+		{name: "asked, without an end of line", stdin: "y", terminal: true, to: 15 * time.Minute},
+
+		{name: "declined", stdin: "n\n", terminal: true, err: "nothing was done", code: ExitFailed},
+		{name: "just Enter", stdin: "\n", terminal: true, err: "nothing was done", code: ExitFailed},
+		{name: "no answer", stdin: "", terminal: true, err: "nothing was done", code: ExitFailed},
+		{name: "nobody to ask", stdin: "y\n", err: "marks raise asks before it acts, and standard input is no terminal to ask on: --yes", code: ExitUsage},
+		{name: "far", args: "--yes --by 24h1s", err: "more than --max 24h0m0s", code: ExitUsage},
+		{name: "nearer than allowed", args: "--yes --max 10m", err: "more than --max 10m0s", code: ExitUsage},
+		{name: "a record far ahead", args: "--yes", change: func(s *standIn) { s.marks[1].Ceiling = tickAt(1000 * time.Hour) },
+			err: "it is the ceiling of worker ID 5: give --to or --by", code: ExitUsage},
+		{name: "the end", args: "--yes --to 2095-09-08 --force", err: "no ID could ever be issued again", code: ExitUsage},
+		{name: "the past", args: "--yes --to 2026-01-01T11:59:59Z", err: "has passed", code: ExitUsage},
+		{name: "by the past", args: "--yes --by -1m", err: "has passed", code: ExitUsage},
+		{name: "before the epoch", args: "--yes --to 2025-01-01", err: "before the layout's epoch", code: ExitUsage},
+		{name: "no time", args: "--yes --to soon", err: `--to: "soon" is not a time`, code: ExitUsage},
+		{name: "unknown outcome", args: "--yes", change: failing("raise 44100000", errors.New("cut")), err: "whether the marks were raised is not known", code: ExitFailed},
+		{name: "another cluster", args: "--yes", change: failing("raise 44100000", &coord.ClusterError{Ours: "a", Cluster: "b"}), err: "coordinator embedded:: the coordinator was wiped", code: ExitFailed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := someCluster()
+			if c.change != nil {
+				c.change(s)
+			}
+			out, _, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal}.run(t, append([]string{"marks", "raise"}, strings.Fields(c.args)...)...)
+			checkError(t, err, c.err, c.code)
+			last := s.calls[len(s.calls)-1]
+			if unknown := strings.Contains(fmt.Sprint(err), "whether the marks were raised is not known"); unknown != (c.name == "unknown outcome") {
+				t.Errorf("the error is %v", err)
+			}
+			if c.err != "" {
+				if strings.HasPrefix(last, "raise") && s.fail == nil {
+					t.Errorf("%s was done", last)
+				}
+				return
+			}
+			if above := strings.Contains(out, "later      ceilings that are later already, and stay: 1\n"); above != (c.name == "below a ceiling") {
+				t.Errorf("printed\n%s", out)
+			}
+			if want := fmt.Sprintf("raise %d", tickAt(c.to)); last != want {
+				t.Errorf("asked for %q, want %q", last, want)
+			}
+			for _, want := range []string{
+				"cluster    " + clusterUUID + " at embedded:\n",
+				"raise to   " + noon.Add(c.to).Format("2006-01-02T15:04:05.000Z"),
+				"3 of 1024 worker IDs; 2 are held",
+				"IDs are issued again from " + noon.Add(c.to+time.Millisecond).Format("2006-01-02T15:04:05.000Z"),
+				"start the daemons again",
+			} {
+				if !strings.Contains(out, want) {
+					t.Errorf("%q is missing in\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+func failing(which string, err error) func(*standIn) {
+	return func(s *standIn) {
+		s.fail = func(_ context.Context, call string) error { return on(call, which, err) }
+	}
+}
+
+// What is shown is not true for ever, and neither is "15 minutes from now".
+func TestRaiseWantsAnAnswerSoon(t *testing.T) {
+	s, clock := someCluster(), clocktest.NewManual(noon)
+	in, answer := io.Pipe()
+	out := &outside{operate: s.operate, clock: clock, terminal: func(any) bool {
+		return true
+	}}
+	var printed strings.Builder
+	asked := prompt{seen: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- newProgram(ownPaths(), out).run(t.Context(), []string{"flakeward", "marks", "raise"}, in, &printed, asked)
+	}()
+	<-asked.seen
+	clock.Advance(longestThought + time.Second)
+	if _, err := io.WriteString(answer, "y\n"); err != nil {
+		t.Fatal(err)
+	}
+	checkError(t, <-ended, "the answer took 1m1s", ExitFailed)
+	if slices.ContainsFunc(s.calls, func(call string) bool { return strings.HasPrefix(call, "raise") }) {
+		t.Error("the marks were raised")
+	}
+}
+
+// prompt tells when something is asked.
+type prompt struct{ seen chan struct{} }
+
+func (p prompt) Write(b []byte) (int, error) {
+	if strings.Contains(string(b), "[y/N]") {
+		p.seen <- struct{}{}
+	}
+	return len(b), nil
+}
+
+// Ctrl-C at the question ends the command.
+func TestQuestionIsInterrupted(t *testing.T) {
+	s := someCluster()
+	in, answer := io.Pipe()
+	defer answer.Close() // ends the read that was left
+	out := &outside{operate: s.operate, clock: clocktest.NewManual(noon), terminal: func(any) bool { return true }}
+	ctx, interrupt := context.WithCancel(t.Context())
+	asked := prompt{seen: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- newProgram(ownPaths(), out).run(ctx, []string{"flakeward", "claims", "clear", "claim-4"}, in, io.Discard, asked)
+	}()
+	<-asked.seen
+	interrupt()
+	checkError(t, <-ended, "nothing was done", ExitFailed)
+	if slices.Contains(s.calls, "clear claim-4") {
+		t.Error("the claim was cleared")
+	}
+}
+
+func TestClear(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		args     []string
+		fail     func(*standIn)
+		stdin    string
+		terminal bool
+		out      []string // parts
+		cleared  bool
+		err      string
+		code     int
+	}{
+		{name: "a member's", args: []string{"claim-4", "--yes"}, cleared: true,
+			out: []string{"claim    claim-4\n", "worker ID 4, host h1, process 11, incarnation 1a2b3c4d5e6f, claimed 3h0m ago", "nothing is issued twice", "cleared: claim-4\n"}},
+		{name: "one that owns nothing", args: []string{"claim-9", "--yes"}, cleared: true, out: []string{"it owns no worker ID"}},
+		{name: "asked", args: []string{"claim-4"}, stdin: "y\n", terminal: true, cleared: true},
+		{name: "declined", args: []string{"claim-4"}, stdin: "no\n", terminal: true, err: "nothing was done", code: ExitFailed},
+		{name: "nobody to ask", args: []string{"claim-4"}, stdin: "y\n", err: "claims clear asks before it acts", code: ExitUsage},
+		{name: "not there", args: []string{"claim-9", "--yes"}, fail: failing("clear claim-9", coord.ErrNoClaim), cleared: true, err: coord.ErrNoClaim.Error(), code: ExitFailed},
+		{name: "an empty name", args: []string{"", "--yes"}, err: "the name of one claim", code: ExitUsage},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := someCluster()
+			if c.fail != nil {
+				c.fail(s)
+			}
+			out, _, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal}.run(t, append([]string{"claims", "clear"}, c.args...)...)
+			checkError(t, err, c.err, c.code)
+			for _, part := range c.out {
+				if !strings.Contains(out, part) {
+					t.Errorf("%q is missing in\n%s", part, out)
+				}
+			}
+			if got := slices.Contains(s.calls, "clear "+c.args[0]); got != c.cleared {
+				t.Errorf("cleared: %v, want %v", got, c.cleared)
+			}
+			if strings.Contains(out, "cleared") != (c.err == "") {
+				t.Errorf("printed\n%s", out)
+			}
+		})
+	}
+}

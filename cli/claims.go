@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/coord"
+)
+
+func claimsCommand(own paths, out *outside) *urfave.Command {
+	timeout := defaultTimeout
+	flags := newOperatorFlags(own, out, &timeout)
+	return withConfig(&urfave.Command{
+		Name:  "claims",
+		Usage: "list the claims on worker IDs, or clear one that is stuck",
+		Description: "A claim holds a worker ID for as long as its daemon's session lives.\n" +
+			coordinatorSource,
+		Flags:       append(flags.flags(), jsonFlag("print one JSON object")),
+		Subcommands: []*urfave.Command{clearCommand(own, out)},
+		Action: func(c *urfave.Context) error {
+			if err := noSubcommand(c); err != nil {
+				return err
+			}
+			return flags.with(c.Context, func(v *visit) error {
+				members, err := v.members(c.Context)
+				if err != nil {
+					return err
+				}
+				return show(c.App.Writer, c.Bool(jsonName), cluster.ClaimsOf(v.cluster, v.now(), members))
+			})
+		},
+	})
+}
+
+func clearCommand(own paths, out *outside) *urfave.Command {
+	timeout := defaultTimeout
+	flags := newOperatorFlags(own, out, &timeout)
+	return withConfig(&urfave.Command{
+		Name:      "clear",
+		Usage:     "delete a claim that is stuck, which frees its worker ID",
+		ArgsUsage: "CLAIM",
+		Description: "For a claim whose daemon is gone for good and whose session does not end. CLAIM is its name, as `flakeward claims` lists it.\n" +
+			"A daemon that is alive after all loses the claim and claims again; no ID is issued twice, for whoever takes the worker ID\n" +
+			"next issues only above its ceiling.\n" +
+			coordinatorSource,
+		Flags: append(flags.flags(), yesFlag()),
+		Action: func(c *urfave.Context) error {
+			if c.NArg() != 1 || c.Args().First() == "" {
+				return usagef("claims clear takes the name of one claim: see flakeward claims")
+			}
+			name := c.Args().First()
+			return flags.with(c.Context, func(v *visit) error {
+				members, err := v.members(c.Context)
+				if err != nil {
+					return err
+				}
+				// One that owns no worker ID is not among the members, and may be there.
+				whose := "it owns no worker ID"
+				for _, m := range members {
+					if m.Claim == name {
+						whose = claimant(v, m)
+					}
+				}
+				if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nclaim    %s\n         %s\n"+
+					"A daemon that is alive loses the claim and claims again; what it was granted stays, and nothing is issued twice.\n",
+					v.cluster.UUID, v.where, name, whose); err != nil {
+					return err
+				}
+				if err := out.confirm(c, "Clear it?"); err != nil {
+					return err
+				}
+				if err := v.ask(c.Context, func(ctx context.Context) error { return v.Clear(ctx, name) }); err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(c.App.Writer, "cleared: %s\n", name)
+				return err
+			})
+		},
+	})
+}
+
+func claimant(v *visit, m coord.Member) string { return cluster.Claimant(v.cluster, v.now(), m) }

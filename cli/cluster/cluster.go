@@ -1,0 +1,107 @@
+// Package cluster puts what a coordinator tells operators into tables for people
+// and objects for JSON: who is a member, how far each worker ID was granted, and
+// whose an ID was. Everything is reckoned from values of package coord and one
+// reading of the clock; nothing here asks anybody.
+package cluster
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Cluster is what all daemons of a cluster agree on.
+type Cluster struct {
+	UUID       string
+	Layout     *generator.Layout
+	Datacenter uint64 // 0 if the layout has no such field
+	// Workers is how many worker IDs the coordinator deals: 0 to Workers-1.
+	Workers int
+	// Floor is the tick that all ceilings were raised to last, 0 if never.
+	Floor generator.Tick
+}
+
+// datacenterKey stands between the layout and the datacenter in a cluster's layout
+// record.
+const datacenterKey = ";datacenter="
+
+// Of reads what a visit found. It is an error if the layout is none that this
+// version knows.
+func Of(v coord.Visited) (Cluster, error) {
+	text, datacenter := v.Layout, uint64(0)
+	if at := strings.LastIndex(v.Layout, datacenterKey); at >= 0 {
+		var err error
+		text = v.Layout[:at]
+		if datacenter, err = strconv.ParseUint(v.Layout[at+len(datacenterKey):], 10, 64); err != nil {
+			return Cluster{}, unknownLayout(v, fmt.Errorf("its datacenter is not a number"))
+		}
+	}
+	layout, err := generator.ParseLayout(text)
+	if err != nil {
+		return Cluster{}, unknownLayout(v, err)
+	}
+	return Cluster{
+		UUID:       v.UUID,
+		Layout:     layout,
+		Datacenter: datacenter,
+		Workers:    min(layout.Workers(), coord.MaxWorkers),
+		Floor:      v.Floor,
+	}, nil
+}
+
+func unknownLayout(v coord.Visited, err error) error {
+	return fmt.Errorf("cluster %s has the layout %q, which is not understood here: %w; use the flakeward of the cluster's daemons", v.UUID, v.Layout, err)
+}
+
+// tick is the tick that an instant lies in.
+func (c Cluster) tick(now time.Time) generator.Tick { return c.Layout.TickAt(now.UnixNano()) }
+
+// left is how long after now the last instant of tick t is over: 0 or less if
+// nothing can be issued at or below t any more. It saturates at 292 years.
+func (c Cluster) left(t generator.Tick, now time.Time) time.Duration {
+	return c.Layout.StartOf(t + 1).Sub(now)
+}
+
+// age is how long ago tick t began; negative if it has not. It saturates as left.
+func (c Cluster) age(t generator.Tick, now time.Time) time.Duration {
+	return now.Sub(c.Layout.StartOf(t))
+}
+
+// Head is what every object begins with.
+type Head struct {
+	Cluster    string `json:"cluster"`
+	Layout     string `json:"layout"` // in its full form
+	Datacenter uint64 `json:"datacenter"`
+	Workers    int    `json:"workers"` // worker IDs there are
+	// Now is this host's clock, which all times are held against.
+	Now *string `json:"now"`
+	// Raised is what all ceilings were raised to last; null if they never were.
+	RaisedTick *generator.Tick `json:"raised_tick"`
+	Raised     *string         `json:"raised"`
+}
+
+func (c Cluster) head(now time.Time) Head {
+	h := Head{Cluster: c.UUID, Layout: c.Layout.String(), Datacenter: c.Datacenter, Workers: c.Workers, Now: Stamp(now)}
+	if c.Floor > 0 {
+		h.RaisedTick, h.Raised = &c.Floor, Stamp(c.Layout.StartOf(c.Floor))
+	}
+	return h
+}
+
+// heading is the lines above a table; what is what the table lists.
+func (c Cluster) heading(now time.Time, what string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "cluster %s: %s of %d worker IDs, layout %s", c.UUID, what, c.Workers, c.Layout)
+	if c.Layout.Bits(generator.Datacenter) > 0 {
+		fmt.Fprintf(&b, ", datacenter %d", c.Datacenter)
+	}
+	b.WriteByte('\n')
+	if c.Floor > 0 {
+		fmt.Fprintf(&b, "all ceilings were raised to %s, %s\n", Time(c.Layout.StartOf(c.Floor)), ago(c.age(c.Floor, now)))
+	}
+	return b.String()
+}

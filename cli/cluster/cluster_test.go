@@ -1,0 +1,278 @@
+package cluster
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+const (
+	text = "time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z"
+	uuid = "a585efdd-18f0-4ac5-b88f-afadbb14c340"
+)
+
+// noon is tick 11h of the layout text.
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// at is the tick that is d from noon, with ticks of 1 ms.
+func at(d time.Duration) generator.Tick {
+	return generator.Tick((12*time.Hour + d) / time.Millisecond)
+}
+
+func sample(t *testing.T, layout string, floor generator.Tick) Cluster {
+	t.Helper()
+	c, err := Of(coord.Visited{Layout: layout, UUID: uuid, Floor: floor})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestOf(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		datacenter uint64
+		workers    int
+		err        string
+	}{
+		{"as daemons write it", text + ";datacenter=0", 0, 1024, ""},
+		{"a datacenter", "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2015-01-01T00:00:00Z;datacenter=31", 31, 32, ""},
+		{"without one", text, 0, 1024, ""},
+		{"more worker IDs than are dealt", "time=30@1s,worker=23,sequence=10;epoch=2026-01-01T00:00:00Z;datacenter=0", 0, coord.MaxWorkers, ""},
+		{"no number", text + ";datacenter=x", 0, 0, "not a number"},
+		{"no layout", "a;datacenter=1", 0, 0, "use the flakeward of the cluster's daemons"},
+		{"nothing", "", 0, 0, "not understood"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := Of(coord.Visited{Layout: c.text, UUID: uuid, Floor: 7})
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), uuid) {
+					t.Errorf("the error is %v, want %q and the UUID in it", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Datacenter != c.datacenter || got.Workers != c.workers || got.UUID != uuid || got.Floor != 7 {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestSpans(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                               "+0.0s",
+		40 * time.Millisecond:           "+0.0s",
+		400 * time.Millisecond:          "+0.4s",
+		-400 * time.Millisecond:         "-0.4s",
+		9949 * time.Millisecond:         "+9.9s",
+		time.Hour - time.Millisecond:    "+1h0m",
+		9951 * time.Millisecond:         "+10s",
+		9*time.Minute + 58*time.Second:  "+9m58s",
+		-9*time.Minute - 58*time.Second: "-9m58s",
+		time.Hour:                       "+1h0m",
+		47*time.Hour + 59*time.Minute:   "+47h59m",
+		48 * time.Hour:                  "+2d0h",
+		-(12*24 + 4) * time.Hour:        "-12d4h",
+		time.Duration(math.MaxInt64):    "+106751d23h",
+		time.Duration(math.MinInt64):    "-106751d23h",
+	} {
+		if got := Signed(d); got != want {
+			t.Errorf("%d ns is %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for s, want := range map[string]string{"": "-", "host-1": "host-1", "häst": "häst", "a b": "a b", "a\x1b[2J": `"a\x1b[2J"`, "a\tb": `"a\tb"`} {
+		if got := Plain(s); got != want {
+			t.Errorf("%q is shown as %q, want %q", s, got, want)
+		}
+	}
+	if got := short("0123456789"); got != "01234567" {
+		t.Errorf("short is %q", got)
+	}
+}
+
+// The arithmetic of ages, with the clock where it should be, ahead and behind.
+func TestMember(t *testing.T) {
+	c := sample(t, text, 0)
+	published := coord.Member{
+		Worker: 3, Host: "h", Opening: "o", Since: noon.Add(-time.Hour),
+		Ceiling: at(10 * time.Minute), Issued: at(-2 * time.Second), Mark: at(time.Second),
+	}
+	type want struct {
+		state                         string
+		claimed, ceiling, issued, lag string
+		leftSeconds, lagSeconds       float64
+	}
+	for _, k := range []struct {
+		name   string
+		now    time.Time
+		change func(*coord.Member)
+		want   want
+	}{
+		{"just published", noon, nil, want{Granted, "1h0m ago", "+10m0s", "2.0s ago", "1.0s ahead", 600.001, -1}},
+		{"a while ago", noon.Add(8 * time.Second), nil, want{Granted, "1h0m ago", "+9m52s", "10s ago", "7.0s behind", 592.001, 7}},
+		{"the last tick of the grant", noon.Add(10 * time.Minute), nil, want{Granted, "1h10m ago", "+0.0s", "10m2s ago", "9m59s behind", 0.001, 599}},
+		{"the tick after it", noon.Add(10*time.Minute + time.Millisecond), nil, want{Stopped, "1h10m ago", "+0.0s", "10m2s ago", "9m59s behind", 0, 599.001}},
+		{"long over", noon.Add(3 * 24 * time.Hour), nil, want{Stopped, "3d1h ago", "-2d23h", "3d0h ago", "2d23h behind", -258599.999, 259199}},
+		{"the clock went back", noon.Add(-time.Minute), nil, want{Granted, "59m0s ago", "+11m0s", "in 58s", "1m1s ahead", 660.001, -61}},
+		{"far back", noon.Add(-2 * time.Hour), nil, want{Granted, "in 1h0m", "+2h10m", "in 1h59m", "2h0m ahead", 7800.001, -7201}},
+		{"issued beyond the mark", noon, func(m *coord.Member) { m.Issued = at(3 * time.Second) }, want{Granted, "1h0m ago", "+10m0s", "in 3.0s", "3.0s ahead", 600.001, -3}},
+		{"nothing issued yet", noon, func(m *coord.Member) { m.Issued = 0 }, want{Granted, "1h0m ago", "+10m0s", "-", "1.0s ahead", 600.001, -1}},
+		{"not opened yet", noon, func(m *coord.Member) { m.Opening = "" }, want{Opening, "1h0m ago", "+10m0s", "2.0s ago", "1.0s ahead", 600.001, -1}},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			m := published
+			if k.change != nil {
+				k.change(&m)
+			}
+			got := c.member(k.now, m)
+			seen := want{got.State, got.words.claimed, got.words.ceiling, got.words.issued, got.words.lag, *got.Left, *got.Lag}
+			if seen != k.want {
+				t.Errorf("got  %+v\nwant %+v", seen, k.want)
+			}
+		})
+	}
+	t.Run("nothing known", func(t *testing.T) {
+		got := c.member(noon, coord.Member{Worker: 3, Opening: "o"})
+		if got.State != Stopped || got.words != (words{"-", "-", "-", "-"}) || got.Since != nil || got.Age != nil || got.Left != nil || got.Lag != nil || got.Issued != nil {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("before the epoch", func(t *testing.T) {
+		got := c.member(noon.AddDate(-1, 0, 0), published)
+		if got.State != Granted || got.words.ceiling != "+365d0h" {
+			t.Errorf("got %+v", got)
+		}
+	})
+	t.Run("a tick beyond all years", func(t *testing.T) {
+		c := sample(t, "time=50@1s,worker=4,sequence=4;epoch=2026-01-01T00:00:00Z", 0)
+		got := c.member(noon, coord.Member{Opening: "o", Ceiling: 1<<50 - 1})
+		if got.State != Granted || got.Ceiling != nil || got.words.ceiling != "+106751d23h" {
+			t.Errorf("got %+v", got)
+		}
+		if _, err := json.Marshal(got); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func members() []coord.Member {
+	return []coord.Member{
+		{Worker: 4, Host: "h1", PID: 11, Incarnation: "1a2b3c4d5e6f", Version: "v1.2.0", Claim: "c4", Since: noon.Add(-3 * time.Hour),
+			Ceiling: at(9*time.Minute + 58*time.Second), Issued: at(-2300 * time.Millisecond), Mark: at(-1100 * time.Millisecond), Opening: "o4"},
+		{Worker: 70, Host: "evil\x1b[2J", PID: 12, Incarnation: "short", Claim: "c70", Ceiling: at(-12 * time.Second), Opening: "o70"},
+	}
+}
+
+func TestStatusTable(t *testing.T) {
+	var out strings.Builder
+	if err := StatusOf(sample(t, text, 0), noon, members()).Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = `cluster a585efdd-18f0-4ac5-b88f-afadbb14c340: 2 members of 1024 worker IDs, layout time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
+
+worker  host            incarnation  claimed   ceiling  issued    lag          version  state
+4       h1              1a2b3c4d     3h0m ago  +9m58s   2.3s ago  1.1s behind  v1.2.0   granted
+70      "evil\x1b[2J"  short        -         -12s     -         -            -        stopped
+`
+	if got := out.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+	out.Reset()
+	c := sample(t, "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=9", at(-time.Minute))
+	if err := StatusOf(c, noon, nil).Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "cluster " + uuid + ": 0 members of 32 worker IDs, layout time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z, datacenter 9\n" +
+		"all ceilings were raised to 2026-01-01T11:59:00.000Z, 1m0s ago\n"; out.String() != want {
+		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// The names are what scripts go by: they are added to, not changed.
+func TestStatusInJSON(t *testing.T) {
+	got, err := json.Marshal(StatusOf(sample(t, text, at(-time.Minute)), noon, members()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"cluster":"a585efdd-18f0-4ac5-b88f-afadbb14c340","layout":"time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z","datacenter":0,"workers":1024,` +
+		`"now":"2026-01-01T12:00:00Z","raised_tick":43140000,"raised":"2026-01-01T11:59:00Z","members":[` +
+		`{"worker":4,"host":"h1","pid":11,"incarnation":"1a2b3c4d5e6f","version":"v1.2.0","claim":"c4","opening":"o4","state":"granted",` +
+		`"since":"2026-01-01T09:00:00Z","age_seconds":10800,"ceiling_tick":43798000,"ceiling":"2026-01-01T12:09:58Z","ceiling_left_seconds":598.001,` +
+		`"issued_tick":43197700,"issued":"2026-01-01T11:59:57.7Z","issued_age_seconds":2.3,"mark_tick":43198900,"mark":"2026-01-01T11:59:58.9Z","lag_seconds":1.1},` +
+		`{"worker":70,"host":"evil\u001b[2J","pid":12,"incarnation":"short","version":"","claim":"c70","opening":"o70","state":"stopped",` +
+		`"since":null,"age_seconds":null,"ceiling_tick":43188000,"ceiling":"2026-01-01T11:59:48Z","ceiling_left_seconds":-11.999,` +
+		`"issued_tick":0,"issued":null,"issued_age_seconds":null,"mark_tick":0,"mark":null,"lag_seconds":null}]}`
+	if string(got) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got, err := json.Marshal(StatusOf(sample(t, text, 0), noon, nil)); err != nil || !strings.Contains(string(got), `"raised":null,"members":[]}`) {
+		t.Errorf("without members: %s, %v", got, err)
+	}
+}
+
+func TestMarks(t *testing.T) {
+	all := MarksOf(sample(t, text, 0), noon, []coord.Mark{
+		{Worker: 4, Ceiling: at(9*time.Minute + 58*time.Second), Issued: at(-2300 * time.Millisecond), Mark: at(time.Second), Holder: "o4", Claim: "c4"},
+		{Worker: 5, Ceiling: at(-time.Hour), Holder: "o5"},
+		{Worker: 6, Claim: "came meanwhile"},
+		{Worker: 7, Damaged: true},
+	}, members())
+	var out strings.Builder
+	if err := all.Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = `cluster a585efdd-18f0-4ac5-b88f-afadbb14c340: 4 records of 1024 worker IDs, layout time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
+
+worker  ceiling                           issued    mark        held by
+4       2026-01-01T12:09:58.000Z  +9m58s  2.3s ago  1.0s ahead  h1, c4
+5       2026-01-01T11:00:00.000Z  -1h0m    -         -           free
+6       -                         -       -         -           came meanwhile
+7       -                         -       -         -           free; the record is damaged: it is not dealt
+`
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	if got := out.String(); squeeze(got) != squeeze(want) {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+	object, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{
+		`{"worker":4,"damaged":false,"ceiling_tick":43798000,"ceiling":"2026-01-01T12:09:58Z","ceiling_left_seconds":598.001,"issued_tick":43197700,` +
+			`"issued":"2026-01-01T11:59:57.7Z","mark_tick":43201000,"mark":"2026-01-01T12:00:01Z","holder":"o4","claim":"c4","host":"h1"}`,
+		`{"worker":7,"damaged":true,"ceiling_tick":0,"ceiling":null,"ceiling_left_seconds":null,"issued_tick":0,"issued":null,"mark_tick":0,"mark":null,"holder":"","claim":"","host":""}`,
+	} {
+		if !strings.Contains(string(object), part) {
+			t.Errorf("%s is missing in\n%s", part, object)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	c := sample(t, text, 0)
+	var out strings.Builder
+	if err := ClaimsOf(c, noon, members()[:1]).Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	const want = `
+worker  host  process  claimed   lag          state    claim
+4       h1    11       3h0m ago  1.1s behind  granted  c4
+`
+	if got := out.String(); !strings.HasSuffix(got, want) || !strings.Contains(got, "1 claim of 1024 worker IDs") {
+		t.Errorf("printed\n%s", got)
+	}
+	if got, want := Claimant(c, noon, members()[0]), "worker ID 4, host h1, process 11, incarnation 1a2b3c4d5e6f, claimed 3h0m ago, its marks 1.1s behind"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,156 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Marks is the records of all worker IDs that were ever held, at an instant.
+type Marks struct {
+	Head
+	Marks []Mark `json:"marks"` // in the order of their worker IDs
+
+	cluster Cluster
+	now     time.Time
+}
+
+// Mark is a worker ID's record. What is not known is null; ticks are 0 then.
+type Mark struct {
+	Worker int `json:"worker"`
+	// Damaged: the record cannot be read, and its worker ID is not dealt.
+	Damaged bool `json:"damaged"`
+
+	CeilingTick generator.Tick `json:"ceiling_tick"`
+	Ceiling     *string        `json:"ceiling"`
+	// Left is how long the next holder would have to wait; negative: not at all.
+	Left *float64 `json:"ceiling_left_seconds"`
+
+	IssuedTick generator.Tick `json:"issued_tick"`
+	Issued     *string        `json:"issued"`
+	MarkTick   generator.Tick `json:"mark_tick"`
+	Mark       *string        `json:"mark"`
+
+	Holder string `json:"holder"` // the ID of the last opening
+	Claim  string `json:"claim"`  // of the live claim; empty: the worker ID is free
+	Host   string `json:"host"`   // the live claim's; empty if free or unknown
+}
+
+// MarksOf reckons records up against the clock. members tells whose claims they
+// are; one that came or went between the two questions is shown without its host.
+func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Member) Marks {
+	hosts := make(map[string]string, len(members))
+	for _, m := range members {
+		hosts[m.Claim] = m.Host
+	}
+	all := Marks{Head: c.head(now), Marks: make([]Mark, 0, len(marks)), cluster: c, now: now}
+	for _, m := range marks {
+		out := Mark{
+			Worker: m.Worker, Damaged: m.Damaged, CeilingTick: m.Ceiling, IssuedTick: m.Issued, MarkTick: m.Mark,
+			Holder: m.Holder, Claim: m.Claim,
+		}
+		if m.Claim != "" {
+			out.Host = hosts[m.Claim]
+		}
+		if m.Ceiling > 0 {
+			out.Ceiling, out.Left = c.stamp(m.Ceiling), pointer(seconds(c.left(m.Ceiling, now)))
+		}
+		if m.Issued > 0 {
+			out.Issued = c.stamp(m.Issued)
+		}
+		if m.Mark > 0 {
+			out.Mark = c.stamp(m.Mark)
+		}
+		all.Marks = append(all.Marks, out)
+	}
+	return all
+}
+
+// Table prints the records for people.
+func (m Marks) Table(out io.Writer) error {
+	if _, err := io.WriteString(out, m.cluster.heading(m.now, count(len(m.Marks), "record"))); err != nil {
+		return err
+	}
+	if len(m.Marks) == 0 {
+		return nil
+	}
+	c, now := m.cluster, m.now
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nworker\tceiling\t\tissued\tmark\theld by")
+	for _, k := range m.Marks {
+		ceiling, left, issued, mark := "-", "-", "-", "-"
+		if k.CeilingTick > 0 {
+			ceiling, left = Time(c.Layout.StartOf(k.CeilingTick)), Signed(c.left(k.CeilingTick, now))
+		}
+		if k.IssuedTick > 0 {
+			issued = ago(c.age(k.IssuedTick, now))
+		}
+		if k.MarkTick > 0 {
+			mark = behind(c.age(k.MarkTick, now))
+		}
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", k.Worker, ceiling, left, issued, mark, k.heldBy())
+	}
+	return table.Flush()
+}
+
+func (m Mark) heldBy() string {
+	holder := "free"
+	if m.Claim != "" {
+		holder = Plain(m.Claim)
+		if m.Host != "" {
+			holder = Plain(m.Host) + ", " + holder
+		}
+	}
+	if m.Damaged {
+		holder += "; the record is damaged: it is not dealt"
+	}
+	return holder
+}
+
+// Claims is the live claims at an instant.
+type Claims struct {
+	Head
+	Claims []Member `json:"claims"` // in the order of their worker IDs
+
+	cluster Cluster
+	now     time.Time
+}
+
+// ClaimsOf lists claims with all that Status tells of a member.
+func ClaimsOf(c Cluster, now time.Time, members []coord.Member) Claims {
+	s := StatusOf(c, now, members)
+	return Claims{Head: s.Head, Claims: s.Members, cluster: c, now: now}
+}
+
+// Table prints the claims for people.
+func (l Claims) Table(out io.Writer) error {
+	if _, err := io.WriteString(out, l.cluster.heading(l.now, count(len(l.Claims), "claim"))); err != nil {
+		return err
+	}
+	if len(l.Claims) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nworker\thost\tprocess\tclaimed\tlag\tstate\tclaim")
+	for _, m := range l.Claims {
+		fmt.Fprintf(table, "%d\t%s\t%d\t%s\t%s\t%s\t%s\n", m.Worker, Plain(m.Host), m.PID, m.words.claimed, m.words.lag, m.State, Plain(m.Claim))
+	}
+	return table.Flush()
+}
+
+// Claimant says whose a claim is, for people.
+func Claimant(c Cluster, now time.Time, m coord.Member) string {
+	known := c.member(now, m)
+	text := fmt.Sprintf("worker ID %d, host %s, process %d, incarnation %s", m.Worker, Plain(m.Host), m.PID, Plain(m.Incarnation))
+	if known.Since != nil {
+		text += ", claimed " + known.words.claimed
+	}
+	if known.Lag != nil {
+		text += ", its marks " + known.words.lag
+	}
+	return text
+}

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func TestTarget(t *testing.T) {
+	c := sample(t, text, 0)
+	for _, k := range []struct {
+		name  string
+		marks []coord.Mark
+		want  generator.Tick
+	}{
+		{"no records", nil, at(15 * time.Minute)},
+		{"lower ones", []coord.Mark{{Ceiling: at(10 * time.Minute)}, {Ceiling: at(-time.Hour)}}, at(15 * time.Minute)},
+		{"above the highest", []coord.Mark{{Ceiling: at(20 * time.Minute)}, {Ceiling: at(30 * time.Minute)}, {Ceiling: at(10 * time.Minute)}}, at(30*time.Minute) + 1},
+		{"at the margin", []coord.Mark{{Ceiling: at(15 * time.Minute)}}, at(15*time.Minute) + 1},
+		{"a damaged one says nothing", []coord.Mark{{Ceiling: at(time.Hour), Damaged: true}}, at(15 * time.Minute)},
+	} {
+		if got := c.Target(noon, k.marks); got != k.want {
+			t.Errorf("%s: %d, want %d", k.name, got, k.want)
+		}
+	}
+}
+
+func TestCheckTarget(t *testing.T) {
+	c := sample(t, text, 0)
+	for _, k := range []struct {
+		name string
+		to   generator.Tick
+		want string // part of the error; empty: none
+	}{
+		{"ahead", at(15 * time.Minute), ""},
+		{"the tick that the clock is in", at(0), ""},
+		{"one before", at(-time.Millisecond), "has passed"},
+		{"long ago", 0, "has passed"},
+		{"just within", at(24*time.Hour - time.Millisecond), ""},
+		{"just beyond", at(24 * time.Hour), "--force"},
+		{"the last tick", c.Layout.MaxTick(), "no ID could ever be issued again"},
+		{"after it", c.Layout.MaxTick() + 1, "no ID could ever be issued again"},
+		{"the last but one", c.Layout.MaxTick() - 1, "--force"},
+	} {
+		err := c.CheckTarget(k.to, noon, Furthest)
+		if k.want == "" && err != nil || k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want)) {
+			t.Errorf("%s: %v, want %q", k.name, err, k.want)
+		}
+	}
+	if err := c.CheckTarget(c.Layout.MaxTick()-1, noon, 1<<63-1); err != nil {
+		t.Errorf("with no limit: %v", err)
+	}
+	if err := c.CheckTarget(c.Layout.MaxTick(), noon, 1<<63-1); err == nil {
+		t.Error("the layout's last tick is taken when there is no limit")
+	}
+}
+
+func TestTickOf(t *testing.T) {
+	c := sample(t, text, 0)
+	if got, err := c.TickOf(noon.Add(1500 * time.Microsecond)); got != at(time.Millisecond) || err != nil {
+		t.Errorf("got %d, %v", got, err)
+	}
+	for when, want := range map[string]string{
+		"2025-12-31T23:59:59Z": "before the layout's epoch",
+		"0001-01-01T00:00:00Z": "before the layout's epoch",
+		"2095-09-08T00:00:00Z": "ends on 2095-09-07",
+		"9999-01-01T00:00:00Z": "ends on 2095-09-07", // no int64 of nanoseconds holds it
+	} {
+		parsed, err := time.Parse(time.RFC3339, when)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.TickOf(parsed); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", when, err, want)
+		}
+	}
+}

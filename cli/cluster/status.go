@@ -1,0 +1,131 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Status is a cluster's members at an instant.
+type Status struct {
+	Head
+	Members []Member `json:"members"` // in the order of their worker IDs
+
+	cluster Cluster
+	now     time.Time
+}
+
+// The states of a member.
+const (
+	Granted = "granted" // its ceiling is ahead of the clock
+	Stopped = "stopped" // the clock has passed its ceiling
+	Opening = "opening" // it has claimed a worker ID and not opened its record yet
+)
+
+// Member is one daemon. What is not known is null; ticks are 0 then.
+type Member struct {
+	Worker      int    `json:"worker"`
+	Host        string `json:"host"`
+	PID         int    `json:"pid"`
+	Incarnation string `json:"incarnation"`
+	Version     string `json:"version"`
+	Claim       string `json:"claim"`
+	Opening     string `json:"opening"`
+	State       string `json:"state"`
+
+	Since *string  `json:"since"` // by its host's clock
+	Age   *float64 `json:"age_seconds"`
+
+	CeilingTick generator.Tick `json:"ceiling_tick"`
+	Ceiling     *string        `json:"ceiling"`
+	// Left is how long it may issue without another grant; negative: since when not.
+	Left *float64 `json:"ceiling_left_seconds"`
+
+	IssuedTick generator.Tick `json:"issued_tick"`
+	Issued     *string        `json:"issued"`
+	IssuedAge  *float64       `json:"issued_age_seconds"`
+
+	MarkTick generator.Tick `json:"mark_tick"`
+	Mark     *string        `json:"mark"`
+	// Lag is how far the later of mark and last issued tick is behind the clock;
+	// negative: ahead of it.
+	Lag *float64 `json:"lag_seconds"`
+
+	words words
+}
+
+// words are a member's times in the table.
+type words struct{ claimed, ceiling, issued, lag string }
+
+// StatusOf reckons up members against the clock.
+func StatusOf(c Cluster, now time.Time, members []coord.Member) Status {
+	s := Status{Head: c.head(now), Members: make([]Member, 0, len(members)), cluster: c, now: now}
+	for _, m := range members {
+		s.Members = append(s.Members, c.member(now, m))
+	}
+	return s
+}
+
+func (c Cluster) member(now time.Time, m coord.Member) Member {
+	out := Member{
+		Worker: m.Worker, Host: m.Host, PID: m.PID, Incarnation: m.Incarnation, Version: m.Version,
+		Claim: m.Claim, Opening: m.Opening, State: Granted,
+		CeilingTick: m.Ceiling, IssuedTick: m.Issued, MarkTick: m.Mark,
+		words: words{claimed: "-", ceiling: "-", issued: "-", lag: "-"},
+	}
+	switch {
+	case m.Opening == "":
+		out.State = Opening
+	case c.tick(now) > m.Ceiling:
+		out.State = Stopped
+	}
+	if !m.Since.IsZero() {
+		age := now.Sub(m.Since)
+		out.Since, out.Age = Stamp(m.Since), pointer(seconds(age))
+		out.words.claimed = ago(age)
+	}
+	if m.Ceiling > 0 {
+		left := c.left(m.Ceiling, now)
+		out.Ceiling, out.Left = c.stamp(m.Ceiling), pointer(seconds(left))
+		out.words.ceiling = Signed(left)
+	}
+	if m.Issued > 0 {
+		age := c.age(m.Issued, now)
+		out.Issued, out.IssuedAge = c.stamp(m.Issued), pointer(seconds(age))
+		out.words.issued = ago(age)
+	}
+	if m.Mark > 0 {
+		out.Mark = c.stamp(m.Mark)
+	}
+	if last := max(m.Mark, m.Issued); last > 0 {
+		lag := c.age(last, now)
+		out.Lag = pointer(seconds(lag))
+		out.words.lag = behind(lag)
+	}
+	return out
+}
+
+func (c Cluster) stamp(t generator.Tick) *string { return Stamp(c.Layout.StartOf(t)) }
+
+func pointer[T any](v T) *T { return &v }
+
+// Table prints the members for people.
+func (s Status) Table(out io.Writer) error {
+	if _, err := io.WriteString(out, s.cluster.heading(s.now, count(len(s.Members), "member"))); err != nil {
+		return err
+	}
+	if len(s.Members) == 0 {
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nworker\thost\tincarnation\tclaimed\tceiling\tissued\tlag\tversion\tstate")
+	for _, m := range s.Members {
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			m.Worker, Plain(m.Host), short(m.Incarnation), m.words.claimed, m.words.ceiling, m.words.issued, m.words.lag, Plain(m.Version), m.State)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func explainCommand(own paths, out *outside) *urfave.Command {
+	timeout := defaultTimeout
+	flags := newOperatorFlags(own, out, &timeout)
+	return withConfig(&urfave.Command{
+		Name:      "explain",
+		Usage:     "say whose IDs are: which host and which start of its daemon held their worker ID then",
+		ArgsUsage: "ID... (or -, to read them from standard input)",
+		Description: "IDs are taken apart by the cluster's own layout. The coordinator keeps the last holders of each worker ID; what is older is no\n" +
+			"longer known. That somebody held a worker ID at a tick does not prove that the ID was issued: only that nobody else did.\n" +
+			fmt.Sprintf("Ends with status 0 if all IDs have a holder, %d if some have none that is known, %d if some are no IDs.\n", ExitUnknown, ExitFailed) +
+			coordinatorSource,
+		Flags: append(flags.flags(), jsonFlag("print a JSON object a line")),
+		Action: func(c *urfave.Context) error {
+			if !c.Args().Present() {
+				return usagef("explain needs at least one ID, or - to read them from standard input")
+			}
+			return flags.with(c.Context, func(v *visit) error {
+				e := explainer{
+					visit: v, table: newIDTable(v.cluster.Layout), json: c.Bool(jsonName),
+					out: bufio.NewWriter(c.App.Writer), complain: c.App.ErrWriter,
+				}
+				err := e.all(c.Context, c.Args().Slice(), c.App.Reader)
+				if flushing := e.out.Flush(); flushing != nil && err == nil {
+					err = fmt.Errorf("writing what was found: %w", flushing)
+				}
+				if err != nil {
+					return err
+				}
+				return e.verdict()
+			})
+		},
+	})
+}
+
+// explainer explains IDs in batches: what the coordinator says of a worker ID is
+// true of an ID if it was asked after the ID was there.
+type explainer struct {
+	*visit
+	table    idTable
+	json     bool
+	out      *bufio.Writer
+	complain io.Writer
+
+	batch               []issued
+	known, vague, wrong int
+}
+
+// issued is an ID that is to be explained.
+type issued struct {
+	id    int64
+	parts generator.Parts
+}
+
+// largestBatch bounds the IDs that wait to be explained.
+const largestBatch = 4096
+
+// all explains the IDs in words, and those in standard input where a word is -.
+func (e *explainer) all(ctx context.Context, words []string, stdin io.Reader) error {
+	for _, word := range words {
+		var err error
+		if word == "-" {
+			err = eachWord(stdin, func(n int, word string) error {
+				return e.take(ctx, word, fmt.Sprintf("word %d of standard input: ", n))
+			})
+		} else {
+			err = e.take(ctx, word, "")
+		}
+		if err != nil {
+			return errors.Join(err, e.explain(ctx))
+		}
+	}
+	return e.explain(ctx)
+}
+
+// take takes one ID apart; where says where it stood. One that is wrong is
+// complained about, and does not keep the others from being explained.
+func (e *explainer) take(ctx context.Context, word, where string) error {
+	id, parts, err := parseID(e.cluster.Layout, word)
+	if err != nil {
+		e.wrong++
+		fmt.Fprintf(e.complain, "flakeward: %s%v\n", where, err)
+		return nil
+	}
+	e.batch = append(e.batch, issued{id, parts})
+	if len(e.batch) < largestBatch {
+		return nil
+	}
+	return e.explain(ctx)
+}
+
+// explain explains the batch and begins another one.
+func (e *explainer) explain(ctx context.Context) error {
+	if len(e.batch) == 0 {
+		return nil
+	}
+	batch := e.batch
+	e.batch = e.batch[:0]
+	all, err := e.marks(ctx)
+	if err != nil {
+		return err
+	}
+	marks := make(map[uint64]*coord.Mark, len(all))
+	for i := range all {
+		marks[uint64(all[i].Worker)] = &all[i]
+	}
+	histories := make(map[uint64][]coord.Tenure)
+	for _, i := range batch {
+		worker := i.parts.Worker
+		history, asked := histories[worker]
+		if !asked && worker < uint64(e.cluster.Workers) {
+			if history, err = e.history(ctx, int(worker)); err != nil {
+				return err
+			}
+			histories[worker] = history
+		}
+		if err := e.print(i, e.cluster.Holder(i.parts, marks[worker], history)); err != nil {
+			return fmt.Errorf("writing what was found: %w", err)
+		}
+	}
+	return nil
+}
+
+// explained is an ID and its holder as JSON. What is not known is null.
+type explained struct {
+	idObject
+	Verdict     cluster.Verdict `json:"verdict"`
+	Host        *string         `json:"host"`
+	Incarnation *string         `json:"incarnation"`
+	Claim       *string         `json:"claim"`
+	Opening     *string         `json:"opening"`
+	Version     *string         `json:"version"`
+	Since       *string         `json:"since"`     // by the host's clock
+	FromTick    *generator.Tick `json:"from_tick"` // the opening issued above it
+	Note        *string         `json:"note"`
+}
+
+func (e *explainer) print(i issued, found cluster.Finding) error {
+	if found.Verdict == cluster.Held {
+		e.known++
+	} else {
+		e.vague++
+	}
+	if e.json {
+		return json.NewEncoder(e.out).Encode(e.object(i, found))
+	}
+	if e.known+e.vague > 1 {
+		fmt.Fprintln(e.out)
+	}
+	table := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
+	row := func(name string, value any) { fmt.Fprintf(table, "%s\t%v\n", name, value) }
+	row("id", i.id)
+	row("time", i.parts.Time.Format(e.table.time))
+	row("tick", i.parts.Tick)
+	for _, c := range e.table.columns {
+		row(c.field.String(), number(i.parts, c.field))
+	}
+	if t := found.Tenure; t != nil {
+		row("host", cluster.Plain(t.Host))
+		row("incarnation", cluster.Plain(t.Incarnation))
+		row("claim", cluster.Plain(t.Claim))
+		row("version", cluster.Plain(t.Version))
+		if !t.Since.IsZero() {
+			row("since", cluster.Time(t.Since))
+		}
+	} else {
+		row("host", "not known")
+	}
+	if found.Note != "" {
+		row("note", found.Note)
+	}
+	return table.Flush()
+}
+
+func (e *explainer) object(i issued, found cluster.Finding) explained {
+	o := explained{idObject: e.table.object(i.id, i.parts), Verdict: found.Verdict}
+	if found.Note != "" {
+		o.Note = &found.Note
+	}
+	if t := found.Tenure; t != nil {
+		o.Host, o.Incarnation, o.Claim, o.Opening, o.Version = &t.Host, &t.Incarnation, &t.Claim, &t.Opening, &t.Version
+		o.FromTick = &t.From
+		if !t.Since.IsZero() {
+			o.Since = cluster.Stamp(t.Since)
+		}
+	}
+	return o
+}
+
+// verdict is an error if any ID was wrong, or has no holder that is known.
+func (e *explainer) verdict() error {
+	switch {
+	case e.wrong > 0:
+		return fmt.Errorf("%d of %d IDs could not be decoded", e.wrong, e.wrong+e.known+e.vague)
+	case e.vague > 0:
+		return fmt.Errorf("whose %d of %d IDs were is %w", e.vague, e.known+e.vague, errUnknown)
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func marksCommand(own paths, out *outside) *urfave.Command {
+	timeout := defaultTimeout
+	flags := newOperatorFlags(own, out, &timeout)
+	return withConfig(&urfave.Command{
+		Name:  "marks",
+		Usage: "show how far each worker ID was granted, or raise it after a restore",
+		Description: "One line for each worker ID that was ever held: its ceiling, up to which it may have been issued from, and that against\n" +
+			"the clock; the last tick and the mark that its last holder published; and the claim that holds it now.\n" +
+			coordinatorSource,
+		Flags:       append(flags.flags(), jsonFlag("print one JSON object")),
+		Subcommands: []*urfave.Command{raiseCommand(own, out)},
+		Action: func(c *urfave.Context) error {
+			if err := noSubcommand(c); err != nil {
+				return err
+			}
+			return flags.with(c.Context, func(v *visit) error {
+				marks, err := v.marks(c.Context)
+				if err != nil {
+					return err
+				}
+				members, err := v.members(c.Context)
+				if err != nil {
+					return err
+				}
+				return show(c.App.Writer, c.Bool(jsonName), cluster.MarksOf(v.cluster, v.now(), marks, members))
+			})
+		},
+	})
+}
+
+// show prints what was found out, for people or in JSON.
+func show(out io.Writer, asJSON bool, found interface{ Table(io.Writer) error }) error {
+	var err error
+	if asJSON {
+		err = json.NewEncoder(out).Encode(found)
+	} else {
+		err = found.Table(out)
+	}
+	if err != nil {
+		return fmt.Errorf("writing what was found: %w", err)
+	}
+	return nil
+}
+
+// raising is one run of marks raise.
+type raising struct {
+	*visit
+	to       generator.Tick
+	furthest time.Duration
+	marks    []coord.Mark
+}
+
+func raiseCommand(own paths, out *outside) *urfave.Command {
+	timeout := defaultTimeout
+	flags := newOperatorFlags(own, out, &timeout)
+	furthest, by := cluster.Furthest, cluster.Margin
+	return withConfig(&urfave.Command{
+		Name:  "raise",
+		Usage: "let no worker ID be issued from before a time to come: after the coordinator was restored from a backup",
+		Description: "A coordinator that was restored from a backup does not know what it granted since, and would grant it again. This raises the\n" +
+			"ceilings of all worker IDs in one step, gives every record a holder that no journal knows, and ends all claims.\n" +
+			"No ID is issued before that time but by daemons whose grant, from before the restore, has not ended.\n" +
+			"The time has to be later than all that any daemon may have been granted since the backup was made: now and the\n" +
+			"longest --window in use at the least. Unless told, it is " + cluster.Span(cluster.Margin) + " from now, which is enough for the windows that daemons\n" +
+			"have by default, and later than every ceiling there is. It is reckoned by this host's clock: see first that it is right.\n" +
+			"Nothing lowers a mark again.\n" +
+			"Afterwards, start the daemons again that say that the coordinator was restored; the others claim again by themselves.\n" +
+			coordinatorSource,
+		Flags: append(flags.flags(),
+			&urfave.StringFlag{Name: "to", Usage: "raise to this `TIME`: RFC 3339 (2026-05-01T12:00:00Z), without a zone (UTC), or a date (midnight UTC)"},
+			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "15m, or more to be above every ceiling", Usage: "raise to this long from now"},
+			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise to a time that is further from now"},
+			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max all the same: no ID can be issued before that time"},
+			yesFlag(),
+		),
+		Action: func(c *urfave.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			if c.IsSet("to") && c.IsSet("by") {
+				return usagef("--to and --by both say how far to raise: give one of them")
+			}
+			return flags.with(c.Context, func(v *visit) error {
+				marks, err := v.marks(c.Context)
+				if err != nil {
+					return err
+				}
+				r := raising{visit: v, furthest: furthest, marks: marks}
+				if c.Bool("force") {
+					r.furthest = 1<<63 - 1
+				}
+				if r.to, err = r.target(c, by); err != nil {
+					return err
+				}
+				if err := r.announce(c.App.Writer); err != nil {
+					return err
+				}
+				if err := out.confirm(c, "Raise them?"); err != nil {
+					return err
+				}
+				return r.raise(c.Context, c.App.Writer)
+			})
+		},
+	})
+}
+
+// target is the tick to raise to.
+func (r raising) target(c *urfave.Context, by time.Duration) (generator.Tick, error) {
+	now := r.now()
+	to, hint := r.cluster.Target(now, r.marks), ""
+	var at time.Time
+	switch {
+	case c.IsSet("to"):
+		var err error
+		if at, err = parseTime(c.String("to"), r.now); err != nil {
+			return 0, usagef("--to: %w", err)
+		}
+	case c.IsSet("by"):
+		at = now.Add(by)
+	default:
+		if highest, ok := cluster.Highest(r.marks); ok && to == highest.Ceiling+1 {
+			hint = fmt.Sprintf("; it is the ceiling of worker ID %d: give --to or --by to leave that one as it is", highest.Worker)
+		}
+	}
+	if !at.IsZero() {
+		var err error
+		if to, err = r.cluster.TickOf(at); err != nil {
+			return 0, &usageError{err}
+		}
+	}
+	if err := r.cluster.CheckTarget(to, now, r.furthest); err != nil {
+		return 0, usagef("the marks are not raised: %w%s", err, hint)
+	}
+	return to, nil
+}
+
+// announce says what would be done.
+func (r raising) announce(out io.Writer) error {
+	layout, now := r.cluster.Layout, r.now()
+	at := layout.StartOf(r.to)
+	held, above := 0, 0
+	for _, m := range r.marks {
+		if m.Claim != "" {
+			held++
+		}
+		if !m.Damaged && m.Ceiling > r.to {
+			above++
+		}
+	}
+	var text strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&text, "%-10s "+format+"\n", append([]any{name}, args...)...)
+	}
+	row("cluster", "%s at %s", r.cluster.UUID, r.where)
+	row("raise to", "%s (tick %d), %s from now", cluster.Time(at), r.to, cluster.Span(at.Sub(now)))
+	row("pause", "no daemon of the cluster issues IDs until then, from its next publish on")
+	row("records", "%d of %d worker IDs; %d are held, by claims that end now", len(r.marks), r.cluster.Workers, held)
+	if highest, ok := cluster.Highest(r.marks); ok {
+		ceiling := layout.StartOf(highest.Ceiling)
+		row("highest", "%s, %s: the ceiling of worker ID %d", cluster.Time(ceiling), cluster.Signed(ceiling.Sub(now)), highest.Worker)
+	}
+	if above > 0 {
+		row("later", "ceilings that are later already, and stay: %d", above)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}
+
+// raise does it, and says what to do next.
+func (r raising) raise(ctx context.Context, out io.Writer) error {
+	var raised coord.Raised
+	err := r.ask(ctx, func(ctx context.Context) (err error) {
+		raised, err = r.Raise(ctx, r.to)
+		return err
+	})
+	if errors.Is(err, coord.ErrOtherCluster) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("whether the marks were raised is not known, and to raise them twice does no harm: run it again: %w", err)
+	}
+	layout, now := r.cluster.Layout, r.now()
+	from := layout.StartOf(raised.To + 1)
+	_, err = fmt.Fprintf(out, "\nraised: every worker ID's ceiling is %s or later\n"+
+		"IDs are issued again from %s on, %s from now\n"+
+		"next: start the daemons again that say that the coordinator was restored (`flakeward status` on their hosts); the others go on by themselves\n",
+		cluster.Time(layout.StartOf(raised.To)), cluster.Time(from), cluster.Span(max(0, from.Sub(now))))
+	return err
+}

@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// standIn is a stand-in for a coordinator: it tells what it holds, and notes what
+// it is asked to do.
+type standIn struct {
+	visited   coord.Visited
+	members   []coord.Member
+	marks     []coord.Mark
+	histories map[int][]coord.Tenure
+	fail      func(ctx context.Context, call string) error // may be nil
+
+	mu     sync.Mutex
+	calls  []string // all but Close
+	config daemon.Config
+	open   int
+}
+
+func (s *standIn) called(ctx context.Context, format string, args ...any) error {
+	call := fmt.Sprintf(format, args...)
+	s.mu.Lock()
+	s.calls = append(s.calls, call)
+	s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail(ctx, call)
+	}
+	return nil
+}
+
+// count is how often it was asked something.
+func (s *standIn) count(call string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, c := range s.calls {
+		if c == call {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *standIn) operate(ctx context.Context, config daemon.Config) (coord.Operator, error) {
+	if err := s.called(ctx, "operate"); err != nil {
+		return nil, err
+	}
+	s.config = config
+	s.open++
+	return s, nil
+}
+
+func (s *standIn) Visit(ctx context.Context) (coord.Visited, error) {
+	return s.visited, s.called(ctx, "visit")
+}
+
+func (s *standIn) Members(ctx context.Context) ([]coord.Member, error) {
+	return s.members, s.called(ctx, "members")
+}
+
+func (s *standIn) Marks(ctx context.Context) ([]coord.Mark, error) {
+	return s.marks, s.called(ctx, "marks")
+}
+
+func (s *standIn) Raise(ctx context.Context, to generator.Tick) (coord.Raised, error) {
+	return coord.Raised{From: s.visited.Floor, To: max(s.visited.Floor, to)}, s.called(ctx, "raise %d", to)
+}
+
+func (s *standIn) Clear(ctx context.Context, claim string) error {
+	return s.called(ctx, "clear %s", claim)
+}
+
+func (s *standIn) History(ctx context.Context, worker int) ([]coord.Tenure, error) {
+	return s.histories[worker], s.called(ctx, "history %d", worker)
+}
+
+func (s *standIn) Close() error {
+	s.open--
+	return nil
+}
+
+const (
+	clusterUUID = "a585efdd-18f0-4ac5-b88f-afadbb14c340"
+	fullLayout  = "time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z"
+)
+
+// noon is where the stand-in's clock stands, 12 hours after the layout's epoch.
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// tickAt is the tick that is d from noon.
+func tickAt(d time.Duration) generator.Tick {
+	return generator.Tick((12*time.Hour + d) / time.Millisecond)
+}
+
+// someCluster has two members, of which one is stopped, and three records.
+func someCluster() *standIn {
+	return &standIn{
+		visited: coord.Visited{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID},
+		members: []coord.Member{
+			{Worker: 4, Host: "h1", PID: 11, Incarnation: "1a2b3c4d5e6f", Version: "v1", Claim: "claim-4", Since: noon.Add(-3 * time.Hour),
+				Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Mark: tickAt(-time.Second), Opening: "o4"},
+			{Worker: 70, Host: "h2", PID: 12, Incarnation: "short", Claim: "claim-70", Ceiling: tickAt(-12 * time.Second), Opening: "o70"},
+		},
+		marks: []coord.Mark{
+			{Worker: 4, Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Mark: tickAt(-time.Second), Holder: "o4", Claim: "claim-4"},
+			{Worker: 5, Ceiling: tickAt(-time.Hour), Holder: "o5"},
+			{Worker: 70, Ceiling: tickAt(-12 * time.Second), Holder: "o70", Claim: "claim-70"},
+		},
+		histories: map[int][]coord.Tenure{
+			4: {
+				{From: tickAt(-5 * time.Hour), Host: "h0", Incarnation: "i0", Claim: "claim-0", Opening: "o0", Version: "v0", Since: noon.Add(-5 * time.Hour)},
+				{From: tickAt(-3 * time.Hour), Host: "h1", Incarnation: "1a2b3c4d5e6f", Claim: "claim-4", Opening: "o4", Version: "v1"},
+			},
+		},
+	}
+}
+
+// ask is a command on a stand-in's cluster.
+type ask struct {
+	*standIn
+	terminal bool
+	stdin    string
+	clock    *clocktest.Manual // noon if nil
+}
+
+func (a ask) run(t testing.TB, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	if a.clock == nil {
+		a.clock = clocktest.NewManual(noon)
+	}
+	out := &outside{operate: a.operate, clock: a.clock, terminal: func(any) bool { return a.terminal }}
+	var printed, complained strings.Builder
+	err = newProgram(ownPaths(), out).run(t.Context(), append([]string{"flakeward"}, args...), strings.NewReader(a.stdin), &printed, &complained)
+	if a.open != 0 {
+		t.Errorf("%q left %d connections open", args, a.open)
+	}
+	return printed.String(), complained.String(), err
+}
+
+// checkError compares an error with a part of its text, and the status with code.
+func checkError(t *testing.T, err error, want string, code int) {
+	t.Helper()
+	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("the error is %v, want %q in it", err, want)
+	}
+	if got := ExitCode(err); got != code {
+		t.Errorf("the status is %d, want %d", got, code)
+	}
+}
+
+// operatorCommands are all that ask the coordinator, without arguments that differ.
+var operatorCommands = []string{"status --cluster", "marks", "marks raise --yes", "claims", "claims clear claim-4 --yes", "explain 4398046511104"}
+
+func TestOperatorsNeedTheDaemonsConfigurationOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flakeward.yaml")
+	if err := os.WriteFile(file, []byte("ttl: 10s\ncoord: etcd://u:geheim@by-file/x\nstate-dir: /by/file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range operatorCommands {
+		t.Run(args, func(t *testing.T) {
+			s := someCluster()
+			words := append(strings.Fields(args), "--config", file)
+			if _, _, err := (ask{standIn: s}).run(t, words...); err != nil && ExitCode(err) != ExitUnknown {
+				t.Error(err)
+			}
+			if s.config.Cluster.Coord != "etcd://u:geheim@by-file/x" || s.config.StateDir != "/by/file" {
+				t.Errorf("by the file: %q, %q", s.config.Cluster.Coord, s.config.StateDir)
+			}
+			t.Setenv("FLAKEWARD_COORD", "etcd://by-variable")
+			_, _, _ = ask{standIn: s}.run(t, words...)
+			if s.config.Cluster.Coord != "etcd://by-variable" || s.config.StateDir != "/by/file" {
+				t.Errorf("the variable over the file: %q, %q", s.config.Cluster.Coord, s.config.StateDir)
+			}
+			_, _, _ = ask{standIn: s}.run(t, append(words, "--coord", "embedded:")...)
+			if s.config.Cluster.Coord != "embedded:" {
+				t.Errorf("the flag over both: %q", s.config.Cluster.Coord)
+			}
+		})
+	}
+}
+
+func TestOperatorsErrors(t *testing.T) {
+	refused := errors.New("connection refused")
+	for _, args := range operatorCommands {
+		for _, c := range []struct {
+			name string
+			fail func(context.Context, string) error
+			want string
+		}{
+			{"cannot be opened", func(_ context.Context, call string) error { return on(call, "operate", refused) }, "coordinator etcd://***@h:2379/x: connection refused"},
+			{"nothing there", func(_ context.Context, call string) error { return on(call, "visit", coord.ErrNoCluster) }, coord.ErrNoCluster.Error()},
+			{"silent", func(ctx context.Context, call string) error {
+				if call == "operate" {
+					return nil
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			}, "coordinator etcd://***@h:2379/x did not answer within --timeout 20ms"},
+			{"away after the visit", func(_ context.Context, call string) error {
+				if call == "operate" || call == "visit" {
+					return nil
+				}
+				return refused
+			}, "coordinator etcd://***@h:2379/x: connection refused"},
+		} {
+			t.Run(args+", "+c.name, func(t *testing.T) {
+				s := someCluster()
+				s.fail = c.fail
+				out, _, err := ask{standIn: s}.run(t, append(strings.Fields(args), "--coord", "etcd://u:geheim@h/x", "--timeout", "20ms")...)
+				checkError(t, err, c.want, ExitFailed)
+				if out != "" || strings.Contains(fmt.Sprint(err), "geheim") {
+					t.Errorf("printed %q, the error is %v", out, err)
+				}
+			})
+		}
+	}
+	t.Run("a layout of another version", func(t *testing.T) {
+		s := someCluster()
+		s.visited.Layout = "time=41@1ms,wheel=22;datacenter=0"
+		_, _, err := ask{standIn: s}.run(t, "status", "--cluster")
+		checkError(t, err, "is not understood here", ExitFailed)
+	})
+}
+
+func on(call, which string, err error) error {
+	if call == which {
+		return err
+	}
+	return nil
+}
+
+func TestClusterStatus(t *testing.T) {
+	out, _, err := ask{standIn: someCluster()}.run(t, "status", "--cluster")
+	checkError(t, err, "", ExitOK)
+	const want = "cluster " + clusterUUID + ": 2 members of 1024 worker IDs, layout " + fullLayout + "\n\n" +
+		"worker  host  incarnation  claimed   ceiling  issued    lag          version  state\n" +
+		"4       h1    1a2b3c4d     3h0m ago  +10m0s   2.0s ago  1.0s behind  v1       granted\n" +
+		"70      h2    short        -         -12s     -         -            -        stopped\n"
+	if out != want {
+		t.Errorf("printed\n%s\nwant\n%s", out, want)
+	}
+	out, _, err = ask{standIn: someCluster()}.run(t, "status", "--cluster", "--json")
+	checkError(t, err, "", ExitOK)
+	for _, part := range []string{`{"cluster":"` + clusterUUID + `",`, `"now":"2026-01-01T12:00:00Z"`, `"worker":70,"host":"h2"`, `"state":"stopped"`} {
+		if !strings.Contains(out, part) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%s is missing in\n%s", part, out)
+		}
+	}
+}
+
+func TestMarksCommand(t *testing.T) {
+	out, _, err := ask{standIn: someCluster()}.run(t, "marks")
+	checkError(t, err, "", ExitOK)
+	const want = "cluster " + clusterUUID + ": 3 records of 1024 worker IDs, layout " + fullLayout + "\n\n" +
+		"worker  ceiling                           issued    mark         held by\n" +
+		"4       2026-01-01T12:10:00.000Z  +10m0s  2.0s ago  1.0s behind  h1, claim-4\n" +
+		"5       2026-01-01T11:00:00.000Z  -1h0m   -         -            free\n" +
+		"70      2026-01-01T11:59:48.000Z  -12s    -         -            h2, claim-70\n"
+	if out != want {
+		t.Errorf("printed\n%s\nwant\n%s", out, want)
+	}
+	out, _, err = ask{standIn: someCluster()}.run(t, "marks", "--json")
+	checkError(t, err, "", ExitOK)
+	if !strings.Contains(out, `"marks":[{"worker":4,`) {
+		t.Errorf("printed %s", out)
+	}
+}
+
+func TestClaimsCommand(t *testing.T) {
+	out, _, err := ask{standIn: someCluster()}.run(t, "claims")
+	checkError(t, err, "", ExitOK)
+	if !strings.Contains(out, "2 claims of 1024 worker IDs") || !strings.Contains(out, "\n70      h2    12       -         -            stopped  claim-70\n") {
+		t.Errorf("printed\n%s", out)
+	}
+	out, _, err = ask{standIn: someCluster()}.run(t, "claims", "--json")
+	checkError(t, err, "", ExitOK)
+	if !strings.Contains(out, `"claims":[{"worker":4,`) {
+		t.Errorf("printed %s", out)
+	}
+}
