@@ -74,7 +74,7 @@ torture:
 	$(GO) run ./e2e/torture
 
 # The drills of a cluster in their long form, one after the other, each with its
-# figures: about 40 minutes. DRILL=TestLeaderKilled runs one of them.
+# figures: about 25 minutes. DRILL=TestLeaderKilled runs one of them.
 DRILL ?= .
 soak:
 	$(GO) test ./e2e/cluster -count=1 -parallel 1 -timeout 3h -v -run '$(DRILL)' -args -long

@@ -1,0 +1,276 @@
+// Package cluster holds the drills of a cluster: many daemons on one coordinator, and
+// each thing that can go wrong between them. Each drill is written once and runs on
+// every back-end, against real servers; every ID that a daemon hands out is kept and
+// compared exactly. The short forms are part of the tests; with -long each drill lasts
+// as long as it would take to show it to somebody, and prints its figures.
+package cluster
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/e2e/check"
+	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/generator"
+)
+
+var long = flag.Bool("long", false, "run each drill in its long form, and hold it to the limits of time that it has")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if !*long {
+		// What the short forms do most is to wait, for the end of a session or of a grant.
+		_ = flag.Set("test.parallel", "6")
+	}
+	code := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(built)
+	}
+	os.Exit(code)
+}
+
+// patience bounds every wait. It is long, for only a drill that fails waits for it.
+const patience = 90 * time.Second
+
+// world is one drill: a coordinator, the daemons on it, and all that they hand out.
+type world struct {
+	*testing.T
+	servers
+	backend string
+	url     string // of the coordinator, for --coord
+	layout  *generator.Layout
+	dir     string // short enough for sockets in it
+
+	mu    sync.Mutex
+	hosts int
+	lives map[string][]int64
+	watch coord.Coordinator
+	nodes []*node
+}
+
+// on runs a drill on each back-end with that many servers. What has been handed out is judged at its end.
+func on(t *testing.T, members int, drill func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			dir, err := os.MkdirTemp("", "fwc")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			w := &world{T: t, backend: b.name, dir: dir, lives: map[string][]int64{}}
+			w.setLayout("flakeward")
+			w.servers = b.start(t, members)
+			w.url = w.urlOf(w.addresses(), "drill")
+			defer w.stopAll()
+			drill(w)
+			w.judge()
+		})
+	}
+}
+
+func (w *world) setLayout(text string) {
+	w.Helper()
+	layout, err := generator.ParseLayout(text)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.layout = layout
+}
+
+// handedOut keeps IDs that a life of a daemon handed out.
+func (w *world) handedOut(life string, ids ...int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lives[life] = append(w.lives[life], ids...)
+}
+
+// judge compares all IDs.
+func (w *world) judge() {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	duplicates, err := check.FindDuplicates(func(id func(int64)) error {
+		for _, ids := range w.lives {
+			for _, n := range ids {
+				id(n)
+			}
+		}
+		return nil
+	}, 1<<30)
+	if err != nil {
+		w.Fatal(err)
+	}
+	shared := check.FindSharedTicks(w.layout, w.lives)
+	if duplicates.Repeated > 0 || shared.Shared > 0 || shared.Undecodable > 0 {
+		w.Errorf("%d IDs: %d duplicates %v; %d shared ticks, %d undecodable: %q", duplicates.IDs, duplicates.Repeated, duplicates.Examples,
+			shared.Shared, shared.Undecodable, shared.Examples)
+	}
+	w.figure("%d IDs of %d lives, %d duplicates, %d shared ticks", duplicates.IDs, len(w.lives), duplicates.Repeated, shared.Shared)
+}
+
+// figure reports something that was measured.
+func (w *world) figure(format string, args ...any) {
+	w.Helper()
+	w.Logf("FIGURE %s", fmt.Sprintf(format, args...))
+}
+
+// limit holds a figure to a limit that was promised, in the long form, in which nothing else runs; a noisy machine breaks any.
+func (w *world) limit(what string, took, limit time.Duration) {
+	w.Helper()
+	w.figure("%s: %v, limit %v", what, took.Round(time.Millisecond), limit)
+	if *long && took > limit {
+		w.Errorf("%s took %v, more than %v", what, took, limit)
+	}
+}
+
+// config is a daemon's, on a host of its own. It publishes often, so that a drill is short; the journal's step is what it is everywhere,
+// for a slow disk is another drill's matter.
+func (w *world) config(host string) daemon.Config {
+	w.mu.Lock()
+	w.hosts++
+	dir := filepath.Join(w.dir, fmt.Sprint(w.hosts))
+	w.mu.Unlock()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		w.Error(err)
+	}
+	c := daemon.DefaultConfig()
+	c.Socket.Path = filepath.Join(dir, "s")
+	c.StateDir = filepath.Join(dir, "state")
+	c.Host = host
+	c.IDs.Layout = w.layout.String()
+	c.Cluster.Coord = w.url
+	c.Cluster.TTL = sessionTTL
+	c.Grant.Publish = 300 * time.Millisecond
+	return c
+}
+
+// calm is a configuration for a drill with many daemons, each of which writes as seldom as one does that was told nothing.
+func (w *world) calm(host string) daemon.Config {
+	c, d := w.config(host), daemon.DefaultConfig()
+	c.Cluster.TTL, c.Grant = d.Cluster.TTL, d.Grant
+	return c
+}
+
+// sessionTTL is the shortest that a daemon takes.
+const sessionTTL = 2 * time.Second
+
+// soon waits until ready says so.
+func (w *world) soon(what string, ready func() bool) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for !ready() {
+		if (clockguard.System{}).Sleep(ctx, 5*time.Millisecond) != nil {
+			w.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+// observer is a coordinator that only looks. It joins the cluster, so it is asked for after the first daemon has.
+func (w *world) observer() coord.Coordinator {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.watch == nil {
+		w.watch = w.connect("observer", w.url)
+	}
+	return w.watch
+}
+
+// connect opens a coordinator and joins. It is closed with the drill.
+func (w *world) connect(incarnation, url string) coord.Coordinator {
+	w.Helper()
+	c, err := connect.Open(w.Context(), connect.Config{URL: url, TTL: sessionTTL, Identity: coord.Identity{Host: incarnation, PID: 1, Incarnation: incarnation}, Log: hclog.NewNullLogger()})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = c.Close() })
+	w.soon("a cluster to join", func() bool {
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+		defer cancel()
+		_, err := c.Join(ctx, w.coordLayout())
+		return err == nil
+	})
+	return c
+}
+
+func (w *world) coordLayout() coord.Layout {
+	return coord.Layout{Text: fmt.Sprintf("%s;datacenter=0", w.layout), Workers: w.layout.Workers()}
+}
+
+// members are the live claims.
+func (w *world) members() []coord.Member {
+	w.Helper()
+	o := w.observer()
+	var members []coord.Member
+	var err error
+	w.soon("a listing of the members", func() bool {
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
+		defer cancel()
+		members, err = o.Members(ctx)
+		return err == nil
+	})
+	return members
+}
+
+// holder is the live claim of a worker ID, nil if there is none.
+func (w *world) holder(worker int) *coord.Member {
+	w.Helper()
+	for _, m := range w.members() {
+		if m.Worker == worker {
+			return &m
+		}
+	}
+	return nil
+}
+
+// claimNodes is how many claim nodes there are, in use or not.
+func (w *world) claimNodes() (n int) {
+	w.Helper()
+	w.soon("a count of the claim nodes", func() bool {
+		var err error
+		n, err = w.claims("drill")
+		return err == nil
+	})
+	return n
+}
+
+// tick is the clock's.
+func (w *world) tick() generator.Tick { return w.layout.TickAt(time.Now().UnixNano()) }
+
+var (
+	built  string // where the daemon was built, if it was
+	binary = sync.OnceValues(func() (string, error) {
+		var err error
+		if built, err = os.MkdirTemp("", "fwc-built"); err != nil {
+			return "", err
+		}
+		return process.Build(context.Background(), built)
+	})
+)
+
+// contains reports whether text has all of parts.
+func contains(text string, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}

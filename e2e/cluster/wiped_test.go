@@ -1,0 +1,211 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// short starts a daemon whose grants end soon.
+func (w *world) short(host string) *node {
+	w.Helper()
+	c := w.config(host)
+	c.Grant.Window = 3 * time.Second
+	c.Waiting.MaxBlock = 300 * time.Millisecond
+	return w.start(c)
+}
+
+// untilStopped waits until a daemon that issues has stopped to, and returns what it says: with its last words, or to those who ask.
+func (n *node) untilStopped(says ...string) string {
+	n.w.Helper()
+	var text string
+	n.w.soon(n.config.Host+" stops", func() bool {
+		select {
+		case err := <-n.ended:
+			n.ended <- err
+			if err == nil {
+				n.w.Fatalf("%s ended without a word", n.config.Host)
+			}
+			text = err.Error()
+			return true
+		default:
+		}
+		if _, err := n.take(1); err != nil {
+			text = err.Error()
+		}
+		return contains(text, says...)
+	})
+	if !contains(text, says...) {
+		n.w.Errorf("%s says %q, and nothing with %q", n.config.Host, text, says)
+	}
+	return text
+}
+
+// TestWiped deletes the tree under running daemons, and then the data of the servers: they stop, say so, and begin anew in the new
+// cluster only if they are told to.
+func TestWiped(t *testing.T) {
+	for name, wipe := range map[string]func(*world){"tree": func(w *world) { w.wipe() }, "data": func(w *world) { w.empty() }} {
+		t.Run(name, func(t *testing.T) {
+			on(t, 1, func(w *world) {
+				nodes := []*node{w.short("a"), w.short("b"), w.short("c")}
+				old := nodes[0].info()["cluster_id"]
+				for _, n := range nodes {
+					n.must(1000)
+				}
+				wipe(w)
+				begun := time.Now()
+				for _, n := range nodes {
+					text := n.untilStopped(w.saysWiped(name)...)
+					if n == nodes[0] {
+						w.Logf("a daemon says: %s", text)
+					}
+				}
+				w.figure("all daemons had stopped %v after it", time.Since(begun).Round(time.Millisecond))
+				w.soon("the end of all grants", func() bool { return time.Since(begun) > 4*time.Second })
+				fresh := w.short("fresh")
+				fresh.must(1000)
+				found := fresh.info()["cluster_id"]
+				if found == old || found == "" {
+					w.Errorf("a new cluster has the UUID %q, the old one %q", found, old)
+				}
+				nodes[0].cancel()
+				_ = nodes[0].end()
+				c := nodes[0].config
+				if err := w.launch(c).end(); err == nil || !contains(err.Error(), old, found, "--accept-cluster "+found) {
+					w.Errorf("a daemon whose journal is of the old cluster: %v", err)
+				}
+				c.Cluster.AcceptCluster = found
+				n := w.start(c)
+				n.must(1000)
+				if got := n.info()["cluster_id"]; got != found {
+					w.Errorf("it accepted cluster %s and is in %q", found, got)
+				}
+			})
+		})
+	}
+}
+
+// saysWiped is what a daemon says of a wiped coordinator. A ZooKeeper without its data turns clients away who have seen more than it has.
+func (w *world) saysWiped(how string) []string {
+	if how == "data" && w.backend == "zookeeper" {
+		return []string{"since ", "was not granted more", "as after a wipe"}
+	}
+	return []string{"was wiped or replaced"}
+}
+
+// operate opens the coordinator as a person would who sets something right.
+func (w *world) operate() coord.Operator {
+	w.Helper()
+	o, err := connect.Operate(w.Context(), connect.Config{
+		URL: w.url, TTL: sessionTTL, Identity: coord.Identity{Host: "operator", PID: 1, Incarnation: "operator"}, Log: hclog.NewNullLogger(),
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = o.Close() })
+	w.soon("the cluster", func() bool {
+		_, err = o.Visit(w.Context())
+		return err == nil
+	})
+	return o
+}
+
+// TestRestoredFromBackup puts back what the coordinator had before some of the daemons were there and others opened their records anew.
+// Those that run stop at the end of their grants and say why. After the marks were raised, nobody who starts shares a tick with them,
+// nor with what was issued before, whatever their journals say.
+func TestRestoredFromBackup(t *testing.T) {
+	for name, atOnce := range map[string]bool{"raised at once": true, "raised when all have stopped": false} {
+		t.Run(name, func(t *testing.T) {
+			on(t, 1, func(w *world) { w.restored(atOnce) })
+		})
+	}
+}
+
+func (w *world) restored(atOnce bool) {
+	w.Helper()
+	stays, restarts, dies := w.short("stays"), w.short("restarts"), w.short("dies")
+	old := []*node{stays, restarts, dies}
+	for _, n := range old {
+		n.must(1000)
+	}
+	restore := w.backup()
+	for _, n := range old {
+		n.serves()
+		was := n.granted()
+		w.soon("a grant after the backup", func() bool { return n.granted() > was })
+	}
+	restarts.stop()
+	restarts = w.start(restarts.config)
+	after := w.short("after") // of which the backup knows nothing
+	dies.must(1000)
+	dies.stop()
+	running := []*node{stays, restarts, after}
+	for _, n := range running {
+		n.must(1000)
+	}
+	restore()
+	begun := time.Now()
+	to := w.tick() + generator.Tick(5*time.Second/w.layout.TickLength()) // beyond every grant
+	var fresh []*node
+	raise := func() {
+		raised, err := w.operate().Raise(w.Context(), to)
+		if err != nil || raised.To != to {
+			w.Fatalf("the marks should be at %d: %+v, %v", to, raised, err)
+		}
+		for i := range 3 {
+			fresh = append(fresh, w.launch(w.config(fmt.Sprintf("fresh%d", i))))
+		}
+	}
+	if atOnce {
+		raise()
+	}
+	for _, n := range running {
+		// A coordinator that has been written to often enough since is not seen to have gone back by those who come late. That
+		// their claims are of a time before the marks were raised, they see.
+		if moved := n.untilStoppedOrAbove(to, atOnce); moved {
+			w.Logf("%s goes on above what the marks were raised to", n.config.Host)
+		}
+	}
+	w.figure("all running daemons had stopped to issue what was granted before %v after the coordinator was restored", time.Since(begun).Round(time.Millisecond))
+	if !atOnce {
+		raise()
+	}
+	for _, n := range append(fresh, w.launch(dies.config)) {
+		n.untilReady()
+		n.must(1000)
+		if got := n.number("floor"); got < int64(to) {
+			w.Errorf("%s begins above %d, and all marks were raised to %d", n.config.Host, got, to)
+		}
+	}
+	for _, n := range running {
+		n.cancel()
+		_ = n.end()
+		w.start(n.config).must(1000)
+	}
+}
+
+// untilStoppedOrAbove is untilStopped for a coordinator that was restored, or, where that may be, waits until the daemon issues above what
+// the marks were raised to.
+func (n *node) untilStoppedOrAbove(to generator.Tick, may bool) (moved bool) {
+	n.w.Helper()
+	says := []string{"UNAVAILABLE since ", "was not granted more", "restore", "from a backup", "marks raise"}
+	var text string
+	n.w.soon(n.config.Host+" stops", func() bool {
+		text = n.refusal()
+		moved = may && n.number("floor") >= int64(to)
+		return moved || contains(text, says...)
+	})
+	if !moved {
+		n.w.Logf("%s says: %s", n.config.Host, text)
+		if got := n.granted(); got > to {
+			n.w.Errorf("%s has a grant up to %d, above %d", n.config.Host, got, to)
+		}
+	}
+	return moved
+}
