@@ -135,6 +135,37 @@ func TestRestoredFromABackup(t *testing.T) {
 	}
 }
 
+// Others write so much after the restore that no revision goes back: the record does.
+func TestRestoredAmongOthersWrites(t *testing.T) {
+	s := newServers(t, 1)
+	s.daemon("setup")
+	backup := s.backup()
+	j, k := s.daemon("j"), s.daemon("k")
+	var claims []coord.Claim
+	for worker, c := range []*etcd.Coordinator{j, k} {
+		claim, err := c.Claim(t.Context(), want(worker, "", 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.extended(claim, 5000)
+		claims = append(claims, claim)
+	}
+	s.restore(backup)
+	others := s.Client()
+	for range 60 {
+		if _, err := others.Put(t.Context(), "/others", "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var restored *coord.RestoredError
+	if err := claims[1].Extend(t.Context(), coord.Progress{Ceiling: 6000}); !errors.As(err, &restored) || !strings.Contains(err.Error(), "worker ID 1 went back") {
+		t.Errorf("Extend: %v, want a RestoredError that names the record", err)
+	}
+	if got, err := k.Claim(t.Context(), want(0, "", 0)); !errors.As(err, &restored) {
+		t.Errorf("Claim: %+v, %v; want a RestoredError: the worker ID is another's up to 5000", got, err)
+	}
+}
+
 // marks is all claims and records, in one text.
 func (s servers) marks(o coord.Operator) string {
 	s.t.Helper()

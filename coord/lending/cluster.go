@@ -43,25 +43,54 @@ func (c *Coordinator) ready() (*cluster, error) {
 		return nil, fmt.Errorf("%s: %w", c.store.Name(), coord.ErrClosed)
 	case c.other != nil:
 		return nil, fmt.Errorf("%s: %w", c.store.Name(), c.other)
+	case c.gone != nil:
+		return nil, fmt.Errorf("%s: %w", c.store.Name(), c.gone)
 	case c.joined == nil:
 		return nil, fmt.Errorf("%s: %w", c.store.Name(), coord.ErrNotJoined)
 	}
 	return c.joined, nil
 }
 
-// enter makes j the cluster that was joined, unless another one was before.
-func (c *Coordinator) enter(j *cluster) error {
+// known returns the cluster that was joined; nil if none was.
+func (c *Coordinator) known() *cluster {
 	c.mu.Lock()
-	if c.joined == nil || c.joined.uuid == j.uuid {
-		if c.joined != nil && c.joined.lends { // a daemon that visits stays one
-			j.workers, j.lends = c.joined.workers, true
+	defer c.mu.Unlock()
+	return c.joined
+}
+
+// enter makes j the cluster that was joined, unless another one was before; was is
+// what known returned before j was read.
+func (c *Coordinator) enter(was, j *cluster) error {
+	c.mu.Lock()
+	now := c.joined
+	switch {
+	case now == nil:
+		c.joined = j
+	case now.uuid != j.uuid:
+		c.mu.Unlock()
+		return c.replaced(j.uuid)
+	case now != was && (now.lends || !j.lends):
+		// An answer that took long must not bring back what has changed since.
+	default:
+		if now.lends { // a daemon that visits stays one
+			j.workers, j.lends = now.workers, true
 		}
 		c.joined = j
-		c.mu.Unlock()
-		return nil
 	}
 	c.mu.Unlock()
-	return c.replaced(j.uuid)
+	return nil
+}
+
+// wentBack notes that a record is older than it was, which is final: what was
+// granted since is unknown to the coordinator, and may be granted again. It is seen
+// also where the servers do not tell, because others have written meanwhile.
+func (c *Coordinator) wentBack(worker int, from, to int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.gone == nil {
+		c.gone = &coord.RestoredError{Why: fmt.Sprintf("the record of worker ID %d went back from version %d to %d", worker, from, to)}
+	}
+	return fmt.Errorf("%s: %w", c.store.Name(), c.gone)
 }
 
 // replaced notes that the tree is another cluster's, which is final.

@@ -145,6 +145,10 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 		return true, nil
 	}
 	landed, ok := h.ownWrite(done.Record)
+	if !ok && done.Record.Version < h.version {
+		// Nobody deletes a record, and no write takes one back.
+		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), h.c.wentBack(h.Worker(), h.version, done.Record.Version))
+	}
 	if !ok {
 		h.lose(done.Claimed)
 		return false, nil

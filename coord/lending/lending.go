@@ -68,6 +68,7 @@ type Coordinator struct {
 	joined *cluster // nil before Join or Visit
 	closed bool
 	other  *coord.ClusterError
+	gone   *coord.RestoredError
 	live   map[string]bool // tokens of the claim nodes in use or being made
 	doubts int             // publishes that are still to look for orphans
 }
@@ -114,6 +115,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	if want.Text == "" {
 		return coord.Cluster{}, fmt.Errorf("%s: the layout's text is empty; give the canonical layout and the datacenter", c.store.Name())
 	}
+	was := c.known()
 	stored, err := c.lookOrMake(ctx, want)
 	if err != nil {
 		return coord.Cluster{}, err
@@ -130,7 +132,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	}
 	j := clusterOf(found, stored)
 	j.workers, j.lends = want.Workers, true
-	if err := c.enter(j); err != nil {
+	if err := c.enter(was, j); err != nil {
 		return coord.Cluster{}, err
 	}
 	return coord.Cluster{UUID: found.UUID}, nil

@@ -57,21 +57,23 @@ func (c *Coordinator) createNode(ctx context.Context, worker int) (owned, error)
 	}
 	for {
 		n := owned{Created: Created{Node: Node{Worker: worker}}, since: value.Since}
-		token := token()
-		c.use(token)
 		err := c.inCluster(ctx, func(j *cluster) (err error) {
 			n.cluster = j
+			// Each try has a token of its own: the node of one that failed may exist.
+			token := token()
+			c.use(token)
 			made, err := c.store.Create(ctx, j.entry, Claimant{
 				Worker: worker, Token: token, Value: encode(value),
 				Deal: func(number uint64) int { return c.deal(j, number) },
 			})
-			if err == nil {
-				n.Created = made
+			if err != nil { // the node may exist or come to exist
+				c.orphan(token)
+				return err
 			}
-			return err
+			n.Created = made
+			return nil
 		})
-		if err != nil { // the node may exist or come to exist
-			c.orphan(token)
+		if err != nil {
 			return n, err
 		}
 		worker = n.Worker

@@ -16,6 +16,7 @@ func (c *Coordinator) Visit(ctx context.Context) (coord.Visited, error) {
 	if _, err := c.ready(); err != nil && !errors.Is(err, coord.ErrNotJoined) {
 		return coord.Visited{}, err
 	}
+	was := c.known()
 	stored, err := c.store.Look(ctx)
 	if err != nil {
 		return coord.Visited{}, err
@@ -28,7 +29,7 @@ func (c *Coordinator) Visit(ctx context.Context) (coord.Visited, error) {
 		return coord.Visited{}, err
 	}
 	j := clusterOf(found, stored)
-	if err := c.enter(j); err != nil {
+	if err := c.enter(was, j); err != nil {
 		return coord.Visited{}, err
 	}
 	return coord.Visited{Layout: j.text, UUID: j.uuid, Floor: j.floor, Era: j.era}, nil
@@ -83,7 +84,7 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 		}
 		after := clusterOf(next, stored)
 		after.lends = j.lends
-		return c.enter(after)
+		return c.enter(j, after)
 	})
 	if err != nil {
 		return coord.Raised{}, err
