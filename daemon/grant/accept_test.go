@@ -27,6 +27,10 @@ func (p *process) refused() *grant.ForeignError {
 
 func (p *process) says(err error, texts ...string) {
 	p.t.Helper()
+	if err == nil {
+		p.t.Errorf("there is no error, want one that says %q", texts)
+		return
+	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
 			p.t.Errorf("%q does not say %q", err, text)
@@ -236,4 +240,44 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 		t.Errorf("a cold start at the right coordinator ended with %v", err)
 	}
 	w.clock.Advance(time.Millisecond)
+}
+
+// The daemon is told to go over to a new cluster, in which another has its worker ID already, and the coordinator does not answer at its
+// start: nothing is issued from the old cluster's grant. Nor is it after the new one was joined and the daemon crashed before it had
+// journaled anything of it, without the flag.
+func TestScheduleAcceptedBeforeAColdStart(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("A")
+	a := h.start()
+	before := a.Holding()
+	a.crash()
+	w.wipe()
+	c := w.host("C").bootFor(before.Worker)
+	c.attach()
+	c.acquire()
+	if c.worker() != before.Worker || c.issueAll() == 0 {
+		t.Fatalf("the other host has worker ID %d; the test is void", c.worker())
+	}
+	h.accept = c.cluster
+	cold, err := h.coldStart()
+	if !errors.Is(err, grant.ErrNoGrant) || !strings.Contains(err.Error(), c.cluster) {
+		t.Errorf("the cold start ended with %v, want no grant, and which cluster it is left for", err)
+	}
+	w.clock.Advance(step)
+	if err := cold.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	cold.issueAll()
+	cold.attach()
+	cold.crash()
+
+	h.accept = ""
+	if again, err := h.coldStart(); !errors.Is(err, grant.ErrNoGrant) {
+		t.Errorf("the next cold start ended with %v, want no grant", err)
+		again.issueAll()
+	}
+	if err := c.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	c.issueAll()
 }

@@ -47,12 +47,20 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	foreign := was != "" && was != cluster.UUID
 	if foreign {
 		k.end(k.state.cur)
-	}
-	if foreign && k.Accept != cluster.UUID {
 		k.state.cur.granted = 0
-		k.mu.Unlock()
-		return k.refuse(&ForeignError{Journal: was, Joined: k.inherited.Coord, Found: cluster.UUID, Coord: k.Coord, Accept: k.Accept})
 	}
+	k.mu.Unlock()
+	if foreign {
+		if err := k.disown(); err != nil {
+			k.Log.Warn("the journal keeps a grant of a cluster that its coordinator does not hold any more", "error", err)
+		}
+		if k.Accept != cluster.UUID {
+			return k.refuse(&ForeignError{Journal: was, Joined: k.inherited.Coord, Found: cluster.UUID, Coord: k.Coord, Accept: k.Accept})
+		}
+		k.Log.Warn("the journal is of another cluster, which is left as --accept-cluster says; the record rules, but nothing at or below the journal's marks is issued",
+			"journal", was, "cluster", cluster.UUID)
+	}
+	k.mu.Lock()
 	if foreign {
 		k.state.cur = none
 	}
@@ -60,8 +68,6 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	k.coord = c
 	k.mu.Unlock()
 	if foreign {
-		k.Log.Warn("the journal is of another cluster, which is left as --accept-cluster says; the record rules, but nothing at or below the journal's marks is issued",
-			"journal", was, "cluster", cluster.UUID)
 		k.issuer.Use(nil)
 	}
 	return nil
@@ -71,9 +77,6 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 func (k *Keeper) refuse(err *ForeignError) error {
 	k.NotJoined(err)
 	k.issuer.Changed()
-	if e := k.disown(); e != nil {
-		k.Log.Warn("the journal keeps a grant of a cluster that its coordinator does not hold any more", "error", e)
-	}
 	return err
 }
 

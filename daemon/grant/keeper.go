@@ -144,6 +144,10 @@ func (k *Keeper) ColdStart(c journal.Contents) error {
 		// Another coordinator may be another cluster, in which the worker ID is somebody else's.
 		return fmt.Errorf("%w: it is of coordinator %s", ErrNoGrant, c.Coord)
 	}
+	if k.Accept != "" && c.Cluster != k.Accept {
+		// In the one that is to be joined the worker ID may be somebody else's already.
+		return fmt.Errorf("%w: it is of cluster %s, which --accept-cluster leaves for %s", ErrNoGrant, c.Cluster, k.Accept)
+	}
 	newest := k.snapshot().cur
 	err := k.resume()
 	for i := len(c.Lanes) - 2; i >= 0 && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {

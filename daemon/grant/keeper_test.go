@@ -114,6 +114,35 @@ func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
 	}
 }
 
+// Nothing has failed yet, but an answer is late: a request is told which one, and since when.
+func TestTroubleBeforeAnythingFailed(t *testing.T) {
+	w := newWorld(t)
+	p := w.host("J").start()
+	if err := p.Trouble(); err != nil {
+		t.Fatalf("the trouble is %v, want none", err)
+	}
+	w.clock.Advance(step + time.Millisecond)
+	p.says(p.Trouble(), "journal's next mark", "since ")
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Trouble(); err != nil {
+		t.Errorf("with the mark on disk the trouble is %v, want none", err)
+	}
+	w.clock.Advance(window)
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	ended := w.layout.StartOf(p.Holding().Granted + 1).UTC().Format(time.RFC3339)
+	p.says(p.Trouble(), "has not answered yet", coordAt, "since "+ended)
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Trouble(); err != nil {
+		t.Errorf("granted again, the trouble is %v, want none", err)
+	}
+}
+
 func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")

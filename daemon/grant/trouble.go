@@ -38,6 +38,9 @@ func (t *trouble) set(which **ailment, now clockguard.Reading, err error) (befor
 // holds back is the nearer of the two ceilings. Where the floor is what the clock has not reached, it says when that will be.
 func (k *Keeper) Trouble() error {
 	err, early := k.trouble.worst(), k.early()
+	if err == nil {
+		err = k.late()
+	}
 	switch {
 	case err == nil:
 		return early
@@ -72,6 +75,19 @@ func (k *Keeper) early() error {
 	}
 	return fmt.Errorf("worker ID %d may have been issued from up to a time that the clock has not reached; no ID before %s",
 		h.worker, k.Layout.StartOf(first).UTC().Format(time.RFC3339))
+}
+
+// late says since when the clock is ahead of the lane's ceiling although nothing has failed: an answer is waited for. nil if it is not.
+func (k *Keeper) late() error {
+	h := k.snapshot().cur
+	if h.lane == nil || h.lane.Closed() || k.tick() <= h.lane.Ceiling() {
+		return nil
+	}
+	since := k.Layout.StartOf(h.lane.Ceiling() + 1).UTC().Format(time.RFC3339)
+	if h.lane.Ceiling() < h.granted {
+		return fmt.Errorf("since %s: the journal's next mark is not on disk yet", since)
+	}
+	return fmt.Errorf("since %s: the grant of worker ID %d has ended and coordinator %s has not answered yet", since, h.worker, k.Coord)
 }
 
 // NotJoined notes why the cluster could not be joined.
