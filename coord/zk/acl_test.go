@@ -73,8 +73,8 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: ACL %v, %v", path, acl, err)
 		}
 	}
-	// own, tree, layout, four folders, a claim, a record, a host and a history
-	if len(paths) != 11 {
+	// own, tree, layout and its token, four folders, a claim, a record, a host and a history
+	if len(paths) != 12 {
 		t.Errorf("the tree is %q", paths)
 	}
 	// Foreign ones.

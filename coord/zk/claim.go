@@ -20,7 +20,7 @@ func (s *store) Create(ctx context.Context, layout lending.Entry, claim lending.
 	if err != nil {
 		return lending.Created{}, err
 	}
-	made, err := s.look(ctx, layout, claim, name)
+	made, err := s.look(ctx, claim, name)
 	if err != nil { // nobody learns the name, so nobody else deletes the node
 		s.discard(ctx, name, err)
 		return lending.Created{}, err
@@ -30,30 +30,29 @@ func (s *store) Create(ctx context.Context, layout lending.Entry, claim lending.
 
 // createNode makes the node and returns its name.
 func (s *store) createNode(ctx context.Context, layout lending.Entry, claim lending.Claimant) (string, error) {
-	version, err := checked(layout.Version)
-	if err != nil {
-		return "", err
-	}
 	path := s.claim(prefixOf(claim, s.config.Identity.Incarnation))
 	for {
+		f, err := s.fence(ctx, layout)
+		if err != nil {
+			return "", err
+		}
+		ops := append(s.guard(f), &gozk.CreateRequest{Path: path, Data: claim.Value, Acl: s.access, Flags: gozk.FlagEphemeralSequential})
 		results, err := tell(ctx, s, kindCreate, s.claims(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
-			return conn.Multi(
-				&gozk.CheckVersionRequest{Path: s.layout(), Version: version},
-				&gozk.CreateRequest{Path: path, Data: claim.Value, Acl: s.access, Flags: gozk.FlagEphemeralSequential})
+			return conn.Multi(ops...)
 		})
 		switch at := failedAt(results); {
-		case err == nil && len(results) == 2:
-			return strings.TrimPrefix(results[1].String, s.claims()+"/"), nil
+		case err == nil && len(results) == len(ops):
+			return strings.TrimPrefix(results[fenced].String, s.claims()+"/"), nil
 		case err == nil:
-			return "", fmt.Errorf("%s: %s: %d results of 2 operations", s.name, kindCreate, len(results))
-		case at == 0 && verdict(err): // the layout is another one
+			return "", fmt.Errorf("%s: %s: %d results of %d operations", s.name, kindCreate, len(results), len(ops))
+		case at >= 0 && at < fenced && verdict(err): // the layout is another one
 			if err := s.sync(ctx, kindLook); err != nil {
 				return "", err
 			}
-			if err := s.unmoved(ctx, layout); err != nil {
+			if err := s.stands(ctx, f); err != nil {
 				return "", err
 			}
-		case at == 1 && errors.Is(err, gozk.ErrNoNode): // an operator deleted claims/
+		case at == fenced && errors.Is(err, gozk.ErrNoNode): // an operator deleted claims/
 			if err := s.makeFolders(ctx); err != nil {
 				return "", err
 			}
@@ -63,7 +62,7 @@ func (s *store) createNode(ctx context.Context, layout lending.Entry, claim lend
 			return "", err
 		}
 		if ctx.Err() != nil {
-			return "", fmt.Errorf("%s: %s: the tree below %s keeps changing: %w", s.name, kindCreate, s.root, ctx.Err())
+			return "", s.errChanging(ctx, kindCreate)
 		}
 	}
 }
@@ -75,7 +74,7 @@ func failedAt(results []gozk.MultiResponse) int {
 }
 
 // look reads what the opening of a new node's worker ID depends on.
-func (s *store) look(ctx context.Context, layout lending.Entry, claim lending.Claimant, name string) (lending.Created, error) {
+func (s *store) look(ctx context.Context, claim lending.Claimant, name string) (lending.Created, error) {
 	node, counted, ok := parseAny(name)
 	if !ok {
 		return lending.Created{}, fmt.Errorf("%s: %s: the node got the name %q; is %s on a version of ZooKeeper that names nodes in another way?", s.name, kindCreate, name, s.root)
@@ -87,7 +86,7 @@ func (s *store) look(ctx context.Context, layout lending.Entry, claim lending.Cl
 		node.Worker = claim.Deal(node.Number)
 	}
 	made := lending.Created{Node: node}
-	err := each(ctx, 4, func(ctx context.Context, i int) (err error) {
+	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
 		switch i {
 		case 0:
 			made.Created, made.Before, err = s.rivals(ctx, claim, node)
@@ -95,8 +94,6 @@ func (s *store) look(ctx context.Context, layout lending.Entry, claim lending.Cl
 			made.Record, err = s.get(ctx, kindRecord, s.record(node.Worker))
 		case 2:
 			made.History, err = s.get(ctx, kindHistory, s.history(node.Worker))
-		case 3: // the Multi has checked the version only
-			err = s.unmoved(ctx, layout)
 		}
 		return err
 	})

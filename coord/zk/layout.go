@@ -1,8 +1,8 @@
 package zk
 
 import (
-	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -27,17 +27,27 @@ func checked(version int64) (int32, error) {
 
 // get reads a node; the entry's version is 0 if there is none.
 func (s *store) get(ctx context.Context, k kind, path string) (lending.Entry, error) {
-	entry, err := ask(ctx, s, k, path, func(conn *gozk.Conn) (lending.Entry, error) {
+	entry, _, err := s.read(ctx, k, path)
+	return entry, err
+}
+
+// read is get, and tells the node's czxid too, which is 0 if there is none.
+func (s *store) read(ctx context.Context, k kind, path string) (entry lending.Entry, created int64, err error) {
+	type node struct {
+		entry   lending.Entry
+		created int64
+	}
+	found, err := ask(ctx, s, k, path, func(conn *gozk.Conn) (node, error) {
 		value, stat, err := conn.Get(path)
 		if err != nil {
-			return lending.Entry{}, err
+			return node{}, err
 		}
-		return lending.Entry{Value: value, Version: versionOf(stat)}, nil
+		return node{lending.Entry{Value: value, Version: versionOf(stat)}, stat.Czxid}, nil
 	})
 	if errors.Is(err, gozk.ErrNoNode) {
-		return lending.Entry{}, nil
+		return lending.Entry{}, 0, nil
 	}
-	return entry, err
+	return found.entry, found.created, err
 }
 
 // sync makes what is read next at least as new as all that was answered before. A
@@ -61,7 +71,8 @@ func (s *store) Look(ctx context.Context) (lending.Entry, error) {
 	if err := s.sync(ctx, kindLook); err != nil {
 		return lending.Entry{}, err
 	}
-	return s.get(ctx, kindLook, s.layout())
+	found, err := s.readLayout(ctx)
+	return found.entry, err
 }
 
 // Join implements lending.Store. The layout is made last: whoever finds one finds
@@ -75,16 +86,22 @@ func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) 
 		if err := s.makeFolders(ctx); err != nil || found.Version != 0 {
 			return found, err
 		}
-		switch err := s.create(ctx, kindJoin, s.layout(), layout); {
+		token := rand.Text()
+		_, err = tell(ctx, s, kindJoin, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+			return conn.Multi(&gozk.CreateRequest{Path: s.layout(), Data: layout, Acl: s.access, Flags: gozk.FlagPersistent}, s.makeToken(token))
+		})
+		switch {
 		case err == nil:
-			return lending.Entry{Value: layout, Version: 1}, nil
+			made := lending.Entry{Value: layout, Version: 1}
+			s.remember(seen{entry: made, tokens: []string{token}})
+			return made, nil
 		case errors.Is(err, gozk.ErrNodeExists): // others were faster
 		case errors.Is(err, gozk.ErrNoNode): // somebody wipes the tree
 		default:
 			return lending.Entry{}, err
 		}
 		if ctx.Err() != nil {
-			return lending.Entry{}, fmt.Errorf("%s: %s: the tree below %s keeps changing: %w", s.name, kindJoin, s.root, ctx.Err())
+			return lending.Entry{}, s.errChanging(ctx, kindJoin)
 		}
 	}
 }
@@ -107,22 +124,22 @@ func (s *store) makeFolders(ctx context.Context) error {
 	return nil
 }
 
-// Replace implements lending.Store.
+// Replace implements lending.Store. Its operations stand where those of a fence do.
 func (s *store) Replace(ctx context.Context, layout lending.Entry, value []byte) (lending.Entry, error) {
-	version, err := checked(layout.Version)
+	f, err := s.fence(ctx, layout)
 	if err != nil {
 		return lending.Entry{}, err
 	}
-	stored, err := tell(ctx, s, kindReplace, s.layout(), func(conn *gozk.Conn) (int64, error) {
-		stat, err := conn.Set(s.layout(), value, version)
-		if err != nil {
-			return 0, err
-		}
-		return versionOf(stat), nil
+	results, err := tell(ctx, s, kindReplace, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+		return conn.Multi(&gozk.SetDataRequest{Path: s.layout(), Data: value, Version: f.version}, s.checkToken(f))
 	})
 	switch {
+	case err == nil && len(results) == fenced:
+		stored := lending.Entry{Value: value, Version: versionOf(results[atLayout].Stat)}
+		s.remember(seen{entry: stored, tokens: []string{f.token}})
+		return stored, nil
 	case err == nil:
-		return lending.Entry{Value: value, Version: stored}, nil
+		return lending.Entry{}, fmt.Errorf("%s: %s: %d results of %d operations", s.name, kindReplace, len(results), fenced)
 	case errors.Is(err, gozk.ErrBadVersion), errors.Is(err, gozk.ErrNoNode):
 		found, err := s.Look(ctx)
 		if err == nil {
@@ -132,15 +149,4 @@ func (s *store) Replace(ctx context.Context, layout lending.Entry, value []byte)
 	default:
 		return lending.Entry{}, err
 	}
-}
-
-// unmoved reads the layout record and returns *lending.MovedError if it is another
-// one. The version alone does not tell: a tree that was wiped and made anew counts
-// from the beginning.
-func (s *store) unmoved(ctx context.Context, layout lending.Entry) error {
-	found, err := s.get(ctx, kindLook, s.layout())
-	if err == nil && (found.Version != layout.Version || !bytes.Equal(found.Value, layout.Value)) {
-		err = &lending.MovedError{Found: found}
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 // does not end in a slash.
 //
 //	layout              the cluster's layout and UUID
+//	layout/<token>      no value; its name makes this layout one of a kind
 //	claims/<name>       a claim node: ephemeral and sequential
 //	workers/<id>        the record of a worker ID
 //	hosts/<host>        the worker ID that a host had last
@@ -23,6 +24,7 @@ type tree struct{ root string }
 
 func (t tree) path(what string) string   { return t.root + "/" + what }
 func (t tree) layout() string            { return t.path("layout") }
+func (t tree) token(name string) string  { return t.path("layout/" + name) }
 func (t tree) claims() string            { return t.path("claims") }
 func (t tree) claim(name string) string  { return t.path("claims/" + name) }
 func (t tree) workers() string           { return t.path("workers") }

@@ -126,11 +126,11 @@ func TestVersionsAreAlwaysChecked(t *testing.T) {
 		{Record: lending.Entry{Version: -1}},
 		{Record: good, History: lending.Entry{Value: []byte("[]"), Version: -1}},
 	} {
-		if ops, err := s.operations(good, w); err == nil {
+		if ops, err := s.operations(fence{layout: good, token: "tok"}, w); err == nil {
 			t.Errorf("%+v is sent as %+v", w, ops)
 		}
 	}
-	if ops, err := s.operations(lending.Entry{}, lending.Write{}); err == nil {
-		t.Errorf("a write without a layout is sent as %+v", ops)
+	if f, err := s.fence(t.Context(), lending.Entry{}); err == nil {
+		t.Errorf("what is done without a layout is checked by %+v", f)
 	}
 }

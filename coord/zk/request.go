@@ -22,6 +22,8 @@ const (
 	kindTree    kind = "make the tree"
 	kindLook    kind = "read the layout"
 	kindJoin    kind = "make the layout"
+	kindTokens  kind = "list what is below the layout"
+	kindMark    kind = "make what is below the layout"
 	kindReplace kind = "replace the layout"
 	kindCreate  kind = "create a claim"
 	kindDelete  kind = "delete a claim"

@@ -21,7 +21,7 @@ type session struct {
 	conn   *gozk.Conn
 	events <-chan gozk.Event // closed by the library when its last goroutine ends
 	dialer *dialer
-	done   sync.WaitGroup // login
+	login  chan struct{} // closed when logIn ends, nil without a user
 
 	mu       sync.Mutex
 	id       int64         // of the last session, 0 before the first
@@ -51,7 +51,8 @@ func openSession(s *store) (*session, error) {
 		return nil, fmt.Errorf("%s: connect: %w", s.Name(), err)
 	}
 	if !n.loggedIn {
-		n.done.Go(n.login)
+		n.login = make(chan struct{})
+		go n.logIn()
 	}
 	return n, nil
 }
@@ -113,9 +114,10 @@ func (n *session) change() {
 	n.changed = make(chan struct{})
 }
 
-// login gives the library the user once it has a session. From then on the library
+// logIn gives the library the user once it has a session. From then on the library
 // gives it to each new connection, before any request.
-func (n *session) login() {
+func (n *session) logIn() {
+	defer close(n.login)
 	for n.s.life.Err() == nil {
 		n.mu.Lock()
 		up, changed, number := n.up, n.changed, n.number
@@ -164,35 +166,55 @@ func (n *session) gate() <-chan struct{} {
 	return n.ready
 }
 
-// closeGrace is for the library to end after a server has ended the session.
-const closeGrace = 200 * time.Millisecond
+// What the library and login get to end: closeGrace after a server has ended the
+// session, and lastGrace more after the connection was ended too.
+const (
+	closeGrace = 200 * time.Millisecond
+	lastGrace  = 2 * time.Second
+)
 
-// close ends the session on the server, which the library waits for up to a second,
-// and waits for all goroutines. The store's life has ended before.
+// close ends the session on the server, which the library waits for up to a second, or
+// three if it is stuck, and waits for all goroutines. The store's life has ended before.
 func (n *session) close() error {
 	n.mu.Lock()
 	up, id := n.up, n.id
 	n.mu.Unlock()
 	n.conn.Close()
-	ended := make(chan struct{})
-	n.done.Go(func() {
-		defer close(ended)
-		for range n.events {
-		}
-	})
-	grace, cancel := context.WithTimeout(context.Background(), closeGrace)
-	defer cancel()
-	select {
-	case <-ended:
-	case <-grace.Done():
+	if !n.ended(closeGrace) {
 		up = false
 		n.dialer.cut() // it waits for an answer, or to be able to send
+		if !n.ended(lastGrace) {
+			return fmt.Errorf("%s: end the session: the client library does not end and is left behind, with its goroutines; "+
+				"it ends with this process, and its claims are freed when the session expires", n.s.Name())
+		}
 	}
-	n.done.Wait()
 	if id != 0 && !up {
 		return fmt.Errorf("%s: end the session: no server answered; its claims are freed when it expires", n.s.Name())
 	}
 	return nil
+}
+
+// ended waits for the library's goroutines and login, and reports whether they have
+// ended.
+func (n *session) ended(grace time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	for more := true; more; {
+		select {
+		case _, more = <-n.events:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	if n.login == nil {
+		return true
+	}
+	select {
+	case <-n.login:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func hex(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }

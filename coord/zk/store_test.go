@@ -120,7 +120,9 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 	}{
 		{"nothing", func(*world, lending.Node) {}, "stored as 3"},
 		{"layout replaced", func(w *world, _ lending.Node) { w.set("/layout", "other") }, moved + "2 other"},
-		{"layout gone", func(w *world, _ lending.Node) { w.must(w.client.Delete(w.root+"/layout", -1)) }, moved + "0 "},
+		{"layout gone", func(w *world, _ lending.Node) { wipe(w, w.client, w.root+"/layout") }, moved + "0 "},
+		{"layout made anew", func(w *world, _ lending.Node) { w.remake(`{"layout":"x","uuid":"2"}`, "tok") }, moved + `1 {"layout":"x","uuid":"2"}`},
+		{"layout put back", func(w *world, _ lending.Node) { w.remake(string(firstLayout), "tok") }, moved + "1 " + string(firstLayout)},
 		{"made anew", func(w *world, _ lending.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
 		{"claim gone", func(w *world, n lending.Node) { w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
 		{"record changed", func(w *world, _ lending.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
@@ -189,8 +191,7 @@ func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// In a tree that was wiped and made anew the versions start over: only the layout's
-// bytes tell.
+// In a tree that was wiped and made anew the versions start over.
 func TestCreateInATreeMadeAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, zktest.Shared(t))

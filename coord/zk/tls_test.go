@@ -99,11 +99,13 @@ func TestServerNameIsTheHost(t *testing.T) {
 func TestStrangeServers(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]string{
-		"text":         "HTTP/1.1 400 Bad Request\r\n\r\n",
-		"an alert":     "\x15\x03\x03\x00\x02\x02\x46",
-		"too short":    "\x00\x00\x00\x04abcd",
-		"not complete": "\x00\x00\x00\x25\x00\x00\x00\x00\x00\x00",
-		"nothing":      "",
+		"text":              "HTTP/1.1 400 Bad Request\r\n\r\n",
+		"an alert":          "\x15\x03\x03\x00\x02\x02\x46",
+		"too short":         "\x00\x00\x00\x04abcd",
+		"not complete":      "\x00\x00\x00\x25\x00\x00\x00\x00\x00\x00",
+		"nothing":           "",
+		"no timeout":        "\x00\x00\x00\x24" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x01" + "\x00\x00\x00\x10" + strings.Repeat("p", 16),
+		"no timeout either": "\x00\x00\x00\x24" + "\x00\x00\x00\x00" + "\xff\xff\xff\xff" + "\x00\x00\x00\x00\x00\x00\x00\x01" + "\x00\x00\x00\x10" + strings.Repeat("p", 16),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

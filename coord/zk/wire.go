@@ -23,9 +23,9 @@ type wire struct {
 	cancel context.CancelFunc // of the wait for the answer
 	stop   func() bool        // keeps the end of that wait from closing the connection
 
-	// Used by the one goroutine that reads.
+	// Used by the one goroutine that reads. Until the answer is there it writes too.
 	opened  bool          // the answer is there
-	head    []byte        // of the answer: length, protocol, timeout
+	head    []byte        // of the answer: length, protocol, timeout, ID
 	left    int           // of the answer, after head
 	timeout time.Duration // of the session
 }
@@ -34,7 +34,7 @@ type wire struct {
 // four, the timeout in milliseconds of four, the session's ID of eight and its
 // password with its length; later versions of ZooKeeper append a byte.
 const (
-	headSize   = 12
+	headSize   = 20
 	answerSize = 1024 // no answer is longer
 )
 
@@ -59,6 +59,21 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Write does not tell that it failed once the session is open: it ends the connection,
+// which the library's reader notices. To be told twice is too much for the library. It
+// fails a request whose write failed, and when the connection ends it fails that again
+// with all others; but the user's, which is given anew to each connection, has room for
+// one answer only. The second would wait for ever, and with it the goroutine that
+// connects and the lock that all requests need.
+func (w *wire) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	if err == nil || !w.opened {
+		return n, err
+	}
+	_ = w.Close() // there is nobody to tell
+	return len(p), nil
+}
+
 // watch sees the next bytes of the answer.
 func (w *wire) watch(p []byte) error {
 	if take := min(len(p), headSize-len(w.head)); take > 0 {
@@ -73,7 +88,13 @@ func (w *wire) watch(p []byte) error {
 		if len(w.head) < headSize {
 			return nil
 		}
-		w.timeout = time.Duration(binary.BigEndian.Uint32(w.head[headSize-4:])) * time.Millisecond
+		timeout := int32(binary.BigEndian.Uint32(w.head[8:]))
+		// Without an ID there is no session, and so no timeout. Of a session that has
+		// none, the library makes a ticker of no time, which panics.
+		if id := binary.BigEndian.Uint64(w.head[12:]); id != 0 && timeout <= 0 {
+			return errStrange
+		}
+		w.timeout = time.Duration(timeout) * time.Millisecond
 		w.left = int(size) - (headSize - 4)
 	}
 	if w.left -= len(p); w.left <= 0 {

@@ -10,19 +10,21 @@ import (
 	"github.com/flakeward/flakeward/coord/lending"
 )
 
-// The places of a write's operations in its Multi. The history and the claim's end
-// follow.
+// The places of a write's operations in its Multi, after the fence. The history and
+// the claim's end follow.
 const (
-	atLayout = iota
-	atClaim
+	atClaim = fenced + iota
 	atRecord
 )
 
-// Write implements lending.Store. The layout's version is enough here: if the tree
-// was wiped and made anew, the claim node is gone for good, for its name is one of a
-// kind.
+// Write implements lending.Store. The claim node alone is no fence: it outlives a
+// layout that was deleted and made anew by itself.
 func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write) (lending.Written, error) {
-	ops, err := s.operations(layout, w)
+	f, err := s.fence(ctx, layout)
+	if err != nil {
+		return lending.Written{}, err
+	}
+	ops, err := s.operations(f, w)
 	if err != nil {
 		return lending.Written{}, err
 	}
@@ -49,10 +51,10 @@ func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write
 				return lending.Written{}, err
 			}
 		default:
-			return s.found(ctx, layout, w)
+			return s.found(ctx, f, w)
 		}
 	}
-	return s.found(ctx, layout, w)
+	return s.found(ctx, f, w)
 }
 
 func creates(op any) bool {
@@ -61,16 +63,9 @@ func creates(op any) bool {
 }
 
 // operations are those of the Multi that stores w.
-func (s *store) operations(layout lending.Entry, w lending.Write) ([]any, error) {
-	version, err := checked(layout.Version)
-	if err != nil {
-		return nil, err
-	}
-	ops := []any{
-		atLayout: &gozk.CheckVersionRequest{Path: s.layout(), Version: version},
-		// Nobody sets a claim node's value.
-		atClaim: &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0},
-	}
+func (s *store) operations(f fence, w lending.Write) ([]any, error) {
+	// Nobody sets a claim node's value.
+	ops := append(s.guard(f), &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0})
 	store := func(path string, entry lending.Entry) error {
 		if entry.Version == 0 {
 			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.access, Flags: gozk.FlagPersistent})
@@ -96,20 +91,20 @@ func (s *store) operations(layout lending.Entry, w lending.Write) ([]any, error)
 
 // found reads what a Multi may have failed at. It was the leader who judged, and the
 // server at hand may not know yet what the leader saw.
-func (s *store) found(ctx context.Context, layout lending.Entry, w lending.Write) (lending.Written, error) {
+func (s *store) found(ctx context.Context, f fence, w lending.Write) (lending.Written, error) {
 	var found lending.Written
 	if err := s.sync(ctx, kind(w.Doing)); err != nil {
 		return found, err
 	}
 	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
 		switch i {
-		case atLayout:
-			err = s.unmoved(ctx, layout)
-		case atClaim:
+		case 0:
+			err = s.stands(ctx, f)
+		case 1:
 			var created int64
 			created, err = s.createdAt(ctx, w.Node.Name)
 			found.Claimed = created != 0
-		case atRecord:
+		case 2:
 			found.Record, err = s.get(ctx, kindRecord, s.record(w.Node.Worker))
 		}
 		return err

@@ -109,6 +109,7 @@ type store struct {
 
 	mu      sync.Mutex
 	session *session // nil before the first request
+	seen    seen     // of the layout
 	closed  bool
 }
 
@@ -192,7 +193,8 @@ func (s *store) connected() (*session, error) {
 }
 
 // Close implements lending.Store. If the session cannot be ended within about a
-// second, the claims are freed when it expires.
+// second, the claims are freed when it expires. A client library that does not end
+// is left behind after about five; the error says so.
 func (s *store) Close() error {
 	s.mu.Lock()
 	session, closed := s.session, s.closed

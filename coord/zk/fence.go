@@ -1,0 +1,181 @@
+package zk
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	gozk "github.com/go-zookeeper/zk"
+
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// seen is the layout record as it was read or written last. Its version is not one of
+// a kind: a layout that was made anew counts from the beginning. So each has a child,
+// whose name is random and was never used before. ZooKeeper deletes no node that has
+// children: as long as this one is there, the layout is the one that it was made in.
+type seen struct {
+	entry  lending.Entry
+	tokens []string // the names of its children, in order. Each serves: two daemons may have made one at once
+}
+
+func (l seen) is(layout lending.Entry) bool {
+	return l.entry.Version == layout.Version && bytes.Equal(l.entry.Value, layout.Value)
+}
+
+func (s *store) remember(l seen) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = l
+}
+
+// readLayout reads the layout record and its children, both of one node.
+func (s *store) readLayout(ctx context.Context) (seen, error) {
+	for {
+		var found seen
+		var node, parent int64 // czxid of what was read, and of what was listed
+		err := each(ctx, 2, func(ctx context.Context, i int) (err error) {
+			if i == 0 {
+				found.entry, node, err = s.read(ctx, kindLook, s.layout())
+			} else {
+				found.tokens, parent, err = s.listTokens(ctx)
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return seen{}, err
+		case node == parent:
+			s.remember(found)
+			return found, nil
+		case ctx.Err() != nil:
+			return seen{}, s.errChanging(ctx, kindLook)
+		}
+	}
+}
+
+// listTokens lists the layout's children, and tells the layout's czxid, which is 0 if
+// there is none.
+func (s *store) listTokens(ctx context.Context) (tokens []string, parent int64, err error) {
+	type list struct {
+		names  []string
+		parent int64
+	}
+	found, err := ask(ctx, s, kindTokens, s.layout(), func(conn *gozk.Conn) (list, error) {
+		names, stat, err := conn.Children(s.layout())
+		if err != nil {
+			return list{}, err
+		}
+		return list{names, stat.Czxid}, nil
+	})
+	if errors.Is(err, gozk.ErrNoNode) {
+		return nil, 0, nil
+	}
+	tokens = slices.DeleteFunc(found.names, func(name string) bool { return !validToken(name) })
+	slices.Sort(tokens)
+	return tokens, found.parent, err
+}
+
+// fence is the beginning of each Multi: that happens only while the layout record is
+// the one that it was made with.
+type fence struct {
+	layout  lending.Entry
+	version int32
+	token   string
+}
+
+// The places of a fence's operations. Replace has another first one.
+const (
+	atLayout = iota
+	atToken
+	fenced // how many there are
+)
+
+func (s *store) fence(ctx context.Context, layout lending.Entry) (fence, error) {
+	version, err := checked(layout.Version)
+	if err != nil {
+		return fence{}, err
+	}
+	s.mu.Lock()
+	last := s.seen
+	s.mu.Unlock()
+	if !last.is(layout) || len(last.tokens) == 0 {
+		if last, err = s.mark(ctx, layout, version); err != nil {
+			return fence{}, err
+		}
+	}
+	return fence{layout: layout, version: version, token: last.tokens[0]}, nil
+}
+
+// guard returns the operations of a fence.
+func (s *store) guard(f fence) []any {
+	return []any{
+		atLayout: &gozk.CheckVersionRequest{Path: s.layout(), Version: f.version},
+		atToken:  s.checkToken(f),
+	}
+}
+
+// checkToken checks that the node is there. Its version does not matter.
+func (s *store) checkToken(f fence) any {
+	return &gozk.CheckVersionRequest{Path: s.token(f.token), Version: anyVersion}
+}
+
+// mark reads the layout record, and makes its child if it has none: an operator has
+// put it there by hand, or from a backup.
+func (s *store) mark(ctx context.Context, layout lending.Entry, version int32) (seen, error) {
+	if err := s.sync(ctx, kindLook); err != nil {
+		return seen{}, err
+	}
+	for {
+		found, err := s.readLayout(ctx)
+		switch {
+		case err != nil:
+			return seen{}, err
+		case !found.is(layout):
+			return seen{}, &lending.MovedError{Found: found.entry}
+		case len(found.tokens) > 0:
+			return found, nil
+		}
+		_, err = tell(ctx, s, kindMark, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+			return conn.Multi(&gozk.CheckVersionRequest{Path: s.layout(), Version: version}, s.makeToken(rand.Text()))
+		})
+		if err != nil && !verdict(err) {
+			return seen{}, err
+		}
+		if ctx.Err() != nil {
+			return seen{}, s.errChanging(ctx, kindMark)
+		}
+	}
+}
+
+// makeToken makes a child of the layout, of a name that is drawn for it.
+func (s *store) makeToken(name string) any {
+	return &gozk.CreateRequest{Path: s.token(name), Acl: s.access, Flags: gozk.FlagPersistent}
+}
+
+// unmoved reads the layout record and returns *lending.MovedError if it is another
+// one.
+func (s *store) unmoved(ctx context.Context, layout lending.Entry) error {
+	found, err := s.readLayout(ctx)
+	if err == nil && !found.is(layout) {
+		err = &lending.MovedError{Found: found.entry}
+	}
+	return err
+}
+
+// stands is unmoved for what has failed at a fence. A layout record that was made
+// anew with the same bytes is another one too: what failed is made again with that.
+func (s *store) stands(ctx context.Context, f fence) error {
+	found, err := s.readLayout(ctx)
+	if err == nil && (!found.is(f.layout) || !slices.Contains(found.tokens, f.token)) {
+		err = &lending.MovedError{Found: found.entry}
+	}
+	return err
+}
+
+func (s *store) errChanging(ctx context.Context, k kind) error {
+	return fmt.Errorf("%s: %s: the tree below %s keeps changing: %w", s.name, k, s.root, ctx.Err())
+}
