@@ -74,7 +74,7 @@ func (s *store) listTokens(ctx context.Context) (tokens []string, parent int64, 
 	if errors.Is(err, gozk.ErrNoNode) {
 		return nil, 0, nil
 	}
-	tokens = slices.DeleteFunc(found.names, func(name string) bool { return !validToken(name) })
+	tokens = slices.DeleteFunc(found.names, func(name string) bool { return !lending.ValidToken(name) })
 	slices.Sort(tokens)
 	return tokens, found.parent, err
 }

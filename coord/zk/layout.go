@@ -76,14 +76,17 @@ func (s *store) Look(ctx context.Context) (lending.Entry, error) {
 }
 
 // Join implements lending.Store. The layout is made last: whoever finds one finds
-// all that is above and beside it.
+// all that is above and beside it, and shut.
 func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) {
 	for {
 		found, err := s.Look(ctx)
 		if err != nil {
 			return lending.Entry{}, err
 		}
-		if err := s.makeFolders(ctx); err != nil || found.Version != 0 {
+		if err := s.makeFolders(ctx); err != nil {
+			return lending.Entry{}, err
+		}
+		if err := s.shut(ctx); err != nil || found.Version != 0 {
 			return found, err
 		}
 		token := rand.Text()
@@ -117,7 +120,11 @@ func (s *store) makeFolders(ctx context.Context) error {
 		if err == nil && !there {
 			err = s.create(ctx, kindTree, path, nil)
 		}
-		if err != nil && !errors.Is(err, gozk.ErrNodeExists) {
+		switch {
+		case err == nil, errors.Is(err, gozk.ErrNodeExists):
+		case errors.Is(err, lending.ErrRefused) && !there:
+			return fmt.Errorf("%w; to make it takes access to what is above it: a parent that several users share is for an administrator to make", err)
+		default:
 			return fmt.Errorf("%s: %s: %s: %w", s.name, kindTree, path, err)
 		}
 	}

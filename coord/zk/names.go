@@ -125,7 +125,7 @@ func parseAny(name string) (node lending.Node, counted, ok bool) {
 		rest = tail
 	}
 	parts := strings.SplitN(rest, "-", 3)
-	if len(parts) != 3 || !validToken(parts[0]) || !validToken(parts[1]) || !validSuffix(parts[2]) {
+	if len(parts) != 3 || !lending.ValidToken(parts[0]) || !lending.ValidToken(parts[1]) || !validSuffix(parts[2]) {
 		return lending.Node{}, false, false
 	}
 	node.Incarnation, node.Token = parts[0], parts[1]
@@ -152,17 +152,4 @@ func validSuffix(s string) bool {
 	}
 	_, ok := digits(s, 10)
 	return ok
-}
-
-// validToken reports whether s is 1 to 64 letters and digits.
-func validToken(s string) bool {
-	if len(s) == 0 || len(s) > 64 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9') {
-			return false
-		}
-	}
-	return true
 }

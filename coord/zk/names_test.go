@@ -64,7 +64,7 @@ func FuzzNames(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !validToken(node.Incarnation) || !validToken(node.Token) || node.Number > lastNumber || strings.ContainsRune(name, '/') {
+		if !lending.ValidToken(node.Incarnation) || !lending.ValidToken(node.Token) || node.Number > lastNumber || strings.ContainsRune(name, '/') {
 			t.Errorf("%q: %+v", name, node)
 		}
 		prefix := prefixOf(lending.Claimant{Worker: node.Worker, Token: node.Token}, node.Incarnation)

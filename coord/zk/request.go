@@ -20,6 +20,7 @@ type kind string
 
 const (
 	kindTree    kind = "make the tree"
+	kindAccess  kind = "see who may change the tree"
 	kindLook    kind = "read the layout"
 	kindJoin    kind = "make the layout"
 	kindTokens  kind = "list what is below the layout"

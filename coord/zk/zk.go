@@ -147,9 +147,6 @@ func newStore(servers Servers, config Config) (*store, error) {
 			return nil, fmt.Errorf("zk: the server %q is not host:port: %w", address, err)
 		}
 	}
-	if servers.User != "" && servers.TLS == nil {
-		config.Log.Warn("the coordinator's password travels unencrypted: use TLS where others can listen", "servers", servers.Addresses)
-	}
 	s := &store{
 		tree: t, servers: servers, config: config, access: accessOf(servers), log: config.Log,
 		name: "zk (" + strings.Join(servers.Addresses, ", ") + ")", network: new(net.Dialer).DialContext,
