@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
 )
 
 func TestRaise(t *testing.T) {
@@ -21,7 +22,9 @@ func TestRaise(t *testing.T) {
 		change   func(*standIn)
 		stdin    string
 		terminal bool
-		to       time.Duration // from noon
+		to       time.Duration  // from noon
+		later    generator.Tick // the highest ceiling that stays above it; 0: none does
+		warned   string         // part of the warning; empty: there is none
 		err      string
 		code     int
 	}{
@@ -29,7 +32,12 @@ func TestRaise(t *testing.T) {
 		{name: "above every ceiling", args: "--yes", change: func(s *standIn) { s.marks[1].Ceiling = tickAt(time.Hour) }, to: time.Hour + time.Millisecond},
 		{name: "by", args: "--yes --by 20m", to: 20 * time.Minute},
 		{name: "to", args: "--yes --to 2026-01-01T13:00:00+00:00", to: time.Hour},
-		{name: "below a ceiling", args: "--yes --by 1m", to: time.Minute},
+		{name: "by just enough", args: "--yes --by 10m", to: 10 * time.Minute},
+		{name: "too near, forced", args: "--yes --by 5m --force", change: func(s *standIn) { s.marks[0].Ceiling = tickAt(time.Minute) }, to: 5 * time.Minute,
+			warned: "5m0s from now, less than the 10m0s that daemons are granted by default (--window); daemons may hold grants beyond it"},
+		{name: "below a ceiling, forced", args: "--yes --by 15m --force", change: func(s *standIn) { s.marks[1].Ceiling = tickAt(time.Hour) }, to: 15 * time.Minute,
+			later: tickAt(time.Hour), warned: "15m0s from now and below the highest ceiling there is, 2026-01-01T13:00:00.000Z (+1h0m) of worker ID 5"},
+		{name: "both, forced", args: "--yes --by 1s --force", to: time.Second, later: tickAt(10 * time.Minute), warned: "(--window), and below the highest ceiling"},
 		{name: "far, forced", args: "--yes --by 25h --force", to: 25 * time.Hour},
 		{name: "far, allowed", args: "--yes --by 25h --max 26h", to: 25 * time.Hour},
 		{name: "asked", stdin: "y\n", terminal: true, to: 15 * time.Minute},
@@ -41,23 +49,28 @@ func TestRaise(t *testing.T) {
 		{name: "no answer", stdin: "", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "nobody to ask", stdin: "y\n", err: "marks raise asks before it acts, and standard input is no terminal to ask on: --yes", code: ExitUsage},
 		{name: "far", args: "--yes --by 24h1s", err: "more than --max 24h0m0s", code: ExitUsage},
+		{name: "too near", args: "--yes --by 9m59s", change: func(s *standIn) { s.marks[0].Ceiling = tickAt(time.Minute) },
+			err: "less than the 10m0s that daemons are granted by default (--window)", code: ExitUsage},
+		{name: "below a ceiling", args: "--yes --to 2026-01-01T12:59:59Z", change: func(s *standIn) { s.marks[1].Ceiling = tickAt(time.Hour) },
+			err: "below the highest ceiling there is, 2026-01-01T13:00:00.000Z (+1h0m) of worker ID 5", code: ExitUsage},
+		{name: "both", args: "--yes --by 1s", err: "no --to and no --by for one that is late enough", code: ExitUsage},
 		{name: "nearer than allowed", args: "--yes --max 10m", err: "more than --max 10m0s", code: ExitUsage},
 		{name: "a record far ahead", args: "--yes", change: func(s *standIn) { s.marks[1].Ceiling = tickAt(1000 * time.Hour) },
-			err: "it is the ceiling of worker ID 5: give --to or --by", code: ExitUsage},
+			err: "it is the ceiling of worker ID 5: an earlier --to or --by, with --force,", code: ExitUsage},
 		{name: "the end", args: "--yes --to 2095-09-08 --force", err: "no ID could ever be issued again", code: ExitUsage},
 		{name: "the past", args: "--yes --to 2026-01-01T11:59:59Z", err: "has passed", code: ExitUsage},
-		{name: "by the past", args: "--yes --by -1m", err: "has passed", code: ExitUsage},
+		{name: "by the past", args: "--yes --by -1m --force", err: "has passed", code: ExitUsage},
 		{name: "before the epoch", args: "--yes --to 2025-01-01", err: "before the layout's epoch", code: ExitUsage},
 		{name: "no time", args: "--yes --to soon", err: `--to: "soon" is not a time`, code: ExitUsage},
 		{name: "unknown outcome", args: "--yes", change: failing("raise 44100000", errors.New("cut")), err: "whether the marks were raised is not known", code: ExitFailed},
-		{name: "another cluster", args: "--yes", change: failing("raise 44100000", &coord.ClusterError{Ours: "a", Cluster: "b"}), err: "coordinator embedded:: the coordinator was wiped", code: ExitFailed},
+		{name: "another cluster", args: "--yes", change: failing("raise 44100000", &coord.ClusterError{Ours: "a", Cluster: "b"}), err: "coordinator embedded: the coordinator was wiped", code: ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := someCluster()
 			if c.change != nil {
 				c.change(s)
 			}
-			out, _, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal}.run(t, append([]string{"marks", "raise"}, strings.Fields(c.args)...)...)
+			out, stderr, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal}.run(t, append([]string{"marks", "raise"}, strings.Fields(c.args)...)...)
 			checkError(t, err, c.err, c.code)
 			last := s.calls[len(s.calls)-1]
 			if unknown := strings.Contains(fmt.Sprint(err), "whether the marks were raised is not known"); unknown != (c.name == "unknown outcome") {
@@ -69,7 +82,18 @@ func TestRaise(t *testing.T) {
 				}
 				return
 			}
-			if above := strings.Contains(out, "later      ceilings that are later already, and stay: 1\n"); above != (c.name == "below a ceiling") {
+			if strings.Contains(stderr, "warning: ") != (c.warned != "") || !strings.Contains(stderr, c.warned) {
+				t.Errorf("warned %q, want %q", stderr, c.warned)
+			}
+			for _, part := range []string{
+				"later      worker IDs whose ceiling is later already: 1; each is unusable until its own has passed\n",
+				"; not by worker IDs whose own ceiling is later, of which the latest is " + noon.Add(time.Duration(c.later-tickAt(0))*time.Millisecond).Format("2006-01-02T15:04:05.000Z") + "\n",
+			} {
+				if strings.Contains(out, part) != (c.later != 0) {
+					t.Errorf("%q in, or missing in\n%s", part, out)
+				}
+			}
+			if c.later == 0 && strings.Contains(out, "whose own ceiling is later") {
 				t.Errorf("printed\n%s", out)
 			}
 			if want := fmt.Sprintf("raise %d", tickAt(c.to)); last != want {
@@ -159,16 +183,19 @@ func TestClear(t *testing.T) {
 		terminal bool
 		out      []string // parts
 		cleared  bool
+		silent   bool // nothing but the error is said
 		err      string
 		code     int
 	}{
 		{name: "a member's", args: []string{"claim-4", "--yes"}, cleared: true,
 			out: []string{"claim    claim-4\n", "worker ID 4, host h1, process 11, incarnation 1a2b3c4d5e6f, claimed 3h0m ago", "nothing is issued twice", "cleared: claim-4\n"}},
-		{name: "one that owns nothing", args: []string{"claim-9", "--yes"}, cleared: true, out: []string{"it owns no worker ID"}},
+		{name: "one that owns nothing", args: []string{"claim-9", "--yes"}, cleared: true, out: []string{"cleared: claim-9\n"}},
+		{name: "not listed", args: []string{"claim-9"}, stdin: "y\n", terminal: true, silent: true, err: `claim of the name "claim-9": see flakeward claims`, code: ExitFailed},
 		{name: "asked", args: []string{"claim-4"}, stdin: "y\n", terminal: true, cleared: true},
 		{name: "declined", args: []string{"claim-4"}, stdin: "no\n", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "nobody to ask", args: []string{"claim-4"}, stdin: "y\n", err: "claims clear asks before it acts", code: ExitUsage},
-		{name: "not there", args: []string{"claim-9", "--yes"}, fail: failing("clear claim-9", coord.ErrNoClaim), cleared: true, err: coord.ErrNoClaim.Error(), code: ExitFailed},
+		{name: "not there", args: []string{"claim-9", "--yes"}, fail: failing("clear claim-9", coord.ErrNoClaim), cleared: true, silent: true,
+			err: "coordinator embedded: there is no claim of that name; see flakeward claims", code: ExitFailed},
 		{name: "an empty name", args: []string{"", "--yes"}, err: "the name of one claim", code: ExitUsage},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,8 +203,11 @@ func TestClear(t *testing.T) {
 			if c.fail != nil {
 				c.fail(s)
 			}
-			out, _, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal}.run(t, append([]string{"claims", "clear"}, c.args...)...)
+			out, stderr, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal}.run(t, append([]string{"claims", "clear"}, c.args...)...)
 			checkError(t, err, c.err, c.code)
+			if c.silent && out+stderr != "" {
+				t.Errorf("said %q and %q before the error", out, stderr)
+			}
 			for _, part := range c.out {
 				if !strings.Contains(out, part) {
 					t.Errorf("%q is missing in\n%s", part, out)

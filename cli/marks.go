@@ -63,9 +63,9 @@ func show(out io.Writer, asJSON bool, found interface{ Table(io.Writer) error })
 // raising is one run of marks raise.
 type raising struct {
 	*visit
-	to       generator.Tick
-	furthest time.Duration
-	marks    []coord.Mark
+	to     generator.Tick
+	limits cluster.Limits
+	near   string // why to may not be late enough; empty: it is
 }
 
 func raiseCommand(own paths, out *outside) *urfave.Command {
@@ -80,7 +80,8 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			"No ID is issued before that time but by daemons whose grant, from before the restore, has not ended.\n" +
 			"The time has to be later than all that any daemon may have been granted since the backup was made: now and the\n" +
 			"longest --window in use at the least. Unless told, it is " + cluster.Span(cluster.Margin) + " from now, which is enough for the windows that daemons\n" +
-			"have by default, and later than every ceiling there is. It is reckoned by this host's clock: see first that it is right.\n" +
+			"have by default, and later than every ceiling there is. One that is less than " + cluster.Span(cluster.Enough) + " from now, or before a ceiling\n" +
+			"there is, has to be forced: IDs may be issued twice then. It is reckoned by this host's clock: see first that it is right.\n" +
 			"Nothing lowers a mark again.\n" +
 			"Afterwards, start the daemons again that say that the coordinator was restored; the others claim again by themselves.\n" +
 			coordinatorSource,
@@ -88,7 +89,7 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			&urfave.StringFlag{Name: "to", Usage: "raise to this `TIME`: RFC 3339 (2026-05-01T12:00:00Z), without a zone (UTC), or a date (midnight UTC)"},
 			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "15m, or more to be above every ceiling", Usage: "raise to this long from now"},
 			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise to a time that is further from now"},
-			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max all the same: no ID can be issued before that time"},
+			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may not be late enough, all the same"},
 			yesFlag(),
 		),
 		Action: func(c *urfave.Context) error {
@@ -103,15 +104,15 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 				if err != nil {
 					return err
 				}
-				r := raising{visit: v, furthest: furthest, marks: marks}
-				if c.Bool("force") {
-					r.furthest = 1<<63 - 1
-				}
-				if r.to, err = r.target(c, by); err != nil {
+				r := raising{visit: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
+				if err := r.aim(c, by); err != nil {
 					return err
 				}
 				if err := r.announce(c.App.Writer); err != nil {
 					return err
+				}
+				if r.near != "" {
+					fmt.Fprintf(c.App.ErrWriter, "flakeward: warning: %s\n", r.near)
 				}
 				if err := out.confirm(c, "Raise them?"); err != nil {
 					return err
@@ -122,47 +123,45 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 	})
 }
 
-// target is the tick to raise to.
-func (r raising) target(c *urfave.Context, by time.Duration) (generator.Tick, error) {
+// aim finds the tick to raise to.
+func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 	now := r.now()
-	to, hint := r.cluster.Target(now, r.marks), ""
+	to, hint := r.cluster.Target(now, r.limits.Marks), ""
 	var at time.Time
 	switch {
 	case c.IsSet("to"):
 		var err error
 		if at, err = parseTime(c.String("to"), r.now); err != nil {
-			return 0, usagef("--to: %w", err)
+			return usagef("--to: %w", err)
 		}
 	case c.IsSet("by"):
 		at = now.Add(by)
 	default:
-		if highest, ok := cluster.Highest(r.marks); ok && to == highest.Ceiling+1 {
-			hint = fmt.Sprintf("; it is the ceiling of worker ID %d: give --to or --by to leave that one as it is", highest.Worker)
+		if highest, ok := cluster.Highest(r.limits.Marks); ok && to == highest.Ceiling+1 {
+			hint = fmt.Sprintf("; it is the ceiling of worker ID %d: an earlier --to or --by, with --force, leaves that one as it is", highest.Worker)
 		}
 	}
 	if !at.IsZero() {
 		var err error
 		if to, err = r.cluster.TickOf(at); err != nil {
-			return 0, &usageError{err}
+			return &usageError{err}
 		}
 	}
-	if err := r.cluster.CheckTarget(to, now, r.furthest); err != nil {
-		return 0, usagef("the marks are not raised: %w%s", err, hint)
+	if err := r.cluster.CheckTarget(to, now, r.limits); err != nil {
+		return usagef("the marks are not raised: %w%s", err, hint)
 	}
-	return to, nil
+	r.to, r.near = to, r.cluster.TooNear(to, now, r.limits.Marks)
+	return nil
 }
 
 // announce says what would be done.
 func (r raising) announce(out io.Writer) error {
-	layout, now := r.cluster.Layout, r.now()
+	layout, now, marks := r.cluster.Layout, r.now(), r.limits.Marks
 	at := layout.StartOf(r.to)
-	held, above := 0, 0
-	for _, m := range r.marks {
+	held := 0
+	for _, m := range marks {
 		if m.Claim != "" {
 			held++
-		}
-		if !m.Damaged && m.Ceiling > r.to {
-			above++
 		}
 	}
 	var text strings.Builder
@@ -171,14 +170,14 @@ func (r raising) announce(out io.Writer) error {
 	}
 	row("cluster", "%s at %s", r.cluster.UUID, r.where)
 	row("raise to", "%s (tick %d), %s from now", cluster.Time(at), r.to, cluster.Span(at.Sub(now)))
-	row("pause", "no daemon of the cluster issues IDs until then, from its next publish on")
-	row("records", "%d of %d worker IDs; %d are held, by claims that end now", len(r.marks), r.cluster.Workers, held)
-	if highest, ok := cluster.Highest(r.marks); ok {
+	row("pause", "no daemon issues IDs until then, once its next publish has told it, or its grant from before has ended")
+	row("records", "%d of %d worker IDs; %d are held, by claims that end now", len(marks), r.cluster.Workers, held)
+	if highest, ok := cluster.Highest(marks); ok {
 		ceiling := layout.StartOf(highest.Ceiling)
 		row("highest", "%s, %s: the ceiling of worker ID %d", cluster.Time(ceiling), cluster.Signed(ceiling.Sub(now)), highest.Worker)
 	}
-	if above > 0 {
-		row("later", "ceilings that are later already, and stay: %d", above)
+	if above := cluster.Above(marks, r.to); above > 0 {
+		row("later", "worker IDs whose ceiling is later already: %d; each is unusable until its own has passed", above)
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
@@ -199,9 +198,13 @@ func (r raising) raise(ctx context.Context, out io.Writer) error {
 	}
 	layout, now := r.cluster.Layout, r.now()
 	from := layout.StartOf(raised.To + 1)
+	var later string
+	if raised.Highest > raised.To {
+		later = fmt.Sprintf("; not by worker IDs whose own ceiling is later, of which the latest is %s", cluster.Time(layout.StartOf(raised.Highest)))
+	}
 	_, err = fmt.Fprintf(out, "\nraised: every worker ID's ceiling is %s or later\n"+
-		"IDs are issued again from %s on, %s from now\n"+
+		"IDs are issued again from %s on, %s from now%s\n"+
 		"next: start the daemons again that say that the coordinator was restored (`flakeward status` on their hosts); the others go on by themselves\n",
-		cluster.Time(layout.StartOf(raised.To)), cluster.Time(from), cluster.Span(max(0, from.Sub(now))))
+		cluster.Time(layout.StartOf(raised.To)), cluster.Time(from), cluster.Span(max(0, from.Sub(now))), later)
 	return err
 }

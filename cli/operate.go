@@ -58,6 +58,7 @@ type visit struct {
 	coord.Operator
 	cluster cluster.Cluster
 	where   string // the coordinator's URL without secrets
+	name    string // the same for sentences, where embedded: stands before another colon
 	timeout time.Duration
 	clock   clockguard.Clock
 }
@@ -68,7 +69,7 @@ func (f *operatorFlags) visit(ctx context.Context) (*visit, error) {
 	if err != nil {
 		return nil, usagef("--coord: %w", err)
 	}
-	v := &visit{where: described.Text, timeout: *f.timeout, clock: f.outside.clock}
+	v := &visit{where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: *f.timeout, clock: f.outside.clock}
 	err = v.ask(ctx, func(ctx context.Context) (err error) {
 		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
 		return err
@@ -103,7 +104,7 @@ func (f *operatorFlags) with(ctx context.Context, do func(*visit) error) error {
 	}
 	err = do(v)
 	if closing := v.Close(); closing != nil && err == nil {
-		err = fmt.Errorf("leaving coordinator %s: %w", v.where, closing)
+		err = fmt.Errorf("leaving coordinator %s: %w", v.name, closing)
 	}
 	return err
 }
@@ -122,9 +123,9 @@ func (v *visit) ask(ctx context.Context, question func(context.Context) error) e
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case limited.Err() != nil:
-		return fmt.Errorf("coordinator %s did not answer within --timeout %v: %w", v.where, v.timeout, err)
+		return fmt.Errorf("coordinator %s did not answer within --timeout %v: %w", v.name, v.timeout, err)
 	}
-	return fmt.Errorf("coordinator %s: %w", v.where, err)
+	return fmt.Errorf("coordinator %s: %w", v.name, err)
 }
 
 // now reads the clock.

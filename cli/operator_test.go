@@ -78,7 +78,11 @@ func (s *standIn) Marks(ctx context.Context) ([]coord.Mark, error) {
 }
 
 func (s *standIn) Raise(ctx context.Context, to generator.Tick) (coord.Raised, error) {
-	return coord.Raised{From: s.visited.Floor, To: max(s.visited.Floor, to)}, s.called(ctx, "raise %d", to)
+	raised := coord.Raised{From: s.visited.Floor, To: max(s.visited.Floor, to)}
+	for _, m := range s.marks {
+		raised.Highest = max(raised.Highest, m.Ceiling)
+	}
+	return raised, s.called(ctx, "raise %d", to)
 }
 
 func (s *standIn) Clear(ctx context.Context, claim string) error {

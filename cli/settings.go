@@ -50,7 +50,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster",
 			Usage: "the coordinator's `URL`: embedded: (IDs are unique on this host only), etcd://h1:2379,h2:2379/prefix or zk://h1:2181,h2:2181/chroot"},
 		&urfave.BoolFlag{Name: "coord-tls", Destination: &c.Cluster.TLS.On, Value: c.Cluster.TLS.On, Category: "Cluster",
-			Usage: "speak TLS to the coordinator; the files below ask for it, too"},
+			Usage: "speak TLS to the coordinator; any of --coord-ca, --coord-cert, --coord-key and --coord-server-name asks for it, too"},
 		&urfave.PathFlag{Name: "coord-ca", Destination: &c.Cluster.TLS.CA, Value: c.Cluster.TLS.CA, Category: "Cluster",
 			Usage: "`FILE` (PEM) of the authorities that signed the coordinator's certificates; empty: the system's"},
 		&urfave.PathFlag{Name: "coord-cert", Destination: &c.Cluster.TLS.Cert, Value: c.Cluster.TLS.Cert, Category: "Cluster",

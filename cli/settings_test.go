@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	urfave "github.com/urfave/cli/v2"
+
 	"github.com/flakeward/flakeward/cli/configfile"
 	"github.com/flakeward/flakeward/daemon"
 )
@@ -341,5 +343,18 @@ func TestDefaultPaths(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// Lists of flags are sorted by their readers: --help by name, the documentation by
+// what belongs together.
+func TestUsageDoesNotPointAtNeighbours(t *testing.T) {
+	for _, f := range defaultSettings(paths{}).flags() {
+		usage := f.(urfave.DocGenerationFlag).GetUsage()
+		for _, word := range []string{"below", "above"} {
+			if strings.Contains(usage, word) {
+				t.Errorf("--%s: %q says %q", f.Names()[0], usage, word)
+			}
+		}
 	}
 }

@@ -104,7 +104,7 @@ func TestWatch(t *testing.T) {
 	away = true
 	for range 2 { // found out on the old connection, then on a new one
 		w.next(2 * time.Second)
-		if got := w.complaints.new(); got != "flakeward: coordinator embedded:: connection refused; trying again every 2s\n" || w.out.new() != "" {
+		if got := w.complaints.new(); got != "flakeward: coordinator embedded: connection refused; trying again every 2s\n" || w.out.new() != "" {
 			t.Errorf("complained %q", got)
 		}
 	}
@@ -142,7 +142,7 @@ func TestWatchFromBeforeTheCoordinatorIsThere(t *testing.T) {
 		return nil
 	}
 	w := startWatching(t, s, true, "--watch=5s")
-	if got := w.out.new(); got != eraseScreen+"2026-01-01T12:00:00.000Z, every 5s\nflakeward: coordinator embedded:: connection refused; trying again every 5s\n" {
+	if got := w.out.new(); got != eraseScreen+"2026-01-01T12:00:00.000Z, every 5s\nflakeward: coordinator embedded: connection refused; trying again every 5s\n" {
 		t.Errorf("printed %q", got)
 	}
 	away = false

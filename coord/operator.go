@@ -47,7 +47,7 @@ type Operator interface {
 var ErrNoCluster = errors.New("there is no cluster: no daemon has joined here yet; check the coordinator's URL and its prefix")
 
 // ErrNoClaim means that no claim has the name that was given.
-var ErrNoClaim = errors.New("there is no claim of that name; see flakeward status --cluster")
+var ErrNoClaim = errors.New("there is no claim of that name; see flakeward claims")
 
 // RestoredError means that the coordinator has gone back to an earlier state, or is
 // a copy of the one that was joined: claims and marks written since are unknown to it.

@@ -13,6 +13,10 @@ const (
 	// daemon's default --window, 10 minutes, and half as much for clocks that
 	// differ and for the time until somebody says yes.
 	Margin = 15 * time.Minute
+	// Enough is how far ahead of the clock marks are raised at the least without
+	// being forced: the daemon's default --window, 10 minutes. A daemon may have been
+	// granted that much since the backup was made, and no record shows it.
+	Enough = 10 * time.Minute
 	// Furthest is how far ahead marks are raised without being forced: the largest
 	// --window that a daemon takes.
 	Furthest = 24 * time.Hour
@@ -54,18 +58,64 @@ func (c Cluster) afterEnd(at time.Time) error {
 	return fmt.Errorf("%s leaves nothing of layout %s, which ends on %s: no ID could ever be issued again", Time(at), c.Layout, Time(c.Layout.End()))
 }
 
+// Limits are what a target is held against.
+type Limits struct {
+	Marks    []coord.Mark  // the records that there are
+	Furthest time.Duration // from now
+	Forced   bool          // a target that is too near or too far is taken all the same
+}
+
 // CheckTarget is an error if marks should not be raised to a tick: one that the
-// clock has passed, that the layout does not have, or that is more than furthest
-// from now.
-func (c Cluster) CheckTarget(to generator.Tick, now time.Time, furthest time.Duration) error {
+// clock has passed or that the layout does not have, and, unless forced, one that
+// TooNear warns of or that is further than the limit.
+func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
 	at := c.Layout.StartOf(to)
+	near := c.TooNear(to, now, l.Marks)
 	switch left := c.left(to, now); {
 	case to >= c.Layout.MaxTick():
 		return c.afterEnd(at)
 	case left <= 0:
 		return fmt.Errorf("%s has passed: give a time after all that any daemon may have been granted, which is now and the longest --window in use at the least", Time(at))
-	case left > furthest:
-		return fmt.Errorf("%s is %s from now, more than --max %v, and no ID could be issued before it: --force raises to it all the same", Time(at), Span(left), furthest)
+	case l.Forced:
+		return nil
+	case near != "":
+		return fmt.Errorf("%s: give a later time, or no --to and no --by for one that is late enough; --force raises to it all the same", near)
+	case left > l.Furthest:
+		return fmt.Errorf("%s is %s from now, more than --max %v, and no ID could be issued before it: --force raises to it all the same", Time(at), Span(left), l.Furthest)
 	}
 	return nil
+}
+
+// TooNear says why a tick may not be above all that was granted, and what may come
+// of it: it is less than Enough from now, or below a ceiling that there is. It is
+// empty for one that is neither.
+func (c Cluster) TooNear(to generator.Tick, now time.Time, marks []coord.Mark) string {
+	var why string
+	if to < c.tick(now.Add(Enough)) {
+		why = fmt.Sprintf(", less than the %v that daemons are granted by default (--window)", Enough)
+	}
+	if highest, ok := Highest(marks); ok && to < highest.Ceiling {
+		if why != "" {
+			why += ","
+		}
+		why += fmt.Sprintf(" and below the highest ceiling there is, %s (%s) of worker ID %d",
+			Time(c.Layout.StartOf(highest.Ceiling)), Signed(c.left(highest.Ceiling, now)), highest.Worker)
+	}
+	if why == "" {
+		return ""
+	}
+	at := c.Layout.StartOf(to)
+	return fmt.Sprintf("%s is %s from now%s; daemons may hold grants beyond it that a restored coordinator does not know, "+
+		"and what they issue under them may be issued a second time", Time(at), Span(at.Sub(now)), why)
+}
+
+// Above counts the records whose ceiling is above a tick, damaged ones aside.
+func Above(marks []coord.Mark, to generator.Tick) int {
+	n := 0
+	for _, m := range marks {
+		if !m.Damaged && m.Ceiling > to {
+			n++
+		}
+	}
+	return n
 }

@@ -31,30 +31,41 @@ func TestTarget(t *testing.T) {
 func TestCheckTarget(t *testing.T) {
 	c := sample(t, text, 0)
 	for _, k := range []struct {
-		name string
-		to   generator.Tick
-		want string // part of the error; empty: none
+		name  string
+		to    generator.Tick
+		marks []coord.Mark
+		want  string // part of the error; empty: none
 	}{
-		{"ahead", at(15 * time.Minute), ""},
-		{"the tick that the clock is in", at(0), ""},
-		{"one before", at(-time.Millisecond), "has passed"},
-		{"long ago", 0, "has passed"},
-		{"just within", at(24*time.Hour - time.Millisecond), ""},
-		{"just beyond", at(24 * time.Hour), "--force"},
-		{"the last tick", c.Layout.MaxTick(), "no ID could ever be issued again"},
-		{"after it", c.Layout.MaxTick() + 1, "no ID could ever be issued again"},
-		{"the last but one", c.Layout.MaxTick() - 1, "--force"},
+		{"ahead", at(15 * time.Minute), nil, ""},
+		{"the tick that the clock is in", at(0), nil, "--force"},
+		{"one before", at(-time.Millisecond), nil, "has passed"},
+		{"long ago", 0, nil, "has passed"},
+		{"just enough", at(10 * time.Minute), nil, ""},
+		{"just not enough", at(10*time.Minute - time.Millisecond), nil, "less than the 10m0s that daemons are granted by default"},
+		{"at the highest ceiling", at(time.Hour), []coord.Mark{{Worker: 3, Ceiling: at(time.Hour)}, {Worker: 4, Ceiling: at(time.Minute)}}, ""},
+		{"just below it", at(time.Hour - time.Millisecond), []coord.Mark{{Worker: 3, Ceiling: at(time.Hour)}, {Worker: 4, Ceiling: at(time.Minute)}}, "(+1h0m) of worker ID 3"},
+		{"below a damaged one", at(15 * time.Minute), []coord.Mark{{Ceiling: at(time.Hour), Damaged: true}}, ""},
+		{"just within", at(24*time.Hour - time.Millisecond), nil, ""},
+		{"just beyond", at(24 * time.Hour), nil, "more than --max"},
+		{"the last tick", c.Layout.MaxTick(), nil, "no ID could ever be issued again"},
+		{"after it", c.Layout.MaxTick() + 1, nil, "no ID could ever be issued again"},
+		{"the last but one", c.Layout.MaxTick() - 1, nil, "--force"},
 	} {
-		err := c.CheckTarget(k.to, noon, Furthest)
+		err := c.CheckTarget(k.to, noon, Limits{Marks: k.marks, Furthest: Furthest})
 		if k.want == "" && err != nil || k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want)) {
 			t.Errorf("%s: %v, want %q", k.name, err, k.want)
 		}
 	}
-	if err := c.CheckTarget(c.Layout.MaxTick()-1, noon, 1<<63-1); err != nil {
-		t.Errorf("with no limit: %v", err)
+	forced := Limits{Marks: []coord.Mark{{Ceiling: at(time.Hour)}}, Furthest: Furthest, Forced: true}
+	for _, to := range []generator.Tick{c.Layout.MaxTick() - 1, at(time.Second), at(30 * time.Minute)} {
+		if err := c.CheckTarget(to, noon, forced); err != nil {
+			t.Errorf("forced: %v", err)
+		}
 	}
-	if err := c.CheckTarget(c.Layout.MaxTick(), noon, 1<<63-1); err == nil {
-		t.Error("the layout's last tick is taken when there is no limit")
+	for _, to := range []generator.Tick{c.Layout.MaxTick(), at(-time.Second)} {
+		if err := c.CheckTarget(to, noon, forced); err == nil {
+			t.Errorf("tick %d is taken when it is forced", to)
+		}
 	}
 }
 
