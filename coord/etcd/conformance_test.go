@@ -20,13 +20,13 @@ import (
 type harness struct {
 	client *clientv3.Client
 	config etcd.Config
-	faults map[coord.Coordinator]*etcd.Faults
+	faults map[coord.Coordinator]*coordtest.Faults
 	delays map[coord.Coordinator]*etcd.Delays
 	root   string
 }
 
 func newHarness(client *clientv3.Client, config etcd.Config) *harness {
-	return &harness{client: client, config: config, faults: map[coord.Coordinator]*etcd.Faults{}, delays: map[coord.Coordinator]*etcd.Delays{}}
+	return &harness{client: client, config: config, faults: map[coord.Coordinator]*coordtest.Faults{}, delays: map[coord.Coordinator]*etcd.Delays{}}
 }
 
 func (h *harness) kit(halt func(testing.TB)) coordtest.Harness {
@@ -41,9 +41,9 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.faults[c], h.delays[c], h.root = &etcd.Faults{}, &etcd.Delays{}, c.Root()
-	h.faults[c].Watch(c)
-	h.faults[c].WatchLease(c)
+	h.faults[c], h.delays[c], h.root = &coordtest.Faults{}, &etcd.Delays{}, c.Root()
+	etcd.WatchFaults(c, h.faults[c])
+	etcd.WatchLeaseFaults(c, h.faults[c])
 	h.delays[c].Watch(c)
 	t.Cleanup(func() { _ = c.Close() }) // the case may have halted the server
 	return c
@@ -106,10 +106,14 @@ func TestConformanceEmbedded(t *testing.T) {
 }
 
 func TestConformanceCluster(t *testing.T) {
-	client := etcdtest.Start(t, etcdtest.Options{Members: 3}).Client()
+	c := etcdtest.Start(t, etcdtest.Options{Members: 3})
+	client := c.Client()
 	var trees atomic.Int64
 	coordtest.Run(t, func(*testing.T) coordtest.Harness {
 		prefix := fmt.Sprintf("tree%d", trees.Add(1))
-		return newHarness(client, etcd.Config{Prefix: prefix, Where: "cluster"}).kit(nil)
+		return newHarness(client, etcd.Config{Prefix: prefix, Where: "cluster"}).kit(func(t testing.TB) {
+			c.StopAll()
+			t.Cleanup(c.StartAll) // for the next case, which has a tree of its own
+		})
 	})
 }

@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -41,6 +42,17 @@ func (r *record) count(level, text string) int {
 		}
 	}
 	return n
+}
+
+// has waits until there is such a line.
+func (r *record) has(t testing.TB, level, text string) {
+	t.Helper()
+	eventually(t, "a line of the log", func() error {
+		if r.count(level, text) == 0 {
+			return fmt.Errorf("no [%s] with %q in\n%s", level, text, r)
+		}
+		return nil
+	})
 }
 
 // secret is the password in all tests; no log and no error may show it.
@@ -127,7 +139,7 @@ func eventually(t testing.TB, what string, try func() error) {
 	}
 }
 
-// pass lets time pass, for what etcd measures on its own clock.
+// pass lets time pass between two looks at the same thing.
 func pass(ctx context.Context, d time.Duration) {
 	wait, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

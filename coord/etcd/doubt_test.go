@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/generator"
@@ -80,7 +81,7 @@ func cut(k etcd.Kind, landed bool, armed *atomic.Bool, end func()) func(context.
 			}
 		}
 		end()
-		return etcd.ErrFault
+		return coordtest.ErrFault
 	}
 }
 
@@ -164,13 +165,13 @@ func TestExtendsInDoubt(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	claim := tr.claim(c, want(0, "", 0))
-	faults := &etcd.Faults{}
-	faults.Watch(c)
+	faults := &coordtest.Faults{}
+	etcd.WatchFaults(c, faults)
 	for i, landed := range [][]bool{{true, false}, {false, true}, {false, false}, {true, true}} {
 		base := generator.Tick(1000 * (i + 1))
 		for j, l := range landed {
 			faults.Arm(0, l)
-			if err := claim.Extend(t.Context(), coord.Progress{Ceiling: base + generator.Tick(j)}); !errors.Is(err, etcd.ErrFault) {
+			if err := claim.Extend(t.Context(), coord.Progress{Ceiling: base + generator.Tick(j)}); !errors.Is(err, coordtest.ErrFault) {
 				t.Fatalf("%v: Extend %d: %v, want the fault", landed, j, err)
 			}
 		}
@@ -191,10 +192,10 @@ func TestExtendInDoubtThenLost(t *testing.T) {
 		a, b := tr.daemon("a"), tr.daemon("b")
 		claim := tr.claim(a, want(0, "", 0))
 		tr.extend(claim, coord.Progress{Ceiling: 100})
-		faults := &etcd.Faults{}
-		faults.Watch(a)
+		faults := &coordtest.Faults{}
+		etcd.WatchFaults(a, faults)
 		faults.Arm(0, landed)
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, etcd.ErrFault) {
+		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, coordtest.ErrFault) {
 			t.Fatalf("Extend: %v, want the fault", err)
 		}
 		tr.revoke(a)

@@ -9,6 +9,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/flakeward/flakeward/coord/coordtest"
 )
 
 // Kind is exported to the tests of this package.
@@ -19,9 +21,6 @@ const (
 	KindOpening Kind = "open a record"
 	KindCreate       = kindCreate
 )
-
-// ErrFault is what a transaction answers that a test made fail.
-var ErrFault = errors.New("fault made by the test")
 
 // Intercept makes every transaction of c go through f, which sends it with send.
 func Intercept(c *Coordinator, f func(ctx context.Context, k Kind, send func(context.Context) error) error) {
@@ -39,62 +38,23 @@ func Intercept(c *Coordinator, f func(ctx context.Context, k Kind, send func(con
 	}
 }
 
-// Faults makes single transactions fail.
-type Faults struct {
-	mu       sync.Mutex
-	armed    bool
-	after    int
-	landed   bool
-	happened bool
-}
-
-// Watch makes c's transactions subject to f.
-func (f *Faults) Watch(c *Coordinator) {
+// WatchFaults makes c's transactions subject to f.
+func WatchFaults(c *Coordinator, f *coordtest.Faults) {
 	Intercept(c, func(ctx context.Context, _ Kind, send func(context.Context) error) error {
-		fails, landed := f.next()
-		if fails && !landed {
-			return ErrFault
-		}
-		if err := send(ctx); err != nil || !fails {
-			return err
-		}
-		return ErrFault
+		return f.Send(func() error { return send(ctx) })
 	})
 }
 
-func (f *Faults) next() (fails, landed bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.armed {
-		return false, false
-	}
-	if f.after--; f.after >= 0 {
-		return false, false
-	}
-	f.armed, f.happened = false, true
-	return true, f.landed
+// WatchLeaseFaults makes what c asks of leases subject to f too. It comes before c opens
+// a session.
+func WatchLeaseFaults(c *Coordinator, f *coordtest.Faults) {
+	WrapLease(c, func(lease clientv3.Lease) clientv3.Lease { return faultyLease{lease, f} })
 }
-
-// Arm makes the transaction after n others fail.
-func (f *Faults) Arm(n int, landed bool) (happened func() bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.armed, f.after, f.landed, f.happened = true, n, landed, false
-	return func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return f.happened
-	}
-}
-
-// WatchLease makes what c asks of leases subject to f too. It comes before c opens a
-// session.
-func (f *Faults) WatchLease(c *Coordinator) { c.store.lease = faultyLease{c.store.lease, f} }
 
 // faultyLease loses requests about leases, and replies to them.
 type faultyLease struct {
 	clientv3.Lease
-	faults *Faults
+	faults *coordtest.Faults
 }
 
 func (l faultyLease) Grant(ctx context.Context, ttl int64) (*clientv3.LeaseGrantResponse, error) {
@@ -109,16 +69,15 @@ func (l faultyLease) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3
 	return lose(l.faults, func() (*clientv3.LeaseRevokeResponse, error) { return l.Lease.Revoke(ctx, id) })
 }
 
-func lose[R any](f *Faults, send func() (*R, error)) (*R, error) {
-	fails, landed := f.next()
-	if fails && !landed {
-		return nil, ErrFault
+func lose[R any](f *coordtest.Faults, send func() (*R, error)) (resp *R, err error) {
+	err = f.Send(func() (err error) {
+		resp, err = send()
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	resp, err := send()
-	if err == nil && fails {
-		return nil, ErrFault
-	}
-	return resp, err
+	return resp, nil
 }
 
 // Delays holds single transactions back.
@@ -194,6 +153,13 @@ func SetTimeout(c *Coordinator, d time.Duration) { c.store.timeout = d }
 // WrapLease replaces c's lease client.
 func WrapLease(c *Coordinator, wrap func(clientv3.Lease) clientv3.Lease) {
 	c.store.lease = wrap(c.store.lease)
+}
+
+// Lease returns the lease of c's session, which it must have.
+func Lease(c *Coordinator) clientv3.LeaseID {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	return c.store.current.id
 }
 
 // SessionLost is closed when c knows that its session has ended.

@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 )
 
@@ -67,7 +68,7 @@ func TestOpeningUnderARaise(t *testing.T) {
 				return err
 			}
 			if landed {
-				return etcd.ErrFault
+				return coordtest.ErrFault
 			}
 			return send(ctx)
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
@@ -177,11 +178,11 @@ func TestErrorsOfListings(t *testing.T) {
 	}
 	zk.Intercept(c, func(k zk.Kind, send func() error) error {
 		if k == "read a record" {
-			return zk.ErrFault
+			return coordtest.ErrFault
 		}
 		return send()
 	})
-	if _, err := s.List(t.Context(), entry); !errors.Is(err, zk.ErrFault) || !strings.Contains(err.Error(), ": read a record: "+s.Path("workers/3")) {
+	if _, err := s.List(t.Context(), entry); !errors.Is(err, coordtest.ErrFault) || !strings.Contains(err.Error(), ": read a record: "+s.Path("workers/3")) {
 		t.Errorf("%v", err)
 	}
 }

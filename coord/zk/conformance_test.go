@@ -21,7 +21,7 @@ type harness struct {
 	e      *zktest.Ensemble
 	root   string
 	lines  map[coord.Coordinator]*zk.Line
-	faults map[coord.Coordinator]*zk.Faults
+	faults map[coord.Coordinator]*coordtest.Faults
 	delays map[coord.Coordinator]*zk.Delays
 }
 
@@ -29,7 +29,7 @@ func newHarness(e *zktest.Ensemble) *harness {
 	return &harness{
 		e: e, root: e.Chroot(),
 		lines:  map[coord.Coordinator]*zk.Line{},
-		faults: map[coord.Coordinator]*zk.Faults{},
+		faults: map[coord.Coordinator]*coordtest.Faults{},
 		delays: map[coord.Coordinator]*zk.Delays{},
 	}
 }
@@ -41,9 +41,9 @@ func (h *harness) kit() coordtest.Harness {
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
 	t.Helper()
 	c := dial(t, zk.Servers{Addresses: h.e.Addresses(), Chroot: h.root}, zk.Config{Identity: identity})
-	h.lines[c], h.faults[c], h.delays[c] = &zk.Line{}, &zk.Faults{}, &zk.Delays{}
+	h.lines[c], h.faults[c], h.delays[c] = &zk.Line{}, &coordtest.Faults{}, &zk.Delays{}
 	h.lines[c].Tap(c)
-	h.faults[c].Watch(c)
+	zk.WatchFaults(c, h.faults[c])
 	h.delays[c].Watch(c)
 	return c
 }

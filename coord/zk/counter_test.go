@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
@@ -64,7 +65,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	// A lost reply leaves one; it is found by its incarnation.
 	zk.Intercept(a, func(k zk.Kind, send func() error) error {
 		if k == "delete a claim" {
-			return zk.ErrFault
+			return coordtest.ErrFault
 		}
 		return send()
 	})

@@ -10,64 +10,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/lending"
 )
 
 // Kind is exported to the tests of this package.
 type Kind = kind
 
-// ErrFault is what a request answers that a test made fail.
-var ErrFault = errors.New("fault made by the test")
-
 // Intercept makes every request of c go through f, which sends it with send.
 func Intercept(c *Coordinator, f func(k Kind, send func() error) error) { c.store.through = f }
 
-// Faults makes single requests fail.
-type Faults struct {
-	mu       sync.Mutex
-	armed    bool
-	after    int
-	landed   bool
-	happened bool
-}
-
-// Watch makes c's requests subject to f.
-func (f *Faults) Watch(c *Coordinator) {
-	Intercept(c, func(_ Kind, send func() error) error {
-		fails, landed := f.next()
-		if fails && !landed {
-			return ErrFault
-		}
-		if err := send(); err != nil || !fails {
-			return err
-		}
-		return ErrFault
-	})
-}
-
-func (f *Faults) next() (fails, landed bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.armed {
-		return false, false
-	}
-	if f.after--; f.after >= 0 {
-		return false, false
-	}
-	f.armed, f.happened = false, true
-	return true, f.landed
-}
-
-// Arm makes the request after n others fail.
-func (f *Faults) Arm(n int, landed bool) (happened func() bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.armed, f.after, f.landed, f.happened = true, n, landed, false
-	return func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return f.happened
-	}
+// WatchFaults makes c's requests subject to f.
+func WatchFaults(c *Coordinator, f *coordtest.Faults) {
+	Intercept(c, func(_ Kind, send func() error) error { return f.Send(send) })
 }
 
 // Delays holds single requests back.
@@ -91,7 +46,7 @@ func (d *Delays) Watch(c *Coordinator) {
 			select {
 			case <-release:
 			case <-life.Done():
-				return ErrFault
+				return coordtest.ErrFault
 			}
 		}
 		return next(k, send)

@@ -11,6 +11,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
@@ -312,7 +313,7 @@ func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
 		if k == "store the host's worker ID" {
 			writes++
 			if writes == 2 {
-				return zk.ErrFault // a hint: the write of the record is stored all the same
+				return coordtest.ErrFault // a hint: the write of the record is stored all the same
 			}
 		}
 		return send()

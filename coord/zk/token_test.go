@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -19,7 +20,7 @@ func TestNodeOfATryThatFailedBarsNobody(t *testing.T) {
 	var raised, failed atomic.Bool
 	zk.Intercept(c, func(k zk.Kind, send func() error) error {
 		if k == "delete a claim" && failed.CompareAndSwap(false, true) {
-			return zk.ErrFault
+			return coordtest.ErrFault
 		}
 		err := send()
 		if k == "create a claim" && raised.CompareAndSwap(false, true) {

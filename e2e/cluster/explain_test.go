@@ -1,23 +1,27 @@
 package cluster
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/flakeward/flakeward/coord"
 )
 
-// TestExplain draws from all IDs that 20 daemons have issued in 5 generations, in which worker IDs changed hands, and asks the
-// coordinator whose each was.
+// owner is who handed out an ID.
+type owner struct{ Host, Incarnation, Claim string }
+
+// TestExplain draws from all IDs that 20 daemons have issued in 5 generations, in which worker IDs changed hands, and asks the program
+// whose each was.
 func TestExplain(t *testing.T) {
 	on(t, 1, func(w *world) {
 		const daemons, generations, asked = 20, 5, 1000
 		w.setLayout("time=41@1ms,worker=5,sequence=12;epoch=2026-01-01")
-		type owner struct{ host, incarnation string }
 		owners := map[int64]owner{}
 		holders := map[int]map[string]bool{}
 		for g := range generations {
@@ -31,41 +35,29 @@ func TestExplain(t *testing.T) {
 			}
 			for _, n := range nodes {
 				n.untilReady()
-				worker := n.holds()
+				worker, who := n.holds(), n.owner()
+				ids := n.must(1 + rand.IntN(200))
+				if n.owner() != who {
+					continue // it lost its claim meanwhile: which of the two the IDs are of is not known
+				}
 				if holders[worker] == nil {
 					holders[worker] = map[string]bool{}
 				}
-				who := owner{n.config.Host, n.info()["incarnation"]}
-				holders[worker][who.incarnation] = true
-				for _, id := range n.must(1 + rand.IntN(200)) {
+				holders[worker][who.Claim] = true
+				for _, id := range ids {
 					owners[id] = who
 				}
 			}
 			several(nodes, (*node).stop)
 		}
-		o := w.operate()
 		ids := slices.Collect(maps.Keys(owners))
 		rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+		ids = ids[:asked]
 		wrong := 0
-		for _, id := range ids[:asked] {
-			parts, err := w.layout.Decompose(id)
-			if err != nil {
-				w.Fatal(err)
-			}
-			history, err := o.History(w.Context(), int(parts.Worker))
-			if err != nil {
-				w.Fatal(err)
-			}
-			var held coord.Tenure
-			for _, entry := range history {
-				if entry.From < parts.Tick {
-					held = entry
-				}
-			}
-			// Claims and INFO write the incarnation in different ways.
-			if want := owners[id]; held.Host != want.host || held.Incarnation != plain(want.incarnation) {
+		for i, got := range w.explain(ids) {
+			if want := owners[ids[i]]; got != want {
 				if wrong++; wrong < 5 {
-					w.Errorf("ID %d, tick %d of worker ID %d, was issued by %+v; the history says %+v of %+v", id, parts.Tick, parts.Worker, want, held, history)
+					w.Errorf("ID %d was issued by %+v; explain says %+v", ids[i], want, got)
 				}
 			}
 		}
@@ -73,12 +65,53 @@ func TestExplain(t *testing.T) {
 		for _, h := range holders {
 			most = max(most, len(h))
 		}
-		w.figure("%d of %d IDs asked for named the wrong daemon; %d issued, worker IDs had up to %d holders", wrong, asked, len(ids), most)
+		w.figure("%d of %d IDs asked for named the wrong daemon; %d issued, worker IDs had up to %d holders", wrong, asked, len(owners), most)
 		if most < 2 {
 			w.Error("no worker ID changed hands; the drill is void")
 		}
 	})
 }
 
-// plain is an incarnation without what groups its digits.
-func plain(s string) string { return strings.ReplaceAll(s, "-", "") }
+// owner is what the daemon says of itself. Claims and INFO write the incarnation in different ways.
+func (n *node) owner() owner {
+	n.w.Helper()
+	info := n.info()
+	return owner{n.config.Host, strings.ReplaceAll(info["incarnation"], "-", ""), info["claim"]}
+}
+
+// explain has the program explain the IDs, all of which somebody issued.
+func (w *world) explain(ids []int64) []owner {
+	w.Helper()
+	program, err := binary()
+	if err != nil {
+		w.Fatal(err)
+	}
+	var in, complaints bytes.Buffer
+	for _, id := range ids {
+		fmt.Fprintln(&in, id)
+	}
+	command := exec.CommandContext(w.Context(), program, "explain", "--json", "--coord", w.url, "--timeout", patience.String(), "-")
+	command.Stdin, command.Stderr = &in, &complaints
+	out, err := command.Output()
+	if err != nil {
+		w.Fatalf("%s: %v\n%s", command, err, &complaints)
+	}
+	var owners []owner
+	for line := range bytes.Lines(out) {
+		var of struct {
+			ID string
+			owner
+		}
+		if err := json.Unmarshal(line, &of); err != nil {
+			w.Fatalf("explain printed %q: %v", line, err)
+		}
+		if i := len(owners); i >= len(ids) || of.ID != strconv.FormatInt(ids[i], 10) {
+			w.Fatalf("line %d of explain's is of %s, out of turn", i+1, of.ID)
+		}
+		owners = append(owners, of.owner)
+	}
+	if len(owners) != len(ids) {
+		w.Fatalf("explain printed %d lines for %d IDs", len(owners), len(ids))
+	}
+	return owners
+}

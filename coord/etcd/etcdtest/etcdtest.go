@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -38,6 +39,8 @@ type Options struct {
 	TokenTTL time.Duration
 	// Dir is where the members keep their data; the test's own if empty.
 	Dir string
+	// Log is what the members log to; nil: nothing.
+	Log hclog.Logger
 }
 
 // Cluster is a cluster of etcd. Its methods are for the test's goroutine, but for
@@ -62,6 +65,9 @@ func Start(t testing.TB, options Options) *Cluster {
 	}
 	if options.Dir == "" {
 		options.Dir = t.TempDir()
+	}
+	if options.Log == nil {
+		options.Log = hclog.NewNullLogger()
 	}
 	c := &Cluster{t: t, options: options}
 	peers := map[string]string{}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/client/pkg/v3/types"
 	"go.etcd.io/etcd/server/v3/config"
@@ -50,7 +49,7 @@ type member struct {
 }
 
 func (m *member) log() *zap.Logger {
-	return zaplog.New(hclog.NewNullLogger(), func(message string) {
+	return zaplog.New(m.cluster.options.Log, func(message string) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.failure = message

@@ -1,0 +1,5 @@
+//go:build !race
+
+package coordtest
+
+const raceDetector = false
