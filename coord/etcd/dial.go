@@ -95,10 +95,10 @@ func dial(ctx context.Context, servers Servers, s *store, known *troubles) (*cli
 		Context:   life,
 		Logger:    zaplog.New(s.log, nil),
 		// A member that was cut off is noticed also when no packet says so. The
-		// client library allows no shorter interval.
+		// client library allows no shorter interval. A session always has a stream;
+		// where nothing is asked, etcd takes pings for an attack and hangs up.
 		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: 3 * time.Second,
-		PermitWithoutStream:  true,
 		DialOptions:          options,
 	})
 	if err != nil {
