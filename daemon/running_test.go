@@ -1,13 +1,11 @@
 package daemon_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/internal/logtest"
 )
 
 // running is a daemon in this process, on a real coordinator and a real socket.
@@ -23,28 +22,10 @@ type running struct {
 	t      *testing.T
 	config daemon.Config
 	client *redis.Client
-	log    *lockedBuffer
+	log    *logtest.Buffer
 	ready  chan struct{}
 	cancel context.CancelFunc
 	ended  chan error
-}
-
-// lockedBuffer is a log that is read while it is written.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // dir is a directory whose path is short enough for a socket in it.
@@ -75,7 +56,7 @@ func config(d string) daemon.Config {
 // launch starts a daemon and does not wait for it.
 func launch(t *testing.T, c daemon.Config) *running {
 	t.Helper()
-	r := &running{t: t, log: &lockedBuffer{}, ready: make(chan struct{}), ended: make(chan error, 1)}
+	r := &running{t: t, log: &logtest.Buffer{}, ready: make(chan struct{}), ended: make(chan error, 1)}
 	c.Log = hclog.New(&hclog.LoggerOptions{Output: r.log, Level: hclog.Debug})
 	c.Ready = func() { close(r.ready) }
 	c.Version = "test"

@@ -1,12 +1,10 @@
 package connect
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,29 +12,8 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/logtest"
 )
-
-// record is a log that is read while it is written.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(b)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
-}
-
-func (r *record) logger() hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{Output: r, Level: hclog.Trace})
-}
 
 func joins(t *testing.T, c coord.Coordinator) error {
 	t.Helper()
@@ -61,8 +38,8 @@ func TestPasswords(t *testing.T) {
 			{URL: cluster.URL("x"), User: "root", Password: "geheim"},
 			{URL: strings.Replace(cluster.URL("x"), "//", "//root:geheim@", 1)},
 		} {
-			var log record
-			config.TLS, config.Identity, config.Log = c.tls, identity, log.logger()
+			var log logtest.Buffer
+			config.TLS, config.Identity, config.Log = c.tls, identity, log.At(hclog.Trace)
 			d, err := Open(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)
@@ -172,8 +149,8 @@ func TestReadPassword(t *testing.T) {
 		"two lines":     {"geheim\ngeheim\n", "", 0o600, false},
 		"another file":  {strings.Repeat("geheim", 1000), "", 0o600, false},
 	} {
-		var log record
-		got, err := ReadPassword(write(name, c.text, c.mode), log.logger())
+		var log logtest.Buffer
+		got, err := ReadPassword(write(name, c.text, c.mode), log.At(hclog.Trace))
 		var wrong *ConfigError
 		if got != c.want || (c.want == "") != errors.As(err, &wrong) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)

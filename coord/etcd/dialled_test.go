@@ -1,11 +1,9 @@
 package etcd_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,25 +11,11 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/internal/logtest"
 )
 
-// record is a log that is read while it is written.
-type record struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (r *record) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(b)
-}
-
-func (r *record) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.String()
-}
+// record is a log that tests read.
+type record struct{ logtest.Buffer }
 
 // count counts the lines of a level that contain the text.
 func (r *record) count(level, text string) int {

@@ -42,7 +42,7 @@ func TestDigest(t *testing.T) {
 	root := e.Chroot() + "/own/tree" // what is above is made too
 	var log logged
 	ours := zk.Servers{Addresses: e.Addresses(), Chroot: root, User: user, Password: password}
-	c, l := joined(t, ours, zk.Config{Log: log.at(hclog.Trace)})
+	c, l := joined(t, ours, zk.Config{Log: log.At(hclog.Trace)})
 	claim := claimed(t, c, 3)
 	extend := func() {
 		t.Helper()
@@ -84,7 +84,7 @@ func TestDigest(t *testing.T) {
 		"another user":   {User: "else", Password: password},
 	} {
 		servers.Addresses, servers.Chroot = ours.Addresses, ours.Chroot
-		other := dial(t, servers, zk.Config{Identity: identity(), Log: log.at(hclog.Trace)})
+		other := dial(t, servers, zk.Config{Identity: identity(), Log: log.At(hclog.Trace)})
 		_, err := other.Join(t.Context(), layout)
 		if !errors.Is(err, lending.ErrRefused) {
 			t.Errorf("%s: %v, want ErrRefused", name, err)

@@ -1,7 +1,6 @@
 package zk_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,33 +15,15 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/logtest"
 )
 
 var layout = coord.Layout{Text: "a layout", Workers: 8}
 
 // logged is a log that tests read.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+type logged struct{ logtest.Buffer }
 
 func (l *logged) count(s string) int { return strings.Count(l.String(), s) }
-
-func (l *logged) at(level hclog.Level) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{Output: l, Level: level})
-}
 
 func identity() coord.Identity { return coord.Identity{Host: "h", Incarnation: rand.Text()} }
 
@@ -134,7 +115,7 @@ func TestExpiredSession(t *testing.T) {
 	servers := zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}
 	var log logged
 	g := &gate{}
-	c, l := dial(t, servers, zk.Config{Timeout: time.Second, Identity: identity(), Log: log.at(hclog.Info)}), &zk.Line{}
+	c, l := dial(t, servers, zk.Config{Timeout: time.Second, Identity: identity(), Log: log.At(hclog.Info)}), &zk.Line{}
 	l.Through = func(conn net.Conn) (net.Conn, error) { return frozen{conn, g}, nil }
 	l.Tap(c)
 	if _, err := c.Join(t.Context(), layout); err != nil {
@@ -192,7 +173,7 @@ func TestConnectionIsResumed(t *testing.T) {
 	t.Parallel()
 	e := zktest.Shared(t)
 	var log logged
-	c, l := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Log: log.at(hclog.Info)})
+	c, l := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Log: log.At(hclog.Info)})
 	claim := claimed(t, c, 3)
 	id := zk.SessionID(c)
 	for i := range 5 {
@@ -216,7 +197,7 @@ func TestServersThatWereAway(t *testing.T) {
 	t.Parallel()
 	e := zktest.Start(t, zktest.Options{})
 	var log logged
-	c, l := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{Log: log.at(hclog.Info)})
+	c, l := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{Log: log.At(hclog.Info)})
 	claim := claimed(t, c, 3)
 	zk.SetTimeout(c, 300*time.Millisecond)
 	e.Stop()
@@ -272,7 +253,7 @@ func TestNegotiatedTimeoutIsLogged(t *testing.T) {
 	e := zktest.Shared(t)
 	for timeout, warnings := range map[time.Duration]int{time.Hour: 1, 10 * time.Second: 0} {
 		var log logged
-		joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Timeout: timeout, Log: log.at(hclog.Info)})
+		joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Timeout: timeout, Log: log.At(hclog.Info)})
 		if got := log.count("another timeout than was asked for"); got != warnings {
 			t.Errorf("%v: %d warnings, want %d:\n%s", timeout, got, warnings, log.String())
 		}

@@ -45,7 +45,7 @@ func TestTLS(t *testing.T) {
 			if c.want == "" {
 				patience = zk.DefaultTryTimeout
 			}
-			coordinator, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: patience, Log: log.at(hclog.Trace)}), &zk.Line{}
+			coordinator, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: patience, Log: log.At(hclog.Trace)}), &zk.Line{}
 			l.Tap(coordinator)
 			_, err := coordinator.Join(t.Context(), layout)
 			if c.want == "" {
