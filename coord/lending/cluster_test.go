@@ -12,14 +12,23 @@ import (
 type scripted struct {
 	Store
 	look    Entry
+	looked  func() // if not nil, called when Look has read what it answers
 	history func(layout Entry) (Entry, error)
 }
 
 func (s *scripted) Name() string                                { return "scripted" }
 func (s *scripted) Path(what string) string                     { return what }
-func (s *scripted) Look(context.Context) (Entry, error)         { return s.look, nil }
 func (s *scripted) Join(context.Context, []byte) (Entry, error) { return s.look, nil }
 func (s *scripted) List(context.Context, Entry) (Tree, error)   { return Tree{}, nil }
+
+func (s *scripted) Look(context.Context) (Entry, error) {
+	read := s.look
+	if s.looked != nil {
+		s.looked()
+	}
+	return read, nil
+}
+
 func (s *scripted) History(_ context.Context, layout Entry, _ int) (Entry, error) {
 	return s.history(layout)
 }
@@ -71,6 +80,37 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	}
 	if j, err := c.ready(); err != nil || j.era != "NEW" || j.entry.Version != 3 {
 		t.Errorf("the coordinator believes in era %q, version %d (%v)", j.era, j.entry.Version, err)
+	}
+}
+
+// A Join or a Visit whose look was answered late does not bring back an era that has
+// ended: a claim of the new one would be given up for it.
+func TestLookThatIsLate(t *testing.T) {
+	for name, again := range map[string]func(c *Coordinator) error{
+		"Join": func(c *Coordinator) error {
+			_, err := c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8})
+			return err
+		},
+		"Visit": func(c *Coordinator) error { _, err := c.Visit(t.Context()); return err },
+	} {
+		s, c := newScripted(t)
+		s.history = func(layout Entry) (Entry, error) {
+			if layout.Version == 1 {
+				return Entry{}, &MovedError{Found: era(2, "NEW")}
+			}
+			return Entry{}, nil
+		}
+		s.looked = func() { // the marks are raised while the answer is under way
+			if _, err := c.History(t.Context(), 1); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := again(c); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := c.ready(); err != nil || j.era != "NEW" || !j.lends {
+			t.Errorf("%s: the coordinator believes in era %q, lends %v (%v)", name, j.era, j.lends, err)
+		}
 	}
 }
 
