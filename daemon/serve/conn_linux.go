@@ -69,6 +69,9 @@ func (l *loop) watch(op, fd int, events uint32) error {
 
 // limitToReceived has the connection end once what has been received by now is answered.
 func (l *loop) limitToReceived(c *conn) {
+	// From here on the client cannot write, so nothing arrives unseen between the look and the close: its request would be
+	// lost, and it could not tell that from one that was answered into a broken connection.
+	_ = unix.Shutdown(c.fd, unix.SHUT_RD)
 	n, err := unix.IoctlGetInt(c.fd, unix.SIOCINQ)
 	if err != nil || n <= 0 {
 		c.ended = true

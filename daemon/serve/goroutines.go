@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -209,6 +210,9 @@ func (r *received) rest() (total int) {
 		return 0
 	}
 	_ = raw.Control(func(fd uintptr) {
+		if runtime.GOOS == "linux" { // elsewhere it would throw away what has been received
+			_ = unix.Shutdown(int(fd), unix.SHUT_RD)
+		}
 		part := make([]byte, readAtOnce)
 		for total < mostRest {
 			n, _, err := unix.Recvfrom(int(fd), part, unix.MSG_DONTWAIT)
