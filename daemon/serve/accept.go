@@ -18,7 +18,7 @@ const (
 // accept hands connections to the engine until the listener is closed or ctx ends. A peer that cannot be served is dropped, and accepting goes on.
 func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 	var pause time.Duration
-	for id := int64(1); ; id++ {
+	for {
 		c, err := l.Accept()
 		if err != nil {
 			if ctx.Err() != nil {
@@ -35,15 +35,20 @@ func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 			continue
 		}
 		pause = 0
-		if open := s.counts.open(); open >= uint64(s.config.Limits.Connections) {
-			s.reject(c)
-			continue
-		}
-		s.counts.accepted.Add(1)
-		if err := e.add(c, id); err != nil {
-			s.counts.ended.Add(1)
-			s.config.Log.Warn("a connection is dropped", "error", err)
-		}
+		s.admit(e, c)
+	}
+}
+
+// admit hands a connection to the engine, unless there are too many.
+func (s *Server) admit(e engine, c net.Conn) {
+	if open := s.counts.open(); open >= uint64(s.config.Limits.Connections) {
+		s.reject(c)
+		return
+	}
+	s.counts.accepted.Add(1)
+	if err := e.add(c, s.admitted.Add(1)); err != nil {
+		s.counts.ended.Add(1)
+		s.config.Log.Warn("a connection is dropped", "error", err)
 	}
 }
 

@@ -1,3 +1,43 @@
 package serve
 
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
 func startEngine(c Config, n *counts) (engine, error) { return startLoop(c, n) }
+
+// refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and returns those who have connected and were not
+// accepted. Accept does not return them any more once the listener is closed.
+func refuseMore(l net.Listener) (connected []net.Conn) {
+	sc, ok := l.(syscall.Conn)
+	if !ok || l.Addr().Network() != "unix" {
+		return nil
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if unix.Shutdown(int(fd), unix.SHUT_RD) != nil {
+			return
+		}
+		for {
+			// The listener does not block, so this ends when there is nobody left.
+			fd, _, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+			if err != nil {
+				return
+			}
+			file := os.NewFile(uintptr(fd), "")
+			c, err := net.FileConn(file)
+			_ = file.Close() // c has its own descriptor
+			if err == nil {
+				connected = append(connected, c)
+			}
+		}
+	})
+	return connected
+}

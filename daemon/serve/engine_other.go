@@ -2,4 +2,9 @@
 
 package serve
 
+import "net"
+
 func startEngine(c Config, n *counts) (engine, error) { return startGoroutines(c, n) }
+
+// refuseMore is not known to be possible here.
+func refuseMore(net.Listener) []net.Conn { return nil }

@@ -91,6 +91,7 @@ type Server struct {
 	config   Config
 	start    func(Config, *counts) (engine, error)
 	counts   counts
+	admitted atomic.Int64           // the number of the last connection
 	engine   atomic.Pointer[engine] // nil until Serve
 	done     chan struct{}          // closed when Serve is about to return
 	quit     chan struct{}          // closed when accepting has to end
@@ -153,6 +154,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case <-s.quit:
 		cancel()
+		// Who has connected may have sent a request already: nobody of them is dropped with the listener.
+		for _, c := range refuseMore(l) {
+			s.admit(e, c)
+		}
 		_ = l.Close()
 		<-accepting
 	case <-ctx.Done():
