@@ -115,7 +115,9 @@ func openDir(path string, fileSystem func(dir *os.File) (fileSystemType, error))
 	if d.lock, err = takeLock(root, path); err != nil {
 		return nil, err
 	}
-	d.disk = &realDisk{root: root, dir: d.self}
+	if d.disk, err = diskOf(&realDisk{root: root, dir: d.self}); err != nil {
+		return nil, err
+	}
 	return d, nil
 }
 

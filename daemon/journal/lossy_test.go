@@ -1,0 +1,176 @@
+//go:build drill
+
+package journal
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// openLossy opens path with a lossy disk whose time is what now points to.
+func openLossy(t *testing.T, path string, now *time.Duration) (*Dir, *lossyDisk) {
+	t.Helper()
+	t.Setenv(DiskVariable, "lossy")
+	d := open(t, path)
+	lossy, ok := d.disk.(*lossyDisk)
+	if !ok {
+		t.Fatalf("$%s gave a %T", DiskVariable, d.disk)
+	}
+	lossy.now = func() time.Duration { return *now }
+	return d, lossy
+}
+
+// kill ends d as a power cut does and opens what it left.
+func kill(t *testing.T, d *Dir) *Dir {
+	t.Helper()
+	must(t, d.Close())
+	return open(t, d.Path())
+}
+
+// TestALossyDiskKeepsWhatWasAcknowledged: the real order of steps survives each power cut at once.
+func TestALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
+	now := time.Duration(0)
+	d, _ := openLossy(t, t.TempDir(), &now)
+	for mark := range generator.Tick(5) {
+		write(t, d, contents(mark))
+		wantRead(t, d, contents(mark))
+		d = kill(t, d)
+		wantRead(t, d, contents(mark))
+	}
+}
+
+// Disks on which one step is left out.
+type unsyncedDisk struct{ disk }
+
+func (d unsyncedDisk) openTemp() (tempFile, error) {
+	f, err := d.disk.openTemp()
+	return unsyncedFile{f}, err
+}
+
+type unsyncedFile struct{ tempFile }
+
+func (unsyncedFile) Sync() error { return nil }
+
+type unsyncedName struct{ disk }
+
+func (unsyncedName) syncDir() error { return nil }
+
+// TestALossyDiskLosesWhatWasNotSynced: with either sync left out an older journal comes back, a whole one: the newest
+// that was there for the time of the write-back when the disk was last used.
+func TestALossyDiskLosesWhatWasNotSynced(t *testing.T) {
+	for name, without := range map[string]func(disk) disk{
+		"no sync of the file":      func(d disk) disk { return unsyncedDisk{d} },
+		"no sync of the directory": func(d disk) disk { return unsyncedName{d} },
+		"no sync at all":           func(d disk) disk { return unsyncedDisk{unsyncedName{d}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Duration(0)
+			d, lossy := openLossy(t, t.TempDir(), &now)
+			d.disk = without(lossy)
+			for second := range generator.Tick(3) {
+				now = time.Duration(second) * time.Second
+				write(t, d, contents(second))
+			}
+			wantRead(t, d, contents(2)) // the process sees its own
+			d = kill(t, d)
+			if _, err := d.Read(); !errors.Is(err, ErrNone) {
+				t.Fatalf("Read: %v: something unsynced was there at once", err)
+			}
+
+			now = 0
+			d, lossy = openLossy(t, t.TempDir(), &now)
+			d.disk = without(lossy)
+			for second := range generator.Tick(11) {
+				now = time.Duration(second) * time.Second
+				write(t, d, contents(second))
+			}
+			wantRead(t, d, contents(10))
+			wantRead(t, kill(t, d), contents(7))
+		})
+	}
+}
+
+// TestALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is the last journal that was
+// synced or a later one, as a whole.
+func TestALossyDiskIsADisk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Duration(0)
+		below := &memoryDisk{left: 1 << 30}
+		d := &lossyDisk{durable: below, now: func() time.Duration { return now }, writeBack: defaultWriteBack}
+		newest, durable := 0, 0
+		for i := 1; i <= 12; i++ {
+			now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
+			with, acknowledged := disk(d), true
+			if rapid.Bool().Draw(t, "no sync of the file") {
+				with, acknowledged = unsyncedDisk{with}, false
+			}
+			if rapid.Bool().Draw(t, "no sync of the directory") {
+				with, acknowledged = unsyncedName{with}, false
+			}
+			if err := replace(with, []byte{byte(i)}); err != nil {
+				t.Fatal(err)
+			}
+			if newest = i; acknowledged {
+				durable = i
+			}
+		}
+		if b, err := d.read(); err != nil || len(b) != 1 || int(b[0]) != newest {
+			t.Fatalf("the process reads %v, %v, want %d", b, err, newest)
+		}
+		b, err := below.read()
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && durable == 0:
+		case err != nil || len(b) != 1 || int(b[0]) < durable || int(b[0]) > newest:
+			t.Fatalf("after the power cut: %v, %v, want %d to %d", b, err, durable, newest)
+		}
+	})
+}
+
+// TestALossyDiskThatIsFull: a Write that could not reach the disk below fails, and goes through once there is room.
+func TestALossyDiskThatIsFull(t *testing.T) {
+	now := time.Duration(0)
+	d, lossy := openLossy(t, t.TempDir(), &now)
+	write(t, d, contents(1))
+	healthy := lossy.durable
+	lossy.durable = &fullDisk{healthy}
+	for mark := range generator.Tick(3) {
+		if err := d.Write(contents(2 + mark)); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space") {
+			t.Fatalf("Write: %v", err)
+		}
+	}
+	lossy.durable = healthy
+	write(t, d, contents(9))
+	wantRead(t, kill(t, d), contents(9))
+}
+
+func TestTheDiskOfADrill(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "lossy": defaultWriteBack, "lossy/250ms": 250 * time.Millisecond, "lossy/": -1, "lossy/0s": -1, "/3s": -1, "tape": -1} {
+		t.Setenv(DiskVariable, text)
+		d, err := OpenDir(filepath.Join(t.TempDir(), "state"))
+		if want < 0 {
+			if err == nil || !strings.Contains(err.Error(), DiskVariable) {
+				t.Errorf("%q: %v, want the variable named", text, err)
+			}
+			continue
+		}
+		must(t, err)
+		lossy, ok := d.disk.(*lossyDisk)
+		if ok != (want > 0) || ok && lossy.writeBack != want {
+			t.Errorf("%q gave %+v", text, d.disk)
+		}
+		must(t, d.Close())
+	}
+	if _, err := os.Stat("/proc/self"); err == nil && monotonic() <= 0 {
+		t.Error("there is no monotonic time")
+	}
+}
