@@ -44,6 +44,7 @@ type Daemon struct {
 	layout      *generator.Layout
 	incarnation string
 	begun       clockguard.Reading
+	witness     witness
 
 	keeper *grant.Keeper
 	issuer *issue.Issuer
@@ -95,6 +96,10 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		d.clock = clock
 	}
 	d.begun = d.clock.Now()
+	if d.witness, err = d.testify(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.witness.close()) }()
 	if err := d.layout.CheckTime(time.Unix(0, d.begun.Wall)); err != nil {
 		return fmt.Errorf("no ID can be issued: %w", err)
 	}
@@ -147,7 +152,7 @@ func (d *Daemon) build(dir *journal.Dir) error {
 	}
 	d.issuer = issue.New(d.layout, d.clock, issue.Limits{Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock}, d.keeper)
 	d.server = serve.New(serve.Config{
-		Source:  d.issuer,
+		Source:  d.witness.source(d.issuer),
 		Layout:  d.layout,
 		Info:    d.Info,
 		Version: c.Version,

@@ -115,18 +115,13 @@ func (d *Daemon) tryJoin(ctx, try context.Context, coordinator *coord.Coordinato
 		if err != nil {
 			return fmt.Errorf("coordinator %q: %w", d.config.coordinator().Text, err)
 		}
-		access.Identity = coord.Identity{
-			Host:        d.config.Host,
-			PID:         os.Getpid(),
-			Incarnation: strings.ReplaceAll(d.incarnation, "-", ""),
-			Version:     d.config.Version,
-		}
+		access.Identity = d.identity()
 		access.Log = d.log.Named("coord")
 		c, err := connect.Open(ctx, access)
 		if err != nil {
 			return fmt.Errorf("coordinator %q: %w", d.config.coordinator().Text, err)
 		}
-		*coordinator = c
+		*coordinator = d.witness.coordinator(c)
 	}
 	cluster, err := (*coordinator).Join(try, coord.Layout{
 		Text:    d.keeper.LayoutText(),
@@ -144,6 +139,16 @@ func (d *Daemon) tryJoin(ctx, try context.Context, coordinator *coord.Coordinato
 		d.log.Warn("the coordinator is embedded: IDs are unique on this host only; for several hosts give each the same --coord etcd://... or zk://...")
 	}
 	return nil
+}
+
+// identity is what the daemon is known as in the coordinator.
+func (d *Daemon) identity() coord.Identity {
+	return coord.Identity{
+		Host:        d.config.Host,
+		PID:         os.Getpid(),
+		Incarnation: strings.ReplaceAll(d.incarnation, "-", ""),
+		Version:     d.config.Version,
+	}
 }
 
 // coldStart begins to issue from the journal's grant, if it has one.

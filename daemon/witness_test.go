@@ -1,0 +1,150 @@
+//go:build drill
+
+package daemon_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/e2e/evidence"
+)
+
+// logs returns what was written down, one log for each start.
+func logs(t *testing.T, dir string) [][]evidence.Event {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*.events"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	all := make([][]evidence.Event, len(paths))
+	for i, path := range paths {
+		err := evidence.ReadEvents(path, func(e evidence.Event) error { all[i] = append(all[i], e); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// TestTheWitnessWritesDownWhatComesOut: the IDs in the log are those that were received, all of them, in their order, and
+// each is within what had been written down as claimed and granted before it.
+func TestTheWitnessWritesDownWhatComesOut(t *testing.T) {
+	evidenceDir := t.TempDir()
+	t.Setenv(daemon.EvidenceVariable, evidenceDir)
+	c := config(dir(t))
+	layout := layoutOf(t, c)
+	before := evidence.Now()
+	var got [2][]int64
+	var workers [2]int
+	for n := range got {
+		r := start(t, c)
+		for range 5 {
+			got[n] = append(got[n], r.next())
+		}
+		batch, err := r.client.Do(t.Context(), "NEXT", 9000).Int64Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[n] = append(got[n], batch...)
+		runs, err := r.client.Do(t.Context(), "RUN", 5000).Int64Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 1; i < len(runs); i += 2 {
+			for k := range runs[i+1] {
+				got[n] = append(got[n], runs[i]+k*runs[0])
+			}
+		}
+		if workers[n], err = strconv.Atoi(r.info()["worker_id"]); err != nil {
+			t.Fatal(err)
+		}
+		r.stop()
+	}
+	all := logs(t, evidenceDir)
+	if len(all) != len(got) {
+		t.Fatalf("%d logs of %d starts", len(all), len(got))
+	}
+	for n, events := range all {
+		e := events[0]
+		if e.Kind != evidence.Began || e.Host != c.Host || len(e.Incarnation) != 32 || e.Layout != layout.String() {
+			t.Errorf("start %d begins with %+v", n, e)
+		}
+		var issued []int64
+		var claim evidence.Event
+		ceiling, at := claim.Floor, before
+		var kinds []evidence.Kind
+		for _, e := range events {
+			if e.At < at || e.At > evidence.Now() {
+				t.Errorf("%+v was before what stands before it, or is in the future", e)
+			}
+			at = e.At
+			if len(kinds) == 0 || kinds[len(kinds)-1] != e.Kind {
+				kinds = append(kinds, e.Kind)
+			}
+			switch e.Kind {
+			case evidence.Claimed:
+				claim = e
+			case evidence.Extended:
+				ceiling = max(ceiling, e.Ceiling)
+			case evidence.Issued:
+				for i := range e.Run.N {
+					issued = append(issued, e.Run.First+int64(i)*e.Run.Step)
+				}
+				if tick := tickOf(t, layout, e.Run.First); tick > ceiling {
+					t.Fatalf("tick %d was issued under a ceiling of %d", tick, ceiling)
+				}
+			case evidence.Releasing, evidence.Released:
+				if last := tickOf(t, layout, issued[len(issued)-1]); e.Last != last {
+					t.Errorf("%+v, want the last tick %d", e, last)
+				}
+			}
+			if e.Kind >= evidence.Claimed && (e.Worker != workers[n] || e.Opening != claim.Opening || e.Opening == "") {
+				t.Errorf("%+v is not of worker ID %d and the claim %+v", e, workers[n], claim)
+			}
+		}
+		if !slices.Equal(issued, got[n]) {
+			t.Errorf("start %d: %d IDs are written down, %d were received, or others", n, len(issued), len(got[n]))
+		}
+		// A stop asks for an extension once more, to know whether the coordinator is there.
+		want := []evidence.Kind{evidence.Began, evidence.Claimed, evidence.Extended, evidence.Issued, evidence.Extended, evidence.Releasing, evidence.Released}
+		if !slices.Equal(kinds, want) {
+			t.Errorf("start %d: the events are of kinds %v, want %v", n, kinds, want)
+		}
+		if claim.Continues != (n > 0) {
+			t.Errorf("start %d: %+v", n, claim)
+		}
+	}
+}
+
+func TestWithoutTheVariableNothingIsWritten(t *testing.T) {
+	d := dir(t)
+	t.Setenv(daemon.EvidenceVariable, "")
+	t.Chdir(d)
+	r := start(t, config(d))
+	r.next()
+	r.stop()
+	err := filepath.WalkDir(d, func(path string, _ os.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".events") {
+			t.Errorf("%s was written", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEvidenceThatCannotBeWrittenAtTheStart(t *testing.T) {
+	t.Setenv(daemon.EvidenceVariable, filepath.Join(t.TempDir(), "missing"))
+	err := launch(t, config(dir(t))).end()
+	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), daemon.EvidenceVariable) {
+		t.Errorf("the daemon ended with %v, want the variable and what is missing", err)
+	}
+}
