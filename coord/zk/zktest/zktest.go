@@ -80,6 +80,9 @@ func (e *Ensemble) TLSAddresses() []string { return e.servers.TLSAddresses() }
 // Members is the number of members, whether they run or not.
 func (e *Ensemble) Members() int { return e.servers.Members() }
 
+// Data is the directory that the member keeps its data in.
+func (e *Ensemble) Data(member int) string { return e.servers.Data(member) }
+
 // Running says whether the member was started and neither ended nor is paused.
 func (e *Ensemble) Running(member int) bool { return e.servers.Running(member) }
 
