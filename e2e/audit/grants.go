@@ -1,0 +1,327 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// slow is how long after a worker ID was claimed anew an ID may still be recorded that was taken from the lane before, which was closed
+// before the claim was sent. Where it was released, closing is what counts, and there is no such limit.
+const slow = evidence.Mono(time.Second)
+
+// holder is a lane in one life of a daemon, as far as the ticks that it issued go.
+type holder struct {
+	life        *life
+	low, high   generator.Tick
+	first, last key // of low and high
+	issued      bool
+}
+
+// held is what was issued under one opening.
+type held struct {
+	opening string
+	known   *opening // nil: the coordinator does not know it
+	next    *held    // the one that continued it
+	life    *life
+	high    key // of the highest tick
+	issued  bool
+}
+
+// lane is what one host has of one worker ID, over all its lives.
+type lane struct {
+	life    *life // that the next three are of
+	holder  *holder
+	floor   generator.Tick // none: where this life's lane began above is not recorded
+	before  *former        // the lane that was closed for this one, in the same life
+	under   *held          // nil: nothing was claimed
+	ceiling generator.Tick // acknowledged; none: nothing was
+	closed  bool           // it is being given back
+}
+
+// former is a lane that was replaced in the same life by another of the same worker ID.
+type former struct {
+	holder  *holder
+	ceiling generator.Tick
+	until   evidence.Mono
+}
+
+// grants judges the daemons' logs by Granted and Disjoint.
+type grants struct {
+	*court
+	past    past
+	holders map[int][]*holder // by worker ID
+	held    []*held
+	lanes   map[int]*lane // of the host that is judged, by worker ID
+	life    *life
+	clock   *clock // the host's
+}
+
+// grants returns the clocks of the hosts as well: when a step of one took effect, and until when it mattered, can be told
+// from what was issued.
+func (j *court) grants(p past) ([]*clock, error) {
+	g := &grants{court: j, past: p, holders: map[int][]*holder{}}
+	for _, v := range p.stray {
+		j.verdict.against(Granted, Unfenced, 1, func() string {
+			return fmt.Sprintf("at %d the coordinator stored ceiling %d of worker ID %d for opening %s, after another had taken the record over", v.Order, v.Ceiling, v.Worker, v.Holder)
+		})
+	}
+	clocks := make([]*clock, len(j.sites))
+	for i := range j.lives {
+		l := &j.lives[i]
+		if clocks[l.host] == nil {
+			clocks[l.host] = newClock(j.sites[l.host].steps)
+			g.lanes = map[int]*lane{}
+		}
+		g.life, g.clock = l, clocks[l.host]
+		if err := g.judge(l); err != nil {
+			return nil, fmt.Errorf("audit: %w", err)
+		}
+		j.verdict.Hosts[l.host].Lives++
+	}
+	for _, c := range clocks {
+		c.settle()
+	}
+	g.judgeRecords()
+	g.judgeHolders()
+	return clocks, nil
+}
+
+// judge goes through one life.
+func (g *grants) judge(l *life) error {
+	begun := false
+	return l.log.read(func(e evidence.Event) error {
+		if begun == (e.Kind == evidence.Began) {
+			return fmt.Errorf("%s: one start of a daemon is not what it holds", l.log.name)
+		}
+		if e.Kind > evidence.Issued && (e.Worker < 0 || e.Worker >= g.workers) {
+			return fmt.Errorf("%s: the layout has no worker ID %d", l.log.name, e.Worker)
+		}
+		switch e.Kind {
+		case evidence.Began:
+			begun = true
+		case evidence.Issued:
+			return g.run(e)
+		case evidence.Claimed:
+			g.claimed(e)
+		case evidence.Extended:
+			g.extended(e)
+		case evidence.Releasing:
+			if l := g.lane(e.Worker); l.under != nil && l.under.opening == e.Opening {
+				l.ceiling, l.closed = min(l.ceiling, e.Last), true
+			}
+		case evidence.Released: // what the record was left at is in the history
+		default:
+			return fmt.Errorf("%s: there is no event of kind %d", l.log.name, e.Kind)
+		}
+		return nil
+	})
+}
+
+// lane is the host's of a worker ID, in this life.
+func (g *grants) lane(worker int) *lane {
+	l := g.lanes[worker]
+	if l == nil {
+		l = &lane{ceiling: none}
+		g.lanes[worker] = l
+	}
+	if l.life != g.life {
+		// What was acknowledged may be inherited through the journal; the lane is another.
+		l.life, l.holder, l.floor, l.before = g.life, nil, none, nil
+	}
+	return l
+}
+
+// holder makes the lane's, if it has none yet.
+func (g *grants) holder(worker int, l *lane) *holder {
+	if l.holder == nil {
+		l.holder = &holder{life: g.life}
+		g.holders[worker] = append(g.holders[worker], l.holder)
+	}
+	return l.holder
+}
+
+// run judges what was issued.
+func (g *grants) run(e evidence.Event) error {
+	host := &g.verdict.Hosts[g.life.host]
+	g.verdict.Issued += uint64(e.Run.N)
+	host.Issued += uint64(e.Run.N)
+	whole, err := g.split(e.Run, func(r row) {
+		g.issuedRows++
+		g.clock.issued(e.At, g.tickOf(r.from))
+		g.issued(e.At, r)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.life.log.name, err)
+	}
+	if !whole {
+		g.verdict.against(Unique, NoID, uint64(e.Run.N), func() string {
+			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.lived(g.life), g.when(e.At))
+		})
+	}
+	return nil
+}
+
+func (g *grants) issued(at evidence.Mono, r row) {
+	tick, worker := g.tickOf(r.from), g.workerOf(r.from)
+	l := g.lane(worker)
+	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
+		b.holder.note(g, r.from)
+		return
+	}
+	if tick > l.ceiling {
+		g.verdict.against(Granted, AboveCeiling, uint64(r.n), func() string {
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.tell(r.from), r.n, g.lived(g.life), g.when(at), l.granted())
+		})
+	}
+	if tick <= l.floor {
+		g.verdict.against(Disjoint, BelowFloor, uint64(r.n), func() string {
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.tell(r.from), r.n, g.lived(g.life), g.when(at), l.under.opening, l.floor)
+		})
+	}
+	l.under.note(g, r.from)
+	g.holder(worker, l).note(g, r.from)
+}
+
+// granted tells a reader what the lane may issue.
+func (l *lane) granted() string {
+	switch {
+	case l.ceiling == none:
+		return "no ceiling"
+	case l.closed:
+		return fmt.Sprintf("ceiling %d, the last tick when it was given back, under opening %s", l.ceiling, l.under.opening)
+	default:
+		return fmt.Sprintf("ceiling %d, under opening %s", l.ceiling, l.under.opening)
+	}
+}
+
+func (h *held) note(g *grants, k key) {
+	if h != nil && (!h.issued || g.tickOf(k) > g.tickOf(h.high)) {
+		h.high, h.life, h.issued = k, g.life, true
+	}
+}
+
+func (h *holder) note(g *grants, k key) {
+	t := g.tickOf(k)
+	if !h.issued || t < h.low {
+		h.low, h.first = t, k
+	}
+	if !h.issued || t > h.high {
+		h.high, h.last = t, k
+	}
+	h.issued = true
+}
+
+// claimed begins a lane, or goes on with the one that there was.
+func (g *grants) claimed(e evidence.Event) {
+	l := g.lane(e.Worker)
+	known := g.past.openings[e.Opening]
+	if known != nil && known.worker != e.Worker {
+		known = nil
+	}
+	if known == nil {
+		g.verdict.against(Granted, UnknownClaim, 1, func() string {
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.lived(g.life), e.Worker, g.when(e.At), e.Opening)
+		})
+	} else if e.Floor < known.found {
+		g.verdict.against(Disjoint, LowFloor, 1, func() string {
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.lived(g.life), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
+		})
+	}
+	now := &held{opening: e.Opening, known: known, life: g.life}
+	g.held = append(g.held, now)
+	floor := e.Floor
+	if known != nil {
+		floor = max(floor, known.found)
+	}
+	if e.Continues {
+		mine := ""
+		if l.under != nil {
+			mine = l.under.opening
+			l.under.next = now
+		}
+		if known != nil && (mine == "" || known.before != mine) {
+			g.verdict.against(Granted, Continued, 1, func() string {
+				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.lived(g.life), g.when(e.At), e.Opening, e.Worker, mine, known.before)
+			})
+		}
+		l.under, l.closed = now, false
+		l.ceiling = min(l.ceiling, floor) // what was lowered meanwhile is not there any more
+		return
+	}
+	l.before = nil
+	if l.holder != nil {
+		l.before = &former{holder: l.holder, ceiling: l.ceiling, until: e.At + slow}
+	}
+	l.under, l.ceiling, l.closed, l.holder, l.floor = now, none, false, nil, floor
+}
+
+// extended raises what is acknowledged, to what the history says was stored.
+func (g *grants) extended(e evidence.Event) {
+	stored := none
+	if o := g.past.openings[e.Opening]; o != nil && o.worker == e.Worker {
+		stored = o.highest
+	}
+	if stored < e.Ceiling {
+		g.verdict.against(Granted, Unacknowledged, 1, func() string {
+			return fmt.Sprintf("%s was told at %s that ceiling %d of worker ID %d is stored, under opening %s; the highest that the coordinator's history has is %s",
+				g.lived(g.life), g.when(e.At), e.Ceiling, e.Worker, e.Opening, told(stored))
+		})
+	}
+	l := g.lane(e.Worker)
+	if l.under != nil && l.under.opening == e.Opening && !l.closed {
+		l.ceiling = max(l.ceiling, min(stored, e.Ceiling))
+	}
+}
+
+func told(t generator.Tick) string {
+	if t == none {
+		return "none"
+	}
+	return fmt.Sprint(t)
+}
+
+// judgeRecords looks whether each opening left the record at or above all that was issued under it.
+func (g *grants) judgeRecords() {
+	for _, h := range g.held {
+		if !h.issued {
+			continue
+		}
+		for n := h; n != nil; n = n.next {
+			if n.known == nil || n.known.left >= g.tickOf(h.high) {
+				continue
+			}
+			g.verdict.against(Granted, LeftBelow, 1, func() string {
+				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.tell(h.high), g.lived(h.life), h.opening, n.opening, n.known.left)
+			})
+			break
+		}
+	}
+}
+
+// judgeHolders looks whether the stretches of ticks of a worker ID's holders are disjoint.
+func (g *grants) judgeHolders() {
+	for worker, all := range g.holders {
+		all = slices.DeleteFunc(all, func(h *holder) bool { return !h.issued })
+		slices.SortStableFunc(all, func(a, b *holder) int {
+			return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.high, b.high))
+		})
+		var furthest *holder
+		for _, h := range all {
+			if furthest != nil && h.low <= furthest.high {
+				f := furthest
+				g.verdict.against(Disjoint, Overlap, 1, func() string {
+					return fmt.Sprintf("worker ID %d, ticks %d to %d by %s (last ID %d), and %d to %d by %s (first ID %d)", worker,
+						f.low, f.high, g.lived(f.life), g.id(f.last), h.low, h.high, g.lived(h.life), g.id(h.first))
+				})
+			}
+			if furthest == nil || h.high > furthest.high {
+				furthest = h
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// none is the ceiling of what was never granted.
+const none = generator.Tick(-1)
+
+// opening is what the coordinator's history says of one opening.
+type opening struct {
+	worker   int
+	found    generator.Tick // the record's ceiling before it; none if there was no record
+	before   string         // the holder before it, empty if there was none
+	highest  generator.Tick // the highest ceiling that was stored under it
+	left     generator.Tick // the ceiling that the next opening found, or that is there now
+	replaced bool
+}
+
+// past is the coordinator's history.
+type past struct {
+	openings map[string]*opening // by ID; they are random and are not repeated
+	stray    []history.Version   // of a holder that another had replaced before
+}
+
+// readHistory goes through the histories of all trees, each by itself.
+func readHistory(trees [][]history.Version) (past, error) {
+	p := past{openings: map[string]*opening{}}
+	for _, tree := range trees {
+		versions := slices.Clone(tree)
+		slices.SortStableFunc(versions, func(a, b history.Version) int {
+			return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Order, b.Order))
+		})
+		var last history.Version
+		for i, v := range versions {
+			if i == 0 || v.Worker != last.Worker {
+				last = history.Version{Worker: v.Worker, Gone: true}
+			} else if v.Order == last.Order {
+				return past{}, fmt.Errorf("audit: the coordinator's history has two versions of worker ID %d at %d", v.Worker, v.Order)
+			}
+			if !v.Gone && v.Holder == "" {
+				return past{}, fmt.Errorf("audit: the coordinator's history has a version of worker ID %d at %d without a holder", v.Worker, v.Order)
+			}
+			p.enter(last, v)
+			last = v
+		}
+	}
+	return p, nil
+}
+
+// enter notes a version and the one before it.
+func (p *past) enter(last, v history.Version) {
+	if !last.Gone && (v.Gone || v.Holder != last.Holder) {
+		p.openings[last.Holder].replaced = true
+	}
+	if v.Gone {
+		return
+	}
+	o := p.openings[v.Holder]
+	if o == nil {
+		o = &opening{worker: v.Worker, found: none, highest: none}
+		if !last.Gone {
+			o.found, o.before = last.Ceiling, last.Holder
+		}
+		p.openings[v.Holder] = o
+	}
+	if o.replaced || o.worker != v.Worker {
+		// It must not have been stored: whoever replaced the holder was not told of it.
+		p.stray = append(p.stray, v)
+		return
+	}
+	o.highest = max(o.highest, v.Ceiling)
+	o.left = v.Ceiling
+}

@@ -1,0 +1,72 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// life is one start of a daemon.
+type life struct {
+	host   int // of sites
+	number int // on its host, from 1
+	began  evidence.Mono
+	log    log[evidence.Event]
+}
+
+var errEnough = errors.New("enough is read")
+
+// findLives reads how each log of a daemon begins. It returns the lives of the first host in their order, then those of
+// the second, and so on. A log in which nothing was written is of a daemon that was killed before it could begin.
+func findLives(layout *generator.Layout, sites []site) ([]life, error) {
+	var all []life
+	incarnations := map[string]string{}
+	for h, s := range sites {
+		var lives []life
+		for _, d := range s.daemons {
+			var began *evidence.Event
+			err := d.read(func(e evidence.Event) error {
+				began = &e
+				return errEnough
+			})
+			if err != nil && !errors.Is(err, errEnough) {
+				return nil, fmt.Errorf("audit: %w", err)
+			}
+			if began == nil {
+				continue
+			}
+			if began.Kind != evidence.Began {
+				return nil, fmt.Errorf("audit: %s does not begin with the start of a daemon", d.name)
+			}
+			if other, ok := incarnations[began.Incarnation]; ok {
+				return nil, fmt.Errorf("audit: %s is of the same start of a daemon as %s", d.name, other)
+			}
+			incarnations[began.Incarnation] = d.name
+			// The datacenter may follow the layout.
+			text, _, _ := strings.Cut(began.Layout, ";datacenter=")
+			if l, err := generator.ParseLayout(text); err != nil || l.String() != layout.String() {
+				return nil, fmt.Errorf("audit: %s is of layout %q, and the cluster's is %s", d.name, began.Layout, layout)
+			}
+			lives = append(lives, life{host: h, began: began.At, log: d})
+		}
+		if len(lives) == 0 {
+			return nil, fmt.Errorf("audit: no daemon of host %s has written anything", s.name)
+		}
+		slices.SortStableFunc(lives, func(a, b life) int { return cmp.Compare(a.began, b.began) })
+		for i := range lives {
+			lives[i].number = i + 1
+		}
+		all = append(all, lives...)
+	}
+	return all, nil
+}
+
+// lived names a life to a reader.
+func (j *court) lived(l *life) string {
+	return fmt.Sprintf("start %d of %s", l.number, j.sites[l.host].name)
+}

@@ -1,0 +1,103 @@
+package audit
+
+import (
+	"fmt"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+)
+
+// order judges the connections of one client's log by Rising. What is promised:
+//
+//   - IDs of one worker ID (and tenant) rise strictly;
+//   - over a change of worker ID (or tenant) time does not go back: the tick is at or above all before. Within one
+//     tick the new worker ID may be the lower number;
+//   - while the clock is behind what was issued before it was stepped back, the tick may be lower: with the same worker ID by at
+//     most the ring's span, and over a change of it by at most as much as the clock was stepped back, and the span.
+type order struct {
+	*court
+	clock       *clock
+	host        int
+	connections map[uint32][]reached
+	last        uint32 // the connection that all is of
+	all         []reached
+}
+
+// reached is the highest that a connection got from one lane.
+type reached struct {
+	lane int64
+	key  key
+	at   evidence.Mono
+}
+
+func newOrder(j *court, c *clock, host int) *order {
+	return &order{court: j, clock: c, host: host, connections: map[uint32][]reached{}}
+}
+
+// row judges the next IDs of a connection.
+func (o *order) row(r *evidence.Reply, next row) {
+	if r.Connection != o.last || o.all == nil {
+		if o.all != nil {
+			o.connections[o.last] = o.all
+		}
+		o.last, o.all = r.Connection, o.connections[r.Connection]
+	}
+	id := o.laneOf(next.from)
+	var own, other *reached // other: the highest tick of those that are not its own
+	for i := range o.all {
+		c := &o.all[i]
+		if c.lane == id {
+			own = c
+		} else if other == nil || o.tickOf(c.key) > o.tickOf(other.key) {
+			other = c
+		}
+	}
+	worst := o.descent(r, own, other, next.from)
+	if worst != nil {
+		w := *worst
+		o.verdict.against(Rising, Descent, 1, func() string {
+			return fmt.Sprintf("connection %d to %s got %s at %s, after %s at %s; %s", r.Connection, o.sites[o.host].name,
+				o.tell(next.from), o.when(r.Answered), o.tell(w.key), o.when(w.at), o.clock.between(r.Asked, r.Answered).told())
+		})
+		// What comes next is compared with what went down: one descent is counted once.
+		o.all = o.all[:0]
+		own = nil
+	}
+	end := next.from + key(next.n-1)
+	switch {
+	case own == nil:
+		o.all = append(o.all, reached{id, end, r.Answered})
+	case end > own.key:
+		own.key, own.at = end, r.Answered
+	}
+}
+
+// descent returns what k must not be after, nil if it is in order.
+func (o *order) descent(r *evidence.Reply, own, other *reached, k key) *reached {
+	tick := o.tickOf(k)
+	down := own != nil && k <= own.key
+	back := other != nil && tick < o.tickOf(other.key)
+	if !down && !back {
+		return nil
+	}
+	now := o.clock.between(r.Asked, r.Answered)
+	if down {
+		// Within one tick sequence numbers only rise, whatever the clock does.
+		if d := o.tickOf(own.key) - tick; !now.behind || d == 0 || d > o.span {
+			return own
+		}
+	}
+	if back {
+		if d := o.tickOf(other.key) - tick; !now.behind || d > o.ticks(now.high-now.low)+1+o.span {
+			return other
+		}
+	}
+	return nil
+}
+
+// told tells a reader what a clock was.
+func (c cell) told() string {
+	if !c.behind {
+		return "the clock was not behind"
+	}
+	return fmt.Sprintf("the clock may have been set back by up to %.3f ms", float64(c.high-c.low)/1e6)
+}
