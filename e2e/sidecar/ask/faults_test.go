@@ -1,0 +1,271 @@
+package ask
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+)
+
+// peer is the daemon's side of a connection in a test.
+type peer struct {
+	*net.UnixConn
+	in *bufio.Reader
+}
+
+// requests reads so many of them, whatever they ask for.
+func (p *peer) requests(t *testing.T, n int) {
+	for range n {
+		var parts int
+		if _, err := fmt.Fscanf(p.in, "*%d\r\n", &parts); err != nil {
+			t.Errorf("no request: %v", err)
+			return
+		}
+		for range 2 * parts {
+			if _, err := p.in.ReadString('\n'); err != nil {
+				t.Errorf("no whole request: %v", err)
+			}
+		}
+	}
+}
+
+func (p *peer) say(text string) { _, _ = io.WriteString(p, text) }
+
+// arrived waits until there is something to read, and leaves it there.
+func (p *peer) arrived(t *testing.T) {
+	raw, err := p.SyscallConn()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := raw.Read(func(fd uintptr) bool {
+		n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		return err != syscall.EAGAIN || n > 0
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// script plays one connection each; the connection is closed when it returns.
+type script func(t *testing.T, p *peer)
+
+// fake listens, and plays the scripts one after the other. over gets a value after each.
+func fake(t *testing.T, scripts ...script) (socket string, over chan struct{}) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over = make(chan struct{}, len(scripts))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for _, s := range scripts {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s(t, &peer{c.(*net.UnixConn), bufio.NewReader(c)})
+			_ = c.Close()
+			over <- struct{}{}
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-ended })
+	return socket, over
+}
+
+// newAsker asks in one way; a count of the way is 3.
+func newAsker(socket string, asking evidence.Asking) (*asker, *[]evidence.Reply) {
+	c := DefaultConfig()
+	c.Socket, c.Out = socket, "none"
+	c.Rates.Pipeline, c.Rates.BatchIDs, c.Rates.RunIDs = 3, 3, 3
+	var got []evidence.Reply
+	a := &asker{config: c, connections: new(atomic.Uint32), record: func(r evidence.Reply) { got = append(got, r) }}
+	for _, w := range c.ways() {
+		if w.asking == asking {
+			a.way = w
+		}
+	}
+	a.out = []byte(strings.Repeat(string(a.request), a.requests))
+	return a, &got
+}
+
+// told is replies in short.
+func told(replies []evidence.Reply) string {
+	var s []string
+	for _, r := range replies {
+		outcome := map[evidence.Outcome]string{evidence.Got: "got", evidence.Refused: "refused", evidence.Lost: "lost", evidence.Unsent: "unsent"}[r.Outcome]
+		for _, id := range expand(r.IDs) {
+			outcome += fmt.Sprint(" ", id)
+		}
+		s = append(s, fmt.Sprintf("%d: %s", r.Connection, outcome))
+	}
+	return strings.Join(s, ", ")
+}
+
+func TestOutcomes(t *testing.T) {
+	say := func(n int, text string) script {
+		return func(t *testing.T, p *peer) {
+			p.requests(t, n)
+			p.say(text)
+		}
+	}
+	for name, tt := range map[string]struct {
+		asking evidence.Asking
+		script script
+		asks   int
+		want   string
+		text   string // in that of the last one
+	}{
+		"single":          {evidence.Single, say(1, ":5\r\n"), 1, "1: got 5", ""},
+		"pipelined":       {evidence.Pipelined, say(3, ":5\r\n:6\r\n:9\r\n"), 1, "1: got 5, 1: got 6, 1: got 9", ""},
+		"batch":           {evidence.Batch, say(1, "*3\r\n:5\r\n:6\r\n:9\r\n"), 1, "1: got 5 6 9", ""},
+		"runs":            {evidence.InRuns, say(1, "*5\r\n:2\r\n:5\r\n:2\r\n:100\r\n:1\r\n"), 1, "1: got 5 7 100", ""},
+		"closed":          {evidence.Single, say(1, ""), 1, "1: lost", "EOF"},
+		"closed unread":   {evidence.Single, func(t *testing.T, p *peer) { p.arrived(t) }, 1, "1: lost", Unread},
+		"torn":            {evidence.Single, say(1, ":5"), 1, "1: lost", "EOF"},
+		"torn batch":      {evidence.Batch, say(1, "*3\r\n:5\r\n:6\r\n"), 1, "1: lost", "EOF"},
+		"torn runs":       {evidence.InRuns, say(1, "*3\r\n:1\r\n:5\r\n"), 1, "1: lost", "EOF"},
+		"torn error":      {evidence.Single, say(1, "-UNAVAILABLE wa"), 1, "1: lost", "EOF"},
+		"torn pipeline":   {evidence.Pipelined, say(3, ":5\r\n:6"), 1, "1: got 5, 1: lost, 1: lost", "EOF"},
+		"refused":         {evidence.Single, say(1, "-UNAVAILABLE wait\r\n"), 1, "1: refused", "UNAVAILABLE wait"},
+		"refused batch":   {evidence.Batch, say(1, "-ERR no\r\n"), 1, "1: refused", "ERR no"},
+		"refused midway":  {evidence.Pipelined, say(3, ":5\r\n-ERR no\r\n:6\r\n"), 1, "1: got 5, 1: refused, 1: got 6", ""},
+		"too few":         {evidence.Batch, say(1, "*2\r\n:5\r\n:6\r\n"), 1, "1: refused", "2 IDs instead of 3"},
+		"too many":        {evidence.InRuns, say(1, "*3\r\n:1\r\n:5\r\n:4\r\n"), 1, "1: refused", errWrong.Error()},
+		"negative":        {evidence.Single, say(1, ":-5\r\n"), 1, "1: refused", errWrong.Error()},
+		"no integer":      {evidence.Pipelined, say(3, ":5\r\n+OK\r\n:6\r\n"), 1, "1: got 5, 1: refused, 1: lost", "could not be read"},
+		"closed between":  {evidence.Single, say(1, ":5\r\n"), 2, "1: got 5, 1: unsent", "broken pipe"},
+		"closed at once":  {evidence.Pipelined, func(*testing.T, *peer) {}, 1, "1: unsent", "broken pipe"},
+		"rejected":        {evidence.Single, func(_ *testing.T, p *peer) { p.say("-ERR too many connections\r\n") }, 1, "1: unsent", "too many connections"},
+		"closed twice":    {evidence.Single, say(1, ":5\r\n"), 3, "1: got 5, 1: unsent, 1: unsent", "connect"},
+		"a very long one": {evidence.Single, say(1, "-ERR "+strings.Repeat("x", 2*maxText)+"\r\n"), 1, "1: refused", "xxx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			socket, over := fake(t, tt.script)
+			a, got := newAsker(socket, tt.asking)
+			defer a.hangUp()
+			if tt.want[3:] == "unsent" { // the peer closes before the first request
+				if err := a.connect(); err != nil {
+					t.Fatal(err)
+				}
+				<-over
+			}
+			well := true
+			for i := range tt.asks {
+				if i == 1 {
+					<-over
+				}
+				if i == 2 {
+					a.config.Socket += " is gone"
+				}
+				well = a.ask(t.Context())
+			}
+			if s := told(*got); s != tt.want {
+				t.Fatalf("%s, want %s (%q)", s, tt.want, (*got)[len(*got)-1].Text)
+			}
+			last := (*got)[len(*got)-1]
+			if !strings.Contains(last.Text, tt.text) || len(last.Text) > maxText || (tt.text == "") != (last.Text == "") {
+				t.Errorf("it says %q, want %q in it", last.Text, tt.text)
+			}
+			if all := !strings.Contains(strings.NewReplacer("lost", "x", "refused", "x", "unsent", "x").Replace(tt.want), "x"); well != all {
+				t.Errorf("ask returned %v", well)
+			}
+			for _, r := range *got {
+				if r.Asking != tt.asking || r.Asked <= 0 || r.Answered < r.Asked {
+					t.Errorf("impossible: %+v", r)
+				}
+			}
+		})
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	a, got := newAsker(filepath.Join(t.TempDir(), "s"), evidence.Pipelined)
+	if a.ask(t.Context()) || a.ask(t.Context()) || told(*got) != "0: unsent, 0: unsent" {
+		t.Error(told(*got))
+	}
+}
+
+// After a refusal the connection is the same, after a loss it is another.
+func TestConnections(t *testing.T) {
+	answer := func(t *testing.T, p *peer) {
+		p.requests(t, 1)
+		p.say("-ERR no\r\n")
+		p.requests(t, 1)
+		p.say(":1\r\n")
+		p.requests(t, 1)
+	}
+	socket, _ := fake(t, answer, answer)
+	a, got := newAsker(socket, evidence.Single)
+	defer a.hangUp()
+	for range 6 {
+		a.ask(t.Context())
+	}
+	if s := told(*got); s != "1: refused, 1: got 1, 1: lost, 2: refused, 2: got 1, 2: lost" {
+		t.Error(s)
+	}
+}
+
+// A daemon that says nothing for longer than the patience is left, and so is one at the end.
+func TestGivenUp(t *testing.T) {
+	for name, end := range map[string]bool{"by patience": false, "at the end": true} {
+		t.Run(name, func(t *testing.T) {
+			asked, left := make(chan struct{}), make(chan struct{})
+			socket, _ := fake(t, func(t *testing.T, p *peer) {
+				p.requests(t, 3)
+				p.say(":1\r\n")
+				close(asked)
+				_, _ = p.in.ReadByte()
+				close(left)
+			})
+			a, got := newAsker(socket, evidence.Pipelined)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			a.config.Grace = 0
+			if end {
+				a.config.Patience = time.Hour
+				go func() { <-asked; cancel() }()
+			} else {
+				a.config.Patience = 50 * time.Millisecond
+			}
+			if a.ask(ctx) || !strings.HasPrefix(told(*got), "1: ") || !strings.HasSuffix(told(*got), "1: lost, 1: lost") {
+				t.Error(told(*got))
+			}
+			if text := (*got)[2].Text; !strings.HasPrefix(text, "given up: ") {
+				t.Errorf("%q", text)
+			}
+			<-left // the connection was closed
+		})
+	}
+}
+
+func TestNext(t *testing.T) {
+	a := &asker{way: way{every: 5, retry: 20}}
+	at := func(n int64) time.Time { return time.Unix(0, n) }
+	for _, tt := range []struct {
+		due, now int64
+		well     bool
+		want     int64
+	}{
+		{100, 102, true, 105},
+		{100, 105, true, 105},
+		{100, 1000, true, 1000}, // and not 105, 110, ...
+		{100, 102, false, 122},
+		{100, 1000, false, 1020},
+	} {
+		if got := a.next(at(tt.due), at(tt.now), tt.well); got != at(tt.want) {
+			t.Errorf("%+v: %d", tt, got.UnixNano())
+		}
+	}
+}

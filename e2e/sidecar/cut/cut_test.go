@@ -1,0 +1,221 @@
+package cut_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/e2e/sidecar/cut"
+)
+
+// space is a network namespace: a thread that is in it, and ends with it.
+type space struct {
+	t      *testing.T
+	thread int
+	do     chan func()
+}
+
+func newSpace(t *testing.T) *space {
+	t.Helper()
+	s := &space{t: t, do: make(chan func())}
+	begun := make(chan error)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		s.thread = unix.Gettid()
+		begun <- err
+		for f := range s.do {
+			f()
+		}
+	}()
+	err := <-begun
+	t.Cleanup(func() { close(s.do); <-ended })
+	if err != nil {
+		t.Skipf("no network namespace can be made: %v", err)
+	}
+	return s
+}
+
+// in runs f in the namespace and returns its error.
+func (s *space) in(f func() error) error {
+	result := make(chan error)
+	s.do <- func() { result <- f() }
+	return <-result
+}
+
+func (s *space) must(f func() error) {
+	s.t.Helper()
+	if err := s.in(f); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *space) ip(args ...string) {
+	s.t.Helper()
+	s.must(func() error {
+		out, err := exec.Command("ip", args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+		return nil
+	})
+}
+
+// pair is two namespaces with a cable between them.
+func pair(t *testing.T) (near, far *space) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("it takes root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("it takes ip, of iproute2")
+	}
+	near, far = newSpace(t), newSpace(t)
+	near.ip("link", "add", "near", "type", "veth", "peer", "name", "far", "netns", fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), far.thread))
+	for _, end := range []struct {
+		s       *space
+		name    string
+		address string
+	}{{near, "near", "192.0.2.1/24"}, {far, "far", "192.0.2.2/24"}} {
+		end.s.ip("address", "add", end.address, "dev", end.name)
+		end.s.ip("link", "set", "up", "dev", end.name)
+		end.s.ip("link", "set", "up", "dev", "lo")
+	}
+	return near, far
+}
+
+const (
+	nearAddress = "192.0.2.1:7000"
+	farAddress  = "192.0.2.2:7000"
+)
+
+// echo answers each connection with what it sends.
+func (s *space) echo(address string) {
+	s.t.Helper()
+	var l net.Listener
+	s.must(func() (err error) { l, err = net.Listen("tcp4", address); return err })
+	s.t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, c); _ = c.Close() }()
+		}
+	}()
+}
+
+func (s *space) dial(address string, patience time.Duration) (c net.Conn, err error) {
+	err = s.in(func() (err error) { c, err = net.DialTimeout("tcp4", address, patience); return err })
+	return c, err
+}
+
+const (
+	silence = 300 * time.Millisecond
+	deaf    = 30 * time.Second // ends a test that would hang
+)
+
+// answers returns nil if the connection does, to a byte that is sent now or one that was sent before.
+func answers(c net.Conn, send bool, patience time.Duration) error {
+	_ = c.SetDeadline(time.Now().Add(patience))
+	if send {
+		if _, err := c.Write([]byte{1}); err != nil {
+			return fmt.Errorf("it cannot be sent: %w", err)
+		}
+	}
+	_, err := io.ReadFull(c, make([]byte, 1))
+	return err
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
+
+// In each direction, connections that are there and new ones fall silent without an error, come back, and loopback never stops.
+func TestCut(t *testing.T) {
+	for _, d := range []cut.Direction{cut.Both, cut.In, cut.Out} {
+		t.Run(string(d), func(t *testing.T) {
+			near, far := pair(t)
+			near.echo(nearAddress)
+			near.echo("127.0.0.1:7000")
+			far.echo(farAddress)
+			there := map[string]net.Conn{}
+			for name, from := range map[string]*space{farAddress: near, nearAddress: far} {
+				c, err := from.dial(name, deaf)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close() //nolint:errcheck // the end of the test
+				if err := answers(c, true, deaf); err != nil {
+					t.Fatal(err)
+				}
+				there[name] = c
+			}
+			near.must(func() error { return cut.Cut(cut.Out) }) // replaced by the next
+			near.must(func() error { return cut.Cut(d) })
+			for name, c := range there {
+				if err := answers(c, true, silence); !isTimeout(err) {
+					t.Errorf("to %s: %v, want silence", name, err)
+				}
+			}
+			if c, err := near.dial(farAddress, silence); !isTimeout(err) {
+				t.Errorf("a new connection out: %v, %v, want silence", c, err)
+			}
+			if c, err := far.dial(nearAddress, silence); !isTimeout(err) {
+				t.Errorf("a new connection in: %v, %v, want silence", c, err)
+			}
+			c, err := near.dial("127.0.0.1:7000", deaf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close() //nolint:errcheck // the end of the test
+			if err := answers(c, true, deaf); err != nil {
+				t.Errorf("loopback: %v", err)
+			}
+			var dropped cut.Dropped
+			near.must(func() (err error) { dropped, err = cut.Heal(); return err })
+			if (dropped.In > 0) != (d != cut.Out) || (dropped.Out > 0) != (d != cut.In) {
+				t.Errorf("%+v was dropped", dropped)
+			}
+			for name, c := range there {
+				if err := answers(c, false, deaf); err != nil { // what was sent meanwhile
+					t.Errorf("to %s, healed: %v", name, err)
+				}
+			}
+			for address, from := range map[string]*space{farAddress: near, nearAddress: far} {
+				c, err := from.dial(address, deaf)
+				if err != nil {
+					t.Errorf("a new connection, healed: %v", err)
+					continue
+				}
+				if err := answers(c, true, deaf); err != nil {
+					t.Error(err)
+				}
+				_ = c.Close()
+			}
+			near.must(func() (err error) { dropped, err = cut.Heal(); return err })
+			if dropped != (cut.Dropped{}) {
+				t.Errorf("healed twice: %+v", dropped)
+			}
+		})
+	}
+}
+
+func TestCutOfAnotherDirection(t *testing.T) {
+	if err := cut.Cut("up"); err == nil || !strings.Contains(err.Error(), `"up"`) {
+		t.Errorf("%v", err)
+	}
+}

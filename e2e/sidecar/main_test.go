@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWhatIsNotUnderstood(t *testing.T) {
+	for _, args := range [][]string{
+		nil, {"no"}, {"cut"}, {"heal", "now"}, {"fill"}, {"free"}, {"copy", "a"}, {"own", "a"}, {"cat"},
+		{"healthy", "more"}, {"load", "more"},
+	} {
+		if err := run(t.Context(), args, &bytes.Buffer{}, &bytes.Buffer{}); !errors.Is(err, errUsage) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	for _, args := range [][]string{
+		{"own", "--mode", "9", "a", "1"}, {"own", "--mode", "7777", "a", "1"}, {"own", "a", "x"}, {"own", "a", "-1"}, {"cut", "up"},
+		{"load", "--out", ""}, {"load", "--no-such-flag"}, {"healthy", "--out", t.TempDir()},
+	} {
+		if err := run(t.Context(), args, &bytes.Buffer{}, &bytes.Buffer{}); err == nil {
+			t.Errorf("%q is understood", args)
+		}
+	}
+	t.Setenv("SIDECAR_LOAD", "much")
+	if err := run(t.Context(), []string{"load"}, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "much") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"help"}, &out, &bytes.Buffer{}); err != nil || out.String() != usage {
+		t.Errorf("%q, %v", &out, err)
+	}
+	if err := run(t.Context(), []string{"load", "-h"}, &out, &bytes.Buffer{}); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTools(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	if err := os.Mkdir(from, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(from, "a"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if err := run(t.Context(), args, &out, &out); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return out.String()
+	}
+	do("copy", from, to)
+	if text := do("cat", filepath.Join(to, "a")); text != "text" {
+		t.Errorf("%q", text)
+	}
+	do("remove", from)
+	do("copy", from, to)
+	do("free", to)
+	if text := do("cat", filepath.Join(to, "a")); text != "text" {
+		t.Errorf("%q", text)
+	}
+	if os.Getuid() == 0 {
+		do("own", "--mode", "777", to, "65532")
+		if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o777 {
+			t.Errorf("%v, %v", info, err)
+		}
+	}
+}
+
+// SIGTERM ends it in order.
+func TestLoadEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out := t.TempDir()
+	ended := make(chan error, 1)
+	cancel()
+	go func() {
+		ended <- run(ctx, []string{"load", "--socket", filepath.Join(out, "s"), "--out", out}, &bytes.Buffer{}, &bytes.Buffer{})
+	}()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if logs, _ := filepath.Glob(filepath.Join(out, "*.replies")); len(logs) != 1 {
+		t.Errorf("%q", logs)
+	}
+}
