@@ -1,5 +1,5 @@
-// Command testreport runs `go test` with the arguments it is given and says how
-// it went: a line for each package, the whole output of what failed, and at the
+// Command testreport runs `go test` with the arguments it is given, once for each
+// part of them between `--`, and says how it went: a line for each package, the whole output of what failed, and at the
 // end `N passed, N failed` alone on a line. Tests and subtests count alike; a
 // package that fails without a failed test (it does not build, it ran into the
 // time limit) counts as one failure, so that the numbers never hide one.
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -27,23 +28,37 @@ func main() {
 	}
 }
 
-// run starts `go test -json` with args, reports on what it says, and waits for
-// it. It reports whether anything failed; an error means that the tests could
-// not be run or read to their end.
+// run runs `go test` once for each part of args. It reports whether anything failed; an
+// error means that the tests could not be run or read to their end.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (failed bool, err error) {
+	report := newReport(stdout)
+	for more := true; more && err == nil; {
+		part := args
+		if i := slices.Index(args, "--"); i >= 0 {
+			part, args = args[:i], args[i+1:]
+		} else {
+			more = false
+		}
+		err = test(ctx, report, part, stderr)
+	}
+	report.total()
+	return err != nil || report.failed > 0, err
+}
+
+// test starts `go test -json` with args, reports on what it says, and waits for it.
+func test(ctx context.Context, report *report, args []string, stderr io.Writer) error {
 	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	// An interrupt lets the tests end by themselves; a kill would orphan them.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.Stderr = stderr
 	events, err := command.StdoutPipe()
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := command.Start(); err != nil {
-		return false, fmt.Errorf("starting go test: %w; is Go on the PATH?", err)
+		return fmt.Errorf("starting go test: %w; is Go on the PATH?", err)
 	}
 
-	report := newReport(stdout)
 	readErr := report.read(events)
 	if readErr != nil {
 		// Whoever writes must not block on a pipe that nobody reads.
@@ -51,9 +66,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (failed b
 	}
 	waitErr := command.Wait()
 	report.finish(waitErr != nil)
-
-	if readErr != nil {
-		return true, readErr
-	}
-	return report.failed > 0, nil
+	return readErr
 }

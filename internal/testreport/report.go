@@ -162,6 +162,11 @@ func (r *report) finish(commandFailed bool) {
 		r.failed++
 		fmt.Fprintln(r.out, "FAIL  go test ended with an error; see above")
 	}
+	clear(r.running)
+}
+
+// total says how it went.
+func (r *report) total() {
 	if r.skipped > 0 {
 		fmt.Fprintf(r.out, "%d skipped\n", r.skipped)
 	}

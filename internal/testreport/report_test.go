@@ -87,6 +87,7 @@ func TestReport(t *testing.T) {
 				t.Fatal(err)
 			}
 			report.finish(c.commandFailed)
+			report.total()
 
 			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 			if last := lines[len(lines)-1]; last != c.last {
