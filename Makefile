@@ -21,9 +21,10 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 
 # Without cgo and without what nobody asks for here (the documentation generator of
 # the command line, gRPC's trace pages) a daemon takes 2 MB less memory.
-BUILD := CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs,grpcnotrace -ldflags '$(LDFLAGS)'
+TAGS  := urfave_cli_no_docs,grpcnotrace
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 
-.PHONY: build image images test lint fuzz torture soak bench clean gcc zookeeper
+.PHONY: build image images drill-image drill-images test lint fuzz torture soak e2e e2e-long e2e-teeth bench clean gcc zookeeper
 
 build:
 	$(BUILD) -o flakeward .
@@ -45,6 +46,20 @@ images: image
 	@GO=$(GO) sh e2e/images/build.sh etcd
 	@GO=$(GO) sh e2e/images/build.sh zookeeper
 
+# What the drills run: the daemon of the drill build, the client that records, and
+# the coordinators. What has not changed costs some seconds.
+DRILL_IMAGE ?= flakeward-drill:local
+drill-image:
+	@$(MAKE) --no-print-directory image IMAGE=$(DRILL_IMAGE) TAGS=$(TAGS),drill
+drill-images: drill-image
+	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
+	mkdir -p "$$context/own/out"; \
+	GOOS=linux $(BUILD) -ldflags '-s -w' -o "$$context/sidecar" ./e2e/sidecar; \
+	docker build --quiet --tag flakeward-sidecar:local --file e2e/images/sidecar/Dockerfile "$$context" >/dev/null; \
+	docker image inspect --format 'flakeward-sidecar:local: {{.Size}} bytes' flakeward-sidecar:local
+	@GO=$(GO) sh e2e/images/build.sh etcd
+	@GO=$(GO) sh e2e/images/build.sh zookeeper
+
 # Packages that live on an injected clock: production code there must not know
 # the real one. The one line that reads it, in clockguard, carries a
 # //permit:time.Now comment and says why.
@@ -61,20 +76,25 @@ lint: $(STATICCHECK) $(FORBIDIGO)
 	@echo 'lint: go vet'
 	@$(GO) vet ./...
 	@$(GO) vet -tags drill ./...
+	@$(GO) vet -tags e2e ./e2e/...
 	@echo 'lint: staticcheck'
 	@$(STATICCHECK) ./...
 	@$(STATICCHECK) -tags drill ./...
+	@$(STATICCHECK) -tags e2e ./e2e/...
 	@echo 'lint: forbidigo, no sleeping anywhere'
 	@$(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=drill" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
+	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=e2e" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./e2e/...
 	@echo 'lint: forbidigo, no real clock where one is injected'
 	@$(FORBIDIGO) -set_exit_status -tests=false -analyze_types '$(NO_CLOCK)' -- $(CLOCKED)
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=drill" $(FORBIDIGO) -set_exit_status -tests=false '$(NO_CLOCK)' -- $(CLOCKED)
 	@echo 'lint: ok'
 
-# All tests, under the race detector. The last line says `N passed, N failed`.
+# All tests, under the race detector, and those of what only a drill build has. The
+# last line says `N passed, N failed`.
+DRILLED := ./clockguard ./generator ./daemon ./daemon/journal
 test: gcc zookeeper
-	@$(GO) run ./internal/testreport -race -timeout 15m $(PACKAGES)
+	@$(GO) run ./internal/testreport -race -timeout 15m $(PACKAGES) -- -race -tags drill $(DRILLED)
 
 # One fuzz target at a time, FUZZTIME each. A finding is kept under
 # testdata/fuzz of its package and fails `make test` from then on.
@@ -95,6 +115,28 @@ torture:
 DRILL ?= .
 soak:
 	$(GO) test ./e2e/cluster -count=1 -parallel 1 -timeout 3h -v -run '$(DRILL)' -args -long
+
+# Drills: clusters in containers, on etcd and on ZooKeeper, broken in every way and judged by every ID that they
+# handed out. Wants docker with compose. The report is e2e/report.html, the evidence lies below e2e/runs.
+# DRILL=etcd/calm runs one of them (DRILL=/calm on both), SEED=N chooses the same faults again.
+SEED ?= 0
+e2e: drill-images
+	@$(call drills,15m,)
+
+# The long form: about 40 minutes.
+e2e-long: drill-images
+	@$(call drills,2h,-long)
+
+# Whether the drills bite: the daemon broken on purpose, in a copy, in each way that e2e/teeth has. TOOTH=floor for one.
+TOOTH ?=
+e2e-teeth: drill-images
+	@$(GO) run ./e2e/teeth $(TOOTH)
+
+# drills TIMEOUT,FLAGS: the program itself and not go test runs them, so that a signal reaches it and its table comes last.
+define drills
+mkdir -p $(BIN) && $(GO) test -c -tags e2e -o $(BIN)/drills ./e2e/drills && cd e2e/drills && \
+exec "$(CURDIR)/$(BIN)/drills" -test.v -test.timeout $(1) -test.run '$(if $(filter-out .,$(DRILL)),TestDrills/$(DRILL),.)' $(2) -seed $(SEED)
+endef
 
 # Speed of the lane and of the socket, side by side with Redis (redis-server and
 # redis-tools must be installed).

@@ -1,0 +1,71 @@
+package compose
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// State is what a container does.
+type State struct {
+	Running bool // a paused one runs
+	Paused  bool
+	Status  int    // its exit status, if it does not run
+	Address string // in the first of its networks; empty if it has none
+}
+
+// State looks at a container.
+func (e *Engine) State(ctx context.Context, container string) (State, error) {
+	out, err := e.Docker(ctx, "container", "inspect", "--format",
+		"{{.State.Running}} {{.State.Paused}} {{.State.ExitCode}} {{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", container)
+	if err != nil {
+		return State{}, err
+	}
+	fields := strings.Fields(out)
+	if len(fields) < 3 {
+		return State{}, fmt.Errorf("docker says %q of the container %s, and its state was asked for", out, container)
+	}
+	status, err := strconv.Atoi(fields[2])
+	if err != nil {
+		return State{}, fmt.Errorf("docker says %q of the container %s, and its state was asked for", out, container)
+	}
+	s := State{Running: fields[0] == "true", Paused: fields[1] == "true", Status: status}
+	if len(fields) > 3 {
+		s.Address = fields[3]
+	}
+	return s, nil
+}
+
+// Kill kills the processes of containers that run (SIGKILL), and returns when they are gone.
+func (e *Engine) Kill(ctx context.Context, containers ...string) error {
+	if _, err := e.Docker(ctx, append([]string{"kill"}, containers...)...); err != nil {
+		return err
+	}
+	_, err := e.Docker(ctx, append([]string{"wait"}, containers...)...)
+	return err
+}
+
+// Logs returns all that a container has written, standard output and standard error in the order of their times.
+func (e *Engine) Logs(ctx context.Context, container string) (string, error) {
+	if e.Gate != nil {
+		release, err := e.Gate(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer release()
+	}
+	c := exec.CommandContext(ctx, "docker", "logs", container)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.WaitDelay = settle
+	out, err := c.CombinedOutput()
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return string(out), fmt.Errorf("docker logs %s: %w", container, cause)
+		}
+		return string(out), fmt.Errorf("docker logs %s: %w: %s", container, err, tail(string(out)))
+	}
+	return string(out), nil
+}

@@ -1,0 +1,57 @@
+//go:build e2e
+
+// Package drills breaks real clusters in containers and judges what they handed
+// out. A drill is a script of faults; what runs it brings three members of a
+// coordinator, three daemons and three recording clients, keeps all evidence, and
+// tears everything down. Only tests are here, behind the build tag e2e.
+package drills
+
+import (
+	"context"
+	"time"
+)
+
+// Drill is one script, run on each coordinator.
+type Drill struct {
+	Name    string // as in kill-an-hour-behind: a folder, a tree in the coordinator and a test have it
+	What    string // one sentence: what is done and what is expected
+	Options Options
+	// Script does the faults and waits for what has to come of them. It begins when all daemons serve. An error fails the drill.
+	Script func(ctx context.Context, r *Run) error
+	// Judge looks at all that was recorded, after everything was stopped. It may be nil.
+	Judge func(res *Result)
+}
+
+// Options are what one drill needs otherwise than the rest. Zero values mean the default.
+type Options struct {
+	Limit    time.Duration // of the script; default 60s
+	Hosts    int           // daemons, each with a client; 1 to MaxHosts, default 3
+	Ready    int           // how many of them must serve before the script begins; default all, -1 none
+	Layout   string        // default flakeward
+	TTL      time.Duration // default 2s
+	Window   time.Duration // default 20s
+	Publish  time.Duration // default 500ms
+	Step     time.Duration // the journal's; default 1s
+	MaxBlock time.Duration // default 2s
+	Daemon   []string      // further flags of the daemons, as in --max-sleep=10ms
+	Env      map[string]string
+	Client   []string // further flags of the recording clients
+
+	SmallState bool // the state directories are file systems of SmallBytes, which FillState can fill
+	Shared     bool // all hosts have the socket directory and the state directory of the first
+	NoFault    bool // the script breaks nothing
+	Least      int  // IDs that each host's clients must have got; default 100, -1 none
+	Unordered  bool // the order of IDs is not judged
+}
+
+// Bounds of what a drill may ask for.
+const (
+	MaxHosts   = 5
+	SmallBytes = 256 << 10
+)
+
+var registered []Drill
+
+// register adds drills to those that TestDrills runs. It is called from init functions, so drills run in the order of
+// their files' names.
+func register(drills ...Drill) { registered = append(registered, drills...) }

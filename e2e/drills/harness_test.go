@@ -1,0 +1,219 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+)
+
+func TestGateManyOrOne(t *testing.T) {
+	g := newGate()
+	ctx := t.Context()
+	over, cancel := context.WithCancelCause(ctx)
+	cancel(errInterrupted)
+
+	first, err := g.enter(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := g.enter(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := g.alone(over); !errors.Is(err, errInterrupted) {
+		t.Fatalf("one is alone with two others: %v", err)
+	}
+	first()
+	second()
+	inside, release, err := g.alone(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.enter(over); !errors.Is(err, errInterrupted) {
+		t.Errorf("another entered where one is alone: %v", err)
+	}
+	gone, leave := context.WithCancel(inside) // or it would wait for itself
+	leave()
+	if again, err := g.enter(gone); err != nil {
+		t.Fatalf("one who is alone cannot do anything: %v", err)
+	} else {
+		again()
+	}
+	if _, _, err := g.alone(over); !errors.Is(err, errInterrupted) {
+		t.Errorf("two are alone: %v", err)
+	}
+	release()
+	holding, release, err := g.hold(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.enter(holding); err != nil {
+		t.Errorf("who is inside has to wait to enter: %v", err)
+	}
+	release()
+	// What was given up left nothing behind.
+	if _, release, err = g.alone(ctx); err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
+func reply(asking evidence.Asking, asked, answered int, outcome evidence.Outcome) evidence.Reply {
+	r := evidence.Reply{Asking: asking, Asked: evidence.Mono(asked), Answered: evidence.Mono(answered), Outcome: outcome}
+	if outcome == evidence.Got {
+		r.IDs = []evidence.Run{{First: int64(asked), Step: 1, N: 2}}
+	}
+	return r
+}
+
+func TestLongestStall(t *testing.T) {
+	const single, batch, got, refused = evidence.Single, evidence.Batch, evidence.Got, evidence.Refused
+	for _, tt := range []struct {
+		name     string
+		replies  []evidence.Reply
+		from, to evidence.Mono
+		want     time.Duration
+	}{
+		{"nobody asked", nil, 0, 100, 0},
+		{"all were served", []evidence.Reply{reply(single, 0, 2, got), reply(single, 10, 15, got), reply(single, 20, 21, got)}, 0, 100, 5},
+		{"one failed, and the next was served", []evidence.Reply{reply(single, 0, 2, got), reply(single, 10, 15, refused), reply(single, 30, 32, got)}, 0, 100, 22},
+		{"another way of asking does not end it", []evidence.Reply{reply(single, 10, 15, refused), reply(batch, 16, 17, got), reply(single, 30, 32, got)}, 0, 100, 22},
+		{"it goes on to the end", []evidence.Reply{reply(single, 10, 15, refused), reply(single, 30, 32, refused)}, 0, 100, 90},
+		{"only what lies within counts", []evidence.Reply{reply(single, 10, 90, got)}, 20, 50, 30},
+		{"what lies before does not", []evidence.Reply{reply(single, 10, 19, got), reply(single, 20, 22, got)}, 20, 50, 2},
+		{"what lies after does not", []evidence.Reply{reply(single, 60, 90, got)}, 20, 50, 0},
+	} {
+		if got := newHostResult("h", tt.replies).LongestStall(tt.from, tt.to); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestHostResult(t *testing.T) {
+	h := newHostResult("h", []evidence.Reply{
+		reply(evidence.Single, 30, 31, evidence.Refused), reply(evidence.Batch, 10, 50, evidence.Got), reply(evidence.Single, 20, 22, evidence.Got),
+		reply(evidence.Single, 40, 41, evidence.Unsent),
+	})
+	if h.Replies[0].Asked != 10 || h.Replies[3].Asked != 40 {
+		t.Errorf("not in the order of Asked: %v", h.Replies)
+	}
+	if r, ok := h.First(9); !ok || r.Asked != 20 {
+		t.Errorf("the first after 9 is %v, %v", r, ok)
+	}
+	if r, ok := h.First(20); ok {
+		t.Errorf("there is none after 20, and it is %v", r)
+	}
+	if n := h.IDs(10, 20); n != 2 {
+		t.Errorf("%d IDs asked for from 10 until 20, want 2", n)
+	}
+	if n := len(h.Failed(0, endless)); n != 2 {
+		t.Errorf("%d failed, want 2", n)
+	}
+	if failed := h.Failed(0, endless, evidence.Unsent); len(failed) != 1 || failed[0].Asked != 40 {
+		t.Errorf("unsent: %v", failed)
+	}
+	if failed := h.Failed(31, 40); len(failed) != 0 {
+		t.Errorf("failed from 31 until 40: %v", failed)
+	}
+}
+
+func TestSigned(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour: "-1h", 150 * time.Millisecond: "+150ms", -90 * time.Minute: "-1h30m", 30 * time.Second: "+30s", 10 * time.Minute: "+10m",
+		time.Hour + 5*time.Second: "+1h0m5s", -1500 * time.Millisecond: "-1.5s", 0: "+0s",
+	} {
+		if got := signed(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestFaultsThatLast(t *testing.T) {
+	r := &Run{log: t.Logf}
+	h := &Host{Name: "host-1", r: r, ends: map[string]func(){}}
+	end := r.Fault("odd", h, &Host{Name: "host-2"})
+	h.begin(fallen, "kill -9")
+	end()
+	first := r.noted(0)[0].Until
+	end()
+	faults := r.noted(endless)
+	if len(faults) != 3 || faults[0].Until != first || faults[1].Host != "host-2" || faults[2].Until != endless {
+		t.Errorf("%+v: want two that ended once, and one that lasts to the end", faults)
+	}
+	h.finish(fallen)
+	if until := r.noted(endless)[2].Until; until == endless {
+		t.Error("it did not end")
+	}
+}
+
+func TestWatchReadsWhatIsAppended(t *testing.T) {
+	dir := t.TempDir()
+	w := startWatch(dir)
+	log, err := evidence.CreateReplies(dir + "/1.replies")
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(asked int, outcome evidence.Outcome) {
+		t.Helper()
+		if err := errors.Join(log.Add(reply(evidence.Single, asked, asked+1, outcome)), log.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(1, evidence.Got)
+	if err := until(t.Context(), "the first", watchEvery, func() (bool, error) { _, n, _, err := w.seen(); return n == 2, err }); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan evidence.Reply, 1)
+	waiting := make(chan struct{})
+	go func() {
+		close(waiting)
+		r, err := w.await(t.Context(), func(r evidence.Reply) bool { return r.Outcome == evidence.Refused && r.Asked >= 3 })
+		if err != nil {
+			t.Error(err)
+		}
+		got <- r
+	}()
+	<-waiting
+	add(2, evidence.Refused)
+	add(3, evidence.Got)
+	add(4, evidence.Refused)
+	// The wait may begin after what it waits for has been read.
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for asked := 5; ; asked++ {
+		select {
+		case r := <-got:
+			if r.Outcome != evidence.Refused || r.Asked < 3 {
+				t.Errorf("%+v is not what was waited for", r)
+			}
+		case <-ticker.C:
+			add(asked, evidence.Refused)
+			continue
+		}
+		break
+	}
+	add(1000, evidence.Got)
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	replies, err := w.end()
+	if err != nil || replies[len(replies)-1].Asked != 1000 {
+		t.Errorf("%v; the last that was read is %+v, want the last that was written", err, replies[len(replies)-1])
+	}
+}
+
+func TestADamagedLogEndsTheWait(t *testing.T) {
+	dir := t.TempDir()
+	w := startWatch(dir + "/missing")
+	if err := w.awaitIDs(t.Context(), 1); err == nil {
+		t.Error("no error where nothing can be read")
+	}
+	if _, err := w.end(); err == nil {
+		t.Error("no error at the end where nothing could be read")
+	}
+}

@@ -1,0 +1,256 @@
+//go:build e2e
+
+package drills
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/compose"
+	"github.com/flakeward/flakeward/e2e/report"
+)
+
+var (
+	long  = flag.Bool("long", false, "the long form: many more faults")
+	seed  = flag.Int64("seed", 0, "what chance begins with; 0: another each time, which is printed")
+	keep  = flag.Bool("keep", false, "leave the containers at the end; the next run removes them")
+	image = flag.String("image", daemonImage, "of the daemons, of the drill build")
+	name  = flag.String("name", usual, "of this run: runs of different names do not meet, and have folders of their own")
+)
+
+// ended is the reports of all suites, when they have ended; finish prints it.
+var finish atomic.Pointer[func()]
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Two suites run side by side, also on one processor.
+	if p := flag.Lookup("test.parallel"); p != nil && p.Value.String() == "1" {
+		_ = p.Value.Set(strconv.Itoa(len(coordinators)))
+	}
+	// Who does not read our output any more does not end us in the middle: what was started has to be removed.
+	signal.Ignore(syscall.SIGPIPE)
+	status := m.Run()
+	if f := finish.Load(); f != nil {
+		(*f)()
+	}
+	os.Exit(status)
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// interrupted returns a context that ends with SIGINT, SIGTERM, or when whoever started us is gone.
+func interrupted(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	parent := os.Getppid()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case s := <-signals:
+				fmt.Fprintf(os.Stderr, "%v: what was started is being removed\n", s)
+				cancel(errInterrupted)
+				signal.Stop(signals) // the next one is the end
+				return
+			case <-ticker.C:
+				if os.Getppid() != parent {
+					cancel(errInterrupted)
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-done
+		signal.Stop(signals)
+	}
+}
+
+// TestDrills runs all drills on each coordinator, the coordinators side by side. One drill alone: -run TestDrills/etcd/calm
+func TestDrills(t *testing.T) {
+	begun := time.Now()
+	ctx, stop := interrupted(context.Background())
+	t.Cleanup(stop)
+	// Before go test ends us by a panic, which would leave everything where it is.
+	if deadline, ok := t.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-endPatience-20*time.Second), errors.New("the time of all drills (-timeout) is over"))
+		t.Cleanup(cancel)
+	}
+	s, err := newSession(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.unlock(); err != nil {
+			t.Error(err)
+		}
+	})
+	fmt.Printf("drills: %s; seed %d; evidence below %s\n", s.engine.Version(), s.seed, s.runs)
+
+	suites := make([]*suite, len(coordinators))
+	t.Cleanup(func() {
+		var all []report.Drill
+		for _, s := range suites {
+			if s != nil {
+				all = append(all, s.drills...)
+			}
+		}
+		if len(all) > 0 {
+			s.publish(begun, all)
+		}
+	})
+	for i, c := range coordinators {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			suites[i] = newSuite(s, c.name, c.title)
+			t.Cleanup(func() {
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+				defer cancel()
+				if err := suites[i].stop(ctx); err != nil {
+					t.Errorf("the members are not removed: %v", err)
+				}
+			})
+			for _, d := range registered {
+				t.Run(d.Name, func(t *testing.T) {
+					if ctx.Err() != nil {
+						t.Fatalf("it was not run: %v", context.Cause(ctx))
+					}
+					suites[i].drill(ctx, t, d)
+				})
+			}
+		})
+	}
+}
+
+// newSession checks that all is there that the drills need, and removes what a run of before may have left.
+func newSession(ctx context.Context) (_ *session, err error) {
+	engine, err := compose.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{*image, sidecarImage, "flakeward-etcd:local", "flakeward-zookeeper:local"} {
+		ok, err := engine.HasImage(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, fmt.Errorf("there is no image %s: run make drill-images first, or the drills by make e2e", name)
+		}
+	}
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		engine: engine, image: *image, gate: newGate(), root: root, runs: filepath.Join(root, "e2e", "runs"), prefix: "flakeward-drill-" + *name + "-",
+		user: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), long: *long, keep: *keep, seed: *seed, versions: []string{engine.Version()},
+	}
+	if os.Getuid() == 0 {
+		s.user = fmt.Sprintf("%d:%d", containerUser, containerUser)
+	}
+	if *name == "" || strings.Trim(*name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return nil, fmt.Errorf("-name %q: lower case letters and digits only", *name)
+	}
+	if *name != usual {
+		s.runs += "-" + *name
+	}
+	for s.seed == 0 {
+		s.seed = rand.Int64N(1 << 31)
+	}
+	if err := os.MkdirAll(s.runs, 0o755); err != nil {
+		return nil, err
+	}
+	if err := s.takeLock(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(engine.RemoveAll(ctx, s.prefix), s.clear()); err != nil {
+		return nil, fmt.Errorf("what an earlier run left cannot be removed: %w", err)
+	}
+	engine.Gate = s.gate.enter
+	return s, nil
+}
+
+// usual is the name of a run that was given none.
+const usual = "run"
+
+const lockName = "lock"
+
+// takeLock makes sure that no other run of this name is on, on this checkout.
+func (s *session) takeLock() error {
+	f, err := os.OpenFile(filepath.Join(s.runs, lockName), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return fmt.Errorf("another run of the drills is on in %s: wait for its end, or give this one a -name", s.runs)
+	}
+	s.lock = f
+	return nil
+}
+
+func (s *session) unlock() error { return s.lock.Close() }
+
+// clear removes the evidence of an earlier run.
+func (s *session) clear() error {
+	entries, err := os.ReadDir(s.runs)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() != lockName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(s.runs, e.Name())))
+		}
+	}
+	return err
+}
+
+// publish writes the page, and prepares the table, which is printed when all tests have ended.
+func (s *session) publish(begun time.Time, drills []report.Drill) {
+	run := report.Run{
+		When: begun, Took: time.Since(begun), Seed: strconv.FormatInt(s.seed, 10), Cores: runtime.NumCPU(), Versions: s.versions, Drills: drills,
+	}
+	if out, err := exec.Command("git", "-C", s.root, "rev-parse", "--short", "HEAD").Output(); err == nil {
+		run.Commit = strings.TrimSpace(string(out))
+	}
+	var page bytes.Buffer
+	path := filepath.Join(filepath.Dir(s.runs), "report.html")
+	if *name != usual {
+		path = filepath.Join(s.runs, "report.html")
+	}
+	err := report.Write(&page, run)
+	if err == nil {
+		err = os.WriteFile(path, page.Bytes(), 0o644)
+	}
+	f := func() {
+		if err != nil {
+			fmt.Printf("the report was not written: %v\n", err)
+		}
+		fmt.Printf("\nreport: %s (seed %d, %v)\n", path, s.seed, run.Took.Round(time.Second))
+		_ = report.Table(os.Stdout, drills)
+	}
+	finish.Store(&f)
+}

@@ -1,0 +1,172 @@
+//go:build e2e
+
+package drills
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/audit"
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/e2e/report"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Result is what a drill left, for its Judge. It is for one goroutine.
+type Result struct {
+	Drill   *report.Drill
+	Run     *Run
+	History []history.Version
+	Past    [][]history.Version // of trees that were wiped
+	Verdict audit.Verdict
+
+	hosts  []*HostResult
+	failed []string
+}
+
+// Host is what host i's clients saw.
+func (res *Result) Host(i int) *HostResult { return res.hosts[i] }
+
+// Faults are the faults whose kind begins with kind, in the order in which they were noted: "clock" finds "clock -1h".
+func (res *Result) Faults(kind string) []report.Fault {
+	var found []report.Fault
+	for _, f := range res.Drill.Faults {
+		if strings.HasPrefix(f.Kind, kind) {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// Workers are the worker IDs, ascending, of the IDs that host i's clients got in replies to requests sent from from until to.
+func (res *Result) Workers(i int, from, to evidence.Mono) []int {
+	var workers []int
+	for _, r := range res.hosts[i].between(from, to) {
+		if r.Outcome != evidence.Got {
+			continue
+		}
+		for _, run := range r.IDs {
+			// A run is of one tick, and so of one worker ID.
+			parts, err := res.Run.Layout.Decompose(run.First)
+			if err != nil {
+				res.Fail("%s got %d, which is no ID of the layout: %v", res.hosts[i].name, run.First, err)
+				continue
+			}
+			worker := workerOf(parts)
+			if at, found := slices.BinarySearch(workers, worker); !found {
+				workers = slices.Insert(workers, at, worker)
+			}
+		}
+	}
+	return workers
+}
+
+func workerOf(p generator.Parts) int { return int(p.Worker) }
+
+// Fail says that something that must hold did not: the drill fails.
+func (res *Result) Fail(format string, args ...any) {
+	res.failed = append(res.failed, fmt.Sprintf(format, args...))
+}
+
+// Figure reports a measured value beside the one that is wanted, if any; it fails nothing.
+func (res *Result) Figure(name, got, want string, met bool) {
+	res.Drill.Figures = append(res.Drill.Figures, report.Figure{Name: name, Got: got, Want: want, Met: met})
+}
+
+// Stall replaces the longest stall, which is of all hosts otherwise.
+func (res *Result) Stall(d time.Duration) { res.Drill.LongestStall = d }
+
+// Recovered replaces the time from the last fault's end to IDs on every host.
+func (res *Result) Recovered(d time.Duration) { res.Drill.Recovery = d }
+
+// HostResult is what the clients of one host saw.
+type HostResult struct {
+	Replies []evidence.Reply // in the order of Asked
+
+	name string
+}
+
+func newHostResult(name string, replies []evidence.Reply) *HostResult {
+	replies = slices.Clone(replies)
+	slices.SortStableFunc(replies, func(a, b evidence.Reply) int { return int(a.Asked - b.Asked) })
+	return &HostResult{Replies: replies, name: name}
+}
+
+// between are the replies to requests sent from from until to.
+func (h *HostResult) between(from, to evidence.Mono) []evidence.Reply {
+	at := func(t evidence.Mono) int {
+		i, _ := slices.BinarySearchFunc(h.Replies, t, func(r evidence.Reply, t evidence.Mono) int { return int(r.Asked - t) })
+		return i
+	}
+	return h.Replies[at(from):max(at(from), at(to))]
+}
+
+// LongestStall is the longest time within [from, to] in which whoever asks for one ID at a time waited for one: from the first
+// request that was not served to the next one that was.
+func (h *HostResult) LongestStall(from, to evidence.Mono) time.Duration {
+	var longest evidence.Mono
+	unmet := open // since when
+	for _, r := range h.Replies {
+		if r.Asking != evidence.Single {
+			continue
+		}
+		if unmet == open {
+			unmet = r.Asked
+		}
+		if r.Outcome == evidence.Got {
+			longest = max(longest, min(r.Answered, to)-max(unmet, from))
+			unmet = open
+		}
+	}
+	if unmet != open {
+		longest = max(longest, to-max(unmet, from))
+	}
+	return time.Duration(longest)
+}
+
+// Failed are the replies to requests sent from from until to whose outcome is among outcomes; without any, all that are not Got.
+func (h *HostResult) Failed(from, to evidence.Mono, outcomes ...evidence.Outcome) []evidence.Reply {
+	var failed []evidence.Reply
+	for _, r := range h.between(from, to) {
+		if r.Outcome != evidence.Got && (len(outcomes) == 0 || slices.Contains(outcomes, r.Outcome)) {
+			failed = append(failed, r)
+		}
+	}
+	return failed
+}
+
+// First is, of the replies with IDs to requests sent after after, the one that came first.
+func (h *HostResult) First(after evidence.Mono) (evidence.Reply, bool) {
+	var first evidence.Reply
+	found := false
+	for _, r := range h.between(after+1, endless) {
+		if found && r.Asked >= first.Answered {
+			break
+		}
+		if r.Outcome == evidence.Got && (!found || r.Answered < first.Answered) {
+			first, found = r, true
+		}
+	}
+	return first, found
+}
+
+// endless is after everything.
+const endless = evidence.Mono(1<<63 - 1)
+
+// IDs is how many IDs arrived in replies to requests sent from from until to.
+func (h *HostResult) IDs(from, to evidence.Mono) int {
+	n := 0
+	for _, r := range h.between(from, to) {
+		n += idsIn(r)
+	}
+	return n
+}
+
+// begun is when the first reply with IDs came.
+func (h *HostResult) begun() evidence.Mono {
+	r, _ := h.First(0)
+	return r.Answered
+}

@@ -1,0 +1,176 @@
+//go:build e2e
+
+package drills
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/compose"
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// withDefaults are the options with what was left out.
+func (o Options) withDefaults() Options {
+	o.Limit = cmp.Or(o.Limit, time.Minute)
+	o.Hosts = cmp.Or(o.Hosts, 3)
+	o.Ready = cmp.Or(o.Ready, o.Hosts)
+	o.Layout = cmp.Or(o.Layout, "flakeward")
+	o.TTL = cmp.Or(o.TTL, 2*time.Second)
+	o.Window = cmp.Or(o.Window, 20*time.Second)
+	o.Publish = cmp.Or(o.Publish, 500*time.Millisecond)
+	o.Step = cmp.Or(o.Step, time.Second)
+	o.MaxBlock = cmp.Or(o.MaxBlock, 2*time.Second)
+	o.Least = cmp.Or(o.Least, 100)
+	return o
+}
+
+// environment is what all daemons of a drill are told.
+func (o Options) environment() map[string]string {
+	return mergedEnv(map[string]string{
+		"FLAKEWARD_LAYOUT":       o.Layout,
+		"FLAKEWARD_TTL":          o.TTL.String(),
+		"FLAKEWARD_WINDOW":       o.Window.String(),
+		"FLAKEWARD_PUBLISH":      o.Publish.String(),
+		"FLAKEWARD_JOURNAL_STEP": o.Step.String(),
+		"FLAKEWARD_MAX_BLOCK":    o.MaxBlock.String(),
+	}, o.Env)
+}
+
+func mergedEnv(all ...map[string]string) map[string]string {
+	merged := map[string]string{}
+	for _, m := range all {
+		maps.Copy(merged, m)
+	}
+	return merged
+}
+
+// newRun makes a drill's folder, with all that its containers need in it.
+func (s *suite) newRun(d Drill, log func(string, ...any)) (*Run, error) {
+	o := d.Options.withDefaults()
+	if o.Hosts < 1 || o.Hosts > MaxHosts {
+		return nil, fmt.Errorf("%d hosts: 1 to %d are possible", o.Hosts, MaxHosts)
+	}
+	layout, err := generator.ParseLayout(o.Layout)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{
+		Name: d.Name, Coordinator: s.coordinator, Dir: filepath.Join(s.dir, d.Name), Members: s.members, Layout: layout, Long: s.long, Seed: s.seed,
+		options: o, gate: s.gate, log: log, begun: evidence.Now(),
+	}
+	if err := os.MkdirAll(filepath.Join(r.Dir, "logs"), 0o755); err != nil {
+		return nil, err
+	}
+	if r.file, err = os.Create(filepath.Join(r.Dir, "steps.txt")); err != nil {
+		return nil, err
+	}
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(o.environment())) {
+		fmt.Fprintf(&lines, "%s=%s\n", name, o.environment()[name])
+	}
+	if err := os.WriteFile(filepath.Join(r.Dir, "daemon.env"), []byte(lines.String()), 0o644); err != nil {
+		return nil, err
+	}
+	r.project = &compose.Project{
+		Engine: s.engine, Name: s.prefix + s.coordinator + "-" + strings.ReplaceAll(d.Name, ".", "_"),
+		Files: []string{s.file("e2e", "compose.hosts.yaml")},
+	}
+	if o.SmallState {
+		r.project.Files = append(r.project.Files, s.file("e2e", "compose.small.yaml"))
+	}
+	uid, _, _ := strings.Cut(s.user, ":")
+	r.project.Env = map[string]string{
+		"DRILL_PROJECT": r.project.Name,
+		"DRILL_NETWORK": s.members.project.Name + "_default",
+		"DRILL_USER":    s.user,
+		"DRILL_UID":     uid,
+		"DRILL_DIR":     r.Dir,
+		"DRILL_COORD":   s.members.backend.url(r.tree()),
+		"DRILL_IMAGE":   s.image,
+		"DRILL_FLAGS":   strings.Join(o.Daemon, " "),
+		"DRILL_CLIENT":  strings.Join(o.Client, " "),
+		"DRILL_SMALL":   strconv.Itoa(SmallBytes),
+	}
+	for i := range MaxHosts { // compose wants all variables of its files
+		if err := s.newHost(r, i, i < o.Hosts); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (s *suite) newHost(r *Run, i int, wanted bool) error {
+	number := strconv.Itoa(i + 1)
+	h := &Host{
+		Name: "host-" + number, Index: i, r: r,
+		daemon: r.project.Name + "-daemon-" + number, client: r.project.Name + "-client-" + number,
+		ends: map[string]func(){}, present: true,
+	}
+	h.dir = filepath.Join(r.Dir, h.Name)
+	h.socketDir, h.stateDir = filepath.Join(h.dir, "socket"), filepath.Join(h.dir, "state")
+	if r.options.Shared && i > 0 {
+		h.socketDir, h.stateDir = r.Hosts[0].socketDir, r.Hosts[0].stateDir
+	}
+	h.cut = &cut{engine: s.engine, container: h.daemon, note: func(kind string) func() { return r.fault(kind, h.Name) }}
+	r.project.Env["DRILL_SOCKET_"+number], r.project.Env["DRILL_STATE_"+number] = h.socketDir, h.stateDir
+	if !wanted {
+		return nil
+	}
+	r.Hosts = append(r.Hosts, h)
+	if err := os.MkdirAll(h.dir, 0o755); err != nil {
+		return err
+	}
+	for _, dir := range []struct {
+		path string
+		mode os.FileMode
+	}{
+		{h.socketDir, 0o755}, {h.stateDir, 0o700},
+		{filepath.Join(h.dir, "clock"), 0o755}, {filepath.Join(h.dir, "daemon"), 0o755}, {filepath.Join(h.dir, "client"), 0o755},
+	} {
+		if err := s.own(dir.path, dir.mode); err != nil {
+			return fmt.Errorf("the folder of %s: %w", h.Name, err)
+		}
+	}
+	if r.options.SmallState {
+		h.stateDir = ""
+	}
+	return nil
+}
+
+// up starts all daemons and clients and waits until as many hosts serve as the drill wants.
+func (r *Run) up(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, servePatience)
+	defer cancel()
+	var services []string
+	for _, h := range r.Hosts {
+		number := strconv.Itoa(h.Index + 1)
+		services = append(services, "daemon-"+number, "client-"+number)
+		h.watch = startWatch(filepath.Join(h.dir, "client"))
+	}
+	if err := r.project.Up(ctx, services...); err != nil {
+		return err
+	}
+	return until(ctx, fmt.Sprintf("%d of %d hosts to serve", r.options.Ready, len(r.Hosts)), watchEvery, func() (bool, error) {
+		serving := 0
+		for _, h := range r.Hosts {
+			_, received, _, err := h.watch.seen()
+			if err != nil {
+				return false, err
+			}
+			if received > 0 {
+				serving++
+			}
+		}
+		return serving >= r.options.Ready, nil
+	})
+}
