@@ -1,0 +1,368 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// setback is a step back of one host's clock.
+type setback struct {
+	name   string
+	by     time.Duration
+	answer string // what the guard has to answer
+	times  int
+	watch  time.Duration // how long answers are watched on either side of a step; the ring has to last for all of it
+	added  bool          // what counts is the stall above the one before the step
+	aim    time.Duration
+	limit  time.Duration // above it the drill fails; 0: it is only reported
+}
+
+// busy is how long a service may have to wait for IDs, whatever befell its host, on a machine that does much else.
+const busy = 3 * time.Second
+
+func init() {
+	for _, s := range []setback{
+		{name: "3ms", by: 3 * time.Millisecond, answer: "sleep", times: 5, watch: 300 * time.Millisecond, aim: 10 * time.Millisecond},
+		{name: "150ms", by: 150 * time.Millisecond, answer: "ring", times: 5, watch: 400 * time.Millisecond, added: true, aim: 5 * time.Millisecond},
+		{name: "1.5s", by: 1500 * time.Millisecond, answer: "ring", times: 3, watch: 1600 * time.Millisecond, added: true, aim: 5 * time.Millisecond},
+		{name: "30s", by: 30 * time.Second, answer: "release", times: 1, watch: 1500 * time.Millisecond, aim: time.Second, limit: time.Second},
+		{name: "1h", by: time.Hour, answer: "release", times: 1, watch: 1500 * time.Millisecond, aim: time.Second, limit: time.Second},
+	} {
+		register(Drill{
+			Name:   "clock-back-" + s.name,
+			What:   fmt.Sprintf("one host's clock goes back by %v under load: %s", s.by, s.expected()),
+			Script: s.script,
+			Judge:  s.judge,
+		})
+	}
+	register(
+		Drill{
+			Name:   "clock-back-all",
+			What:   "the clocks of all hosts go back at once, by 2 s and then by 1 h: every host serves on within a second",
+			Script: backAll,
+			Judge:  judgeBackAll,
+		},
+		Drill{
+			Name: "clock-forward-1h",
+			What: "one host's clock goes ahead by 1 h, is corrected, and its daemon is killed and started again: " +
+				"no step of it costs more than a second or so, let alone an hour",
+			Script: forward,
+			Judge:  judgeForward,
+		},
+		Drill{
+			Name:   "clock-strobe",
+			What:   "one host's clock jumps between 200 ms ahead and 200 ms behind, 20 times a second for 10 s: no request fails",
+			Script: strobe,
+			Judge:  judgeStrobe,
+		},
+	)
+}
+
+func (s setback) expected() string {
+	switch s.answer {
+	case "sleep":
+		return "requests wait for it"
+	case "ring":
+		return "sequence numbers left unused are issued, with no stall"
+	default:
+		return "another worker ID serves within a second"
+	}
+}
+
+// answers are the clock guard's counts since the daemon's start, by the names of its answers.
+type answers map[string]uint64
+
+func guardAnswers(ctx context.Context, h *Host) (answers, error) {
+	info, err := h.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: INFO: %w", h.Name, err)
+	}
+	a := answers{}
+	for _, name := range []string{"sleep", "ring", "release", "spread", "wait"} {
+		if a[name], err = strconv.ParseUint(info["answered_"+name], 10, 64); err != nil {
+			return nil, fmt.Errorf("%s: INFO: %w", h.Name, err)
+		}
+	}
+	return a, nil
+}
+
+func (a answers) since(before answers) answers {
+	d := answers{}
+	for name, n := range a {
+		d[name] = n - before[name]
+	}
+	return d
+}
+
+func (a answers) String() string {
+	return fmt.Sprintf("sleep %d, ring %d, re-lease %d, spread %d, wait %d", a["sleep"], a["ring"], a["release"], a["spread"], a["wait"])
+}
+
+// steps are when clocks were stepped, and what the guard answered then.
+type steps struct {
+	at      []evidence.Mono
+	answers answers
+}
+
+var setbacks notes[steps]
+
+func (s setback) script(ctx context.Context, r *Run) error {
+	seen, h := setbacks.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	before, err := guardAnswers(ctx, h)
+	if err != nil {
+		return err
+	}
+	r.Step("the clock of %s goes back by %v, %d times, and answers are watched for %v before and after", h.Name, s.by, s.times, s.watch)
+	err = r.Quiet(ctx, func(ctx context.Context) error {
+		for range s.times {
+			if err := r.Last(ctx, s.watch); err != nil {
+				return err
+			}
+			seen.at = append(seen.at, evidence.Now())
+			if err := h.SetClock(ctx, h.Offset()-s.by); err != nil {
+				return err
+			}
+			if err := r.Last(ctx, s.watch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	after, err := guardAnswers(ctx, h)
+	if err != nil {
+		return err
+	}
+	seen.answers = after.since(before)
+	r.Step("the guard answered: %v", seen.answers)
+	return all(ctx, r.Hosts, 1000)
+}
+
+func (s setback) judge(res *Result) {
+	seen := setbacks.of(res.Run)
+	noneFailedAnywhere(res)
+	if seen.answers[s.answer] == 0 {
+		res.Fail("the guard should have answered by %s, and answered: %v", s.answer, seen.answers)
+	}
+	if s.answer != "release" && seen.answers["release"] > 0 {
+		res.Fail("a step back of %v cost a worker ID; the guard answered: %v", s.by, seen.answers)
+	}
+	var stalls []time.Duration
+	for _, at := range seen.at {
+		stall := res.Host(0).LongestStall(at, at+evidence.Mono(s.watch))
+		if s.added {
+			stall -= res.Host(0).LongestStall(at-evidence.Mono(s.watch), at)
+		}
+		stalls = append(stalls, stall)
+		if s.answer == "release" {
+			changed(res, 0, at)
+		}
+	}
+	if len(stalls) == 0 {
+		res.Fail("the clock was never stepped")
+		return
+	}
+	slices.Sort(stalls)
+	what := "stall"
+	if s.added {
+		what = "added stall"
+	}
+	worst := stalls[len(stalls)-1]
+	if len(stalls) > 1 {
+		median := stalls[len(stalls)/2]
+		res.Figure(fmt.Sprintf("%s, median of %d", what, len(stalls)), inMillis(median), "<= "+inMillis(s.aim), median <= s.aim)
+		what += ", worst"
+	}
+	res.Figure(what, inMillis(worst), "<= "+inMillis(s.aim), worst <= s.aim)
+	if s.limit > 0 && worst > s.limit {
+		res.Fail("no ID for %v after the clock went back by %v; at most %v is promised", worst, s.by, s.limit)
+	}
+}
+
+func inMillis(d time.Duration) string {
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + " ms"
+}
+
+// settled is when a step of a clock is over, for those who look at what came of it.
+const settled = 1500 * time.Millisecond
+
+// changed fails the drill if the host had the same worker ID long enough after at as before.
+func changed(res *Result, i int, at evidence.Mono) {
+	const answered = evidence.Mono(100 * time.Millisecond) // what was asked by then
+	had, has := res.Workers(i, res.Drill.Began, at-answered), res.Workers(i, at+evidence.Mono(time.Second), at+evidence.Mono(settled))
+	if len(has) == 0 || slices.ContainsFunc(has, func(w int) bool { return slices.Contains(had, w) }) {
+		res.Fail("%s issued from worker IDs %v before the step and from %v a second after it: another was to be had", res.Run.Hosts[i].Name, had, has)
+	}
+}
+
+var allBack notes[steps]
+
+func backAll(ctx context.Context, r *Run) error {
+	seen := allBack.of(r)
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	for _, by := range []time.Duration{2 * time.Second, time.Hour} {
+		r.Step("the clocks of all hosts go back by %v", by)
+		seen.at = append(seen.at, evidence.Now())
+		if err := Each(r.Hosts, func(h *Host) error { return h.SetClock(ctx, h.Offset()-by) }); err != nil {
+			return err
+		}
+		if err := r.Last(ctx, settled); err != nil {
+			return err
+		}
+		for _, h := range r.Hosts {
+			now, err := guardAnswers(ctx, h)
+			if err != nil {
+				return err
+			}
+			r.Step("the guard of %s has answered: %v", h.Name, now)
+			if now["ring"]+now["release"] == 0 {
+				return fmt.Errorf("the drill is void: the clock of %s went back by %v, and its guard answered: %v", h.Name, by, now)
+			}
+		}
+	}
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeBackAll(res *Result) {
+	seen := allBack.of(res.Run)
+	noneFailedAnywhere(res)
+	for i, at := range seen.at {
+		stall := worstStall(res, at, at+evidence.Mono(settled))
+		within(res, []string{"longest stall, 2s back", "longest stall, 1h back"}[i], stall, time.Second, busy)
+	}
+	for i := range res.Run.Hosts {
+		if len(seen.at) == 2 {
+			changed(res, i, seen.at[1])
+		}
+	}
+}
+
+// detour is one host's clock that was ahead for a while.
+type detour struct {
+	ahead, corrected, started, served evidence.Mono
+}
+
+var detours notes[detour]
+
+func forward(ctx context.Context, r *Run) error {
+	seen, h := detours.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	r.Step("the clock of %s goes ahead by 1h", h.Name)
+	before := r.Layout.TickAt(time.Now().UnixNano())
+	seen.ahead = evidence.Now()
+	if err := h.SetClock(ctx, time.Hour); err != nil {
+		return err
+	}
+	hour := generator.Tick(time.Hour / r.Layout.TickLength())
+	_, err := h.Await(ctx, func(reply evidence.Reply) bool {
+		return slices.ContainsFunc(reply.IDs, func(run evidence.Run) bool {
+			parts, err := r.Layout.Decompose(run.First)
+			return err == nil && parts.Tick > before+hour
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("an ID of an hour ahead: %w", err)
+	}
+	if err := r.Last(ctx, settled); err != nil {
+		return err
+	}
+	r.Step("it is corrected")
+	seen.corrected = evidence.Now()
+	if err := h.SetClock(ctx, 0); err != nil {
+		return err
+	}
+	if err := r.Last(ctx, settled); err != nil {
+		return err
+	}
+	r.Step("the daemon is killed and started again")
+	if err := h.Kill(ctx); err != nil {
+		return err
+	}
+	if err := h.Start(ctx); err != nil {
+		return err
+	}
+	seen.started = evidence.Now()
+	reply, err := h.AwaitAnswer(ctx)
+	if err != nil {
+		return err
+	}
+	seen.served = reply.Answered
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeForward(res *Result) {
+	seen := detours.of(res.Run)
+	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	noneFailed(res, 0, res.Drill.Began, seen.corrected+evidence.Mono(settled))
+	for i, at := range []evidence.Mono{seen.ahead, seen.corrected} {
+		stall := res.Host(0).LongestStall(at, at+evidence.Mono(settled))
+		within(res, []string{"longest stall, ahead", "longest stall, corrected"}[i], stall, time.Second, busy)
+	}
+	changed(res, 0, seen.corrected)
+	within(res, "serving after the restart", time.Duration(seen.served-seen.started), restartAim, busy)
+}
+
+const (
+	strobeBy    = 200 * time.Millisecond
+	strobeEvery = 50 * time.Millisecond
+	strobeFor   = 10 * time.Second
+)
+
+var strobes notes[steps]
+
+func strobe(ctx context.Context, r *Run) error {
+	seen, h := strobes.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	before, err := guardAnswers(ctx, h)
+	if err != nil {
+		return err
+	}
+	r.Step("the clock of %s jumps between %v ahead and behind, every %v, for %v", h.Name, strobeBy, strobeEvery, strobeFor)
+	seen.at = append(seen.at, evidence.Now())
+	if err := h.Strobe(ctx, -strobeBy, strobeBy, strobeEvery, strobeFor); err != nil {
+		return err
+	}
+	seen.at = append(seen.at, evidence.Now())
+	after, err := guardAnswers(ctx, h)
+	if err != nil {
+		return err
+	}
+	seen.answers = after.since(before)
+	r.Step("the guard answered: %v", seen.answers)
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeStrobe(res *Result) {
+	seen := strobes.of(res.Run)
+	noneFailedAnywhere(res)
+	if seen.answers["ring"] == 0 {
+		res.Fail("the drill is void: the guard answered: %v", seen.answers)
+	}
+	if len(seen.at) != 2 {
+		res.Fail("the clock was not strobed")
+		return
+	}
+	within(res, "longest stall", res.Host(0).LongestStall(seen.at[0], seen.at[1]), 100*time.Millisecond, busy)
+	res.Figure("worker IDs given up", fmt.Sprint(len(res.Workers(0, seen.at[0], seen.at[1]))-1), "", true)
+}

@@ -1,0 +1,284 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+)
+
+func init() {
+	register(
+		Drill{
+			Name:    "leader-killed",
+			What:    "the coordinator's leader is killed again and again: no request fails, and grants go on being extended",
+			Options: Options{Window: time.Minute, Limit: 2 * time.Minute},
+			Script:  killLeaders,
+			Judge: func(res *Result) {
+				noneFailedAnywhere(res)
+				res.Stall(worstStall(res, res.Drill.Began, res.Drill.Ended))
+				res.Figure("leaders killed", fmt.Sprint(leaders.of(res.Run).killed), "", true)
+				res.Figure("longest until all daemons were granted more", leaders.of(res.Run).longest.Round(time.Millisecond).String(), "", true)
+			},
+		},
+		Drill{
+			Name: "quorum-lost",
+			What: "two of three members are gone for a minute; meanwhile a daemon is killed, one is restarted, and a clock goes back: " +
+				"issuing goes on from the grants that there are",
+			Options: Options{Window: 2 * time.Minute, Limit: 2 * time.Minute},
+			Script:  loseQuorum,
+			Judge:   judgeQuorumLost,
+		},
+		Drill{
+			Name:    "coordinator-restarted",
+			What:    "all members are killed and come back with their data within the window: no request fails, and grants are extended again",
+			Options: Options{Window: time.Minute},
+			Script:  restartCoordinator,
+			Judge: func(res *Result) {
+				noneFailedAnywhere(res)
+				res.Stall(worstStall(res, res.Drill.Began, res.Drill.Ended))
+				res.Figure("all daemons were granted more after the members were back", restarts.of(res.Run).back.Round(time.Millisecond).String(), "<= 2s",
+					restarts.of(res.Run).back <= 2*time.Second)
+			},
+		},
+	)
+}
+
+var leaders notes[struct {
+	killed  int
+	longest time.Duration
+}]
+
+func killLeaders(ctx context.Context, r *Run) error {
+	seen := leaders.of(r)
+	times := 4
+	if r.Long {
+		times = 8
+	}
+	for i := range times {
+		leader, err := r.Members.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		r.Step("killing the leader, %s: %d of %d", leader, i+1, times)
+		if err := r.Members.Kill(ctx, leader); err != nil {
+			return err
+		}
+		killed := evidence.Now()
+		next, err := r.Members.Leader(ctx)
+		if err != nil {
+			return err
+		}
+		if next == leader {
+			return fmt.Errorf("%s leads, and was killed: the drill is void", leader)
+		}
+		if err := granted(ctx, r, r.Hosts...); err != nil {
+			return err
+		}
+		seen.killed++
+		seen.longest = max(seen.longest, time.Duration(evidence.Now()-killed))
+		r.Step("%s leads, and all daemons were granted more; %s comes back", next, leader)
+		if err := r.Members.Start(ctx, leader); err != nil {
+			return err
+		}
+	}
+	r.Step("the members come to rest")
+	if err := r.Members.AwaitQuorum(ctx); err != nil {
+		return err
+	}
+	return all(ctx, r.Hosts, 1000)
+}
+
+type outage struct {
+	lost, killed, started, stopped, again, returned evidence.Mono
+	back                                            time.Duration
+}
+
+var outages notes[outage]
+
+// outageLasts is the minute that an outage is promised to be survived for, with a window that is longer.
+const outageLasts = time.Minute
+
+func loseQuorum(ctx context.Context, r *Run) error {
+	seen := outages.of(r)
+	stays, dies, stops := r.Hosts[0], r.Hosts[1], r.Hosts[2]
+	leader, err := r.Members.Leader(ctx)
+	if err != nil {
+		return err
+	}
+	gone := []string{leader}
+	for _, name := range r.Members.Names() {
+		if name != leader && len(gone) < 2 {
+			gone = append(gone, name)
+		}
+	}
+	r.Step("killing %s and %s: no quorum", gone[0], gone[1])
+	for _, name := range gone {
+		if err := r.Members.Kill(ctx, name); err != nil {
+			return err
+		}
+	}
+	seen.lost = evidence.Now()
+	if err := troubled(ctx, r, r.Hosts...); err != nil {
+		return err
+	}
+	before, err := holds(ctx, stays)
+	if err != nil {
+		return err
+	}
+	r.Step("all daemons miss the coordinator; %s is killed and started again", dies.Name)
+	had, err := holds(ctx, dies)
+	if err != nil {
+		return err
+	}
+	if err := dies.Kill(ctx); err != nil {
+		return err
+	}
+	seen.killed = evidence.Now()
+	if err := dies.Start(ctx); err != nil {
+		return err
+	}
+	seen.started = evidence.Now()
+	if err := fromTheJournal(ctx, dies, had); err != nil {
+		return err
+	}
+	r.Step("the clock of %s goes back by 150 ms", stops.Name)
+	if err := backForAWhile(ctx, r, stops); err != nil {
+		return err
+	}
+	r.Step("%s is stopped and started again", stops.Name)
+	if had, err = holds(ctx, stops); err != nil {
+		return err
+	}
+	seen.stopped = evidence.Now()
+	if err := stops.Stop(ctx); err != nil {
+		return err
+	}
+	if err := stops.Start(ctx); err != nil {
+		return err
+	}
+	if err := fromTheJournal(ctx, stops, had); err != nil {
+		return err
+	}
+	seen.again = evidence.Now()
+	r.Step("the rest of the minute")
+	if err := r.Last(ctx, outageLasts-time.Duration(evidence.Now()-seen.lost)); err != nil {
+		return err
+	}
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	now, err := holds(ctx, stays)
+	if err != nil {
+		return err
+	}
+	if now.ceiling != before.ceiling || now.trouble == "" {
+		return fmt.Errorf("%s had a grant to %d and has one to %d, %q: there was a quorum, and the drill is void", stays.Name, before.ceiling, now.ceiling, now.trouble)
+	}
+	seen.returned = evidence.Now()
+	r.Step("the members come back")
+	for _, name := range gone {
+		if err := r.Members.Start(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := r.Members.AwaitQuorum(ctx); err != nil {
+		return err
+	}
+	quorum := evidence.Now()
+	if err := granted(ctx, r, r.Hosts...); err != nil {
+		return err
+	}
+	seen.back = time.Duration(evidence.Now() - quorum)
+	return all(ctx, r.Hosts, 1000)
+}
+
+// backForAWhile sets a clock back, and right again when the daemon has issued what the last two seconds left.
+func backForAWhile(ctx context.Context, r *Run, h *Host) error {
+	before, err := h.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if err := h.SetClock(ctx, -150*time.Millisecond); err != nil {
+		return err
+	}
+	err = lookUntil(ctx, r, "the ring's use", func() error {
+		now, err := h.Info(ctx)
+		if err == nil && now["answered_ring"] == before["answered_ring"] {
+			err = errors.New("it was not used")
+		}
+		return err
+	})
+	if err == nil {
+		err = h.AwaitIDs(ctx, 10_000)
+	}
+	return errors.Join(err, h.SetClock(ctx, 0))
+}
+
+// fromTheJournal waits until a daemon that was started without a coordinator serves, from the grant that it had.
+func fromTheJournal(ctx context.Context, h *Host, had held) error {
+	if _, err := h.AwaitAnswer(ctx); err != nil {
+		return err
+	}
+	now, err := holds(ctx, h)
+	if err != nil {
+		return err
+	}
+	if now.worker != had.worker || now.ceiling != had.ceiling || now.claimed || now.cluster != "" {
+		return fmt.Errorf("%s had %+v and issues, with no coordinator, from %+v", h.Name, had, now)
+	}
+	return says(h.Name, h.Log(), "issuing from the journal's grant")
+}
+
+func judgeQuorumLost(res *Result) {
+	seen := outages.of(res.Run)
+	noneFailed(res, 0, res.Drill.Began, res.Drill.Ended)
+	noneFailed(res, 1, res.Drill.Began, seen.lost)
+	noneFailed(res, 2, res.Drill.Began, seen.stopped) // the clock that went back included
+	for _, i := range []int{1, 2} {
+		noneFailed(res, i, seen.again, res.Drill.Ended)
+	}
+	res.Stall(res.Host(0).LongestStall(res.Drill.Began, res.Drill.Ended))
+	res.Figure("quorum lost for", time.Duration(seen.returned-seen.lost).Round(time.Second).String(), "", true)
+	res.Figure("IDs meanwhile, on all hosts", fmt.Sprint(res.Host(0).IDs(seen.lost, seen.returned)+res.Host(1).IDs(seen.lost, seen.returned)+
+		res.Host(2).IDs(seen.lost, seen.returned)), "", true)
+	if first, ok := res.Host(1).First(seen.killed); ok {
+		took := time.Duration(first.Answered - seen.killed)
+		res.Recovered(took)
+		within(res, "kill -9 and start, with no coordinator: IDs after", took, 3*time.Second, 15*time.Second)
+	}
+	res.Figure("all daemons were granted more after the quorum was back", seen.back.Round(time.Millisecond).String(), "<= 2s", seen.back <= 2*time.Second)
+}
+
+var restarts notes[outage]
+
+func restartCoordinator(ctx context.Context, r *Run) error {
+	r.Step("killing all members")
+	if err := r.Members.KillAll(ctx); err != nil {
+		return err
+	}
+	if err := troubled(ctx, r, r.Hosts...); err != nil {
+		return err
+	}
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	r.Step("all daemons miss the coordinator and issue; the members come back with their data")
+	if err := r.Members.StartAll(ctx); err != nil {
+		return err
+	}
+	if err := r.Members.AwaitQuorum(ctx); err != nil {
+		return err
+	}
+	quorum := evidence.Now()
+	r.Step("the members have a quorum")
+	if err := granted(ctx, r, r.Hosts...); err != nil {
+		return err
+	}
+	restarts.of(r).back = time.Duration(evidence.Now() - quorum)
+	return all(ctx, r.Hosts, 1000)
+}

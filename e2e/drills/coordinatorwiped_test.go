@@ -1,0 +1,239 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func init() {
+	register(Drill{
+		Name: "coordinator-wiped",
+		What: "the coordinator loses all its data under running daemons, one of which had its clock an hour ahead: they stop and say so, a start " +
+			"refuses and names both clusters, and with --accept-cluster none goes below its own journal",
+		Options: Options{Window: wipedWindow, MaxBlock: 500 * time.Millisecond, Limit: 90 * time.Second},
+		Script:  wipe,
+		Judge:   judgeWiped,
+	})
+}
+
+// wipedWindow is short enough to wait for the end of the grants: until then IDs of the old cluster and of the new one may meet.
+const wipedWindow = 8 * time.Second
+
+type wiping struct {
+	emptied, returned evidence.Mono // from, and until, there was no coordinator
+	stopped           [MaxHosts]evidence.Mono
+	spent             [MaxHosts]journal.Contents
+	started           [MaxHosts]evidence.Mono
+	ahead             *Host // whose clock was
+	worker            int   // the worker ID that it had then
+}
+
+var wipings notes[wiping]
+
+// acceptable finds the way on in the refusal of a start.
+var acceptable = regexp.MustCompile(`start with --accept-cluster ([0-9a-f-]{36})`)
+
+func wipe(ctx context.Context, r *Run) error {
+	seen := wipings.of(r)
+	had, err := seen.goAhead(ctx, r)
+	if err != nil {
+		return err
+	}
+	r.Step("wiping the coordinator of cluster %s", had.cluster)
+	seen.emptied = evidence.Now()
+	if err := r.Members.Wipe(ctx); err != nil {
+		return err
+	}
+	seen.returned = evidence.Now()
+	r.Step("the members are back, with nothing; waiting for all daemons to stop")
+	if err := Each(r.Hosts, func(h *Host) error { return untilWiped(ctx, r, h, seen) }); err != nil {
+		return err
+	}
+	r.Step("all have stopped; waiting for the end of the grants that they had")
+	if err := r.Last(ctx, wipedWindow-time.Duration(evidence.Now()-seen.emptied)); err != nil {
+		return err
+	}
+	for _, h := range r.Hosts {
+		if seen.spent[h.Index], err = h.Journal(ctx); err != nil {
+			return err
+		}
+	}
+	if err := seen.ahead.SetClock(ctx, 0); err != nil {
+		return err
+	}
+	found, err := refused(ctx, r, seen.ahead, had.cluster)
+	if err != nil {
+		return err
+	}
+	accept := func(h *Host) error {
+		seen.started[h.Index] = evidence.Now()
+		if err := h.Start(ctx, "--accept-cluster="+found); err != nil {
+			return err
+		}
+		return h.AwaitIDs(ctx, 1000)
+	}
+	r.Step("%s is started with --accept-cluster %s; its clock is right again", seen.ahead.Name, found)
+	if err := accept(seen.ahead); err != nil {
+		return err
+	}
+	r.Step("it serves; so are the others")
+	if err := Each(r.Others(seen.ahead), accept); err != nil {
+		return err
+	}
+	return Each(r.Hosts, func(h *Host) error {
+		now, err := holds(ctx, h)
+		if err == nil && now.cluster != found {
+			err = fmt.Errorf("%s accepted cluster %s and is in %q", h.Name, found, now.cluster)
+		}
+		return err
+	})
+}
+
+// goAhead sets a clock an hour ahead: that of the host whose worker ID was dealt first. That one is dealt first in a new cluster as well, which
+// knows nothing of the hour; the host's own journal does.
+func (s *wiping) goAhead(ctx context.Context, r *Run) (had held, err error) {
+	for _, h := range r.Hosts {
+		now, err := holds(ctx, h)
+		if err != nil {
+			return now, err
+		}
+		if s.ahead == nil || now.worker < had.worker {
+			s.ahead, s.worker, had = h, now.worker, now
+		}
+	}
+	r.Step("the clock of %s, which holds worker ID %d, goes an hour ahead", s.ahead.Name, s.worker)
+	if err := s.ahead.SetClock(ctx, time.Hour); err != nil {
+		return had, err
+	}
+	if err := granted(ctx, r, s.ahead); err != nil {
+		return had, err
+	}
+	before, err := s.ahead.Journal(ctx)
+	if err != nil {
+		return had, err
+	}
+	// The journal has been written anew, and IDs of the hour ahead have been issued.
+	return had, lookUntil(ctx, r, "a mark that is an hour ahead", func() error {
+		c, err := s.ahead.Journal(ctx)
+		switch {
+		case err != nil:
+			return err
+		case len(c.Lanes) == 0 || len(before.Lanes) == 0 || c.Lanes[0].Mark <= max(before.Lanes[0].Mark, had.ceiling):
+			return fmt.Errorf("it has %+v", c.Lanes)
+		}
+		return nil
+	})
+}
+
+// untilWiped waits until a daemon has stopped and said why: with its end; or, where the servers turn it away for having seen more than
+// they have, as ZooKeeper's do, with what it refuses requests with at the end of its grant.
+func untilWiped(ctx context.Context, r *Run, h *Host, seen *wiping) error {
+	if r.Coordinator == "etcd" {
+		if err := h.AwaitLog(ctx, "was wiped or replaced"); err != nil {
+			return err
+		}
+		return lookUntil(ctx, r, h.Name+" to end", func() error {
+			running, status, err := h.Running(ctx)
+			switch {
+			case err == nil && running:
+				return errors.New("it runs")
+			case err == nil && status == 0:
+				return errors.New("it has ended with success")
+			}
+			seen.stopped[h.Index] = evidence.Now()
+			return err
+		})
+	}
+	var last evidence.Reply
+	_, err := h.Await(ctx, func(reply evidence.Reply) bool {
+		last = reply
+		return reply.Outcome == evidence.Refused && says("", reply.Text, "since ", "was not granted more", "as after a wipe") == nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s should say that the coordinator seems wiped, and says %q: %w", h.Name, last.Text, err)
+	}
+	seen.stopped[h.Index] = evidence.Now()
+	return h.Kill(ctx)
+}
+
+// refused starts a daemon as it was started before, which must refuse and name both clusters, and returns the new one's UUID.
+func refused(ctx context.Context, r *Run, h *Host, old string) (string, error) {
+	r.Step("%s is started as before: it must refuse", h.Name)
+	before := len(h.Log())
+	if err := h.Start(ctx); err != nil {
+		return "", err
+	}
+	var found string
+	err := lookUntil(ctx, r, h.Name+" to refuse", func() error {
+		running, status, err := h.Running(ctx)
+		if err != nil || running {
+			return errors.Join(err, errors.New("it runs"))
+		}
+		text := h.Log()[before:]
+		m := acceptable.FindStringSubmatch(text)
+		if m == nil || status == 0 {
+			return fmt.Errorf("it ended with %d and said: %s", status, text)
+		}
+		found = m[1]
+		return says(h.Name, text, "cluster "+old, "cluster "+found)
+	})
+	if err == nil && found == old {
+		err = fmt.Errorf("%s names the cluster that it was in, %s, as the new one", h.Name, old)
+	}
+	return found, err
+}
+
+func judgeWiped(res *Result) {
+	seen := wipings.of(res.Run)
+	if len(res.Past) != 1 || len(res.Past[0]) == 0 || len(res.History) == 0 {
+		res.Fail("the drill is void: %d histories of before the wipe, %d versions after it", len(res.Past), len(res.History))
+	}
+	again := slices.ContainsFunc(res.History, func(v history.Version) bool { return v.Worker == seen.worker })
+	res.Figure("the worker ID whose marks were an hour ahead was dealt again", fmt.Sprint(again), "true", again)
+	var slowest time.Duration
+	for i, h := range res.Run.Hosts {
+		slowest = max(slowest, time.Duration(seen.stopped[i]-seen.returned))
+		if n := res.Host(i).IDs(seen.stopped[i], seen.started[i]); n > 0 {
+			res.Fail("%s issued %d IDs after it had said that it stopped, and before it was told to go on", h.Name, n)
+		}
+		spent := map[int]generator.Tick{}
+		for _, e := range seen.spent[i].Lanes {
+			spent[e.Worker] = e.Mark
+		}
+		for _, reply := range res.Host(i).Replies {
+			if reply.Asked < seen.started[i] {
+				continue
+			}
+			for _, run := range reply.IDs {
+				p, err := res.Run.Layout.Decompose(run.First)
+				if err != nil {
+					res.Fail("%s issued %d: %v", h.Name, run.First, err)
+					return
+				}
+				if mark := spent[int(p.Worker)]; p.Tick <= mark {
+					res.Fail("%s issued %d, of tick %d of worker ID %d, in the new cluster; its journal had %d for it", h.Name, run.First, p.Tick, p.Worker, mark)
+					return
+				}
+			}
+		}
+		if first, ok := res.Host(i).First(seen.started[i]); ok {
+			res.Recovered(time.Duration(first.Answered - seen.started[i]))
+		}
+	}
+	if res.Run.Coordinator == "etcd" {
+		within(res, "all daemons had stopped after the members were back", slowest, time.Second, 10*time.Second)
+	} else {
+		res.Figure("all daemons had stopped, at the end of their grants, after the members were back", slowest.Round(time.Millisecond).String(), "", true)
+	}
+}

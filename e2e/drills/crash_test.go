@@ -1,0 +1,334 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func init() {
+	// The default time between two publishes: the record's mark is then older than what a disk may lose, so that a journal which lost
+	// something is not refused for it. What was not fsynced and is younger than 2 s is lost at each kill.
+	const published = 10 * time.Second
+	lossy := map[string]string{"FLAKEWARD_DRILL_DISK": "lossy/2s"}
+	register(
+		Drill{
+			Name: "kill-behind-5s",
+			What: "a daemon is killed and started again with its clock 5 s behind, and another with the coordinator out of reach as well: " +
+				"the first serves at once from another worker ID, the second within a second of its journal's mark",
+			Options: Options{Publish: published, Window: time.Minute, Env: lossy},
+			Script:  killBehind5s,
+			Judge:   judgeKills,
+		},
+		Drill{
+			Name:    "kill-behind-1h",
+			What:    "a daemon is killed and started again with its clock 1 h behind, and twice more: it serves within a second, from another worker ID or after its journal's mark",
+			Options: Options{Publish: published, Window: time.Minute, Env: lossy},
+			Script:  killBehind1h,
+			Judge:   judgeKills,
+		},
+		Drill{
+			Name:   "rolling-restart",
+			What:   "every daemon is stopped and started, one after the other, under load: no request fails, but for connections refused on its own host meanwhile",
+			Script: rollingRestart,
+			Judge:  judgeRollingRestart,
+		},
+		Drill{
+			Name:   "stop-start-all",
+			What:   "everything is stopped and started again, with the clocks of the hosts 2 s apart: all serve on, and no accepted request was lost",
+			Script: stopStartAll,
+			Judge:  judgeStopStartAll,
+		},
+	)
+}
+
+// restartAim is how soon a daemon serves that has nothing to wait for, counted from the start of its container, and restartAfter the same
+// from its journal's mark where it has to wait for that. The mark is at most a journal step ahead.
+const (
+	restartAfter = time.Second
+	restartAim   = 2 * restartAfter
+)
+
+// restart is a daemon that was killed and started again.
+type restart struct {
+	host    *Host
+	what    string
+	started evidence.Mono
+	journal bool          // there was one
+	marked  evidence.Mono // when the host's clock passed its mark
+	worker  int           // before
+	first   evidence.Reply
+}
+
+var kills notes[[]restart]
+
+// killed kills the host's daemon, sets its clock back by behind, and starts it again. It waits for the first ID.
+func killed(ctx context.Context, r *Run, h *Host, behind time.Duration, what string) error {
+	seen := kills.of(r)
+	now := restart{host: h, what: what}
+	if err := h.AwaitIDs(ctx, 1000); err != nil {
+		return err
+	}
+	if err := h.Kill(ctx); err != nil {
+		return err
+	}
+	entry, err := lastEntry(ctx, h)
+	if err != nil && !errors.Is(err, journal.ErrNone) { // what that leads to is for the judge
+		return err
+	}
+	now.worker, now.journal = entry.Worker, err == nil
+	if behind != 0 {
+		if err := h.SetClock(ctx, h.Offset()-behind); err != nil {
+			return err
+		}
+	}
+	if err := h.Start(ctx); err != nil {
+		return err
+	}
+	now.started = evidence.Now()
+	now.marked = instantOf(r.Layout, h, entry.Mark+1)
+	r.Step("%s was killed and started again, its clock %v off; its journal's mark is %v away", h.Name, h.Offset(),
+		time.Duration(now.marked-now.started).Round(time.Millisecond))
+	if now.first, err = h.AwaitAnswer(ctx); err != nil {
+		return err
+	}
+	*seen = append(*seen, now)
+	r.Step("it serves, %v after the start and %v after the mark", time.Duration(now.first.Answered-now.started).Round(time.Millisecond),
+		time.Duration(now.first.Answered-now.marked).Round(time.Millisecond))
+	return nil
+}
+
+// lastEntry is the journal's entry for the worker ID that the host had last.
+func lastEntry(ctx context.Context, h *Host) (journal.Entry, error) {
+	contents, err := h.Journal(ctx)
+	if err != nil {
+		return journal.Entry{}, err
+	}
+	if len(contents.Lanes) == 0 {
+		return journal.Entry{}, fmt.Errorf("the journal of %s names no worker ID", h.Name)
+	}
+	return contents.Lanes[len(contents.Lanes)-1], nil
+}
+
+// instantOf is when the host's clock, set off as it is, gets to a tick.
+func instantOf(layout *generator.Layout, h *Host, t generator.Tick) evidence.Mono {
+	now, wall := evidence.Now(), time.Now().UnixNano()
+	return now + evidence.Mono(layout.UnixNanos(t)-wall-int64(h.Offset()))
+}
+
+func killBehind5s(ctx context.Context, r *Run) error {
+	alone, cold := r.Hosts[0], r.Hosts[1]
+	if err := killed(ctx, r, alone, 5*time.Second, "5s behind"); err != nil {
+		return err
+	}
+	// With a journal that is not fsynced an old one has to be there, or it would only start without any.
+	err := lookUntil(ctx, r, "a journal with a past", func() error {
+		info, err := cold.Info(ctx)
+		if seconds, bad := strconv.Atoi(info["uptime_in_seconds"]); err == nil && (bad != nil || seconds < 3) {
+			err = fmt.Errorf("the daemon of %s has run for %q s", cold.Name, info["uptime_in_seconds"])
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	r.Step("the coordinator is out of reach of %s, for which its journal is all there is", cold.Name)
+	if err := outOfReach(ctx, r); err != nil {
+		return err
+	}
+	if err := killed(ctx, r, cold, 5*time.Second, "5s behind, with no coordinator"); err != nil {
+		return err
+	}
+	if err := says(cold.Name, cold.Log(), "issuing from the journal's grant"); err != nil {
+		return fmt.Errorf("the drill is void: %w", err)
+	}
+	r.Step("the coordinator is back")
+	if err := withinReach(ctx, r); err != nil {
+		return err
+	}
+	err = lookUntil(ctx, r, cold.Name+" to claim", func() error {
+		now, err := holds(ctx, cold)
+		if err == nil && (!now.claimed || now.trouble != "") {
+			err = fmt.Errorf("it holds worker ID %d: %q", now.worker, now.trouble)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return all(ctx, r.Hosts, 1000)
+}
+
+// outOfReach freezes all members of the coordinator until withinReach.
+func outOfReach(ctx context.Context, r *Run) (err error) {
+	for _, name := range r.Members.Names() {
+		err = errors.Join(err, r.Members.Pause(ctx, name))
+	}
+	return err
+}
+
+func withinReach(ctx context.Context, r *Run) (err error) {
+	for _, name := range r.Members.Names() {
+		err = errors.Join(err, r.Members.Resume(ctx, name))
+	}
+	return err
+}
+
+func killBehind1h(ctx context.Context, r *Run) error {
+	h := r.Hosts[0]
+	for i, behind := range []time.Duration{time.Hour, 0, 0} {
+		what := "1h behind"
+		if i > 0 {
+			what = fmt.Sprintf("the same, kill %d", i+1)
+		}
+		if err := killed(ctx, r, h, behind, what); err != nil {
+			return err
+		}
+	}
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeKills(res *Result) {
+	for _, now := range *kills.of(res.Run) {
+		if !now.journal {
+			res.Fail("%s, %s: there was no journal on the disk, and IDs had been issued", now.host.Name, now.what)
+			continue
+		}
+		// Before the mark it can only serve from another worker ID, and it does so at once. Waiting is right up to the mark.
+		has := res.Workers(now.host.Index, now.started, now.first.Answered+1)
+		took := time.Duration(now.first.Answered - now.started)
+		if slices.Contains(has, now.worker) {
+			if now.first.Answered < now.marked {
+				res.Fail("%s, %s: worker ID %d served before the clock had passed the journal's mark", now.host.Name, now.what, now.worker)
+			}
+			took = time.Duration(now.first.Answered - max(now.marked, now.started))
+			within(res, now.what+": serving after the mark", took, restartAfter, busy)
+			continue
+		}
+		within(res, now.what+": serving from another worker ID after the start", took, restartAim, busy)
+	}
+	for i, h := range res.Run.Hosts {
+		if !slices.ContainsFunc(*kills.of(res.Run), func(now restart) bool { return now.host == h }) {
+			noneFailed(res, i, res.Drill.Began, res.Drill.Ended)
+		}
+	}
+}
+
+// span is a stretch of time in which a host's daemon was not there, and when it was started again.
+type span struct{ from, started, to evidence.Mono }
+
+var rolled notes[[]span]
+
+func rollingRestart(ctx context.Context, r *Run) error {
+	seen := rolled.of(r)
+	for i, h := range r.Hosts {
+		if err := all(ctx, r.Hosts, 1000); err != nil {
+			return err
+		}
+		r.Step("%s is stopped and started again", h.Name)
+		*seen = append(*seen, span{from: evidence.Now()})
+		if err := h.Stop(ctx); err != nil {
+			return err
+		}
+		if err := h.Start(ctx); err != nil {
+			return err
+		}
+		(*seen)[i].started = evidence.Now()
+		first, err := h.AwaitAnswer(ctx)
+		if err != nil {
+			return err
+		}
+		(*seen)[i].to = first.Answered
+	}
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeRollingRestart(res *Result) {
+	var worst time.Duration
+	for i, away := range *rolled.of(res.Run) {
+		noneFailed(res, i, res.Drill.Began, away.from)
+		noneFailed(res, i, away.to, res.Drill.Ended)
+		refusedOnly(res, i, away)
+		if len(res.Host(i).Failed(away.from, away.to, evidence.Unsent)) == 0 {
+			res.Fail("the drill is void: no connection was refused while the daemon of %s was away", res.Run.Hosts[i].Name)
+		}
+		worst = max(worst, time.Duration(away.to-away.started))
+	}
+	within(res, "longest time from a start to the first ID", worst, restartAim, 2*busy)
+}
+
+// refusedOnly fails the drill for each request of host i that failed in another way than that nobody listened.
+func refusedOnly(res *Result, i int, away span) {
+	if failed := res.Host(i).Failed(away.from, away.to, evidence.Lost, evidence.Refused); len(failed) > 0 {
+		res.Fail("%s: %d requests were lost or refused by a daemon that was stopped and started in order, the first %v after the stop: outcome %d, %q", res.Run.Hosts[i].Name,
+			len(failed), time.Duration(failed[0].Asked-away.from).Round(time.Microsecond), failed[0].Outcome, failed[0].Text)
+	}
+}
+
+var stopped notes[span]
+
+func stopStartAll(ctx context.Context, r *Run) error {
+	seen := stopped.of(r)
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	r.Step("all daemons are stopped, then all members of the coordinator")
+	seen.from = evidence.Now()
+	if err := Each(r.Hosts, func(h *Host) error { return h.Stop(ctx) }); err != nil {
+		return err
+	}
+	for _, h := range r.Hosts {
+		entry, err := lastEntry(ctx, h)
+		if err != nil {
+			return err
+		}
+		if entry.Ceiling != 0 {
+			return fmt.Errorf("the drill is void: %s did not give back worker ID %d: %+v", h.Name, entry.Worker, entry)
+		}
+	}
+	if err := r.Members.KillAll(ctx); err != nil {
+		return err
+	}
+	r.Step("the coordinator is started, and the daemons with their clocks 2s apart")
+	if err := r.Members.StartAll(ctx); err != nil {
+		return err
+	}
+	if err := r.Members.AwaitQuorum(ctx); err != nil {
+		return err
+	}
+	err := Each(r.Hosts, func(h *Host) error { return h.SetClock(ctx, time.Duration(h.Index-1)*2*time.Second) })
+	if err != nil {
+		return err
+	}
+	if err := Each(r.Hosts, func(h *Host) error { return h.Start(ctx) }); err != nil {
+		return err
+	}
+	seen.started = evidence.Now()
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeStopStartAll(res *Result) {
+	seen := *stopped.of(res.Run)
+	var worst time.Duration
+	for i, h := range res.Run.Hosts {
+		if failed := res.Host(i).Failed(res.Drill.Began, seen.started, evidence.Lost, evidence.Refused); len(failed) > 0 {
+			res.Fail("%s: %d requests were lost or refused, the first: outcome %d, %q", h.Name, len(failed), failed[0].Outcome, failed[0].Text)
+		}
+		first, ok := res.Host(i).First(seen.started)
+		if !ok {
+			res.Fail("%s serves no more", h.Name)
+			continue
+		}
+		worst = max(worst, time.Duration(first.Answered-seen.started))
+	}
+	within(res, "serving on all hosts after the start", worst, restartAim, 2*busy)
+}

@@ -1,0 +1,263 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func init() {
+	register(
+		Drill{
+			Name:    "two-daemons",
+			What:    "a second daemon is started on the socket and the state of one that runs: it is refused with a clear error, and the first is not disturbed",
+			Options: Options{Hosts: 2, Shared: true, Ready: 1},
+			Script:  twoDaemons,
+			Judge:   judgeTwoDaemons,
+		},
+		Drill{
+			Name:    "more-daemons",
+			What:    "there are more daemons than worker IDs: one waits with a clear error, and serves within 2 s after another was stopped",
+			Options: Options{Layout: "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", Ready: 2, MaxBlock: time.Second},
+			Script:  moreDaemons,
+			Judge:   judgeMoreDaemons,
+		},
+		Drill{
+			Name: "passed-on",
+			What: "a worker ID goes straight from one daemon to another whose clock is behind, while the first is still taking numbers from it: " +
+				"those that it takes too late are thrown away",
+			Options: Options{
+				Layout: "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01", // three are held, so that the one that is left is known
+				// A daemon waits for a fresh worker ID as long as for its own mark: so the one whose clock is behind can take this one.
+				Step:     2 * passedBehind,
+				MaxBlock: 2 * passedBehind,
+				Env:      map[string]string{"FLAKEWARD_DRILL_STRETCH": "300/1s"},
+				Client:   []string{"--single=1ms", "--pipelined=0", "--batch=0", "--runs=0"}, // a tick for each request
+			},
+			Script: passedOn,
+			Judge:  judgePassedOn,
+		},
+	)
+}
+
+// rivals are two daemons that want the same.
+type rivals struct {
+	first, second *Host
+	worker        int
+}
+
+var rivalries notes[rivals]
+
+func twoDaemons(ctx context.Context, r *Run) error {
+	seen := rivalries.of(r)
+	err := lookUntil(ctx, r, "one of two daemons to end", func() error {
+		for _, h := range r.Hosts {
+			running, _, err := h.Running(ctx)
+			if err != nil {
+				return err
+			}
+			if !running {
+				seen.second, seen.first = h, r.Others(h)[0]
+				return nil
+			}
+		}
+		return errors.New("both run")
+	})
+	if err != nil {
+		return err
+	}
+	now, err := holds(ctx, seen.first)
+	if err != nil {
+		return err
+	}
+	seen.worker = now.worker
+	for range 3 {
+		r.Step("the daemon of %s runs, with worker ID %d; that of %s is started again", seen.first.Name, seen.worker, seen.second.Name)
+		if err := seen.first.AwaitIDs(ctx, 1000); err != nil {
+			return err
+		}
+		end := r.Fault("a second daemon", seen.second)
+		err := seen.refuse(ctx, r)
+		end()
+		if err != nil {
+			return err
+		}
+	}
+	return seen.first.AwaitIDs(ctx, 1000)
+}
+
+// refuse starts the second daemon, which must end with an error that says what it met.
+func (s *rivals) refuse(ctx context.Context, r *Run) error {
+	said := len(s.second.Log())
+	if err := s.second.Start(ctx); err != nil {
+		return err
+	}
+	return lookUntil(ctx, r, "the end of the second daemon", func() error {
+		running, status, err := s.second.Running(ctx)
+		switch {
+		case err != nil:
+			return err
+		case running:
+			return errors.New("it runs")
+		case status == 0:
+			return errors.New("it ended as if nothing were wrong")
+		}
+		return says(s.second.Name, s.second.Log()[said:], "the state directory", "is in use by", "give this daemon a directory of its own")
+	})
+}
+
+func judgeTwoDaemons(res *Result) {
+	seen := rivalries.of(res.Run)
+	noneFailedAnywhere(res) // both hosts' clients ask the one daemon
+	for i := range res.Run.Hosts {
+		if got := res.Workers(i, res.Drill.Began, res.Drill.Ended); !slices.Equal(got, []int{seen.worker}) {
+			res.Fail("worker IDs %v were issued from, and the first daemon has %d", got, seen.worker)
+		}
+	}
+	at := res.Faults("a second daemon")
+	if len(at) > 0 {
+		res.Figure("longest stall while others started", worstStall(res, at[0].At, at[len(at)-1].Until).Round(100*time.Microsecond).String(), "", true)
+	}
+}
+
+// passing is a worker ID that changed hands.
+type passing struct {
+	from, to      *Host
+	worker        int
+	freed, served evidence.Mono
+}
+
+var passings notes[[]passing]
+
+func moreDaemons(ctx context.Context, r *Run) error {
+	seen := passings.of(r)
+	var cast walking
+	if err := cast.cast(ctx, r); err != nil {
+		return err
+	}
+	waits, serve := cast.successor, []*Host{cast.sleeper, cast.other}
+	for range 3 {
+		refusal, err := waits.AwaitRefusal(ctx)
+		if err != nil {
+			return err
+		}
+		r.Step("%s waits, and says: %s", waits.Name, refusal.Text)
+		if err := says(waits.Name, refusal.Text, "since ", "all worker IDs are taken: 2 held of 2"); err != nil {
+			return err
+		}
+		if err := all(ctx, serve, 1000); err != nil {
+			return err
+		}
+		stops := serve[0]
+		had, err := holds(ctx, stops)
+		if err != nil {
+			return err
+		}
+		r.Step("%s is stopped, which has worker ID %d", stops.Name, had.worker)
+		if err := stops.Stop(ctx); err != nil {
+			return err
+		}
+		now := passing{from: stops, to: waits, worker: had.worker, freed: evidence.Now()}
+		first, err := waits.AwaitAnswer(ctx)
+		if err != nil {
+			return err
+		}
+		now.served = first.Answered
+		*seen = append(*seen, now)
+		r.Step("%s serves, and %s is started again", waits.Name, stops.Name)
+		if err := stops.Start(ctx); err != nil {
+			return err
+		}
+		waits, serve = stops, []*Host{serve[1], waits}
+	}
+	return all(ctx, serve, 1000)
+}
+
+func judgeMoreDaemons(res *Result) {
+	var worst time.Duration
+	for _, now := range *passings.of(res.Run) {
+		if got := res.Workers(now.to.Index, now.freed, now.served+1); !slices.Equal(got, []int{now.worker}) {
+			res.Fail("%s gave back worker ID %d, and %s issued from %v", now.from.Name, now.worker, now.to.Name, got)
+		}
+		worst = max(worst, time.Duration(now.served-now.freed))
+	}
+	res.Recovered(worst)
+	within(res, "serving after another was stopped, longest", worst, 2*time.Second, 2*busy)
+}
+
+const (
+	// passedBehind is more than a ring remembers, and than that and the time for which a number is held: a daemon whose clock goes back
+	// by it takes another worker ID.
+	passedBehind = 3500 * time.Millisecond
+	// passedHeld without an ID means that a number is being held; usually there are several in a millisecond.
+	passedHeld = 80 * time.Millisecond
+)
+
+func passedOn(ctx context.Context, r *Run) error {
+	seen, from, to := passings.of(r), r.Hosts[0], r.Hosts[1]
+	if err := all(ctx, r.Hosts, 200); err != nil {
+		return err
+	}
+	had, err := holds(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := from.AwaitNone(ctx, passedHeld); err != nil {
+		return err
+	}
+	now := passing{from: from, to: to, worker: had.worker}
+	if err := from.SetClock(ctx, -passedBehind); err != nil {
+		return err
+	}
+	r.Step("%s holds worker ID %d, and a number that is being taken from it; its clock goes back, so that it takes another worker ID", from.Name, had.worker)
+	if err := from.AwaitLog(ctx, "left a worker ID"); err != nil {
+		return err
+	}
+	now.freed = evidence.Now()
+	r.Step("worker ID %d is free; the clock of %s goes back by %v, so that it takes that", had.worker, to.Name, passedBehind)
+	if err := to.SetClock(ctx, -passedBehind); err != nil {
+		return err
+	}
+	first, err := to.Await(ctx, func(reply evidence.Reply) bool {
+		_, worker, err := lowest(r, reply)
+		return err == nil && worker == had.worker
+	})
+	if err != nil {
+		return fmt.Errorf("IDs of %s from worker ID %d: %w", to.Name, had.worker, err)
+	}
+	now.served = first.Answered
+	*seen = append(*seen, now)
+	r.Step("%s issues from it", to.Name)
+	return all(ctx, r.Hosts, 200)
+}
+
+func judgePassedOn(res *Result) {
+	for _, now := range *passings.of(res.Run) {
+		// Whatever was being taken came out after the worker ID was given back: until then the daemon was silent.
+		held := res.Host(now.from.Index).LongestStall(now.freed-evidence.Mono(2*time.Second), now.freed+evidence.Mono(2*time.Second))
+		res.Figure("a number was held for", held.Round(time.Millisecond).String(), "", true)
+		if held < 2*passedHeld {
+			res.Fail("the drill is void: %s was silent for %v only around the time when it gave back worker ID %d", now.from.Name, held, now.worker)
+		}
+		var back, taken bool
+		var last generator.Tick
+		for _, v := range res.History {
+			if v.Worker != now.worker {
+				continue
+			}
+			back = back || v.Ceiling < last
+			taken = taken || back && v.Holder != "" && v.Ceiling > last
+			last = v.Ceiling
+		}
+		if !back || !taken {
+			res.Fail("the drill is void: the record of worker ID %d was not given back and then taken", now.worker)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// notes are what a script saw and its judge has to know. One drill runs on several coordinators at once, so they are kept by run.
+type notes[T any] struct{ runs sync.Map }
+
+func (n *notes[T]) of(r *Run) *T {
+	v, _ := n.runs.LoadOrStore(r, new(T))
+	return v.(*T)
+}
+
+// lookEvery lies between two looks at something that has no event to wait for.
+const lookEvery = 100 * time.Millisecond
+
+// lookUntil looks until ready says so. The error says what was waited for, and what was in the way at the last look.
+func lookUntil(ctx context.Context, r *Run, what string, ready func() error) error {
+	for {
+		err := ready()
+		if err == nil {
+			return nil
+		}
+		if r.Last(ctx, lookEvery) != nil {
+			return fmt.Errorf("waiting for %s: %w: %w", what, err, context.Cause(ctx))
+		}
+	}
+}
+
+// held is what a daemon says of the worker ID that it issues from.
+type held struct {
+	worker         int // -1: none
+	claimed        bool
+	claim, opening string
+	cluster        string
+	floor, ceiling generator.Tick
+	trouble        string
+}
+
+func holds(ctx context.Context, h *Host) (held, error) {
+	info, err := h.Info(ctx)
+	if err != nil {
+		return held{}, fmt.Errorf("%s: INFO: %w", h.Name, err)
+	}
+	s := held{
+		claimed: info["claimed"] == "true", claim: info["claim"], opening: info["opening"],
+		cluster: info["cluster_id"], trouble: info["trouble"],
+	}
+	var floor, ceiling int64
+	s.worker, err = strconv.Atoi(info["worker_id"])
+	for key, n := range map[string]*int64{"floor": &floor, "ceiling": &ceiling} {
+		var bad error
+		*n, bad = strconv.ParseInt(info[key], 10, 64)
+		err = errors.Join(err, bad)
+	}
+	s.floor, s.ceiling = generator.Tick(floor), generator.Tick(ceiling)
+	if err != nil {
+		return s, fmt.Errorf("%s: INFO: %w", h.Name, err)
+	}
+	return s, nil
+}
+
+// granted waits until each of the hosts has been granted more than it had: the coordinator answers it.
+func granted(ctx context.Context, r *Run, hosts ...*Host) error {
+	return Each(hosts, func(h *Host) error {
+		var before held
+		return lookUntil(ctx, r, h.Name+" to be granted more", func() error {
+			now, err := holds(ctx, h)
+			switch {
+			case err != nil:
+				return err
+			case before.ceiling == 0:
+				before = now
+				return errors.New("not looked at before")
+			case now.ceiling <= before.ceiling || now.trouble != "":
+				return fmt.Errorf("%s had a grant to %d and has one to %d: %q", h.Name, before.ceiling, now.ceiling, now.trouble)
+			}
+			return nil
+		})
+	})
+}
+
+// troubled waits until each of the hosts says that the coordinator does not answer it.
+func troubled(ctx context.Context, r *Run, hosts ...*Host) error {
+	return Each(hosts, func(h *Host) error {
+		return lookUntil(ctx, r, h.Name+" to miss the coordinator", func() error {
+			now, err := holds(ctx, h)
+			if err == nil && now.trouble == "" {
+				err = errors.New("it says of no trouble")
+			}
+			return err
+		})
+	})
+}
+
+// lapsed waits until the coordinator has ended the session of a claim.
+func lapsed(ctx context.Context, r *Run, claim string) error {
+	return lookUntil(ctx, r, "the end of the session of claim "+claim, func() error {
+		claims, err := r.Claims(ctx)
+		if err == nil && slices.Contains(claims, claim) {
+			err = errors.New("the claim is there")
+		}
+		return err
+	})
+}
+
+// reclaimed waits until a host holds a claim other than the one it had.
+func reclaimed(ctx context.Context, r *Run, h *Host, had held) (now held, err error) {
+	err = lookUntil(ctx, r, h.Name+" to claim again", func() error {
+		now, err = holds(ctx, h)
+		if err == nil && (!now.claimed || now.opening == had.opening || now.trouble != "") {
+			err = fmt.Errorf("it holds worker ID %d by opening %s: %q", now.worker, now.opening, now.trouble)
+		}
+		return err
+	})
+	return now, err
+}
+
+// all waits until n more IDs have arrived from each of the hosts.
+func all(ctx context.Context, hosts []*Host, n int) error {
+	return Each(hosts, func(h *Host) error { return h.AwaitIDs(ctx, n) })
+}
+
+// says reports what is missing in a text that must have all of parts.
+func says(who, text string, parts ...string) error {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return fmt.Errorf("%s should say %q, and says: %s", who, p, text)
+		}
+	}
+	return nil
+}
+
+// noneFailed fails the drill for each request to host i, sent from from until to, that did not succeed.
+func noneFailed(res *Result, i int, from, to evidence.Mono) {
+	failed := res.Host(i).Failed(from, to)
+	if len(failed) == 0 {
+		return
+	}
+	f := failed[0]
+	res.Fail("%s: %d requests failed, the first %v after the drill began: outcome %d, %q", res.Run.Hosts[i].Name, len(failed),
+		time.Duration(f.Asked-res.Drill.Began).Round(time.Millisecond), f.Outcome, f.Text)
+}
+
+// noneFailedAnywhere is noneFailed for all hosts, over the whole drill.
+func noneFailedAnywhere(res *Result) {
+	for i := range res.Run.Hosts {
+		noneFailed(res, i, res.Drill.Began, res.Drill.Ended)
+	}
+}
+
+// answeredFrom are the worker IDs, ascending, of the IDs that host i's clients got from from until to, whenever they had asked.
+func answeredFrom(res *Result, i int, from, to evidence.Mono) (workers []int) {
+	for _, reply := range res.Host(i).Replies {
+		if reply.Answered < from || reply.Answered > to {
+			continue
+		}
+		for _, run := range reply.IDs {
+			p, err := res.Run.Layout.Decompose(run.First)
+			if err != nil {
+				res.Fail("%s gave %d: %v", res.Run.Hosts[i].Name, run.First, err)
+				return nil
+			}
+			if at, ok := slices.BinarySearch(workers, int(p.Worker)); !ok {
+				workers = slices.Insert(workers, at, int(p.Worker))
+			}
+		}
+	}
+	return workers
+}
+
+// worstStall is the longest that any host's client went without an answer.
+func worstStall(res *Result, from, to evidence.Mono) (worst time.Duration) {
+	for i := range res.Run.Hosts {
+		worst = max(worst, res.Host(i).LongestStall(from, to))
+	}
+	return worst
+}
+
+// within reports how long something took beside what is aimed at, and fails the drill if it took longer than was promised with
+// room for a busy machine.
+func within(res *Result, what string, took, aim, limit time.Duration) {
+	res.Figure(what, took.Round(time.Millisecond).String(), "<= "+aim.String(), took <= aim)
+	if took > limit {
+		res.Fail("%s took %v, more than %v", what, took.Round(time.Millisecond), limit)
+	}
+}

@@ -1,0 +1,192 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func init() {
+	register(
+		Drill{
+			Name: "cut-off",
+			What: "a daemon is cut off from the coordinator for longer than its session, and then for longer than its window: " +
+				"it issues to the end of its grant, says why no further, and serves again once it is healed",
+			Options: Options{Window: cutWindow, MaxBlock: 500 * time.Millisecond},
+			Script:  cutOff,
+			Judge:   judgeCutOff,
+		},
+		Drill{
+			Name: "cut-one-way",
+			What: "first all that comes from the coordinator is dropped, for longer than a session, then all that goes to it: " +
+				"no request fails, and the worker ID is claimed again",
+			Options: Options{Window: time.Minute},
+			Script:  cutOneWay,
+			Judge: func(res *Result) {
+				noneFailedAnywhere(res)
+				res.Stall(res.Host(0).LongestStall(res.Drill.Began, res.Drill.Ended))
+				for _, cut := range oneWays.of(res.Run).cuts {
+					res.Figure("packets "+string(cut.direction)+" dropped for", cut.lasted.Round(time.Millisecond).String(), "", true)
+					res.Figure("claimed again after the heal", cut.back.Round(time.Millisecond).String(), "<= 2s", cut.back <= 2*time.Second)
+				}
+			},
+		},
+	)
+}
+
+// cutWindow outlasts a session of a daemon that was cut off, by much.
+const cutWindow = 7 * time.Second
+
+type partition struct {
+	had                         held
+	cut, lapsed, refused, heals evidence.Mono
+	text                        string
+	now                         held
+}
+
+var partitions notes[partition]
+
+func cutOff(ctx context.Context, r *Run) (err error) {
+	seen := partitions.of(r)
+	h := r.Hosts[0]
+	if seen.had, err = holds(ctx, h); err != nil {
+		return err
+	}
+	r.Step("cutting %s off from the coordinator", h.Name)
+	if err := h.Cut(ctx, Both); err != nil {
+		return err
+	}
+	seen.cut = evidence.Now()
+	if err := lapsed(ctx, r, seen.had.claim); err != nil {
+		return err
+	}
+	seen.lapsed = evidence.Now()
+	r.Step("its session has ended; it goes on to issue")
+	if err := h.AwaitIDs(ctx, 1000); err != nil {
+		return err
+	}
+	refusal, err := h.AwaitRefusal(ctx)
+	if err != nil {
+		return err
+	}
+	seen.refused, seen.text = refusal.Asked, refusal.Text
+	r.Step("its grant has ended, and it says: %s", refusal.Text)
+	if err := h.AwaitNone(ctx, 500*time.Millisecond); err != nil {
+		return err
+	}
+	r.Step("healing")
+	if err := h.Heal(ctx); err != nil {
+		return err
+	}
+	seen.heals = evidence.Now()
+	if _, err := h.AwaitAnswer(ctx); err != nil {
+		return err
+	}
+	if seen.now, err = reclaimed(ctx, r, h, seen.had); err != nil {
+		return err
+	}
+	r.Step("it serves, with worker ID %d; it had %d", seen.now.worker, seen.had.worker)
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeCutOff(res *Result) {
+	seen := partitions.of(res.Run)
+	noneFailed(res, 0, res.Drill.Began, seen.lapsed)
+	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	cut := res.Host(0)
+	failed := cut.Failed(seen.lapsed, seen.heals)
+	if len(failed) == 0 {
+		res.Fail("the drill is void: no request failed")
+		return
+	}
+	var ceiling, last generator.Tick
+	for _, v := range res.History {
+		if v.Holder == seen.had.opening {
+			ceiling = max(ceiling, v.Ceiling)
+		}
+	}
+	for _, reply := range cut.Replies {
+		for _, run := range reply.IDs {
+			if p, err := res.Run.Layout.Decompose(run.First); err == nil && reply.Answered < seen.heals {
+				last = max(last, p.Tick)
+			}
+		}
+	}
+	early := time.Duration(ceiling-last) * res.Run.Layout.TickLength()
+	within(res, "time left of its grant when it stopped", early, 20*time.Millisecond, 2*time.Second)
+	if last > ceiling {
+		res.Fail("it issued tick %d, and its grant ended with %d", last, ceiling)
+	}
+	res.Figure("issued after it was cut off, with a window of "+cutWindow.String(), time.Duration(failed[0].Asked-seen.cut).Round(time.Millisecond).String(), "", true)
+	if n := cut.IDs(seen.lapsed, failed[0].Asked); n < 1000 {
+		res.Fail("it issued %d IDs between the end of its session and that of its grant", n)
+	}
+	if err := says("the refusal", seen.text, "since ", "try again later", res.Run.Members.Names()[0]); err != nil {
+		res.Fail("%v", err)
+	}
+	res.Stall(time.Duration(seen.heals - failed[0].Asked)) // nothing else could be done
+	first, ok := cut.First(seen.heals)
+	if !ok {
+		res.Fail("no ID after the heal")
+		return
+	}
+	took := time.Duration(first.Answered - seen.heals)
+	res.Recovered(took)
+	within(res, "IDs after the heal", took, 2*time.Second, 10*time.Second)
+	for _, v := range res.History {
+		if v.Holder == seen.now.opening && seen.now.opening != seen.had.opening {
+			return
+		}
+	}
+	res.Fail("the drill is void: its session did not end, for the history knows nothing of its new opening %s", seen.now.opening)
+}
+
+type oneWay struct {
+	direction    Direction
+	lasted, back time.Duration
+}
+
+var oneWays notes[struct{ cuts []oneWay }]
+
+func cutOneWay(ctx context.Context, r *Run) error {
+	seen := oneWays.of(r)
+	h := r.Hosts[0]
+	for _, d := range []Direction{In, Out} {
+		had, err := holds(ctx, h)
+		if err != nil {
+			return err
+		}
+		r.Step("dropping the packets %s of %s", d, h.Name)
+		if err := h.Cut(ctx, d); err != nil {
+			return err
+		}
+		begun := evidence.Now()
+		if err := lapsed(ctx, r, had.claim); err != nil {
+			return err
+		}
+		if err := h.AwaitIDs(ctx, 1000); err != nil {
+			return err
+		}
+		r.Step("its session has ended, and it issues; healing")
+		if err := h.Heal(ctx); err != nil {
+			return err
+		}
+		healed := evidence.Now()
+		now, err := reclaimed(ctx, r, h, had)
+		if err != nil {
+			return err
+		}
+		if now.worker != had.worker {
+			return fmt.Errorf("%s had worker ID %d, which nobody took, and holds %d", h.Name, had.worker, now.worker)
+		}
+		seen.cuts = append(seen.cuts, oneWay{d, time.Duration(healed - begun), time.Duration(evidence.Now() - healed)})
+	}
+	return all(ctx, r.Hosts, 1000)
+}

@@ -1,0 +1,299 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func init() {
+	register(
+		Drill{
+			Name:    "disk-full",
+			What:    "the disk under a journal is filled under load: issuing stops at the last mark on it, says why, and goes on when there is room again",
+			Options: Options{SmallState: true, MaxBlock: 500 * time.Millisecond},
+			Script:  diskFull,
+			Judge:   judgeDiskFull,
+		},
+		Drill{
+			Name: "state-lost",
+			What: "a daemon is killed, its state is lost, and it starts with its clock behind and no other worker ID to be had: " +
+				"it waits for the end of what its record was granted and issues above that",
+			// As many worker IDs as daemons, so that it has to be the same again.
+			Options: Options{Hosts: 2, Layout: "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", Window: lostWindow, MaxBlock: time.Second},
+			Script:  stateLost,
+			Judge:   judgeStateLost,
+		},
+		Drill{
+			Name:   "state-old",
+			What:   "an old copy of a daemon's state is put back and its clock is behind: the journal is refused, and the record rules",
+			Script: stateOld,
+			Judge:  judgeStateOld,
+		},
+	)
+}
+
+// fullness is one host's disk that was full.
+type fullness struct {
+	full, refused, freed, served evidence.Mono
+}
+
+var fullnesses notes[fullness]
+
+func diskFull(ctx context.Context, r *Run) error {
+	seen, h := fullnesses.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	r.Step("the disk of %s is filled", h.Name)
+	if err := h.FillState(ctx); err != nil {
+		return err
+	}
+	seen.full = evidence.Now()
+	refusal, err := h.AwaitRefusal(ctx)
+	if err != nil {
+		return err
+	}
+	seen.refused = refusal.Answered
+	r.Step("it says: %s", refusal.Text)
+	if err := says(h.Name, refusal.Text, "UNAVAILABLE since ", "no space left", "free space"); err != nil {
+		return err
+	}
+	info, err := h.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if info["state"] != "stopped" || info["issued"] > info["journal_mark"] {
+		return fmt.Errorf("%s should have stopped at its journal's mark: state %q, issued %s, mark %s", h.Name, info["state"], info["issued"], info["journal_mark"])
+	}
+	entry, err := lastEntry(ctx, h)
+	if err != nil {
+		return err
+	}
+	if got := fmt.Sprint(entry.Mark); got != info["journal_mark"] {
+		return fmt.Errorf("the journal of %s has the mark %s, and the daemon says %s", h.Name, got, info["journal_mark"])
+	}
+	if err := h.AwaitNone(ctx, 300*time.Millisecond); err != nil {
+		return err
+	}
+	r.Step("there is room again")
+	seen.freed = evidence.Now()
+	if err := h.FreeState(ctx); err != nil {
+		return err
+	}
+	first, err := h.AwaitAnswer(ctx)
+	if err != nil {
+		return err
+	}
+	seen.served = first.Answered
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeDiskFull(res *Result) {
+	seen := fullnesses.of(res.Run)
+	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	var last evidence.Mono
+	for _, reply := range res.Host(0).Replies {
+		if reply.Outcome == evidence.Got && reply.Answered < seen.freed {
+			last = max(last, reply.Answered)
+		}
+	}
+	within(res, "issuing went on with a full disk for", max(0, time.Duration(last-seen.full)), time.Second, 2*time.Second)
+	took := time.Duration(seen.served - seen.freed)
+	res.Recovered(took)
+	within(res, "issuing again with room on the disk after", took, time.Second, busy)
+}
+
+// loss is one host's state that was lost, or replaced by an older one.
+type loss struct {
+	worker  int
+	started evidence.Mono
+	ceiling generator.Tick // of its record, when it was dead
+	first   evidence.Reply
+}
+
+var losses notes[loss]
+
+const (
+	lostWindow = 2500 * time.Millisecond
+	// lostBehind is more than a session lasts: when the worker ID can be claimed again, the clock is at what was issued before.
+	lostBehind = 4 * time.Second
+)
+
+func stateLost(ctx context.Context, r *Run) error {
+	seen, h := losses.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	r.Step("%s is killed, its state is lost, and it is started with its clock %v behind", h.Name, lostBehind)
+	if err := seen.kill(ctx, r, h); err != nil {
+		return err
+	}
+	if err := h.LoseState(ctx); err != nil {
+		return err
+	}
+	if err := h.SetClock(ctx, -lostBehind); err != nil {
+		return err
+	}
+	if err := h.Start(ctx); err != nil {
+		return err
+	}
+	seen.started = evidence.Now()
+	refusal, err := h.AwaitRefusal(ctx)
+	if err != nil {
+		return err
+	}
+	r.Step("it says: %s", refusal.Text)
+	wait := time.Duration(instantOf(r.Layout, h, seen.ceiling) - evidence.Now()).Round(time.Millisecond)
+	r.Step("its record was granted to %d, which its clock passes in %v", seen.ceiling, wait)
+	if seen.first, err = h.AwaitAnswer(ctx); err != nil {
+		return err
+	}
+	return all(ctx, r.Hosts, 1000)
+}
+
+// kill kills the host's daemon, and notes how far its record was granted.
+func (l *loss) kill(ctx context.Context, r *Run, h *Host) error {
+	if err := h.Kill(ctx); err != nil {
+		return err
+	}
+	entry, err := lastEntry(ctx, h)
+	if err != nil {
+		return err
+	}
+	l.worker = entry.Worker
+	versions, err := r.History(ctx)
+	if err != nil {
+		return err
+	}
+	record, ok := newest(versions, l.worker)
+	if !ok || record.Holder != entry.Opening {
+		return fmt.Errorf("the drill is void: worker ID %d of %s is not its own any more: %+v", l.worker, h.Name, record)
+	}
+	l.ceiling = record.Ceiling
+	return nil
+}
+
+// newest is the last version of a worker ID's record.
+func newest(versions []history.Version, worker int) (last history.Version, ok bool) {
+	for _, v := range versions {
+		if v.Worker == worker {
+			last, ok = v, true
+		}
+	}
+	return last, ok
+}
+
+// lowest is the lowest tick of a reply's IDs, and the worker ID that they are from.
+func lowest(r *Run, reply evidence.Reply) (generator.Tick, int, error) {
+	if len(reply.IDs) == 0 {
+		return 0, 0, errors.New("a reply without IDs")
+	}
+	tick, worker := r.Layout.MaxTick(), 0
+	for _, run := range reply.IDs {
+		parts, err := r.Layout.Decompose(run.First)
+		if err != nil {
+			return 0, 0, err
+		}
+		if parts.Tick <= tick {
+			tick, worker = parts.Tick, int(parts.Worker)
+		}
+	}
+	return tick, worker, nil
+}
+
+func judgeStateLost(res *Result) {
+	seen := losses.of(res.Run)
+	noneFailed(res, 1, res.Drill.Began, res.Drill.Ended)
+	tick, worker, err := lowest(res.Run, seen.first)
+	switch {
+	case err != nil:
+		res.Fail("%v", err)
+	case worker != seen.worker:
+		res.Fail("the drill is void: there was another worker ID, %d for %d", worker, seen.worker)
+	case tick <= seen.ceiling:
+		res.Fail("tick %d was issued, and the record of worker ID %d was granted to %d before", tick, worker, seen.ceiling)
+	}
+	// The other way to have never issued an ID twice is to wait for no reason.
+	end := instantOf(res.Run.Layout, res.Run.Hosts[0], seen.ceiling+1)
+	within(res, "serving after the end of the old grant", max(0, time.Duration(seen.first.Answered-max(end, seen.started))), time.Second, 2*busy)
+}
+
+// oldBehind has the clock of a daemon that gets an old journal ahead of that journal's mark and behind what was issued since.
+const (
+	oldFor    = 3500 * time.Millisecond
+	oldBehind = 2500 * time.Millisecond
+)
+
+func stateOld(ctx context.Context, r *Run) error {
+	seen, h := losses.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	saved, err := h.SaveState(ctx)
+	if err != nil {
+		return err
+	}
+	r.Step("the state of %s was saved; the daemon goes on for longer than a publish", h.Name)
+	if err := r.Last(ctx, oldFor); err != nil {
+		return err
+	}
+	r.Step("it is killed, the old state is put back, and it is started with its clock %v behind", oldBehind)
+	if err := seen.kill(ctx, r, h); err != nil {
+		return err
+	}
+	issued, err := lastEntry(ctx, h)
+	if err != nil {
+		return err
+	}
+	if err := h.PutBack(ctx, saved); err != nil {
+		return err
+	}
+	old, err := lastEntry(ctx, h)
+	if err != nil {
+		return err
+	}
+	if old.Opening != issued.Opening || old.Mark >= issued.Mark {
+		return fmt.Errorf("the drill is void: the journal that was put back is %+v, and the last one was %+v", old, issued)
+	}
+	if err := h.SetClock(ctx, -oldBehind); err != nil {
+		return err
+	}
+	if err := h.Start(ctx); err != nil {
+		return err
+	}
+	seen.started = evidence.Now()
+	if err := h.AwaitLog(ctx, "the journal is not continued; the record rules"); err != nil {
+		return err
+	}
+	r.Step("it refuses the journal")
+	if seen.first, err = h.AwaitAnswer(ctx); err != nil {
+		return err
+	}
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeStateOld(res *Result) {
+	seen := losses.of(res.Run)
+	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	tick, worker, err := lowest(res.Run, seen.first)
+	if err != nil {
+		res.Fail("%v", err)
+		return
+	}
+	if worker == seen.worker && tick <= seen.ceiling {
+		res.Fail("tick %d was issued from worker ID %d, whose record was granted to %d before", tick, worker, seen.ceiling)
+	}
+	within(res, "serving after the start", time.Duration(seen.first.Answered-seen.started), restartAim, 2*busy)
+}

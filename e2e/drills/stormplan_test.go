@@ -1,0 +1,210 @@
+//go:build e2e
+
+package drills
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// blow is one fault of a storm.
+type blow struct {
+	kind  string
+	host  int           // of a daemon, from 0; -1: of the coordinator
+	after time.Duration // from the beginning of its gust
+	lasts time.Duration
+	clock time.Duration // what the host's clock is set off by meanwhile
+	pick  int           // which member, where that is not told by the kind; 0 to 2
+}
+
+func (b blow) String() string {
+	who := fmt.Sprintf("host-%d", b.host+1)
+	if b.host < 0 {
+		who = fmt.Sprintf("member %d", b.pick+1)
+	}
+	s := fmt.Sprintf("%s of %s after %v for %v", b.kind, who, b.after, b.lasts)
+	if b.clock != 0 {
+		s += " with the clock off by " + signed(b.clock)
+	}
+	return s
+}
+
+// gust is what happens at once. All of it is healed when the next one begins.
+type gust struct {
+	blows []blow
+	// calm: it begins only when every host serves and is granted more.
+	calm bool
+	// rush: the next one does not wait until every host serves again.
+	rush bool
+}
+
+// The kinds of blows that hit a host.
+const (
+	blowClock    = "clock"
+	blowStrobe   = "strobe"
+	blowKill     = "kill"
+	blowStop     = "stop"
+	blowPause    = "pause"
+	blowCutBoth  = "cut both ways"
+	blowCutIn    = "cut in"
+	blowCutOut   = "cut out"
+	blowDiskLost = "disk lost"
+	blowDiskOld  = "old disk put back"
+)
+
+// The kinds of blows that hit the coordinator.
+const (
+	blowLeader      = "leader blowKill"
+	blowMemberPause = "member paused"
+	blowMemberCut   = "member cut off"
+	blowQuorum      = "two members blowKill"
+	blowAll         = "all members blowKill"
+)
+
+// Each kind stands in its list as often as it comes before all have come.
+var (
+	hostBlows = []string{
+		blowClock, blowClock, blowClock, blowClock, blowStrobe, blowKill, blowKill, blowKill, blowStop, blowPause, blowPause, blowCutBoth, blowCutIn, blowCutOut, blowDiskLost, blowDiskOld,
+	}
+	memberBlows = []string{blowLeader, blowLeader, blowMemberPause, blowMemberCut, blowQuorum, blowAll}
+	offsets     = []time.Duration{
+		time.Millisecond, 3 * time.Millisecond, 20 * time.Millisecond, 150 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond,
+		5 * time.Second, 30 * time.Second, time.Hour,
+		-time.Millisecond, -3 * time.Millisecond, -20 * time.Millisecond, -150 * time.Millisecond, -700 * time.Millisecond, -1500 * time.Millisecond,
+		-5 * time.Second, -30 * time.Second, -time.Hour,
+	}
+)
+
+const (
+	stormHosts   = 3
+	longestBlow  = 5 * time.Second // longer than a session, shorter than the window
+	shortestBlow = 200 * time.Millisecond
+)
+
+// deck deals all of its cards in an order left to chance before it deals one of them again.
+type deck[T any] struct{ cards, left []T }
+
+func (d *deck[T]) deal(rng *rand.Rand) T {
+	if len(d.left) == 0 {
+		d.left = slices.Clone(d.cards)
+		rng.Shuffle(len(d.left), func(i, j int) { d.left[i], d.left[j] = d.left[j], d.left[i] })
+	}
+	card := d.left[0]
+	d.left = d.left[1:]
+	return card
+}
+
+// forecast is the storm that a seed names, for one coordinator: gust after gust, without an end, the same each time.
+type forecast struct {
+	rng           *rand.Rand
+	hosts, member deck[string]
+	clocks        deck[time.Duration]
+}
+
+func newForecast(seed int64, coordinator string) *forecast {
+	h := fnv.New64a()
+	h.Write([]byte(coordinator)) //nolint:errcheck // a hash's never fails
+	return &forecast{
+		rng:   rand.New(rand.NewPCG(uint64(seed), h.Sum64())),
+		hosts: deck[string]{cards: hostBlows}, member: deck[string]{cards: memberBlows}, clocks: deck[time.Duration]{cards: offsets},
+	}
+}
+
+func (f *forecast) between(low, high time.Duration) time.Duration {
+	return (low + time.Duration(f.rng.Int64N(int64(high-low)))).Truncate(time.Millisecond)
+}
+
+// next is the next gust: from 1 to 4 blows, each on a host of its own or on the coordinator.
+func (f *forecast) next() gust {
+	var g gust
+	for _, host := range f.rng.Perm(stormHosts)[:1+f.rng.IntN(stormHosts)] {
+		b := blow{kind: f.hosts.deal(f.rng), host: host, after: f.between(0, time.Second), lasts: f.between(shortestBlow, longestBlow)}
+		restarts := b.kind == blowKill || b.kind == blowStop
+		if b.kind == blowClock || restarts && f.rng.IntN(2) == 0 {
+			b.clock = f.clocks.deal(f.rng)
+		}
+		// An old disk is told from a new one by the coordinator only, so that has to be there.
+		g.calm = g.calm || b.kind == blowDiskOld
+		g.blows = append(g.blows, b)
+	}
+	g.rush = f.rng.IntN(3) == 0
+	if !g.calm && f.rng.IntN(2) == 0 {
+		g.blows = append(g.blows, blow{
+			kind: f.member.deal(f.rng), host: -1, pick: f.rng.IntN(3), after: f.between(0, time.Second), lasts: f.between(shortestBlow, longestBlow),
+		})
+	}
+	return g
+}
+
+// TestStormPlan: the plan is the seed's alone, and in the long form every kind of fault occurs, whatever the seed.
+func TestStormPlan(t *testing.T) {
+	var before []gust
+	for seed := range int64(200) {
+		var storm []gust
+		kinds, clocks := map[string]int{}, map[time.Duration]bool{}
+		blows := 0
+		first, again := newForecast(seed, "etcd"), newForecast(seed, "etcd")
+		for n := 0; blows < longStorm; n++ {
+			g := first.next()
+			if same := again.next(); !reflect.DeepEqual(g, same) {
+				t.Fatalf("gust %d of seed %d is %v, and then %v", n, seed, g, same)
+			}
+			if err := checkGust(g); err != nil {
+				t.Fatalf("gust %d of seed %d, %v: %v", n, seed, g, err)
+			}
+			for _, b := range g.blows {
+				kinds[b.kind]++
+				clocks[b.clock] = true
+				blows++
+			}
+			storm = append(storm, g)
+		}
+		if reflect.DeepEqual(storm, before) {
+			t.Errorf("seeds %d and %d name the same storm", seed-1, seed)
+		}
+		if reflect.DeepEqual(storm[0], newForecast(seed, "zookeeper").next()) {
+			t.Errorf("seed %d names the same storm for both coordinators", seed)
+		}
+		for _, kind := range slices.Concat(hostBlows, memberBlows) {
+			if kinds[kind] == 0 {
+				t.Errorf("seed %d has none of %q in %d gusts", seed, kind, len(storm))
+			}
+		}
+		if len(clocks) <= len(offsets) { // and 0
+			t.Errorf("seed %d has not all of the clock's steps: %v", seed, clocks)
+		}
+		before = storm
+	}
+}
+
+// checkGust says what is wrong with a gust.
+func checkGust(g gust) error {
+	hit := map[int]bool{}
+	old, members := false, false
+	for _, b := range g.blows {
+		switch {
+		case hit[b.host]:
+			return fmt.Errorf("two blows at once on %d", b.host)
+		case b.host < -1 || b.host >= stormHosts || b.pick < 0 || b.pick > 2:
+			return fmt.Errorf("nobody is hit by %v", b)
+		case b.lasts < shortestBlow || b.lasts > longestBlow || b.after < 0 || b.after > time.Second:
+			return fmt.Errorf("%v is too short, too long or too late", b)
+		case (b.host < 0) != slices.Contains(memberBlows, b.kind) || (b.host >= 0) != slices.Contains(hostBlows, b.kind):
+			return fmt.Errorf("%v cannot be", b)
+		}
+		hit[b.host] = true
+		old, members = old || b.kind == blowDiskOld, members || b.host < 0
+	}
+	if old && (members || !g.calm) {
+		return fmt.Errorf("an old disk is put back with no coordinator: that is not promised to be found out")
+	}
+	if len(g.blows) == 0 {
+		return fmt.Errorf("nothing happens")
+	}
+	return nil
+}
