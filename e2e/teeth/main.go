@@ -1,0 +1,151 @@
+// Command teeth shows that the drills bite: it breaks the daemon on purpose, in one way after the other, in a copy of the source that
+// is thrown away, and runs the drills that have to find it. Each *.patch here is one way; its head says what it breaks, and which
+// drills (as go test's -run names them, after TestDrills/) are run on it.
+//
+//	go run ./e2e/teeth [NAME...]
+//
+// It ends with status 1 if a break was not found. The images of `make drill-images` must be there.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/report"
+)
+
+func main() {
+	flag.Usage = func() {
+		fmt.Fprintln(os.Stderr, "usage: go run ./e2e/teeth [NAME...], from the root of the source; a name is that of a patch in e2e/teeth")
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	all, err := bite(ctx, flag.Args())
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "teeth:", err)
+	}
+	if err != nil || !all {
+		os.Exit(1)
+	}
+}
+
+// finding is what came of one tooth.
+type finding struct {
+	tooth  tooth
+	by     []string // drills that failed, with how
+	passed []string
+	took   time.Duration
+}
+
+// bite tries the teeth of the names, or all, and prints what came of them. It returns whether each was found.
+func bite(ctx context.Context, names []string) (all bool, err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return false, err
+	}
+	teeth, err := load(filepath.Join(root, "e2e", "teeth"), names)
+	if err != nil {
+		return false, err
+	}
+	var found []finding
+	for _, t := range teeth {
+		begun := time.Now()
+		f := finding{tooth: t}
+		if f.by, f.passed, err = try(ctx, root, t); err != nil {
+			return false, fmt.Errorf("%s: %w", t.name, err)
+		}
+		f.took = time.Since(begun)
+		found = append(found, f)
+	}
+	fmt.Println()
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "tooth\tbreaks\tfound by\ttook")
+	all = true
+	for _, f := range found {
+		by := strings.Join(f.by, ", ")
+		if by == "" {
+			all = false
+			by = "NOBODY: " + strings.Join(f.passed, ", ") + " passed"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%v\n", f.tooth.name, f.tooth.breaks, by, f.took.Round(time.Second))
+	}
+	return all, table.Flush()
+}
+
+// try breaks a copy of the source, builds the daemon of it, and runs the drills on that.
+func try(ctx context.Context, root string, t tooth) (by, passed []string, err error) {
+	copied, err := os.MkdirTemp("", "flakeward-tooth-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(copied)) }()
+	// Its folder may be no repository, so the version is not asked of one.
+	const copyTo = `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`
+	if err := run(ctx, root, "sh", "-c", copyTo, copied); err != nil {
+		return nil, nil, err
+	}
+	if err := run(ctx, copied, "git", "apply", t.path); err != nil {
+		return nil, nil, fmt.Errorf("it does not fit the source any more: make it anew: %w", err)
+	}
+	image := "flakeward-drill:tooth-" + t.name
+	if err := run(ctx, copied, "make", "--no-print-directory", "drill-image", "DRILL_IMAGE="+image, "GOFLAGS=-buildvcs=false"); err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, run(context.WithoutCancel(ctx), root, "docker", "image", "rm", image)) }()
+
+	program := filepath.Join(copied, "drills")
+	if err := run(ctx, root, "go", "test", "-c", "-tags", "e2e", "-o", program, "./e2e/drills"); err != nil {
+		return nil, nil, err
+	}
+	name := "tooth" + strings.ReplaceAll(t.name, "-", "")
+	runs := filepath.Join(root, "e2e", "runs-"+name)
+	defer func() { err = errors.Join(err, os.RemoveAll(runs)) }()
+	for _, drills := range t.drills {
+		// That it fails is what is wanted: how, its records say.
+		failure := run(ctx, filepath.Join(root, "e2e", "drills"), program, "-test.timeout", "15m", "-test.run", "TestDrills/"+drills, "-image", image, "-name", name)
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		records, err := report.LoadAll(runs)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(records) == 0 {
+			return nil, nil, fmt.Errorf("no drill %q was run: %w", drills, failure)
+		}
+		for _, d := range records {
+			who := d.Name + " on " + d.Coordinator
+			switch {
+			case d.Violations > 0:
+				by = append(by, fmt.Sprintf("%s (%d violations)", who, d.Violations))
+			case d.Failed != "":
+				by = append(by, who+" ("+d.Failed+")")
+			default:
+				passed = append(passed, who)
+			}
+		}
+	}
+	return by, passed, nil
+}
+
+// run runs a command and passes its output on.
+func run(ctx context.Context, dir, name string, args ...string) error {
+	c := exec.CommandContext(ctx, name, args...)
+	c.Dir, c.Stdout, c.Stderr = dir, os.Stdout, os.Stderr
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) } // the drills remove what they started
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
