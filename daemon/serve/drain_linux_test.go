@@ -6,10 +6,16 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/generator"
 )
 
 // Once a drain has begun no client can send what nobody will read: it learns that before the first byte of a request is taken.
@@ -97,4 +103,65 @@ func ask(t *testing.T, path string, once bool, lost *atomic.Int64, answered func
 			return true
 		}
 	}
+}
+
+// unwatched is a connection that epoll cannot watch, so adopting it fails and is logged.
+type unwatched struct {
+	net.Conn
+	file *os.File
+}
+
+func (c unwatched) SyscallConn() (syscall.RawConn, error) { return c.file.SyscallConn() }
+func (c unwatched) Close() error                          { return nil }
+
+// logged is called with each line of a log.
+type logged func()
+
+func (f logged) Write(b []byte) (int, error) { f(); return len(b), nil }
+
+// A drain that begins right after a connection was added, while the loop is busy adopting another, answers what that one has sent.
+func TestDrainWhileAdopting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client := (&host{path: path}).dial(t)
+	added, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.send("PING\r\n")
+	file, err := os.Create(path + ".file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+
+	var e *loop
+	started := make(chan struct{})
+	adopting := sync.OnceFunc(func() {
+		<-started
+		e.counts.accepted.Add(1)
+		if err := e.add(added, 2); err != nil {
+			t.Error(err)
+		}
+		e.drain()
+	})
+	layout, err := generator.ParseLayout("twitter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Config{Source: newStore(-1), Layout: layout, Log: hclog.New(&hclog.LoggerOptions{Output: logged(adopting)})})
+	if e, err = startLoop(s.config, &s.counts); err != nil {
+		t.Fatal(err)
+	}
+	close(started)
+	if err := e.add(unwatched{file: file}, 1); err != nil {
+		t.Fatal(err)
+	}
+	client.want("+PONG\r\n")
+	client.wantEnd()
+	e.wait()
 }

@@ -244,6 +244,8 @@ func (l *loop) attend() bool {
 		l.shut()
 		return true
 	}
+	// Looked at before the fresh ones are taken: who was added before the drain began is then among them, and not closed unread.
+	drain := l.inbox.drain.Load()
 	l.inbox.mu.Lock()
 	fresh := l.inbox.fresh
 	l.inbox.fresh = nil
@@ -251,7 +253,7 @@ func (l *loop) attend() bool {
 	for _, c := range fresh {
 		l.adopt(c)
 	}
-	if l.inbox.drain.Load() && !l.draining {
+	if drain && !l.draining {
 		l.draining = true
 		for _, c := range l.conns {
 			if c != nil {
