@@ -5,6 +5,9 @@ package drills
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,5 +218,18 @@ func TestADamagedLogEndsTheWait(t *testing.T) {
 	}
 	if _, err := w.end(); err == nil {
 		t.Error("no error at the end where nothing could be read")
+	}
+}
+
+// TestEachDrillIsDocumented: the page that lists them is read more often than this.
+func TestEachDrillIsDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "drills.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range registered {
+		if !strings.Contains(string(page), "`"+d.Name+"`") {
+			t.Errorf("docs/drills.md does not mention %s", d.Name)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -118,9 +119,11 @@ func TestDrills(t *testing.T) {
 				all = append(all, s.drills...)
 			}
 		}
-		if len(all) > 0 {
-			s.publish(begun, all)
+		if len(all) == 0 { // a name that is none must not look like success
+			t.Error("no drill was run; the names are those in docs/drills.md: make e2e DRILL=/zombie, or DRILL=etcd/zombie")
+			return
 		}
+		s.publish(begun, all)
 	})
 	for i, c := range coordinators {
 		t.Run(c.name, func(t *testing.T) {
@@ -165,7 +168,7 @@ func newSession(ctx context.Context) (_ *session, err error) {
 		return nil, err
 	}
 	s := &session{
-		engine: engine, image: *image, gate: newGate(), root: root, runs: filepath.Join(root, "e2e", "runs"), prefix: "flakeward-drill-" + *name + "-",
+		engine: engine, image: *image, gate: newGate(), root: root, runs: filepath.Join(root, "e2e", "runs"), prefix: prefixOf(*name, root),
 		user: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), long: *long, keep: *keep, seed: *seed, versions: []string{engine.Version()},
 	}
 	if os.Getuid() == 0 {
@@ -191,6 +194,13 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	}
 	engine.Gate = s.gate.enter
 	return s, nil
+}
+
+// prefixOf is that of the containers of this name's runs on this checkout: another checkout may have runs on the same engine.
+func prefixOf(name, root string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(root))
+	return fmt.Sprintf("flakeward-drill-%s-%08x-", name, h.Sum32())
 }
 
 // usual is the name of a run that was given none.

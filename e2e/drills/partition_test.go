@@ -43,11 +43,10 @@ func init() {
 const cutWindow = 7 * time.Second
 
 type partition struct {
-	had                  held
-	cut, lapsed, refused evidence.Mono
-	silent, heals        evidence.Mono // it takes a moment to heal: from before it to after it
-	text                 string
-	now                  held
+	had                         held
+	cut, lapsed, refused, heals evidence.Mono
+	text                        string
+	now                         held
 }
 
 var partitions notes[partition]
@@ -81,11 +80,10 @@ func cutOff(ctx context.Context, r *Run) (err error) {
 		return err
 	}
 	r.Step("healing")
-	seen.silent = evidence.Now()
+	seen.heals = evidence.Now() // packets pass before it is done
 	if err := h.Heal(ctx); err != nil {
 		return err
 	}
-	seen.heals = evidence.Now()
 	if _, err := h.AwaitAnswer(ctx); err != nil {
 		return err
 	}
@@ -116,7 +114,7 @@ func judgeCutOff(res *Result) {
 	}
 	for _, reply := range cut.Replies {
 		for _, run := range reply.IDs {
-			if p, err := res.Run.Layout.Decompose(run.First); err == nil && reply.Answered < seen.silent {
+			if p, err := res.Run.Layout.Decompose(run.First); err == nil && reply.Answered < seen.heals {
 				last = max(last, p.Tick)
 			}
 		}

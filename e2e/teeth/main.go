@@ -42,10 +42,10 @@ func main() {
 
 // finding is what came of one tooth.
 type finding struct {
-	tooth  tooth
-	by     []string // drills that failed, with how
-	passed []string
-	took   time.Duration
+	tooth tooth
+	by    []string // drills that found violations, with how many
+	not   []string // those that did not
+	took  time.Duration
 }
 
 // bite tries the teeth of the names, or all, and prints what came of them. It returns whether each was found.
@@ -62,7 +62,7 @@ func bite(ctx context.Context, names []string) (all bool, err error) {
 	for _, t := range teeth {
 		begun := time.Now()
 		f := finding{tooth: t}
-		if f.by, f.passed, err = try(ctx, root, t); err != nil {
+		if f.by, f.not, err = try(ctx, root, t); err != nil {
 			return false, fmt.Errorf("%s: %w", t.name, err)
 		}
 		f.took = time.Since(begun)
@@ -74,17 +74,18 @@ func bite(ctx context.Context, names []string) (all bool, err error) {
 	all = true
 	for _, f := range found {
 		by := strings.Join(f.by, ", ")
-		if by == "" {
+		if len(f.not) > 0 {
 			all = false
-			by = "NOBODY: " + strings.Join(f.passed, ", ") + " passed"
+			by = strings.TrimPrefix(by+"; NOT by "+strings.Join(f.not, ", "), "; ")
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%v\n", f.tooth.name, f.tooth.breaks, by, f.took.Round(time.Second))
 	}
 	return all, table.Flush()
 }
 
-// try breaks a copy of the source, builds the daemon of it, and runs the drills on that.
-func try(ctx context.Context, root string, t tooth) (by, passed []string, err error) {
+// try breaks a copy of the source, builds the daemon of it, and runs the drills on that. Violations are what has to be found, by each
+// drill on each coordinator: to fail otherwise is no proof, for a daemon that does not start does that, too.
+func try(ctx context.Context, root string, t tooth) (by, not []string, err error) {
 	copied, err := os.MkdirTemp("", "flakeward-tooth-")
 	if err != nil {
 		return nil, nil, err
@@ -130,13 +131,13 @@ func try(ctx context.Context, root string, t tooth) (by, passed []string, err er
 			case d.Violations > 0:
 				by = append(by, fmt.Sprintf("%s (%d violations)", who, d.Violations))
 			case d.Failed != "":
-				by = append(by, who+" ("+d.Failed+")")
+				not = append(not, fmt.Sprintf("%s (it failed: %s)", who, d.Failed))
 			default:
-				passed = append(passed, who)
+				not = append(not, who)
 			}
 		}
 	}
-	return by, passed, nil
+	return by, not, nil
 }
 
 // run runs a command and passes its output on.
