@@ -135,10 +135,10 @@ func loseQuorum(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
+	seen.killed = evidence.Now()
 	if err := dies.Kill(ctx); err != nil {
 		return err
 	}
-	seen.killed = evidence.Now()
 	if err := dies.Start(ctx); err != nil {
 		return err
 	}
@@ -231,13 +231,17 @@ func fromTheJournal(ctx context.Context, h *Host, had held) error {
 	if now.worker != had.worker || now.ceiling != had.ceiling || now.claimed || now.cluster != "" {
 		return fmt.Errorf("%s had %+v and issues, with no coordinator, from %+v", h.Name, had, now)
 	}
-	return says(h.Name, h.Log(), "issuing from the journal's grant")
+	text, err := h.Log(ctx)
+	if err != nil {
+		return err
+	}
+	return says(h.Name, text, "issuing from the journal's grant")
 }
 
 func judgeQuorumLost(res *Result) {
 	seen := outages.of(res.Run)
 	noneFailed(res, 0, res.Drill.Began, res.Drill.Ended)
-	noneFailed(res, 1, res.Drill.Began, seen.lost)
+	noneFailed(res, 1, res.Drill.Began, seen.killed)
 	noneFailed(res, 2, res.Drill.Began, seen.stopped) // the clock that went back included
 	for _, i := range []int{1, 2} {
 		noneFailed(res, i, seen.again, res.Drill.Ended)

@@ -170,17 +170,24 @@ func untilWiped(ctx context.Context, r *Run, h *Host, seen *wiping) error {
 // refused starts a daemon as it was started before, which must refuse and name both clusters, and returns the new one's UUID.
 func refused(ctx context.Context, r *Run, h *Host, old string) (string, error) {
 	r.Step("%s is started as before: it must refuse", h.Name)
-	before := len(h.Log())
+	before, err := h.Log(ctx)
+	if err != nil {
+		return "", err
+	}
 	if err := h.Start(ctx); err != nil {
 		return "", err
 	}
 	var found string
-	err := lookUntil(ctx, r, h.Name+" to refuse", func() error {
+	err = lookUntil(ctx, r, h.Name+" to refuse", func() error {
 		running, status, err := h.Running(ctx)
 		if err != nil || running {
 			return errors.Join(err, errors.New("it runs"))
 		}
-		text := h.Log()[before:]
+		text, err := h.Log(ctx)
+		if err != nil {
+			return err
+		}
+		text = text[len(before):]
 		m := acceptable.FindStringSubmatch(text)
 		if m == nil || status == 0 {
 			return fmt.Errorf("it ended with %d and said: %s", status, text)

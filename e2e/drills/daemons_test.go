@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -95,7 +96,10 @@ func twoDaemons(ctx context.Context, r *Run) error {
 
 // refuse starts the second daemon, which must end with an error that says what it met.
 func (s *rivals) refuse(ctx context.Context, r *Run) error {
-	said := len(s.second.Log())
+	before, err := s.second.Log(ctx)
+	if err != nil {
+		return err
+	}
 	if err := s.second.Start(ctx); err != nil {
 		return err
 	}
@@ -109,7 +113,11 @@ func (s *rivals) refuse(ctx context.Context, r *Run) error {
 		case status == 0:
 			return errors.New("it ended as if nothing were wrong")
 		}
-		return says(s.second.Name, s.second.Log()[said:], "the state directory", "is in use by", "give this daemon a directory of its own")
+		text, err := s.second.Log(ctx)
+		if err != nil {
+			return err
+		}
+		return says(s.second.Name, text[len(before):], "the state directory", "is in use by", "give this daemon a directory of its own")
 	})
 }
 
@@ -240,11 +248,14 @@ func passedOn(ctx context.Context, r *Run) error {
 
 func judgePassedOn(res *Result) {
 	for _, now := range *passings.of(res.Run) {
-		// Whatever was being taken came out after the worker ID was given back: until then the daemon was silent.
-		held := res.Host(now.from.Index).LongestStall(now.freed-evidence.Mono(2*time.Second), now.freed+evidence.Mono(2*time.Second))
-		res.Figure("a number was held for", held.Round(time.Millisecond).String(), "", true)
-		if held < 2*passedHeld {
-			res.Fail("the drill is void: %s was silent for %v only around the time when it gave back worker ID %d", now.from.Name, held, now.worker)
+		late, err := lateness(now.from, now.worker)
+		if err != nil {
+			res.Fail("%v", err)
+			continue
+		}
+		res.Figure("a number was still held after its lane was closed, for", late.Round(time.Millisecond).String(), "", true)
+		if late < passedHeld {
+			res.Fail("the drill is void: %s issued again %v after it had closed the lane of worker ID %d: no number was being taken", now.from.Name, late, now.worker)
 		}
 		var back, taken bool
 		var last generator.Tick
@@ -260,4 +271,32 @@ func judgePassedOn(res *Result) {
 			res.Fail("the drill is void: the record of worker ID %d was not given back and then taken", now.worker)
 		}
 	}
+}
+
+// lateness is how long after it had closed its lane of a worker ID a daemon, which does one thing after the other, issued again: for so long at
+// the least it was in the middle of taking a number.
+func lateness(h *Host, worker int) (time.Duration, error) {
+	paths, err := filepath.Glob(filepath.Join(h.dir, "daemon", "*.events"))
+	if err != nil {
+		return 0, err
+	}
+	var closed, next evidence.Mono
+	for _, path := range paths {
+		err := evidence.ReadEvents(path, func(e evidence.Event) error {
+			switch {
+			case closed == 0 && e.Kind == evidence.Releasing && e.Worker == worker:
+				closed = e.At
+			case closed != 0 && next == 0 && e.Kind == evidence.Issued:
+				next = e.At
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	if closed == 0 || next == 0 {
+		return 0, fmt.Errorf("the drill is void: %s gave back worker ID %d at %d and issued next at %d", h.Name, worker, closed, next)
+	}
+	return time.Duration(next - closed), nil
 }

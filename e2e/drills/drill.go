@@ -46,7 +46,7 @@ type Options struct {
 
 // Bounds of what a drill may ask for.
 const (
-	MaxHosts   = 5
+	MaxHosts   = 3
 	SmallBytes = 256 << 10
 )
 

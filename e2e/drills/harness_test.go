@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -231,5 +232,24 @@ func TestEachDrillIsDocumented(t *testing.T) {
 		if !strings.Contains(string(page), "`"+d.Name+"`") {
 			t.Errorf("docs/drills.md does not mention %s", d.Name)
 		}
+	}
+	// A drill that is not registered any more fails nowhere else.
+	_, list, _ := strings.Cut(string(page), "\n## The drills\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	listed := 0
+	for line := range strings.Lines(list) {
+		names, _, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !ok || !strings.HasPrefix(names, "`") {
+			continue
+		}
+		for name := range strings.SplitSeq(names, ", ") {
+			listed++
+			if !slices.ContainsFunc(registered, func(d Drill) bool { return "`"+d.Name+"`" == name }) {
+				t.Errorf("docs/drills.md lists %s, and there is no such drill", name)
+			}
+		}
+	}
+	if listed != len(registered) {
+		t.Errorf("docs/drills.md lists %d drills, and there are %d", listed, len(registered))
 	}
 }

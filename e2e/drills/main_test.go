@@ -105,7 +105,13 @@ func TestDrills(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.unlock(); err != nil {
+		err := error(nil)
+		if !s.keep { // whatever a drill could not remove, the tools that cut networks included
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+			defer cancel()
+			err = s.engine.RemoveAll(ctx, s.prefix)
+		}
+		if err = errors.Join(err, s.unlock()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -124,6 +130,11 @@ func TestDrills(t *testing.T) {
 			return
 		}
 		s.publish(begun, all)
+		if len(all) == len(coordinators)*len(registered) {
+			if err := s.enough(all); err != nil {
+				t.Error(err)
+			}
+		}
 	})
 	for i, c := range coordinators {
 		t.Run(c.name, func(t *testing.T) {
@@ -236,6 +247,23 @@ func (s *session) clear() error {
 		}
 	}
 	return err
+}
+
+// enough is an error if all drills together did less than they are to show.
+func (s *session) enough(drills []report.Drill) error {
+	leastIDs, leastFaults := uint64(10_000_000), 50
+	if s.long {
+		leastIDs, leastFaults = 100_000_000, 200
+	}
+	ids, faults := uint64(0), 0
+	for _, d := range drills {
+		ids += d.IDs
+		faults += d.Injected()
+	}
+	if ids < leastIDs || faults < leastFaults {
+		return fmt.Errorf("all drills together: %d IDs and %d faults, and at least %d and %d were to come", ids, faults, leastIDs, leastFaults)
+	}
+	return nil
 }
 
 // publish writes the page, and prepares the table, which is printed when all tests have ended.

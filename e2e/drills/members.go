@@ -179,6 +179,20 @@ func (m *Members) killed(ctx context.Context, containers []string) error {
 	return m.project.Engine.Kill(ctx, containers...)
 }
 
+// StopAll stops all members that run, in order.
+func (m *Members) StopAll(ctx context.Context) error {
+	containers, names, err := m.containers(ctx, func(s compose.State) bool { return s.Running })
+	if err != nil || len(containers) == 0 {
+		return err
+	}
+	m.begin("stop", names...)
+	for _, name := range names {
+		m.cuts[name].gone()
+	}
+	_, err = m.project.Engine.Docker(ctx, append([]string{"stop", "--time", "10"}, containers...)...)
+	return err
+}
+
 // StartAll starts all members that do not run, with their data. It does not wait until they answer.
 func (m *Members) StartAll(ctx context.Context) error {
 	containers, names, err := m.containers(ctx, func(s compose.State) bool { return !s.Running })

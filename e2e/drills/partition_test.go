@@ -175,10 +175,10 @@ func cutOneWay(ctx context.Context, r *Run) error {
 			return err
 		}
 		r.Step("its session has ended, and it issues; healing")
+		healed := evidence.Now() // packets pass before it is done
 		if err := h.Heal(ctx); err != nil {
 			return err
 		}
-		healed := evidence.Now()
 		now, err := reclaimed(ctx, r, h, had)
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/audit"
+	"github.com/flakeward/flakeward/e2e/compose"
 	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/e2e/history"
 	"github.com/flakeward/flakeward/e2e/report"
@@ -98,9 +99,11 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 	for _, h := range r.Hosts {
 		clients, daemons = append(clients, h.client), append(daemons, h.daemon)
 	}
+	note(s.clients(ctx, r, "has ended by itself: nothing was asked from then on", func(c compose.State) bool { return c.Running }))
 	const flushPatience = "5" // seconds
 	_, err := engine.Docker(ctx, append([]string{"stop", "--time", flushPatience}, clients...)...)
 	note(err)
+	note(s.clients(ctx, r, "did not end in order: what it had not written is missing", func(c compose.State) bool { return c.Status == 0 }))
 
 	var both sync.WaitGroup
 	var restored error
@@ -108,7 +111,7 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 	// The dead cannot be killed, and one that was made anew in vain is not there.
 	_, _ = engine.Docker(ctx, append([]string{"kill"}, daemons...)...)
 	for _, h := range r.Hosts {
-		text, err := h.logs(ctx)
+		text, err := h.Log(ctx)
 		note(err)
 		note(os.WriteFile(filepath.Join(r.Dir, "logs", "daemon-"+h.Name[len("host-"):]+".log"), []byte(text), 0o644))
 		text, err = engine.Logs(ctx, h.client)
@@ -136,6 +139,19 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 	res.Past = r.past
 	note(keepHistory(filepath.Join(r.Dir, "history.jsonl"), res.Past, res.History))
 	note(keepLines(filepath.Join(r.Dir, "faults.jsonl"), res.Drill.Faults))
+	return errors.Join(errs...)
+}
+
+// clients says which clients are not as they should be. One that is gone fails no request, and stalls nobody.
+func (s *suite) clients(ctx context.Context, r *Run, wrong string, well func(compose.State) bool) error {
+	var errs []error
+	for _, h := range r.Hosts {
+		c, err := s.engine.State(ctx, h.client)
+		if err == nil && !well(c) {
+			err = fmt.Errorf("the client of %s %s (status %d)", h.Name, wrong, c.Status)
+		}
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
 }
 

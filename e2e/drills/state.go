@@ -178,8 +178,8 @@ func (h *Host) Info(ctx context.Context) (map[string]string, error) {
 	return info, nil
 }
 
-// logs is all that the daemon logged so far, over all its starts.
-func (h *Host) logs(ctx context.Context) (string, error) {
+// Log is all that the daemon logged so far, over all its starts.
+func (h *Host) Log(ctx context.Context) (string, error) {
 	h.mu.Lock()
 	before, present := h.log, h.present
 	h.mu.Unlock()
@@ -190,24 +190,13 @@ func (h *Host) logs(ctx context.Context) (string, error) {
 	return before + now, err
 }
 
-// Log is all that the daemon logged so far, over all its starts.
-func (h *Host) Log() string {
-	ctx, cancel := context.WithTimeout(context.Background(), infoPatience)
-	defer cancel()
-	text, err := h.logs(ctx)
-	if err != nil {
-		return text + err.Error()
-	}
-	return text
-}
-
 // logEvery is how often the log is looked at.
 const logEvery = 150 * time.Millisecond
 
 // AwaitLog waits until the daemon has logged a line with substring, since its host was made.
 func (h *Host) AwaitLog(ctx context.Context, substring string) error {
 	return until(ctx, fmt.Sprintf("%s to log %q", h.Name, substring), logEvery, func() (bool, error) {
-		text, err := h.logs(ctx)
+		text, err := h.Log(ctx)
 		return strings.Contains(text, substring), err
 	})
 }

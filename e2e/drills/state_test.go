@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/evidence"
@@ -70,7 +71,12 @@ func diskFull(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if info["state"] != "stopped" || info["issued"] > info["journal_mark"] {
+	issued, bad := strconv.ParseInt(info["issued"], 10, 64)
+	mark, worse := strconv.ParseInt(info["journal_mark"], 10, 64)
+	if err := errors.Join(bad, worse); err != nil {
+		return fmt.Errorf("%s: INFO: %w", h.Name, err)
+	}
+	if info["state"] != "stopped" || issued > mark {
 		return fmt.Errorf("%s should have stopped at its journal's mark: state %q, issued %s, mark %s", h.Name, info["state"], info["issued"], info["journal_mark"])
 	}
 	entry, err := lastEntry(ctx, h)
@@ -118,7 +124,6 @@ type loss struct {
 	worker  int
 	started evidence.Mono
 	ceiling generator.Tick // of its record, when it was dead
-	first   evidence.Reply
 }
 
 var losses notes[loss]
@@ -144,10 +149,10 @@ func stateLost(ctx context.Context, r *Run) error {
 	if err := h.SetClock(ctx, -lostBehind); err != nil {
 		return err
 	}
+	seen.started = evidence.Now()
 	if err := h.Start(ctx); err != nil {
 		return err
 	}
-	seen.started = evidence.Now()
 	refusal, err := h.AwaitRefusal(ctx)
 	if err != nil {
 		return err
@@ -155,7 +160,7 @@ func stateLost(ctx context.Context, r *Run) error {
 	r.Step("it says: %s", refusal.Text)
 	wait := time.Duration(instantOf(r.Layout, h, seen.ceiling) - evidence.Now()).Round(time.Millisecond)
 	r.Step("its record was granted to %d, which its clock passes in %v", seen.ceiling, wait)
-	if seen.first, err = h.AwaitAnswer(ctx); err != nil {
+	if _, err := h.AwaitAnswer(ctx); err != nil {
 		return err
 	}
 	return all(ctx, r.Hosts, 1000)
@@ -214,7 +219,8 @@ func lowest(r *Run, reply evidence.Reply) (generator.Tick, int, error) {
 func judgeStateLost(res *Result) {
 	seen := losses.of(res.Run)
 	noneFailed(res, 1, res.Drill.Began, res.Drill.Ended)
-	tick, worker, err := lowest(res.Run, seen.first)
+	first, _ := res.Host(0).First(seen.started)
+	tick, worker, err := lowest(res.Run, first)
 	switch {
 	case err != nil:
 		res.Fail("%v", err)
@@ -225,7 +231,7 @@ func judgeStateLost(res *Result) {
 	}
 	// The other way to have never issued an ID twice is to wait for no reason.
 	end := instantOf(res.Run.Layout, res.Run.Hosts[0], seen.ceiling+1)
-	within(res, "serving after the end of the old grant", max(0, time.Duration(seen.first.Answered-max(end, seen.started))), time.Second, 2*busy)
+	within(res, "serving after the end of the old grant", max(0, time.Duration(first.Answered-max(end, seen.started))), time.Second, 2*busy)
 }
 
 // oldBehind has the clock of a daemon that gets an old journal ahead of that journal's mark and behind what was issued since.
@@ -268,15 +274,15 @@ func stateOld(ctx context.Context, r *Run) error {
 	if err := h.SetClock(ctx, -oldBehind); err != nil {
 		return err
 	}
+	seen.started = evidence.Now()
 	if err := h.Start(ctx); err != nil {
 		return err
 	}
-	seen.started = evidence.Now()
 	if err := h.AwaitLog(ctx, "the journal is not continued; the record rules"); err != nil {
 		return err
 	}
 	r.Step("it refuses the journal")
-	if seen.first, err = h.AwaitAnswer(ctx); err != nil {
+	if _, err := h.AwaitAnswer(ctx); err != nil {
 		return err
 	}
 	return all(ctx, r.Hosts, 1000)
@@ -287,7 +293,8 @@ func judgeStateOld(res *Result) {
 	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
 		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
 	}
-	tick, worker, err := lowest(res.Run, seen.first)
+	first, _ := res.Host(0).First(seen.started)
+	tick, worker, err := lowest(res.Run, first)
 	if err != nil {
 		res.Fail("%v", err)
 		return
@@ -295,5 +302,5 @@ func judgeStateOld(res *Result) {
 	if worker == seen.worker && tick <= seen.ceiling {
 		res.Fail("tick %d was issued from worker ID %d, whose record was granted to %d before", tick, worker, seen.ceiling)
 	}
-	within(res, "serving after the start", time.Duration(seen.first.Answered-seen.started), restartAim, 2*busy)
+	within(res, "serving after the start", time.Duration(first.Answered-seen.started), restartAim, 2*busy)
 }

@@ -59,11 +59,11 @@ const (
 
 // The kinds of blows that hit the coordinator.
 const (
-	blowLeader      = "leader blowKill"
+	blowLeader      = "leader killed"
 	blowMemberPause = "member paused"
 	blowMemberCut   = "member cut off"
-	blowQuorum      = "two members blowKill"
-	blowAll         = "all members blowKill"
+	blowQuorum      = "two members killed"
+	blowAll         = "all members killed"
 )
 
 // Each kind stands in its list as often as it comes before all have come.
