@@ -19,14 +19,6 @@ type Project struct {
 
 // Up makes and starts the services, and those that they depend on. It returns when they have been started.
 func (p *Project) Up(ctx context.Context, services ...string) error {
-	_, err := p.run(ctx, append([]string{"up", "--detach"}, services...)...)
-	return err
-}
-
-// Config returns the project as compose understands it, or what is wrong with its files.
-func (p *Project) Config(ctx context.Context) (string, error) { return p.run(ctx, "config") }
-
-func (p *Project) run(ctx context.Context, args ...string) (string, error) {
 	command := append(slices.Clone(p.Engine.compose), "--project-name", p.Name)
 	for _, f := range p.Files {
 		command = append(command, "--file", f)
@@ -35,7 +27,8 @@ func (p *Project) run(ctx context.Context, args ...string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		env = append(env, name+"="+p.Env[name])
 	}
-	return p.Engine.run(ctx, env, append(command, args...))
+	_, err := p.Engine.run(ctx, env, append(append(command, "up", "--detach"), services...))
+	return err
 }
 
 // Remove removes all containers, networks and volumes of the project, whatever state they are in.

@@ -253,3 +253,13 @@ func (h *Host) Cut(ctx context.Context, d Direction) error { return h.cut.make(c
 
 // Heal ends a Cut.
 func (h *Host) Heal(ctx context.Context) error { return h.cut.heal(ctx) }
+
+// Dropped is how many packets, in and out, were dropped by the cut that the last Heal ended. It is an error if that is not known:
+// the daemon did not run when it was healed, or it was cut off again.
+func (h *Host) Dropped() (in, out uint64, err error) {
+	d, known := h.cut.dropped()
+	if !known {
+		return 0, 0, fmt.Errorf("nobody counted the packets that were dropped of %s: it was not healed, or its daemon did not run then", h.Name)
+	}
+	return d.in, d.out, nil
+}

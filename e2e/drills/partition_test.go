@@ -31,7 +31,7 @@ func init() {
 				noneFailedAnywhere(res)
 				res.Stall(res.Host(0).LongestStall(res.Drill.Began, res.Drill.Ended))
 				for _, cut := range oneWays.of(res.Run).cuts {
-					res.Figure("packets "+string(cut.direction)+" dropped for", cut.lasted.Round(time.Millisecond).String(), "", true)
+					res.Figure("packets "+string(cut.direction)+" dropped", fmt.Sprintf("%d in %v", cut.dropped, cut.lasted.Round(time.Millisecond)), "", true)
 					res.Figure("claimed again after the heal", cut.back.Round(time.Millisecond).String(), "<= 2s", cut.back <= 2*time.Second)
 				}
 			},
@@ -150,6 +150,7 @@ func judgeCutOff(res *Result) {
 
 type oneWay struct {
 	direction    Direction
+	dropped      uint64 // packets, in that direction
 	lasted, back time.Duration
 }
 
@@ -179,6 +180,10 @@ func cutOneWay(ctx context.Context, r *Run) error {
 		if err := h.Heal(ctx); err != nil {
 			return err
 		}
+		dropped, err := droppedOnly(h, d)
+		if err != nil {
+			return err
+		}
 		now, err := reclaimed(ctx, r, h, had)
 		if err != nil {
 			return err
@@ -186,7 +191,23 @@ func cutOneWay(ctx context.Context, r *Run) error {
 		if now.worker != had.worker {
 			return fmt.Errorf("%s had worker ID %d, which nobody took, and holds %d", h.Name, had.worker, now.worker)
 		}
-		seen.cuts = append(seen.cuts, oneWay{d, time.Duration(healed - begun), time.Duration(evidence.Now() - healed)})
+		seen.cuts = append(seen.cuts, oneWay{d, dropped, time.Duration(healed - begun), time.Duration(evidence.Now() - healed)})
 	}
 	return all(ctx, r.Hosts, 1000)
+}
+
+// droppedOnly is how many packets the cut dropped in its direction; some, and in the other direction none, or the drill is void.
+func droppedOnly(h *Host, d Direction) (uint64, error) {
+	in, out, err := h.Dropped()
+	if err != nil {
+		return 0, err
+	}
+	along, against := in, out
+	if d == Out {
+		along, against = out, in
+	}
+	if along == 0 || against != 0 {
+		return 0, fmt.Errorf("the drill is void: only packets %s of %s were to be dropped, and %d in and %d out were", d, h.Name, in, out)
+	}
+	return along, nil
 }

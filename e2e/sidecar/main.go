@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/flakeward/flakeward/e2e/sidecar/ask"
 	"github.com/flakeward/flakeward/e2e/sidecar/cut"
@@ -22,15 +21,11 @@ import (
 )
 
 const usage = `sidecar load --socket PATH --out DIR [flags]   ask for IDs until SIGTERM; DIR/*.replies is what became of it
-sidecar healthy --out DIR                      is IDs' arrival less than 3 s ago?
 sidecar cut both|in|out                        drop all packets of this network namespace, but for loopback's
 sidecar heal                                   no longer; prints how many were dropped
 sidecar fill DIR                               use up the disk that DIR is on; prints the bytes it took
 sidecar free DIR                               give them back
-sidecar remove DIR...                          remove all that is in DIR
-sidecar copy FROM TO                           copy the directory FROM to TO, with owners and modes
-sidecar own [--mode OCTAL] DIR UID             make DIR, and give it and all in it to UID
-sidecar cat FILE
+sidecar cat FILE                               print it
 `
 
 var errUsage = errors.New("this is not understood; see sidecar help")
@@ -65,8 +60,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch name {
 	case "load":
 		return load(ctx, args, stderr)
-	case "healthy":
-		return healthy(args, stderr)
 	case "cut":
 		return one(func(direction string) error { return cut.Cut(cut.Direction(direction)) })
 	case "heal":
@@ -88,15 +81,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		})
 	case "free":
 		return one(files.Free)
-	case "remove":
-		return files.Remove(args...)
-	case "copy":
-		if len(args) != 2 {
-			return errUsage
-		}
-		return files.Copy(args[0], args[1])
-	case "own":
-		return own(args, stderr)
 	case "cat":
 		return one(func(path string) error { return files.Cat(stdout, path) })
 	case "help", "--help", "-h", "-help":
@@ -116,7 +100,8 @@ func load(ctx context.Context, args []string, stderr io.Writer) error {
 			return fmt.Errorf("SIDECAR_LOAD=%q is no number", text)
 		}
 	}
-	flags := newFlags("load", stderr)
+	flags := flag.NewFlagSet("sidecar load", flag.ContinueOnError)
+	flags.SetOutput(stderr)
 	flags.StringVar(&c.Socket, "socket", "/run/flakeward/flakeward.sock", "the daemon's `path`")
 	flags.StringVar(&c.Out, "out", "", "the `directory` that replies are recorded in")
 	flags.Uint64Var(&c.Seed, "seed", 0, "of the time of each connection's first request; 0: another each time")
@@ -130,54 +115,14 @@ func load(ctx context.Context, args []string, stderr io.Writer) error {
 	flags.IntVar(&c.Rates.RunIDs, "run-ids", c.Rates.RunIDs, "its count")
 	flags.DurationVar(&c.Patience, "patience", c.Patience, "a request without a reply for so long is lost")
 	flags.DurationVar(&c.Grace, "grace", c.Grace, "how long replies are awaited at the end")
-	if err := parse(flags, args, 0); err != nil {
+	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if flags.NArg() != 0 {
+		return errUsage
 	}
 	for c.Seed == 0 {
 		c.Seed = rand.Uint64()
 	}
 	return ask.Run(ctx, c)
-}
-
-func healthy(args []string, stderr io.Writer) error {
-	flags := newFlags("healthy", stderr)
-	out := flags.String("out", "", "the `directory` that replies are recorded in")
-	within := flags.Duration("within", 3*time.Second, "how long ago IDs may have arrived")
-	if err := parse(flags, args, 0); err != nil {
-		return err
-	}
-	return ask.Healthy(*out, *within)
-}
-
-func own(args []string, stderr io.Writer) error {
-	flags := newFlags("own", stderr)
-	mode := flags.String("mode", "700", "permission bits of DIR itself, in `octal`")
-	if err := parse(flags, args, 2); err != nil {
-		return err
-	}
-	bits, err := strconv.ParseUint(*mode, 8, 9)
-	if err != nil {
-		return fmt.Errorf("--mode %s: write octal permission bits, such as 700", *mode)
-	}
-	uid, err := strconv.Atoi(flags.Arg(1))
-	if err != nil || uid < 0 {
-		return fmt.Errorf("%q is no user's number", flags.Arg(1))
-	}
-	return files.Own(flags.Arg(0), uid, os.FileMode(bits))
-}
-
-func newFlags(name string, stderr io.Writer) *flag.FlagSet {
-	flags := flag.NewFlagSet("sidecar "+name, flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	return flags
-}
-
-func parse(flags *flag.FlagSet, args []string, arguments int) error {
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if flags.NArg() != arguments {
-		return errUsage
-	}
-	return nil
 }

@@ -124,7 +124,7 @@ func Run(ctx context.Context, c Config) error {
 	defer cancel(nil)
 	// A name tells when it was begun: the logs of one directory sort by it.
 	path := filepath.Join(c.Out, fmt.Sprintf("%020d.replies", evidence.Now()))
-	record, err := startRecorder(path, filepath.Join(c.Out, arrivedName), cancel)
+	record, err := startRecorder(path, cancel)
 	if err != nil {
 		return err
 	}

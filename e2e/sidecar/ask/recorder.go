@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,13 +13,11 @@ import (
 )
 
 const (
-	flushEvery  = 40 * time.Millisecond
-	arriveEvery = 500 * time.Millisecond
-	arrivedName = "arrived"
-	queued      = 4096 // entries that wait for the recorder before askers do
+	flushEvery = 40 * time.Millisecond
+	queued     = 4096 // entries that wait for the recorder before askers do
 )
 
-// recorder writes the log, from one goroutine. It keeps beside it when IDs arrived last.
+// recorder writes the log, from one goroutine.
 type recorder struct {
 	entries chan evidence.Reply
 	written sync.WaitGroup
@@ -29,7 +25,7 @@ type recorder struct {
 }
 
 // startRecorder begins the log at path; fail is called if it cannot be written later.
-func startRecorder(path, arrived string, fail context.CancelCauseFunc) (*recorder, error) {
+func startRecorder(path string, fail context.CancelCauseFunc) (*recorder, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("replies cannot be recorded: %w", err)
 	}
@@ -37,19 +33,15 @@ func startRecorder(path, arrived string, fail context.CancelCauseFunc) (*recorde
 	if err != nil {
 		return nil, err
 	}
-	last, err := os.OpenFile(arrived, os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the arrival of IDs cannot be noted: %w", err), log.Close())
-	}
 	r := &recorder{entries: make(chan evidence.Reply, queued)}
 	r.written.Go(func() {
-		r.err = r.write(log, last)
+		r.err = r.write(log)
 		if r.err != nil {
 			fail(r.err)
 			for range r.entries { // the askers end by themselves
 			}
 		}
-		r.err = errors.Join(r.err, log.Close(), last.Close())
+		r.err = errors.Join(r.err, log.Close())
 	})
 	return r, nil
 }
@@ -63,18 +55,14 @@ func (r *recorder) close() error {
 	return r.err
 }
 
-func (r *recorder) write(log *evidence.Replies, last *os.File) error {
+func (r *recorder) write(log *evidence.Replies) error {
 	flush := time.NewTicker(flushEvery)
 	defer flush.Stop()
-	var arrived, noted evidence.Mono
 	for {
 		select {
 		case e, ok := <-r.entries:
 			if !ok {
 				return nil // closing the log flushes it
-			}
-			if e.Outcome == evidence.Got {
-				arrived = e.Answered
 			}
 			if err := log.Add(e); err != nil {
 				return err
@@ -83,28 +71,6 @@ func (r *recorder) write(log *evidence.Replies, last *os.File) error {
 			if err := log.Flush(); err != nil {
 				return err
 			}
-			if arrived >= noted+evidence.Mono(arriveEvery) {
-				noted = arrived
-				if _, err := last.WriteAt(fmt.Appendf(nil, "%020d\n", noted), 0); err != nil {
-					return fmt.Errorf("the arrival of IDs cannot be noted: %w", err)
-				}
-			}
 		}
 	}
-}
-
-// Healthy returns nil if IDs arrived at a Run that records in out within the given time, half a second more or less.
-func Healthy(out string, within time.Duration) error {
-	text, err := os.ReadFile(filepath.Join(out, arrivedName))
-	if err != nil {
-		return fmt.Errorf("it is not known when IDs arrived: %w", err)
-	}
-	at, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil {
-		return fmt.Errorf("no IDs have arrived yet (%s: %q)", arrivedName, text)
-	}
-	if ago := time.Duration(evidence.Now()) - time.Duration(at); ago > within {
-		return fmt.Errorf("the last IDs arrived %v ago", ago.Round(time.Millisecond))
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-// Package files does to the files of containers what a shell would, for images that have none.
+// Package files does to the files of containers what a shell would: within images that have none, and from without.
 package files
 
 import (
@@ -151,23 +151,6 @@ func owner(info fs.FileInfo) (uid, gid int) {
 		return int(stat.Uid), int(stat.Gid)
 	}
 	return -1, -1
-}
-
-// Own makes dir if it is missing, gives it and all in it to the user and the group of that number, and sets the mode of dir itself.
-func Own(dir string, uid int, mode fs.FileMode) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, uid, uid)
-	})
-	if err != nil {
-		return err
-	}
-	return os.Chmod(dir, mode)
 }
 
 // Cat writes what is in a file to w.

@@ -114,30 +114,6 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-func TestOwn(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new", "dir")
-	uid := os.Getuid()
-	if uid == 0 {
-		uid = 1234
-	}
-	write(t, filepath.Join(dir, "sub", "a"), "", 0o600)
-	if err := files.Own(dir, uid, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"", "sub", "sub/a"} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if stat := info.Sys().(*syscall.Stat_t); int(stat.Uid) != uid {
-			t.Errorf("%q belongs to %d", name, stat.Uid)
-		}
-		if name == "" && info.Mode().Perm() != 0o755 || name == "sub" && info.Mode().Perm() != 0o700 {
-			t.Errorf("%q has the mode %v", name, info.Mode())
-		}
-	}
-}
-
 func TestCat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	write(t, path, "text", 0o600)
