@@ -103,7 +103,7 @@ func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	j := &court{shape: s, sites: sites, lives: lives, base: lives[0].began, verdict: newVerdict(sites, c.Unordered)}
+	j := &court{shape: s, sites: sites, lives: lives, base: lives[0].began, verdict: newVerdict(sites, c.Unordered), excuses: excuses{}}
 	for _, l := range lives {
 		j.base = min(j.base, l.began)
 	}
@@ -169,6 +169,7 @@ type court struct {
 	lives   []life
 	base    evidence.Mono // the first start of a daemon: times are told from it
 	verdict Verdict
+	excuses excuses
 
 	issuedRows, receivedRows uint64 // how many there are to compare
 }

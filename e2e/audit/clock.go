@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -24,10 +25,10 @@ const (
 // clock is a host's, as far as it was stepped.
 type clock struct {
 	steps []stepped
-	next  int            // the first step that no ID was issued after yet
-	open  []int          // steps that are not settled, or not made up for
-	high  generator.Tick // the highest tick that the host issued so far
-	cells []cell
+	next  int                    // the first step that no ID was issued after yet
+	open  []int                  // steps that are not settled, or not made up for
+	highs map[int]generator.Tick // the highest tick that the host issued so far, by worker ID
+	cells map[int][]cell         // by worker ID; made when they are asked for
 }
 
 // stepped is one step, and what became of it.
@@ -36,9 +37,9 @@ type stepped struct {
 	from, to  int64 // offsets, in nanoseconds
 	issuing   evidence.Mono
 	last      evidence.Mono
-	high      generator.Tick // the highest tick issued before it had settled
-	settled   evidence.Mono  // always: never
-	caughtUp  evidence.Mono  // when a tick above high was issued: the clock had made up for a step back
+	highs     map[int]generator.Tick // the highest ticks issued before it had settled, of the worker IDs that have not passed them
+	settled   evidence.Mono          // always: never
+	caughtUp  map[int]evidence.Mono  // when a tick above that was issued: the lane is not behind any more
 	isSettled bool
 }
 
@@ -50,36 +51,36 @@ type cell struct {
 }
 
 func newClock(steps []Step) *clock {
-	c := &clock{}
+	c := &clock{highs: map[int]generator.Tick{}, cells: map[int][]cell{}}
 	offset := int64(0)
 	for _, s := range steps {
-		c.steps = append(c.steps, stepped{at: s.At, from: offset, to: s.Offset, settled: always, caughtUp: always})
+		c.steps = append(c.steps, stepped{at: s.At, from: offset, to: s.Offset, settled: always, caughtUp: map[int]evidence.Mono{}})
 		offset = s.Offset
 	}
 	return c
 }
 
 // issued notes that the host issued an ID of tick. Calls are in the order of the logs.
-func (c *clock) issued(at evidence.Mono, tick generator.Tick) {
-	c.high = max(c.high, tick)
+func (c *clock) issued(at evidence.Mono, worker int, tick generator.Tick) {
+	c.highs[worker] = max(c.highs[worker], tick)
 	for c.next < len(c.steps) && c.steps[c.next].at < at {
 		c.steps[c.next].last = c.steps[c.next].at
 		c.open = append(c.open, c.next)
 		c.next++
 	}
 	if len(c.open) > 0 {
-		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, tick, c.high) })
+		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, worker, tick, c.highs) })
 	}
 }
 
 // issued reports whether all is known of the step.
-func (s *stepped) issued(at evidence.Mono, tick, high generator.Tick) bool {
+func (s *stepped) issued(at evidence.Mono, worker int, tick generator.Tick, highs map[int]generator.Tick) bool {
 	if s.isSettled {
-		if tick > s.high {
-			s.caughtUp = at
-			return true
+		if high, ok := s.highs[worker]; ok && tick > high {
+			s.caughtUp[worker] = at
+			delete(s.highs, worker)
 		}
-		return false
+		return len(s.highs) == 0
 	}
 	if at > s.last {
 		s.issuing += min(at-s.last, longest)
@@ -88,12 +89,21 @@ func (s *stepped) issued(at evidence.Mono, tick, high generator.Tick) bool {
 	if s.issuing < settling {
 		return false
 	}
-	s.isSettled, s.settled, s.high = true, at, high
+	s.isSettled, s.settled, s.highs = true, at, maps.Clone(highs)
 	return s.to >= s.from
 }
 
-// settle makes the cells, when all logs were read.
-func (c *clock) settle() {
+// behindUntil is until when a lane of the worker ID could be behind what it had issued before the step.
+func (s *stepped) behindUntil(worker int) evidence.Mono {
+	if _, ok := s.highs[worker]; ok || !s.isSettled {
+		return always
+	}
+	return max(s.settled, s.caughtUp[worker])
+}
+
+// settle makes the cells of a worker ID, when all logs were read.
+func (c *clock) settle(worker int) []cell {
+	var cells []cell
 	type possible struct {
 		from, until evidence.Mono
 		offset      int64
@@ -103,7 +113,7 @@ func (c *clock) settle() {
 	for _, s := range c.steps {
 		all[len(all)-1].until = s.settled
 		if s.to < s.from {
-			all = slices.Insert(all, len(all)-1, possible{s.at - early, s.caughtUp, s.from, true})
+			all = slices.Insert(all, len(all)-1, possible{s.at - early, s.behindUntil(worker), s.from, true})
 		}
 		all = append(all, possible{s.at - early, always, s.to, false})
 	}
@@ -128,20 +138,26 @@ func (c *clock) settle() {
 				now.low = min(now.low, p.offset)
 			}
 		}
-		c.cells = append(c.cells, now)
+		cells = append(cells, now)
 	}
+	return cells
 }
 
 // between returns what was possible from one instant to another.
-func (c *clock) between(from, until evidence.Mono) cell {
-	i := 0
-	if len(c.cells) > 1 {
-		i = sort.Search(len(c.cells), func(i int) bool { return c.cells[i].start > from }) - 1
+func (c *clock) between(worker int, from, until evidence.Mono) cell {
+	cells, ok := c.cells[worker]
+	if !ok {
+		cells = c.settle(worker)
+		c.cells[worker] = cells
 	}
-	now := c.cells[i]
-	for i++; i < len(c.cells) && c.cells[i].start <= until; i++ {
-		now.low, now.high = min(now.low, c.cells[i].low), max(now.high, c.cells[i].high)
-		now.behind = now.behind || c.cells[i].behind
+	i := 0
+	if len(cells) > 1 {
+		i = sort.Search(len(cells), func(i int) bool { return cells[i].start > from }) - 1
+	}
+	now := cells[i]
+	for i++; i < len(cells) && cells[i].start <= until; i++ {
+		now.low, now.high = min(now.low, cells[i].low), max(now.high, cells[i].high)
+		now.behind = now.behind || cells[i].behind
 	}
 	return now
 }

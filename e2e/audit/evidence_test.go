@@ -170,9 +170,9 @@ func TestClock(t *testing.T) {
 			offset = second
 		}
 		tick = generator.Tick((at + offset) / (second / 1000))
-		c.issued(at, tick)
+		c.issued(at, 0, tick)
 	}
-	c.settle()
+	c.settle(0)
 	for _, tt := range []struct {
 		from, until evidence.Mono // ms
 		low, high   int64         // ms
@@ -193,7 +193,7 @@ func TestClock(t *testing.T) {
 		{61100, 61200, 1000, 1000, false},
 		{0, 99000, -3000, 1000, true},
 	} {
-		got := c.between(tt.from*second/1000, tt.until*second/1000)
+		got := c.between(0, tt.from*second/1000, tt.until*second/1000)
 		if got.low != tt.low*1e6 || got.high != tt.high*1e6 || got.behind != tt.behind {
 			t.Errorf("from %d to %d ms: %+v, want %+v", tt.from, tt.until, got, tt)
 		}

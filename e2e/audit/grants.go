@@ -38,6 +38,13 @@ type lane struct {
 	holder  *holder
 	floor   generator.Tick // none: where this life's lane began above is not recorded
 	before  *former        // the lane that was closed for this one, in the same life
+	grant                  // of the last claim, or of the ones that it continues
+	journal *grant         // what the journal has, unless it has what was claimed since; nil: it has that
+	cold    bool           // nothing was claimed in this life
+}
+
+// grant is what may be issued from.
+type grant struct {
 	under   *held          // nil: nothing was claimed
 	ceiling generator.Tick // acknowledged; none: nothing was
 	closed  bool           // it is being given back
@@ -47,6 +54,7 @@ type lane struct {
 type former struct {
 	holder  *holder
 	ceiling generator.Tick
+	at      evidence.Mono // of the claim
 	until   evidence.Mono
 }
 
@@ -82,9 +90,6 @@ func (j *court) grants(p past) ([]*clock, error) {
 			return nil, fmt.Errorf("audit: %w", err)
 		}
 		j.verdict.Hosts[l.host].Lives++
-	}
-	for _, c := range clocks {
-		c.settle()
 	}
 	g.judgeRecords()
 	g.judgeHolders()
@@ -126,12 +131,12 @@ func (g *grants) judge(l *life) error {
 func (g *grants) lane(worker int) *lane {
 	l := g.lanes[worker]
 	if l == nil {
-		l = &lane{ceiling: none}
+		l = &lane{grant: grant{ceiling: none}}
 		g.lanes[worker] = l
 	}
 	if l.life != g.life {
 		// What was acknowledged may be inherited through the journal; the lane is another.
-		l.life, l.holder, l.floor, l.before = g.life, nil, none, nil
+		l.life, l.holder, l.floor, l.before, l.cold = g.life, nil, none, nil, true
 	}
 	return l
 }
@@ -152,7 +157,7 @@ func (g *grants) run(e evidence.Event) error {
 	host.Issued += uint64(e.Run.N)
 	whole, err := g.split(e.Run, func(r row) {
 		g.issuedRows++
-		g.clock.issued(e.At, g.tickOf(r.from))
+		g.clock.issued(e.At, g.workerOf(r.from), g.tickOf(r.from))
 		g.issued(e.At, r)
 	})
 	if err != nil {
@@ -171,11 +176,17 @@ func (g *grants) issued(at evidence.Mono, r row) {
 	l := g.lane(worker)
 	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
 		b.holder.note(g, r.from)
+		g.recordedLate(b, r.from, l.floor)
 		return
 	}
-	if tick > l.ceiling {
+	from := &l.grant
+	if l.cold && l.journal != nil {
+		// Killed before the journal had the last claim, it goes on from the grant before: all others have been above that ever since.
+		from = l.journal
+	}
+	if tick > from.ceiling {
 		g.verdict.against(Granted, AboveCeiling, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.tell(r.from), r.n, g.lived(g.life), g.when(at), l.granted())
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.tell(r.from), r.n, g.lived(g.life), g.when(at), from.granted())
 		})
 	}
 	if tick <= l.floor {
@@ -183,19 +194,19 @@ func (g *grants) issued(at evidence.Mono, r row) {
 			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.tell(r.from), r.n, g.lived(g.life), g.when(at), l.under.opening, l.floor)
 		})
 	}
-	l.under.note(g, r.from)
+	from.under.note(g, r.from)
 	g.holder(worker, l).note(g, r.from)
 }
 
-// granted tells a reader what the lane may issue.
-func (l *lane) granted() string {
+// granted tells a reader what may be issued.
+func (t *grant) granted() string {
 	switch {
-	case l.ceiling == none:
+	case t.ceiling == none:
 		return "no ceiling"
-	case l.closed:
-		return fmt.Sprintf("ceiling %d, the last tick when it was given back, under opening %s", l.ceiling, l.under.opening)
+	case t.closed:
+		return fmt.Sprintf("ceiling %d, the last tick when it was given back, under opening %s", t.ceiling, t.under.opening)
 	default:
-		return fmt.Sprintf("ceiling %d, under opening %s", l.ceiling, l.under.opening)
+		return fmt.Sprintf("ceiling %d, under opening %s", t.ceiling, t.under.opening)
 	}
 }
 
@@ -219,6 +230,7 @@ func (h *holder) note(g *grants, k key) {
 // claimed begins a lane, or goes on with the one that there was.
 func (g *grants) claimed(e evidence.Event) {
 	l := g.lane(e.Worker)
+	l.cold = false
 	known := g.past.openings[e.Opening]
 	if known != nil && known.worker != e.Worker {
 		known = nil
@@ -249,32 +261,39 @@ func (g *grants) claimed(e evidence.Event) {
 				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.lived(g.life), g.when(e.At), e.Opening, e.Worker, mine, known.before)
 			})
 		}
-		l.under, l.closed = now, false
+		l.under, l.closed, l.journal = now, false, nil
 		l.ceiling = min(l.ceiling, floor) // what was lowered meanwhile is not there any more
 		return
 	}
-	l.before = nil
 	if l.holder != nil {
-		l.before = &former{holder: l.holder, ceiling: l.ceiling, until: e.At + slow}
+		l.before = &former{holder: l.holder, ceiling: l.ceiling, at: e.At, until: e.At + slow}
 	}
-	l.under, l.ceiling, l.closed, l.holder, l.floor = now, none, false, nil, floor
+	if l.journal == nil {
+		before := l.grant
+		l.journal = &before
+	}
+	l.grant, l.holder, l.floor = grant{under: now, ceiling: none}, nil, floor
 }
 
-// extended raises what is acknowledged, to what the history says was stored.
+// extended raises what is acknowledged, if the history says that it was stored.
 func (g *grants) extended(e evidence.Event) {
-	stored := none
+	stored, acknowledged := none, false
 	if o := g.past.openings[e.Opening]; o != nil && o.worker == e.Worker {
-		stored = o.highest
+		stored, acknowledged = o.highest, o.acknowledged(e.Ceiling)
 	}
-	if stored < e.Ceiling {
+	if !acknowledged {
 		g.verdict.against(Granted, Unacknowledged, 1, func() string {
-			return fmt.Sprintf("%s was told at %s that ceiling %d of worker ID %d is stored, under opening %s; the highest that the coordinator's history has is %s",
+			return fmt.Sprintf("%s was told at %s that ceiling %d of worker ID %d is stored, under opening %s; the highest that the coordinator's history has of it is %s",
 				g.lived(g.life), g.when(e.At), e.Ceiling, e.Worker, e.Opening, told(stored))
 		})
 	}
 	l := g.lane(e.Worker)
-	if l.under != nil && l.under.opening == e.Opening && !l.closed {
-		l.ceiling = max(l.ceiling, min(stored, e.Ceiling))
+	if l.under == nil || l.under.opening != e.Opening {
+		return
+	}
+	l.journal = nil // a claim is in the journal before it is extended
+	if acknowledged && !l.closed {
+		l.ceiling = max(l.ceiling, e.Ceiling)
 	}
 }
 

@@ -20,17 +20,35 @@ type opening struct {
 	highest  generator.Tick // the highest ceiling that was stored under it
 	left     generator.Tick // the ceiling that the next opening found, or that is there now
 	replaced bool
+	written  []write // what was stored under it since, in order
+	matched  int     // how many of those no acknowledgement can be of any more
+}
+
+// write is one version of a record, and the ceiling that it found.
+type write struct{ found, stored generator.Tick }
+
+// acknowledged tells whether a ceiling that the holder was told of, after all those before, is of a write that was stored: each is of one
+// of its own, in their order. Those in between were stored too, and their replies lost.
+func (o *opening) acknowledged(ceiling generator.Tick) bool {
+	for i := o.matched; i < len(o.written); i++ {
+		if w := o.written[i]; w.stored == max(w.found, ceiling) {
+			o.matched = i + 1
+			return true
+		}
+	}
+	return false
 }
 
 // past is the coordinator's history.
 type past struct {
 	openings map[string]*opening // by ID; they are random and are not repeated
-	stray    []history.Version   // of a holder that another had replaced before
+	entered  map[history.Version]bool
+	stray    []history.Version // of a holder that another had replaced before
 }
 
 // readHistory goes through the histories of all trees, each by itself.
 func readHistory(trees [][]history.Version) (past, error) {
-	p := past{openings: map[string]*opening{}}
+	p := past{openings: map[string]*opening{}, entered: map[history.Version]bool{}}
 	for _, tree := range trees {
 		versions := slices.Clone(tree)
 		slices.SortStableFunc(versions, func(a, b history.Version) int {
@@ -46,7 +64,10 @@ func readHistory(trees [][]history.Version) (past, error) {
 			if !v.Gone && v.Holder == "" {
 				return past{}, fmt.Errorf("audit: the coordinator's history has a version of worker ID %d at %d without a holder", v.Worker, v.Order)
 			}
-			p.enter(last, v)
+			if !p.entered[v] { // a tree that was put back from a copy begins as the one before did
+				p.enter(last, v)
+				p.entered[v] = true
+			}
 			last = v
 		}
 	}
@@ -68,6 +89,8 @@ func (p *past) enter(last, v history.Version) {
 			o.found, o.before = last.Ceiling, last.Holder
 		}
 		p.openings[v.Holder] = o
+	} else if !o.replaced && o.worker == v.Worker {
+		o.written = append(o.written, write{last.Ceiling, v.Ceiling})
 	}
 	if o.replaced || o.worker != v.Worker {
 		// It must not have been stored: whoever replaced the holder was not told of it.

@@ -11,8 +11,9 @@ import (
 //   - IDs of one worker ID (and tenant) rise strictly;
 //   - over a change of worker ID (or tenant) time does not go back: the tick is at or above all before. Within one
 //     tick the new worker ID may be the lower number;
-//   - while the clock is behind what was issued before it was stepped back, the tick may be lower: with the same worker ID by at
-//     most the ring's span, and over a change of it by at most as much as the clock was stepped back, and the span.
+//   - while the clock is behind what a worker ID issued before it was stepped back, that worker ID's tick may be lower, by at most the ring's span;
+//   - over a change of worker ID the tick may be lower by as much as the clock was set back between the two, and, if the new one is
+//     behind as well, the span.
 type order struct {
 	*court
 	clock       *clock
@@ -27,6 +28,7 @@ type reached struct {
 	lane int64
 	key  key
 	at   evidence.Mono
+	high int64 // how far ahead the clock may have been then
 }
 
 func newOrder(j *court, c *clock, host int) *order {
@@ -42,21 +44,19 @@ func (o *order) row(r *evidence.Reply, next row) {
 		o.last, o.all = r.Connection, o.connections[r.Connection]
 	}
 	id := o.laneOf(next.from)
-	var own, other *reached // other: the highest tick of those that are not its own
+	var own *reached
 	for i := range o.all {
-		c := &o.all[i]
-		if c.lane == id {
-			own = c
-		} else if other == nil || o.tickOf(c.key) > o.tickOf(other.key) {
-			other = c
+		if o.all[i].lane == id {
+			own = &o.all[i]
 		}
 	}
-	worst := o.descent(r, own, other, next.from)
+	now := o.clock.between(o.workerOf(next.from), r.Asked, r.Answered)
+	worst := o.descent(now, own, next.from)
 	if worst != nil {
 		w := *worst
 		o.verdict.against(Rising, Descent, 1, func() string {
 			return fmt.Sprintf("connection %d to %s got %s at %s, after %s at %s; %s", r.Connection, o.sites[o.host].name,
-				o.tell(next.from), o.when(r.Answered), o.tell(w.key), o.when(w.at), o.clock.between(r.Asked, r.Answered).told())
+				o.tell(next.from), o.when(r.Answered), o.tell(w.key), o.when(w.at), now.told())
 		})
 		// What comes next is compared with what went down: one descent is counted once.
 		o.all = o.all[:0]
@@ -65,30 +65,35 @@ func (o *order) row(r *evidence.Reply, next row) {
 	end := next.from + key(next.n-1)
 	switch {
 	case own == nil:
-		o.all = append(o.all, reached{id, end, r.Answered})
+		o.all = append(o.all, reached{id, end, r.Answered, now.high})
 	case end > own.key:
-		own.key, own.at = end, r.Answered
+		own.key, own.at, own.high = end, r.Answered, now.high
 	}
 }
 
 // descent returns what k must not be after, nil if it is in order.
-func (o *order) descent(r *evidence.Reply, own, other *reached, k key) *reached {
+func (o *order) descent(now cell, own *reached, k key) *reached {
 	tick := o.tickOf(k)
-	down := own != nil && k <= own.key
-	back := other != nil && tick < o.tickOf(other.key)
-	if !down && !back {
-		return nil
-	}
-	now := o.clock.between(r.Asked, r.Answered)
-	if down {
-		// Within one tick sequence numbers only rise, whatever the clock does.
-		if d := o.tickOf(own.key) - tick; !now.behind || d == 0 || d > o.span {
-			return own
-		}
-	}
-	if back {
-		if d := o.tickOf(other.key) - tick; !now.behind || d > o.ticks(now.high-now.low)+1+o.span {
-			return other
+	for i := range o.all {
+		c := &o.all[i]
+		d := o.tickOf(c.key) - tick
+		switch {
+		case c == own:
+			// Within one tick sequence numbers only rise, whatever the clock does.
+			if k <= c.key && (!now.behind || d == 0 || d > o.span) {
+				return c
+			}
+		case d > 0:
+			allowed := o.ticks(c.high - now.low)
+			if now.behind {
+				allowed += o.span
+			}
+			if allowed > 0 {
+				allowed++
+			}
+			if d > allowed {
+				return c
+			}
 		}
 	}
 	return nil

@@ -5,22 +5,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/e2e/history"
-	"github.com/flakeward/flakeward/generator"
 )
 
 type kinds = map[string]uint64
 
+// unused is a sequence number that nobody gave.
+const unused = 3000
+
+// planted is what is done to a sound run, and what must be found then.
+type planted struct {
+	name  string
+	plant func(s *stage)
+	want  kinds
+}
+
 func TestPlanted(t *testing.T) {
-	const unused = 3000 // a sequence number that nobody gave
-	tests := []struct {
-		name  string
-		plant func(s *stage)
-		want  kinds
-	}{
+	testPlanted(t, []planted{
 		{"nothing", func(*stage) {}, kinds{}},
 
 		{"an ID on two hosts", func(s *stage) {
@@ -40,6 +43,11 @@ func TestPlanted(t *testing.T) {
 			s.issue(1, again)
 		}, kinds{IssuedTwice: 2}},
 		{"IDs twice, and nobody received them", func(s *stage) { s.record(1, s.lost) }, kinds{IssuedTwice: 10}},
+		{"IDs twice, and received the second time", func(s *stage) {
+			again := s.lost.Run
+			again.N = 9
+			s.give(1, 99, again)
+		}, kinds{IssuedTwice: 9}},
 		{"IDs received twice", func(s *stage) {
 			again := *s.reply(0)
 			again.Connection = 99
@@ -71,6 +79,10 @@ func TestPlanted(t *testing.T) {
 			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r.IDs[0] })
 			l[i].At = r.Answered + 1
 		}, kinds{Early: 20}},
+		{"recorded before it was asked for", func(s *stage) {
+			s.receive(1, 99, s.lost.Run)
+			s.hosts[1].replies[len(s.hosts[1].replies)-1].Asked++
+		}, kinds{Stale: 10}},
 		{"issued again after it was received", func(s *stage) {
 			l := s.end(0)
 			r := s.reply(0)
@@ -106,9 +118,37 @@ func TestPlanted(t *testing.T) {
 		{"extended after it was given back", func(s *stage) {
 			l := &s.hosts[0].lives[0]
 			r := s.event(0, 0, evidence.Releasing)
-			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 0, Opening: r.Opening, Ceiling: r.Last + 5},
+			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == r.Last })]
+			v.Order, v.Ceiling = v.Order+1, r.Last+5
+			s.stored = append(s.stored, v)
+			s.event(1, 1, evidence.Claimed).Floor = v.Ceiling
+			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 0, Opening: r.Opening, Ceiling: v.Ceiling},
 				evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, r.Last+1, 0)})
-		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		}, kinds{AboveCeiling: 1}},
+		{"an answer that was not stored, and a later one that was", func(s *stage) {
+			s.extend(0, 3, 5000, false)
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+4000, 0))
+			s.extend(0, 3, 10000, true)
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+9000, 0))
+		}, kinds{Unacknowledged: 1, AboveCeiling: 1}},
+		{"an answer twice, and stored once", func(s *stage) {
+			s.extend(0, 3, 5000, true)
+			s.extend(0, 3, 5000, false)
+		}, kinds{Unacknowledged: 1}},
+		{"two answers, in the other order than they were stored", func(s *stage) {
+			s.extend(0, 3, 10000, true)
+			s.extend(0, 3, 5000, true)
+			l := s.end(0)
+			n := len(l)
+			l[n-2].Ceiling, l[n-1].Ceiling = l[n-1].Ceiling, l[n-2].Ceiling
+		}, kinds{Unacknowledged: 1}},
+		{"an answer that got lost, and one that was below what was there", func(s *stage) {
+			s.records[3].ceiling += 20000
+			s.store(3)
+			s.extend(0, 3, 5000, true)
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+5000, 0))
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+5001, 0))
+		}, kinds{AboveCeiling: 1}},
 		{"a record lowered too far", func(s *stage) {
 			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })
 			s.stored[i].Ceiling--
@@ -184,103 +224,52 @@ func TestPlanted(t *testing.T) {
 		}, kinds{LowFloor: 1, BelowFloor: 1, Overlap: 1}},
 		{"claimed again, and the slots of before", func(s *stage) { s.again(slow) }, kinds{BelowFloor: 1, AboveCeiling: 1, Overlap: 1}},
 		{"claimed again, and recorded late", func(s *stage) { s.again(slow - 1) }, kinds{}},
+		{"claimed again, recorded late, and asked for before that", func(s *stage) {
+			s.again(1)
+			s.receivedLate(0)
+		}, kinds{}},
+		{"claimed again, recorded at once, and asked for after that", func(s *stage) {
+			s.again(1)
+			s.receivedLate(1)
+		}, kinds{BelowFloor: 1}},
 
-		{"down on a connection", func(s *stage) {
-			connection, _ := s.newest(1)
-			r := s.lost.Run
-			r.N = 4
-			s.receive(1, connection, r)
-		}, kinds{Descent: 1}},
-		{"the last ID again on a connection", func(s *stage) {
-			connection, _ := s.newest(1)
-			all := s.hosts[1].replies
-			r := all[len(all)-1].IDs[0]
-			s.receive(1, connection, evidence.Run{First: r.First + int64(r.N-1), Step: 1, N: 1})
-		}, kinds{ReceivedTwice: 1, Descent: 1}},
-		{"down on a connection, after another connection", func(s *stage) {
-			connection, tick := s.newest(1)
-			s.issue(1, s.of(0, tick+1, unused))
-			s.receive(1, 99, s.of(0, tick+1, unused))
-			s.receive(1, connection, s.lost.Run)
-		}, kinds{Descent: 1}},
-		{"down on a connection, and up from there", func(s *stage) {
-			s.down(0, 1000)
-			connection, tick := s.newest(1)
-			s.issue(1, s.of(0, tick+1, unused))
-			s.receive(1, connection, s.of(0, tick+1, unused))
-		}, kinds{Descent: 1, Behind: 2}},
-		{"down by more than the ring's span, in two", func(s *stage) {
-			s.back(1, 500*time.Millisecond)
-			connection, tick := s.newest(1)
-			for _, by := range []generator.Tick{1000, s.span + 1} {
-				s.issue(1, s.of(0, tick-by, unused))
-				s.receive(1, connection, s.of(0, tick-by, unused))
-			}
-		}, kinds{Descent: 1}},
-		{"on another connection", func(s *stage) { s.receive(1, 99, s.lost.Run) }, kinds{}},
-		{"down within a tick, although the clock was stepped", func(s *stage) {
-			s.back(1, 500*time.Millisecond)
-			connection, tick := s.newest(1)
-			for _, sequence := range []uint64{unused + 1, unused, unused + 2} {
-				s.issue(1, s.of(0, tick+1, sequence))
-				s.receive(1, connection, s.of(0, tick+1, sequence))
-			}
-		}, kinds{Descent: 1}},
-		{"down by the ring's span, without a step", func(s *stage) { s.down(0, s.span) }, kinds{Descent: 1, Behind: 1}},
-		{"down by the ring's span, after a step", func(s *stage) {
-			s.back(1, 500*time.Millisecond)
-			s.down(0, s.span)
+		{"claimed anew, killed, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1), 0)) }, kinds{}},
+		{"claimed anew and killed, twice, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(2), 0)) }, kinds{}},
+		{"claimed anew, killed, and issued above the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1)+1, 0)) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		{"claimed anew, killed, and that continued: the grant of before has ended", func(s *stage) {
+			granted := s.killed(1)
+			s.records[2].holder = "continued"
+			s.store(2)
+			s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: "continued", Continues: true, Floor: granted})
+			s.hosts[2].lives = append(s.hosts[2].lives, []evidence.Event{{At: s.now + 1, Kind: evidence.Began, Incarnation: "cold", Layout: s.layout.String()}})
+			s.issue(2, s.of(2, granted, 0))
+		}, kinds{AboveCeiling: 1}},
+		{"claimed anew, extended, killed, and started from that", func(s *stage) {
+			ceiling := s.killed(1) + 10
+			s.records[2].ceiling = ceiling
+			s.store(2)
+			l := &s.hosts[2].lives[2]
+			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 2, Opening: s.records[2].holder, Ceiling: ceiling})
+			s.issue(2, s.of(2, ceiling, 0))
 		}, kinds{}},
-		{"down by more than the ring's span", func(s *stage) {
-			s.back(1, 500*time.Millisecond)
-			s.down(0, s.span+1)
-		}, kinds{Descent: 1}},
-		{"down by a second after the clock was made up for", func(s *stage) {
-			s.hosts[1].steps = []Step{{s.hosts[1].lives[1][0].At, -int64(time.Millisecond)}}
-			s.down(0, 1000)
-		}, kinds{Descent: 1, Behind: 1}},
-		{"another worker ID, as far back as the clock", func(s *stage) {
-			s.back(0, time.Second)
-			s.other(1000 + 1 + s.span)
-		}, kinds{}},
-		{"another worker ID, further back than the clock", func(s *stage) {
-			s.back(0, time.Second)
-			s.other(1000 + 1 + s.span + 1)
-		}, kinds{Descent: 1, Behind: 1}},
-		{"another worker ID within a tick", func(s *stage) { s.other(0) }, kinds{}},
-		{"another worker ID, back by a tick", func(s *stage) { s.other(1) }, kinds{Descent: 1}},
 
-		{"behind another host", func(s *stage) { s.down(99, 1000) }, kinds{Behind: 1}},
-		{"behind another host in a part of a reply", func(s *stage) {
-			_, tick := s.newest(1)
-			s.issue(1, s.of(0, tick+1, unused))
-			s.issue(1, s.of(0, tick-1000, unused))
-			s.receive(1, 99, s.of(0, tick+1, unused))
-			r := &s.hosts[1].replies[len(s.hosts[1].replies)-1]
-			r.IDs = append(r.IDs, s.of(0, tick-1000, unused))
-		}, kinds{Behind: 1, Descent: 1}},
-		{"behind another host, which gave an ID between the two later", func(s *stage) { s.crossing(50, 20) }, kinds{Behind: 1}},
-		{"behind another host, which gave the same tick later", func(s *stage) { s.crossing(50, 50) }, kinds{Behind: 1}},
-		{"not behind another host, which answered later", func(s *stage) { s.crossing(1, 50) }, kinds{}},
-		{"behind another host, whose clock is ahead", func(s *stage) {
-			s.hosts[0].steps = []Step{{s.now - evidence.Mono(3*time.Second), int64(998 * time.Millisecond)}}
-			s.hosts[2].steps = s.hosts[0].steps
-			s.down(99, 1000)
-		}, kinds{Behind: 1}},
-		{"behind another host by no more than its clock is ahead", func(s *stage) {
-			s.hosts[0].steps = []Step{{s.now - evidence.Mono(3*time.Second), int64(time.Second)}}
-			s.hosts[2].steps = s.hosts[0].steps
-			s.down(99, 1000)
+		{"put back from a copy", func(s *stage) {
+			s.past = append(s.past, s.stored)
+			s.stored = slices.Clone(s.stored[:len(s.stored)/2])
 		}, kinds{}},
-		{"behind another host, set back", func(s *stage) {
-			s.back(1, 500*time.Millisecond)
-			s.down(99, 500+1+s.span)
-		}, kinds{}},
-		{"behind another host, set back by less", func(s *stage) {
-			s.back(1, 500*time.Millisecond)
-			s.down(99, 500+1+s.span+1)
-		}, kinds{Behind: 1}},
-	}
+		{"put back from a copy, and one who had been replaced went on", func(s *stage) {
+			s.past = append(s.past, s.stored)
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })
+			s.stored = slices.Clone(s.stored[:i+1])
+			v := s.stored[i]
+			v.Order, v.Ceiling = 1<<40, v.Ceiling+1
+			s.stored = append(s.stored, v)
+		}, kinds{Unfenced: 1}},
+	})
+}
+
+func testPlanted(t *testing.T, tests []planted) {
+	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStage(t)
@@ -322,7 +311,7 @@ func TestPlanted(t *testing.T) {
 }
 
 var under = map[string]int{
-	IssuedTwice: Unique, ReceivedTwice: Unique, Unrecorded: Unique, Early: Unique, NoID: Unique,
+	IssuedTwice: Unique, ReceivedTwice: Unique, Unrecorded: Unique, Early: Unique, Stale: Unique, NoID: Unique,
 	AboveCeiling: Granted, Unacknowledged: Granted, UnknownClaim: Granted, Continued: Granted, Unfenced: Granted, LeftBelow: Granted,
 	Overlap: Disjoint, BelowFloor: Disjoint, LowFloor: Disjoint,
 	Descent: Rising,

@@ -30,6 +30,7 @@ func (j *court) replies(clocks []*clock, unordered bool) error {
 						})
 					default:
 						j.receivedRows++
+						j.excuse(h, &r, row)
 						if !unordered {
 							o.row(&r, row)
 							t.gave(h, &r, row)

@@ -49,7 +49,7 @@ func newTimeline(j *court, clocks []*clock) *timeline {
 
 // gave notes a row of a reply.
 func (t *timeline) gave(h int, r *evidence.Reply, next row) {
-	at := track{h, t.clocks[h].between(r.Asked, r.Answered).high}
+	at := track{h, t.clocks[h].between(t.workerOf(next.from), r.Asked, r.Answered).high}
 	g := t.tracks[at]
 	if g == nil {
 		g = &given{track: at, first: map[generator.Tick]moment{}, last: none}
@@ -93,7 +93,7 @@ func (t *timeline) judge(h int, r *evidence.Reply) error {
 	if err != nil || lowest < 0 {
 		return err
 	}
-	now := t.clocks[h].between(r.Asked, r.Answered)
+	now := t.clocks[h].between(t.workerOf(lowest), r.Asked, r.Answered)
 	for _, g := range t.all {
 		if g.host == h {
 			continue

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -86,10 +87,31 @@ func (s *stage) issue(host int, r evidence.Run) {
 // receive has a client get IDs now.
 func (s *stage) receive(host int, connection uint32, r evidence.Run) {
 	s.now = max(s.now, s.hosts[host].free[0], s.hosts[host].free[1]) + 1
+	for i := range s.end(host) {
+		if e := &s.end(host)[i]; e.Run == r {
+			e.At = s.now // it is made when it is asked for
+		}
+	}
 	s.hosts[host].replies = append(s.hosts[host].replies, evidence.Reply{
 		Connection: connection, Asking: evidence.InRuns, Outcome: evidence.Got, Asked: s.now, Answered: s.now + 1, IDs: []evidence.Run{r},
 	})
 	s.now++
+}
+
+// give has a client get an ID that is made for it.
+func (s *stage) give(host int, connection uint32, r evidence.Run) {
+	s.issue(host, r)
+	s.receive(host, connection, r)
+}
+
+// extend has a daemon told that its ceiling is by ticks above what its first was; stored says whether that is true.
+func (s *stage) extend(host, worker int, by generator.Tick, stored bool) {
+	ceiling := s.hosts[host].cur.granted + by
+	if stored {
+		s.records[worker].ceiling = max(s.records[worker].ceiling, ceiling)
+		s.store(worker)
+	}
+	s.record(host, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: worker, Opening: s.records[worker].holder, Ceiling: ceiling})
 }
 
 // newest is the connection and the tick of the last reply with IDs that a host's client got.
@@ -129,6 +151,58 @@ func (s *stage) again(after evidence.Mono) {
 	h.crash()
 }
 
+// receivedLate has a client receive what again recorded; it asked so long after the claim.
+func (s *stage) receivedLate(after evidence.Mono) {
+	s.hosts[1].replies = append(s.hosts[1].replies, evidence.Reply{
+		Connection: 99, Asking: evidence.Single, Outcome: evidence.Got, Asked: s.now + after, Answered: s.now + 2, IDs: []evidence.Run{s.end(1)[len(s.end(1))-1].Run},
+	})
+}
+
+// killed has host-3 killed, another host open its worker ID for a moment, and host-3 claim it anew and be killed before that is in its
+// journal, some times. It then starts without the coordinator. It returns the ceiling that its journal has.
+func (s *stage) killed(times int) generator.Tick {
+	h := s.hosts[2]
+	h.crash()
+	s.records[2].holder = "guest"
+	s.store(2)
+	began := func() {
+		h.lives = append(h.lives, []evidence.Event{{At: s.now, Kind: evidence.Began, Incarnation: fmt.Sprint("life ", len(h.lives)), Layout: s.layout.String()}})
+	}
+	for i := range times {
+		began()
+		s.records[2].holder = fmt.Sprint("claim ", i)
+		s.store(2)
+		s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: s.records[2].holder, Floor: s.records[2].ceiling})
+		s.now++
+	}
+	began()
+	return h.cur.granted
+}
+
+// lend has a host hold another worker ID as well.
+func (s *stage) lend(host, worker int, ceiling generator.Tick) {
+	opening := fmt.Sprint("lent ", worker)
+	s.records[worker] = &entryOf{holder: opening, ceiling: 0}
+	s.store(worker)
+	s.records[worker].ceiling = ceiling
+	s.store(worker)
+	s.record(host, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: worker, Opening: opening})
+	s.record(host, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: worker, Opening: opening, Ceiling: ceiling})
+}
+
+// hourBack has host-1's clock stepped back by an hour. It holds worker IDs 9 and 10 then, and gives IDs of 9 for 30 s.
+func (s *stage) hourBack() {
+	connection, tick := s.newest(0)
+	s.hosts[0].steps = []Step{{s.now, -int64(time.Hour)}}
+	low := tick - 3_600_000
+	s.lend(0, 9, low+100_000)
+	s.lend(0, 10, low+100_000)
+	for i := range 6000 {
+		s.now += evidence.Mono(5 * time.Millisecond)
+		s.give(0, connection, s.of(9, low+generator.Tick(5*i), 0))
+	}
+}
+
 // back has a clock stepped back shortly before now.
 func (s *stage) back(host int, by time.Duration) {
 	s.hosts[host].steps = append(s.hosts[host].steps, Step{s.now - 1, -int64(by)})
@@ -154,15 +228,9 @@ func (s *stage) down(connection uint32, by generator.Tick) {
 // other has host-1 hold worker ID 9 as well, and give an ID of it that is that many ticks below its newest.
 func (s *stage) other(by generator.Tick) {
 	connection, tick := s.newest(0)
-	s.records[9] = &entryOf{holder: "other", ceiling: 0}
-	s.store(9)
-	s.records[9].ceiling = tick
-	s.store(9)
-	s.record(0, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 9, Opening: "other"})
-	s.record(0, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 9, Opening: "other", Ceiling: tick})
+	s.lend(0, 9, tick)
 	// In one tick the lower worker ID is the lower number.
-	s.issue(0, s.of(9, tick-by, 0))
-	s.receive(0, connection, s.of(9, tick-by, 0))
+	s.give(0, connection, s.of(9, tick-by, 0))
 }
 
 // crossing has host-2 give an ID of the newest tick, after host-1 gave one that is first ticks above it, and before it gave another
@@ -173,7 +241,7 @@ func (s *stage) crossing(first, later generator.Tick) {
 	tick = max(tick, other)
 	at := s.now + 1000
 	give := func(host int, connection uint32, r evidence.Run, at evidence.Mono) {
-		s.issue(host, r)
+		s.record(host, evidence.Event{At: at, Kind: evidence.Issued, Run: r})
 		s.hosts[host].replies = append(s.hosts[host].replies, evidence.Reply{
 			Connection: connection, Asking: evidence.Single, Outcome: evidence.Got, Asked: at, Answered: at, IDs: []evidence.Run{r},
 		})

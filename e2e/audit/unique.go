@@ -10,13 +10,14 @@ import (
 
 // entry is a row as it is compared.
 type entry struct {
-	from key
-	at   evidence.Mono // recorded, or received
-	n    uint32
-	who  uint32 // of lives, or of sources
+	from  key
+	at    evidence.Mono // recorded, or received
+	asked evidence.Mono // when it was received
+	n     uint32
+	who   uint32 // of lives, or of sources
 }
 
-const entryBytes = 24
+const entryBytes = 32
 
 func (e entry) end() key { return e.from + key(e.n) }
 
@@ -61,9 +62,9 @@ func (j *court) unique(memory int64) error {
 // load reads the rows of one part of all.
 func (c *comparison) load(part, parts uint64) error {
 	c.issued, c.received = c.issued[:0], c.received[:0]
-	add := func(to *[]entry, at evidence.Mono, who int, r row) {
+	add := func(to *[]entry, asked, at evidence.Mono, who int, r row) {
 		if parts == 1 || partOf(c.group(r.from), parts) == part {
-			*to = append(*to, entry{r.from, at, uint32(r.n), uint32(who)})
+			*to = append(*to, entry{from: r.from, at: at, asked: asked, n: uint32(r.n), who: uint32(who)})
 		}
 	}
 	for i := range c.lives {
@@ -71,7 +72,7 @@ func (c *comparison) load(part, parts uint64) error {
 			if e.Kind != evidence.Issued {
 				return nil
 			}
-			_, err := c.split(e.Run, func(r row) { add(&c.issued, e.At, i, r) })
+			_, err := c.split(e.Run, func(r row) { add(&c.issued, 0, e.At, i, r) })
 			return err
 		})
 		if err != nil {
@@ -82,7 +83,7 @@ func (c *comparison) load(part, parts uint64) error {
 		err := s.log.read(func(r evidence.Reply) error {
 			return c.rows(r, func(whole bool, _ evidence.Run, next row) {
 				if whole {
-					add(&c.received, r.Answered, i, next)
+					add(&c.received, r.Asked, r.Answered, i, next)
 				}
 			})
 		})
@@ -171,15 +172,13 @@ func (c *comparison) each(issued, received []entry) {
 	for _, r := range received {
 		for x := r.from; x < r.end(); x++ {
 			arrived[x] = true
-			var best *entry // of the same host rather than of another, and of those the first
+			var best *entry // the most likely to be what was received, and of those the first
 			for i := range issued {
 				e := &issued[i]
 				if x < e.from || x >= e.end() {
 					continue
 				}
-				own := c.lives[e.who].host == c.sources[r.who].host
-				bestOwn := best != nil && c.lives[best.who].host == c.sources[r.who].host
-				if best == nil || own && !bestOwn || own == bestOwn && e.at < best.at {
+				if best == nil || cmp.Or(cmp.Compare(c.distance(r, *e), c.distance(r, *best)), cmp.Compare(e.at, best.at)) < 0 {
 					best = e
 				}
 			}
@@ -196,6 +195,18 @@ func (c *comparison) each(issued, received []entry) {
 				c.verdict.Hosts[c.lives[e.who].host].Lost--
 			}
 		}
+	}
+}
+
+// distance is lower the more likely it is that r received i, and not what another recorded.
+func (c *comparison) distance(r, i entry) int {
+	switch {
+	case c.lives[i.who].host != c.sources[r.who].host:
+		return 2
+	case i.at < r.asked:
+		return 1
+	default:
+		return 0
 	}
 }
 
@@ -231,6 +242,10 @@ func (c *comparison) met(r entry, x key, n uint64, i entry) {
 	switch {
 	case c.lives[i.who].host != c.sources[r.who].host:
 		c.unrecorded(r, x, n, &i)
+	case i.at < r.asked:
+		c.verdict.against(Unique, Stale, n, func() string {
+			return fmt.Sprintf("%s, and %d after it, were asked for at %s and received %s, and recorded before that, %s", c.tell(x), n-1, c.when(r.asked), c.receiver(r), c.issuer(i))
+		})
 	case i.at > r.at:
 		c.verdict.against(Unique, Early, n, func() string {
 			return fmt.Sprintf("%s, and %d after it, were received %s, and recorded %s", c.tell(x), n-1, c.receiver(r), c.issuer(i))

@@ -20,11 +20,12 @@ var titles = [invariants]string{
 
 // The kinds of violations, by invariant. What is counted is said with each.
 const (
-	IssuedTwice   = "issued twice"                // IDs in the daemons' logs, each time after the first
-	ReceivedTwice = "received twice"              // IDs in the clients' logs, each time after the first
-	Unrecorded    = "received, and not recorded"  // received IDs that no daemon of their host recorded
-	Early         = "received before it was made" // received IDs that were recorded later than they were received
-	NoID          = "not an ID of the layout"     // integers in any log
+	IssuedTwice   = "issued twice"                     // IDs in the daemons' logs, each time after the first
+	ReceivedTwice = "received twice"                   // IDs in the clients' logs, each time after the first
+	Unrecorded    = "received, and not recorded"       // received IDs that no daemon of their host recorded
+	Early         = "received before it was made"      // received IDs that were recorded later than they were received
+	Stale         = "recorded before it was asked for" // received IDs: somebody else may have got them as well
+	NoID          = "not an ID of the layout"          // integers in any log
 
 	AboveCeiling   = "above the acknowledged ceiling"                // issued IDs
 	Unacknowledged = "an acknowledgement without a record"           // ceilings that a daemon was told of and the history does not have

@@ -169,6 +169,10 @@ func (h *computer) open(worker int) {
 		h.cur = grantOf{worker: worker, opening: opening, mark: floor}
 		h.lane(floor)
 	}
+	if len(h.lives) > 1 && h.w.pick(20) == 0 {
+		h.crash() // before it is in the journal
+		return
+	}
 	h.write()
 }
 
@@ -233,7 +237,7 @@ func (h *computer) reLease(fresh bool) {
 		}
 		h.open(worker)
 		h.extend()
-		if worker != old.worker {
+		if worker != old.worker && h.up {
 			h.release(old, true)
 		}
 		return

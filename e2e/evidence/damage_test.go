@@ -1,0 +1,161 @@
+package evidence
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// sample is some entries of every kind.
+func sampleEvents() []Event {
+	return []Event{
+		{At: 1000, Kind: Began, Host: "h", Incarnation: "abc", Layout: "flakeward"},
+		{At: 2000, Kind: Claimed, Worker: 7, Opening: "o", Continues: true, Floor: 99},
+		{At: 3000, Kind: Extended, Worker: 7, Opening: "o", Ceiling: 1 << 40},
+		{At: 4000, Kind: Issued, Run: Run{First: 1 << 60, Step: 1, N: 1}},
+		{At: 4500, Kind: Issued, Run: Run{First: 1<<60 + 1, Step: 8, N: 300}},
+		{At: 4400, Kind: Issued, Run: Run{First: 5, Step: 1, N: 1}},
+		{At: 5000, Kind: Releasing, Worker: 7, Opening: "o", Last: 12345},
+		{At: 6000, Kind: Released, Worker: 7, Opening: "o", Last: 12345},
+	}
+}
+
+func sampleReplies() []Reply {
+	return []Reply{
+		{Connection: 1, Asking: Single, Asked: 10, Answered: 20, Outcome: Got, IDs: []Run{{First: 1 << 60, Step: 1, N: 1}}},
+		{Connection: 1, Asking: InRuns, Asked: 21, Answered: 40, Outcome: Got, IDs: []Run{{First: 1<<60 + 1, Step: 4, N: 9}, {First: 1 << 61, Step: 4, N: 2}}},
+		{Connection: 1, Asking: Batch, Asked: 41, Answered: 60, Outcome: Refused, Text: "UNAVAILABLE no worker ID is held yet"},
+		{Connection: 2, Asking: Pipelined, Asked: 61, Answered: 61, Outcome: Unsent},
+	}
+}
+
+// written returns the bytes of a log, and where each entry begins; the last is the end.
+func written[E any](tb testing.TB, entries []E, open func(path string) (add func(E) error, done func() error)) (data []byte, starts []int) {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "log")
+	add, done := open(path)
+	note := func() {
+		info, err := os.Stat(path)
+		must(tb, err)
+		starts = append(starts, int(info.Size()))
+	}
+	note()
+	for _, e := range entries {
+		must(tb, add(e))
+		note()
+	}
+	must(tb, done())
+	data, err := os.ReadFile(path)
+	must(tb, err)
+	return data, starts
+}
+
+func writtenEvents(tb testing.TB, entries []Event) ([]byte, []int) {
+	return written(tb, entries, func(path string) (func(Event) error, func() error) {
+		l, err := OpenEvents(path)
+		must(tb, err)
+		return l.Add, l.Close
+	})
+}
+
+func writtenReplies(tb testing.TB, entries []Reply) ([]byte, []int) {
+	return written(tb, entries, func(path string) (func(Reply) error, func() error) {
+		l, err := CreateReplies(path)
+		must(tb, err)
+		return func(r Reply) error { return errors.Join(l.Add(r), l.Flush()) }, l.Close
+	})
+}
+
+func eventsOf(r io.Reader) (all []Event, err error) {
+	err = readEvents(&frames{r: r, path: "log", magic: eventsMagic}, func(e Event) error { all = append(all, e); return nil })
+	return all, err
+}
+
+func repliesOf(r io.Reader) (all []Reply, err error) {
+	t := &Tail{in: frames{r: r, path: "log", magic: repliesMagic}}
+	err = t.each(func(r Reply) error { all = append(all, r); return nil })
+	return all, err
+}
+
+// testCutOff checks that a log cut off anywhere holds the entries before, and that a
+// changed bit anywhere is named with its entry's place.
+func testCutOff[E any](t *testing.T, data []byte, starts []int, want []E, read func(io.Reader) ([]E, error)) {
+	before := func(offset int) int { // how many entries end at or before offset
+		n := 0
+		for n < len(want) && starts[n+1] <= offset {
+			n++
+		}
+		return n
+	}
+	for cut := range len(data) + 1 {
+		got, err := read(bytes.NewReader(data[:cut]))
+		if err != nil {
+			t.Fatalf("cut to %d bytes: %v", cut, err)
+		}
+		if n := before(cut); len(got) != n || !reflect.DeepEqual(got, want[:n:n]) && n > 0 {
+			t.Fatalf("cut to %d bytes: %d entries, want the first %d", cut, len(got), n)
+		}
+	}
+	for i := range data {
+		for bit := range 8 {
+			changed := bytes.Clone(data)
+			changed[i] ^= 1 << bit
+			got, err := read(bytes.NewReader(changed))
+			var damage *DamageError
+			n := before(i)
+			at := int64(0)
+			if i >= starts[0] {
+				at = int64(starts[n])
+			}
+			if !errors.As(err, &damage) || damage.Offset != at || damage.Path != "log" || len(got) != n {
+				t.Fatalf("bit %d of byte %d changed: %d entries and %v, want %d and damage at byte %d", bit, i, len(got), err, n, at)
+			}
+		}
+	}
+	for i := range want { // an entry that is missing
+		cut := slices.Delete(bytes.Clone(data), starts[i], starts[i+1])
+		got, err := read(bytes.NewReader(cut))
+		if last := i == len(want)-1; last == (err != nil) || len(got) != i {
+			t.Fatalf("without entry %d: %d entries and %v", i, len(got), err)
+		}
+	}
+}
+
+func TestEventsCutOffOrDamaged(t *testing.T) {
+	data, starts := writtenEvents(t, sampleEvents())
+	testCutOff(t, data, starts, sampleEvents(), eventsOf)
+}
+
+func TestRepliesCutOffOrDamaged(t *testing.T) {
+	data, starts := writtenReplies(t, sampleReplies())
+	testCutOff(t, data, starts, sampleReplies(), repliesOf)
+}
+
+func TestATailFollows(t *testing.T) {
+	data, _ := writtenReplies(t, sampleReplies())
+	path := filepath.Join(t.TempDir(), "log")
+	f, err := os.Create(path)
+	must(t, err)
+	defer f.Close()
+	tail, err := OpenTail(path)
+	must(t, err)
+	defer tail.Close()
+	var got []Reply
+	for i := range data { // a byte at a time
+		_, err := f.Write(data[i : i+1])
+		must(t, err)
+		r, ok, err := tail.Next()
+		must(t, err)
+		if ok {
+			got = append(got, r)
+		}
+	}
+	if !reflect.DeepEqual(got, sampleReplies()) {
+		t.Errorf("read %+v", got)
+	}
+}
