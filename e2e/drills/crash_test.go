@@ -32,8 +32,8 @@ func init() {
 		Drill{
 			Name: "kill-behind-1h",
 			What: "a daemon is killed and started again with its clock 1 h behind, and twice more: it serves within a second, from another worker ID or after its journal's mark",
-			// Long pipelines are nearly always on their way: a kill meets IDs that are issued and not sent.
-			Options: Options{Publish: published, Window: time.Minute, Env: lossy, Client: []string{"--pipeline=1000", "--pipelined=4ms"}},
+			// A long run takes many ticks before its reply is sent: a kill meets IDs that are issued and get lost.
+			Options: Options{Publish: published, Window: time.Minute, Env: lossy, Client: []string{"--run-ids=60000", "--runs=40ms"}},
 			Script:  killBehind1h,
 			Judge:   judgeKills,
 		},

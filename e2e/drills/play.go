@@ -135,6 +135,7 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 	if restored == nil {
 		res.History, err = r.History(ctx)
 		note(err)
+		res.known = err == nil
 	}
 	res.Past = r.past
 	note(keepHistory(filepath.Join(r.Dir, "history.jsonl"), res.Past, res.History))
@@ -218,6 +219,9 @@ func (r *Run) judged(d Drill, res *Result, played bool) (failed []string) {
 	record.Hosts = lines
 	record.LongestStall, record.Recovery = report.LongestStall(lines), report.Recovery(record.Faults, lines)
 
+	if !res.known { // without it each acknowledgement would look like a lie
+		return append(failed, "it cannot be judged: the coordinator's history was not read")
+	}
 	res.Verdict, err = audit.Judge(cluster)
 	if err != nil {
 		return append(failed, "it cannot be judged: "+err.Error())

@@ -23,6 +23,7 @@ type Result struct {
 	Past    [][]history.Version // of trees that were wiped
 	Verdict audit.Verdict
 
+	known  bool // the history was read
 	hosts  []*HostResult
 	failed []string
 }
