@@ -17,9 +17,8 @@ import (
 //   - host-3 has worker ID 2, is killed, and goes on with it in its second life.
 type stage struct {
 	*world
-	t       *testing.T
-	expired evidence.Mono  // when host-2's second life had begun
-	lost    evidence.Event // of the last reply that got lost, of host-2
+	t    *testing.T
+	lost evidence.Event // of the last reply that got lost, of host-2
 }
 
 func newStage(t *testing.T) *stage {
