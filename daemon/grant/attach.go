@@ -94,8 +94,8 @@ func (k *Keeper) disown() error {
 	for i := range c.Lanes {
 		c.Lanes[i].Ceiling = 0
 	}
-	k.writing <- struct{}{}
-	defer func() { <-k.writing }()
+	k.takeTurn()
+	defer k.giveTurn()
 	return k.Journal.Write(c)
 }
 

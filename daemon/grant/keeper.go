@@ -8,6 +8,7 @@ package grant
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type Config struct {
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
+	Random     func() float64 // in [0,1), to spread daemons in time; nil: the runtime's
 	Journal    Journal
 	Log        hclog.Logger
 }
@@ -58,7 +60,7 @@ type Keeper struct {
 	window generator.Tick
 	wakes  wakes
 
-	// writing holds one token: whoever has it may write the journal, from the look at the state to the change of it.
+	// writing holds one token unless somebody has it, who may write the journal, from the look at the state to the change of it.
 	writing chan struct{}
 
 	mu    sync.Mutex // guards what follows; never held over a call that waits
@@ -102,6 +104,9 @@ var none = holding{worker: coord.AnyWorker}
 
 // New makes a keeper that holds nothing.
 func New(c Config, issuer Issuer) *Keeper {
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
 	k := &Keeper{
 		Config: c,
 		issuer: issuer,
@@ -113,9 +118,14 @@ func New(c Config, issuer Issuer) *Keeper {
 		state:   state{cur: none, leaving: none},
 		spent:   map[int]generator.Tick{},
 	}
+	k.giveTurn()
 	k.trouble.set(&k.trouble.lending, k.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
 	return k
 }
+
+// takeTurn waits for the journal's token, and giveTurn gives it back.
+func (k *Keeper) takeTurn() { clockguard.Await(k.Clock, k.writing) }
+func (k *Keeper) giveTurn() { k.writing <- struct{}{} }
 
 // ticks rounds d up to whole ticks.
 func ticks(l *generator.Layout, d time.Duration) generator.Tick {
@@ -204,8 +214,8 @@ func (k *Keeper) snapshot() state {
 // Renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does nothing while a mark is still half a step
 // ahead. After an error a lane goes on to the mark that is on disk and no further.
 func (k *Keeper) Renew() error {
-	k.writing <- struct{}{}
-	defer func() { <-k.writing }()
+	k.takeTurn()
+	defer k.giveTurn()
 	k.mu.Lock()
 	s, moved := k.state, k.moved
 	k.mu.Unlock()

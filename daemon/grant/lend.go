@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -65,8 +66,8 @@ var errUnusable = errors.New("the worker ID cannot be used; take its record back
 
 // take makes an acknowledged opening the one in the journal.
 func (k *Keeper) take(claim coord.Claim) error {
-	k.writing <- struct{}{}
-	defer func() { <-k.writing }()
+	k.takeTurn()
+	defer k.giveTurn()
 	s := k.snapshot()
 	next := holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if claim.Continues() && s.cur.opening != "" {
@@ -225,7 +226,7 @@ func (k *Keeper) forget(h holding) error {
 // Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and so has the record if the coordinator
 // answers; if it does not, the journal keeps the grant, so that the next start can do without it.
 func (k *Keeper) Shut(ctx context.Context) error {
-	leaving, cancel := context.WithTimeout(ctx, lastTimeout)
+	leaving, cancel := clockguard.WithTimeout(ctx, k.Clock, lastTimeout)
 	err := k.leave(leaving)
 	cancel()
 	if err != nil {
@@ -237,7 +238,7 @@ func (k *Keeper) Shut(ctx context.Context) error {
 	}
 	last := h.stop()
 	// Whether the record can be lowered must be known before the journal is written: once a lowering was sent, the grant is gone.
-	asking, cancel := context.WithTimeout(ctx, lastTimeout)
+	asking, cancel := clockguard.WithTimeout(ctx, k.Clock, lastTimeout)
 	reachable := h.claim != nil && h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last}) == nil
 	cancel()
 	// A mark below the one that the record has would be taken for an old copy of the journal, so the exact one comes last.
@@ -269,7 +270,7 @@ func (k *Keeper) Shut(ctx context.Context) error {
 
 // write is record for callers without the token.
 func (k *Keeper) write(change func(*state)) error {
-	k.writing <- struct{}{}
-	defer func() { <-k.writing }()
+	k.takeTurn()
+	defer k.giveTurn()
 	return k.record(change)
 }

@@ -3,8 +3,6 @@ package grant
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -129,14 +127,14 @@ func (k *Keeper) Lend(ctx context.Context) error {
 		switch {
 		case err == nil:
 			retry = firstRetry
-			k.pauseLending(ctx, jitter(k.Timing.Publish))
+			k.pauseLending(ctx, k.jitter(k.Timing.Publish))
 			continue
 		case errors.Is(err, coord.ErrOtherCluster):
 			k.abandon()
 			return err
 		}
 		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", retry)
-		k.pause(ctx, jitter(retry), nil)
+		k.pause(ctx, k.jitter(retry), nil)
 		retry = min(2*retry, lastRetry)
 	}
 	return nil
@@ -161,26 +159,26 @@ func (k *Keeper) lend(ctx context.Context) error {
 	defer k.lending.unwanted.CompareAndSwap(unwanted, nil)
 	if s.leaving.lane != nil && s.leaving.lane.Closed() {
 		// What an earlier try did not give back goes first: there is room for one.
-		if err := within(ctx, callTimeout, k.leave); err != nil {
+		if err := k.within(ctx, callTimeout, k.leave); err != nil {
 			return err
 		}
 	}
 	if k.untaken == nil && cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane) {
-		err := within(ctx, callTimeout, k.Publish)
+		err := k.within(ctx, callTimeout, k.Publish)
 		if !errors.Is(err, coord.ErrLost) {
 			return err
 		}
 		k.Log.Warn("the claim is lost; claiming again", "worker", cur.worker)
 	}
 	if unwanted != nil && unwanted == cur.lane {
-		return within(ctx, callTimeout, func(ctx context.Context) error { return k.acquire(ctx, true) })
+		return k.within(ctx, callTimeout, func(ctx context.Context) error { return k.acquire(ctx, true) })
 	}
-	return within(ctx, firstTimeout, func(ctx context.Context) error { return k.acquire(ctx, false) })
+	return k.within(ctx, firstTimeout, func(ctx context.Context) error { return k.acquire(ctx, false) })
 }
 
 // within bounds one exchange.
-func within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+func (k *Keeper) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := clockguard.WithTimeout(ctx, k.Clock, limit)
 	defer cancel()
 	return do(ctx)
 }
@@ -220,21 +218,10 @@ func (k *Keeper) pauseLending(ctx context.Context, d time.Duration) {
 
 // pause waits for d, a stroke of bell, or the end of ctx.
 func (k *Keeper) pause(ctx context.Context, d time.Duration, bell <-chan struct{}) {
-	ctx, cancel := context.WithCancel(ctx)
-	var listener sync.WaitGroup
-	listener.Go(func() {
-		select {
-		case <-bell:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	_ = k.Clock.Sleep(ctx, d) // ended early or not, the loop looks again
-	cancel()
-	listener.Wait()
+	clockguard.Pause(ctx, k.Clock, d, bell)
 }
 
 // jitter spreads d by a tenth either way, so that daemons which started together do not stay together.
-func jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
+func (k *Keeper) jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*k.Random()))
 }
