@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -123,7 +123,7 @@ func (c *Coordinator) claimFresh(ctx context.Context, request coord.Request, los
 	}
 	// Whoever lists at the same time sees the same. The more often this claim
 	// came too late, the more of them it chooses from.
-	pick := free[rand.IntN(min(len(free), 1<<min(lost, 20)))]
+	pick := free[c.pick(min(len(free), 1<<min(lost, 20)))]
 	claim, _, err = c.claimWorker(ctx, pick.worker, request, pick.floor <= request.Latest)
 	if err != nil {
 		return nil, err
@@ -199,9 +199,14 @@ func (j *cluster) floorFor(r record, request coord.Request) generator.Tick {
 // retryPause lies between the tries of a call that may not give up yet.
 const retryPause = 50 * time.Millisecond
 
-// pause waits for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	waiting, cancel := context.WithTimeout(ctx, d)
+// pause waits before a retry, or until ctx ends.
+func (c *Coordinator) pause(ctx context.Context) {
+	if w, ok := c.clock.(clockguard.Waiter); ok {
+		w.Pause(ctx, retryPause, nil)
+		return
+	}
+	// Not the clock's Sleep: one that is set by hand would stand still.
+	waiting, cancel := context.WithTimeout(ctx, retryPause)
 	defer cancel()
 	<-waiting.Done()
 }

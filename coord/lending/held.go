@@ -78,7 +78,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		next.Ceiling = max(next.Ceiling, progress.Ceiling)
 		next.Issued = max(next.Issued, progress.Issued)
 		next.Mark = max(next.Mark, progress.Mark)
-		next.Nonce = token()
+		next.Nonce = h.c.token()
 		stored, err := h.write(ctx, doubt{record: next})
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		next := h.record
 		next.Ceiling = max(h.least, next.Issued, last)
 		next.Issued, next.Mark = next.Ceiling, next.Ceiling
-		next.Nonce = token()
+		next.Nonce = h.c.token()
 		stored, err := h.write(ctx, doubt{record: next, release: true})
 		switch {
 		case stored:
@@ -110,7 +110,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		case ctx.Err() != nil || !worthRetrying(err):
 			return err
 		default:
-			pause(ctx, retryPause)
+			h.c.pause(ctx)
 		}
 	}
 	return fmt.Errorf("worker ID %d: %w", h.Worker(), coord.ErrLost)

@@ -22,8 +22,10 @@ package lending
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/google/uuid"
@@ -47,6 +49,8 @@ type Config struct {
 	// Clock tells since when a claim is held, for people to read;
 	// clockguard.System if nil.
 	Clock clockguard.Clock
+	// Random is where tokens, UUIDs and choices come from; crypto/rand if nil.
+	Random io.Reader
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
 }
@@ -62,6 +66,7 @@ type Coordinator struct {
 	spread   bool
 	history  int
 	clock    clockguard.Clock
+	random   io.Reader
 	log      hclog.Logger
 
 	mu     sync.Mutex
@@ -87,6 +92,9 @@ func New(store Store, config Config) (*Coordinator, error) {
 	if config.Clock == nil {
 		config.Clock = clockguard.System{}
 	}
+	if config.Random == nil {
+		config.Random = rand.Reader
+	}
 	if config.Log == nil {
 		config.Log = hclog.NewNullLogger()
 	}
@@ -102,6 +110,7 @@ func New(store Store, config Config) (*Coordinator, error) {
 		spread:   config.Spread,
 		history:  config.History,
 		clock:    config.Clock,
+		random:   config.Random,
 		log:      config.Log,
 		live:     map[string]bool{},
 	}, nil
@@ -152,7 +161,11 @@ func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout) (Entry,
 	case !errors.Is(err, coord.ErrNotJoined):
 		return Entry{}, err
 	}
-	return c.store.Join(ctx, encode(layout{Layout: want.Text, UUID: uuid.NewString(), Workers: want.Workers}))
+	id, err := uuid.NewRandomFromReader(c.random)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
+	}
+	return c.store.Join(ctx, encode(layout{Layout: want.Text, UUID: id.String(), Workers: want.Workers}))
 }
 
 // Close implements coord.Coordinator. If the session cannot be ended soon, the

@@ -60,7 +60,7 @@ func (c *Coordinator) createNode(ctx context.Context, worker int) (owned, error)
 		err := c.inCluster(ctx, func(j *cluster) (err error) {
 			n.cluster = j
 			// Each try has a token of its own: the node of one that failed may exist.
-			token := token()
+			token := c.token()
 			c.use(token)
 			made, err := c.store.Create(ctx, j.entry, Claimant{
 				Worker: worker, Token: token, Value: encode(value),
@@ -135,7 +135,7 @@ func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) 
 	floor := n.cluster.ceiling(n.record)
 	opened := n.record
 	opened.Ceiling = floor // the record's, unless it was raised with all others
-	opened.Holder, opened.Claim, opened.Nonce, opened.Era = token(), n.Name, token(), n.cluster.era
+	opened.Holder, opened.Claim, opened.Nonce, opened.Era = c.token(), n.Name, c.token(), n.cluster.era
 	if !continues {
 		opened.Mark = 0
 	}
@@ -159,7 +159,7 @@ func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) 
 		case err != nil && (ctx.Err() != nil || !worthRetrying(err)):
 			return nil, err
 		case err != nil:
-			pause(ctx, retryPause)
+			c.pause(ctx)
 			continue
 		case !done.Stored && !bytes.Equal(done.Record.Value, w.Record.Value):
 			return nil, errRaced

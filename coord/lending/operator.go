@@ -70,7 +70,7 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 	for _, r := range t.records {
 		raised.Highest = max(raised.Highest, r.Ceiling)
 	}
-	era := token()
+	era := c.token()
 	var before *cluster
 	err = c.inCluster(ctx, func(j *cluster) error {
 		if j.era == era {
