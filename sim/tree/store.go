@@ -1,0 +1,357 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// Carrier brings one request of a store to the servers and its answer back.
+type Carrier interface {
+	// Carry has do take place on the tree, once, several times or not at all, and returns nil once it has called what one of
+	// those returned: that is the answer. After an error it may take place yet. The tree may be an older state for a
+	// request that is stale at worst, which do must not change.
+	Carry(ctx context.Context, what string, stale bool, do func(t *Tree) (answer func())) error
+}
+
+// Store implements lending.Store for one start of a daemon.
+type Store struct {
+	kind        Kind
+	incarnation string
+	carrier     Carrier
+	// Tells is whether the servers going back to an earlier state is seen by their revision.
+	tells bool
+
+	mu      sync.Mutex // guards what follows; never held while a request is carried
+	session int64      // 0: none
+	closed  bool
+	highest int64 // the highest revision seen
+	gone    *coord.RestoredError
+}
+
+// NewStore returns a store of an incarnation. If tells, it notices that the servers went back to an earlier state.
+func NewStore(kind Kind, incarnation string, tells bool, carrier Carrier) *Store {
+	return &Store{kind: kind, incarnation: incarnation, tells: tells, carrier: carrier}
+}
+
+// Name implements lending.Store.
+func (s *Store) Name() string {
+	if s.kind == Etcd {
+		return "simulated etcd"
+	}
+	return "simulated ZooKeeper"
+}
+
+// Path implements lending.Store.
+func (s *Store) Path(what string) string { return "/" + what }
+
+// Session is the session that claims are made under; 0 if there is none yet.
+func (s *Store) Session() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session
+}
+
+func (s *Store) setSession(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.session = id
+}
+
+// seen is what the answers so far have shown, or that the store is closed.
+func (s *Store) seen() (highest int64, gone *coord.RestoredError, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		err = fmt.Errorf("%s: %w", s.Name(), coord.ErrClosed)
+	}
+	return s.highest, s.gone, err
+}
+
+// note takes the revision of an answer to a request that was sent when the highest was before.
+func (s *Store) note(before, revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.gone != nil:
+	case revision < before && s.tells:
+		s.gone = &coord.RestoredError{Why: fmt.Sprintf("it went back from revision %d to %d", before, revision)}
+	default:
+		s.highest = max(s.highest, revision)
+	}
+}
+
+// carry makes one request. Its do returns what is to be done with the answer.
+func (s *Store) carry(ctx context.Context, what string, do func(t *Tree) func()) error {
+	before, _, err := s.seen()
+	if err != nil {
+		return err
+	}
+	err = s.carrier.Carry(ctx, what, false, func(t *Tree) func() {
+		answer := do(t)
+		revision := t.revision
+		return func() {
+			s.note(before, revision)
+			answer()
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", s.Name(), what, err)
+	}
+	return nil
+}
+
+// plain is carry for requests that are not fenced.
+func (s *Store) plain(ctx context.Context, what string, do func(t *Tree) func()) error {
+	err := s.carry(ctx, what, do)
+	if _, gone, _ := s.seen(); err == nil && gone != nil {
+		err = fmt.Errorf("%s: %s: %w", s.Name(), what, gone)
+	}
+	return err
+}
+
+// fenced is carry in the tree of the cluster that has the layout record.
+func (s *Store) fenced(ctx context.Context, what string, layout lending.Entry, do func(t *Tree) func()) error {
+	var moved *lending.MovedError
+	_, known, _ := s.seen() // if it is gone nothing more is written, but it may yet turn out to be another cluster
+	err := s.carry(ctx, what, func(t *Tree) func() {
+		if !t.in(layout) {
+			found := t.layout
+			return func() { moved = &lending.MovedError{Found: found} }
+		}
+		if known != nil {
+			return func() {}
+		}
+		return do(t)
+	})
+	_, gone, _ := s.seen()
+	switch {
+	case err != nil:
+		return err
+	case moved != nil:
+		moved.Restored = gone
+		return moved
+	case gone != nil:
+		return fmt.Errorf("%s: %s: %w", s.Name(), what, gone)
+	}
+	return nil
+}
+
+// Look implements lending.Store.
+func (s *Store) Look(ctx context.Context) (found lending.Entry, err error) {
+	err = s.plain(ctx, "look for the layout", func(t *Tree) func() {
+		e := t.layout
+		return func() { found = e }
+	})
+	return found, err
+}
+
+// Join implements lending.Store.
+func (s *Store) Join(ctx context.Context, layout []byte) (stored lending.Entry, err error) {
+	err = s.plain(ctx, "join", func(t *Tree) func() {
+		e := t.join(layout)
+		return func() { stored = e }
+	})
+	return stored, err
+}
+
+// Replace implements lending.Store.
+func (s *Store) Replace(ctx context.Context, layout lending.Entry, value []byte) (stored lending.Entry, err error) {
+	err = s.fenced(ctx, "replace the layout", layout, func(t *Tree) func() {
+		t.layout = lending.Entry{Value: value, Version: t.next(t.layout)}
+		e := t.layout
+		return func() { stored = e }
+	})
+	return stored, err
+}
+
+// Create implements lending.Store.
+func (s *Store) Create(ctx context.Context, layout lending.Entry, c lending.Claimant) (lending.Created, error) {
+	n := lending.Node{Worker: c.Worker, Incarnation: s.incarnation, Token: c.Token, Value: c.Value}
+	if s.kind == Etcd && c.Worker == lending.Dealt {
+		err := s.fenced(ctx, "take a ticket", layout, func(t *Tree) func() {
+			number := t.ticket()
+			return func() { n.Number, n.Worker = number, c.Deal(number) }
+		})
+		if err != nil {
+			return lending.Created{}, err
+		}
+	}
+	for {
+		if err := s.open(ctx); err != nil {
+			return lending.Created{}, err
+		}
+		made, there, err := s.put(ctx, layout, n, c)
+		switch {
+		case err != nil:
+			return lending.Created{}, err
+		case !there:
+			s.setSession(0) // it has ended
+		case s.kind == Etcd:
+			return made, nil
+		default:
+			return s.depends(ctx, made.Node, c)
+		}
+	}
+}
+
+// open opens a session unless there is one.
+func (s *Store) open(ctx context.Context) error {
+	if s.Session() != 0 {
+		return nil
+	}
+	return s.plain(ctx, "open a session", func(t *Tree) func() {
+		id := t.open()
+		return func() { s.setSession(id) }
+	})
+}
+
+// put makes the node; there is false if the session has ended.
+func (s *Store) put(ctx context.Context, layout lending.Entry, n lending.Node, c lending.Claimant) (made lending.Created, there bool, err error) {
+	session := s.Session()
+	err = s.fenced(ctx, "create a claim", layout, func(t *Tree) func() {
+		n := n
+		if n.Worker == lending.Dealt {
+			n.Number = t.ticket()
+		}
+		n.Name = nameOf(n)
+		n, ok := t.add(session, n)
+		n.Value = nil
+		named := n
+		if n.Worker == lending.Dealt {
+			named.Worker = c.Deal(n.Number)
+		}
+		created := lending.Created{Node: named, Before: t.rivals(named, c.Deal), Record: t.records[named.Worker], History: t.history[named.Worker]}
+		return func() { made, there = created, ok }
+	})
+	return made, there, err
+}
+
+// depends reads what an opening of the node's worker ID depends on.
+func (s *Store) depends(ctx context.Context, n lending.Node, c lending.Claimant) (made lending.Created, err error) {
+	there := false
+	err = s.plain(ctx, "read what was claimed", func(t *Tree) func() {
+		ok := t.has(n)
+		created := lending.Created{Node: n, Before: t.rivals(n, c.Deal), Record: t.records[n.Worker], History: t.history[n.Worker]}
+		return func() { made, there = created, ok }
+	})
+	if err == nil && !there {
+		err = fmt.Errorf("%s: the claim %s is gone already", s.Name(), n.Name)
+	}
+	return made, err
+}
+
+// Write implements lending.Store.
+func (s *Store) Write(ctx context.Context, layout lending.Entry, w lending.Write) (done lending.Written, err error) {
+	err = s.fenced(ctx, w.Doing, layout, func(t *Tree) func() {
+		d := t.write(w)
+		return func() { done = d }
+	})
+	return done, err
+}
+
+// Delete implements lending.Store.
+func (s *Store) Delete(ctx context.Context, name string) error {
+	return s.plain(ctx, "delete a claim", func(t *Tree) func() {
+		t.delete(name)
+		return func() {}
+	})
+}
+
+// Own implements lending.Store.
+func (s *Store) Own(ctx context.Context) (own []lending.Node, err error) {
+	err = s.plain(ctx, "list own claims", func(t *Tree) func() {
+		o := t.own(s.incarnation)
+		return func() { own = o }
+	})
+	return own, err
+}
+
+// List implements lending.Store.
+func (s *Store) List(ctx context.Context, layout lending.Entry) (found lending.Tree, err error) {
+	err = s.fenced(ctx, "list the claims", layout, func(t *Tree) func() {
+		l := t.list()
+		return func() { found = l }
+	})
+	return found, err
+}
+
+// Host implements lending.Store. It is a hint, and may be an old one.
+func (s *Store) Host(ctx context.Context, host string) (stored lending.Entry, err error) {
+	if _, _, err := s.seen(); err != nil {
+		return lending.Entry{}, err
+	}
+	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
+		e := t.hosts[host]
+		return func() { stored = e }
+	})
+	return stored, err
+}
+
+// History implements lending.Store.
+func (s *Store) History(ctx context.Context, layout lending.Entry, worker int) (stored lending.Entry, err error) {
+	err = s.fenced(ctx, "read a history", layout, func(t *Tree) func() {
+		e := t.history[worker]
+		return func() { stored = e }
+	})
+	return stored, err
+}
+
+// Close implements lending.Store.
+func (s *Store) Close() error {
+	if _, _, err := s.seen(); err != nil {
+		return nil
+	}
+	var err error
+	if session := s.Session(); session != 0 {
+		err = s.carry(context.Background(), "end the session", func(t *Tree) func() {
+			t.End(session)
+			return func() {}
+		})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return err
+}
+
+// nameOf is w7-INCARNATION-TOKEN, or d12-... for a node whose number deals its worker ID.
+func nameOf(n lending.Node) string {
+	what := "w" + strconv.Itoa(n.Worker)
+	if n.Worker == lending.Dealt {
+		what = "d" + strconv.FormatUint(n.Number, 10)
+	}
+	return what + "-" + n.Incarnation + "-" + n.Token
+}
+
+// Parse implements lending.Store.
+func (s *Store) Parse(name string) (lending.Node, bool) {
+	parts := strings.Split(name, "-")
+	if len(parts) != 3 || len(parts[0]) < 2 || !lending.ValidToken(parts[1]) || !lending.ValidToken(parts[2]) {
+		return lending.Node{}, false
+	}
+	number, err := strconv.ParseUint(parts[0][1:], 10, 62)
+	if err != nil || parts[0][1:] != strconv.FormatUint(number, 10) {
+		return lending.Node{}, false
+	}
+	n := lending.Node{Name: name, Incarnation: parts[1], Token: parts[2]}
+	switch parts[0][0] {
+	case 'w':
+		if number >= coord.MaxWorkers {
+			return lending.Node{}, false
+		}
+		n.Worker = int(number)
+	case 'd':
+		n.Worker, n.Number = lending.Dealt, number
+	default:
+		return lending.Node{}, false
+	}
+	return n, true
+}
+
+func decimal(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }

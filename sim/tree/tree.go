@@ -1,0 +1,233 @@
+// Package tree is a simulated coordinator: the tree that the servers keep, as etcd or as ZooKeeper would, and a
+// lending.Store on it. Requests take place one at a time and at once; whatever can go wrong on the way to the
+// servers and back is the carrier's.
+package tree
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"github.com/flakeward/flakeward/coord/lending"
+)
+
+// Kind is whose manners the servers have.
+type Kind int
+
+// The kinds.
+const (
+	// Etcd has one revision for all keys, takes a ticket and makes a claim in two requests, and reads what an opening
+	// depends on together with the claim's making.
+	Etcd Kind = iota
+	// ZooKeeper has a version for each node, makes a sequential node in one request and reads the rest later.
+	ZooKeeper
+)
+
+// Tree is what the servers keep.
+type Tree struct {
+	kind     Kind
+	revision int64
+	seq      uint64
+	layout   lending.Entry
+	claims   []claim // in the order of their making
+	records  map[int]lending.Entry
+	history  map[int]lending.Entry
+	hosts    map[string]lending.Entry
+	sessions map[int64]bool
+	session  int64 // the last one's number
+
+	// Unfenced makes the servers store every write of a record, whoever wrote it before. No daemon is promised to survive that.
+	Unfenced bool
+	// Stored is called after each write of a record; it may be nil.
+	Stored func(worker int, value []byte)
+	// Opened is called for each new session; it may be nil.
+	Opened func(session int64)
+}
+
+type claim struct {
+	lending.Node
+	session int64
+}
+
+// New returns an empty tree.
+func New(kind Kind) *Tree {
+	return &Tree{
+		kind:     kind,
+		records:  map[int]lending.Entry{},
+		history:  map[int]lending.Entry{},
+		hosts:    map[string]lending.Entry{},
+		sessions: map[int64]bool{},
+	}
+}
+
+// Clone is a backup of the tree.
+func (t *Tree) Clone() *Tree {
+	c := *t
+	c.claims = slices.Clone(t.claims)
+	c.records, c.history, c.hosts, c.sessions = maps.Clone(t.records), maps.Clone(t.history), maps.Clone(t.hosts), maps.Clone(t.sessions)
+	return &c
+}
+
+// Restore puts a backup in the tree's place. Sessions that it does not know are gone, and their numbers are not given again.
+func (t *Tree) Restore(backup *Tree) {
+	session, stored, opened, unfenced := t.session, t.Stored, t.Opened, t.Unfenced
+	*t = *backup.Clone()
+	t.session, t.Stored, t.Opened, t.Unfenced = session, stored, opened, unfenced
+}
+
+// Wipe deletes everything. A tree of ZooKeeper's starts to count anew.
+func (t *Tree) Wipe() {
+	was := *t
+	*t = *New(was.kind)
+	t.session, t.Stored, t.Opened, t.Unfenced = was.session, was.Stored, was.Opened, was.Unfenced
+	if t.kind == Etcd {
+		t.revision = was.revision + 1
+	}
+}
+
+// End ends a session, which deletes its claims.
+func (t *Tree) End(session int64) {
+	if !t.sessions[session] {
+		return
+	}
+	delete(t.sessions, session)
+	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool { return c.session == session })
+	t.revision++
+}
+
+// Sessions are those that there are, in order.
+func (t *Tree) Sessions() []int64 { return slices.Sorted(maps.Keys(t.sessions)) }
+
+// Claims is how many claims there are.
+func (t *Tree) Claims() int { return len(t.claims) }
+
+// Layout is the layout record's value; nil if there is none.
+func (t *Tree) Layout() []byte { return t.layout.Value }
+
+// Record is a worker ID's.
+func (t *Tree) Record(worker int) []byte { return t.records[worker].Value }
+
+// next is the version of an entry that is written now in the place of one.
+func (t *Tree) next(of lending.Entry) int64 {
+	t.revision++
+	if t.kind == ZooKeeper {
+		return of.Version + 1
+	}
+	return t.revision
+}
+
+func (t *Tree) open() int64 {
+	t.session++
+	t.sessions[t.session] = true
+	if t.Opened != nil {
+		t.Opened(t.session)
+	}
+	return t.session
+}
+
+func (t *Tree) join(value []byte) lending.Entry {
+	if t.layout.Version == 0 {
+		t.layout = lending.Entry{Value: value, Version: t.next(t.layout)}
+	}
+	return t.layout
+}
+
+// in reports whether the layout record is still that one.
+func (t *Tree) in(layout lending.Entry) bool {
+	return t.layout.Version != 0 && bytes.Equal(t.layout.Value, layout.Value)
+}
+
+func (t *Tree) ticket() uint64 {
+	t.revision++
+	t.seq++
+	return t.seq - 1
+}
+
+// add makes a claim node unless its session is gone or it is there already: then the very same request was sent twice.
+func (t *Tree) add(session int64, n lending.Node) (made lending.Node, ok bool) {
+	if !t.sessions[session] {
+		return n, false
+	}
+	for _, c := range t.claims {
+		if c.Name == n.Name {
+			return c.Node, true
+		}
+	}
+	t.revision++
+	n.Created = t.revision
+	t.claims = append(t.claims, claim{Node: n, session: session})
+	return n, true
+}
+
+// rivals are the claims on a worker ID that were made before n and are there.
+func (t *Tree) rivals(n lending.Node, deal func(uint64) int) []lending.Node {
+	var before []lending.Node
+	for _, c := range t.claims {
+		worker := c.Worker
+		if worker == lending.Dealt {
+			worker = deal(c.Number)
+		}
+		if worker == n.Worker && c.Created < n.Created {
+			other := c.Node
+			other.Worker, other.Value = worker, nil
+			before = append(before, other)
+		}
+	}
+	return before
+}
+
+func (t *Tree) has(n lending.Node) bool {
+	return slices.ContainsFunc(t.claims, func(c claim) bool { return c.Name == n.Name && c.Created == n.Created })
+}
+
+func (t *Tree) write(w lending.Write) lending.Written {
+	record, worker := t.records[w.Node.Worker], w.Node.Worker
+	claimed := t.has(w.Node)
+	if !t.Unfenced && (!claimed || record.Version != w.Record.Version || w.History.Value != nil && t.history[worker].Version != w.History.Version) {
+		return lending.Written{Record: record, Claimed: claimed}
+	}
+	version := t.next(record)
+	t.records[worker] = lending.Entry{Value: w.Record.Value, Version: version}
+	if w.Host != "" {
+		t.hosts[w.Host] = lending.Entry{Value: decimal(worker), Version: version}
+	}
+	if w.History.Value != nil {
+		v := version
+		if t.kind == ZooKeeper {
+			v = w.History.Version + 1
+		}
+		t.history[worker] = lending.Entry{Value: w.History.Value, Version: v}
+	}
+	if w.Delete {
+		t.delete(w.Node.Name)
+	}
+	if t.Stored != nil {
+		t.Stored(worker, w.Record.Value)
+	}
+	return lending.Written{Stored: true, Record: t.records[worker], Claimed: !w.Delete}
+}
+
+func (t *Tree) delete(name string) {
+	t.revision++
+	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool { return c.Name == name })
+}
+
+func (t *Tree) own(incarnation string) []lending.Node {
+	var own []lending.Node
+	for _, c := range t.claims {
+		if c.Incarnation == incarnation {
+			n := c.Node
+			n.Value = nil
+			own = append(own, n)
+		}
+	}
+	return own
+}
+
+func (t *Tree) list() lending.Tree {
+	l := lending.Tree{Records: maps.Clone(t.records)}
+	for _, c := range t.claims {
+		l.Claims = append(l.Claims, c.Node)
+	}
+	return l
+}

@@ -1,0 +1,198 @@
+package world
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/sim/clocks"
+	"github.com/flakeward/flakeward/sim/line"
+)
+
+// host is a machine: its clocks, and whether anything runs on it.
+type host struct {
+	w      *World
+	clocks *clocks.Pair
+	paused int      // how many reasons there are why nothing runs
+	later  []func() // what is due since
+	back   bool     // the wall clock has gone back, ever
+}
+
+// do has something happen on the host: now, or when the host runs again.
+func (h *host) do(f func()) {
+	if h.paused > 0 {
+		h.later = append(h.later, f)
+		return
+	}
+	f()
+}
+
+func (h *host) read() clockguard.Reading { return h.clocks.Read(h.w.line.Now()) }
+
+// pause stops the host for a while.
+func (h *host) pause(d time.Duration, begin, end func(line.Time)) {
+	h.paused++
+	begin(h.w.line.Now())
+	h.w.line.At(h.w.line.Now()+line.Time(d), func() {
+		h.paused--
+		end(h.w.line.Now())
+		if h.paused > 0 {
+			return
+		}
+		due := h.later
+		h.later = nil
+		for _, f := range due {
+			h.do(f)
+		}
+	})
+}
+
+// never is later than anything.
+const never = clockguard.Mono(math.MaxInt64)
+
+// waiter is a flow that is parked.
+type waiter struct {
+	flow  *line.Flow
+	bell  <-chan struct{}
+	timer *line.Event
+	woken bool
+}
+
+// wait parks the running flow until done, which is looked at whenever the flow is woken, or until the host's monotonic
+// clock has reached a point. A stroke of bell wakes it.
+func (p *proc) wait(until clockguard.Mono, bell <-chan struct{}, done func() bool) {
+	if p.dead {
+		line.Unwind()
+	}
+	fl := p.w.line.Running()
+	for !done() {
+		left := until - p.host.read().Mono
+		if left <= 0 {
+			return
+		}
+		w := &waiter{flow: fl, bell: bell}
+		if until != never {
+			w.timer = p.after(left, func() { p.wake(w) })
+		}
+		p.parked = append(p.parked, w)
+		fl.Park()
+	}
+}
+
+// after has f happen when the monotonic clock has moved on by d, unless the process has ended.
+func (p *proc) after(d clockguard.Mono, f func()) *line.Event {
+	at := p.w.line.Now() + p.host.clocks.Until(d)
+	return p.w.line.At(at, func() { p.do(f) })
+}
+
+// do has f happen in the process, unless that has ended.
+func (p *proc) do(f func()) {
+	p.host.do(func() {
+		if !p.dead {
+			f()
+		}
+	})
+}
+
+// wake resumes a flow that is parked. It is called from events only.
+func (p *proc) wake(w *waiter) {
+	if w.woken || p.dead {
+		return
+	}
+	w.woken = true
+	w.timer.Drop()
+	for i, other := range p.parked {
+		if other == w {
+			p.parked = append(p.parked[:i], p.parked[i+1:]...)
+			break
+		}
+	}
+	w.flow.Resume()
+	p.settle()
+}
+
+// soon wakes a parked flow after what is happening.
+func (p *proc) soon(w *waiter) {
+	p.w.line.At(p.w.line.Now(), func() { p.do(func() { p.wake(w) }) })
+}
+
+// settle does what the process has just made due: bells that were rung, requests that can be tried again.
+func (p *proc) settle() {
+	for _, w := range p.parked {
+		if len(w.bell) > 0 {
+			p.soon(w)
+		}
+	}
+	if p.changed {
+		p.changed = false
+		p.w.line.At(p.w.line.Now(), func() { p.do(p.retry) })
+	}
+}
+
+// Now implements clockguard.Clock.
+func (p *proc) Now() clockguard.Reading { return p.host.read() }
+
+// Sleep implements clockguard.Clock.
+func (p *proc) Sleep(ctx context.Context, d time.Duration) error {
+	p.Pause(ctx, d, nil)
+	return ctx.Err()
+}
+
+// Pause implements clockguard.Waiter.
+func (p *proc) Pause(ctx context.Context, d time.Duration, bell <-chan struct{}) {
+	p.wait(p.host.read().Mono+clockguard.Mono(d), bell, func() bool { return ctx.Err() != nil || rung(bell) })
+}
+
+// Await implements clockguard.Waiter.
+func (p *proc) Await(bell <-chan struct{}) {
+	p.wait(never, bell, func() bool { return rung(bell) })
+}
+
+func rung(bell <-chan struct{}) bool {
+	select {
+	case <-bell:
+		return true
+	default:
+		return false
+	}
+}
+
+// WithTimeout implements clockguard.Waiter.
+func (p *proc) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	c := &life{parent: ctx, p: p, until: p.host.read().Mono + clockguard.Mono(d)}
+	return c, func() { c.over = true }
+}
+
+// life is a context whose deadline is the host's. Nobody waits for its Done: flows look at Err when they are woken.
+type life struct {
+	parent context.Context
+	p      *proc
+	until  clockguard.Mono
+	over   bool
+}
+
+func (c *life) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *life) Done() <-chan struct{}       { return nil }
+func (c *life) Value(any) any               { return nil }
+
+func (c *life) Err() error {
+	switch {
+	case c.over:
+		return context.Canceled
+	case c.parent.Err() != nil:
+		return c.parent.Err()
+	case c.p.host.read().Mono >= c.until:
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// limit is when the context ends at the latest.
+func limit(ctx context.Context) clockguard.Mono {
+	c, ok := ctx.(*life)
+	if !ok {
+		return never
+	}
+	return min(c.until, limit(c.parent))
+}

@@ -1,0 +1,209 @@
+// Package world simulates a whole cluster from one seed: daemons made of the real generator, clock guard, issuer,
+// journal, lending and grant code, on simulated clocks and disks, with a simulated coordinator that is out to get
+// them. It judges every ID that is issued, at once.
+package world
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/clocks"
+	"github.com/flakeward/flakeward/sim/disk"
+	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/tree"
+)
+
+// begin is what a right wall clock shows at the beginning.
+var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+
+// World is a cluster being simulated.
+type World struct {
+	plan     Plan
+	line     line.Line
+	tree     *tree.Tree
+	older    *tree.Tree // for hints that are old
+	layout   *generator.Layout
+	guard    clockguard.Limits
+	capacity int // IDs in a tick
+	hosts    []*host
+	slots    []*slot
+	weather  weather
+	net      *rand.Rand // latencies, and what is lost
+	fate     *rand.Rand // what else is left to chance
+	people   *rand.Rand // what operators draw
+	seen     map[int64]line.Time
+	highest  generator.Tick // of all ceilings, ever
+	books    map[place]*ledger
+	counts   Counts
+	wrong    string
+	healed   bool      // nothing goes wrong any more
+	out      io.Writer // nil: no trace
+}
+
+// Counts is what happened in a run.
+type Counts struct {
+	Faults, OfClocks             int // those that took place
+	IDs, Served, Refused, Events uint64
+	ColdStarts, Starts           uint64
+	Simulated                    time.Duration
+}
+
+// Result is what came of a run.
+type Result struct {
+	Violation string // empty: none
+	Counts    Counts
+	Digest    uint64 // the same for the same plan
+}
+
+// Run runs a plan until its end or the first violation. A trace goes to out, which may be nil.
+func Run(p Plan, out io.Writer) (result Result) {
+	w := &World{
+		plan: p, tree: tree.New(p.Servers), out: out,
+		seen: map[int64]line.Time{}, books: map[place]*ledger{},
+		net: rand.New(rand.NewPCG(p.Seed, 1)), fate: rand.New(rand.NewPCG(p.Seed, 2)), people: rand.New(rand.NewPCG(p.Seed, 3)),
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			w.violate(nil, "panic: %v\n%s", r, debug.Stack())
+		}
+		for _, s := range w.slots {
+			if s.proc != nil {
+				s.proc.dead = true
+				for _, f := range s.proc.flows {
+					f.End()
+				}
+			}
+		}
+		w.counts.Events, w.counts.Simulated = w.line.Events(), time.Duration(w.line.Now())
+		result = Result{Violation: w.wrong, Counts: w.counts, Digest: w.line.Sum() + w.counts.IDs}
+	}()
+	w.build()
+	w.line.Run(p.Length)
+	if p.Recover && !w.over() {
+		w.heal()
+		w.line.Run(p.Length + line.Time(rest))
+		if !w.over() {
+			w.recovered()
+		}
+	}
+	return result
+}
+
+func (w *World) build() {
+	p := w.plan
+	w.header()
+	var err error
+	if w.layout, err = generator.ParseLayout(p.Layout); err != nil {
+		w.violate(nil, "the plan's layout: %v", err)
+		return
+	}
+	lane, err := generator.NewLane(w.layout, 0, 0, 0)
+	if err != nil {
+		w.violate(nil, "the plan's layout: %v", err)
+		return
+	}
+	tick := w.layout.TickLength()
+	if w.guard, err = clockguard.NewLimits(max(maxSleep, tick), time.Duration(lane.Span())*tick, tick); err != nil {
+		w.violate(nil, "the guard's limits: %v", err)
+		return
+	}
+	w.capacity = 1 << w.layout.Bits(generator.Sequence)
+	w.tree.Opened, w.tree.Unfenced = w.open, p.Unfenced
+	w.tree.Stored = func(worker int, value []byte) {
+		w.highest = max(w.highest, recordOf(value).Ceiling)
+	}
+	for i, h := range p.Hosts {
+		if h >= len(w.hosts) {
+			w.hosts = append(w.hosts, &host{w: w, clocks: clocks.New(begin.UnixNano() + w.fate.Int64N(2e6))})
+		}
+		w.slots = append(w.slots, &slot{number: i, host: w.hosts[len(w.hosts)-1], disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}})
+	}
+	w.weather.deaf, w.weather.mute, w.weather.slowed = make([]int, len(w.hosts)), make([]int, len(w.hosts)), make([]int, len(w.slots))
+	for _, s := range w.slots {
+		w.line.At(line.Time(w.fate.Int64N(5e8)), func() { w.start(s) })
+	}
+	for _, f := range p.Faults {
+		if f.Kind == Restored {
+			var backup *tree.Tree
+			w.line.At(f.At-line.Time(f.For), func() { backup = w.tree.Clone() })
+			w.line.At(f.At, func() { w.restore(f, backup) })
+			continue
+		}
+		w.line.At(f.At, func() { w.strike(f) })
+	}
+	w.remember()
+}
+
+// remember keeps an older state for hints that are old.
+func (w *World) remember() {
+	w.older = w.tree.Clone()
+	w.line.At(w.line.Now()+line.Time(5*time.Second), w.remember)
+}
+
+// over reports whether there is nothing more to find out.
+func (w *World) over() bool { return w.wrong != "" }
+
+// violate ends the run.
+func (w *World) violate(s *slot, format string, args ...any) {
+	if w.wrong != "" {
+		return
+	}
+	who := ""
+	if s != nil {
+		who = fmt.Sprintf("d%d: ", s.number)
+	}
+	w.wrong = who + fmt.Sprintf(format, args...)
+	w.say(s, "VIOLATION: "+format, args...)
+	w.line.Stop()
+}
+
+// say adds a line to the trace.
+func (w *World) say(s *slot, format string, args ...any) {
+	if w.out == nil {
+		return
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%13.6f  ", float64(w.line.Now())/1e9)
+	if s != nil {
+		at := s.host.read()
+		fmt.Fprintf(&b, "d%d %+.6f  ", s.number, float64(at.Wall-begin.UnixNano()-int64(w.line.Now()))/1e9)
+	} else {
+		b.WriteString("-             ")
+	}
+	fmt.Fprintf(&b, format, args...)
+	b.WriteByte('\n')
+	_, _ = w.out.Write(b.Bytes())
+}
+
+func (w *World) header() {
+	if w.out == nil {
+		return
+	}
+	p := w.plan
+	fmt.Fprintf(w.out, "seed %d: %d daemons on hosts %v, layout %s, servers %d, %+v, session %v, a request each %v\n", p.Seed, len(p.Hosts), p.Hosts, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
+	for i, f := range p.Faults {
+		fmt.Fprintf(w.out, "fault %d: %s\n", i, f)
+	}
+	fmt.Fprintln(w.out, "   true time   who, and how far its wall clock is off")
+}
+
+func (w *World) tickOf(id int64) generator.Tick {
+	parts, _ := w.layout.Decompose(id)
+	return parts.Tick
+}
+
+// asOperator joins the cluster as people do, past all that lies between.
+func (w *World) asOperator() (*lending.Coordinator, error) {
+	incarnation := fmt.Sprintf("operator%d", w.people.Uint64())
+	c, err := lending.New(tree.NewStore(w.plan.Servers, incarnation, false, beside{w}),
+		lending.Config{Identity: coord.Identity{Incarnation: incarnation}, Random: reader{w.people}, Clock: still{}})
+	return c, err
+}

@@ -1,0 +1,128 @@
+package world_test
+
+import (
+	"bytes"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/flakeward/flakeward/sim/world"
+)
+
+// each runs f for the seeds from 1 to n, on all processors.
+func each(n uint64, f func(seed uint64)) {
+	var next atomic.Uint64
+	var group sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for seed := next.Add(1); seed <= n; seed = next.Add(1) {
+				f(seed)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// seeds is how many runs a test makes.
+func seeds() uint64 {
+	if testing.Short() {
+		return 40
+	}
+	return 200
+}
+
+func TestNoViolation(t *testing.T) {
+	each(seeds(), func(seed uint64) {
+		r := world.Run(world.PlanOf(seed), nil)
+		if r.Violation != "" {
+			t.Errorf("seed %d: %s", seed, r.Violation)
+		}
+		if r.Counts.IDs == 0 || r.Counts.Faults < 18 || r.Counts.OfClocks < 5 {
+			t.Errorf("seed %d shows little: %+v", seed, r.Counts)
+		}
+	})
+}
+
+func TestSameSeedSameTrace(t *testing.T) {
+	traces := map[string]bool{}
+	for seed := range uint64(5) {
+		plan := world.PlanOf(seed)
+		if difference := world.Compare(plan); difference != "" {
+			t.Errorf("seed %d: %s", seed, difference)
+		}
+		var trace bytes.Buffer
+		traced := world.Run(plan, &trace)
+		if r := world.Run(plan, nil); r != traced {
+			t.Errorf("seed %d: %+v with a trace, %+v without", seed, traced, r)
+		}
+		traces[trace.String()] = true
+	}
+	if len(traces) != 5 {
+		t.Errorf("5 seeds gave %d traces", len(traces))
+	}
+}
+
+// What nobody promises to survive is noticed, or nothing would be. What is left of the faults is little, each of them is
+// needed, and the trace ends with what is wrong.
+func TestPlantedBugIsFoundAndShrunk(t *testing.T) {
+	for name, plant := range map[string]func(*world.Plan){
+		"disks that lie":      func(p *world.Plan) { p.Lying = true },
+		"servers that accept": func(p *world.Plan) { p.Unfenced = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := uint64(1); ; seed++ {
+				plan := world.PlanOf(seed)
+				plant(&plan)
+				if seed > 300 {
+					t.Fatal("not found with 300 seeds")
+				}
+				if world.Run(plan, nil).Violation != "" {
+					shrunk(t, plan)
+					return
+				}
+			}
+		})
+	}
+}
+
+func shrunk(t *testing.T, plan world.Plan) {
+	small, keep, r := world.Shrink(plan)
+	t.Logf("seed %d, faults %v of %d: %s", plan.Seed, keep, len(plan.Faults), r.Violation)
+	if r.Violation == "" || len(keep) > 8 || len(small.Faults) != len(keep) {
+		t.Fatalf("shrunk to %d faults: %v", len(keep), small.Faults)
+	}
+	for i := range small.Faults {
+		var others []int
+		for j := range small.Faults {
+			if j != i {
+				others = append(others, j)
+			}
+		}
+		if r := world.Run(small.With(others), nil); r.Violation != "" {
+			t.Errorf("fault %d is not needed: %s", keep[i], r.Violation)
+		}
+	}
+	var trace bytes.Buffer
+	if again := world.Run(small, &trace); again != r {
+		t.Errorf("the shrunk plan shows %+v, and then %+v", r, again)
+	}
+	lines := strings.Split(strings.TrimSpace(trace.String()), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, "VIOLATION: ") {
+		t.Errorf("the trace ends with %q", last)
+	}
+	for _, f := range small.Faults {
+		if !strings.Contains(trace.String(), "FAULT: "+f.String()) {
+			t.Errorf("the trace does not show %s", f)
+		}
+	}
+}
+
+func BenchmarkSeed(b *testing.B) {
+	seed := uint64(0)
+	for b.Loop() {
+		seed++
+		world.Run(world.PlanOf(seed), nil)
+	}
+}
