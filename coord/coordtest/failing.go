@@ -1,9 +1,11 @@
 package coordtest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/flakeward/flakeward/coord"
 )
@@ -13,6 +15,7 @@ var failing = []testCase{
 	{"in doubt: any one request of a claim that continues", anyRequestContinuing},
 	{"in doubt: any one request of a first boot", anyRequestJoin},
 	{"orphans are reaped", orphansReaped},
+	{"orphans of two claimants do not bar both", orphansOfTwo},
 }
 
 // eachFailure runs a scenario once for each of its requests and both ways to
@@ -157,6 +160,22 @@ func anyRequestJoin(k *kit) {
 	}
 }
 
+// orphaned claims until the reply to a claim's making is lost.
+func (k *kit) orphaned(observer, n *node, r coord.Request) {
+	k.Helper()
+	before := len(observer.members())
+	for i := 0; len(observer.members()) == before; i++ {
+		happened := k.Fault(k, n.Coordinator, i, true)
+		c, err := n.Claim(k.Context(), r)
+		if err == nil {
+			k.release(c, 10)
+		}
+		if !happened() {
+			k.Fatal("no lost reply left an orphan; the case is void")
+		}
+	}
+}
+
 func orphansReaped(k *kit) {
 	if k.Fault == nil {
 		return
@@ -164,21 +183,63 @@ func orphansReaped(k *kit) {
 	// As many worker IDs as claims: an orphan bars the second one for good.
 	k.workers = 2
 	observer, n := k.start("observer"), k.start("a")
-	orphaned := false
-	for i := 0; !orphaned; i++ {
-		happened := k.Fault(k, n.Coordinator, i, true)
-		c, err := n.Claim(k.Context(), fresh())
-		if err == nil {
-			k.release(c, 10)
-		}
-		if !happened() {
-			k.Fatal("no lost reply left an orphan; the case is void")
-		}
-		orphaned = len(observer.members()) > 0
-	}
+	k.orphaned(observer, n, fresh())
 	c := n.claim(fresh())
 	k.alone("after an orphan", observer, n, c, coord.Progress{Ceiling: 100})
 	if got := observer.claim(fresh()); got.Worker() == c.Worker() {
 		k.Errorf("both got worker ID %d", c.Worker())
+	}
+}
+
+// claimPatience is how long one claim may take that has nothing to wait for.
+const claimPatience = 20 * time.Second
+
+// orphansOfTwo leaves an orphan on the only free worker ID and lets another claimant
+// lose each reply there: it may leave a second one, behind the first. Then whoever
+// finds the other's before it deletes its own all the same.
+func orphansOfTwo(k *kit) {
+	if k.Fault == nil {
+		return
+	}
+	k.workers = 2
+	holder := k.start("holder")
+	last := 1 - holder.claim(fresh()).Worker()
+	for i := 0; ; i++ {
+		what := fmt.Sprintf("request %d", i)
+		a, b := k.start("a"), k.start("b")
+		k.orphaned(holder, a, wanting(last))
+		happened := k.Fault(k, b.Coordinator, i, true)
+		if c, err := b.Claim(k.Context(), wanting(last)); err == nil {
+			k.Fatalf("%s: worker ID %d was claimed behind another's claim", what, c.Worker())
+		}
+		if !happened() {
+			if i < 2 {
+				k.Fatalf("%s: never happened; the case is void", what)
+			}
+			break
+		}
+		var won []int
+		for range 2 {
+			for _, n := range []*node{a, b} {
+				ctx, cancel := context.WithTimeout(k.Context(), claimPatience)
+				c, err := n.Claim(ctx, anyone())
+				cancel()
+				var full *coord.ExhaustedError
+				switch {
+				case err == nil:
+					won = append(won, c.Worker())
+				case !errors.As(err, &full):
+					k.Fatalf("%s: Claim: %v, want a worker ID or an ExhaustedError", what, err)
+				}
+			}
+		}
+		if !slices.Equal(won, []int{last}) {
+			k.Fatalf("%s: worker IDs %v were had, want only %d, and once", what, won, last)
+		}
+		for _, n := range []*node{a, b} {
+			if err := n.Close(); err != nil {
+				k.Fatalf("%s: Close: %v", what, err)
+			}
+		}
 	}
 }

@@ -53,6 +53,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 		if !elsewhere(err) {
 			return nil, err
 		}
+		c.pause(ctx, retryPause<<min(lost, lostRounds))
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: others were faster %d times, last: %w; %w", c.store.Name(), lost+1, err, ctx.Err())
 		}
@@ -199,14 +200,18 @@ func (j *cluster) floorFor(r record, request coord.Request) generator.Tick {
 // retryPause lies between the tries of a call that may not give up yet.
 const retryPause = 50 * time.Millisecond
 
-// pause waits before a retry, or until ctx ends.
-func (c *Coordinator) pause(ctx context.Context) {
+// lostRounds is how many lost rounds of a claim double the pause after them: a
+// claimant that always comes too late makes a few requests each second.
+const lostRounds = 4
+
+// pause waits for d before a retry, or until ctx ends.
+func (c *Coordinator) pause(ctx context.Context, d time.Duration) {
 	if w, ok := c.clock.(clockguard.Waiter); ok {
-		w.Pause(ctx, retryPause, nil)
+		w.Pause(ctx, d, nil)
 		return
 	}
 	// Not the clock's Sleep: one that is set by hand would stand still.
-	waiting, cancel := context.WithTimeout(ctx, retryPause)
+	waiting, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-waiting.Done()
 }

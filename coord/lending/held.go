@@ -110,7 +110,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		case ctx.Err() != nil || !worthRetrying(err):
 			return err
 		default:
-			h.c.pause(ctx)
+			h.c.pause(ctx, retryPause)
 		}
 	}
 	return fmt.Errorf("worker ID %d: %w", h.Worker(), coord.ErrLost)

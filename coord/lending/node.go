@@ -82,29 +82,32 @@ func (c *Coordinator) createNode(ctx context.Context, worker int) (owned, error)
 			return n, nil
 		}
 		c.abandon(ctx, n.Node)
-		if err != nil {
-			return n, err
-		}
-		// Claims of our own that nothing uses are in the way.
+		// Claims of our own that nothing uses are in the way, also if another's is too:
+		// that may be such a one itself, and its maker finds ours before its next.
 		for _, orphan := range orphans {
 			if err := c.store.Delete(ctx, orphan.Name); err != nil {
 				return n, err
 			}
 		}
+		if err != nil {
+			return n, err
+		}
 	}
 }
 
 // first says whether the node owns its worker ID: it is the first to have been
-// created of those that name it. If only orphans of our own are before it, they
-// are returned; another's claim is errTaken. It reads the record into n.
+// created of those that name it. Orphans of our own that are before it are returned,
+// whatever the error; another's claim is errTaken. It reads the record into n.
 func (c *Coordinator) first(n *owned) (orphans []Node, err error) {
 	for _, other := range n.Before {
-		if !c.isOrphan(other) {
-			return nil, fmt.Errorf("worker ID %d is held by claim %s: %w", n.Worker, other.Name, errTaken)
+		switch {
+		case c.isOrphan(other):
+			orphans = append(orphans, other)
+		case err == nil:
+			err = fmt.Errorf("worker ID %d is held by claim %s: %w", n.Worker, other.Name, errTaken)
 		}
-		orphans = append(orphans, other)
 	}
-	if n.Record.Version != 0 {
+	if err == nil && n.Record.Version != 0 {
 		n.record, err = c.readRecord(n.Worker, n.Record)
 	}
 	return orphans, err
@@ -159,7 +162,7 @@ func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) 
 		case err != nil && (ctx.Err() != nil || !worthRetrying(err)):
 			return nil, err
 		case err != nil:
-			c.pause(ctx)
+			c.pause(ctx, retryPause)
 			continue
 		case !done.Stored && !bytes.Equal(done.Record.Value, w.Record.Value):
 			return nil, errRaced

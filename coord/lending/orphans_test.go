@@ -1,0 +1,166 @@
+package lending_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/sim/tree"
+)
+
+// way brings one coordinator's requests to a tree, counts them, and can lose a reply.
+// It is the coordinator's clock too, on which only pauses take time.
+type way struct {
+	clockguard.Clock
+	tree   *tree.Tree
+	loses  string // the request whose reply is lost next
+	sent   int
+	paused time.Duration
+	tired  func() // called when more was sent, or more time passed, than any test is about
+}
+
+var errLost = errors.New("the reply was lost")
+
+func (w *way) Carry(ctx context.Context, what string, _ bool, do func(*tree.Tree) func()) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if w.sent++; w.sent > 10_000 {
+		w.tired()
+	}
+	answer := do(w.tree)
+	if what == w.loses {
+		w.loses = ""
+		return errLost
+	}
+	answer()
+	return nil
+}
+
+func (w *way) Pause(_ context.Context, d time.Duration, _ <-chan struct{}) {
+	if w.paused += d; w.paused > time.Minute {
+		w.tired()
+	}
+}
+
+func (w *way) Await(bell <-chan struct{}) { <-bell }
+
+func (w *way) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
+// claim asks for a worker ID until there is one, or none, or the way is tired.
+func (w *way) claim(ctx context.Context, c *lending.Coordinator, worker int) (coord.Claim, error) {
+	ctx, w.tired = context.WithCancel(ctx)
+	defer w.tired()
+	return c.Claim(ctx, coord.Request{Worker: worker, Latest: 1 << 40})
+}
+
+// joined returns a coordinator in a cluster of two worker IDs.
+func joined(t *testing.T, kind tree.Kind, of *tree.Tree, name string, wrap func(lending.Store) lending.Store) (*lending.Coordinator, *way) {
+	t.Helper()
+	w := &way{Clock: clockguard.System{}, tree: of, tired: func() {}}
+	c, err := lending.New(wrap(tree.NewStore(kind, name, true, w)), lending.Config{Identity: coord.Identity{Incarnation: name}, Clock: w})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 2}); err != nil {
+		t.Fatal(err)
+	}
+	return c, w
+}
+
+// Two claimants lose their replies, so an orphan of each is on the only free worker
+// ID, and each finds the other's before its next node. One of them has to get it.
+func TestOrphansOfTwoClaimants(t *testing.T) {
+	plain := func(s lending.Store) lending.Store { return s }
+	for _, test := range []struct {
+		name   string
+		kind   tree.Kind
+		loses  [2]string // in the order of the orphans
+		second bool      // whether the second claimant is the first to try again
+	}{
+		{"etcd", tree.Etcd, [2]string{"create a claim", "create a claim"}, false},
+		{"etcd, the second first", tree.Etcd, [2]string{"create a claim", "create a claim"}, true},
+		{"ZooKeeper", tree.ZooKeeper, [2]string{"create a claim", "read what was claimed"}, false},
+		{"ZooKeeper, the second first", tree.ZooKeeper, [2]string{"create a claim", "read what was claimed"}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			servers := tree.New(test.kind)
+			holder, way0 := joined(t, test.kind, servers, "holder", plain)
+			if c, err := way0.claim(t.Context(), holder, 0); err != nil || c.Worker() != 0 {
+				t.Fatalf("worker ID 0 is not to be had: %v", err)
+			}
+			var all [2]*lending.Coordinator
+			var ways [2]*way
+			for i, name := range []string{"first", "second"} {
+				all[i], ways[i] = joined(t, test.kind, servers, name, plain)
+				ways[i].loses = test.loses[i]
+				if _, err := ways[i].claim(t.Context(), all[i], 1); !errors.Is(err, errLost) {
+					t.Fatalf("the %s claim: %v, want %v", name, err, errLost)
+				}
+				if got := servers.Claims(); got != i+2 {
+					t.Fatalf("%d claims are there after the %s, want %d: the case is void", got, name, i+2)
+				}
+				ways[i].sent, ways[i].paused = 0, 0
+			}
+			order := []int{0, 1, 0, 1}
+			if test.second {
+				order = []int{1, 0, 1, 0}
+			}
+			won := -1
+			for _, i := range order {
+				c, err := ways[i].claim(t.Context(), all[i], coord.AnyWorker)
+				var full *coord.ExhaustedError
+				switch {
+				case err == nil && won < 0 && c.Worker() == 1:
+					won = i
+				case err == nil && (i != won || c.Worker() != 1):
+					t.Fatalf("worker ID %d was given out twice", c.Worker())
+				case err == nil:
+					t.Fatal("a claimant got what it held already")
+				case !errors.As(err, &full):
+					t.Fatalf("claimant %d: %v (%d requests in %v), want a worker ID or an ExhaustedError", i, err, ways[i].sent, ways[i].paused)
+				}
+			}
+			if won < 0 {
+				t.Fatal("nobody got the worker ID that nobody holds")
+			}
+			if got := servers.Claims(); got != 2 {
+				t.Errorf("%d claims are left, want 2: the holders'", got)
+			}
+			for i, w := range ways {
+				if w.sent > 40 {
+					t.Errorf("claimant %d made %d requests, want 40 at most", i, w.sent)
+				}
+			}
+		})
+	}
+}
+
+// beaten is a store on which somebody else is always faster, and gone again.
+type beaten struct{ lending.Store }
+
+func (b beaten) Create(ctx context.Context, layout lending.Entry, c lending.Claimant) (lending.Created, error) {
+	made, err := b.Store.Create(ctx, layout, c)
+	made.Before = append(made.Before, lending.Node{Name: "w0-faster-t", Worker: made.Worker, Incarnation: "faster", Token: "t"})
+	return made, err
+}
+
+func TestLostRoundsArePaced(t *testing.T) {
+	for name, kind := range map[string]tree.Kind{"etcd": tree.Etcd, "ZooKeeper": tree.ZooKeeper} {
+		t.Run(name, func(t *testing.T) {
+			c, w := joined(t, kind, tree.New(kind), "late", func(s lending.Store) lending.Store { return beaten{s} })
+			if _, err := w.claim(t.Context(), c, coord.AnyWorker); !errors.Is(err, context.Canceled) {
+				t.Fatalf("Claim: %v, want the context's error", err)
+			}
+			if perSecond := float64(w.sent) / w.paused.Seconds(); w.paused < time.Minute || perSecond > 12 {
+				t.Errorf("%d requests in %v: too many, want 12 a second at most", w.sent, w.paused)
+			}
+		})
+	}
+}
