@@ -24,7 +24,7 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 TAGS  := urfave_cli_no_docs,grpcnotrace
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 
-.PHONY: build image images drill-image drill-images test lint fuzz torture soak e2e e2e-long e2e-teeth bench clean gcc zookeeper
+.PHONY: build image images drill-image drill-images test lint fuzz torture soak e2e e2e-long e2e-teeth sim model bench clean gcc zookeeper
 
 build:
 	$(BUILD) -o flakeward .
@@ -139,6 +139,14 @@ define drills
 mkdir -p $(BIN) && $(GO) test -c -tags e2e -o $(BIN)/drills ./e2e/drills && cd e2e/drills && \
 exec "$(CURDIR)/$(BIN)/drills" -test.v -test.timeout $(1) -test.run '$(if $(filter-out .,$(DRILL)),TestDrills/$(DRILL),.)' $(2) -seed $(SEED)
 endef
+
+# Clusters simulated from seeds, 10,000 of them; a failing one prints the command that replays it.
+sim:
+	$(GO) run ./sim -n 10000
+
+# The protocol, model-checked; wants spin and gcc, about ten minutes on one core.
+model:
+	@docs/model/run.sh
 
 # Speed of the lane and of the socket, side by side with Redis (redis-server and
 # redis-tools must be installed).
