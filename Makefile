@@ -96,7 +96,7 @@ lint: $(STATICCHECK) $(FORBIDIGO)
 # the drills' own machinery. The last line says `N passed, N failed`.
 DRILLED := ./clockguard ./generator ./daemon ./daemon/journal
 test: gcc zookeeper
-	@$(GO) run ./internal/testreport -race -timeout 15m $(PACKAGES) -- -race -tags drill $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
+	@$(GO) run ./internal/testreport -race -timeout 15m $(PACKAGES) -- -race -tags drill -run '^TestDrill' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
 
 # One fuzz target at a time, FUZZTIME each. A finding is kept under
 # testdata/fuzz of its package and fails `make test` from then on.

@@ -18,8 +18,8 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// TestADrillBuildHasADrillClock opens the clock as a daemon does.
-func TestADrillBuildHasADrillClock(t *testing.T) {
+// TestDrillADrillBuildHasADrillClock opens the clock as a daemon does.
+func TestDrillADrillBuildHasADrillClock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	put(t, path, "-1h\n")
 	t.Setenv(DrillVariable, path)
@@ -50,7 +50,7 @@ func (s stepped) Sleep(ctx context.Context, _ time.Duration) error {
 	}
 }
 
-func TestTheFileIsFollowedUntilClose(t *testing.T) {
+func TestDrillTheFileIsFollowedUntilClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	clock := stepped{wake: make(chan struct{})}
 	d, err := openDrill(clock, path, func(err error) { t.Error(err) })
@@ -75,7 +75,7 @@ func TestTheFileIsFollowedUntilClose(t *testing.T) {
 	}
 }
 
-func TestWithoutTheVariableNothingIsSetOff(t *testing.T) {
+func TestDrillWithoutTheVariableNothingIsSetOff(t *testing.T) {
 	t.Setenv(DrillVariable, "")
 	if c, err := Open(); err != nil || c != (System{}) {
 		t.Errorf("Open() = %#v, %v, want the machine's clock itself", c, err)
@@ -91,7 +91,7 @@ func (still) Sleep(ctx context.Context, _ time.Duration) error {
 	return ctx.Err()
 }
 
-func TestWhatTheFileSays(t *testing.T) {
+func TestDrillWhatTheFileSays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	var reports []string
 	put(t, path, "5ns")
@@ -142,7 +142,7 @@ func TestWhatTheFileSays(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsMalformedFromTheStart(t *testing.T) {
+func TestDrillAFileThatIsMalformedFromTheStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	put(t, path, "yesterday")
 	t.Setenv(DrillVariable, path)

@@ -51,8 +51,8 @@ func testWitness(t *testing.T) (witness, func()) {
 	return witness{events: events, step: 1, log: hclog.NewNullLogger(), said: new(sync.Once)}, func() { _ = events.Close() }
 }
 
-// TestWhatCannotBeWrittenDownDoesNotHappen: no ID leaves, and no claim, ceiling or release is believed.
-func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
+// TestDrillWhatCannotBeWrittenDownDoesNotHappen: no ID leaves, and no claim, ceiling or release is believed.
+func TestDrillWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	w, fail := testWitness(t)
 	l := &lender{}
 	source, c := w.source(l), w.coordinator(l)
@@ -78,8 +78,8 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	}
 }
 
-// TestAWitnessedCoordinatorStillFails: what the daemon asks of a coordinator in its process goes through.
-func TestAWitnessedCoordinatorStillFails(t *testing.T) {
+// TestDrillAWitnessedCoordinatorStillFails: what the daemon asks of a coordinator in its process goes through.
+func TestDrillAWitnessedCoordinatorStillFails(t *testing.T) {
 	w, fail := testWitness(t)
 	defer fail()
 	l := &lender{failed: make(chan struct{})}

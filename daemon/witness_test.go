@@ -33,9 +33,9 @@ func logs(t *testing.T, dir string) [][]evidence.Event {
 	return all
 }
 
-// TestTheWitnessWritesDownWhatComesOut: the IDs in the log are those that were received, all of them, in their order, and
+// TestDrillTheWitnessWritesDownWhatComesOut: the IDs in the log are those that were received, all of them, in their order, and
 // each is within what had been written down as claimed and granted before it.
-func TestTheWitnessWritesDownWhatComesOut(t *testing.T) {
+func TestDrillTheWitnessWritesDownWhatComesOut(t *testing.T) {
 	evidenceDir := t.TempDir()
 	t.Setenv(daemon.EvidenceVariable, evidenceDir)
 	c := config(dir(t))
@@ -123,7 +123,7 @@ func TestTheWitnessWritesDownWhatComesOut(t *testing.T) {
 	}
 }
 
-func TestWithoutTheVariableNothingIsWritten(t *testing.T) {
+func TestDrillWithoutTheVariableNothingIsWritten(t *testing.T) {
 	d := dir(t)
 	t.Setenv(daemon.EvidenceVariable, "")
 	t.Chdir(d)
@@ -141,7 +141,7 @@ func TestWithoutTheVariableNothingIsWritten(t *testing.T) {
 	}
 }
 
-func TestEvidenceThatCannotBeWrittenAtTheStart(t *testing.T) {
+func TestDrillEvidenceThatCannotBeWrittenAtTheStart(t *testing.T) {
 	t.Setenv(daemon.EvidenceVariable, filepath.Join(t.TempDir(), "missing"))
 	err := launch(t, config(dir(t))).end()
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), daemon.EvidenceVariable) {

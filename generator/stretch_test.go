@@ -19,9 +19,9 @@ func stretchAll(t *testing.T, long time.Duration) {
 	}
 }
 
-// TestALaneClosedWhileATakeIsStretched: the Take comes back after the lane was closed, and gives nothing out. If this
+// TestDrillALaneClosedWhileATakeIsStretched: the Take comes back after the lane was closed, and gives nothing out. If this
 // goroutine was too slow to close before that, the tick that is given is in what Close returns.
-func TestALaneClosedWhileATakeIsStretched(t *testing.T) {
+func TestDrillALaneClosedWhileATakeIsStretched(t *testing.T) {
 	l, err := ParseLayout("flakeward")
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestALaneClosedWhileATakeIsStretched(t *testing.T) {
 	t.Errorf("the stretched Take of tick 600 gave %v, %v, and Close %d", run, out, last)
 }
 
-func TestTheTakesThatAreStretched(t *testing.T) {
+func TestDrillTheTakesThatAreStretched(t *testing.T) {
 	l, err := ParseLayout("flakeward")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestTheTakesThatAreStretched(t *testing.T) {
 	}
 }
 
-func TestParseStretch(t *testing.T) {
+func TestDrillParseStretch(t *testing.T) {
 	for text, says := range map[string]string{
 		"": "", "100/50ms": "", "1/1h": "",
 		"0/50ms": "100/50ms", "-1/50ms": "100/50ms", "50ms": "100/50ms", "1/": "100/50ms", "1/0s": "100/50ms", "x/y": "100/50ms",

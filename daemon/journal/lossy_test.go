@@ -37,8 +37,8 @@ func kill(t *testing.T, d *Dir) *Dir {
 	return open(t, d.Path())
 }
 
-// TestALossyDiskKeepsWhatWasAcknowledged: the real order of steps survives each power cut at once.
-func TestALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
+// TestDrillALossyDiskKeepsWhatWasAcknowledged: the real order of steps survives each power cut at once.
+func TestDrillALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
 	now := time.Duration(0)
 	d, _ := openLossy(t, t.TempDir(), &now)
 	for mark := range generator.Tick(5) {
@@ -65,9 +65,9 @@ type unsyncedName struct{ disk }
 
 func (unsyncedName) syncDir() error { return nil }
 
-// TestALossyDiskLosesWhatWasNotSynced: with either sync left out an older journal comes back, a whole one: the newest
+// TestDrillALossyDiskLosesWhatWasNotSynced: with either sync left out an older journal comes back, a whole one: the newest
 // that was there for the time of the write-back when the disk was last used.
-func TestALossyDiskLosesWhatWasNotSynced(t *testing.T) {
+func TestDrillALossyDiskLosesWhatWasNotSynced(t *testing.T) {
 	for name, without := range map[string]func(disk) disk{
 		"no sync of the file":      func(d disk) disk { return unsyncedDisk{d} },
 		"no sync of the directory": func(d disk) disk { return unsyncedName{d} },
@@ -100,9 +100,9 @@ func TestALossyDiskLosesWhatWasNotSynced(t *testing.T) {
 	}
 }
 
-// TestALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is the last journal that was
+// TestDrillALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is the last journal that was
 // synced or a later one, as a whole.
-func TestALossyDiskIsADisk(t *testing.T) {
+func TestDrillALossyDiskIsADisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Duration(0)
 		below := &memoryDisk{left: 1 << 30}
@@ -136,8 +136,8 @@ func TestALossyDiskIsADisk(t *testing.T) {
 	})
 }
 
-// TestALossyDiskThatIsFull: a Write that could not reach the disk below fails, and goes through once there is room.
-func TestALossyDiskThatIsFull(t *testing.T) {
+// TestDrillALossyDiskThatIsFull: a Write that could not reach the disk below fails, and goes through once there is room.
+func TestDrillALossyDiskThatIsFull(t *testing.T) {
 	now := time.Duration(0)
 	d, lossy := openLossy(t, t.TempDir(), &now)
 	write(t, d, contents(1))
@@ -153,7 +153,7 @@ func TestALossyDiskThatIsFull(t *testing.T) {
 	wantRead(t, kill(t, d), contents(9))
 }
 
-func TestTheDiskOfADrill(t *testing.T) {
+func TestDrillTheDiskOfADrill(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": 0, "lossy": defaultWriteBack, "lossy/250ms": 250 * time.Millisecond, "lossy/": -1, "lossy/0s": -1, "/3s": -1, "tape": -1} {
 		t.Setenv(DiskVariable, text)
 		d, err := OpenDir(filepath.Join(t.TempDir(), "state"))
