@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/report"
+	"github.com/flakeward/flakeward/internal/tooth"
 )
 
 func main() {
@@ -40,9 +41,16 @@ func main() {
 	}
 }
 
+// drillsKey is what a head calls the drills that must find the tooth, as -run names them after TestDrills/.
+const drillsKey = "Drills"
+
+func load(dir string, names []string) ([]tooth.Tooth, error) {
+	return tooth.Load(dir, names, []string{drillsKey}, nil)
+}
+
 // finding is what came of one tooth.
 type finding struct {
-	tooth tooth
+	tooth tooth.Tooth
 	by    []string // drills that found violations, with how many
 	not   []string // those that did not
 	took  time.Duration
@@ -63,7 +71,7 @@ func bite(ctx context.Context, names []string) (all bool, err error) {
 		begun := time.Now()
 		f := finding{tooth: t}
 		if f.by, f.not, err = try(ctx, root, t); err != nil {
-			return false, fmt.Errorf("%s: %w", t.name, err)
+			return false, fmt.Errorf("%s: %w", t.Name, err)
 		}
 		f.took = time.Since(begun)
 		found = append(found, f)
@@ -78,28 +86,27 @@ func bite(ctx context.Context, names []string) (all bool, err error) {
 			all = false
 			by = strings.TrimPrefix(by+"; NOT by "+strings.Join(f.not, ", "), "; ")
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%v\n", f.tooth.name, f.tooth.breaks, by, f.took.Round(time.Second))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%v\n", f.tooth.Name, f.tooth.Breaks, by, f.took.Round(time.Second))
 	}
 	return all, table.Flush()
 }
 
 // try breaks a copy of the source, builds the daemon of it, and runs the drills on that. Violations are what has to be found, by each
 // drill on each coordinator: to fail otherwise is no proof, for a daemon that does not start does that, too.
-func try(ctx context.Context, root string, t tooth) (by, not []string, err error) {
+func try(ctx context.Context, root string, t tooth.Tooth) (by, not []string, err error) {
 	copied, err := os.MkdirTemp("", "flakeward-tooth-")
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(copied)) }()
-	// Its folder may be no repository, so the version is not asked of one.
-	const copyTo = `git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$0"`
-	if err := run(ctx, root, "sh", "-c", copyTo, copied); err != nil {
+	if err := tooth.Copy(ctx, root, copied); err != nil {
 		return nil, nil, err
 	}
-	if err := run(ctx, copied, "git", "apply", t.path); err != nil {
-		return nil, nil, fmt.Errorf("it does not fit the source any more: make it anew: %w", err)
+	if err := t.Apply(ctx, copied); err != nil {
+		return nil, nil, err
 	}
-	image := "flakeward-drill:tooth-" + t.name
+	image := "flakeward-drill:tooth-" + t.Name
+	// Its folder may be no repository, so the version is not asked of one.
 	if err := run(ctx, copied, "make", "--no-print-directory", "drill-image", "DRILL_IMAGE="+image, "GOFLAGS=-buildvcs=false"); err != nil {
 		return nil, nil, err
 	}
@@ -109,10 +116,10 @@ func try(ctx context.Context, root string, t tooth) (by, not []string, err error
 	if err := run(ctx, root, "go", "test", "-c", "-tags", "e2e", "-o", program, "./e2e/drills"); err != nil {
 		return nil, nil, err
 	}
-	name := "tooth" + strings.ReplaceAll(t.name, "-", "")
+	name := "tooth" + strings.ReplaceAll(t.Name, "-", "")
 	runs := filepath.Join(root, "e2e", "runs-"+name)
 	defer func() { err = errors.Join(err, os.RemoveAll(runs)) }()
-	for _, drills := range t.drills {
+	for _, drills := range t.Words(drillsKey) {
 		// That it fails is what is wanted: how, its records say.
 		failure := run(ctx, filepath.Join(root, "e2e", "drills"), program, "-test.timeout", "15m", "-test.run", "TestDrills/"+drills, "-image", image, "-name", name)
 		if ctx.Err() != nil {

@@ -1,0 +1,102 @@
+package tooth_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/internal/tooth"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	load := func(names ...string) ([]tooth.Tooth, error) {
+		return tooth.Load(dir, names, []string{"Drills"}, []string{"Slow"})
+	}
+	if _, err := load(); err == nil {
+		t.Error("no patch at all was accepted")
+	}
+	write(t, filepath.Join(dir, "one.patch"), "# Breaks the first: all of it.\n# Drills: /a etcd/b\n# Slow\n--- a/x\n# Odd: hunk\n")
+	write(t, filepath.Join(dir, "two.patch"), "# Breaks the second.\n# Drills: /c\n--- a/x\n")
+	all, err := load()
+	if err != nil || len(all) != 2 || all[0].Breaks != "the first: all of it." || strings.Join(all[0].Words("Drills"), " ") != "/a etcd/b" || !all[0].Has("Slow") || all[1].Has("Slow") {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if some, err := load("two"); err != nil || len(some) != 1 || some[0].Name != "two" || !filepath.IsAbs(some[0].Path) {
+		t.Errorf("%+v, %v", some, err)
+	}
+	if _, err := load("three"); err == nil || !strings.Contains(err.Error(), "three.patch") {
+		t.Errorf("a name that is not there: %v", err)
+	}
+	for what, head := range map[string]string{
+		"no drills":      "# Breaks it all.\n",
+		"drills unnamed": "# Breaks it all.\n# Drills:\n",
+		"nothing broken": "# Drills: /a\n",
+		"misspelt":       "# Breaks it all.\n# Drills: /a\n# Slwo\n",
+	} {
+		write(t, filepath.Join(dir, "bad.patch"), head+"--- a/x\n")
+		if _, err := load(); err == nil || !strings.Contains(err.Error(), "bad.patch") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestCopyIsBroken: only the copy is, and Undo mends it.
+func TestCopyIsBroken(t *testing.T) {
+	root, to, patches := t.TempDir(), t.TempDir(), t.TempDir()
+	if out, err := exec.Command("git", "-C", root, "init", "--quiet").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Mkdir(filepath.Join(root, "a"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, ".gitignore"), "built\n")
+	write(t, filepath.Join(root, "built"), "")
+	write(t, filepath.Join(root, "a", "x"), "good\n")
+	write(t, filepath.Join(root, "deleted"), "")
+	if out, err := exec.Command("git", "-C", root, "add", "deleted").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(root, "deleted")); err != nil {
+		t.Fatal(err)
+	}
+	if err := tooth.Copy(t.Context(), root, to); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(patches, "t.patch"), "# Breaks x.\n--- a/a/x\n+++ b/a/x\n@@ -1 +1 @@\n-good\n+bad\n")
+	all, err := tooth.Load(patches, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := func(dir, want string) {
+		t.Helper()
+		if b, err := os.ReadFile(filepath.Join(dir, "a", "x")); err != nil || string(b) != want {
+			t.Errorf("%q, %v, not %q", b, err, want)
+		}
+	}
+	if err := errors.Join(all[0].Fits(t.Context(), to), all[0].Apply(t.Context(), to)); err != nil {
+		t.Fatal(err)
+	}
+	reads(to, "bad\n")
+	reads(root, "good\n")
+	if err := all[0].Fits(t.Context(), to); !errors.Is(err, tooth.ErrStale) {
+		t.Errorf("what is broken already can be broken again: %v", err)
+	}
+	if err := all[0].Undo(t.Context(), to); err != nil {
+		t.Error(err)
+	}
+	reads(to, "good\n")
+	if _, err := os.Stat(filepath.Join(to, "built")); err == nil {
+		t.Error("what git ignores was copied")
+	}
+}
