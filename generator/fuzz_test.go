@@ -2,6 +2,8 @@ package generator_test
 
 import (
 	"math"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/generator"
@@ -16,6 +18,10 @@ func FuzzParseLayout(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		l, err := generator.ParseLayout(text)
 		if err != nil {
+			said := err.Error()
+			if !strings.Contains(said, strconv.Quote(text)) && !strings.Contains(said, strconv.Quote(text[:min(len(text), 32)])) || len(said) > 3000 || strings.ContainsAny(said, "\n\x1b") {
+				t.Fatalf("%q: the error %q does not name it in one line", text, said)
+			}
 			return
 		}
 		again, err := generator.ParseLayout(l.String())

@@ -62,6 +62,8 @@ const (
 // the same tick is larger than before.
 type ring struct {
 	slots []atomic.Uint64
+	_     [cacheLine]byte
+	spent spent // written only by TakeFirst, when ticks are used up
 }
 
 // Lane is one worker ID being issued from. All methods are safe for

@@ -1,0 +1,103 @@
+package generator
+
+import "sync/atomic"
+
+// Room returns how many IDs of tick t the tenant could take now: none if t is
+// outside (floor, ceiling], or another has used or passed the tick.
+func (ln *Lane) Room(tenant uint32, t Tick) int {
+	if t <= ln.floor || int64(t) > ln.ceiling.Load() || uint64(tenant) >= uint64(len(ln.rings)) {
+		return 0
+	}
+	r := ln.rings[tenant].Load()
+	if r == nil {
+		return int(ln.capacity)
+	}
+	word := r.slots[uint64(t)&ln.mask].Load()
+	switch held := Tick(word >> ln.usedBits); {
+	case held < t:
+		return int(ln.capacity)
+	case held > t:
+		return 0
+	}
+	return int(ln.capacity - word&ln.usedMask)
+}
+
+// TakeFirst is Take for the first tick in [from, to] that has room, and returns
+// that tick. What lies at or below the floor, or further back than the lane
+// remembers, is left out. If no tick has room the outcome is Full.
+//
+// It does not look again at each tick that was found used up before: slots only
+// rise, so such a tick never has room again.
+func (ln *Lane) TakeFirst(tenant uint32, from, to Tick, n int) (Run, Tick, Outcome) {
+	from = max(from, ln.floor+1, to-Tick(ln.size)+1)
+	if from > to {
+		return Run{}, 0, Full
+	}
+	if uint64(tenant) >= uint64(len(ln.rings)) {
+		return Run{}, 0, BadTenant
+	}
+	r := ln.rings[tenant].Load()
+	if r == nil {
+		run, out := ln.Take(tenant, from, n)
+		return run, from, out
+	}
+	t := r.spent.after(from)
+	for ; t <= to; t++ {
+		if run, out := ln.Take(tenant, t, n); out != Full && out != Passed {
+			r.spent.add(from, t-1, ln.size)
+			return run, t, out
+		}
+	}
+	r.spent.add(from, to, ln.size)
+	return Run{}, 0, Full
+}
+
+// spent is a row of ticks that are all used up or passed: a hint where not to
+// look. Only the latest row that was come across is kept. It is one word, so
+// that its two ends are always of the same row: the last tick's low bits
+// (lastBits) above the number of ticks (lengthBits).
+type spent struct {
+	word atomic.Uint64
+}
+
+const (
+	lengthBits = 22 // a ring has at most 2^21 slots: 2 s in ticks of 1 us
+	lastBits   = 64 - lengthBits
+)
+
+// row returns the ends of the row, of which the last is read as the tick
+// nearest to near with these low bits. An empty row is below all ticks.
+func (s *spent) row(near Tick) (first, last Tick) {
+	word := s.word.Load()
+	if word == 0 {
+		return -1, -1
+	}
+	last = near + Tick(int64(word>>lengthBits-uint64(near))<<lengthBits>>lengthBits)
+	return last - Tick(word&(1<<lengthBits-1)) + 1, last
+}
+
+// after returns the first tick from t on that is not in the row.
+func (s *spent) after(t Tick) Tick {
+	if first, last := s.row(t); first <= t && t <= last {
+		return last + 1
+	}
+	return t
+}
+
+// add notes that all of first to last are used up, for a lane that remembers
+// size ticks. Of two at once one may be forgotten, which costs a look.
+func (s *spent) add(first, last Tick, size int) {
+	if first > last {
+		return
+	}
+	f, l := s.row(last)
+	if first <= l+1 && f <= last+1 { // they touch
+		first, last = min(first, f), max(last, l)
+	} else if last < l {
+		return
+	}
+	first = max(first, last-Tick(size)+1)
+	if first != f || last != l {
+		s.word.Store(uint64(last)<<lengthBits | uint64(last-first+1))
+	}
+}

@@ -1,0 +1,146 @@
+package generator_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// fewSlots has rings of 32 slots, of 4 IDs each.
+const fewSlots = "time=40@100ms,worker=4,tenant=1,sequence=2;epoch=2026-01-01"
+
+// TakeFirst takes from the tick that a look at each one finds, whatever was taken before, and in ticks of any size.
+func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		l, err := generator.ParseLayout(fewSlots)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		floor := rapid.SampledFrom([]generator.Tick{0, 1000, l.MaxTick() - 200}).Draw(rt, "floor")
+		ln, err := generator.NewLane(l, 0, 1, floor)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		now := floor + 1
+		ln.Raise(floor + 150)
+		tenant := rapid.Uint32Range(0, 1)
+		n := rapid.IntRange(1, 9)
+		rt.Repeat(map[string]func(*rapid.T){
+			"advance": func(rt *rapid.T) { now = min(now+generator.Tick(rapid.IntRange(0, 40).Draw(rt, "by")), floor+160) },
+			"take":    func(rt *rapid.T) { ln.Take(tenant.Draw(rt, "tenant"), now, n.Draw(rt, "n")) },
+			"take first": func(rt *rapid.T) {
+				tenant, n := tenant.Draw(rt, "tenant"), n.Draw(rt, "n")
+				from := now - generator.Tick(rapid.IntRange(-2, 50).Draw(rt, "back"))
+				first, room := generator.Tick(0), 0
+				for tick := max(from, now-31, 1); tick <= now && room == 0; tick++ {
+					first, room = tick, ln.Room(tenant, tick)
+				}
+				run, tick, out := ln.TakeFirst(tenant, from, now, n)
+				switch {
+				case room > 0:
+					if out != generator.Issued || tick != first || run.N != min(n, room) {
+						rt.Fatalf("took %d of tick %d (%v), want %d of %d", run.N, tick, out, min(n, room), first)
+					}
+					if parts, err := l.Decompose(run.First); err != nil || parts.Tick != tick || parts.Tenant != uint64(tenant) {
+						rt.Fatalf("%d is %+v (%v), want tick %d of tenant %d", run.First, parts, err, tick, tenant)
+					}
+				case out == generator.Issued || run.N != 0:
+					rt.Fatalf("took %d of tick %d, want none", run.N, tick)
+				}
+			},
+			"": func(rt *rapid.T) {
+				for tick := max(now-40, 0); tick < now+2; tick++ {
+					for tenant := range uint32(2) {
+						_, ok := ln.NextRoom(tenant, tick, tick)
+						if room := ln.Room(tenant, tick); ok != (room > 0) || room > 4 {
+							rt.Fatalf("tick %d: room for %d, NextRoom says %v", tick, room, ok)
+						}
+					}
+				}
+			},
+		})
+	})
+}
+
+func TestTakeFirstOutside(t *testing.T) {
+	_, ln := openLane(t, fewSlots, 1000)
+	if _, _, out := ln.TakeFirst(2, 1001, 1002, 1); out != generator.BadTenant {
+		t.Errorf("a tenant that there is not: %v", out)
+	}
+	if _, _, out := ln.TakeFirst(0, 900, 1000, 1); out != generator.Full {
+		t.Errorf("at the floor: %v", out)
+	}
+	if _, tick, out := ln.TakeFirst(0, 900, 1020, 1); out != generator.Issued || tick != 1001 {
+		t.Errorf("from below the floor: tick %d, %v", tick, out)
+	}
+	ln.Close()
+	if _, _, out := ln.TakeFirst(0, 1001, 1020, 1); out != generator.Closed {
+		t.Errorf("closed: %v", out)
+	}
+}
+
+// Goroutines that look for what is left, and others that take as the clock goes, use up every number exactly once.
+func TestNothingIsLeftAndNothingTwice(t *testing.T) {
+	const ticks, capacity = 32, 1 << 8
+	l, ln := openLane(t, "time=40@100ms,worker=4,sequence=8;epoch=2026-01-01", 0)
+	var seen [ticks * capacity]atomic.Bool
+	note := func(run generator.Run) {
+		for i := range run.N {
+			parts, err := l.Decompose(run.First + int64(i))
+			if err != nil || parts.Tick < 1 || parts.Tick > ticks || seen[int(parts.Tick-1)*capacity+int(parts.Sequence)].Swap(true) {
+				t.Errorf("%+v (%v) is outside or was issued before", parts, err)
+				return
+			}
+		}
+	}
+	var clock atomic.Int64
+	clock.Store(1)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { // the clock goes on when half of a tick is used
+			for i := 0; clock.Load() < ticks && !t.Failed(); i++ {
+				now := clock.Load()
+				run, _ := ln.Take(0, generator.Tick(now), 1+i%7)
+				note(run)
+				if i%(capacity/64) == 0 {
+					clock.CompareAndSwap(now, now+1)
+				}
+				yield()
+			}
+		})
+		wg.Go(func() {
+			for i := 0; !t.Failed(); i++ {
+				now := generator.Tick(clock.Load())
+				run, _, out := ln.TakeFirst(0, now-generator.Tick(i%ticks), now, 1+i%5)
+				note(run)
+				if out == generator.Full && now == ticks && i%ticks == ticks-1 {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range seen {
+		if !t.Failed() && !seen[i].Load() {
+			t.Errorf("sequence %d of tick %d is left", i%capacity, 1+i/capacity)
+		}
+	}
+}
+
+// BenchmarkTakeFirstOfNone looks for room where 2,000 ticks have none.
+func BenchmarkTakeFirstOfNone(b *testing.B) {
+	_, ln := openLane(b, "flakeward", 0)
+	for tick := range generator.Tick(2000) {
+		ln.Take(0, tick+1, 4096)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, _, out := ln.TakeFirst(0, 1, 2000, 1); out != generator.Full {
+			b.Fatal(out)
+		}
+	}
+}
