@@ -28,13 +28,21 @@ const socketName = "operator.sock"
 // bytes: the BSDs have 104 with the zero at its end, Linux 108.
 const maxSocketPath = 103
 
+// greetTimeout is how long somebody who has connected may say nothing. Stopping waits
+// for who does; gRPC's own limit is two minutes.
+const greetTimeout = time.Second
+
 // errLongPath means that there is no socket for operators.
 var errLongPath = fmt.Errorf("the path of its socket is longer than the %d bytes that systems allow", maxSocketPath)
 
 // operators serves operators' commands.
 type operators struct {
-	rpc     *grpc.Server
-	serving sync.WaitGroup
+	listener net.Listener
+	serving  sync.WaitGroup
+
+	mu      sync.Mutex
+	rpc     *grpc.Server // nil until somebody has connected
+	stopped bool
 }
 
 // serveOperators listens on the socket in dir, which this process has locked: a
@@ -54,17 +62,73 @@ func serveOperators(dir string, server *etcdserver.EtcdServer) (*operators, erro
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	o := &operators{rpc: v3rpc.Server(server, nil, nil)}
-	o.serving.Go(func() { _ = o.rpc.Serve(l) }) // ends by stop only, and says so
+	o := &operators{listener: l}
+	o.serving.Go(func() { o.serve(server) })
 	return o, nil
+}
+
+// serve makes what answers when somebody connects, which in the life of most daemons
+// nobody does: it takes milliseconds, of the start at that, and half a megabyte.
+func (o *operators) serve(server *etcdserver.EtcdServer) {
+	first, err := o.listener.Accept()
+	if errors.Is(err, net.ErrClosed) {
+		return
+	}
+	rpc := v3rpc.Server(server, nil, nil, grpc.ConnectionTimeout(greetTimeout))
+	o.mu.Lock()
+	o.rpc = rpc
+	stopped := o.stopped
+	o.mu.Unlock()
+	if stopped {
+		rpc.Stop() // Serve sees that, and closes what it is given
+	}
+	l := accepted{o.listener, make(chan net.Conn, 1)}
+	if err == nil {
+		l.first <- first
+	}
+	_ = rpc.Serve(l) // ends by stop only, and says so
+}
+
+// accepted is a listener that may have accepted a connection already.
+type accepted struct {
+	net.Listener
+	first chan net.Conn
+}
+
+func (a accepted) Accept() (net.Conn, error) {
+	select {
+	case conn := <-a.first:
+		return conn, nil
+	default:
+		return a.Listener.Accept()
+	}
+}
+
+// Close closes also a connection that nobody has taken.
+func (a accepted) Close() error {
+	err := a.Listener.Close()
+	select {
+	case conn := <-a.first:
+		return errors.Join(err, conn.Close())
+	default:
+		return err
+	}
 }
 
 // stop cuts the operators off and waits for what served them.
 func (o *operators) stop() {
-	if o != nil {
-		o.rpc.Stop()
-		o.serving.Wait()
+	if o == nil {
+		return
 	}
+	o.mu.Lock()
+	o.stopped = true
+	rpc := o.rpc
+	o.mu.Unlock()
+	_ = o.listener.Close() // once more by rpc, if it serves; which says that it was closed
+	if rpc != nil {
+		rpc.Stop()
+	}
+	o.serving.Wait()
 }
 
 // Dial returns a client of the server that another process runs in dir. It fails at
