@@ -10,7 +10,7 @@ import (
 // never is later than all times.
 const never = clockguard.Mono(1<<63 - 1)
 
-// alarm calls ring at a time that may be moved, on a goroutine of its own.
+// alarm is for clocks that the kernel does not know: it calls ring at a time that may be moved, on a goroutine of its own.
 type alarm struct {
 	clock clockguard.Clock
 	ring  func() // must not block

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,7 @@ import (
 type conn struct {
 	fd       int // -1 once closed
 	session  resp.Session
+	epoch    uint32 // of naps
 	interest uint32 // the events that epoll watches for
 	in       []byte // received and not used yet
 	backlog  []byte // replies that the client has not taken; those up to sent are gone
@@ -329,12 +331,15 @@ func (l *loop) drop(c *conn) {
 	c.more = false
 	l.conns[c.fd] = nil
 	l.open--
-	_ = unix.Close(c.fd) // takes it out of epoll too: there is no other descriptor of this socket
+	// The close alone takes it out of epoll only if this is the socket's last descriptor, and whoever added the connection may still
+	// hold the one it came with. What epoll then told of this client would be taken for the next connection with the same number.
+	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+	_ = unix.Close(c.fd)
 	c.fd = -1
 	l.counts.ended.Add(1)
 }
 
-// The calls below never block, so they skip telling Go's scheduler that they might, which costs more than the calls are worth at
+// The calls below do not block, but for pollNow if told to, so they skip telling Go's scheduler that they might, which costs more than the calls are worth at
 // hundreds of thousands a second.
 
 func readNow(fd int, b []byte) (int, unix.Errno) {
@@ -347,8 +352,10 @@ func writeNow(fd int, b []byte) (int, unix.Errno) {
 	return count(n, errno), errno
 }
 
-func pollNow(epoll int, events []unix.EpollEvent) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+// pollNow waits for at most as long as told, in whole milliseconds.
+func pollNow(epoll int, events []unix.EpollEvent, most time.Duration) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)),
+		uintptr(most.Milliseconds()), 0, 0)
 	return count(n, errno)
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -163,5 +164,55 @@ func TestDrainWhileAdopting(t *testing.T) {
 	}
 	client.want("+PONG\r\n")
 	client.wantEnd()
+	e.wait()
+}
+
+// held is a connection whose own descriptor stays open after its Close, as it does for as long as the goroutine that adds it is delayed.
+type held struct{ net.Conn }
+
+func (c held) SyscallConn() (syscall.RawConn, error) { return c.Conn.(syscall.Conn).SyscallConn() }
+func (c held) Close() error                          { return nil }
+
+// The end of one client is not taken for that of the next, which gets its descriptor's number.
+func TestEndIsNotTakenForTheNext(t *testing.T) {
+	h := &host{path: filepath.Join(t.TempDir(), "s")}
+	l, err := net.Listen("unix", h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	layout, err := generator.ParseLayout("twitter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Config{Source: newStore(-1), Layout: layout})
+	e, err := startLoop(s.config, &s.counts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients [4]*peer
+	var served [4]net.Conn // all there before the first is added, so each takes the number that the one before it had in the loop
+	for i := range clients {
+		clients[i] = h.dial(t)
+		if served[i], err = l.Accept(); err != nil {
+			t.Fatal(err)
+		}
+		defer served[i].Close()
+	}
+	for i, client := range clients {
+		s.counts.accepted.Add(1)
+		if err := e.add(held{served[i]}, int64(i)); err != nil {
+			t.Fatal(err)
+		}
+		client.send("PING\r\n")
+		client.want("+PONG\r\n")
+		client.send("QUIT\r\n")
+		client.want("+OK\r\n")
+		client.Close()
+		for s.counts.ended.Load() <= uint64(i) {
+			runtime.Gosched()
+		}
+	}
+	e.drain()
 	e.wait()
 }

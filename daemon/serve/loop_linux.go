@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,7 +20,18 @@ const (
 	arenaSize    = 256 << 10
 	// largestExtra is room for the largest reply that is appended whole once there is room for another.
 	largestExtra = 16 << 10
+	// longestKept is for how long at a time the loop waits without telling Go's scheduler, which takes the P away otherwise. For a
+	// loop that waits thousands of times a second the scheduler does so again and again, with a thread that looks for it every 20 µs and
+	// another that is woken to take over the P: a seventh of the processor time. A collection of garbage that has to stop the loop
+	// meanwhile sends it a signal, which ends the wait.
+	longestKept = 2 * time.Millisecond
+	// keptAgain is how many waits are the scheduler's after one that was longer than that: where waits are long, the P is others'.
+	keptAgain = 64
 )
+
+// loops is how many there are in this process. With several, as where many daemons are tested in one, none keeps a P: together they
+// would keep them all.
+var loops atomic.Int32
 
 // loop is the event loop over all connections. One goroutine runs it and owns all but the inbox. Each round reads what has arrived,
 // gathers all replies in one arena and writes them at its end, so a client with many connections finds many replies at once.
@@ -42,9 +54,12 @@ type loop struct {
 	blocked      map[*conn]struct{}
 	backlogs     int // bytes, of all connections
 	due          clockguard.Mono
-	alarm        *alarm
+	alarm        bell
+	timer        *timer // the alarm, if it is one of the loop's files; else nil
 	draining     bool
-	spin         spin
+	naps         naps
+	keepsP       bool // while it waits
+	longWaits    int  // how many of the next waits are the scheduler's
 
 	inbox inbox
 	ended sync.WaitGroup
@@ -75,6 +90,7 @@ func startLoop(c Config, n *counts) (*loop, error) {
 		arena:   make([]byte, 0, max(arenaSize, 2*(c.Limits.Output+largestExtra))),
 		blocked: make(map[*conn]struct{}),
 		due:     never,
+		keepsP:  severalPs(),
 	}
 	var err error
 	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
@@ -88,13 +104,36 @@ func startLoop(c Config, n *counts) (*loop, error) {
 		l.closeOwn()
 		return nil, err
 	}
-	l.alarm = newAlarm(c.Clock, l.poke)
+	if err = l.makeAlarm(); err != nil {
+		l.closeOwn()
+		return nil, err
+	}
 	l.ended.Add(1)
+	loops.Add(1)
 	go func() {
 		defer l.ended.Done()
+		defer loops.Add(-1)
 		l.run()
 	}()
 	return l, nil
+}
+
+// makeAlarm chooses the kernel's timer where the clock is the machine's, and a goroutine that asks the clock where it is another.
+func (l *loop) makeAlarm() error {
+	if _, ok := l.config.Clock.(clockguard.System); !ok {
+		l.alarm = newAlarm(l.config.Clock, l.poke)
+		return nil
+	}
+	t, err := newTimer(l.config.Clock)
+	if err != nil {
+		return err
+	}
+	if err := l.watch(unix.EPOLL_CTL_ADD, t.fd, unix.EPOLLIN); err != nil {
+		t.close()
+		return err
+	}
+	l.alarm, l.timer = t, t
+	return nil
 }
 
 func (l *loop) add(nc net.Conn, id int64) error {
@@ -190,11 +229,16 @@ func (l *loop) run() {
 		called := l.inbox.poked.Load()
 		for i := range n {
 			ev := &l.events[i]
-			if int(ev.Fd) == l.event {
+			switch {
+			case int(ev.Fd) == l.event:
 				called = true
+				continue
+			case l.timer != nil && int(ev.Fd) == l.timer.fd:
+				l.rung()
 				continue
 			}
 			if c := l.conns[ev.Fd]; c != nil {
+				l.naps.saw(&c.epoch)
 				l.handle(c, ev.Events)
 			}
 		}
@@ -210,33 +254,46 @@ func (l *loop) run() {
 	}
 }
 
-// await waits for events, and returns how many there are.
+// await waits for events, and returns how many there are; none after a signal.
 func (l *loop) await() int {
+	l.naps.round()
 	if len(l.ready) > 0 {
-		return pollNow(l.epoll, l.events[:])
+		return pollNow(l.epoll, l.events[:], 0)
 	}
-	n := 0
-	if l.waiting.first == nil {
-		for range l.spin.polls() {
-			if n = pollNow(l.epoll, l.events[:]); n > 0 {
-				l.spin.found()
-				break
-			}
+	if l.waiting.first == nil && l.naps.due() {
+		n := pollNow(l.epoll, l.events[:], 0)
+		if n == 0 {
+			nap()
+			n = pollNow(l.epoll, l.events[:], 0)
+			l.naps.rested(n)
+		}
+		if n > 0 {
+			return n
 		}
 	}
-	if n == 0 {
-		l.spin.failed()
-		var err error
-		if n, err = unix.EpollWait(l.epoll, l.events[:], -1); err != nil { // a signal
-			return 0
+	switch {
+	case !l.keepsP || loops.Load() > 1:
+	case l.longWaits > 0:
+		l.longWaits--
+	default:
+		if n := pollNow(l.epoll, l.events[:], longestKept); n > 0 {
+			return n
 		}
+		l.longWaits = keptAgain
 	}
-	l.spin.saw(n, l.events[0].Fd)
+	n, err := unix.EpollWait(l.epoll, l.events[:], -1)
+	if err != nil {
+		return 0
+	}
 	return n
 }
 
+// severalPs tells whether other goroutines can run while the loop keeps its P.
+func severalPs() bool { return runtime.GOMAXPROCS(0) > 1 }
+
 // attend does what other goroutines asked for. It returns true once everything is closed.
 func (l *loop) attend() bool {
+	l.keepsP = severalPs() // Go changes it with the limits of a container
 	var count [8]byte
 	_, _ = unix.Read(l.event, count[:])
 	l.inbox.poked.Store(false)
@@ -265,6 +322,14 @@ func (l *loop) attend() bool {
 	l.cutOff()
 	l.setAlarm()
 	return false
+}
+
+// rung does what is due, but for the waiting requests, which have been tried by now. If that has set the timer again, there is nothing to do.
+func (l *loop) rung() {
+	if l.timer.rung() {
+		l.cutOff()
+		l.setAlarm()
+	}
 }
 
 // shut closes everything, the connections that were never adopted too.

@@ -3,12 +3,13 @@
 // On Linux one goroutine serves all connections from an epoll loop of its own; elsewhere each connection has a goroutine. The loop is
 // own code, small as it is, because no library was found that can do all of this: stop reading from a connection whose request waits for
 // IDs, keep a client's unread replies bounded, and answer what a client asked before it closed its sending side. (gnet 2.9 has an
-// unbounded outbound buffer, cannot pause reading, and closes a half-closed connection.) It is also what makes it fast: against Redis 7
-// under redis-benchmark, on two processors shared with the client, gnet reached 0.9 to 1.0 of Redis with 50 connections, 0.88 of it with
-// pipelines of 16, and this loop 1.1 and 1.0 to 1.07. What counts is how seldom the client has to wake the server, hence the short
-// polling before it sleeps, and how many replies a client finds at once, hence all writes at the end of a round.
+// unbounded outbound buffer, cannot pause reading, and closes a half-closed connection; against Redis 7 under redis-benchmark, on two
+// processors shared with the client, it reached 0.9 to 1.0 of Redis's rate with 50 connections.) What counts is how seldom anybody has to be
+// woken: neither the loop by a client, hence the short sleeps of a fixed length while a crowd is active (naps), nor other threads of the
+// daemon by the loop, hence its waits that Go's scheduler does not see and the kernel's timer for those who wait for IDs; and how many replies
+// a client finds at once, hence all writes at the end of a round. docs/performance.md has what each of them brought.
 //
-// Two or more Ps are best (GOMAXPROCS, as Go sets it): with one, the loop has to wait for other goroutines.
+// Two or more Ps are best (GOMAXPROCS, as Go sets it): with one, the loop has to wait for other goroutines, and all its waits go through the scheduler.
 package serve
 
 import (

@@ -2,6 +2,9 @@ package serve
 
 import (
 	"context"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,5 +107,49 @@ func TestWaiterThatGoesAway(t *testing.T) {
 	}
 	if err := h.Drain(context.Background()); err != nil {
 		t.Errorf("Drain: %v", err)
+	}
+}
+
+// On the machine's clock the kernel's timer ends the wait; nothing else does here.
+func TestWaitOnTheMachinesClock(t *testing.T) {
+	s := newStore(0)
+	s.wait = issue.Wait{For: 2 * time.Millisecond}
+	h := start(t, "system", s, nil)
+	p := h.dial(t)
+	for i := range 3 {
+		p.send("NEXT\r\n")
+		<-s.waited
+		s.put(1)
+		p.want(":" + string(rune('0'+i)) + "\r\n")
+	}
+}
+
+// A crowd of clients that each wait for their replies is served between naps, and each gets its own.
+func TestCrowd(t *testing.T) {
+	const clients, requests = 2 * napCrowd, 200
+	h := start(t, "system", newStore(clients*requests), nil)
+	var all sync.WaitGroup
+	for range clients {
+		p := h.dial(t)
+		all.Go(func() {
+			last := -1
+			for range requests {
+				if _, err := p.Write([]byte("NEXT\r\n")); err != nil {
+					t.Error(err)
+					return
+				}
+				reply, err := p.in.ReadString('\n')
+				id, syntax := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(reply, ":"), "\r\n"))
+				if err != nil || syntax != nil || id <= last {
+					t.Errorf("got %q after %d, %v", reply, last, err)
+					return
+				}
+				last = id
+			}
+		})
+	}
+	all.Wait()
+	if n := h.Counters().IDs; n != clients*requests {
+		t.Errorf("%d IDs, want %d", n, clients*requests)
 	}
 }
