@@ -12,7 +12,7 @@ import (
 // flagsFirst moves a command's flags before its arguments, since the library
 // stops looking for flags at the first argument: `next 1000 --run` is what
 // people type. The name of a subcommand goes before the flags, which are all its.
-// What follows "--" stays where it is.
+// What follows "--" stays where it is, and so does everything if the last flag lacks its value.
 func flagsFirst(commands []*urfave.Command, args []string) []string {
 	if len(args) < 3 {
 		return args
@@ -35,8 +35,10 @@ func flagsFirst(commands []*urfave.Command, args []string) []string {
 			continue
 		}
 		flags = append(flags, word)
-		if takesValue[strings.TrimLeft(word, "-")] && i+1 < len(rest) {
-			i++
+		if takesValue[strings.TrimLeft(word, "-")] {
+			if i++; i == len(rest) {
+				return args // nothing is moved behind a flag that lacks its value: it would be taken for that
+			}
 			flags = append(flags, rest[i])
 		}
 	}

@@ -239,7 +239,7 @@ func TestFlagsFirst(t *testing.T) {
 		{"f next 5 --run", "f next --run 5"},
 		{"f next 5 --tenant 3 --run", "f next --tenant 3 --run 5"},
 		{"f next 5 --tenant=3", "f next --tenant=3 5"},
-		{"f next 5 --tenant", "f next --tenant 5"},
+		{"f next 5 --tenant", "f next 5 --tenant"}, // 5 is no tenant
 		{"f decode - --json", "f decode --json -"},
 		{"f decode --json -- -5 --layout", "f decode --json -- -5 --layout"},
 		{"f decode 5 -- -6 --json", "f decode 5 -- -6 --json"},

@@ -46,6 +46,8 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: layoutUsage},
 		&urfave.Uint64Flag{Name: "datacenter", Destination: &c.IDs.Datacenter, Value: c.IDs.Datacenter, Category: "IDs",
 			Usage: "number for the layout's datacenter field, the same on all hosts of a cluster"},
+		&urfave.IntFlag{Name: "lanes", Destination: &c.IDs.Lanes, Value: c.IDs.Lanes, Category: "IDs",
+			Usage: "worker IDs to hold and to issue from, 1 to 64; connections are spread over them"},
 
 		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster",
 			Usage: "the coordinator's `URL`: embedded: (IDs are unique on this host only), etcd://h1:2379,h2:2379/prefix or zk://h1:2181,h2:2181/chroot"},
@@ -85,6 +87,10 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "when the clock was set back by at most this, wait for it"},
 		&urfave.GenericFlag{Name: "max-block", Value: (*duration)(&c.Waiting.MaxBlock), Category: "Waiting",
 			Usage: "give a request up after it waited this long"},
+		&urfave.GenericFlag{Name: "burst", Value: (*duration)(&c.Waiting.Burst), Category: "Waiting",
+			Usage: "when a tick has not enough numbers for a request, draw on those that were left unused this far back, up to 2s, instead of waiting; 0: never"},
+		&urfave.StringFlag{Name: "burst-order", Destination: &c.Waiting.BurstOrder, Value: c.Waiting.BurstOrder, Category: "Waiting",
+			Usage: "what a burst keeps to, an `ORDER`: connection (the IDs of each connection rise) or none"},
 
 		&urfave.StringFlag{Name: "log-level", Destination: &s.logLevel, Value: s.logLevel, Category: "Log",
 			Usage: "what is logged: " + strings.Join(logLevels, ", ") + ", or off"},

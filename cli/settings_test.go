@@ -57,8 +57,9 @@ var others = map[string]string{
 	"coord-tls": "true", "coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
 	"coord-server-name": "other", "coord-user": "u", "coord-password-file": "/other/password",
 	"accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
-	"layout":         "twitter", "datacenter": "3", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
+	"layout":         "twitter", "datacenter": "3", "lanes": "4", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
 	"state-dir": "/other/state", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
+	"burst": "18ms", "burst-order": "none",
 }
 
 // base returns flags with which any setting is valid alone: a layout with a datacenter
@@ -228,7 +229,7 @@ func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 }
 
 // durations are the settings that are time spans.
-var durations = []string{"ttl", "start-timeout", "window", "publish", "journal-step", "max-sleep", "max-block"}
+var durations = []string{"ttl", "start-timeout", "window", "publish", "journal-step", "max-sleep", "max-block", "burst"}
 
 func TestDurationsWithoutAUnit(t *testing.T) {
 	check := func(t *testing.T, name string, err error) {

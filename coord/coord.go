@@ -88,10 +88,11 @@ type Claim interface {
 	// Release stores the larger of last, the highest tick that was issued, and
 	// the floor of the grants that this claim had, as the record's ceiling, and
 	// frees the worker ID in the same step. The caller has closed its lane and
-	// journaled last before. ErrLost means that the claim was lost before, and
-	// that nothing was lowered, and so does ErrOtherCluster. After any other error the outcome is unknown,
-	// and the call may be made again. After a nil error every call returns
-	// ErrLost.
+	// journaled last before. ErrLost means that the claim is lost, and that nothing was
+	// lowered but by a try whose reply was lost, before another opened the record or
+	// made the tree anew; and so does ErrOtherCluster. After any other error the
+	// outcome is unknown, and the call may be made again. After a nil error every
+	// call returns ErrLost.
 	Release(ctx context.Context, last generator.Tick) error
 }
 
@@ -134,9 +135,13 @@ type Identity struct {
 // from. The zero value wants worker ID 0; see AnyWorker.
 type Request struct {
 	// Worker is the worker ID that is wanted: the one that the journal names or
-	// that the lost claim had. AnyWorker asks for the one that this host had last.
+	// that the lost claim had. AnyWorker asks for the one that this lane of this
+	// host had last.
 	// It is a preference; another worker ID may be the answer.
 	Worker int
+	// Lane is which of the daemon's lanes claims, 0 for the first. Each has a
+	// preference of its own for the worker ID that it had last on this host.
+	Lane int
 	// Fresh asks for a worker ID that is not the sticky one: a re-lease.
 	// Worker and the host's preference are then ignored.
 	Fresh bool
@@ -157,6 +162,9 @@ type Request struct {
 	// Predecessor is the name of a dead process's claim node, which is deleted
 	// first; empty when there is none.
 	Predecessor string
+	// Dead are the names of further claim nodes of dead processes, which nobody goes
+	// on from. They are deleted as well.
+	Dead []string
 	// Drop, if not nil, is called with the worker ID before an opening is sent
 	// for a record whose holder is not Opening, or whose mark is above Mark: the
 	// caller's lane of that worker ID must not issue any more. It is called from

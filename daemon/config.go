@@ -10,8 +10,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -58,13 +60,24 @@ type Cluster struct {
 type IDs struct {
 	Layout     string
 	Datacenter uint64
+	Lanes      int // how many worker IDs are held and issued from, 1 to journal.MaxLanes
 }
 
 // Waiting is what a request may have to wait for.
 type Waiting struct {
 	MaxSleep time.Duration // the clock is behind by at most this: wait for it
 	MaxBlock time.Duration // give a request up after this
+
+	// Burst is how far back a request may draw on numbers that were left unused, once the tick has not enough of them; 0: not at all.
+	Burst      time.Duration
+	BurstOrder string // OrderConnection or OrderNone
 }
+
+// What a burst keeps to. BurstOrder is one of these.
+const (
+	OrderConnection = "connection" // each ID is above all that its connection got before
+	OrderNone       = "none"       // it may be below them, by as much as Burst
+)
 
 const (
 	// autoWindow and autoSmallWindow are the windows that a Window of 0 stands for. Where worker IDs are few, one whose mark
@@ -72,6 +85,9 @@ const (
 	autoWindow      = 10 * time.Minute
 	autoSmallWindow = 2 * time.Minute
 	fewWorkers      = 64
+
+	// longestBurst is how far back every lane remembers which numbers it has left.
+	longestBurst = 2 * time.Second
 )
 
 // DefaultConfig is the configuration of a daemon that was told nothing but its paths.
@@ -79,9 +95,9 @@ func DefaultConfig() Config {
 	return Config{
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
 		Cluster: Cluster{Coord: "embedded:", TTL: 10 * time.Second},
-		IDs:     IDs{Layout: "flakeward"},
+		IDs:     IDs{Layout: "flakeward", Lanes: 1},
 		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second},
-		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
+		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second, BurstOrder: OrderConnection},
 	}
 }
 
@@ -125,11 +141,23 @@ func (c Config) Validate() error {
 	if c.IDs.Datacenter > layout.Max(generator.Datacenter) {
 		bad("datacenter", "%d does not fit the layout's %d datacenter bits: the highest is %d", c.IDs.Datacenter, layout.Bits(generator.Datacenter), layout.Max(generator.Datacenter))
 	}
+	switch workers := min(layout.Workers(), coord.MaxWorkers); {
+	case c.IDs.Lanes < 1 || c.IDs.Lanes > journal.MaxLanes:
+		bad("lanes", "%d is not within 1 and %d", c.IDs.Lanes, journal.MaxLanes)
+	case c.IDs.Lanes > workers:
+		bad("lanes", "%d are more than the %d worker IDs of the layout: take fewer, or a layout with more worker bits", c.IDs.Lanes, workers)
+	}
 	if c.Waiting.MaxSleep < 0 || c.Waiting.MaxSleep > time.Second {
 		bad("max-sleep", "%v is not within 0s and 1s", c.Waiting.MaxSleep)
 	}
 	if c.Waiting.MaxBlock < time.Millisecond || c.Waiting.MaxBlock > time.Hour {
 		bad("max-block", "%v is not within 1ms and 1h", c.Waiting.MaxBlock)
+	}
+	if tick := layout.TickLength(); c.Waiting.Burst != 0 && (c.Waiting.Burst < tick || c.Waiting.Burst > max(longestBurst, 2*tick)) {
+		bad("burst", "%v is neither 0 nor within %v, a tick, and %v, which is how far back is remembered what was used", c.Waiting.Burst, tick, max(longestBurst, 2*tick))
+	}
+	if c.Waiting.BurstOrder != OrderConnection && c.Waiting.BurstOrder != OrderNone {
+		bad("burst-order", "%q is neither %s nor %s", c.Waiting.BurstOrder, OrderConnection, OrderNone)
 	}
 	t := c.timing(layout)
 	if t.Step < 10*time.Millisecond || t.Step > time.Minute {

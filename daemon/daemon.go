@@ -1,11 +1,12 @@
-// Package daemon is one daemon's life: it opens the state directory, joins the cluster, holds a worker ID, serves IDs from it over
-// the socket, and gives everything back in order. It is the only package that knows all the others.
+// Package daemon is one daemon's life: it opens the state directory, joins the cluster, holds a worker ID for each lane, serves IDs
+// from them over the socket, and gives everything back in order. It is the only package that knows all the others.
 package daemon
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/user"
@@ -19,22 +20,17 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/generator"
 )
 
-const (
-	// drainTimeout bounds the answering of accepted requests, and shutTimeout the last exchange with the coordinator.
-	drainTimeout = 5 * time.Second
-	shutTimeout  = 5 * time.Second
-	// watchEvery is how often the clock is looked at when nobody asks for an ID.
-	watchEvery = 100 * time.Millisecond
-)
+// drainTimeout bounds the answering of accepted requests.
+const drainTimeout = 5 * time.Second
 
 // Daemon is one daemon. It is made by New and lives through one Run.
 type Daemon struct {
@@ -46,10 +42,11 @@ type Daemon struct {
 	begun       clockguard.Reading
 	witness     witness
 
-	keeper *grant.Keeper
-	issuer *issue.Issuer
+	lanes  []*lane // at least one
+	group  *issue.Group
+	life   *life.Life
 	server *serve.Server
-	bell   chan struct{} // rung when the lane or its ceiling changed
+	bell   chan struct{} // rung when a lane or its ceiling changed
 
 	cluster atomic.Pointer[coord.Cluster]
 	ready   atomic.Bool
@@ -112,7 +109,10 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.build(dir); err != nil {
 		return err
 	}
-	inherited := d.inherit(dir)
+	inherited, err := d.life.Inherit(dir)
+	if err != nil {
+		return err
+	}
 	group, err := groupID(d.config.Socket.Group)
 	if err != nil {
 		return err
@@ -127,32 +127,26 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 // build makes the parts and ties them together.
 func (d *Daemon) build(dir *journal.Dir) error {
 	c := d.config
-	tick := d.layout.TickLength()
-	timing := c.timing(d.layout)
-	first := max(timing.Step, 2*tick) + tick + c.Waiting.MaxSleep
-	d.keeper = grant.New(grant.Config{
-		Layout:     d.layout,
-		Datacenter: c.IDs.Datacenter,
-		Coord:      c.coordinator().Text,
-		Accept:     c.acceptCluster(),
-		Timing:     timing,
-		FirstWait:  first,
-		Clock:      d.clock,
-		Journal:    dir,
-		Log:        d.log.Named("grant"),
-	}, lateIssuer{d})
-	// The ring's span is what every lane of this layout has; a lane is made only to ask it.
-	lane, err := generator.NewLane(d.layout, c.IDs.Datacenter, 0, 0)
-	if err != nil {
+	if err := d.makeLanes(dir); err != nil {
 		return err
 	}
-	limits, err := clockguard.NewLimits(max(c.Waiting.MaxSleep, tick), time.Duration(lane.Span())*tick, tick)
-	if err != nil {
-		return err
+	var issuers []*issue.Issuer
+	d.life = &life.Life{
+		Layout: d.layout,
+		Clock:  d.clock,
+		Coord:  c.coordinator().Text,
+		Open:   d.open,
+		Final:  final,
+		Joined: func(cluster coord.Cluster) { d.cluster.Store(&cluster) },
+		Log:    d.log,
 	}
-	d.issuer = issue.New(d.layout, d.clock, issue.Limits{Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock}, d.keeper)
+	for _, l := range d.lanes {
+		d.life.Keepers = append(d.life.Keepers, l.keeper)
+		issuers = append(issuers, l.issuer)
+	}
+	d.group = issue.NewGroup(issuers...)
 	d.server = serve.New(serve.Config{
-		Source:  d.witness.source(d.issuer),
+		Source:  d.witness.source(d.group),
 		Layout:  d.layout,
 		Info:    d.Info,
 		Version: c.Version,
@@ -160,7 +154,7 @@ func (d *Daemon) build(dir *journal.Dir) error {
 		Log:     d.log.Named("serve"),
 		Clock:   d.clock,
 	})
-	d.issuer.OnChange(func() {
+	d.group.OnChange(func() {
 		d.server.Wake()
 		select {
 		case d.bell <- struct{}{}:
@@ -170,34 +164,11 @@ func (d *Daemon) build(dir *journal.Dir) error {
 	return nil
 }
 
-// lateIssuer is the daemon's issuer for the keeper, which is made before it.
-type lateIssuer struct{ d *Daemon }
-
-func (l lateIssuer) Use(lane *generator.Lane) { l.d.issuer.Use(lane) }
-func (l lateIssuer) Changed()                 { l.d.issuer.Changed() }
-
-// inherit reads the journal and hands the keeper what can be used of it. What cannot is named, and the record rules.
-func (d *Daemon) inherit(dir *journal.Dir) *journal.Contents {
-	contents, err := dir.Read()
-	switch {
-	case errors.Is(err, journal.ErrNone):
-		return nil
-	case err != nil:
-		d.log.Warn("the journal is not used; the record rules", "error", err)
-		return nil
-	}
-	if err := d.keeper.Inherit(contents); err != nil {
-		d.log.Warn("the journal is not used; the record rules", "error", err)
-		return nil
-	}
-	return &contents
-}
-
 // live runs the parts until ctx ends or one of them fails, and ends them in order.
-func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited *journal.Contents) error {
+func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited life.Inherited) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	failed := make(chan error, 5) // one for each part
+	failed := make(chan error, 4+len(d.lanes)) // one for each part
 	var serving, parts sync.WaitGroup
 	run := func(group *sync.WaitGroup, part func() error) {
 		group.Go(func() {
@@ -208,8 +179,10 @@ func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited *jou
 	}
 	var coordinator coord.Coordinator
 	run(&serving, func() error { return d.server.Serve(work, listener) })
-	run(&parts, func() error { return d.keeper.Mark(work) })
-	run(&parts, func() error { return d.watch(work) })
+	for _, l := range d.lanes {
+		run(&parts, func() error { return l.keeper.Mark(work) })
+	}
+	run(&parts, func() error { d.life.Watch(work, d.group); return nil })
 	run(&parts, func() error { return d.announce(work) })
 	run(&parts, func() (err error) {
 		coordinator, err = d.lend(work, inherited)
@@ -231,39 +204,12 @@ func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited *jou
 	serving.Wait()
 	stop()
 	parts.Wait()
-	return errors.Join(err, d.leave(ctx, coordinator))
+	d.life.Leave(context.WithoutCancel(ctx), coordinator)
+	return err
 }
 
-// leave gives the worker ID back and ends the session.
-func (d *Daemon) leave(ctx context.Context, coordinator coord.Coordinator) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutTimeout)
-	defer cancel()
-	err := d.keeper.Shut(ctx)
-	if err != nil {
-		// The record then stays where it is: the next start has to wait, or takes another worker ID.
-		d.log.Warn("the worker ID was not given back in order", "error", err)
-	}
-	if coordinator != nil {
-		if e := coordinator.Close(); e != nil {
-			d.log.Warn("the coordinator's session did not end in order", "error", e)
-		}
-	}
-	d.log.Info("stopped")
-	return nil
-}
-
-// watch finds steps of the clock, also while nobody asks for an ID.
-func (d *Daemon) watch(ctx context.Context) error {
-	w := clockguard.NewWatch(d.clock.Now(), clockguard.DefaultTolerance)
-	_ = w.Run(ctx, d.clock, watchEvery, func(step time.Duration) {
-		d.log.Warn("the clock has stepped", "by", step.Round(time.Millisecond))
-		d.issuer.Check()
-		d.issuer.Changed() // a request may be waiting for an instant that has moved
-	})
-	return nil
-}
-
-// announce says once that IDs can be issued, or fails if that takes longer than it may.
+// announce says once that IDs can be issued, from whichever lane is the first, or fails if that takes longer than it may. The other
+// lanes join in when they can: to wait for all would have requests wait for a worker ID that they can do without.
 func (d *Daemon) announce(ctx context.Context) error {
 	if limit := d.config.Cluster.StartTimeout; limit > 0 {
 		var cancel context.CancelFunc
@@ -271,18 +217,17 @@ func (d *Daemon) announce(ctx context.Context) error {
 		defer cancel()
 	}
 	for {
-		if lane := d.issuer.Lane(); lane != nil && !lane.Closed() && lane.Ceiling() > lane.Floor() {
-			now := d.clock.Now()
-			wait := time.Duration(d.layout.UnixNanos(lane.Floor()+1) - now.Wall)
+		now := d.clock.Now()
+		if first, wait := d.soonest(now); first != nil {
 			if wait <= 0 {
 				d.ready.Store(true)
-				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", lane.Worker(), "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
+				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.keeper.Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
 				if d.config.Ready != nil {
 					d.config.Ready()
 				}
 				return nil
 			}
-			if d.clock.Sleep(ctx, min(wait, watchEvery)) == nil {
+			if d.clock.Sleep(ctx, min(wait, life.WatchEvery)) == nil {
 				continue
 			}
 		}
@@ -290,7 +235,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 		case <-d.bell:
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), errStartTimeout) {
-				return fmt.Errorf("no ID could be issued within --start-timeout %v: %w", d.config.Cluster.StartTimeout, d.keeper.Trouble())
+				return fmt.Errorf("no ID could be issued within --start-timeout %v: %w", d.config.Cluster.StartTimeout, d.trouble())
 			}
 			return nil
 		}
@@ -304,8 +249,9 @@ func groupID(group string) (int, error) {
 	if group == "" {
 		return -1, nil
 	}
-	if id, err := strconv.Atoi(group); err == nil && id >= 0 {
-		return id, nil
+	// Systems keep 32 bits, of which the highest number stands for no change.
+	if id, err := strconv.ParseUint(group, 10, 32); err == nil && id != math.MaxUint32 {
+		return int(id), nil
 	}
 	g, err := user.LookupGroup(group)
 	if err != nil {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,54 +53,83 @@ func (d *Daemon) infoCluster() resp.Section {
 // daysInYear is the mean length of a Gregorian year.
 const daysInYear = 365.2425
 
+// infoWorker shows the first lane by the keys that there are if it is the only one, and the others by the same keys with the lane's
+// number before them.
 func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
-	h := d.keeper.Holding()
+	state, serving := d.state(now)
+	s := section("Worker", "state", state)
+	for _, l := range d.lanes {
+		prefix := ""
+		if l.number > 0 {
+			prefix = fmt.Sprintf("lane%d_", l.number)
+			s.Pairs = append(s.Pairs, section("", prefix+"state", l.state(now)).Pairs...)
+		}
+		s.Pairs = append(s.Pairs, l.info(prefix, now)...)
+		if l.number == 0 {
+			s.Pairs = append(s.Pairs, section("", "lanes", len(d.lanes), "lanes_ready", serving).Pairs...)
+		}
+	}
+	return s
+}
+
+// info is what INFO shows of a lane.
+func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
+	h := l.keeper.Holding()
 	trouble := ""
-	if err := d.keeper.Trouble(); err != nil {
+	if err := l.keeper.Trouble(); err != nil {
 		trouble = err.Error()
 	}
-	return section("Worker",
-		"state", d.state(now),
+	pairs := section("",
 		"worker_id", h.Worker,
 		"claim", h.Claim,
 		"claimed", h.Claimed,
 		"opening", h.Opening,
-		"now", d.layout.TickAt(now.Wall),
+		"now", l.layout.TickAt(now.Wall),
 		"floor", h.Floor,
 		"issued", h.Issued,
 		"journal_mark", h.Mark,
 		"ceiling", h.Granted,
-		"ceiling_time", d.layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
+		"ceiling_time", l.layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
 		"trouble", trouble,
-	)
+	).Pairs
+	for i := range pairs {
+		pairs[i][0] = prefix + pairs[i][0]
+	}
+	return pairs
 }
 
-// state is one word for what a request would meet now.
-func (d *Daemon) state(now clockguard.Reading) string {
-	lane := d.issuer.Lane()
-	tick := d.layout.TickAt(now.Wall)
-	switch {
-	case !d.ready.Load():
-		return "starting"
-	case lane == nil || lane.Closed():
-		return "unavailable"
-	case max(tick, lane.Highest()) > lane.Ceiling():
-		return "stopped"
-	case tick < lane.Highest():
-		return "clock-behind"
-	default:
-		return "ready"
+// state is one word for what a request would meet now, which is what it meets at the best of the lanes, and how many of them serve.
+func (d *Daemon) state(now clockguard.Reading) (state string, serving int) {
+	best := 0
+	for _, l := range d.lanes {
+		s := l.state(now)
+		best = max(best, slices.Index(states, s))
+		if serves(s) {
+			serving++
+		}
 	}
+	if !d.ready.Load() {
+		return stateStarting, serving
+	}
+	return states[best], serving
 }
 
 func (d *Daemon) infoGuard() resp.Section {
 	return section("Guard",
-		"answered_sleep", d.issuer.Answers(clockguard.Sleep),
-		"answered_ring", d.issuer.Answers(clockguard.Ring),
-		"answered_release", d.issuer.Answers(clockguard.ReLease),
-		"answered_spread", d.issuer.Answers(clockguard.Spread),
-		"answered_wait", d.issuer.Answers(clockguard.Wait),
+		"answered_sleep", d.answers(clockguard.Sleep),
+		"answered_ring", d.answers(clockguard.Ring),
+		"answered_release", d.answers(clockguard.ReLease),
+		"answered_spread", d.answers(clockguard.Spread),
+		"answered_wait", d.answers(clockguard.Wait),
 	)
+}
+
+// answers counts those of all lanes' guards.
+func (d *Daemon) answers(a clockguard.Answer) (n uint64) {
+	for _, l := range d.lanes {
+		n += l.issuer.Answers(a)
+	}
+	return n
 }
 
 func (d *Daemon) infoStats() resp.Section {

@@ -1,5 +1,5 @@
-// Command sim simulates whole clusters, each from a seed, and judges every ID that is issued. A seed that shows a
-// violation is run again with fewer and fewer faults, until none can be left out.
+// Command sim simulates whole clusters, each from a seed, and judges every ID that is issued, at once and once more by the
+// audit of the drills. A seed that shows a violation is run again with fewer and fewer faults, until none can be left out.
 //
 //	go run ./sim                     seeds 1 to 1000
 //	go run ./sim -from 5000 -n 10000
@@ -13,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -26,7 +27,7 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := run(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "sim:", err)
 		os.Exit(1)
 	}
@@ -43,12 +44,22 @@ func run(args []string, stdout io.Writer) error {
 	faults := flags.String("faults", "", "with -seed: only the faults with these numbers, as 3,17; - for none")
 	workers := flags.Int("p", runtime.GOMAXPROCS(0), "how many runs at once")
 	recovers := flags.Bool("recover", false, "let each run go on without faults, and see whether all daemons that can issue do")
-	again := flags.Uint64("again", 100, "run each so manieth seed twice, traced, and compare byte for byte; 0: none")
+	healed := flags.Uint64("healed", 10, "let each so manieth seed go on as with -recover; 0: none but with it")
+	again := flags.Uint64("again", 100, "run one seed in so many twice, traced, and compare byte for byte; 0: none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *seed == 0 {
-		return many(stdout, *from, *n, *workers, *again, *recovers)
+		switch {
+		case *verbose || *faults != "":
+			return errors.New("-v and -faults are of one run: give its -seed")
+		case *n == 0:
+			return errors.New("-n 0 runs nothing: give how many seeds")
+		}
+		if *recovers {
+			*healed = 1
+		}
+		return many(stdout, *from, *n, *workers, *again, *healed)
 	}
 	plan := world.PlanOf(*seed)
 	plan.Recover = *recovers
@@ -97,16 +108,23 @@ func one(stdout io.Writer, plan world.Plan, verbose bool) error {
 }
 
 // many runs seeds until all are done or one shows a violation.
-func many(stdout io.Writer, from, n uint64, workers int, again uint64, recovers bool) error {
-	debug.SetGCPercent(400) // a run leaves some MB behind, and needs none of it
+func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) error {
+	// A run leaves some MB behind, and needs none of it: they are collected when there are many.
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(int64(max(1, workers)) << 26)
 	begun := time.Now()
 	var next, done atomic.Uint64
 	var stop atomic.Bool
 	var mu sync.Mutex
 	var total world.Counts
-	least, leastClocks := 1<<30, 1<<30
+	least := world.Counts{Faults: math.MaxInt, OfClocks: math.MaxInt, IDs: math.MaxUint64, Served: math.MaxUint64}
+	planOf := func(i uint64) world.Plan {
+		plan := world.PlanOf(from + i)
+		plan.Recover = healed > 0 && i%healed == 0
+		return plan
+	}
 	type failure struct {
-		seed uint64
+		plan world.Plan
 		text string
 	}
 	var worst *failure
@@ -118,8 +136,7 @@ func many(stdout io.Writer, from, n uint64, workers int, again uint64, recovers 
 				if i >= n {
 					return
 				}
-				plan := world.PlanOf(from + i)
-				plan.Recover = recovers
+				plan := planOf(i)
 				r := world.Run(plan, nil)
 				if r.Violation == "" && again > 0 && i%again == 0 {
 					r.Violation = world.Compare(plan)
@@ -127,11 +144,12 @@ func many(stdout io.Writer, from, n uint64, workers int, again uint64, recovers 
 				done.Add(1)
 				mu.Lock()
 				total.Add(r.Counts)
-				least, leastClocks = min(least, r.Counts.Faults), min(leastClocks, r.Counts.OfClocks)
+				least.Faults, least.OfClocks = min(least.Faults, r.Counts.Faults), min(least.OfClocks, r.Counts.OfClocks)
+				least.IDs, least.Served = min(least.IDs, r.Counts.IDs), min(least.Served, r.Counts.Served)
 				if r.Violation != "" {
 					stop.Store(true)
-					if worst == nil || plan.Seed < worst.seed {
-						worst = &failure{plan.Seed, r.Violation}
+					if worst == nil || plan.Seed < worst.plan.Seed {
+						worst = &failure{plan, r.Violation}
 					}
 				}
 				mu.Unlock()
@@ -141,23 +159,70 @@ func many(stdout io.Writer, from, n uint64, workers int, again uint64, recovers 
 	group.Wait()
 	took := time.Since(begun)
 	count := float64(max(1, done.Load()))
-	fmt.Fprintf(stdout, "%d seeds in %v: %.1f s simulated, %.1f faults (at least %d), %.1f of clocks (at least %d), %.0f IDs, %.0f requests served, %.0f refused, %.1f starts (%.2f cold), %.0f events each; %.0f times real time on each of %d processors\n",
-		done.Load(), took.Round(time.Millisecond), total.Simulated.Seconds()/count, float64(total.Faults)/count, least, float64(total.OfClocks)/count, leastClocks,
-		float64(total.IDs)/count, float64(total.Served)/count, float64(total.Refused)/count, float64(total.Starts)/count, float64(total.ColdStarts)/count,
+	fmt.Fprintf(stdout, "%d seeds in %v, each on the average: %.1f s simulated, %.1f faults (at least %d), %.1f of clocks (at least %d), %.0f IDs (at least %d), %.0f requests served (at least %d), %.0f refused, "+
+		"%.1f starts (%.2f cold), %.2f claims continued, %.2f released, %.2f worker IDs handed over, %.2f runs out of order, %.0f events; %.0f times real time on each of %d processors\n",
+		done.Load(), took.Round(time.Millisecond), total.Simulated.Seconds()/count, float64(total.Faults)/count, least.Faults, float64(total.OfClocks)/count, least.OfClocks,
+		float64(total.IDs)/count, least.IDs, float64(total.Served)/count, least.Served, float64(total.Refused)/count, float64(total.Starts)/count, float64(total.ColdStarts)/count,
+		float64(total.Continued)/count, float64(total.Released)/count, float64(total.Handovers)/count, float64(total.Unordered)/count,
 		float64(total.Events)/count, total.Simulated.Seconds()/took.Seconds()/float64(max(1, workers)), workers)
 	if worst == nil {
-		return nil
+		return told(stdout, done.Load(), again, total, took, least)
 	}
-	fmt.Fprintf(stdout, "seed %d: VIOLATION: %s\n", worst.seed, worst.text)
-	plan := world.PlanOf(worst.seed)
-	plan.Recover = recovers
+	plan := worst.plan
+	fmt.Fprintf(stdout, "seed %d: VIOLATION: %s\n", plan.Seed, worst.text)
 	shrunk, keep, r := world.Shrink(plan)
-	fmt.Fprintf(stdout, "of %d faults these %d are enough: %s\n", len(plan.Faults), len(keep), r.Violation)
+	fmt.Fprintf(stdout, "of %d faults %d are enough: %s\n", len(plan.Faults), len(keep), r.Violation)
 	for i, f := range shrunk.Faults {
 		fmt.Fprintf(stdout, "  %d: %s\n", keep[i], f)
 	}
-	fmt.Fprintf(stdout, "step by step: go run ./sim -recover=%t -seed %d -faults %s -v\n", recovers, worst.seed, list(keep))
+	fmt.Fprintf(stdout, "step by step: go run ./sim -recover=%t -seed %d -faults %s -v\n", plan.Recover, plan.Seed, list(keep))
 	return errViolated
+}
+
+// What each seed is to show, and how fast; and with how many seeds all that may come of them must have.
+const (
+	fewest       = 20 // faults
+	fewestClocks = 5  // of them of clocks
+	fewestServed = 1  // requests
+	fastEnough   = 1000
+	enoughSeeds  = 1000
+)
+
+var errTooFew = errors.New("the seeds show too little")
+
+// shows is an error if a run, or all of them together, show too little: where nothing is issued nothing can be wrong.
+func shows(done uint64, total, least world.Counts) error {
+	if done > 0 && (least.Faults < fewest || least.OfClocks < fewestClocks) {
+		return fmt.Errorf("%w: at least %d faults and %d of clocks, where %d and %d are wanted", errTooFew, least.Faults, least.OfClocks, fewest, fewestClocks)
+	}
+	if done > 0 && (least.IDs == 0 || least.Served < fewestServed) {
+		return fmt.Errorf("%w: in one %d IDs were issued and %d requests served, where %d are wanted", errTooFew, least.IDs, least.Served, fewestServed)
+	}
+	if done >= enoughSeeds && min(total.ColdStarts, total.Continued, total.Released, total.Handovers, total.Unordered) < done/4 {
+		return fmt.Errorf("%w: %d cold starts, %d claims continued, %d released, %d handed over and %d runs out of order in %d seeds", errTooFew,
+			total.ColdStarts, total.Continued, total.Released, total.Handovers, total.Unordered, done)
+	}
+	return nil
+}
+
+// told says in a line what runs without a violation show. It is an error if they show too little; that all took too long is
+// only said, for that is also the machine's affair.
+func told(stdout io.Writer, done, again uint64, total world.Counts, took time.Duration, least world.Counts) error {
+	twice := "none of them twice"
+	if again > 0 {
+		twice = fmt.Sprintf("one of %d twice with the same trace", again)
+	}
+	fast := total.Simulated.Seconds() / took.Seconds()
+	slow := ""
+	if fast < fastEnough {
+		slow = fmt.Sprintf(", and %d are wanted", fastEnough)
+	}
+	if err := shows(done, total, least); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "%d seeds, %s, and no violation: %.1f hours of a cluster in %v, %.0f times real time%s; at least %d faults in each, %d of clocks\n",
+		done, twice, total.Simulated.Hours(), took.Round(100*time.Millisecond), fast, slow, least.Faults, least.OfClocks)
+	return nil
 }
 
 func list(keep []int) string {

@@ -2,12 +2,14 @@ package configfile
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 var names = []string{"socket", "socket-mode", "state-dir", "window", "publish", "log-json", "host"}
@@ -124,7 +126,15 @@ func TestNearest(t *testing.T) {
 // and only known names with a line that exists.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("window: 10m\n"))
+	f.Add([]byte("window: &w \" 10m \\n\"\npublish: *w\nhost: ''\nlog-json: |\n  true\n"))
+	f.Add([]byte(" a: \n\t"))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		if utf8.Valid(data) { // as a value it stays what it is
+			values, err := Parse(plain(map[string]Value{"host": {Text: string(data)}}), names)
+			if err != nil || values["host"].Text != string(data) {
+				t.Errorf("the value %q is read as %+v, %v", data, values, err)
+			}
+		}
 		values, err := Parse(data, names)
 		if err != nil {
 			at := (*Error)(nil)
@@ -140,5 +150,24 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%q = %+v came through", name, value)
 			}
 		}
+		again, err := Parse(plain(values), names)
+		if err != nil || !slices.EqualFunc(slices.Sorted(maps.Keys(again)), slices.Sorted(maps.Keys(values)), func(a, b string) bool {
+			return a == b && again[a].Text == values[b].Text
+		}) {
+			t.Errorf("%+v is written as %q, and that read as %+v, %v", values, plain(values), again, err)
+		}
 	})
+}
+
+// plain writes values as YAML that holds nothing else.
+func plain(values map[string]Value) []byte {
+	var b []byte
+	for name, value := range values {
+		var text strings.Builder
+		for _, r := range value.Text {
+			fmt.Fprintf(&text, "\\U%08X", r)
+		}
+		b = fmt.Appendf(b, "%s: \"%s\"\n", name, &text)
+	}
+	return b
 }

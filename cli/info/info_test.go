@@ -2,6 +2,7 @@ package info
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -32,4 +33,33 @@ func TestReady(t *testing.T) {
 	if Parse("").Ready() {
 		t.Error("a daemon that says nothing is ready")
 	}
+}
+
+// FuzzParse: what was read and is written as a daemon writes it reads as the same, in one line each.
+func FuzzParse(f *testing.F) {
+	f.Add("early:1\r\n# Server\r\nhost:a:b\r\n\r\n#Worker\nstate:ready\nempty:\nno entry\n:no key\n")
+	f.Add("#")
+	f.Add("#\n a : b \n##x\n#:\n:\r:\n\u2028:x")
+	f.Fuzz(func(t *testing.T, text string) {
+		in := Parse(text)
+		var written strings.Builder
+		for i, section := range in {
+			if i > 0 || section.Name != "" || section.Entries == nil {
+				written.WriteString("# " + section.Name + "\r\n")
+			}
+			for _, e := range section.Entries {
+				if e.Key == "" || strings.Contains(e.Key+e.Value+section.Name, "\n") {
+					t.Errorf("%q has the entry %+v", text, e)
+				}
+				written.WriteString(e.Key + ":" + e.Value + "\r\n")
+			}
+		}
+		again := Parse(written.String())
+		if !reflect.DeepEqual(again, in) {
+			t.Errorf("%q is %+v, and that is written as %+v", text, in, again)
+		}
+		if state, ok := in.Get(State); in.Ready() && (!ok || state != "ready" && state != "clock-behind") {
+			t.Errorf("%q is ready", text)
+		}
+	})
 }

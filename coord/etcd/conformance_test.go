@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -111,7 +112,9 @@ func TestConformanceCluster(t *testing.T) {
 	var trees atomic.Int64
 	coordtest.Run(t, func(*testing.T) coordtest.Harness {
 		prefix := fmt.Sprintf("tree%d", trees.Add(1))
-		return newHarness(client, etcd.Config{Prefix: prefix, Where: "cluster"}).kit(func(t testing.TB) {
+		// On a machine that is busy an election may take seconds. No case waits for this to run out.
+		config := etcd.Config{Prefix: prefix, Where: "cluster", TryTimeout: 20 * time.Second}
+		return newHarness(client, config).kit(func(t testing.TB) {
 			c.StopAll()
 			t.Cleanup(c.StartAll) // for the next case, which has a tree of its own
 		})

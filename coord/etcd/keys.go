@@ -15,7 +15,8 @@ import (
 //	seq                 the counter: its version is the number of tickets taken
 //	claims/<name>       a claim node, attached to its session's lease
 //	workers/<id>        the record of a worker ID
-//	hosts/<host>        the worker ID that a host had last
+//	hosts/<host>        the worker ID that a host's first lane had last
+//	hosts/<host>;<n>    the same of its lane n
 //	history/<id>        who held a worker ID
 //
 // Worker IDs are padded to seven digits, enough for coord.MaxWorkers, so that
@@ -44,7 +45,9 @@ func (k keys) path(what string) string {
 func (k keys) claimsOn(worker int) string { return k.claims() + pad(worker) + "-" }
 
 // host escapes the name: a slash in it must not lead to another key.
-func (k keys) host(name string) string { return k.root + "hosts/" + url.PathEscape(name) }
+func (k keys) host(name string, lane int) string {
+	return k.root + "hosts/" + lending.SeatOf(url.PathEscape(name), lane)
+}
 
 // nameOf is the inverse of claim.
 func (k keys) nameOf(key string) string { return strings.TrimPrefix(key, k.claims()) }

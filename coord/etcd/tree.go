@@ -113,10 +113,12 @@ func (s *store) ticket(ctx context.Context, layout lending.Entry) (uint64, error
 	if err != nil {
 		return 0, err
 	}
-	if previous := resp.Responses[0].GetResponsePut().GetPrevKv(); previous != nil {
-		return uint64(previous.GetVersion()), nil
-	}
-	return 0, nil
+	return taken(resp), nil
+}
+
+// taken is how many tickets there were before the one that the answer is about.
+func taken(resp *clientv3.TxnResponse) uint64 {
+	return uint64(resp.Responses[0].GetResponsePut().GetPrevKv().GetVersion())
 }
 
 // put creates a claim node under the lease and reads, in the same transaction, all
@@ -164,7 +166,7 @@ func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write
 	}
 	then := []clientv3.Op{clientv3.OpPut(record, string(w.Record.Value))}
 	if w.Host != "" {
-		then = append(then, clientv3.OpPut(s.keys.host(w.Host), strconv.Itoa(w.Node.Worker)))
+		then = append(then, clientv3.OpPut(s.keys.host(w.Host, w.Lane), strconv.Itoa(w.Node.Worker)))
 	}
 	if w.History.Value != nil {
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(history), "=", w.History.Version))
@@ -216,8 +218,8 @@ func (s *store) List(ctx context.Context, layout lending.Entry) (lending.Tree, e
 }
 
 // Host implements lending.Store.
-func (s *store) Host(ctx context.Context, host string) (lending.Entry, error) {
-	resp, err := s.txn(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host))}, nil)
+func (s *store) Host(ctx context.Context, host string, lane int) (lending.Entry, error) {
+	resp, err := s.txn(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host, lane))}, nil)
 	if err != nil {
 		return lending.Entry{}, err
 	}

@@ -87,6 +87,9 @@ func (s *store) send(ctx context.Context, k kind, cmps []clientv3.Cmp, then, oth
 	err = s.try(ctx, string(k), func(ctx context.Context) (err error) {
 		before := s.past.revision()
 		if resp, err = s.commit(ctx, k, cmps, then, otherwise); err == nil {
+			err = complete(resp, then, otherwise)
+		}
+		if err == nil {
 			restored = s.past.note(before, resp.Header)
 		}
 		return err
@@ -160,6 +163,18 @@ func (s *store) refusal(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s (%w)", lending.ErrRefused, why, err)
+}
+
+// complete is an error if an answer lacks what its transaction asked for. No etcd answers so; what stands between may.
+func complete(resp *clientv3.TxnResponse, then, otherwise []clientv3.Op) error {
+	asked := otherwise
+	if resp.Succeeded {
+		asked = then
+	}
+	if resp.Header == nil || len(resp.Responses) != len(asked) {
+		return fmt.Errorf("the answer is not etcd's: it tells of %d operations, and %d were asked for; does --coord name etcd's own servers?", len(resp.Responses), len(asked))
+	}
+	return nil
 }
 
 // kvAt returns the only key that the i-th operation of a transaction read, or nil.

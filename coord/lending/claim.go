@@ -34,8 +34,11 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 	if !j.lends {
 		return nil, fmt.Errorf("%s: visited by an operator: %w", c.store.Name(), coord.ErrNotJoined)
 	}
-	if request.Predecessor != "" {
-		if err := c.deletePredecessor(ctx, request.Predecessor); err != nil {
+	for _, dead := range append([]string{request.Predecessor}, request.Dead...) {
+		if dead == "" {
+			continue
+		}
+		if err := c.deletePredecessor(ctx, dead); err != nil {
 			return nil, err
 		}
 	}
@@ -61,7 +64,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 }
 
 // claimSticky tries the worker ID that is asked for and then the one that this
-// host had last. It returns neither a claim nor an error if both are held or too
+// lane of this host had last. It returns neither a claim nor an error if both are held or too
 // far ahead.
 func (c *Coordinator) claimSticky(ctx context.Context, workers int, request coord.Request) (coord.Claim, error) {
 	tried := -1
@@ -72,7 +75,7 @@ func (c *Coordinator) claimSticky(ctx context.Context, workers int, request coor
 			return orNil(claim), err
 		}
 	}
-	worker, ok, err := c.hostsWorker(ctx)
+	worker, ok, err := c.hostsWorker(ctx, request.Lane)
 	if err != nil || !ok || worker == tried || worker >= workers {
 		return nil, err
 	}
@@ -91,12 +94,12 @@ func orNil(h *held) coord.Claim {
 	return h
 }
 
-// hostsWorker returns the worker ID that this host had last.
-func (c *Coordinator) hostsWorker(ctx context.Context) (worker int, ok bool, err error) {
+// hostsWorker returns the worker ID that this lane of this host had last.
+func (c *Coordinator) hostsWorker(ctx context.Context, lane int) (worker int, ok bool, err error) {
 	if c.identity.Host == "" {
 		return 0, false, nil
 	}
-	stored, err := c.store.Host(ctx, c.identity.Host)
+	stored, err := c.store.Host(ctx, c.identity.Host, lane)
 	if err != nil || stored.Version == 0 {
 		return 0, false, err
 	}

@@ -143,7 +143,7 @@ func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) 
 		opened.Mark = 0
 	}
 	w := Write{
-		Doing: "open a record", Node: n.Node, Host: c.identity.Host,
+		Doing: "open a record", Node: n.Node, Host: c.identity.Host, Lane: request.Lane,
 		Record:  Entry{Value: encode(opened), Version: n.Record.Version},
 		History: c.entered(n, opened.Holder, from),
 	}

@@ -59,8 +59,9 @@ type Store interface {
 	// List returns all claim nodes and all records.
 	List(ctx context.Context, layout Entry) (Tree, error)
 
-	// Host returns the worker ID that the host had last, as Write stored it.
-	Host(ctx context.Context, host string) (Entry, error)
+	// Host returns the worker ID that the lane of the host had last, as Write stored
+	// it.
+	Host(ctx context.Context, host string, lane int) (Entry, error)
 
 	// History returns the history of a worker ID, as Write stored it.
 	History(ctx context.Context, layout Entry, worker int) (Entry, error)
@@ -112,6 +113,16 @@ type Claimant struct {
 	Value []byte
 }
 
+// SeatOf is the name of a lane's preference below hosts/: of the first lane the
+// host's own, as if there were but one. A host is given as the store writes it in a
+// path, escaped as in a URL: there is no semicolon in it, so no two are named alike.
+func SeatOf(escaped string, lane int) string {
+	if lane == 0 {
+		return escaped
+	}
+	return fmt.Sprintf("%s;%d", escaped, lane)
+}
+
 // Dealt is the Claimant.Worker of a node whose sequence number names a worker ID.
 const Dealt = -1
 
@@ -148,8 +159,9 @@ type Write struct {
 	Doing  string // what it is for, in errors: "extend a grant"
 	Node   Node   // the writer's claim node
 	Record Entry  // the new value, and the version that it replaces; 0: there must be none
-	// Host, if not empty, is a host whose last worker ID this is.
+	// Host, if not empty, is a host of which a lane, Lane, had this worker ID last.
 	Host string
+	Lane int
 	// History, if its Value is not nil, is stored as the worker ID's history in the
 	// place of that version.
 	History Entry

@@ -41,8 +41,8 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 			t.owners[n.Worker] = n
 		}
 	}
-	for worker, stored := range found.Records {
-		r, err := c.readRecord(worker, stored)
+	for _, worker := range slices.Sorted(maps.Keys(found.Records)) { // in order, as what is logged is
+		r, err := c.readRecord(worker, found.Records[worker])
 		if err != nil {
 			t.damaged[worker] = true
 			c.log.Error("a worker ID is not dealt", "worker", worker, "error", err)

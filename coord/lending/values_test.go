@@ -1,6 +1,8 @@
 package lending
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -46,22 +48,33 @@ func FuzzDecodeLayout(f *testing.F) {
 }
 
 func FuzzDecodeMember(f *testing.F) {
+	f.Add([]byte(`{"host":"h","pid":7,"incarnation":"I1","version":"v1","since":1700000000000}`))
+	f.Add([]byte(`{"since":-9223372036854775808}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		who, err := decodeMember(b)
 		if err != nil && who != (member{}) {
 			t.Errorf("%q: error %v together with %+v", b, err, who)
 		}
-		if at := since(who.Since); !at.IsZero() && at.UnixMilli() != who.Since {
+		if again, err := decodeMember(encode(who)); err != nil || again != who {
+			t.Errorf("%+v encodes to %+v, %v", who, again, err)
+		}
+		if at := since(who.Since); at.IsZero() != (who.Since <= 0) || !at.IsZero() && at.UnixMilli() != who.Since {
 			t.Errorf("%q: since %d is shown as %v", b, who.Since, at)
 		}
 	})
 }
 
 func FuzzDecodeHost(f *testing.F) {
+	for _, b := range []string{"0", "17", "0017", "0x11", "1_7", "-1", "4194304"} {
+		f.Add([]byte(b))
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		worker, err := decodeHost(b)
 		if err != nil && worker != 0 || worker < 0 || worker >= coord.MaxWorkers {
 			t.Errorf("%q: %d, %v", b, worker, err)
+		}
+		if err == nil && strconv.Itoa(worker) != "0" && strconv.Itoa(worker) != strings.TrimLeft(string(b), "0") {
+			t.Errorf("%q is worker ID %d", b, worker)
 		}
 	})
 }

@@ -56,14 +56,14 @@ func TestNothingIsLeft(t *testing.T) {
 		"servers paused":           func() { e.Pause() },
 		"servers are there":        func() {},
 	} {
-		servers := zk.Servers{Addresses: e.Addresses(), Chroot: "/left"}
+		servers, config := zk.Servers{Addresses: e.Addresses(), Chroot: "/left"}, zk.Config{Identity: identity()}
 		switch name {
 		case "no server was ever there":
-			servers.Addresses = []string{nobody(t)}
+			servers.Addresses, config.TryTimeout = []string{nobody(t)}, time.Second
 		case "a server says nothing":
-			servers.Addresses = []string{mute}
+			servers.Addresses, config.TryTimeout = []string{mute}, time.Second
 		}
-		c := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: time.Second})
+		c := dial(t, servers, config)
 		if _, err := c.Join(t.Context(), layout); (err == nil) != strings.Contains(name, "servers") {
 			t.Errorf("%s: join: %v", name, err)
 		}
@@ -128,7 +128,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, node.Name) },
 		"Own":     func(ctx context.Context) error { _, err := s.Own(ctx); return err },
 		"List":    func(ctx context.Context) error { _, err := s.List(ctx, entry); return err },
-		"Host":    func(ctx context.Context) error { _, err := s.Host(ctx, "h"); return err },
+		"Host":    func(ctx context.Context) error { _, err := s.Host(ctx, "h", 0); return err },
 		"History": func(ctx context.Context) error { _, err := s.History(ctx, entry, 3); return err },
 	}
 	e.Pause()

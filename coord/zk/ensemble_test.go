@@ -57,7 +57,7 @@ func TestFollowerThatLags(t *testing.T) {
 			return nil
 		},
 		func(name string) error {
-			found, err := s.Host(t.Context(), name)
+			found, err := s.Host(t.Context(), name, 0)
 			if err != nil || found.Version == 0 {
 				return fmt.Errorf("host %+v, %v", found, err)
 			}

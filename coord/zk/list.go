@@ -120,11 +120,11 @@ func (s *store) listRecords(ctx context.Context) (map[int]lending.Entry, error) 
 }
 
 // Host implements lending.Store.
-func (s *store) Host(ctx context.Context, host string) (lending.Entry, error) {
+func (s *store) Host(ctx context.Context, host string, lane int) (lending.Entry, error) {
 	if err := s.sync(ctx, kindHost); err != nil {
 		return lending.Entry{}, err
 	}
-	return s.get(ctx, kindHost, s.host(host))
+	return s.get(ctx, kindHost, s.host(host, lane))
 }
 
 // History implements lending.Store.

@@ -16,7 +16,8 @@ import (
 //	layout/<token>      no value; its name makes this layout one of a kind
 //	claims/<name>       a claim node: ephemeral and sequential
 //	workers/<id>        the record of a worker ID
-//	hosts/<host>        the worker ID that a host had last
+//	hosts/<host>        the worker ID that a host's first lane had last
+//	hosts/<host>;<n>    the same of its lane n
 //	history/<id>        who held a worker ID
 //
 // Worker IDs are padded to seven digits, enough for coord.MaxWorkers.
@@ -33,12 +34,12 @@ func (t tree) history(worker int) string { return t.path("history/" + pad(worker
 
 // host escapes the name: a slash in it must not lead to another node, and dots
 // alone are no name of a node.
-func (t tree) host(name string) string {
+func (t tree) host(name string, lane int) string {
 	escaped := url.PathEscape(name)
 	if strings.Trim(escaped, ".") == "" {
 		escaped = strings.ReplaceAll(escaped, ".", "%2E")
 	}
-	return t.path("hosts/" + escaped)
+	return t.path("hosts/" + lending.SeatOf(escaped, lane))
 }
 
 // folders are the nodes that others are made below, in the order of their making.

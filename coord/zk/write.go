@@ -121,7 +121,7 @@ func (s *store) prefer(ctx context.Context, w lending.Write) {
 	if w.Host == "" {
 		return
 	}
-	path, value := s.host(w.Host), fmt.Append(nil, w.Node.Worker)
+	path, value := s.host(w.Host, w.Lane), fmt.Append(nil, w.Node.Worker)
 	found, err := s.get(ctx, kindHost, path)
 	switch {
 	case err != nil || string(found.Value) == string(value):
@@ -134,6 +134,6 @@ func (s *store) prefer(ctx context.Context, w lending.Write) {
 	}
 	if err != nil {
 		s.log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
-			"host", w.Host, "worker", w.Node.Worker, "error", err)
+			"host", w.Host, "lane", w.Lane, "worker", w.Node.Worker, "error", err)
 	}
 }

@@ -1,8 +1,10 @@
 package grant
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/flakeward/flakeward/coord"
@@ -39,8 +41,9 @@ func (e *ForeignError) Error() string {
 }
 
 // Attach gives the keeper the coordinator that it has joined, before Acquire or Lend. What the journal or a cold start brought from
-// another cluster ends here: there the worker ID is another one's. Unless Config.Accept names the cluster that was found, that is a
-// *ForeignError, and the keeper must not be used any more but for Shut.
+// another cluster ends here: there the worker ID is another one's. Unless the cluster that was found is the one that Config.Accept names,
+// or that an earlier start went over to, that is a *ForeignError, and the keeper must not be used any more but for Shut. Any other error
+// is of the journal, and Attach may be called again.
 func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	k.mu.Lock()
 	was := k.state.cluster
@@ -50,27 +53,59 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 		k.state.cur.granted = 0
 	}
 	k.mu.Unlock()
-	if foreign {
+	if foreign && k.Accept != cluster.UUID && k.over != cluster.UUID {
 		if err := k.disown(); err != nil {
 			k.Log.Warn("the journal keeps a grant of a cluster that its coordinator does not hold any more", "error", err)
 		}
-		if k.Accept != cluster.UUID {
-			return k.refuse(&ForeignError{Journal: was, Joined: k.inherited.Coord, Found: cluster.UUID, Coord: k.Coord, Accept: k.Accept})
+		return k.refuse(&ForeignError{Journal: was, Joined: k.inherited.Coord, Found: cluster.UUID, Coord: k.Coord, Accept: k.Accept})
+	}
+	if foreign {
+		if err := k.goOver(cluster.UUID); err != nil {
+			return fmt.Errorf("cluster %s is not left for %s yet: %w", was, cluster.UUID, err)
 		}
-		k.Log.Warn("the journal is of another cluster, which is left as --accept-cluster says; the record rules, but nothing at or below the journal's marks is issued",
+		k.Log.Warn("the journal is of another cluster, which is left; the record rules, but nothing at or below the journal's marks is issued",
 			"journal", was, "cluster", cluster.UUID)
 	}
 	k.mu.Lock()
-	if foreign {
-		k.state.cur = none
-	}
 	k.state.cluster = cluster.UUID
 	k.coord = c
 	k.mu.Unlock()
-	if foreign {
-		k.issuer.Use(nil)
-	}
 	return nil
+}
+
+// goOver makes the journal one of the cluster that was found: with the marks of what was left, and nothing else of it. Who claims there
+// has been through this, with all lanes, so a start that follows finds no journal of the old cluster beside one of the new, and each mark
+// in the journal that it was in, whichever lane is dealt the worker ID.
+func (k *Keeper) goOver(to string) error {
+	s := k.snapshot()
+	left := join(s.left, k.inherited.Lanes, k.contents(s).Lanes)
+	if err := k.write(func(now *state) {
+		now.cluster, now.left = to, left
+		now.cur, now.leaving = none, none
+	}); err != nil {
+		return err
+	}
+	k.inherited = journal.Contents{}
+	k.issuer.Use(nil)
+	return nil
+}
+
+// maxLeft is how many marks of clusters that were left a journal keeps: those that reach furthest. It bounds the journal of a host whose
+// cluster is replaced again and again.
+const maxLeft = 64
+
+// join makes of entries those of a cluster that was left, one for each worker ID.
+func join(all ...[]journal.Entry) []journal.Entry {
+	of := map[int]journal.Entry{}
+	for _, e := range slices.Concat(all...) {
+		if before, ok := of[e.Worker]; !ok || e.Mark > before.Mark {
+			of[e.Worker] = journal.Entry{Worker: e.Worker, Opening: e.Opening, Mark: e.Mark, Left: true}
+		}
+	}
+	left := slices.SortedFunc(maps.Values(of), func(a, b journal.Entry) int {
+		return cmp.Or(cmp.Compare(b.Mark, a.Mark), cmp.Compare(a.Worker, b.Worker))
+	})
+	return left[:min(len(left), maxLeft)]
 }
 
 // refuse ends the keeper's work before it has begun.
@@ -118,13 +153,53 @@ func (k *Keeper) Inherit(c journal.Contents) error {
 	k.inherited = c
 	k.state.cluster = c.Cluster
 	// The newest opening's entry stands last; one before it belongs to a worker ID that was being left.
-	k.state.cur = inherited(c.Lanes[len(c.Lanes)-1])
-	for _, e := range c.Lanes {
-		// A coordinator that was wiped or restored knows less.
-		k.spent[e.Worker] = max(k.spent[e.Worker], e.Mark)
+	if e := c.Lanes[len(c.Lanes)-1]; !e.Left {
+		k.state.cur = inherited(e)
 	}
+	k.state.left = join(slices.DeleteFunc(slices.Clone(c.Lanes), func(e journal.Entry) bool { return !e.Left }))
+	k.Spent.NoteAll(c)
 	return nil
 }
+
+// InheritLeft takes over a journal of a cluster that an earlier start has left for another one, over: its marks, and the claims for Bury.
+// It is called instead of Inherit, and Attach to that other one makes the journal one of it. The layout is the keeper's.
+func (k *Keeper) InheritLeft(c journal.Contents, over string) {
+	k.mu.Lock()
+	k.inherited, k.over = c, over
+	k.state.cluster, k.state.left = c.Cluster, join(c.Lanes)
+	k.mu.Unlock()
+	k.Spent.NoteAll(c)
+	k.Bury(claimsOf(c))
+}
+
+func claimsOf(c journal.Contents) (names []string) {
+	for _, e := range c.Lanes {
+		if e.Claim != "" {
+			names = append(names, e.Claim)
+		}
+	}
+	return names
+}
+
+// Idle takes the grants out of the journal of a lane that does not run: nobody will know, by the time that it does, whether its cluster
+// is still the coordinator's. The marks are noted, unless they are of another layout, and the claims are for Bury, once: those that a
+// start does not come to delete end with their session. It reports whether the journal has changed by that.
+func (k *Keeper) Idle(c *journal.Contents) (changed bool) {
+	if c.Layout == k.LayoutText() {
+		k.Spent.NoteAll(*c)
+	}
+	k.Bury(claimsOf(*c))
+	c.Lanes = slices.Clone(c.Lanes)
+	for i := range c.Lanes {
+		e := &c.Lanes[i]
+		changed = changed || e.Ceiling != 0 || e.Claim != ""
+		e.Ceiling, e.Claim = 0, ""
+	}
+	return changed
+}
+
+// Bury has the next claim delete the claim nodes of dead processes that nobody goes on from. It is called before the first Acquire.
+func (k *Keeper) Bury(nodes []string) { k.dead = append(k.dead, nodes...) }
 
 func inherited(e journal.Entry) holding {
 	return holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}

@@ -17,11 +17,15 @@ type faulty struct {
 	coord.Coordinator
 	loseClaim, loseExtend, loseRelease bool
 	before                             func(call string) error // refuses a call before it is made
+	asked                              func(coord.Request)     // sees what is claimed
 }
 
 func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
 	if err := f.refuse("claim"); err != nil {
 		return nil, err
+	}
+	if f.asked != nil {
+		f.asked(r)
 	}
 	c, err := f.Coordinator.Claim(ctx, r)
 	if err != nil {
@@ -69,10 +73,11 @@ var errDisk = errors.New("no space left on device")
 
 // faultyDisk fails writes, or lets them land and says that they failed.
 type faultyDisk struct {
-	*journal.Dir
+	*journal.File
 	dead         bool // the process has crashed: nothing may be written
 	full, unsure bool
 	writes       int
+	during       func() // called once, in the middle of a write
 }
 
 func (d *faultyDisk) Write(c journal.Contents) error {
@@ -80,10 +85,14 @@ func (d *faultyDisk) Write(c journal.Contents) error {
 		panic(fmt.Sprintf("a dead process writes %+v", c))
 	}
 	d.writes++
+	if f := d.during; f != nil {
+		d.during = nil
+		f()
+	}
 	if d.full {
 		return errDisk
 	}
-	if err := d.Dir.Write(c); err != nil {
+	if err := d.File.Write(c); err != nil {
 		return err
 	}
 	if d.unsure {

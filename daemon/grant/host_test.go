@@ -115,7 +115,7 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	p := &process{host: h, dir: dir, disk: &faultyDisk{Dir: dir}}
+	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}}
 	p.Keeper = grant.New(grant.Config{
 		Layout:    layout,
 		Coord:     coordAt,

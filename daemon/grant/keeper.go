@@ -49,6 +49,8 @@ type Config struct {
 	Clock      clockguard.Clock
 	Random     func() float64 // in [0,1), to spread daemons in time; nil: the runtime's
 	Journal    Journal
+	Lane       int    // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
+	Spent      *Spent // shared by the keepers of one daemon; nil: the keeper's own
 	Log        hclog.Logger
 }
 
@@ -56,6 +58,7 @@ type Config struct {
 type Keeper struct {
 	Config
 	issuer Issuer
+	text   string // of the layout
 	step   generator.Tick
 	window generator.Tick
 	wakes  wakes
@@ -66,12 +69,13 @@ type Keeper struct {
 	mu    sync.Mutex // guards what follows; never held over a call that waits
 	coord coord.Coordinator
 	state state
-	moved error                  // the journal is not ours any more: final
-	spent map[int]generator.Tick // by worker ID, up to where this daemon knows that it has issued
+	moved error // the journal is not ours any more: final
 
-	inherited journal.Contents // as it was found; written by Inherit only
+	inherited journal.Contents // as it was found; no cluster: nothing of it counts any more
+	over      string           // the UUID of the cluster that what was inherited has been left for; empty: for none
 
 	untaken coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
+	dead    []string    // claim nodes that the next claim deletes; likewise
 	trouble trouble
 	lending lending
 }
@@ -81,6 +85,11 @@ type state struct {
 	cluster string
 	cur     holding
 	leaving holding // worker is coord.AnyWorker if there is none
+	// left are the worker IDs of clusters that were left. They stay in the journal, for what this host has issued from them no coordinator
+	// knows. The slice is not changed, but replaced.
+	left []journal.Entry
+	// abandoned is final: the cluster is no more.
+	abandoned bool
 }
 
 // holding is a worker ID that is, or was, held.
@@ -107,16 +116,19 @@ func New(c Config, issuer Issuer) *Keeper {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
+	if c.Spent == nil {
+		c.Spent = NewSpent()
+	}
 	k := &Keeper{
 		Config: c,
 		issuer: issuer,
+		text:   fmt.Sprintf("%s;datacenter=%d", c.Layout, c.Datacenter),
 		// Two ticks at the least: with one, the mark would have to be renewed within the very tick that it ends with.
 		step:    max(2, ticks(c.Layout, c.Timing.Step)),
 		window:  max(4, ticks(c.Layout, c.Timing.Window)),
 		wakes:   newWakes(),
 		writing: make(chan struct{}, 1),
 		state:   state{cur: none, leaving: none},
-		spent:   map[int]generator.Tick{},
 	}
 	k.giveTurn()
 	k.trouble.set(&k.trouble.lending, k.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
@@ -137,9 +149,7 @@ func (k *Keeper) now() clockguard.Reading { return k.Clock.Now() }
 func (k *Keeper) tick() generator.Tick { return k.Layout.TickAt(k.now().Wall) }
 
 // LayoutText is the layout as the cluster's registry and the journal name it.
-func (k *Keeper) LayoutText() string {
-	return fmt.Sprintf("%s;datacenter=%d", k.Layout, k.Datacenter)
-}
+func (k *Keeper) LayoutText() string { return k.text }
 
 // ErrNoGrant means that the journal has no grant that could be issued from without the coordinator.
 var ErrNoGrant = errors.New("the journal holds no grant that has not ended")
@@ -160,7 +170,7 @@ func (k *Keeper) ColdStart(c journal.Contents) error {
 	}
 	newest := k.snapshot().cur
 	err := k.resume()
-	for i := len(c.Lanes) - 2; i >= 0 && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {
+	for i := len(c.Lanes) - 2; i >= 0 && !c.Lanes[i].Left && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {
 		// The newest opening has not been granted anything yet; what was to be left for it has.
 		k.hold(inherited(c.Lanes[i]))
 		if err = k.resume(); errors.Is(err, ErrNoGrant) {
@@ -178,7 +188,7 @@ func (k *Keeper) hold(h holding) {
 
 // resume issues from what is left of the grant that was inherited.
 func (k *Keeper) resume() error {
-	if k.lending.barred.Load() {
+	if k.Spent.barred.Load() {
 		return ErrRefused
 	}
 	cur := k.snapshot().cur
@@ -190,8 +200,14 @@ func (k *Keeper) resume() error {
 		return err
 	}
 	k.mu.Lock()
-	k.state.cur.lane, k.state.cur.cold = lane, true
+	abandoned := k.state.abandoned
+	if !abandoned {
+		k.state.cur.lane, k.state.cur.cold = lane, true
+	}
 	k.mu.Unlock()
+	if abandoned {
+		return ErrRefused
+	}
 	k.issuer.Use(lane) // nothing may be issued from it until the journal is written
 	return k.Renew()
 }
@@ -254,8 +270,11 @@ func (k *Keeper) markFor(h holding) generator.Tick {
 // what is then allowed. If the write fails the state stays as it was: what is on disk is then the one or the other, and both
 // are at or above all that was issued. The caller has the writing token; change may be called twice.
 func (k *Keeper) record(change func(*state)) error {
-	s := k.snapshot()
+	k.mu.Lock()
+	s := k.state
 	change(&s)
+	k.forsake(&s)
+	k.mu.Unlock()
 	err := k.Journal.Write(k.contents(s))
 	before := k.trouble.set(&k.trouble.disk, k.now(), err)
 	if err != nil {
@@ -278,6 +297,7 @@ func (k *Keeper) record(change func(*state)) error {
 	}
 	k.mu.Lock()
 	change(&k.state)
+	k.forsake(&k.state) // which may have become due while the journal was written
 	s = k.state
 	k.mu.Unlock()
 	k.raise(s)
@@ -303,6 +323,12 @@ func (k *Keeper) raise(s state) {
 // contents is the journal of s.
 func (k *Keeper) contents(s state) journal.Contents {
 	c := journal.Contents{Cluster: s.cluster, Coord: k.Coord, Layout: k.LayoutText()}
+	for _, e := range s.left {
+		// The entry of a worker ID that is held has a mark at or above the one that was left.
+		if !s.cur.entersAs(e.Worker) && !s.leaving.entersAs(e.Worker) {
+			c.Lanes = append(c.Lanes, e)
+		}
+	}
 	for _, h := range []holding{s.leaving, s.cur} {
 		if h.opening != "" {
 			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Mark: h.mark, Ceiling: h.granted})
@@ -311,11 +337,14 @@ func (k *Keeper) contents(s state) journal.Contents {
 	return c
 }
 
+// entersAs reports whether the journal has the holding, under that worker ID.
+func (h holding) entersAs(worker int) bool { return h.opening != "" && h.worker == worker }
+
 // end stops a holding and remembers how far it has issued: a coordinator that was wiped would not know. The caller holds mu.
 func (k *Keeper) end(h holding) generator.Tick {
 	last := h.stop()
 	if h.worker >= 0 {
-		k.spent[h.worker] = max(k.spent[h.worker], last)
+		k.Spent.Note(h.worker, last)
 	}
 	return last
 }

@@ -16,6 +16,9 @@ import (
 // like this daemon's again (invariant 6).
 func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 	s := k.snapshot()
+	if s.abandoned {
+		return errAbandoned
+	}
 	request := coord.Request{
 		Worker:  s.cur.worker,
 		Fresh:   fresh,
@@ -23,6 +26,8 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		Mark:    s.cur.mark,
 		Latest:  k.tick() + ticks(k.Layout, k.FirstWait),
 		Drop:    k.drop,
+		Lane:    k.Lane,
+		Dead:    k.dead,
 	}
 	if s.cur.cold {
 		request.From = s.cur.lane.Floor() // for the history: what was issued since is this process's
@@ -47,6 +52,7 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		k.Log.Warn("the journal is not continued; the record rules", "journal's worker", s.cur.worker, "journal's mark", s.cur.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
+	k.dead = nil
 	// An opening that could not be journaled is kept for the next try: to give it back would lower the record below what
 	// the lane before it may still issue.
 	k.untaken = claim
@@ -82,9 +88,7 @@ func (k *Keeper) take(claim coord.Claim) error {
 			next.lane = lane
 		}
 	} else {
-		k.mu.Lock()
-		next.mark = max(claim.Floor(), k.spent[next.worker])
-		k.mu.Unlock()
+		next.mark = max(claim.Floor(), k.Spent.To(next.worker))
 		lane, err := k.lane(next.worker, next.mark)
 		if err != nil {
 			return err
@@ -104,6 +108,9 @@ func (k *Keeper) take(claim coord.Claim) error {
 		}
 		now.cur = next
 	})
+	if err == nil && k.snapshot().abandoned {
+		return errAbandoned
+	}
 	if err == nil && next.granted > next.mark {
 		k.issuer.Use(next.lane) // there is a grant to go on with, whether or not the next one comes
 	}
@@ -232,8 +239,12 @@ func (k *Keeper) Shut(ctx context.Context) error {
 	if err != nil {
 		k.Log.Warn("the worker ID that was replaced is not given back", "error", err)
 	}
-	h := k.snapshot().cur
+	s := k.snapshot()
+	h := s.cur
 	if h.lane == nil {
+		if s.abandoned {
+			return k.disown()
+		}
 		return nil
 	}
 	last := h.stop()

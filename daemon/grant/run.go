@@ -3,6 +3,7 @@ package grant
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -42,7 +43,6 @@ func ring(bell chan struct{}) {
 type lending struct {
 	unwanted  atomic.Pointer[generator.Lane] // the lane for which another worker ID was asked
 	reachable atomic.Bool
-	barred    atomic.Bool  // the coordinator has answered no for good: the journal must not be used around it
 	dry       atomic.Int64 // clockguard.Mono until which no worker ID is free
 }
 
@@ -96,7 +96,7 @@ func (k *Keeper) lent(err error) error {
 func (k *Keeper) bar(err error) {
 	var restored *coord.RestoredError
 	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
-		k.lending.barred.Store(true)
+		k.Spent.barred.Store(true)
 	}
 }
 
@@ -130,7 +130,7 @@ func (k *Keeper) Lend(ctx context.Context) error {
 			k.pauseLending(ctx, k.jitter(k.Timing.Publish))
 			continue
 		case errors.Is(err, coord.ErrOtherCluster):
-			k.abandon()
+			k.Abandon()
 			return err
 		}
 		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", retry)
@@ -140,16 +140,29 @@ func (k *Keeper) Lend(ctx context.Context) error {
 	return nil
 }
 
-// abandon ends all that was issued for a cluster that is no more: in the one that has taken its place the worker IDs may be others'.
-func (k *Keeper) abandon() {
+// Abandon ends all that was issued for a cluster that is no more: in the one that has taken its place the worker IDs may be others'. It
+// is final, and may be called from any goroutine: a claim that is being taken meanwhile is abandoned as well.
+func (k *Keeper) Abandon() {
 	k.mu.Lock()
-	for _, h := range []*holding{&k.state.cur, &k.state.leaving} {
-		k.end(*h)
-		h.claim, h.granted = nil, 0
-	}
+	k.state.abandoned = true
+	k.forsake(&k.state)
 	k.mu.Unlock()
 	k.issuer.Changed()
 }
+
+// forsake ends what s holds if the cluster was abandoned. The caller holds mu.
+func (k *Keeper) forsake(s *state) {
+	if !s.abandoned {
+		return
+	}
+	for _, h := range []*holding{&s.cur, &s.leaving} {
+		k.end(*h)
+		h.claim, h.granted = nil, 0
+	}
+}
+
+// errAbandoned is what a lane meets after another has found out.
+var errAbandoned = fmt.Errorf("all that was held is abandoned: %w", coord.ErrOtherCluster)
 
 // lend does what is due now.
 func (k *Keeper) lend(ctx context.Context) error {

@@ -12,6 +12,7 @@ var (
 	errBusy    = errors.New("more IDs are asked for than the layout has")
 	errClock   = errors.New("the clock is behind the last ID issued")
 	errFloor   = errors.New("the worker ID may have been issued from up to a time that the clock has not reached")
+	errOrder   = errors.New("the connection's last ID is of this tick, and another worker ID serves it now")
 	errTenant  = errors.New("the layout has no such tenant")
 )
 

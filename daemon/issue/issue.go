@@ -30,6 +30,11 @@ type Limits struct {
 	FirstWait time.Duration
 	// MaxBlock is how long a request waits before it is given up.
 	MaxBlock time.Duration
+	// Burst is how far back a request may draw on numbers that were left unused, once the clock's tick has not enough of them. It counts
+	// up to what the lane remembers. 0: not at all.
+	Burst time.Duration
+	// BurstUnordered lets it draw on ticks below the connection's highest ID, too.
+	BurstUnordered bool
 }
 
 // Issuer hands out the numbers of the lane in use. Its methods may be called from any goroutine.
@@ -37,7 +42,11 @@ type Issuer struct {
 	layout *generator.Layout
 	clock  clockguard.Clock
 	limits Limits
+	burst  generator.Tick // limits.Burst
+	sleep  generator.Tick // limits.Guard.MaxSleep, at least 1
 	lender Lender
+
+	moment moment
 
 	lane    atomic.Pointer[generator.Lane]
 	changed atomic.Pointer[func()]
@@ -47,7 +56,13 @@ type Issuer struct {
 
 // New makes an issuer without a lane: requests wait until Use gives it one.
 func New(layout *generator.Layout, clock clockguard.Clock, limits Limits, lender Lender) *Issuer {
-	return &Issuer{layout: layout, clock: clock, limits: limits, lender: lender}
+	i := &Issuer{
+		layout: layout, clock: clock, limits: limits, lender: lender,
+		burst: generator.Tick(limits.Burst / layout.TickLength()),
+		sleep: max(1, generator.Tick(limits.Guard.MaxSleep/layout.TickLength())),
+	}
+	i.moment.on(clock, layout)
+	return i
 }
 
 // Layout is the layout of the IDs that are handed out.
@@ -75,86 +90,168 @@ func (i *Issuer) Changed() {
 // Answers counts what the clock guard decided for requests that met a clock behind the lane.
 func (i *Issuer) Answers(a clockguard.Answer) uint64 { return i.answers[a].Load() }
 
-// Ticket is the patience of one request. Its zero value is ready; it must not be shared between requests.
-type Ticket struct {
-	since    generator.Tick  // the tick it waits for: it may draw on each tick from here to now
-	deadline clockguard.Mono // when it gives up; 0 until it first waits
-}
-
-// Follow readies the ticket for the connection's next request, if that had arrived by the time the last one was answered: it has
-// waited through the same ticks and may draw on them. A request that arrives later takes a zero Ticket.
-func (t *Ticket) Follow() { t.deadline = 0 }
-
-// Wait says what a request that got no number can do.
-type Wait struct {
-	For   time.Duration // try again after this long, if above 0
-	Event bool          // or at the next change, whichever is first
-	Err   error         // give up: an *UnavailableError
-}
-
 // Take takes up to n numbers for tenant. If the run has any, they are the request's; it may ask for the rest at once, with the
 // same ticket. If it has none, wait says when to try again or why not to. Take never blocks, and allocates nothing
 // unless it gives up.
 func (i *Issuer) Take(t *Ticket, tenant uint32, n int) (generator.Run, Wait) {
+	run, seen, ok := i.quick(t, tenant, n)
+	if ok {
+		return run, Wait{}
+	}
+	run, a := i.slow(t, seen, tenant, n)
+	return run, i.bound(t, a)
+}
+
+// glance is what a request finds.
+type glance struct {
+	lane *generator.Lane // nil: there is none
+	high generator.Tick  // its highest tick, loaded before the clock was read
+	now  clockguard.Reading
+}
+
+func (i *Issuer) look() glance {
 	lane := i.lane.Load()
 	if lane == nil {
-		return generator.Run{}, i.wait(t, i.clock.Now(), Wait{Event: true}, errNoLane)
+		return glance{now: i.clock.Now()}
 	}
 	// The highest tick is loaded before the clock is read: a clock read later than another thread's issue cannot
 	// show an earlier tick unless the clock really went back.
 	high := lane.Highest()
-	now := i.clock.Now()
-	tick := i.layout.TickAt(now.Wall)
-	if tick >= high && t.since == 0 {
-		if run, out := lane.Take(tenant, tick, n); out == generator.Issued {
-			return run, Wait{}
-		}
-	}
-	return i.takeSlowly(t, lane, high, now, tenant, n)
+	return glance{lane, high, i.clock.Now()}
 }
 
-func (i *Issuer) takeSlowly(t *Ticket, lane *generator.Lane, high generator.Tick, now clockguard.Reading, tenant uint32, n int) (generator.Run, Wait) {
+// quick takes numbers of the clock's tick if the lane can give any and nothing else is to be thought of, which is nearly always.
+func (i *Issuer) quick(t *Ticket, tenant uint32, n int) (generator.Run, glance, bool) {
+	if lane := i.lane.Load(); lane != nil && t.since == 0 {
+		high := lane.Highest() // before the moment, as before the clock in look
+		if tick, ok := i.moment.now(); ok {
+			if run, ok := i.take(t, lane, high, tick, tenant, n); ok {
+				return run, glance{}, true
+			}
+		}
+	}
+	seen := i.look()
+	if seen.lane == nil || t.since != 0 {
+		return generator.Run{}, seen, false
+	}
+	tick := i.layout.TickAt(seen.now.Wall)
+	i.moment.saw(tick)
+	run, ok := i.take(t, seen.lane, seen.high, tick, tenant, n)
+	return run, seen, ok
+}
+
+// take takes numbers of the tick that the clock has reached, unless order or a burst asks for more thought.
+func (i *Issuer) take(t *Ticket, lane *generator.Lane, high, tick generator.Tick, tenant uint32, n int) (generator.Run, bool) {
+	if tick < high || tick < i.least(t, lane, tick) || i.short(lane, tick, tenant, n) {
+		return generator.Run{}, false
+	}
+	run, out := lane.Take(tenant, tick, n)
+	if out != generator.Issued {
+		return generator.Run{}, false
+	}
+	t.got(lane, tick)
+	return run, true
+}
+
+// least is the first tick of the lane that is above all that the connection got from another worker ID. If the clock is further back than
+// may be slept for, the order is lost, whichever lane serves.
+func (i *Issuer) least(t *Ticket, lane *generator.Lane, tick generator.Tick) generator.Tick {
+	if t.worker == lane.Worker() || t.last-tick > i.sleep {
+		return 0
+	}
+	return t.last + 1
+}
+
+// short tells whether the request is one for a burst: the tick has not enough numbers for it. A lane that has reached its ceiling has
+// none to spare.
+func (i *Issuer) short(lane *generator.Lane, tick generator.Tick, tenant uint32, n int) bool {
+	return i.burst > 0 && tick <= lane.Ceiling() && lane.Room(tenant, tick) < n
+}
+
+// burstFrom is the first tick whose unused numbers a burst may draw on. It takes the lowest first, so that what it leaves can still
+// be drawn on in order.
+func (i *Issuer) burstFrom(t *Ticket, lane *generator.Lane, tick generator.Tick) generator.Tick {
+	from := tick - i.burst
+	switch {
+	case i.limits.BurstUnordered:
+		return from
+	case t.worker == lane.Worker():
+		return max(from, t.last) // in the same tick, later numbers are higher
+	}
+	return max(from, t.last+1)
+}
+
+// ready tells whether the lane can serve the connection's next request in order, at once.
+func (i *Issuer) ready(t *Ticket, tenant uint32) bool {
+	seen := i.look()
+	if seen.lane == nil {
+		return false
+	}
+	tick := i.layout.TickAt(seen.now.Wall)
+	if tick < seen.high || tick < i.least(t, seen.lane, tick) {
+		return false
+	}
+	_, ok := seen.lane.NextRoom(tenant, tick, tick)
+	return ok
+}
+
+// slow serves what quick does not. It says how the request can go on if it gets no number.
+func (i *Issuer) slow(t *Ticket, seen glance, tenant uint32, n int) (generator.Run, answer) {
+	lane, now := seen.lane, seen.now
+	if lane == nil {
+		return generator.Run{}, answer{Wait{Event: true}, errNoLane, now, true}
+	}
 	tick := i.layout.TickAt(now.Wall)
 	if err := i.layout.CheckTime(time.Unix(0, now.Wall)); err != nil {
-		return generator.Run{}, Wait{Err: &UnavailableError{Reason: err}}
+		return generator.Run{}, answer{wait: Wait{Err: &UnavailableError{Reason: err}}}
 	}
-	if tick < high || tick <= lane.Floor() {
-		return i.takeBehind(t, lane, high, now, tenant, n)
+	if tick < seen.high || tick <= lane.Floor() {
+		return i.behind(t, seen, tenant, n)
 	}
-	// A request that was woken late still gets the ticks it has waited through, so that a late wake-up wastes no
-	// numbers. Its order is kept: all it was given before is below the tick that it began to wait for.
-	from := tick
-	if t.since != 0 && t.since < tick {
-		from = max(t.since, tick-generator.Tick(lane.Span()/2))
+	least := i.least(t, lane, tick)
+	if tick < least {
+		t.since = least
+		return generator.Run{}, answer{Wait{For: i.until(least, now)}, errOrder, now, false}
 	}
-	for ; from < tick; from++ {
-		if run, out := lane.Take(tenant, from, n); out == generator.Issued {
-			t.since = from
-			return run, Wait{}
+	if t.since != 0 {
+		// A request that was woken late still gets the ticks it has waited through, so that a late wake-up wastes no
+		// numbers. Its order is kept: all it was given before is below the tick that it began to wait for.
+		from := max(t.since, tick-generator.Tick(lane.Span()/2), least)
+		if run, at, out := lane.TakeFirst(tenant, from, tick-1, n); out == generator.Issued {
+			t.got(lane, at)
+			t.since = at
+			return run, answer{}
+		}
+	} else if i.short(lane, tick, tenant, n) {
+		if run, at, out := lane.TakeFirst(tenant, i.burstFrom(t, lane, tick), tick-1, n); out == generator.Issued {
+			t.got(lane, at)
+			return run, answer{}
 		}
 	}
 	run, out := lane.Take(tenant, tick, n)
 	switch out {
 	case generator.Issued:
+		t.got(lane, tick)
 		t.since = tick
-		return run, Wait{}
+		return run, answer{}
 	case generator.Full, generator.Passed:
 		t.since = tick + 1
-		return generator.Run{}, i.wait(t, now, Wait{For: i.until(tick+1, now)}, errBusy)
+		return generator.Run{}, answer{Wait{For: i.until(tick+1, now)}, errBusy, now, false}
 	case generator.AboveCeiling:
 		i.lender.Hurry()
-		return generator.Run{}, i.wait(t, now, Wait{Event: true}, errCeiling)
+		return generator.Run{}, answer{Wait{Event: true}, errCeiling, now, true}
 	case generator.BadTenant:
-		return generator.Run{}, Wait{Err: &UnavailableError{Reason: errTenant}}
+		return generator.Run{}, answer{wait: Wait{Err: &UnavailableError{Reason: errTenant}}}
 	default: // closed, or below the floor of a lane that was just put in: another lane is on its way
-		return generator.Run{}, i.wait(t, now, Wait{Event: true}, errNoLane)
+		return generator.Run{}, answer{Wait{Event: true}, errNoLane, now, true}
 	}
 }
 
-// takeBehind serves a request that finds the clock behind what the lane may issue in order.
-func (i *Issuer) takeBehind(t *Ticket, lane *generator.Lane, high generator.Tick, now clockguard.Reading, tenant uint32, n int) (generator.Run, Wait) {
+// behind serves a request that finds the clock behind what the lane may issue in order.
+func (i *Issuer) behind(t *Ticket, seen glance, tenant uint32, n int) (generator.Run, answer) {
+	lane, high, now := seen.lane, seen.high, seen.now
 	if lane.Closed() {
-		return generator.Run{}, i.wait(t, now, Wait{Event: true}, errNoLane)
+		return generator.Run{}, answer{Wait{Event: true}, errNoLane, now, true}
 	}
 	why := errClock
 	if high == lane.Floor() {
@@ -164,28 +261,32 @@ func (i *Issuer) takeBehind(t *Ticket, lane *generator.Lane, high generator.Tick
 	i.answers[d.Answer].Add(1)
 	switch d.Answer {
 	case clockguard.Ring:
-		if run, out := lane.Take(tenant, i.layout.TickAt(now.Wall), n); out == generator.Issued {
+		tick := i.layout.TickAt(now.Wall)
+		if run, out := lane.Take(tenant, tick, n); out == generator.Issued {
 			if i.ringing.Load() != int64(high) {
 				i.ringing.Store(int64(high))
 			}
-			return run, Wait{}
+			t.got(lane, tick)
+			return run, answer{}
 		}
-		return generator.Run{}, i.wait(t, now, Wait{For: time.Duration(i.layout.TickLength())}, errBusy) // another took the last one
+		return generator.Run{}, answer{Wait{For: time.Duration(i.layout.TickLength())}, errBusy, now, false} // another took the last one
 	case clockguard.Spread:
 		if at, ok := lane.NextRoom(tenant, high-generator.Tick(lane.Span())+1, high); ok {
 			if run, out := lane.Take(tenant, at, n); out == generator.Issued {
-				return run, Wait{}
+				t.got(lane, at)
+				return run, answer{}
 			}
 		}
-		return generator.Run{}, i.wait(t, now, Wait{For: i.until(next, now), Event: true}, why)
+		return generator.Run{}, answer{Wait{For: i.until(next, now), Event: true}, why, now, true}
 	case clockguard.ReLease:
 		i.lender.ReLease(lane)
-		return generator.Run{}, i.wait(t, now, Wait{For: i.until(next, now), Event: true}, why)
+		return generator.Run{}, answer{Wait{For: i.until(next, now), Event: true}, why, now, true}
 	case clockguard.Wait:
-		return generator.Run{}, i.wait(t, now, Wait{For: d.For, Event: true}, why)
+		return generator.Run{}, answer{Wait{For: d.For, Event: true}, why, now, true}
 	default: // Sleep, or Issue: the clock has caught up meanwhile
 		t.since = next
-		return generator.Run{}, i.wait(t, now, Wait{For: max(d.For, 1)}, why)
+		// A lane that has issued nothing yet may wait for its floor longer than anybody should who can be served elsewhere.
+		return generator.Run{}, answer{Wait{For: max(d.For, 1)}, why, now, d.For > i.limits.Guard.MaxSleep}
 	}
 }
 
@@ -234,21 +335,24 @@ func (i *Issuer) until(tick generator.Tick, now clockguard.Reading) time.Duratio
 	return time.Duration(i.layout.UnixNanos(tick) - now.Wall)
 }
 
-// wait bounds w by the request's patience.
-func (i *Issuer) wait(t *Ticket, now clockguard.Reading, w Wait, why error) Wait {
-	if t.deadline == 0 {
-		t.deadline = now.Mono + clockguard.Mono(i.limits.MaxBlock)
+// bound bounds a wait by the request's patience.
+func (i *Issuer) bound(t *Ticket, a answer) Wait {
+	if a.why == nil {
+		return a.wait
 	}
-	left := time.Duration(t.deadline - now.Mono)
+	if t.deadline == 0 {
+		t.deadline = a.now.Mono + clockguard.Mono(i.limits.MaxBlock)
+	}
+	left := time.Duration(t.deadline - a.now.Mono)
 	if left <= 0 {
-		e := &UnavailableError{Reason: why, For: max(0, w.For), After: i.limits.MaxBlock}
+		e := &UnavailableError{Reason: a.why, For: max(0, a.wait.For), After: i.limits.MaxBlock}
 		if trouble := i.lender.Trouble(); trouble != nil {
 			e.Reason = trouble
 		}
 		return Wait{Err: e}
 	}
-	if w.For <= 0 || w.For > left {
-		w.For = left
+	if a.wait.For <= 0 || a.wait.For > left {
+		a.wait.For = left
 	}
-	return w
+	return a.wait
 }

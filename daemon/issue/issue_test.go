@@ -2,6 +2,7 @@ package issue_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,16 +16,27 @@ const perTick = 4096 // IDs of a tick in the default layout
 
 // lender notes what requests ask of it.
 type lender struct {
+	mu       sync.Mutex
 	lends    bool
 	trouble  error
 	released []*generator.Lane
 	hurried  int
 }
 
-func (l *lender) ReLease(lane *generator.Lane) { l.released = append(l.released, lane) }
-func (l *lender) Hurry()                       { l.hurried++ }
-func (l *lender) CanLend() bool                { return l.lends }
-func (l *lender) Trouble() error               { return l.trouble }
+func (l *lender) ReLease(lane *generator.Lane) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.released = append(l.released, lane)
+}
+
+func (l *lender) Hurry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hurried++
+}
+
+func (l *lender) CanLend() bool  { return l.lends }
+func (l *lender) Trouble() error { return l.trouble }
 
 type bench struct {
 	*issue.Issuer

@@ -56,16 +56,17 @@ func fill(f tempFile, data []byte) error {
 type realDisk struct {
 	root *os.Root
 	dir  *os.File
+	name string // of the journal
 }
 
 func (d *realDisk) read() ([]byte, error) {
 	// A pipe in the journal's place would block the open.
-	if info, err := d.root.Lstat(journalName); err != nil {
+	if info, err := d.root.Lstat(d.name); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, &TornError{Reason: fmt.Sprintf("it is no regular file but %s", info.Mode().Type())}
 	}
-	f, err := d.root.Open(journalName)
+	f, err := d.root.Open(d.name)
 	if err != nil {
 		return nil, err
 	}
@@ -82,17 +83,17 @@ func (d *realDisk) openTemp() (tempFile, error) {
 	if err := d.removeTemp(); err != nil {
 		return nil, err
 	}
-	f, err := d.root.OpenFile(tempName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := d.root.OpenFile(d.name+tempSuffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func (d *realDisk) rename() error { return d.root.Rename(tempName, journalName) }
+func (d *realDisk) rename() error { return d.root.Rename(d.name+tempSuffix, d.name) }
 
 func (d *realDisk) removeTemp() error {
-	if err := d.root.Remove(tempName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := d.root.Remove(d.name + tempSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -1,11 +1,13 @@
-// Package journal keeps a daemon's mark on its own host: a small file, on disk
-// before anything below its mark is issued, in a state directory that one
-// process at a time may hold.
+// Package journal keeps a daemon's marks on its own host: a small file for each
+// lane, on disk before anything below its mark is issued, in a state directory
+// that one process at a time may hold.
 //
-// The directory holds two files of this package. "lock" is locked by the holder
+// The directory holds these files of this package. "lock" is locked by the holder
 // and never replaced, because replacing a file frees the lock that lies on it.
-// "journal" is replaced as a whole at every write, so that whoever reads it
-// after a crash finds the contents of one write and never parts of two.
+// "journal" is the first lane's, and "journal-1", "journal-2" and so on are the
+// others'. Each is replaced as a whole at every write, so that whoever reads it
+// after a crash finds the contents of one write and never parts of two; and each
+// has a temporary file of its own, so that no lane waits for another's write.
 package journal
 
 import (
@@ -23,16 +25,18 @@ type Contents struct {
 	Cluster string  `json:"cluster"` // the cluster's UUID
 	Coord   string  `json:"coord"`   // the coordinator's URL
 	Layout  string  `json:"layout"`  // the layout in its full form, with its epoch
-	Lanes   []Entry `json:"lanes"`   // one for each worker ID, in no order that matters
+	Lanes   []Entry `json:"lanes"`   // one for each worker ID: the one in use last, before it one that is being left, first those of clusters that were left
 }
 
-// Entry is one lane's part of the journal.
+// Entry is one worker ID's part of a journal.
 type Entry struct {
 	Worker  int            `json:"worker"`  // at least 0
 	Opening string         `json:"opening"` // the opening that the lane came from; never empty
 	Claim   string         `json:"claim"`   // the claim node's name
 	Mark    generator.Tick `json:"mark"`    // nothing above it was issued; at least 0
 	Ceiling generator.Tick `json:"ceiling"` // acknowledged by the coordinator; 0: no grant is left
+	// Left is set for a worker ID of a cluster that was left for the one of this journal. Of such an entry the mark counts, and nothing else.
+	Left bool `json:"left,omitempty"`
 }
 
 // ErrNone is what Read returns where no journal was ever written.
@@ -56,22 +60,46 @@ func (e *TornError) Error() string {
 	return fmt.Sprintf("the journal %s is not trusted: %s", e.Path, e.Reason)
 }
 
-// Dir is a state directory held by this process. It is for one goroutine at a
-// time.
+// MaxLanes is how many journals a state directory may have.
+const MaxLanes = 64
+
+// Dir is a state directory held by this process, and the journal of its first
+// lane. Lane and Close are for one goroutine; the journals are independent of
+// each other.
 type Dir struct {
-	path string   // absolute
-	root *os.Root // all access goes through this handle, wherever the path leads
-	self *os.File // the directory itself
-	lock *os.File
+	*File
+	path  string   // absolute
+	root  *os.Root // all access goes through this handle, wherever the path leads
+	self  *os.File // the directory itself
+	lock  *os.File
+	ours  func() error // nil if the directory is still the one that was opened
+	lanes []*File      // by lane, as far as they were asked for
+	count int
+	made  func(lane int) (disk, error)
+}
+
+// File is the journal of one lane. It is for one goroutine at a time.
+type File struct {
+	dir  *Dir
+	name string
 	disk disk
-	away func() error // instead of the look at the path, where there is none; see On
 }
 
 const (
 	lockName    = "lock"
 	journalName = "journal"
-	tempName    = "journal.tmp"
+	tempName    = journalName + tempSuffix
+	tempSuffix  = ".tmp"
 )
+
+// nameOf is the name of a lane's journal. The first lane's is what it was called
+// when there was but one.
+func nameOf(lane int) string {
+	if lane == 0 {
+		return journalName
+	}
+	return fmt.Sprintf("%s-%d", journalName, lane)
+}
 
 // OpenDir makes the directory at path (mode 0700) unless it is there, and takes
 // its lock. The error is an *InUseError if another process, or another Dir of
@@ -90,7 +118,8 @@ func openDir(path string, fileSystem func(dir *os.File) (fileSystemType, error))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the state directory: %w", err)
 	}
-	d := &Dir{path: path, root: root}
+	d := &Dir{path: path, root: root, count: MaxLanes}
+	d.ours = d.inPlace
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -116,10 +145,35 @@ func openDir(path string, fileSystem func(dir *os.File) (fileSystemType, error))
 	if d.lock, err = takeLock(root, path); err != nil {
 		return nil, err
 	}
-	if d.disk, err = diskOf(&realDisk{root: root, dir: d.self}); err != nil {
+	d.made = func(lane int) (disk, error) {
+		return diskOf(&realDisk{root: root, dir: d.self, name: nameOf(lane)})
+	}
+	if d.File, err = d.Lane(0); err != nil {
 		return nil, err
 	}
 	return d, nil
+}
+
+// Lanes returns how many lanes can have a journal here.
+func (d *Dir) Lanes() int { return d.count }
+
+// Lane returns the journal of a lane, from 0, the first, to Lanes()-1. It makes no
+// file: the first Write does.
+func (d *Dir) Lane(lane int) (*File, error) {
+	if lane < 0 || lane >= d.count {
+		return nil, fmt.Errorf("state directory %s: there is no lane %d: the lanes are 0 to %d", d.path, lane, d.count-1)
+	}
+	for len(d.lanes) <= lane {
+		d.lanes = append(d.lanes, nil)
+	}
+	if d.lanes[lane] == nil {
+		disk, err := d.made(lane)
+		if err != nil {
+			return nil, err
+		}
+		d.lanes[lane] = &File{dir: d, name: nameOf(lane), disk: disk}
+	}
+	return d.lanes[lane], nil
 }
 
 // makeDir makes the directory at path, and those above it, unless they are there.
@@ -151,9 +205,9 @@ func (d *Dir) Path() string { return d.path }
 // Read returns what the last successful Write wrote, or what a Write that failed
 // at its very end tried to. The error is ErrNone, a *TornError, or one of
 // reading.
-func (d *Dir) Read() (Contents, error) {
-	path := filepath.Join(d.path, journalName)
-	data, err := d.disk.read()
+func (f *File) Read() (Contents, error) {
+	path := f.path()
+	data, err := f.disk.read()
 	var torn *TornError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -174,30 +228,29 @@ func (d *Dir) Read() (Contents, error) {
 // power cut. After an error the journal holds either its old contents or c, and
 // the mark that counts is the lower: the one written before. The error is
 // ErrMoved if the directory or its lock was replaced under us.
-func (d *Dir) Write(c Contents) error {
-	path := filepath.Join(d.path, journalName)
+func (f *File) Write(c Contents) error {
+	path := f.path()
 	data, err := encode(c)
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	if err := d.ours(); err != nil {
+	if err := f.dir.ours(); err != nil {
 		return err
 	}
-	if err := replace(d.disk, data); err != nil {
+	if err := replace(f.disk, data); err != nil {
 		return fmt.Errorf("cannot write the journal %s: %w: %s", path, err, advice(err))
 	}
 	// Once more: whoever took a new lock before the rename may have read the
 	// old journal. Whoever takes one later reads the new.
-	return d.ours()
+	return f.dir.ours()
 }
 
-// ours returns nil if the path still leads to the directory and the lock that
+func (f *File) path() string { return filepath.Join(f.dir.path, f.name) }
+
+// inPlace returns nil if the path still leads to the directory and the lock that
 // this Dir holds. Neither inode can be used again while its handle is open, so
 // equal numbers mean the same file.
-func (d *Dir) ours() error {
-	if d.away != nil {
-		return d.away()
-	}
+func (d *Dir) inPlace() error {
 	if err := same(d.path, d.self, os.Stat); err != nil {
 		return err
 	}

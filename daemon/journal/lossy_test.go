@@ -174,3 +174,23 @@ func TestDrillTheDiskOfADrill(t *testing.T) {
 		t.Error("there is no monotonic time")
 	}
 }
+
+// TestDrillEachLaneHasALossyDiskOfItsOwn: what one lane syncs makes nothing of another's durable.
+func TestDrillEachLaneHasALossyDiskOfItsOwn(t *testing.T) {
+	now := time.Duration(0)
+	d, _ := openLossy(t, t.TempDir(), &now)
+	other, err := d.Lane(1)
+	must(t, err)
+	lossy, ok := other.disk.(*lossyDisk)
+	if !ok || lossy == d.disk {
+		t.Fatalf("lane 1 has the disk %T, shared %v", other.disk, lossy == d.disk)
+	}
+	lossy.now = func() time.Duration { return now }
+	must(t, other.Write(contents(1)))
+	other.disk = unsyncedDisk{lossy}
+	must(t, other.Write(contents(2)))
+	write(t, d, contents(3))
+	d = kill(t, d)
+	wantRead(t, d, contents(3))
+	wantLane(t, d, 1, contents(1))
+}

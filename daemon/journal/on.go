@@ -2,8 +2,9 @@ package journal
 
 import "io"
 
-// Disk is a state directory that is not this machine's: a simulated one, which its caller has locked. The steps are those in which
-// a journal is replaced, in their order; each may fail, and what an unfinished one leaves is the disk's affair.
+// Disk is where one lane's journal lies in a state directory that is not this machine's: a simulated one, which its caller has
+// locked. The steps are those in which a journal is replaced, in their order; each may fail, and what an unfinished one leaves
+// is the disk's affair.
 type Disk interface {
 	Read() ([]byte, error)       // the journal; fs.ErrNotExist if there is none
 	OpenTemp() (TempFile, error) // an empty file beside it
@@ -19,9 +20,13 @@ type TempFile interface {
 	Sync() error
 }
 
-// On returns a Dir on a disk that is not this machine's. Path is how errors call it.
-func On(path string, d Disk) *Dir {
-	return &Dir{path: path, disk: otherDisk{d}, away: d.Ours}
+// On returns a Dir on disks that are not this machine's, one for each lane that it can have. Path is how errors call it.
+func On(path string, first Disk, others ...Disk) *Dir {
+	all := append([]Disk{first}, others...)
+	d := &Dir{path: path, ours: first.Ours, count: len(all)}
+	d.made = func(lane int) (disk, error) { return otherDisk{all[lane]}, nil }
+	d.File, _ = d.Lane(0)
+	return d
 }
 
 type otherDisk struct{ d Disk }

@@ -45,13 +45,14 @@ func (w *work) done(nextIsHere bool) {
 	if nextIsHere {
 		w.ticket.Follow()
 	} else {
-		w.ticket = issue.Ticket{}
+		w.ticket.Renew()
 	}
 }
 
 // proceed goes on with the session's work: to its end (Read), until replies have to be sent first (Write) or IDs to be waited for (Wait).
 func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 	w := &s.work
+	w.ticket.Home = uint32(s.ID)
 	for w.kind != sending && w.left > 0 {
 		run, wait := h.config.Source.Take(&w.ticket, w.tenant, w.left)
 		switch {
@@ -116,22 +117,6 @@ func (h *Handler) send(w *work, out []byte) ([]byte, Next) {
 		}
 	}
 	return out, Next{}
-}
-
-// appendRun appends n integers that are a run. Where only the last digit differs from the integer before, which is nearly always,
-// that one is copied.
-func (h *Handler) appendRun(out []byte, first int64, n int) []byte {
-	before := len(out)
-	for i := range n {
-		last := len(out) - len("0\r\n")
-		if i == 0 || h.step != 1 || out[last] == '9' {
-			before, out = len(out), appendInt(out, first+int64(i)*h.step)
-			continue
-		}
-		before, out = len(out), append(out, out[before:]...)
-		out[len(out)-len("0\r\n")]++
-	}
-	return out
 }
 
 // next is NEXT [count] [TENANT t].

@@ -110,6 +110,7 @@ type Handler struct {
 	digits   int // of a second, in the times that DECODE shows
 	step     int64
 	tenants  uint64 // the highest tenant
+	line     line   // of the last ID
 	tally    Tally
 }
 

@@ -18,7 +18,8 @@ type opening struct {
 	found    generator.Tick // the record's ceiling before it; none if there was no record
 	before   string         // the holder before it, empty if there was none
 	highest  generator.Tick // the highest ceiling that was stored under it
-	left     generator.Tick // the ceiling that the next opening found, or that is there now
+	left     generator.Tick // the ceiling that the next opening found, or that is there now; the highest of all trees
+	earlier  generator.Tick // what it left in trees before this one
 	replaced bool
 	written  []write // what was stored under it since, in order
 	matched  int     // how many of those no acknowledgement can be of any more
@@ -50,6 +51,10 @@ type past struct {
 func readHistory(trees [][]history.Version) (past, error) {
 	p := past{openings: map[string]*opening{}, entered: map[history.Version]bool{}}
 	for _, tree := range trees {
+		// A tree that was put back from a copy has records that are too low; how far all may go on from there is judged of what they issue.
+		for _, o := range p.openings {
+			o.earlier = o.left
+		}
 		versions := slices.Clone(tree)
 		slices.SortStableFunc(versions, func(a, b history.Version) int {
 			return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Order, b.Order))
@@ -84,7 +89,7 @@ func (p *past) enter(last, v history.Version) {
 	}
 	o := p.openings[v.Holder]
 	if o == nil {
-		o = &opening{worker: v.Worker, found: none, highest: none}
+		o = &opening{worker: v.Worker, found: none, highest: none, earlier: none}
 		if !last.Gone {
 			o.found, o.before = last.Ceiling, last.Holder
 		}
@@ -98,5 +103,5 @@ func (p *past) enter(last, v history.Version) {
 		return
 	}
 	o.highest = max(o.highest, v.Ceiling)
-	o.left = v.Ceiling
+	o.left = max(v.Ceiling, o.earlier)
 }

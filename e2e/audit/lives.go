@@ -26,6 +26,7 @@ var errEnough = errors.New("enough is read")
 func findLives(layout *generator.Layout, sites []site) ([]life, error) {
 	var all []life
 	incarnations := map[string]string{}
+	cluster := layout.String()
 	for h, s := range sites {
 		var lives []life
 		for _, d := range s.daemons {
@@ -49,8 +50,8 @@ func findLives(layout *generator.Layout, sites []site) ([]life, error) {
 			incarnations[began.Incarnation] = d.name
 			// The datacenter may follow the layout.
 			text, _, _ := strings.Cut(began.Layout, ";datacenter=")
-			if l, err := generator.ParseLayout(text); err != nil || l.String() != layout.String() {
-				return nil, fmt.Errorf("audit: %s is of layout %q, and the cluster's is %s", d.name, began.Layout, layout)
+			if !isLayout(text, cluster) {
+				return nil, fmt.Errorf("audit: %s is of layout %q, and the cluster's is %s", d.name, began.Layout, cluster)
 			}
 			lives = append(lives, life{host: h, began: began.At, log: d})
 		}
@@ -64,6 +65,15 @@ func findLives(layout *generator.Layout, sites []site) ([]life, error) {
 		all = append(all, lives...)
 	}
 	return all, nil
+}
+
+// isLayout reports whether a text is of the layout that the other is the full form of.
+func isLayout(text, full string) bool {
+	if text == full {
+		return true
+	}
+	l, err := generator.ParseLayout(text)
+	return err == nil && l.String() == full
 }
 
 // lived names a life to a reader.

@@ -257,6 +257,15 @@ func TestPlanted(t *testing.T) {
 			s.past = append(s.past, s.stored)
 			s.stored = slices.Clone(s.stored[:len(s.stored)/2])
 		}, kinds{}},
+		{"put back from a copy, and its holder went on from there", func(s *stage) {
+			s.past = append(s.past, s.stored)
+			holder := s.records[2].holder
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == holder })
+			s.stored = slices.Clone(s.stored[:i+1])
+			v := s.stored[i]
+			v.Order, v.Ceiling = 1<<40, v.Ceiling+1
+			s.stored = append(s.stored, v)
+		}, kinds{}},
 		{"put back from a copy, and one who had been replaced went on", func(s *stage) {
 			s.past = append(s.past, s.stored)
 			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })

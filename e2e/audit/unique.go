@@ -91,7 +91,15 @@ func (c *comparison) load(part, parts uint64) error {
 			return err
 		}
 	}
-	inOrder := func(a, b entry) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.at, b.at)) }
+	inOrder := func(a, b entry) int {
+		switch {
+		case a.from < b.from:
+			return -1
+		case a.from > b.from:
+			return 1
+		}
+		return cmp.Compare(a.at, b.at)
+	}
 	slices.SortFunc(c.issued, inOrder)
 	slices.SortFunc(c.received, inOrder)
 	return nil

@@ -2,10 +2,12 @@ package wire_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/flakeward/flakeward/e2e/wire"
 )
@@ -100,30 +102,48 @@ func TestExpand(t *testing.T) {
 
 func FuzzReader(f *testing.F) {
 	f.Add(":17\r\n*2\r\n:1\r\n:2\r\n$1\r\na\r\n-ERR no\r\n")
-	f.Add("*3\r\n:1\r\n:100\r\n:3\r\n")
+	f.Add(":1\r\n*3\r\n:4\r\n:100\r\n:3\r\n$1\r\na\r\n")
 	f.Fuzz(func(t *testing.T, in string) {
-		r := wire.NewReader(strings.NewReader(in))
-		var refused wire.Refused
-		for kind := 0; ; kind++ {
-			var err error
-			switch kind % 3 {
-			case 0:
-				_, err = r.Int()
-			case 1:
-				var ids []int64
-				if ids, err = r.Ints(nil); err == nil && len(ids) < 1000 {
-					_, _ = wire.Expand(nil, ids[:min(len(ids), 3)])
-				}
-			case 2:
-				_, err = r.Bulk()
-			}
-			switch {
-			case err == nil || errors.As(err, &refused):
-			case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, wire.ErrFrame):
-				return
-			default:
-				t.Fatalf("unexpected error %v", err)
-			}
+		whole := all(t, strings.NewReader(in))
+		if pieces := all(t, iotest.OneByteReader(strings.NewReader(in))); whole != pieces {
+			t.Errorf("%q reads as\n%sand byte by byte as\n%s", in, whole, pieces)
 		}
 	})
+}
+
+// all is what comes of everything in in, each reply asked for as another kind.
+func all(t *testing.T, in io.Reader) string {
+	r := wire.NewReader(in)
+	var said strings.Builder
+	var refused wire.Refused
+	for kind := 0; ; kind++ {
+		var err error
+		switch kind % 3 {
+		case 0:
+			var id int64
+			id, err = r.Int()
+			fmt.Fprintln(&said, id, err)
+		case 1:
+			var ids []int64
+			ids, err = r.Ints(nil)
+			fmt.Fprintln(&said, ids, err)
+			if err == nil && len(ids) < 1000 {
+				ids = ids[:min(len(ids), 3)]
+				if all, err := wire.Expand(nil, ids); err == nil && (len(ids) == 3 && int64(len(all)) != ids[2] || len(ids) == 3 && all[0] != ids[1]) {
+					t.Errorf("%d is %d", ids, all)
+				}
+			}
+		case 2:
+			var text string
+			text, err = r.Bulk()
+			fmt.Fprintf(&said, "%q %v\n", text, err)
+		}
+		switch {
+		case err == nil || errors.As(err, &refused):
+		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, wire.ErrFrame):
+			return said.String()
+		default:
+			t.Fatalf("unexpected error %v", err)
+		}
+	}
 }

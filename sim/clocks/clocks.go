@@ -30,6 +30,9 @@ func (h hand) after(d int64) int64 {
 	if h.frozen {
 		return h.at
 	}
+	if h.ppm == 0 {
+		return h.at + d
+	}
 	// In parts, so that hours times the rate stay within 64 bits.
 	return h.at + d + d/1e6*h.ppm + d%1e6*h.ppm/1e6
 }

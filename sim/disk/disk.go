@@ -18,8 +18,17 @@ type Disk struct {
 	// not return at all if the process dies there.
 	Step func(Step) error
 
-	// Full makes writes fail, Failing syncs and renames.
-	Full, Failing bool
+	// Full makes writes fail. Failing makes syncs and renames fail, or the one step FailsAt, with Errno or EIO; a sync or a rename that
+	// fails does what it is for all the same if Anyway is set. Stuck makes the removal of what is left fail as well.
+	Full, Failing, Anyway, Stuck bool
+	FailsAt                      Step
+	Errno                        error
+
+	// Moved, if not 0, is after how many looks, this one included, the path is found to lead elsewhere.
+	Moved int
+
+	// Unread is why the journal cannot be read, until it is replaced; nil if it can.
+	Unread error
 
 	// Lies makes syncs do nothing and succeed. No daemon is promised to survive that.
 	Lies bool
@@ -57,6 +66,9 @@ const keep = 24
 
 // Read implements journal.Disk.
 func (d *Disk) Read() ([]byte, error) {
+	if d.Unread != nil {
+		return nil, d.Unread
+	}
 	if len(d.names) == 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -68,6 +80,9 @@ func (d *Disk) OpenTemp() (journal.TempFile, error) {
 	if err := d.Step(StepOpen); err != nil {
 		return nil, err
 	}
+	if d.fails(StepOpen) {
+		return nil, d.errno()
+	}
 	d.temp = &file{d: d}
 	return d.temp, nil
 }
@@ -75,6 +90,9 @@ func (d *Disk) OpenTemp() (journal.TempFile, error) {
 func (f *file) Write(b []byte) (int, error) {
 	if err := f.d.Step(StepWrite); err != nil {
 		return 0, err
+	}
+	if f.d.fails(StepWrite) {
+		return 0, f.d.errno()
 	}
 	if f.d.Full {
 		f.data = append(f.data, b[:len(b)/2]...)
@@ -88,10 +106,14 @@ func (f *file) Sync() error {
 	if err := f.d.Step(StepSync); err != nil {
 		return err
 	}
-	if f.d.Failing {
-		return syscall.EIO
+	failed := f.d.fails(StepSync)
+	if failed && !f.d.Anyway {
+		return f.d.errno()
 	}
 	f.synced = !f.d.Lies
+	if failed {
+		return f.d.errno()
+	}
 	return nil
 }
 
@@ -102,20 +124,28 @@ func (d *Disk) Rename() error {
 	if err := d.Step(StepRename); err != nil {
 		return err
 	}
-	if d.Failing || d.temp == nil {
-		return syscall.EIO
+	failed := d.fails(StepRename)
+	if failed && !d.Anyway || d.temp == nil {
+		return d.errno()
 	}
+	d.Unread = nil
 	if d.names = append(d.names, d.temp); len(d.names) > dirty {
 		d.names = append(d.names[:0], d.names[1:]...)
 		d.names[0].synced, d.names[0].named = true, true
 	}
 	d.temp = nil
+	if failed {
+		return d.errno()
+	}
 	return nil
 }
 
 // RemoveTemp implements journal.Disk.
 func (d *Disk) RemoveTemp() error {
 	d.temp = nil
+	if d.Failing && d.Stuck {
+		return d.errno()
+	}
 	return nil
 }
 
@@ -124,8 +154,9 @@ func (d *Disk) SyncDir() error {
 	if err := d.Step(StepDir); err != nil {
 		return err
 	}
-	if d.Failing {
-		return syscall.EIO
+	failed := d.fails(StepDir)
+	if failed && !d.Anyway {
+		return d.errno()
 	}
 	if d.Lies {
 		return nil
@@ -139,11 +170,35 @@ func (d *Disk) SyncDir() error {
 	if last.synced { // otherwise its name may get to the disk after its data, so late
 		d.names = append(d.names[:0], last)
 	}
+	if failed {
+		return d.errno()
+	}
 	return nil
 }
 
+// fails reports whether a step does.
+func (d *Disk) fails(step Step) bool {
+	return d.Failing && (d.FailsAt == step || d.FailsAt == "" && step != StepOpen && step != StepWrite)
+}
+
+func (d *Disk) errno() error {
+	if d.Errno != nil {
+		return d.Errno
+	}
+	return syscall.EIO
+}
+
 // Ours implements journal.Disk.
-func (d *Disk) Ours() error { return nil }
+func (d *Disk) Ours() error {
+	if d.Moved > 1 {
+		d.Moved--
+		return nil
+	}
+	if d.Moved == 1 {
+		return fmt.Errorf("%w: it is another one now", journal.ErrMoved)
+	}
+	return nil
+}
 
 // PowerCut loses what was not synced, as far as fate says: of names that were not synced any may have been reached, and a
 // file that was not may hold anything. It says what is left.
@@ -179,12 +234,12 @@ func (d *Disk) PowerCut(fate *rand.Rand) string {
 }
 
 // Lose makes it another, empty disk.
-func (d *Disk) Lose() { d.names, d.temp, d.kept = nil, nil, nil }
+func (d *Disk) Lose() { d.names, d.temp, d.kept, d.Unread = nil, nil, nil, nil }
 
 // Copies are contents that the journal had before, the newest last.
 func (d *Disk) Copies() [][]byte { return d.kept }
 
 // Put puts a copy back.
 func (d *Disk) Put(data []byte) {
-	d.names, d.temp = []*file{{d: d, data: data, synced: true, named: true}}, nil
+	d.names, d.temp, d.Unread = []*file{{d: d, data: data, synced: true, named: true}}, nil, nil
 }

@@ -3,10 +3,7 @@
 // the same events give the same run.
 package line
 
-import (
-	"container/heap"
-	"iter"
-)
+import "iter"
 
 // Time is the true time, in nanoseconds since the simulation began. No clock of a host shows it.
 type Time int64
@@ -19,14 +16,11 @@ type Line struct {
 	ended   bool
 	queue   queue
 	running *Flow
+	slab    []Event // where events are made: many, and small
 }
 
 // Event is what happens at a time, unless it is dropped before.
-type Event struct {
-	at Time
-	n  uint64 // events of one time happen in the order in which they were made
-	do func()
-}
+type Event struct{ do func() }
 
 // Drop makes the event not happen. It may be nil, or have happened.
 func (e *Event) Drop() {
@@ -41,8 +35,13 @@ func (l *Line) Now() Time { return l.now }
 // At has do happen at a time, or at once after what is happening if that is past.
 func (l *Line) At(t Time, do func()) *Event {
 	l.made++
-	e := &Event{at: max(t, l.now), n: l.made, do: do}
-	heap.Push(&l.queue, e)
+	if len(l.slab) == 0 {
+		l.slab = make([]Event, 256)
+	}
+	e := &l.slab[0]
+	l.slab = l.slab[1:]
+	e.do = do
+	l.queue.push(due{at: max(t, l.now), n: l.made, event: e})
 	return e
 }
 
@@ -58,13 +57,15 @@ func (l *Line) Stop() { l.ended = true }
 // Run lets everything happen up to a time, and stands there then.
 func (l *Line) Run(until Time) {
 	for !l.ended && len(l.queue) > 0 && l.queue[0].at <= until {
-		e := heap.Pop(&l.queue).(*Event)
-		if e.do == nil {
+		next := l.queue.pop()
+		do := next.event.do
+		if do == nil {
 			continue
 		}
-		l.now = e.at
-		l.sum = (l.sum^uint64(e.at))*1099511628211 + e.n // FNV's prime
-		e.do()
+		next.event.do = nil // its room is kept with that of others, what it holds is not
+		l.now = next.at
+		l.sum = (l.sum^uint64(next.at))*1099511628211 + next.n // FNV's prime
+		do()
 	}
 	if !l.ended {
 		l.now = until
@@ -137,22 +138,52 @@ func (f *Flow) End() {
 	f.end()
 }
 
-// queue is a heap of events by time, and by their making.
-type queue []*Event
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	if q[i].at != q[j].at {
-		return q[i].at < q[j].at
-	}
-	return q[i].n < q[j].n
+// due is when an event happens.
+type due struct {
+	at    Time
+	n     uint64 // events of one time happen in the order in which they were made
+	event *Event
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(*Event)) }
-func (q *queue) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	return e
+
+func (d due) before(e due) bool { return d.at < e.at || d.at == e.at && d.n < e.n }
+
+// queue is a heap: none comes before the one at half its place.
+type queue []due
+
+func (q *queue) push(d due) {
+	*q = append(*q, d)
+	all := *q
+	at := len(all) - 1
+	for at > 0 {
+		above := (at - 1) / 2
+		if !d.before(all[above]) {
+			break
+		}
+		all[at] = all[above]
+		at = above
+	}
+	all[at] = d
+}
+
+func (q *queue) pop() due {
+	all := *q
+	first, last := all[0], all[len(all)-1]
+	all[len(all)-1] = due{}
+	all = all[:len(all)-1]
+	*q = all
+	at := 0
+	for below := 1; below < len(all); below = 2*at + 1 {
+		if below+1 < len(all) && all[below+1].before(all[below]) {
+			below++
+		}
+		if !all[below].before(last) {
+			break
+		}
+		all[at] = all[below]
+		at = below
+	}
+	if len(all) > 0 {
+		all[at] = last
+	}
+	return first
 }

@@ -86,17 +86,34 @@ func (s *Store) note(before, revision int64) {
 	}
 }
 
+// old reports whether a request may be answered with an older state: a plain read is of a ZooKeeper leader that was paused, and knows
+// of no other yet.
+func (s *Store) old(what string) bool {
+	return s.kind == ZooKeeper && (what == looking || what == listing || what == listingOwn || what == readingHistory)
+}
+
+// The plain reads.
+const (
+	looking        = "look for the layout"
+	listing        = "list the claims"
+	listingOwn     = "list own claims"
+	readingHistory = "read a history"
+)
+
 // carry makes one request. Its do returns what is to be done with the answer.
 func (s *Store) carry(ctx context.Context, what string, do func(t *Tree) func()) error {
+	stale := s.old(what)
 	before, _, err := s.seen()
 	if err != nil {
 		return err
 	}
-	err = s.carrier.Carry(ctx, what, false, func(t *Tree) func() {
+	err = s.carrier.Carry(ctx, what, stale, func(t *Tree) func() {
 		answer := do(t)
 		revision := t.revision
 		return func() {
-			s.note(before, revision)
+			if !stale || revision >= before { // one server that is behind is not all of them going back
+				s.note(before, revision)
+			}
 			answer()
 		}
 	})
@@ -144,7 +161,7 @@ func (s *Store) fenced(ctx context.Context, what string, layout lending.Entry, d
 
 // Look implements lending.Store.
 func (s *Store) Look(ctx context.Context) (found lending.Entry, err error) {
-	err = s.plain(ctx, "look for the layout", func(t *Tree) func() {
+	err = s.plain(ctx, looking, func(t *Tree) func() {
 		e := t.layout
 		return func() { found = e }
 	})
@@ -265,7 +282,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 
 // Own implements lending.Store.
 func (s *Store) Own(ctx context.Context) (own []lending.Node, err error) {
-	err = s.plain(ctx, "list own claims", func(t *Tree) func() {
+	err = s.plain(ctx, listingOwn, func(t *Tree) func() {
 		o := t.own(s.incarnation)
 		return func() { own = o }
 	})
@@ -274,7 +291,7 @@ func (s *Store) Own(ctx context.Context) (own []lending.Node, err error) {
 
 // List implements lending.Store.
 func (s *Store) List(ctx context.Context, layout lending.Entry) (found lending.Tree, err error) {
-	err = s.fenced(ctx, "list the claims", layout, func(t *Tree) func() {
+	err = s.fenced(ctx, listing, layout, func(t *Tree) func() {
 		l := t.list()
 		return func() { found = l }
 	})
@@ -282,12 +299,12 @@ func (s *Store) List(ctx context.Context, layout lending.Entry) (found lending.T
 }
 
 // Host implements lending.Store. It is a hint, and may be an old one.
-func (s *Store) Host(ctx context.Context, host string) (stored lending.Entry, err error) {
+func (s *Store) Host(ctx context.Context, host string, lane int) (stored lending.Entry, err error) {
 	if _, _, err := s.seen(); err != nil {
 		return lending.Entry{}, err
 	}
 	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
-		e := t.hosts[host]
+		e := t.hosts[seat(host, lane)]
 		return func() { stored = e }
 	})
 	return stored, err
@@ -295,7 +312,7 @@ func (s *Store) Host(ctx context.Context, host string) (stored lending.Entry, er
 
 // History implements lending.Store.
 func (s *Store) History(ctx context.Context, layout lending.Entry, worker int) (stored lending.Entry, err error) {
-	err = s.fenced(ctx, "read a history", layout, func(t *Tree) func() {
+	err = s.fenced(ctx, readingHistory, layout, func(t *Tree) func() {
 		e := t.history[worker]
 		return func() { stored = e }
 	})

@@ -6,6 +6,7 @@ package tree
 import (
 	"bytes"
 	"maps"
+	"net/url"
 	"slices"
 
 	"github.com/flakeward/flakeward/coord/lending"
@@ -189,7 +190,7 @@ func (t *Tree) write(w lending.Write) lending.Written {
 	version := t.next(record)
 	t.records[worker] = lending.Entry{Value: w.Record.Value, Version: version}
 	if w.Host != "" {
-		t.hosts[w.Host] = lending.Entry{Value: decimal(worker), Version: version}
+		t.hosts[seat(w.Host, w.Lane)] = lending.Entry{Value: decimal(worker), Version: version}
 	}
 	if w.History.Value != nil {
 		v := version
@@ -206,6 +207,9 @@ func (t *Tree) write(w lending.Write) lending.Written {
 	}
 	return lending.Written{Stored: true, Record: t.records[worker], Claimed: !w.Delete}
 }
+
+// seat is what the preference of a host's lane is kept under.
+func seat(host string, lane int) string { return lending.SeatOf(url.PathEscape(host), lane) }
 
 func (t *Tree) delete(name string) {
 	t.revision++

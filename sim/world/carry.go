@@ -3,9 +3,11 @@ package world
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/sim/line"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -21,11 +23,13 @@ type weather struct {
 	lost, late, twice  float64
 	stale              float64
 	deaf, mute, slowed []int // by host: it does not hear, is not heard; by daemon: its disk is slow
+	early              int   // the servers were restored, and the marks are not raised yet
 }
 
 // call is one request under way.
 type call struct {
 	answered bool
+	deaf     bool // nobody hears the answer
 	over     bool // nobody waits for it any more
 	flow     *line.Flow
 }
@@ -39,9 +43,10 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 		return err
 	}
 	if p.slot.sheltered {
+		p.w.serving = p.slot
 		return beside{p.w}.Carry(ctx, what, stale, do)
 	}
-	p.point("send")
+	p.point("send", what)
 	w, c := p.w, &call{flow: p.w.line.Running()}
 	until := min(limit(ctx), p.host.read().Mono+clockguard.Mono(requestTimeout))
 	n := 1
@@ -52,7 +57,21 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 	if w.chance(w.weather.late) {
 		way += line.Time(w.net.ExpFloat64() * 2e9)
 	}
-	if w.weather.mute[p.host.id(w)] > 0 || w.chance(w.weather.lost) {
+	lost := false
+	if twist := p.slot.twist; twist != nil {
+		p.slot.twist = nil
+		switch twist.Kind {
+		case Refused:
+			return fmt.Errorf("the servers do not want to: %w", lending.ErrRefused)
+		case RequestLost:
+			lost = true
+		case RequestLate:
+			way += line.Time(twist.For)
+		case ReplyLost:
+			c.deaf = true
+		}
+	}
+	if lost || w.weather.mute[p.host.id(w)] > 0 || w.chance(w.weather.lost) {
 		w.say(p.slot, "request lost: %s", what)
 		n = 0
 	}
@@ -63,7 +82,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 	p.wait(until, nil, func() bool { return c.answered || ctx.Err() != nil })
 	c.over = true
 	if c.answered {
-		p.point("reply")
+		p.point("reply", what)
 		return nil
 	}
 	if w.out != nil {
@@ -78,7 +97,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 // arrive is a request at the servers.
 func (p *proc) arrive(c *call, what string, stale bool, do func(*tree.Tree) func()) {
 	w := p.w
-	if w.weather.down > 0 {
+	if w.weather.down > 0 || w.weather.early > 0 && what != "extend a grant" && what != "release a worker ID" {
 		w.say(p.slot, "nobody there: %s", what)
 		return
 	}
@@ -86,6 +105,7 @@ func (p *proc) arrive(c *call, what string, stale bool, do func(*tree.Tree) func
 	if stale && w.older != nil && w.chance(w.weather.stale) {
 		t = w.older
 	}
+	w.serving = p.slot
 	answer := do(t)
 	if w.out != nil {
 		late := ""
@@ -94,7 +114,7 @@ func (p *proc) arrive(c *call, what string, stale bool, do func(*tree.Tree) func
 		}
 		w.say(p.slot, "takes place: %s%s", what, late)
 	}
-	if w.weather.deaf[p.host.id(w)] > 0 || w.chance(w.weather.lost) {
+	if c.deaf || w.weather.deaf[p.host.id(w)] > 0 || w.chance(w.weather.lost) {
 		w.say(p.slot, "reply lost: %s", what)
 		return
 	}
@@ -166,3 +186,17 @@ func (h *host) id(w *World) int {
 	}
 	return 0
 }
+
+// beside is a carrier that nothing lies on the way of.
+type beside struct{ w *World }
+
+func (b beside) Carry(_ context.Context, _ string, _ bool, do func(*tree.Tree) func()) error {
+	do(b.w.tree)()
+	return nil
+}
+
+// still is the clock of an operator, who never waits.
+type still struct{}
+
+func (still) Now() clockguard.Reading                    { return clockguard.Reading{Wall: begin.UnixNano()} }
+func (still) Sleep(context.Context, time.Duration) error { return nil }

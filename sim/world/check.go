@@ -1,14 +1,9 @@
 package world
 
 import (
-	"context"
-	"encoding/json"
-
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/sim/tree"
 )
 
 // place is a worker ID of a cluster. Of two clusters IDs may be equal.
@@ -19,23 +14,39 @@ type place struct {
 
 // laneOf is what a lane has issued.
 type laneOf struct {
-	cluster     string
-	worker      int
+	place       place
+	book        *ledger
 	slot        *slot
+	lane        int    // of the daemon, by number
+	opening     string // the record's holder when it was put to use
 	used        bool
+	spent       generator.Tick // the last one that the daemon knows to be issued from the worker ID in another cluster; -1: none
 	first, last generator.Tick
 }
 
 // ledger is all that was issued from one worker ID.
 type ledger struct {
 	lanes []*laneOf
-	ticks map[generator.Tick][]numbers
+	ticks map[generator.Tick]int // where the last of them is among all
+	all   []numbers
 }
 
 // numbers are consecutive sequence numbers of a tick.
 type numbers struct {
 	from, to uint64 // to is not among them
 	of       *laneOf
+	before   int // where others of the tick are among all; 0: there are none
+}
+
+// use notes that a lane is put to use.
+func (p *proc) use(by *seat, lane *generator.Lane) {
+	at := place{p.cluster, lane.Worker()}
+	book := p.w.books[at]
+	if book == nil {
+		book = &ledger{ticks: map[generator.Tick]int{}, all: make([]numbers, 1, 256)}
+		p.w.books[at] = book
+	}
+	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, lane: by.number, opening: by.keeper.Holding().Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to anybody, it counts.
@@ -48,44 +59,52 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	}
 	w.counts.IDs += uint64(run.N)
 	p.slot.issued = w.line.Now()
+	if w.plan.Blind {
+		return
+	}
 	l, t := p.lanes[lane], parts.Tick
-	if l == nil || l.worker != int(parts.Worker) {
+	if l == nil || l.place.worker != int(parts.Worker) {
 		w.violate(p.slot, "tick %d: worker ID %d was issued from a lane that was never put to use, or is another's", t, parts.Worker)
 		return
 	}
-	at := place{l.cluster, l.worker}
-	book := w.books[at]
-	if book == nil {
-		book = &ledger{ticks: map[generator.Tick][]numbers{}}
-		w.books[at] = book
-	}
+	book, worker := l.book, l.place.worker
 	// 1: no ID twice.
 	from, to := parts.Sequence, parts.Sequence+uint64(run.N)
-	for _, n := range book.ticks[t] {
-		if from < n.to && n.from < to {
-			w.violate(p.slot, "worker ID %d, tick %d: sequence numbers %d to %d were issued before, %d to %d by d%d", l.worker, t, from, to-1, n.from, n.to-1, n.of.slot.number)
+	newest := book.ticks[t]
+	for i := newest; i > 0; i = book.all[i].before {
+		if n := book.all[i]; from < n.to && n.from < to {
+			w.violate(p.slot, "worker ID %d, tick %d: sequence numbers %d to %d were issued before, %d to %d by d%d", worker, t, from, to-1, n.from, n.to-1, n.of.slot.number)
 			return
 		}
 	}
-	book.ticks[t] = append(book.ticks[t], numbers{from, to, l})
+	book.ticks[t] = len(book.all)
+	book.all = append(book.all, numbers{from, to, l, newest})
 	// 2: within what was granted, and what is in the journal.
-	if acked := p.slot.acked[at]; t > acked {
-		w.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", l.worker, t, acked)
+	if acked := p.slot.acked[l.place]; t > acked {
+		w.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", worker, t, acked)
 		return
 	}
-	if mark := markOf(p.durable, l.worker); t > mark {
-		w.violate(p.slot, "worker ID %d, tick %d: the journal's mark is %d", l.worker, t, mark)
+	if mark := p.mark(worker); t > mark {
+		w.violate(p.slot, "worker ID %d, tick %d: the journal's mark is %d", worker, t, mark)
 		return
 	}
+	p.granted(l, t)
 	// 3: the ticks of successive holders are disjoint.
 	if !l.used {
-		l.used, l.first, l.last = true, t, t
+		l.used, l.first, l.last, l.spent = true, t, t, p.spent(l.place)
+		if n := len(book.lanes); n > 0 && book.lanes[n-1].slot != p.slot {
+			w.counts.Handovers++
+		}
 		book.lanes = append(book.lanes, l)
+	}
+	if t <= l.spent {
+		w.violate(p.slot, "worker ID %d, tick %d: this start knows of all up to %d in another cluster", worker, t, l.spent)
+		return
 	}
 	l.first, l.last = min(l.first, t), max(l.last, t)
 	for _, other := range book.lanes {
 		if other != l && l.first <= other.last && other.first <= l.last {
-			w.violate(p.slot, "worker ID %d: ticks %d to %d are issued from, and d%d has issued %d to %d", l.worker, l.first, l.last, other.slot.number, other.first, other.last)
+			w.violate(p.slot, "worker ID %d: ticks %d to %d are issued from, and d%d has issued %d to %d", worker, l.first, l.last, other.slot.number, other.first, other.last)
 			return
 		}
 	}
@@ -101,7 +120,7 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 	case lane == c.lane && t < c.last && (!unordered || t <= c.last-span):
 		w.violate(p.slot, "tick %d after tick %d of the same lane and connection; the ring was used: %v", t, c.last, unordered)
 		return
-	case lane != c.lane && !p.host.back && t < c.last:
+	case lane != c.lane && !p.host.back && t <= c.last: // within a tick the other worker ID may be lower
 		w.violate(p.slot, "tick %d after tick %d of another lane, and the clock never went back", t, c.last)
 		return
 	}
@@ -120,6 +139,23 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 	}
 }
 
+// spent is up to where a worker ID was used in other clusters than the one it is held in now, as far as this start knows: by its own
+// lanes, and by the journals that it found.
+func (p *proc) spent(at place) generator.Tick {
+	last := generator.Tick(-1)
+	for _, found := range p.inherited {
+		if found != nil && found.Cluster != at.cluster {
+			last = max(last, markOf(found.Lanes, at.worker))
+		}
+	}
+	for _, o := range p.lanes {
+		if o.used && o.place.worker == at.worker && o.place.cluster != at.cluster {
+			last = max(last, o.last)
+		}
+	}
+	return last
+}
+
 func markOf(entries []journal.Entry, worker int) generator.Tick {
 	for _, e := range entries {
 		if e.Worker == worker {
@@ -127,46 +163,4 @@ func markOf(entries []journal.Entry, worker int) generator.Tick {
 		}
 	}
 	return -1
-}
-
-// watched is a store that remembers what was acknowledged to the daemon.
-type watched struct {
-	*tree.Store
-	p *proc
-}
-
-func (s watched) Write(ctx context.Context, layout lending.Entry, write lending.Write) (lending.Written, error) {
-	done, err := s.Store.Write(ctx, layout, write)
-	if err != nil {
-		return done, err
-	}
-	value := done.Record.Value
-	if done.Stored {
-		value = write.Record.Value
-	}
-	mine, found := recordOf(write.Record.Value), recordOf(value)
-	if found.Holder == mine.Holder {
-		at := place{clusterOf(layout.Value), write.Node.Worker}
-		s.p.slot.acked[at] = max(s.p.slot.acked[at], found.Ceiling)
-	}
-	return done, err
-}
-
-type stored struct {
-	Ceiling generator.Tick `json:"ceiling"`
-	Mark    generator.Tick `json:"mark"`
-	Holder  string         `json:"holder"`
-}
-
-func recordOf(value []byte) (r stored) {
-	_ = json.Unmarshal(value, &r)
-	return r
-}
-
-func clusterOf(layout []byte) string {
-	var l struct {
-		UUID string `json:"uuid"`
-	}
-	_ = json.Unmarshal(layout, &l)
-	return l.UUID
 }

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -51,12 +52,27 @@ func (h *host) pause(d time.Duration, begin, end func(line.Time)) {
 // never is later than anything.
 const never = clockguard.Mono(math.MaxInt64)
 
-// waiter is a flow that is parked.
+// waiter is a flow of a process, when it waits.
 type waiter struct {
+	p     *proc
 	flow  *line.Flow
+	n     uint64 // how often it has waited: of this wait
 	bell  <-chan struct{}
 	timer *line.Event
-	woken bool
+	due   func() // what the timer does, made once
+}
+
+// waiterOf is the waiter of a flow.
+func (p *proc) waiterOf(fl *line.Flow) *waiter {
+	for _, w := range p.waiters {
+		if w.flow == fl {
+			return w
+		}
+	}
+	w := &waiter{p: p, flow: fl}
+	w.due = func() { p.wakeAt(w, w.n) }
+	p.waiters = append(p.waiters, w)
+	return w
 }
 
 // wait parks the running flow until done, which is looked at whenever the flow is woken, or until the host's monotonic
@@ -71,50 +87,59 @@ func (p *proc) wait(until clockguard.Mono, bell <-chan struct{}, done func() boo
 		if left <= 0 {
 			return
 		}
-		w := &waiter{flow: fl, bell: bell}
+		w := p.waiterOf(fl)
+		w.n++
+		w.bell, w.timer = bell, nil
 		if until != never {
-			w.timer = p.after(left, func() { p.wake(w) })
+			w.timer = p.after(left, w.due)
 		}
 		p.parked = append(p.parked, w)
 		fl.Park()
 	}
 }
 
-// after has f happen when the monotonic clock has moved on by d, unless the process has ended.
+// after has f, which looks whether the process has ended, happen when the monotonic clock has moved on by d.
 func (p *proc) after(d clockguard.Mono, f func()) *line.Event {
-	at := p.w.line.Now() + p.host.clocks.Until(d)
-	return p.w.line.At(at, func() { p.do(f) })
+	return p.w.line.At(p.w.line.Now()+p.host.clocks.Until(d), f)
 }
 
 // do has f happen in the process, unless that has ended.
 func (p *proc) do(f func()) {
-	p.host.do(func() {
-		if !p.dead {
-			f()
-		}
-	})
+	if p.host.paused > 0 {
+		p.host.do(func() { p.do(f) })
+		return
+	}
+	if !p.dead {
+		f()
+	}
+}
+
+// wakeAt resumes a flow from the nth time that it waited, if it still does. It is called from events only.
+func (p *proc) wakeAt(w *waiter, n uint64) {
+	switch {
+	case p.host.paused > 0:
+		p.host.do(func() { p.wakeAt(w, n) })
+	case w.n == n:
+		p.wake(w)
+	}
 }
 
 // wake resumes a flow that is parked. It is called from events only.
 func (p *proc) wake(w *waiter) {
-	if w.woken || p.dead {
+	at := slices.Index(p.parked, w)
+	if at < 0 || p.dead {
 		return
 	}
-	w.woken = true
+	p.parked = slices.Delete(p.parked, at, at+1)
 	w.timer.Drop()
-	for i, other := range p.parked {
-		if other == w {
-			p.parked = append(p.parked[:i], p.parked[i+1:]...)
-			break
-		}
-	}
 	w.flow.Resume()
 	p.settle()
 }
 
 // soon wakes a parked flow after what is happening.
 func (p *proc) soon(w *waiter) {
-	p.w.line.At(p.w.line.Now(), func() { p.do(func() { p.wake(w) }) })
+	n := w.n
+	p.w.line.At(p.w.line.Now(), func() { p.wakeAt(w, n) })
 }
 
 // settle does what the process has just made due: bells that were rung, requests that can be tried again.
@@ -126,7 +151,7 @@ func (p *proc) settle() {
 	}
 	if p.changed {
 		p.changed = false
-		p.w.line.At(p.w.line.Now(), func() { p.do(p.retry) })
+		p.w.line.At(p.w.line.Now(), p.retrying)
 	}
 }
 

@@ -1,9 +1,11 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/line"
 )
 
@@ -22,6 +24,7 @@ func (w *World) heal() {
 	for _, counts := range [][]int{w.weather.deaf, w.weather.mute, w.weather.slowed} {
 		clear(counts)
 	}
+	w.mendAll()
 	now := w.line.Now()
 	right := max(begin.UnixNano()+int64(now)+int64(rest), w.layout.UnixNanos(w.highest+1))
 	for _, h := range w.hosts {
@@ -31,7 +34,8 @@ func (w *World) heal() {
 		h.back = true
 	}
 	for _, s := range w.slots {
-		s.disk.Full, s.disk.Failing, s.armed = false, false, nil
+		s.all(func(d *disk.Disk) { d.Full, d.Failing = false, false })
+		s.armed, s.twist = nil, nil
 	}
 	w.say(nil, "nothing goes wrong any more; clocks show tick %d", w.layout.TickAt(right))
 }
@@ -47,12 +51,29 @@ func (w *World) recovered() {
 			issuing++
 		}
 	}
-	if want := min(len(w.slots), w.layout.Workers()); issuing < want {
+	if want := w.least(); issuing < want {
 		for _, s := range w.slots {
 			if s.proc != nil {
-				w.say(s, "holds %+v, trouble: %v", s.proc.keeper.Holding(), s.proc.keeper.Trouble())
+				for _, seat := range s.proc.seats {
+					w.say(s, "holds %+v, trouble: %v", seat.keeper.Holding(), seat.keeper.Trouble())
+				}
 			}
 		}
 		w.violate(nil, "%v after the last fault %d daemons issue, and %d could", rest, issuing, want)
 	}
+}
+
+// least is how many daemons issue at the least if every worker ID is held that can be: those with the most lanes may have come first.
+func (w *World) least() int {
+	left, daemons := w.layout.Workers(), 0
+	all := w.plan.lanes()
+	slices.Sort(all)
+	for _, lanes := range slices.Backward(all) {
+		if left <= 0 {
+			break
+		}
+		left -= lanes
+		daemons++
+	}
+	return daemons
 }

@@ -15,45 +15,40 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
+	lifetime "github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/witness"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/line"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// What package daemon has in the same places.
+// What a daemon is configured with.
 const (
-	joinTimeout    = 2 * time.Second
-	coldAfter      = time.Second
-	firstJoinRetry = 100 * time.Millisecond
-	lastJoinRetry  = 2 * time.Second
-	shutTimeout    = 5 * time.Second
-	watchEvery     = 100 * time.Millisecond
-	maxSleep       = 5 * time.Millisecond
-	maxBlock       = 2 * time.Second
-	where          = "simulated://"
+	maxSleep = 5 * time.Millisecond
+	maxBlock = 2 * time.Second
+	where    = "simulated://"
 )
 
 // slot is where one daemon runs again and again: its host, and its state directory.
 type slot struct {
 	number int
 	host   *host
-	disk   *disk.Disk
-	proc   *proc // nil while none runs
+	disk   *disk.Disk   // of the first lane's journal
+	others []*disk.Disk // of the other lanes' journals
+	proc   *proc        // nil while none runs
 	starts uint64
-	accept string // the cluster that the next start accepts
-	armed  *point // where the process ends; nil: nowhere
+	accept string   // the cluster that the next start accepts
+	armed  []*point // where something goes wrong
+	twist  *Fault   // what goes wrong with the next request that is sent
 	acked  map[place]generator.Tick
 	issued line.Time // when it did last; 0: never
 	// sheltered is set while nothing may come between the daemon and the coordinator, as its journal is an old copy.
 	sheltered bool
-}
-
-// point is where a process ends.
-type point struct {
-	where string
-	n     int
-	then  func()
+	tampered  bool // the journal is not as a daemon has left it
+	lost      bool // it was lost
+	wrongly   wrongly
 }
 
 // proc is one start of a daemon. It is that daemon's clock, too.
@@ -64,21 +59,43 @@ type proc struct {
 	random  *rand.Rand
 	life    *life
 	flows   []*line.Flow
-	parked  []*waiter
+	waiters []*waiter // one for each flow that ever waited
+	parked  []*waiter // those that do
 	dead    bool
 	ending  bool
+	wrongly wrongly // as it was started
 	changed bool
 	cluster string // that lanes are of now
 
+	began       line.Time
+	incarnation string
+
 	store  *tree.Store
 	coord  *lending.Coordinator
-	keeper *grant.Keeper
-	issuer *issue.Issuer
+	claims []*sharedClaim
+	seats  []*seat // by lane
+	group  *issue.Group
+	source resp.Source // the group, and what it hands out is written down
 
-	inherited *journal.Contents
-	durable   []journal.Entry // what was written last
+	lifetime *lifetime.Life
+	opened   coord.Coordinator // for leaving; nil: not yet
+	joined   bool
+
+	inherited lifetime.Inherited
+	openings  map[string]int // whose lane's each opening of this start is
 	lanes     map[*generator.Lane]*laneOf
 	conns     [conns]conn
+
+	arrived, retrying func() // events that happen again and again, made once
+}
+
+// seat is one lane's part of a process.
+type seat struct {
+	p       *proc
+	number  int
+	keeper  *grant.Keeper
+	issuer  *issue.Issuer
+	durable []journal.Entry // what was written last
 }
 
 // reader makes random bytes.
@@ -95,54 +112,80 @@ func (r reader) Read(b []byte) (int, error) {
 func (w *World) start(s *slot) {
 	s.starts++
 	w.counts.Starts++
-	p := &proc{w: w, slot: s, host: s.host, lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(w.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p := &proc{w: w, slot: s, host: s.host, wrongly: s.wrongly, began: w.line.Now(), openings: map[string]int{}, lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(w.plan.Seed, uint64(s.number)<<32|s.starts))}
 	p.life = &life{parent: context.Background(), p: p, until: never}
 	s.proc = p
 	for i := range p.conns {
-		p.conns[i].p = p
+		c := &p.conns[i]
+		again := c.again
+		w.conns++
+		c.p, c.number, c.due = p, w.conns, func() { p.do(again) }
 	}
-	s.disk.Step = p.diskStep
+	request, retry := p.request, p.retry
+	p.retrying = func() { p.do(retry) }
+	p.arrived = func() {
+		p.do(request)
+		if !p.dead {
+			p.arrivals()
+		}
+	}
+	for _, d := range s.disks() {
+		d.Step, d.Moved = p.diskStep, 0
+	}
 	log := hclog.NewNullLogger()
 	if w.out != nil {
 		log = hclog.New(&hclog.LoggerOptions{Output: logTo{w, s}, DisableTime: true, Level: hclog.Info})
 	}
-	dir := journal.On(fmt.Sprintf("/d%d", s.number), s.disk)
-	first := max(w.plan.Timing.Step, 2*w.layout.TickLength()) + w.layout.TickLength() + maxSleep
-	p.keeper = grant.New(grant.Config{
-		Layout: w.layout, Coord: where, Accept: s.accept, Timing: w.plan.Timing, FirstWait: first,
-		Clock: p, Random: p.random.Float64, Journal: recorded{dir, p}, Log: log,
-	}, p)
-	p.issuer = issue.New(w.layout, p, issue.Limits{Guard: w.guard, FirstWait: first, MaxBlock: maxBlock}, p.keeper)
-	p.issuer.OnChange(func() { p.changed = true })
-	incarnation := fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
-	p.store = tree.NewStore(w.plan.Servers, incarnation, w.plan.Tells, p)
+	var others []journal.Disk
+	for _, d := range s.others {
+		others = append(others, d)
+	}
+	dir := journal.On(fmt.Sprintf("/d%d", s.number), s.disk, others...)
+	if err := p.seat(dir, log); err != nil {
+		w.violate(s, "a daemon cannot be made: %v", err)
+		return
+	}
+	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
+	p.store = tree.NewStore(w.plan.Servers, p.incarnation, w.plan.Tells, p)
 	var err error
 	p.coord, err = lending.New(watched{p.store, p}, lending.Config{
-		Identity: coord.Identity{Host: fmt.Sprintf("h%d", w.plan.Hosts[s.number]), PID: int(s.starts), Incarnation: incarnation, Version: "sim"},
+		Identity: coord.Identity{Host: fmt.Sprintf("h%d", w.plan.Hosts[s.number]), PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},
 		Clock:    p, Random: reader{p.random}, Log: log,
 	})
 	if err != nil {
 		w.violate(s, "a coordinator cannot be made: %v", err)
 		return
 	}
-	contents, err := dir.Read()
-	if err == nil {
-		err = p.keeper.Inherit(contents)
+	p.lifetime = &lifetime.Life{
+		Keepers: p.keepers(), Together: p.together, Layout: w.layout, Clock: p, Coord: s.wrongly.coord(), Log: log,
+		Open: func(context.Context) (coord.Coordinator, error) {
+			return witness.Coordinator(shared{p.coord, p}, p.testify), nil
+		},
+		Joined: func(cluster coord.Cluster) { p.cluster, p.joined = cluster.UUID, true },
 	}
-	if err == nil {
-		p.inherited, p.cluster, p.durable = &contents, contents.Cluster, contents.Lanes
+	w.say(s, "starts")
+	if p.inherited, err = p.lifetime.Inherit(dir); err != nil {
+		w.violate(s, "the journals cannot be read: %v", err)
+		return
 	}
-	w.say(s, "starts; journal: %+v, %v", contents.Lanes, err)
-	p.flow(func() { p.check(p.keeper.Mark(p.life)) })
-	p.flow(func() {
-		_ = clockguard.NewWatch(p.Now(), clockguard.DefaultTolerance).Run(p.life, p, watchEvery, func(time.Duration) {
-			p.issuer.Check()
-			p.issuer.Changed()
-		})
-	})
+	for i, found := range p.inherited {
+		if found != nil {
+			p.cluster, p.seats[i].durable = found.Cluster, found.Lanes
+			w.say(s, "goes on from its journal: %+v", found.Lanes)
+		}
+	}
+	for _, seat := range p.seats {
+		p.flow(func() { p.check(seat.keeper.Mark(p.life)) })
+	}
+	p.flow(func() { p.lifetime.Watch(p.life, p.group) })
 	p.flow(p.lend)
 	p.keepAlive()
 	p.arrivals()
+	for i, found := range p.inherited {
+		if found != nil {
+			w.adopted(s, i, *found)
+		}
+	}
 }
 
 // flow runs f as one of the process's flows, from after what is happening.
@@ -163,6 +206,9 @@ func (p *proc) check(err error) {
 		return
 	}
 	p.w.say(p.slot, "stops by itself: %v", err)
+	if errors.Is(err, coord.ErrOtherCluster) {
+		p.late(coord.ErrOtherCluster)
+	}
 	var foreign *grant.ForeignError
 	if errors.As(err, &foreign) {
 		p.slot.accept = foreign.Found
@@ -170,51 +216,17 @@ func (p *proc) check(err error) {
 	p.w.line.At(p.w.line.Now(), func() { p.do(func() { p.stop(500 * time.Millisecond) }) })
 }
 
-// lend joins and holds a worker ID, as daemon/join.go does.
+// lend joins and holds a worker ID for each lane.
 func (p *proc) lend() {
-	timeout, retry := joinTimeout, firstJoinRetry
-	inherited := p.inherited
-	if inherited != nil {
-		timeout = coldAfter
+	var err error
+	if p.opened, err = p.lifetime.Join(p.life, p.inherited); err != nil || p.opened == nil || p.life.Err() != nil {
+		p.check(err)
+		return
 	}
-	for {
-		err := p.join(timeout)
-		var layout *coord.LayoutError
-		var foreign *grant.ForeignError
-		switch {
-		case err == nil:
-			p.check(p.keeper.Lend(p.life))
-			return
-		case errors.As(err, &layout), errors.As(err, &foreign):
-			p.check(err)
-			return
-		case p.life.Err() != nil:
-			return
-		}
-		p.keeper.NotJoined(err)
-		if inherited != nil {
-			if err := p.keeper.ColdStart(*inherited); err == nil {
-				p.w.say(p.slot, "issues from its journal's grant")
-				p.w.counts.ColdStarts++
-			}
-			inherited, timeout = nil, joinTimeout
-		}
-		if p.Sleep(p.life, retry) != nil {
-			return
-		}
-		retry = min(2*retry, lastJoinRetry)
+	for i := range p.seats[1:] {
+		p.flow(func() { p.check(p.lifetime.Lend(p.life, 1+i)) })
 	}
-}
-
-func (p *proc) join(timeout time.Duration) error {
-	try, cancel := p.WithTimeout(p.life, timeout)
-	defer cancel()
-	cluster, err := p.coord.Join(try, coord.Layout{Text: p.keeper.LayoutText(), Workers: p.w.layout.Workers()})
-	if err != nil {
-		return err
-	}
-	p.cluster = cluster.UUID
-	return p.keeper.Attach(p.coord, cluster)
+	p.check(p.lifetime.Lend(p.life, 0))
 }
 
 // stop ends the process in order, and starts it again.
@@ -232,12 +244,10 @@ func (p *proc) stop(down time.Duration) {
 		for p.left(others) {
 			p.Pause(context.Background(), time.Millisecond, nil)
 		}
-		ctx, cancel := p.WithTimeout(context.Background(), shutTimeout)
-		defer cancel()
-		if err := p.keeper.Shut(ctx); err != nil {
-			p.w.say(p.slot, "the worker ID was not given back in order: %v", err)
+		p.lifetime.Leave(context.Background(), p.opened)
+		if p.opened != nil {
+			p.late(coord.ErrClosed)
 		}
-		_ = p.coord.Close()
 		p.w.line.At(p.w.line.Now(), func() { p.end("stopped in order", down) })
 	})
 }
@@ -258,7 +268,7 @@ func (p *proc) end(how string, down time.Duration) {
 	}
 	p.dead = true
 	s := p.slot
-	s.proc, s.armed = nil, nil
+	s.proc, s.twist = nil, nil
 	for _, f := range p.flows {
 		f.End()
 	}
@@ -270,24 +280,6 @@ func (p *proc) end(how string, down time.Duration) {
 			}
 		})
 	})
-}
-
-// point is where a process may end. A flow that ends there does not return from it.
-func (p *proc) point(where string) {
-	a := p.slot.armed
-	if a == nil || a.where != where || p.dead {
-		return
-	}
-	if a.n--; a.n > 0 {
-		return
-	}
-	p.slot.armed = nil
-	p.w.line.At(p.w.line.Now(), a.then)
-	if fl := p.w.line.Running(); fl != nil {
-		for {
-			fl.Park()
-		}
-	}
 }
 
 // diskStep is before each step of a write of the journal.
@@ -303,34 +295,27 @@ func (p *proc) diskStep(step disk.Step) error {
 		}
 		p.wait(p.host.read().Mono+clockguard.Mono(took), nil, func() bool { return false })
 	}
-	p.point("disk")
+	p.point("disk", string(step))
 	return nil
 }
 
-// Use implements grant.Issuer.
-func (p *proc) Use(lane *generator.Lane) {
-	if lane != nil && p.lanes[lane] == nil {
-		p.lanes[lane] = &laneOf{cluster: p.cluster, worker: lane.Worker(), slot: p.slot}
-	}
-	p.issuer.Use(lane)
-}
-
-// Changed implements grant.Issuer.
-func (p *proc) Changed() { p.changed = true }
-
-// recorded knows what the journal says.
+// recorded knows what the journal of a lane says.
 type recorded struct {
-	*journal.Dir
-	p *proc
+	*journal.File
+	of *seat
 }
 
 func (r recorded) Write(c journal.Contents) error {
-	err := r.Dir.Write(c)
+	err := r.File.Write(c)
+	p := r.of.p
 	if err == nil {
-		r.p.durable, r.p.slot.sheltered = c.Lanes, false
+		r.of.durable, p.slot.lost = c.Lanes, false
+		if r.of.number == 0 { // that is the one that people put their hands on
+			p.slot.sheltered, p.slot.tampered = false, false
+		}
 	}
-	if r.p.w.out != nil {
-		r.p.w.say(r.p.slot, "journal: %+v, %v", c.Lanes, err)
+	if p.w.out != nil {
+		p.w.say(p.slot, "journal: %+v, %v", c.Lanes, err)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package world
 import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/line"
 )
@@ -11,14 +12,25 @@ import (
 type conn struct {
 	p      *proc
 	ticket issue.Ticket
-	queue  []int              // how many IDs are still wanted, by request
+	queue  []request
 	asked  clockguard.Reading // when the first of those that followed each other was
 	timer  *line.Event
-	event  bool // waits for a change
+	due    func() // what the timer does, made once
+	event  bool   // waits for a change
 
 	lane      *generator.Lane // that the last ID came from
 	last      generator.Tick  // its highest tick
 	unordered uint64          // how often order was given up before that lane was used
+
+	number uint32
+	of     *told          // that all in got is of
+	got    []evidence.Run // that the first request has got so far
+}
+
+// request is one for IDs.
+type request struct {
+	n  int // that are still wanted
+	at line.Time
 }
 
 // conns is how many connections a daemon has.
@@ -26,30 +38,29 @@ const conns = 3
 
 // arrivals has requests arrive from now on.
 func (p *proc) arrivals() {
-	w := p.w
-	gap := line.Time(p.random.ExpFloat64() * float64(w.plan.Load))
-	w.line.At(w.line.Now()+gap, func() {
-		p.do(func() {
-			n := 1
-			switch p.random.IntN(8) {
-			case 0:
-				n = 1 + p.random.IntN(100)
-			case 1:
-				n = 1 + p.random.IntN(2*w.capacity)
-			}
-			p.conns[p.random.IntN(conns)].ask(n)
-			p.settle()
-		})
-		if !p.dead {
-			p.arrivals()
-		}
-	})
+	gap := line.Time(p.random.ExpFloat64() * float64(p.w.plan.Load))
+	p.w.line.At(p.w.line.Now()+gap, p.arrived)
+}
+
+// request has one arrive.
+func (p *proc) request() {
+	n := 1
+	switch p.random.IntN(8) {
+	case 0:
+		n = 1 + p.random.IntN(100)
+	case 1:
+		n = 1 + p.random.IntN(2*p.w.capacity)
+	}
+	p.conns[p.random.IntN(conns)].ask(n)
+	p.settle()
 }
 
 func (c *conn) ask(n int) {
-	c.queue = append(c.queue, n)
+	c.queue = append(c.queue, request{n, c.p.w.line.Now()})
 	if len(c.queue) == 1 {
-		c.ticket, c.asked = issue.Ticket{}, c.p.host.read()
+		c.ticket.Home = c.number
+		c.ticket.Renew()
+		c.asked = c.p.host.read()
 		c.serve()
 	}
 }
@@ -60,29 +71,43 @@ func (c *conn) serve() {
 	c.timer.Drop()
 	c.event = false
 	for len(c.queue) > 0 && !w.over() {
-		lane, before := p.issuer.Lane(), p.host.read()
+		before := p.host.read()
 		c.asked.Wall = min(c.asked.Wall, before.Wall) // it may have gone back meanwhile
 		used := p.outOfOrder()
-		run, wait := p.issuer.Take(&c.ticket, 0, c.queue[0])
+		run, wait := p.source.Take(&c.ticket, 0, c.queue[0].n)
 		if run.N == 0 {
 			if wait.Err == nil {
 				c.later(wait)
 				return
 			}
 			w.counts.Refused++
+			c.answered(evidence.Refused)
 			c.next()
 			continue
 		}
+		lane := p.laneOf(run.First)
+		if lane == nil {
+			w.violate(p.slot, "ID %d was issued from no lane that is in use", run.First)
+			return
+		}
 		if lane != c.lane {
 			c.unordered = used
+		}
+		if p.outOfOrder() != used {
+			w.counts.Unordered++
 		}
 		if w.out != nil {
 			w.say(p.slot, "issues %d from %d: worker ID %d, tick %d", run.N, run.First, lane.Worker(), w.tickOf(run.First))
 		}
 		p.issued(run, lane, c, before, p.outOfOrder() != c.unordered)
-		p.point("issue")
-		if c.queue[0] -= run.N; c.queue[0] == 0 {
+		if w.over() {
+			return
+		}
+		c.received(run)
+		p.point("issue", "")
+		if c.queue[0].n -= run.N; c.queue[0].n == 0 {
 			w.counts.Served++
+			c.answered(evidence.Got)
 			c.next()
 		}
 	}
@@ -94,18 +119,23 @@ func (c *conn) next() {
 }
 
 // outOfOrder counts how often order was given up.
-func (p *proc) outOfOrder() uint64 {
-	return p.issuer.Answers(clockguard.Ring) + p.issuer.Answers(clockguard.Spread)
+func (p *proc) outOfOrder() (n uint64) {
+	for _, s := range p.seats {
+		n += s.issuer.Answers(clockguard.Ring) + s.issuer.Answers(clockguard.Spread)
+	}
+	return n
 }
 
 // later has the request wait.
 func (c *conn) later(wait issue.Wait) {
 	c.event = wait.Event
 	late := clockguard.Mono(50e3 + 200e3*c.p.random.Float64()) // no timer is exact
-	c.timer = c.p.after(clockguard.Mono(wait.For)+late, func() {
-		c.serve()
-		c.p.settle()
-	})
+	c.timer = c.p.after(clockguard.Mono(wait.For)+late, c.due)
+}
+
+func (c *conn) again() {
+	c.serve()
+	c.p.settle()
 }
 
 // retry tries what waits for a change.

@@ -69,5 +69,9 @@ func (c *Counts) Add(d Counts) {
 	c.Events += d.Events
 	c.ColdStarts += d.ColdStarts
 	c.Starts += d.Starts
+	c.Handovers += d.Handovers
+	c.Continued += d.Continued
+	c.Released += d.Released
+	c.Unordered += d.Unordered
 	c.Simulated += d.Simulated
 }

@@ -2,9 +2,13 @@ package world
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"syscall"
 	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -12,9 +16,19 @@ import (
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// strike makes a fault happen. One that cannot, as there is nothing for it to hit, is not counted.
+// strike makes a fault happen, now or at a step of its daemon.
 func (w *World) strike(f Fault) {
-	s := w.slots[f.Daemon]
+	if s := w.slots[f.Daemon]; f.Where != "" {
+		w.arm(f, s)
+	} else {
+		w.hit(f, s)
+	}
+}
+
+// hit makes a fault happen. One that cannot, as there is nothing for it to hit, is not counted.
+func (w *World) hit(f Fault, s *slot) {
+	// Each has a chance of its own: to leave it out changes nothing for the others.
+	w.fate = rand.New(rand.NewPCG(w.plan.Seed, uint64(f.At)<<8|uint64(f.Kind)))
 	hit := false
 	if f.Kind.OfClocks() {
 		hit = w.strikeClock(f, s.host)
@@ -31,6 +45,7 @@ func (w *World) strike(f Fault) {
 		w.counts.OfClocks++
 	}
 	w.say(s, "FAULT: %v", f)
+	w.cutAfter(f, s.host)
 }
 
 // until undoes a fault when its time is over.
@@ -76,6 +91,8 @@ func (w *World) strikeClock(f Fault, h *host) bool {
 		wall, mono := int64(f.P*1e6), int64(0)
 		if f.Kind == DriftBoth {
 			mono = wall
+		} else if w.fate.IntN(3) == 0 {
+			wall, mono = mono, wall
 		}
 		h.clocks.Drift(now, wall, mono)
 		return w.until(f, func() { h.clocks.Drift(w.line.Now(), 0, 0) })
@@ -102,35 +119,28 @@ func (w *World) strikeDaemon(f Fault, s *slot) bool {
 	p := s.proc
 	switch f.Kind {
 	case DiskFull:
-		s.disk.Full = true
-		return w.until(f, func() { s.disk.Full = false })
+		s.all(func(d *disk.Disk) { d.Full = true })
+		return w.until(f, func() { s.all(func(d *disk.Disk) { d.Full = false }) })
 	case DiskFails:
-		s.disk.Failing = true
-		return w.until(f, func() { s.disk.Failing = false })
+		errno, anyway, stuck := pick(w.fate, syscall.EIO, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EDQUOT, syscall.EFBIG), w.fate.IntN(2) == 0, w.fate.IntN(4) == 0
+		s.all(func(d *disk.Disk) {
+			d.Failing, d.FailsAt, d.Errno, d.Anyway, d.Stuck = true, disk.Step(f.What), errno, anyway, stuck
+		})
+		return w.until(f, func() { s.all(func(d *disk.Disk) { d.Failing = false }) })
 	case DiskSlow:
 		w.weather.slowed[s.number]++
 		return w.until(f, func() { w.weather.slowed[s.number]-- })
 	}
 	if p == nil {
-		return false
+		return f.Kind == OldCopy && w.putOld(s, 0)
 	}
 	switch f.Kind {
 	case Kill:
 		p.end("killed", f.For)
 	case PowerCut:
-		p.end("power cut, which leaves "+s.disk.PowerCut(w.fate), f.For)
-	case KillAt:
-		s.armed = &point{f.Where, f.N, func() {
-			p.end("killed at a "+f.Where, f.For)
-			w.cutAfter(f, s.host)
-		}}
-	case PowerCutAt:
-		s.armed = &point{f.Where, f.N, func() {
-			if !p.dead {
-				p.end("power cut at a "+f.Where+", which leaves "+s.disk.PowerCut(w.fate), f.For)
-				w.cutAfter(f, s.host)
-			}
-		}}
+		left := ""
+		s.all(func(d *disk.Disk) { left += d.PowerCut(w.fate) + " " })
+		p.end("power cut, which leaves "+left[:len(left)-1], f.For)
 	case Restart:
 		if p.ending {
 			return false
@@ -138,8 +148,11 @@ func (w *World) strikeDaemon(f Fault, s *slot) bool {
 		p.stop(f.For)
 	case DiskLost:
 		p.end("killed, and its disk lost", f.For)
-		s.disk.Lose()
+		s.all((*disk.Disk).Lose)
+		s.lost, s.tampered = true, true
 		s.acked = map[place]generator.Tick{}
+	case DamagedJournal:
+		return w.damageJournal(s, f.For)
 	case OldCopy:
 		return w.putOld(s, f.For)
 	}
@@ -163,7 +176,15 @@ func (w *World) cutAfter(f Fault, h *host) {
 // putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon is promised to see through: older
 // than the last publish, while the coordinator answers.
 func (w *World) putOld(s *slot, down time.Duration) bool {
-	for _, data := range s.disk.Copies() {
+	if len(w.damaged) > 0 || w.weather.early > 0 {
+		return false
+	}
+	copies := s.disk.Copies()
+	if s.proc == nil || w.fate.IntN(2) == 0 { // the newest first
+		copies = slices.Clone(copies)
+		slices.Reverse(copies)
+	}
+	for _, data := range copies {
 		copied := &disk.Disk{}
 		copied.Put(data)
 		c, err := journal.On("", copied).Read()
@@ -171,12 +192,17 @@ func (w *World) putOld(s *slot, down time.Duration) bool {
 			continue
 		}
 		e := c.Lanes[len(c.Lanes)-1]
-		if r := recordOf(w.tree.Record(e.Worker)); r.Holder == e.Opening && r.Mark <= e.Mark {
+		r := recordOf(w.tree.Record(e.Worker))
+		released := r.Ceiling == r.Mark && s.proc == nil // then nothing was issued above the copy's mark
+		released = released && e.Ceiling > r.Ceiling     // as it is, the journal has no grant
+		if older := e.Mark < max(r.Mark, w.truth.marks[e.Opening].before); r.Holder == e.Opening && !older && !released {
 			continue
 		}
-		s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
+		if s.proc != nil {
+			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
+		}
 		s.disk.Put(data)
-		s.sheltered = true
+		s.sheltered, s.tampered = true, true
 		return true
 	}
 	return false
@@ -184,7 +210,27 @@ func (w *World) putOld(s *slot, down time.Duration) bool {
 
 func (w *World) strikeCoordinator(f Fault, s *slot) bool {
 	host := s.host.id(w)
+	if f.Kind.ofOneRequest() {
+		s.twist = &f
+		return true
+	}
 	switch f.Kind {
+	case DirMoved:
+		looks := 1 + w.fate.IntN(2)
+		s.all(func(d *disk.Disk) { d.Moved = looks })
+	case Misconfigured:
+		return w.misconfigure(s, f)
+	case Burst:
+		if s.proc == nil {
+			return false
+		}
+		for range 8 {
+			w.line.At(w.line.Now(), func() {
+				if s.proc != nil {
+					s.proc.do(s.proc.request)
+				}
+			})
+		}
 	case Outage:
 		w.weather.down++
 		return w.until(f, func() {
@@ -192,9 +238,16 @@ func (w *World) strikeCoordinator(f Fault, s *slot) bool {
 			w.prolong(0)
 		})
 	case Cut:
-		side := [][]int{w.weather.deaf, w.weather.mute}[w.fate.IntN(2)]
-		side[host]++
-		return w.until(f, func() { side[host]-- })
+		cut := [][2]int{{1, 0}, {0, 1}}[w.fate.IntN(2)]
+		if w.fate.IntN(3) == 0 {
+			cut = [2]int{1, 1}
+		}
+		w.weather.deaf[host] += cut[0]
+		w.weather.mute[host] += cut[1]
+		return w.until(f, func() {
+			w.weather.deaf[host] -= cut[0]
+			w.weather.mute[host] -= cut[1]
+		})
 	case Lossy:
 		w.weather.lost += f.P
 		return w.until(f, func() { w.weather.lost = max(0, w.weather.lost-f.P) })
@@ -219,11 +272,21 @@ func (w *World) strikeCoordinator(f Fault, s *slot) bool {
 	case Clear:
 		return w.clear(s)
 	case Raise:
-		return w.raise(w.highest + generator.Tick(w.fate.IntN(2000)))
+		to := w.highest + generator.Tick(w.fate.IntN(2000))
+		if w.fate.IntN(2) == 0 {
+			to = max(0, to-2000) // to less than it is: that lowers nothing
+		}
+		return w.raise(to)
 	case Wiped:
+		if w.misconfigured() { // it would be the first in the new cluster, and nobody else then
+			return false
+		}
 		w.tree.Wipe()
+		w.older = nil
 		clear(w.seen)
 		w.startAgain() // one may have learned no more than that the servers went back
+	case DamagedLayout, DamagedRecord, DamagedHint:
+		return w.damageTree(f, s)
 	}
 	return true
 }
@@ -235,22 +298,6 @@ func (w *World) prolong(by line.Time) {
 	}
 }
 
-// clear deletes the claim that a daemon uses.
-func (w *World) clear(s *slot) bool {
-	if s.proc == nil {
-		return false
-	}
-	claim := s.proc.keeper.Holding().Claim
-	o, err := w.asOperator()
-	if err != nil || claim == "" {
-		return false
-	}
-	if _, err := o.Visit(context.Background()); err != nil {
-		return false
-	}
-	return o.Clear(context.Background(), claim) == nil
-}
-
 // raise raises all marks.
 func (w *World) raise(to generator.Tick) bool {
 	o, err := w.asOperator()
@@ -258,10 +305,13 @@ func (w *World) raise(to generator.Tick) bool {
 		_, err = o.Visit(context.Background())
 	}
 	if err == nil {
+		if _, err := o.Claim(context.Background(), coord.Request{}); !errors.Is(err, coord.ErrNotJoined) {
+			w.violate(nil, "a visitor claims a worker ID: %v", err)
+		}
 		_, err = o.Raise(context.Background(), to)
 	}
 	if err == nil {
-		w.highest = max(w.highest, to)
+		w.highest, w.truth.raised = max(w.highest, to), max(w.truth.raised, to)
 	}
 	w.say(nil, "marks are raised to %d: %v", to, err)
 	return err == nil
@@ -269,11 +319,15 @@ func (w *World) raise(to generator.Tick) bool {
 
 // restore puts a backup back and raises the marks beyond all that was granted since, before anybody is answered. Then the operator starts
 // every daemon again.
-func (w *World) restore(f Fault, backup *tree.Tree) {
-	if backup == nil || clusterOf(backup.Layout()) == "" || clusterOf(backup.Layout()) != clusterOf(w.tree.Layout()) {
+func (w *World) restore(f Fault, b *backup) {
+	if b == nil || clusterOf(b.tree.Layout()) == "" || clusterOf(b.tree.Layout()) != clusterOf(w.tree.Layout()) {
 		return
 	}
-	w.tree.Restore(backup)
+	replaced := w.tree.Clone()
+	w.tree.Restore(b.tree)
+	w.older = nil
+	w.restored(b)
+	w.mendAll()
 	sessions := map[int64]bool{}
 	for _, session := range w.tree.Sessions() {
 		sessions[session] = true
@@ -288,8 +342,33 @@ func (w *World) restore(f Fault, backup *tree.Tree) {
 	}
 	w.counts.Faults++
 	w.say(nil, "FAULT: %v", f)
-	w.raise(w.highest)
-	w.startAgain()
+	if w.truth.cluster == clusterOf(w.tree.Layout()) {
+		w.truth.raised = max(w.truth.raised, w.highest)
+	}
+	sheltered := slices.ContainsFunc(w.slots, func(s *slot) bool { return s.sheltered })
+	if same := w.sameHolders(b.tree, replaced); !same || f.By == 0 || sheltered {
+		w.raise(w.highest)
+		w.startAgain()
+		return
+	}
+	// Who holds what is what it was: nobody who only extends a grant can do harm until the marks are raised.
+	w.weather.early++
+	w.line.At(w.line.Now()+line.Time(f.By), func() {
+		w.weather.early--
+		w.mendAll() // nothing can be raised before
+		w.raise(w.highest)
+		w.startAgain()
+	})
+}
+
+// sameHolders reports whether each record of a tree that another has replaced had the holder that it has there, or was not there.
+func (w *World) sameHolders(now, before *tree.Tree) bool {
+	for worker := range w.layout.Workers() {
+		if r := recordOf(now.Record(worker)); r.Holder != "" && r.Holder != recordOf(before.Record(worker)).Holder {
+			return false
+		}
+	}
+	return true
 }
 
 // startAgain has people start every daemon again, one after the other.
@@ -304,17 +383,3 @@ func (w *World) startAgain() {
 		})
 	}
 }
-
-// beside is a carrier that nothing lies on the way of.
-type beside struct{ w *World }
-
-func (b beside) Carry(_ context.Context, _ string, _ bool, do func(*tree.Tree) func()) error {
-	do(b.w.tree)()
-	return nil
-}
-
-// still is the clock of an operator, who never waits.
-type still struct{}
-
-func (still) Now() clockguard.Reading                    { return clockguard.Reading{Wall: begin.UnixNano()} }
-func (still) Sleep(context.Context, time.Duration) error { return nil }

@@ -1,6 +1,7 @@
 // Package world simulates a whole cluster from one seed: daemons made of the real generator, clock guard, issuer,
 // journal, lending and grant code, on simulated clocks and disks, with a simulated coordinator that is out to get
-// them. It judges every ID that is issued, at once.
+// them. It judges every ID that is issued at once, which ends a run where it goes wrong; in the end package audit judges
+// the evidence that the run leaves, as it does that of the drills.
 package world
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/lending"
+	lifetime "github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/clocks"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -29,7 +31,7 @@ type World struct {
 	plan     Plan
 	line     line.Line
 	tree     *tree.Tree
-	older    *tree.Tree // for hints that are old
+	older    *tree.Tree // for hints and plain reads that are old
 	layout   *generator.Layout
 	guard    clockguard.Limits
 	capacity int // IDs in a tick
@@ -37,11 +39,21 @@ type World struct {
 	slots    []*slot
 	weather  weather
 	net      *rand.Rand // latencies, and what is lost
-	fate     *rand.Rand // what else is left to chance
+	fate     *rand.Rand // what else is left to chance, anew for each fault
 	people   *rand.Rand // what operators draw
 	seen     map[int64]line.Time
 	highest  generator.Tick // of all ceilings, ever
 	books    map[place]*ledger
+	truth    truth
+	serving  *slot // whose request takes place
+	record   memo[stored]
+	cluster  memo[string]
+	evidence map[string]*testimony // by cluster
+	clusters []string              // in the order of their making
+	order    int64                 // of what was stored last
+	text     string                // of the layout
+	conns    uint32                // that were made
+	damaged  []*damage
 	counts   Counts
 	wrong    string
 	healed   bool      // nothing goes wrong any more
@@ -53,6 +65,9 @@ type Counts struct {
 	Faults, OfClocks             int // those that took place
 	IDs, Served, Refused, Events uint64
 	ColdStarts, Starts           uint64
+	Handovers                    uint64 // of worker IDs, from one daemon to another that issues
+	Continued, Released          uint64 // claims that went on from what was there; that were given back
+	Unordered                    uint64 // runs out of the ring, or wherever there was room
 	Simulated                    time.Duration
 }
 
@@ -67,7 +82,7 @@ type Result struct {
 func Run(p Plan, out io.Writer) (result Result) {
 	w := &World{
 		plan: p, tree: tree.New(p.Servers), out: out,
-		seen: map[int64]line.Time{}, books: map[place]*ledger{},
+		seen: map[int64]line.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*testimony{},
 		net: rand.New(rand.NewPCG(p.Seed, 1)), fate: rand.New(rand.NewPCG(p.Seed, 2)), people: rand.New(rand.NewPCG(p.Seed, 3)),
 	}
 	defer func() {
@@ -94,7 +109,21 @@ func Run(p Plan, out io.Writer) (result Result) {
 			w.recovered()
 		}
 	}
+	if !w.over() {
+		w.verdict()
+	}
 	return result
+}
+
+// verdict ends a run in which nothing was seen at once.
+func (w *World) verdict() {
+	found := w.judge()
+	for _, text := range found {
+		w.say(nil, "the audit: %s", text)
+	}
+	if len(found) > 0 {
+		w.violate(nil, "the audit finds %d: %s", len(found), found[0])
+	}
 }
 
 func (w *World) build() {
@@ -105,26 +134,22 @@ func (w *World) build() {
 		w.violate(nil, "the plan's layout: %v", err)
 		return
 	}
-	lane, err := generator.NewLane(w.layout, 0, 0, 0)
-	if err != nil {
-		w.violate(nil, "the plan's layout: %v", err)
-		return
-	}
-	tick := w.layout.TickLength()
-	if w.guard, err = clockguard.NewLimits(max(maxSleep, tick), time.Duration(lane.Span())*tick, tick); err != nil {
+	if w.guard, err = lifetime.Limits(w.layout, 0, maxSleep); err != nil {
 		w.violate(nil, "the guard's limits: %v", err)
 		return
 	}
 	w.capacity = 1 << w.layout.Bits(generator.Sequence)
 	w.tree.Opened, w.tree.Unfenced = w.open, p.Unfenced
-	w.tree.Stored = func(worker int, value []byte) {
-		w.highest = max(w.highest, recordOf(value).Ceiling)
-	}
+	w.tree.Stored = w.stores
+	w.text = w.layout.String()
 	for i, h := range p.Hosts {
 		if h >= len(w.hosts) {
-			w.hosts = append(w.hosts, &host{w: w, clocks: clocks.New(begin.UnixNano() + w.fate.Int64N(2e6))})
+			w.hosts = append(w.hosts, &host{w: w, clocks: clocks.New(begin.UnixNano() + int64(p.Apart[len(w.hosts)]) + w.fate.Int64N(2e6))})
 		}
 		w.slots = append(w.slots, &slot{number: i, host: w.hosts[len(w.hosts)-1], disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}})
+		for range p.lanes()[i] - 1 {
+			w.slots[i].others = append(w.slots[i].others, &disk.Disk{Lies: p.Lying})
+		}
 	}
 	w.weather.deaf, w.weather.mute, w.weather.slowed = make([]int, len(w.hosts)), make([]int, len(w.hosts)), make([]int, len(w.slots))
 	for _, s := range w.slots {
@@ -132,9 +157,9 @@ func (w *World) build() {
 	}
 	for _, f := range p.Faults {
 		if f.Kind == Restored {
-			var backup *tree.Tree
-			w.line.At(f.At-line.Time(f.For), func() { backup = w.tree.Clone() })
-			w.line.At(f.At, func() { w.restore(f, backup) })
+			var b *backup
+			w.line.At(f.At-line.Time(f.For), func() { b = w.backup() })
+			w.line.At(f.At, func() { w.restore(f, b) })
 			continue
 		}
 		w.line.At(f.At, func() { w.strike(f) })

@@ -39,7 +39,7 @@ func TestNoViolation(t *testing.T) {
 		if r.Violation != "" {
 			t.Errorf("seed %d: %s", seed, r.Violation)
 		}
-		if r.Counts.IDs == 0 || r.Counts.Faults < 18 || r.Counts.OfClocks < 5 {
+		if r.Counts.IDs == 0 || r.Counts.Faults < 20 || r.Counts.OfClocks < 5 {
 			t.Errorf("seed %d shows little: %+v", seed, r.Counts)
 		}
 	})
@@ -47,7 +47,7 @@ func TestNoViolation(t *testing.T) {
 
 func TestSameSeedSameTrace(t *testing.T) {
 	traces := map[string]bool{}
-	for seed := range uint64(5) {
+	for _, seed := range []uint64{0, 1, 2, 3, 20001} { // the last one lists two damaged records at once
 		plan := world.PlanOf(seed)
 		if difference := world.Compare(plan); difference != "" {
 			t.Errorf("seed %d: %s", seed, difference)

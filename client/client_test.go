@@ -1,0 +1,310 @@
+package client_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/client"
+)
+
+func TestOpenRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		socket string
+		option client.Option
+		want   string
+	}{
+		{"", client.MaxAge(1), "path"},
+		{"s", client.MaxAge(-1), "MaxAge"},
+		{"s", client.MaxAge(time.Hour + 1), "MaxAge"},
+		{"s", client.DialTimeout(0), "DialTimeout"},
+		{"s", client.Patience(-1), "Patience"},
+		{"s", client.LargestRun(0), "LargestRun"},
+	} {
+		if c, err := client.Open(tt.socket, tt.option); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, %v, want an error about %s", tt.socket, c, err, tt.want)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for _, tt := range []struct {
+		used          int64
+		elapsed       time.Duration
+		maxAge        time.Duration
+		most, want    int64
+		about, reason string
+	}{
+		{used: 0, elapsed: time.Second, maxAge: 5 * time.Millisecond, most: 100, want: 0, about: "nothing used"},
+		{used: 1, elapsed: time.Second, maxAge: 5 * time.Millisecond, most: 100, want: 0, about: "one a second"},
+		{used: 1, elapsed: 2 * time.Millisecond, maxAge: 5 * time.Millisecond, most: 100, want: 1, about: "one in two milliseconds"},
+		{used: 10, elapsed: 10 * time.Millisecond, maxAge: 5 * time.Millisecond, most: 100, want: 3, about: "one a millisecond"},
+		{used: 1, elapsed: 1, maxAge: 5 * time.Millisecond, most: 100, want: 2, about: "at most twice as many"},
+		{used: 1, elapsed: 0, maxAge: 5 * time.Millisecond, most: 100, want: 2, about: "no time at all"},
+		{used: 99, elapsed: 1, maxAge: 5 * time.Millisecond, most: 100, want: 100, about: "at most what is allowed"},
+		{used: 10240, elapsed: 2500 * time.Microsecond, maxAge: 5 * time.Millisecond, most: 65536, want: 10240, about: "steady"},
+		{used: 1000, elapsed: 10 * time.Millisecond, maxAge: 0, most: 100, want: 0, about: "no stock"},
+	} {
+		if got := client.Size(tt.used, tt.elapsed, tt.maxAge, tt.most); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.about, got, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		used          int64
+		elapsed, trip time.Duration
+		n, want       int64
+	}{
+		{1000, time.Millisecond, 100 * time.Microsecond, 2500, 200}, // two trips of 100
+		{1000, time.Millisecond, 10 * time.Millisecond, 2500, 1250}, // half
+		{1, time.Millisecond, 40 * time.Microsecond, 3, 0},          // with the last one
+	} {
+		if got := client.Lead(tt.used, tt.elapsed, tt.trip, tt.n); got != tt.want {
+			t.Errorf("%+v: %d", tt, got)
+		}
+	}
+}
+
+func TestDelay(t *testing.T) {
+	for failures, want := range []time.Duration{0, 5, 10, 20, 40, 80, 160, 320, 500, 500} {
+		want *= time.Millisecond
+		if low, high := client.Delay(failures, 0), client.Delay(failures, 1); low != want/2 || high != want {
+			t.Errorf("after %d failures from %v to %v, want up to %v", failures, low, high, want)
+		}
+	}
+	if d := client.Delay(1<<40, 1); d != 500*time.Millisecond {
+		t.Error(d)
+	}
+}
+
+// Whatever the gaps between calls, and however long the daemon takes: what is handed out was asked for at most MaxAge ago, or while the
+// call waited; it was drawn; it rises.
+func TestNothingOlderThanMaxAge(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		maxAge := time.Duration(rapid.SampledFrom([]int64{0, 1, 100e3, 5e6, 5e6, 1e9}).Draw(r, "MaxAge"))
+		pairs := rapid.Int64Range(1, 3).Draw(r, "pairs")
+		step := rapid.SampledFrom([]int64{1, 1024}).Draw(r, "step")
+		gaps := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(0, 1000), rapid.Int64Range(0, 1e6), rapid.Int64Range(0, 2e7)), 1, 200).Draw(r, "gaps")
+		takes := rapid.SliceOfN(rapid.OneOf(rapid.Just(0), rapid.IntRange(1, 50)), 1, 7).Draw(r, "takes")
+		trips := rapid.SliceOfN(rapid.OneOf(rapid.Int64Range(0, 1e5), rapid.Int64Range(0, 2e7)), 1, 20).Draw(r, "trips")
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake(t)
+			f.max, f.pairs, f.step = 64, pairs, step
+			f.reply = func(a ask) (string, bool) {
+				if d := trips[a.number%len(trips)]; d > 0 {
+					<-time.After(time.Duration(d))
+				}
+				return "", true
+			}
+			c := f.open(client.MaxAge(maxAge))
+			last := int64(0)
+			for i, gap := range gaps {
+				if gap > 0 {
+					<-time.After(time.Duration(gap))
+				}
+				begun := time.Now()
+				var ids []int64
+				if n := takes[i%len(takes)]; n > 0 {
+					runs, err := c.Take(t.Context(), n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, run := range runs {
+						ids = slices.AppendSeq(ids, run.IDs())
+					}
+					if len(ids) != n {
+						t.Fatalf("%d of %d IDs", len(ids), n)
+					}
+				} else {
+					ids = []int64{must(t, c)}
+				}
+				for _, id := range ids {
+					asked := f.drawnFor(id)
+					if age := time.Since(asked); age > maxAge && asked.Before(begun) {
+						t.Fatalf("an ID is %v old, with %v allowed, and was asked for %v before the call", age, maxAge, begun.Sub(asked))
+					}
+					if id <= last {
+						t.Fatalf("%d after %d", id, last)
+					}
+					last = id
+				}
+			}
+		})
+	})
+}
+
+// What is asked for follows what is used.
+func TestDemand(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		every time.Duration
+		calls int
+		asks  int   // at most
+		ids   int64 // at most
+	}{
+		{"one a second", time.Second, 100, 100, 100},
+		{"one in 100 ms", 100 * time.Millisecond, 100, 100, 100},
+		{"one in 5 ms", 5 * time.Millisecond, 100, 100, 101},
+		{"one a millisecond", time.Millisecond, 1000, 501, 1010},
+		{"ten a millisecond", 100 * time.Microsecond, 10000, 500, 10200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake(t)
+				f.reply = func(ask) (string, bool) { <-time.After(30 * time.Microsecond); return "", true }
+				c := f.open()
+				for range tt.calls {
+					must(t, c)
+					<-time.After(tt.every)
+				}
+				asks, ids := f.counts()
+				if t.Logf("%d requests for %d IDs, %d used", asks, ids, tt.calls); asks > tt.asks || ids > tt.ids {
+					t.Errorf("at most %d requests and %d IDs were expected", tt.asks, tt.ids)
+				}
+				// Idle: nothing is sent, nobody dials.
+				<-time.After(24 * time.Hour)
+				if again, _ := f.counts(); again != asks || len(f.dials) != 1 {
+					t.Errorf("%d requests and %d dials while nobody asked", again-asks, len(f.dials)-1)
+				}
+				before := time.Now()
+				if id := must(t, c); f.drawnFor(id).Before(before) {
+					t.Error("an ID from a day ago")
+				}
+			})
+		})
+	}
+}
+
+func TestTwoCallsWasteLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		c := f.open()
+		must(t, c)
+		must(t, c)
+		synctest.Wait()
+		if _, ids := f.counts(); ids > 5 {
+			t.Errorf("%d IDs were asked for, for two calls", ids)
+		}
+	})
+}
+
+// A reply that took longer than MaxAge is for those who waited for it, and for nobody else.
+func TestLateReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.reply = func(ask) (string, bool) { <-time.After(20 * time.Millisecond); return "", true }
+		c := f.open()
+		var group sync.WaitGroup
+		for i := range 10 {
+			group.Go(func() {
+				<-time.After(time.Duration(i) * 3 * time.Millisecond)
+				begun := time.Now()
+				if id, err := c.Next(t.Context()); err != nil || f.drawnFor(id).Before(begun) {
+					t.Errorf("call %d, begun at %v: %d, %v, asked for at %v", i, begun, id, err, f.drawnFor(id))
+				}
+			})
+		}
+		group.Wait()
+	})
+}
+
+// What a Take has got from stock does not grow too old while it waits for the rest.
+func TestTakeLetsGoOfWhatGrewOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		c := f.open()
+		for range 100 {
+			must(t, c)
+		}
+		synctest.Wait()
+		<-time.After(time.Millisecond)
+		f.answers(func(ask) (string, bool) { <-time.After(7 * time.Millisecond); return "", true })
+		begun := time.Now()
+		runs, err := c.Take(t.Context(), 10000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, run := range runs {
+			n += run.N
+			if f.drawnFor(run.First).Before(begun) {
+				t.Errorf("%+v was asked for %v before the call, which took %v", run, begun.Sub(f.drawnFor(run.First)), time.Since(begun))
+			}
+		}
+		if n != 10000 {
+			t.Errorf("%d IDs", n)
+		}
+	})
+}
+
+// A Take of more than the daemon gives at once is several requests, none too large.
+func TestTakeMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.max, f.pairs, f.step = 100, 3, 64
+		c := f.open(client.Tenant(5))
+		kept := []client.Run{{First: 1, N: 1, Step: 1}}
+		runs, err := c.AppendTake(t.Context(), kept, 1050)
+		if err != nil || runs[0] != kept[0] {
+			t.Fatal(runs, err)
+		}
+		var ids []int64
+		for _, run := range runs[1:] {
+			ids = slices.AppendSeq(ids, run.IDs())
+		}
+		for _, id := range ids {
+			f.drawnFor(id)
+		}
+		if slices.Sort(ids); len(ids) != 1050 || len(slices.Compact(ids)) != 1050 {
+			t.Errorf("%d IDs", len(ids))
+		}
+		for _, a := range f.asks {
+			if a.n > 100 || !slices.Equal(a.words[2:], []string{"TENANT", "5"}) {
+				t.Errorf("%q", a.words)
+			}
+		}
+		if runs, err := c.AppendTake(t.Context(), kept, 0); err == nil || len(runs) != 1 {
+			t.Errorf("%v, %v for no IDs", runs, err)
+		}
+	})
+}
+
+func TestIterators(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		c := f.open()
+		n := 0
+		for id, err := range c.IDs(t.Context(), 70) {
+			if f.drawnFor(id); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		for _, err := range c.All(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n == 100 {
+				_ = c.Close()
+				break
+			}
+		}
+		for id, err := range c.All(t.Context()) {
+			if id != 0 || !errors.Is(err, client.ErrClosed) {
+				t.Errorf("%d, %v", id, err)
+			}
+			n++
+		}
+		for range c.IDs(t.Context(), 0) {
+			n++
+		}
+		if n != 101 {
+			t.Errorf("%d rounds", n)
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/flakeward/flakeward/client/internal/reply"
+	"github.com/flakeward/flakeward/internal/age"
+)
+
+// fetcher is the client's goroutine: it alone talks to the daemon, one request at a time. Without demand it sleeps.
+type fetcher struct {
+	client *Client
+	gauge  *age.Gauge // nil: ages are told by the clock
+
+	link     *link
+	failures int // attempts since the last reply
+	request  []byte
+	pairs    []reply.Pair
+	runs     []*run
+}
+
+// link is a connection that has been greeted.
+type link struct {
+	conn    net.Conn
+	in      *reply.Reader
+	most    int64 // IDs in a request
+	replied bool
+}
+
+func (f *fetcher) run() {
+	defer close(f.client.ended)
+	c := f.client
+	for c.ctx.Err() == nil {
+		if !c.needed() {
+			select {
+			case <-c.wake:
+			case <-c.ctx.Done():
+			}
+			continue
+		}
+		if err := f.fetch(); err != nil {
+			f.drop()
+			f.backOff(c.failed(err, f.failures))
+		}
+	}
+	f.drop()
+}
+
+// fetch connects if there is no connection, and makes one request. It returns what has gone wrong with the connection.
+func (f *fetcher) fetch() error {
+	c := f.client
+	if f.link == nil {
+		link, err := f.connect()
+		if err != nil {
+			f.failures++
+			return err
+		}
+		f.link = link
+	}
+	n, sends := c.plan(f.link.most)
+	if n == 0 {
+		return nil
+	}
+	err := f.ask(n, sends)
+	var refusal reply.Refusal
+	switch {
+	case err == nil:
+		f.failures, f.link.replied = 0, true
+		return nil
+	case errors.As(err, &refusal):
+		f.failures, f.link.replied = 0, true
+		c.refused(sends, refused(refusal))
+		return nil
+	case errors.Is(err, reply.ErrFrame):
+		err = &ProtocolError{Socket: c.socket, Err: err}
+	default:
+		err = &UnreachableError{Socket: c.socket, Err: fmt.Errorf("the connection broke: %w", err)}
+	}
+	// A connection that has worked is made anew at once; its end is noticed no earlier than this if the daemon was started again.
+	if !f.link.replied {
+		f.failures++
+	}
+	return err
+}
+
+// ask makes one request for n IDs, and takes in the reply.
+func (f *fetcher) ask(n int64, sends uint64) error {
+	c := f.client
+	f.request = appendRequest(f.request[:0], n, c.tenant)
+	birth := age.Now()
+	if _, err := f.link.conn.Write(f.request); err != nil {
+		return err
+	}
+	pairs, step, err := f.link.in.Runs(f.pairs[:0], n)
+	took := time.Since(birth.At)
+	if err != nil {
+		return err
+	}
+	f.pairs = pairs
+	if cap(f.pairs) > keptPairs {
+		f.pairs = nil
+	}
+	var life uint64
+	if f.gauge != nil {
+		life = f.gauge.Life(birth, c.maxAge)
+	}
+	f.runs = f.runs[:0]
+	total := int64(0)
+	for _, p := range pairs {
+		f.runs = append(f.runs, &run{n: p.N, first: p.First, step: step, birth: birth, born: birth.Cycles, life: life})
+		total += p.N
+	}
+	c.arrived(sends, f.runs, total, took)
+	clear(f.runs)
+	return nil
+}
+
+// keptPairs is for how many pairs of a reply room is kept.
+const keptPairs = 1024
+
+// appendRequest appends RUN n, with the tenant if there is one.
+func appendRequest(b []byte, n int64, tenant uint32) []byte {
+	if tenant == 0 {
+		return appendNumber(append(b, "*2\r\n$3\r\nRUN\r\n"...), uint64(n))
+	}
+	b = appendNumber(append(b, "*4\r\n$3\r\nRUN\r\n"...), uint64(n))
+	return appendNumber(append(b, "$6\r\nTENANT\r\n"...), uint64(tenant))
+}
+
+func appendNumber(b []byte, n uint64) []byte {
+	var digits [20]byte
+	d := strconv.AppendUint(digits[:0], n, 10)
+	b = strconv.AppendInt(append(b, '$'), int64(len(d)), 10)
+	b = append(b, "\r\n"...)
+	return append(append(b, d...), "\r\n"...)
+}
+
+// connect dials, and asks what the daemon is and how much it gives at a time.
+func (f *fetcher) connect() (*link, error) {
+	c := f.client
+	ctx, cancel := context.WithTimeout(c.ctx, c.dialTimeout)
+	defer cancel()
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return nil, &UnreachableError{Socket: c.socket, Err: err}
+	}
+	if !c.use(conn) {
+		_ = conn.Close()
+		return nil, ErrClosed
+	}
+	l := &link{conn: conn, in: reply.NewReader(conn)}
+	if err := f.greet(ctx, l); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (f *fetcher) greet(ctx context.Context, l *link) error {
+	deadline, _ := ctx.Deadline()
+	var text string
+	err := l.conn.SetDeadline(deadline)
+	if err == nil {
+		_, err = l.conn.Write([]byte("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"))
+	}
+	if err == nil {
+		text, err = l.in.Bulk()
+	}
+	if err == nil {
+		err = l.conn.SetDeadline(time.Time{})
+	}
+	var refusal reply.Refusal
+	socket := f.client.socket
+	switch {
+	case err == nil:
+	case errors.As(err, &refusal):
+		return refused(refusal)
+	case errors.Is(err, reply.ErrFrame):
+		return &ProtocolError{Socket: socket, Err: err}
+	default:
+		return &UnreachableError{Socket: socket, Err: fmt.Errorf("no greeting: %w", err)}
+	}
+	most := reply.MaxCount(text)
+	if most == 0 {
+		return &ProtocolError{Socket: socket, Err: errors.New("its INFO has no max_count")}
+	}
+	l.most = min(most, f.client.largest)
+	return nil
+}
+
+// drop ends the connection.
+func (f *fetcher) drop() {
+	if f.link != nil {
+		_ = f.link.conn.Close()
+		f.link = nil
+	}
+}
+
+const (
+	firstDelay   = 5 * time.Millisecond
+	longestDelay = 500 * time.Millisecond
+)
+
+// delay is how long to wait after that many failures in a row: up to twice as long each time, and not the same for all clients of a daemon.
+func delay(failures int, random float64) time.Duration {
+	if failures < 1 {
+		return 0
+	}
+	d := longestDelay
+	if shift := failures - 1; shift < 16 {
+		d = min(d, firstDelay<<shift)
+	}
+	return d/2 + time.Duration(random*float64(d/2))
+}
+
+func (f *fetcher) backOff(wait bool) {
+	d := delay(f.failures, rand.Float64())
+	if !wait || d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.client.ctx.Done():
+	}
+}
+
+// The methods below are the fetcher's side of the stock.
+
+// needed tells whether there is a reason to talk to the daemon.
+func (c *Client) needed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting.first != nil || c.low
+}
+
+// use makes conn the one that Close closes; false: it is too late.
+func (c *Client) use(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conn = conn
+	return !c.closed
+}
+
+// plan says how many IDs to ask for, at most most, and numbers the request; 0: none.
+func (c *Client) plan(most int64) (n int64, sends uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now, handed := time.Now(), c.handed()
+	n = c.demand.size(handed, now, c.maxAge, most)
+	c.low = false
+	if c.waiting.first == nil && n < 2 {
+		return 0, 0
+	}
+	n = min(max(n, c.waiting.need), most)
+	c.demand.sent(handed, now)
+	c.sends++
+	return n, c.sends
+}
+
+// arrived takes in a reply of runs with total IDs.
+func (c *Client) arrived(sends uint64, runs []*run, total int64, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble = nil
+	if c.closed {
+		return
+	}
+	c.demand.answered(took)
+	c.stock(sends, runs, total-c.demand.lead(total))
+}
+
+// refused answers those who waited for the reply.
+func (c *Client) refused(sends uint64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble = nil
+	c.fail(func(w *waiter) bool { return w.sends < sends }, err)
+}
+
+// failed answers those whom trying again does not help, or for whom it has been tried long enough. It tells whether to wait before the
+// next attempt.
+func (c *Client) failed(err error, failures int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.trouble, c.low = err, false
+	var unreachable *UnreachableError
+	now := time.Now()
+	hopeless := !errors.As(err, &unreachable) || unreachable.hopeless()
+	c.fail(func(w *waiter) bool { return hopeless || failures > 0 && now.Sub(w.since) >= c.patience }, err)
+	return true
+}
+
+// enqueue has w wait. It wants c.mu held.
+func (c *Client) enqueue(w *waiter) {
+	w.sends, w.since = c.sends, time.Now()
+	c.waiting.push(w)
+	c.rouse()
+}
+
+// refused is the error for a refusal of the daemon.
+func refused(r reply.Refusal) error {
+	code, text, _ := strings.Cut(string(r), " ")
+	if code == "UNAVAILABLE" {
+		reason, after, another := reply.Unavailable(text)
+		return &UnavailableError{Reason: reason, After: after, Another: another}
+	}
+	return &RefusedError{Code: code, Text: text}
+}
+
+// hopeless tells whether an attempt would fail again until somebody changes something.
+func (e *UnreachableError) hopeless() bool {
+	return errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EINVAL) || errors.Is(e.Err, syscall.ENOTSOCK)
+}

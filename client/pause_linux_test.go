@@ -1,0 +1,118 @@
+package client_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/client"
+)
+
+const (
+	pausedSocket = "FLAKEWARD_TEST_PAUSED"
+	pausedMaxAge = "FLAKEWARD_TEST_PAUSED_MAXAGE"
+)
+
+// A process that was stopped and goes on hands out nothing of what it has in stock, if it was stopped for longer than MaxAge. With a
+// MaxAge of an hour it does: there is stock.
+func TestStoppedProcess(t *testing.T) {
+	if socket := os.Getenv(pausedSocket); socket != "" {
+		beStopped(t, socket)
+		return
+	}
+	socket := start(t, dir(t), roomy).config.Socket.Path
+	other := open(t, socket, client.MaxAge(0))
+	for maxAge, stale := range map[time.Duration]bool{50 * time.Millisecond: false, time.Hour: true} {
+		ask, self := startStopped(t, socket, maxAge)
+		ask(5000)
+		for range 3 {
+			ask(1) // there is stock, if there was none
+			if err := self.Signal(syscall.SIGSTOP); err != nil {
+				t.Fatal(err)
+			}
+			var status syscall.WaitStatus
+			if _, err := syscall.Wait4(self.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+				t.Fatal(status, err)
+			}
+			<-time.After(2 * 50 * time.Millisecond)
+			mark := must(t, other)
+			if err := self.Signal(syscall.SIGCONT); err != nil {
+				t.Fatal(err)
+			}
+			if id := ask(1); id < mark != stale {
+				t.Errorf("MaxAge %v: %d, when %d had been drawn before it went on", maxAge, id, mark)
+			}
+		}
+	}
+}
+
+// beStopped is the process: for each number that it is told it takes as many IDs, and tells the last.
+func beStopped(t *testing.T, socket string) {
+	maxAge, err := time.ParseDuration(os.Getenv(pausedMaxAge))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, socket, client.MaxAge(maxAge))
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		n, err := strconv.Atoi(lines.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, err := range c.IDs(t.Context(), n) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n--; n == 0 {
+				fmt.Println("ID", id)
+			}
+		}
+	}
+}
+
+// startStopped starts the process. ask tells it a number, and returns the ID.
+func startStopped(t *testing.T, socket string, maxAge time.Duration) (ask func(int) int64, self *os.Process) {
+	t.Helper()
+	command := exec.Command(os.Args[0], "-test.run=^TestStoppedProcess$")
+	command.Env = append(os.Environ(), pausedSocket+"="+socket, pausedMaxAge+"="+maxAge.String())
+	command.Stderr = os.Stderr
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	return func(n int) int64 {
+		t.Helper()
+		if _, err := io.WriteString(in, strconv.Itoa(n)+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		for lines.Scan() {
+			if digits, ok := strings.CutPrefix(lines.Text(), "ID "); ok {
+				id, err := strconv.ParseInt(digits, 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return id
+			}
+		}
+		t.Fatal("the process has ended")
+		return 0
+	}, command.Process
+}

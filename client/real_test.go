@@ -1,0 +1,234 @@
+package client_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/flakeward/flakeward/client"
+)
+
+// Many goroutines, by Next and by Take, on a real daemon: no ID comes twice; those of one goroutine rise; and what a call gets is above
+// what any call got that had returned before it began.
+func TestManyGoroutines(t *testing.T) {
+	for _, tt := range []struct {
+		name, layout string
+		options      []client.Option
+	}{
+		{"room", roomy, nil},
+		{"ceiling", "flakeward", nil},
+		{"step", stepped, nil},
+		{"tenant", tenanted, []client.Option{client.Tenant(3)}},
+		{"small runs", roomy, []client.Option{client.LargestRun(7)}},
+		{"no stock", roomy, []client.Option{client.MaxAge(0)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := open(t, start(t, dir(t), tt.layout).config.Socket.Path, tt.options...)
+			const goroutines, each = 16, 3000
+			var highest atomic.Int64
+			var group sync.WaitGroup
+			got := make([][]int64, goroutines)
+			for g := range goroutines {
+				group.Go(func() {
+					ids := make([]int64, 0, each)
+					var runs []client.Run
+					for len(ids) < each {
+						before, from := highest.Load(), len(ids)
+						if len(ids)%37 == 0 {
+							var err error
+							if runs, err = c.AppendTake(t.Context(), runs[:0], 1+len(ids)%300); err != nil {
+								t.Error(err)
+								return
+							}
+							for _, run := range runs {
+								for id := range run.IDs() {
+									ids = append(ids, id)
+								}
+							}
+						} else {
+							id, err := c.Next(t.Context())
+							if err != nil {
+								t.Error(err)
+								return
+							}
+							ids = append(ids, id)
+						}
+						for _, id := range ids[from:] {
+							if id <= before {
+								t.Errorf("%d after %d had been returned", id, before)
+								return
+							}
+							before = id
+						}
+						for {
+							h := highest.Load()
+							if h >= before || highest.CompareAndSwap(h, before) {
+								break
+							}
+						}
+					}
+					got[g] = ids
+				})
+			}
+			group.Wait()
+			seen := make(map[int64]bool, goroutines*each)
+			for _, ids := range got {
+				for _, id := range ids {
+					if seen[id] {
+						t.Fatalf("%d was handed out twice", id)
+					}
+					seen[id] = true
+				}
+			}
+		})
+	}
+}
+
+// A daemon is stopped and started again while many ask: they wait, and no ID comes twice.
+func TestDaemonRestarts(t *testing.T) {
+	d := start(t, dir(t), "flakeward")
+	c := open(t, d.config.Socket.Path)
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	var handed atomic.Int64
+	got := make([][]int64, 8)
+	for g := range got {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				id, err := c.Next(t.Context())
+				var unavailable *client.UnavailableError
+				switch {
+				case errors.As(err, &unavailable): // while it starts
+				case err != nil:
+					t.Error(err)
+					return
+				default:
+					got[g] = append(got[g], id)
+					handed.Add(1)
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	until := func(n int64) {
+		for handed.Load() < n && !t.Failed() {
+			runtime.Gosched()
+		}
+	}
+	until(1000)
+	for range 3 {
+		d.stop()
+		before := handed.Load()
+		<-d.ended
+		d.start()
+		until(before + 1000)
+	}
+	close(stop)
+	group.Wait()
+	seen := map[int64]bool{}
+	for _, ids := range got {
+		for _, id := range ids {
+			if seen[id] {
+				t.Fatalf("%d was handed out twice", id)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+// What the daemon itself says comes out typed.
+func TestRealRefusals(t *testing.T) {
+	socket := start(t, dir(t), tenanted).config.Socket.Path
+	var refused *client.RefusedError
+	if _, err := open(t, socket, client.Tenant(16)).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "from 0 to 15") {
+		t.Errorf("%v", err)
+	}
+	if _, err := open(t, socket, client.Tenant(15)).Take(t.Context(), 5000); err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// No daemon, in ways that only a file system has.
+func TestNoSocket(t *testing.T) {
+	d := dir(t)
+	for socket, want := range map[string]string{
+		d + "/none":                        "no such socket",
+		d:                                  "nobody listens",
+		"/tmp/" + strings.Repeat("x", 200): "too long",
+	} {
+		_, err := open(t, socket, client.Patience(0)).Next(t.Context())
+		var unreachable *client.UnreachableError
+		if !errors.As(err, &unreachable) || unreachable.Socket != socket || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Next allocates nothing, from stock and over many runs. The daemon is in this process, and counts as well.
+func TestNextAllocatesNothing(t *testing.T) {
+	c := open(t, start(t, dir(t), roomy).config.Socket.Path)
+	for range 100000 {
+		must(t, c)
+	}
+	runs := make([]client.Run, 0, 64)
+	for name, f := range map[string]func(){
+		"Next": func() { must(t, c) },
+		"AppendTake": func() {
+			var err error
+			if runs, err = c.AppendTake(t.Context(), runs[:0], 10); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		// testing.AllocsPerRun would leave the daemon and the client one processor for both.
+		const calls = 200000
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range calls {
+			f()
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.Mallocs - before.Mallocs; n > calls/20 {
+			t.Errorf("%d allocations in %d calls of %s", n, calls, name)
+		}
+	}
+}
+
+// No goroutine of a client is left when Close has returned, whatever the client was doing.
+func TestCloseLeavesNothing(t *testing.T) {
+	socket := start(t, dir(t), "flakeward").config.Socket.Path
+	for range 20 {
+		c, err := client.Open(socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for _, err := range c.All(t.Context()) {
+					if err != nil && !errors.Is(err, client.ErrClosed) {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		must(t, c)
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		stacks := make([]byte, 1<<20)
+		if stacks = stacks[:runtime.Stack(stacks, true)]; strings.Contains(string(stacks), "client.(*fetcher)") {
+			t.Errorf("a goroutine is left:\n%s", stacks)
+		}
+		group.Wait()
+	}
+}

@@ -1,0 +1,251 @@
+package client
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/flakeward/flakeward/internal/age"
+)
+
+// run is IDs in stock: one pair of a reply. All but taken stays as it was made.
+type run struct {
+	taken atomic.Int64 // how many were claimed; above n once it is used up
+	_     [56]byte     // what follows is only read
+
+	n     int64
+	mark  int64 // with this claim, counted from 1, it is time to fetch more; 0: this is said elsewhere
+	born  uint64
+	life  uint64 // cycles of the counter after born, in which it is surely young; 0: the clock has to be asked
+	first int64
+	step  int64
+	birth age.Birth // before it was asked for
+}
+
+// id is the ID of the t-th claim, counted from 1.
+func (r *run) id(t int64) int64 { return r.first + (t-1)*r.step }
+
+// claim takes up to want IDs: those from the claim after from to the claim to. It never adds more than n, so that taken cannot overflow.
+func (r *run) claim(want int64) (from, to int64) {
+	want = min(want, r.n)
+	to = r.taken.Add(want)
+	return min(to-want, r.n), min(to, r.n)
+}
+
+// used is how many of its IDs were claimed.
+func (r *run) used() int64 { return min(r.taken.Load(), r.n) }
+
+// passed tells whether the claims after from up to to have reached the mark.
+func (r *run) passed(from, to int64) bool { return from < r.mark && r.mark <= to }
+
+// piece is what the claims after from up to to are worth.
+func (r *run) piece(from, to int64) Run {
+	return Run{First: r.id(from + 1), N: int(to - from), Step: r.step}
+}
+
+// waiter is a call that gathers IDs: from stock, and then from replies.
+type waiter struct {
+	runs []Run
+	need int64 // IDs still to come
+	base int   // of runs, those before it are not this call's
+
+	// Of the gathered, the first are from stock, asked for before the call or, if it waits, before it did. They may grow too old
+	// while the call waits for the others, which do not: they are drawn while it waits.
+	old    int   // runs
+	oldIDs int64 // how many IDs they have
+	oldest age.Birth
+
+	sends uint64 // requests that had been sent when it began to wait: the reply to a later one is its own
+	since time.Time
+	err   error
+	ready chan struct{} // rung when need is 0 or err is there
+	one   [1]Run        // room for runs
+
+	prev, next *waiter
+	queued     bool
+}
+
+// newWaiter is one that appends n IDs to dst, or to room of its own if dst is nil.
+func (c *Client) newWaiter(dst []Run, n int64) *waiter {
+	w, ok := c.spare.Get().(*waiter)
+	if !ok {
+		w = &waiter{ready: make(chan struct{}, 1)}
+	}
+	*w = waiter{ready: w.ready, runs: dst, base: len(dst), need: n}
+	if dst == nil {
+		w.runs = w.one[:0]
+	}
+	return w
+}
+
+// free gives w back. Nobody else may know it any more.
+func (c *Client) free(w *waiter) {
+	w.runs, w.err = nil, nil
+	c.spare.Put(w)
+}
+
+// take gathers IDs of r, which is young, as many as w needs and r has; own: it was asked for while w waited.
+func (w *waiter) take(r *run, own bool) (from, to int64) {
+	if from, to = r.claim(w.need); from < to {
+		w.add(r, from, to, own)
+	}
+	return from, to
+}
+
+func (w *waiter) add(r *run, from, to int64, own bool) {
+	w.runs = append(w.runs, r.piece(from, to))
+	w.need -= to - from
+	if own {
+		return
+	}
+	if w.old == 0 {
+		w.oldest = r.birth
+	}
+	w.old++
+	w.oldIDs += to - from
+}
+
+// drop lets go of what is too old by now, and tells whether there was any.
+func (w *waiter) drop(limit time.Duration) bool {
+	if w.old == 0 || w.oldest.Younger(limit) {
+		return false
+	}
+	w.runs = append(w.runs[:w.base], w.runs[w.base+w.old:]...)
+	w.need += w.oldIDs
+	w.old, w.oldIDs = 0, 0
+	return true
+}
+
+// queue is calls that wait, the first one first.
+type queue struct {
+	first, last *waiter
+	need        int64 // of all of them
+}
+
+func (q *queue) push(w *waiter) {
+	w.queued, w.prev, w.next = true, q.last, nil
+	if q.last == nil {
+		q.first = w
+	} else {
+		q.last.next = w
+	}
+	q.last = w
+	q.need += w.need
+}
+
+// remove takes w out, which must be in.
+func (q *queue) remove(w *waiter) {
+	if w.prev == nil {
+		q.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		q.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.queued, w.prev, w.next = false, nil, nil
+	q.need -= w.need
+}
+
+// The methods below want c.mu held.
+
+// drain has w gather what is in stock, in order. If that is not enough, there is no stock afterwards.
+func (c *Client) drain(w *waiter) {
+	for w.need > 0 {
+		r := c.current.Load()
+		if from, to := r.claim(w.need); from < to && r.birth.Younger(c.maxAge) {
+			w.add(r, from, to, false)
+			if r.passed(from, to) {
+				c.runLow()
+			}
+			continue
+		}
+		c.used += r.used()
+		if len(c.behind) == 0 {
+			c.current.Store(c.nothing)
+			return
+		}
+		c.current.Store(c.behind[0])
+		c.behind = c.behind[1:]
+	}
+}
+
+// runLow asks for more stock.
+func (c *Client) runLow() {
+	c.low = true
+	c.rouse()
+}
+
+// rouse has the fetcher look again.
+func (c *Client) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// stock takes in the runs of a reply: those who wait are served first, in turn, and get what was drawn while they waited, however long
+// that took. The others get none of it if it is too old, nor does it become stock. Of what does, it is time to fetch more with the
+// mark-th claim of the whole reply, or with the first if that is passed.
+func (c *Client) stock(sends uint64, runs []*run, mark int64) {
+	young := runs[0].birth.Younger(c.maxAge)
+	var served *waiter // the first of a list
+	end := &served
+	keep := c.behind
+	for _, r := range runs {
+		for w := c.waiting.first; w != nil && r.used() < r.n; w = c.waiting.first {
+			own := w.sends < sends
+			if !own && !young {
+				break
+			}
+			from, to := w.take(r, own)
+			c.waiting.need -= to - from
+			if w.need > 0 {
+				continue
+			}
+			c.waiting.remove(w)
+			*end, end = w, &w.next
+		}
+		handed := r.used()
+		if handed == r.n || !young {
+			c.used += handed
+		} else {
+			if mark = max(mark, handed+1); mark <= r.n {
+				r.mark, mark = mark, math.MaxInt64
+			}
+			keep = append(keep, r)
+		}
+		mark -= r.n
+	}
+	if current := c.current.Load(); len(keep) > 0 && current.used() >= current.n {
+		c.used += current.used()
+		c.current.Store(keep[0])
+		keep = keep[1:]
+	}
+	c.behind = keep
+	// Whoever is told of an ID must not find stock from before it, so this comes last.
+	for w := served; w != nil; {
+		next := w.next
+		w.next = nil
+		w.ready <- struct{}{}
+		w = next
+	}
+}
+
+// fail answers those who wait and whom which picks with err.
+func (c *Client) fail(which func(*waiter) bool, err error) {
+	for w := c.waiting.first; w != nil; {
+		next := w.next
+		if which(w) {
+			c.waiting.remove(w)
+			w.err = err
+			w.ready <- struct{}{}
+		}
+		w = next
+	}
+}
+
+// handed is how many IDs were handed out so far.
+func (c *Client) handed() int64 { return c.used + c.current.Load().used() }

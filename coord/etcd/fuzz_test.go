@@ -1,0 +1,106 @@
+package etcd
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// FuzzKeys: a key tells one worker ID, which has no other key, and whatever a host is called it has a key of its own.
+func FuzzKeys(f *testing.F) {
+	f.Add("/f/workers/0000007", "h1.example")
+	f.Add("/f/workers/+000007", "a/b")
+	f.Add("/f/workers/9999999", "%2F")
+	f.Add("/f/workers/00000007", "..")
+	f.Add("/f/claims/0000007", "")
+	f.Fuzz(func(t *testing.T, key, host string) {
+		k := keys{root: "/f/"}
+		if worker, ok := k.workerOf(key); ok && k.record(worker) != key {
+			t.Errorf("%q is the record of worker ID %d, which has %q", key, worker, k.record(worker))
+		}
+		escaped, below := strings.CutPrefix(k.host(host, 0), "/f/hosts/")
+		back, err := url.PathUnescape(escaped)
+		if !below || err != nil || back != host || strings.ContainsAny(escaped, "/;") {
+			t.Errorf("host %q has the key %q, which is of %q, %v", host, k.host(host, 0), back, err)
+		}
+		if got, want := k.host(host, len(key)+1), fmt.Sprintf("/f/hosts/%s;%d", escaped, len(key)+1); got != want {
+			t.Errorf("lane %d of host %q has the key %q, want %q", len(key)+1, host, got, want)
+		}
+	})
+}
+
+// FuzzAnswer: whatever bytes a server sends for the answer to a transaction, it is refused, or has all that was asked for; and no claim
+// is told of that was not made before ours.
+func FuzzAnswer(f *testing.F) {
+	name := nodeName{worker: 7, ticket: "3", incarnation: "I1", nonce: "N1"}
+	earlier := nodeName{worker: 7, ticket: sticky, incarnation: "I2", nonce: "N2"}
+	s := &store{keys: keys{root: "/f/"}}
+	ranged := func(kvs ...*mvccpb.KeyValue) *etcdserverpb.ResponseOp {
+		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: &etcdserverpb.RangeResponse{Kvs: kvs}}}
+	}
+	header := &etcdserverpb.ResponseHeader{Revision: 9, ClusterId: 1}
+	put := &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponsePut{ResponsePut: &etcdserverpb.PutResponse{PrevKv: &mvccpb.KeyValue{Version: 3}}}}
+	claims := ranged(&mvccpb.KeyValue{Key: []byte(s.keys.claim(name.String())), CreateRevision: 9}, &mvccpb.KeyValue{Key: []byte(s.keys.claim(earlier.String())), CreateRevision: 4})
+	record := ranged(&mvccpb.KeyValue{Key: []byte(s.keys.record(7)), Value: []byte("{}"), ModRevision: 5})
+	for _, answer := range []*etcdserverpb.TxnResponse{
+		{Header: header, Succeeded: true, Responses: []*etcdserverpb.ResponseOp{put, claims, record, ranged()}},
+		{Header: header, Responses: []*etcdserverpb.ResponseOp{claims, claims, record, ranged()}},
+		{Header: header, Succeeded: true, Responses: []*etcdserverpb.ResponseOp{put}},
+		{Succeeded: true, Responses: []*etcdserverpb.ResponseOp{put, claims, record, ranged()}},
+		{Succeeded: true, Responses: []*etcdserverpb.ResponseOp{put}},
+		{Header: header, Succeeded: true},
+	} {
+		b, err := proto.Marshal(answer)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	get := clientv3.OpGet("/f/layout")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		resp := new(clientv3.TxnResponse)
+		if proto.Unmarshal(b, (*etcdserverpb.TxnResponse)(resp)) != nil {
+			return
+		}
+		if complete(resp, []clientv3.Op{get}, nil) == nil && resp.Succeeded {
+			_ = kvAt(resp, 0)
+			_ = taken(resp)
+			_ = resp.Header.Revision
+		}
+		four := []clientv3.Op{get, get, get, get}
+		if complete(resp, four, four) != nil {
+			return
+		}
+		made := s.created(resp, name)
+		for _, other := range made.Before {
+			if n, ok := parseName(other.Name); !ok || n.worker != other.Worker || other.Created >= made.Created {
+				t.Errorf("%+v is told to be before %+v", other, made.Node)
+			}
+		}
+	})
+}
+
+// FuzzReason: of gRPC's text the heart is told, which does not depend on the ports and addresses in it.
+func FuzzReason(f *testing.F) {
+	f.Add("connection refused")
+	f.Add(`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)
+	f.Add(`connection error: desc = "error reading server preface: EOF"`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := reason(text); len(got) > len(text) {
+			t.Errorf("%q became %q", text, got)
+		}
+		from := func(port string) string {
+			return reason("connection error: desc = " + strconv.Quote("transport: Error while dialing: dial tcp 10.0.0.1:"+port+": "+text))
+		}
+		if a, b := from("2379"), from("50123"); a != b {
+			t.Errorf("%q is told as %q and as %q", text, a, b)
+		}
+	})
+}

@@ -1,0 +1,373 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+)
+
+// Every lane has a worker ID of its own, gets it back after a crash, a stop and the loss of the disk, and never issues a number twice.
+func TestLanesGetTheirWorkerIDsBack(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("A")
+		first := h.startLanes(4)
+		first.issueAll()
+		had := first.workers()
+		if sorted := slices.Sorted(slices.Values(had)); !slices.Equal(sorted, []int{0, 1, 2, 3}) {
+			t.Fatalf("four lanes hold %v of the worker IDs 0 to 3", had)
+		}
+		first.crash() // its session lives on
+
+		w.clock.Advance(step)
+		again := h.startLanes(4)
+		again.issueAll()
+		if got := again.workers(); !slices.Equal(got, had) {
+			t.Errorf("after a crash the lanes hold %v, had %v", got, had)
+		}
+		again.stop()
+		if left, err := w.tree.claims(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("after a stop there are the claims %v, %v", left, err)
+		}
+
+		w.clock.Advance(step)
+		h.dir = t.TempDir()
+		diskless := h.startLanes(4)
+		if got := diskless.workers(); !slices.Equal(got, had) {
+			t.Errorf("without a journal the lanes hold %v, had %v", got, had)
+		}
+		w.clock.Advance(window)
+		for _, p := range diskless.all {
+			if err := p.Publish(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		diskless.issueAll()
+	})
+}
+
+// One lane's claim is cleared, and another lane changes its worker ID: neither is anything to the others, who go on extending their grants.
+func TestALanesLossIsNotTheOthers(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		l := w.host("A").startLanes(3) // of 4 worker IDs
+		had := l.workers()
+		goOn := func(after string, lanes ...int) {
+			t.Helper()
+			w.clock.Advance(window / 2)
+			for _, i := range lanes {
+				p := l.all[i]
+				if err := p.Publish(t.Context()); err != nil {
+					t.Errorf("%s: lane %d: %v", after, i, err)
+				}
+				if p.issueAll() == 0 {
+					t.Errorf("%s: lane %d has nothing to issue", after, i)
+				}
+			}
+		}
+		goOn("at first", 0, 1, 2)
+		lost := l.all[1]
+		lost.revoke()
+		goOn("a claim of lane 1 is gone", 0, 2)
+		if err := lost.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+			t.Fatalf("lane 1 published under a claim that is gone: %v", err)
+		}
+		goOn("lane 1 has found out", 0, 2)
+		if err := errors.Join(lost.Acquire(t.Context(), false), lost.Renew()); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.workers(); !slices.Equal(got, had) {
+			t.Errorf("the lanes hold %v, had %v", got, had)
+		}
+		goOn("lane 1 has its worker ID again", 0, 1, 2)
+
+		moved := l.all[2]
+		if err := moved.Acquire(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if got := l.workers(); slices.Contains(had, got[2]) || !slices.Equal(got[:2], had[:2]) {
+			t.Errorf("after a re-lease of lane 2 the lanes hold %v, had %v", got, had)
+		}
+		goOn("lane 2 has another worker ID", 0, 1, 2)
+	})
+}
+
+// What one lane has left another may be dealt: never below what the daemon has issued from it, though the coordinator knows nothing of that.
+func TestLanesShareWhatIsSpent(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("A")
+		first := h.bootLanes(2)
+		if err := first.join(); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range first.all { // one after the other, so that lane 0 is dealt worker ID 0
+			p.acquire()
+		}
+		first.issueAll()
+		had := first.workers()
+		first.crash()
+		w.wipe()
+
+		refused := h.bootLanes(2)
+		var foreign *grant.ForeignError
+		if err := refused.join(); !errors.As(err, &foreign) {
+			t.Fatalf("two lanes joined another cluster: %v", err)
+		}
+		for i, p := range refused.all {
+			if c, err := p.disk.Read(); err != nil || c.Lanes[0].Ceiling != 0 {
+				t.Errorf("lane %d keeps a grant of the cluster that is no more: %+v, %v", i, c, err)
+			}
+		}
+		refused.crash()
+
+		h.accept = foreign.Found
+		second := h.bootLanes(2)
+		if err := second.join(); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range slices.Backward(second.all) {
+			p.acquire()
+		}
+		if got := second.workers(); got[0] != had[1] || got[1] != had[0] {
+			t.Fatalf("the lanes hold %v, and had %v: the case needs them to have changed places", got, had)
+		}
+		w.clock.Advance(wait)
+		for _, p := range second.all {
+			if err := p.Publish(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		second.issueAll() // notes what was issued before
+	})
+}
+
+// There are fewer worker IDs than lanes: the others serve, and the one without gets the first that is free.
+func TestMoreLanesThanWorkerIDsLeft(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		other := w.host("B").start()
+		l := w.host("A").bootLanes(4)
+		if err := l.join(); err != nil {
+			t.Fatal(err)
+		}
+		without := -1
+		for i, err := range l.claimAll() {
+			var full *coord.ExhaustedError
+			switch {
+			case err == nil:
+				if l.all[i].issueAll() == 0 {
+					t.Errorf("lane %d has a worker ID and nothing to issue", i)
+				}
+			case !errors.As(err, &full) || without >= 0:
+				t.Errorf("lane %d: %v, want that one of them finds all held", i, err)
+			default:
+				without = i
+			}
+		}
+		if without < 0 {
+			t.Fatal("four lanes got three worker IDs")
+		}
+		if err := other.Shut(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p := l.all[without]
+		w.clock.Advance(lastWait)
+		p.acquire()
+		if p.worker() != other.worker() || p.issueAll() == 0 {
+			t.Errorf("lane %d: %+v, want worker ID %d", without, p.Holding(), other.worker())
+		}
+	})
+}
+
+// lastWait is after what a lane that found nothing asks again, and more than a floor that another left may be ahead.
+const lastWait = window + wait
+
+// A start with fewer lanes leaves the other journals, without their grants, and deletes their claims. A start with as many as before goes
+// on from them, unless another has opened the record since.
+func TestFewerLanesAndMoreAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("A")
+		four := h.startLanes(4)
+		four.issueAll()
+		had := four.workers()
+		var kept []journal.Contents
+		for _, p := range four.all {
+			kept = append(kept, p.contentsOfLane())
+		}
+		four.crash()
+
+		w.clock.Advance(step)
+		two := h.startLanes(2)
+		two.issueAll()
+		if got := two.workers(); !slices.Equal(got, had[:2]) {
+			t.Errorf("two lanes hold %v, had %v", got, had)
+		}
+		claims, err := w.tree.claims(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for lane, c := range kept {
+			if slices.Contains(claims, c.Lanes[0].Claim) {
+				t.Errorf("the claim that lane %d had is still there", lane)
+			}
+		}
+		for lane := 2; lane < 4; lane++ {
+			want := kept[lane]
+			want.Lanes = slices.Clone(want.Lanes)
+			want.Lanes[0].Ceiling, want.Lanes[0].Claim = 0, ""
+			f, err := two.dir.Lane(lane)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := f.Read(); err != nil || !slices.Equal(got.Lanes, want.Lanes) {
+				t.Errorf("the journal of lane %d is %+v, %v; want %+v", lane, got, err, want)
+			}
+		}
+		// Another host takes what lane 3 had.
+		w.clock.Advance(window + wait)
+		thief := w.host("B").bootFor(had[3])
+		thief.attach()
+		thief.acquire()
+		if thief.worker() != had[3] {
+			t.Fatalf("the other host holds %d, want %d", thief.worker(), had[3])
+		}
+		thief.issueAll()
+		two.crash()
+
+		if err := thief.Shut(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		again := h.startLanes(4)
+		if got := again.workers(); !slices.Equal(got, had) {
+			t.Errorf("four lanes hold %v, had %v", got, had)
+		}
+		if floor, mark := again.all[2].Holding().Floor, kept[2].Lanes[0].Mark; floor != mark {
+			t.Errorf("lane 2 goes on above %d, want its journal's mark %d", floor, mark)
+		}
+		if floor, mark := again.all[3].Holding().Floor, kept[3].Lanes[0].Mark; floor <= mark {
+			t.Errorf("lane 3 goes on above its journal's mark %d, and another has issued up to %d since", floor, mark)
+		}
+		w.clock.Advance(window + wait)
+		for _, p := range again.all {
+			if err := p.Publish(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		again.issueAll()
+	})
+}
+
+func (p *process) contentsOfLane() journal.Contents {
+	p.t.Helper()
+	c, err := p.disk.Read()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return c
+}
+
+// With the coordinator away each lane issues from what its own journal holds, and one whose journal is torn from nothing.
+func TestLanesStartCold(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("A")
+	l := h.startLanes(3)
+	l.issueAll()
+	l.crash()
+	w.clock.Advance(step)
+	l = h.bootLanes(3)
+	l.inherited[1] = nil
+	away := errors.New("the coordinator is away")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	l.life.Clock = endless{h.clock, stop}
+	l.life.Open = func(context.Context) (coord.Coordinator, error) { return nil, away }
+	if c, err := l.life.Join(ctx, l.inherited); c != nil || err != nil {
+		t.Fatalf("joined %v, %v", c, err)
+	}
+	for i, p := range l.all {
+		if got, want := p.inUse() != nil, i != 1; got != want {
+			t.Errorf("lane %d issues: %v", i, got)
+		} else if want && p.issueAll() == 0 {
+			t.Errorf("lane %d has nothing to issue", i)
+		}
+		if err := p.Trouble(); err == nil || !strings.Contains(err.Error(), away.Error()) {
+			t.Errorf("lane %d says %v, want %v", i, err, away)
+		}
+	}
+}
+
+// endless is a clock whose first sleep ends what it is for.
+type endless struct {
+	clockguard.Clock
+	stop func()
+}
+
+func (e endless) Sleep(ctx context.Context, _ time.Duration) error { e.stop(); return ctx.Err() }
+
+// A journal of another cluster than the first lane's is of a time before this host went over: its marks count, and nothing else of it.
+func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("A")
+	l := h.bootLanes(2)
+	if err := l.join(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range l.all { // one after the other, so that lane 1 is dealt worker ID 1, in each of the clusters
+		p.acquire()
+	}
+	l.issueAll()
+	had := l.workers()
+	l.crash()
+	w.wipe()
+	h.accept = "not this one"
+	refused := h.bootLanes(1)
+	var foreign *grant.ForeignError
+	if err := refused.join(); !errors.As(err, &foreign) {
+		t.Fatal(err)
+	}
+	refused.crash()
+	h.accept = foreign.Found
+	h.startLanes(1).crash()
+
+	h.accept = ""
+	two := h.bootLanes(2)
+	if two.inherited[0] == nil || two.inherited[1] != nil {
+		t.Fatalf("taken over: %v, want the first lane's alone", two.inherited)
+	}
+	if err := two.join(); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range two.all {
+		p.acquire()
+	}
+	if got := two.workers(); !slices.Equal(got, had) {
+		t.Fatalf("the lanes hold %v, and had %v: the case needs them to be the same", got, had)
+	}
+	w.clock.Advance(wait)
+	for i, p := range two.all {
+		if err := p.Publish(t.Context()); err != nil {
+			t.Errorf("lane %d: %v", i, err)
+		}
+	}
+	two.issueAll() // notes what lane 1 was given before
+}
+
+// When one lane learns that the cluster is no more, no lane issues any more.
+func TestOneLaneFindsAnotherCluster(t *testing.T) {
+	w := newWorld(t)
+	l := w.host("A").startLanes(3)
+	w.wipe()
+	if err := l.life.Lend(t.Context(), 1); !errors.Is(err, coord.ErrOtherCluster) {
+		t.Fatalf("lane 1 ended with %v", err)
+	}
+	for i, p := range l.all {
+		if lane := p.inUse(); !lane.Closed() {
+			t.Errorf("lane %d is open", i)
+		}
+	}
+}

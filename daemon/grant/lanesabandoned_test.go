@@ -1,0 +1,120 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+// One lane learns that the cluster is no more while another's claim is in the journal's hands: what that lane was about to begin, or to go
+// on with, ends as well, and the journal keeps no grant of it.
+func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		restart bool // the lane is new, and comes from the journal; else it has served and lost its claim
+	}{{"after a restart", true}, {"after a lost claim", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				h := w.host("A")
+				l := h.startLanes(2)
+				if c.restart {
+					l.crash()
+					l = h.bootLanes(2)
+					if err := l.join(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p := l.all[1]
+				if !c.restart {
+					p.revoke()
+					if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+						t.Fatal(err)
+					}
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				p.disk.during = func() {
+					w.wipe()
+					if err := l.life.Lend(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
+						t.Fatalf("lane 0 ended with %v", err)
+					}
+					// What ends one lane ends all, so this one does not learn the reason from the coordinator.
+					l.coord.before = func(string) error { stop(); return ctx.Err() }
+				}
+				if err := p.Acquire(ctx, false); !errors.Is(err, coord.ErrOtherCluster) {
+					t.Errorf("lane 1 took its claim with %v, want that all is abandoned", err)
+				}
+				if got := p.Holding(); got.Granted != 0 || got.Claimed {
+					t.Errorf("lane 1 holds %+v after all was abandoned", got)
+				}
+				w.clock.Advance(step)
+				if err := p.Renew(); err != nil {
+					t.Error(err)
+				}
+				if n := p.issueAll(); n > 0 {
+					t.Errorf("lane 1 issued %d IDs after all was abandoned", n)
+				}
+				if err := p.Acquire(t.Context(), false); !errors.Is(err, coord.ErrOtherCluster) {
+					t.Errorf("lane 1 claimed again with %v", err)
+				}
+				if err := p.Shut(context.WithoutCancel(ctx)); err != nil {
+					t.Error(err)
+				}
+				if e := p.contentsOfLane().Lanes[0]; e.Ceiling != 0 {
+					t.Errorf("the journal keeps a grant of the cluster that is no more: %+v", e)
+				}
+			})
+		})
+	}
+}
+
+// The cluster is found to be another before any lane has claimed. No journal keeps a grant for a start that finds the coordinator away.
+func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		w := newWorld(t)
+		h := w.host("A")
+		h.startLanes(n).crash()
+		l := h.bootLanes(n)
+		if err := l.join(); err != nil {
+			t.Fatal(err)
+		}
+		w.wipe()
+		if err := l.life.Lend(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
+			t.Fatal(err)
+		}
+		for i, p := range l.all {
+			before := p.contentsOfLane().Lanes[0]
+			if err := p.Shut(t.Context()); err != nil {
+				t.Error(err)
+			}
+			after := p.contentsOfLane().Lanes[0]
+			if before.Ceiling = 0; after != before {
+				t.Errorf("of %d lanes, lane %d's journal is %+v, want %+v", n, i, after, before)
+			}
+		}
+	}
+}
+
+// What the coordinator has refused to one lane for good, no lane issues from its journal around.
+func TestARefusalIsForAllLanes(t *testing.T) {
+	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
+		w := newWorld(t)
+		h := w.host("A")
+		h.startLanes(2).crash()
+		l := h.bootLanes(2)
+		if err := l.join(); err != nil {
+			t.Fatal(err)
+		}
+		for i, answer := range []error{no, errCut} {
+			l.coord.before = func(string) error { return answer }
+			if err := l.all[i].Acquire(t.Context(), false); !errors.Is(err, answer) {
+				t.Fatal(err)
+			}
+			if l.all[i].inUse() != nil {
+				t.Errorf("%v: lane %d issues %d IDs from its journal's grant", no, i, l.all[i].issueAll())
+			}
+		}
+	}
+}

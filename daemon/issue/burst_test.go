@@ -1,0 +1,292 @@
+package issue_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// twoTenants has 8 IDs of each tenant in a tick.
+const twoTenants = "time=40@1ms,worker=4,tenant=1,sequence=3;epoch=2026-01-01"
+
+// TestBurstTakesExactlyWhatIsLeft: connections ask for IDs of two tenants, of one lane or two, which may be replaced. Whatever waits, waits
+// because none is left that it may have; whatever is issued is young enough, within the lane's grant and issued once; and with the order
+// kept, no connection's tick falls, and each tenant's IDs rise on it.
+func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
+	var young, old, waited int
+	rapid.Check(t, func(rt *rapid.T) {
+		burst := generator.Tick(rapid.SampledFrom([]int{1, 5, 40, 2000}).Draw(rt, "burst"))
+		unordered := rapid.Bool().Draw(rt, "unordered")
+		lanes := rapid.IntRange(1, 2).Draw(rt, "lanes")
+		g := newGroup(rt, twoTenants, lanes, issue.Limits{Burst: time.Duration(burst) * time.Millisecond, BurstUnordered: unordered})
+		floors := map[*generator.Lane]generator.Tick{}
+		conns := make([]burstConnection, 3)
+		for i := range conns {
+			conns[i].ticket.Home = uint32(i)
+		}
+		issued := map[int64]bool{}
+		rt.Repeat(map[string]func(*rapid.T){
+			"advance": func(rt *rapid.T) {
+				g.clock.Advance(time.Duration(rapid.IntRange(0, 12).Draw(rt, "ms")) * time.Millisecond)
+			},
+			"replace": func(rt *rapid.T) { g.replace(rt, rapid.IntRange(0, lanes-1).Draw(rt, "lane"), time.Hour) },
+			"briefly": func(rt *rapid.T) { g.replace(rt, rapid.IntRange(0, lanes-1).Draw(rt, "lane"), 20*time.Millisecond) },
+			"ask": func(rt *rapid.T) {
+				c := &conns[rapid.IntRange(0, len(conns)-1).Draw(rt, "connection")]
+				fresh := c.last == [2]int64{} && !c.since
+				if rapid.Bool().Draw(rt, "renew") {
+					c.ticket.Renew()
+					c.since, fresh = false, true
+				}
+				tenant, n := rapid.Uint32Range(0, 1).Draw(rt, "tenant"), rapid.IntRange(1, 30).Draw(rt, "n")
+				tick := g.tick()
+				run, wait := g.Take(&c.ticket, tenant, n)
+				if run.N == 0 {
+					waited++
+					c.since = true
+					if lanes == 1 && wait.Err == nil && tick <= g.lanes[0].Ceiling() {
+						g.nothingLeft(rt, c, tenant, burst, unordered)
+					}
+					return
+				}
+				worker, at := g.idOf(rt, run)
+				if at < tick {
+					old++
+				} else {
+					young++
+				}
+				if at > tick || at < tick-burst && fresh {
+					rt.Fatalf("issued at tick %d, the clock is at %d and a burst of %d", at, tick, burst)
+				}
+				var lane *generator.Lane
+				for _, l := range g.lanes {
+					if l.Worker() == worker {
+						lane = l
+					}
+				}
+				if at <= lane.Floor() || at > lane.Ceiling() || floors[lane] != 0 && floors[lane] != lane.Floor() {
+					rt.Fatalf("issued at tick %d of (%d, %d]", at, lane.Floor(), lane.Ceiling())
+				}
+				for i := range run.N {
+					id := run.First + int64(i)*g.layout.Step()
+					if issued[id] {
+						rt.Fatalf("%d was issued before", id)
+					}
+					issued[id] = true
+				}
+				if !unordered && (run.First <= c.last[tenant] || at < c.tick) {
+					rt.Fatalf("%d at tick %d comes after %d and tick %d", run.First, at, c.last[tenant], c.tick)
+				}
+				c.last[tenant], c.tick, c.worker = max(c.last[tenant], run.First+int64(run.N-1)), max(at, c.tick), worker
+			},
+		})
+	})
+	t.Logf("%d at the clock's tick, %d at an earlier one, %d waited", young, old, waited)
+	if !t.Failed() && (young == 0 || old == 0 || waited == 0) {
+		t.Error("that is not all that may happen")
+	}
+}
+
+// burstConnection is a connection, with the highest ID of each tenant.
+type burstConnection struct {
+	ticket issue.Ticket
+	last   [2]int64
+	tick   generator.Tick
+	worker int
+	since  bool // it has waited, and may draw on the ticks since
+}
+
+// nothingLeft looks at each tick that a connection that was told to wait may have IDs of.
+func (g *group) nothingLeft(rt *rapid.T, c *burstConnection, tenant uint32, burst generator.Tick, unordered bool) {
+	lane, tick := g.lanes[0], g.tick()
+	from := tick - burst
+	if !unordered {
+		from = max(from, c.tick)
+	}
+	if c.worker != lane.Worker() { // order over a change of worker ID is no matter of bursts
+		from = max(from, c.tick+1)
+	}
+	if tick <= lane.Floor() { // it waits for that
+		return
+	}
+	for at := max(from, lane.Floor()+1); at <= tick; at++ {
+		if lane.Room(tenant, at) > 0 && !(c.since && at < tick) {
+			rt.Fatalf("it waits at tick %d, and tick %d has %d left of tenant %d", tick, at, lane.Room(tenant, at), tenant)
+		}
+	}
+}
+
+// A burst gives at once what the last ticks have left, the earliest first, and then goes on as without.
+func TestBurst(t *testing.T) {
+	const back = 10
+	for _, unordered := range []bool{false, true} {
+		g := newGroup(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
+		g.clock.Advance(time.Second)
+		var busy, idle issue.Ticket
+		take := func(ticket *issue.Ticket, n int) (generator.Tick, int, issue.Wait) {
+			ticket.Renew()
+			run, wait := g.Take(ticket, 0, n)
+			if run.N == 0 {
+				return 0, 0, wait
+			}
+			_, tick := g.idOf(t, run)
+			return tick, run.N, wait
+		}
+		g.Take(&idle, 0, 1)
+		g.clock.Advance(back / 2 * time.Millisecond)
+		now := g.tick()
+		if tick, n, _ := take(&busy, perTick); tick != now || n != perTick {
+			t.Errorf("what the tick has room for comes from %d (%d of them), want the clock's %d", tick, n, now)
+		}
+		want := now - back/2 // where idle got its ID
+		if unordered {
+			want = now - back
+		}
+		for ; want < now; want++ {
+			left := perTick
+			if want == now-back/2 {
+				left--
+			}
+			if tick, n, wait := take(&idle, perTick+1); tick != want || n != left {
+				t.Errorf("the burst gives %d of tick %d (%+v), want %d of %d", n, tick, wait, left, want)
+			}
+		}
+		if tick, _, wait := take(&idle, 1); tick != 0 || wait.For != time.Millisecond || wait.Event {
+			t.Errorf("after the burst: tick %d, wait %+v, want the next tick in 1ms", tick, wait)
+		}
+		if tick, _, _ := take(&busy, 1); tick != 0 {
+			t.Errorf("a connection that has an ID of the tick gets one of tick %d", tick)
+		}
+	}
+}
+
+// While the clock is behind, and at the ceiling, there is no burst.
+func TestNoBurst(t *testing.T) {
+	g := newGroup(t, "flakeward", 1, issue.Limits{Burst: time.Second})
+	g.clock.Advance(5 * time.Second)
+	var ticket issue.Ticket
+	g.Take(&ticket, 0, perTick)
+	g.clock.Step(-2 * time.Millisecond)
+	ticket = issue.Ticket{}
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 0 || wait.For != 3*time.Millisecond {
+		t.Errorf("with the clock behind it gets %d, waits %+v", run.N, wait)
+	}
+	g.clock.Advance(time.Hour - 5*time.Second + 10*time.Millisecond)
+	ticket = issue.Ticket{}
+	if run, wait := g.Take(&ticket, 0, 2*perTick); run.N != 0 || !wait.Event || g.lenders[0].hurried == 0 {
+		t.Errorf("above the ceiling it gets %d, waits %+v", run.N, wait)
+	}
+}
+
+// Bursts, normal issue and the ring run side by side, with the clock stepping: no ID comes twice, and on a connection IDs rise as long as
+// the clock does.
+func TestBurstBesideTheRing(t *testing.T) {
+	const goroutines, ids = 6, 30_000
+	for _, unordered := range []bool{false, true} {
+		g := newGroup(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", 2, issue.Limits{Burst: 100 * time.Millisecond, BurstUnordered: unordered})
+		g.clock.Advance(5 * time.Second)
+		var steps atomic.Int64 // how often the clock went back
+		var peak atomic.Int64  // the latest tick that it went back from
+		var clock sync.Mutex
+		advance := func(d time.Duration) {
+			clock.Lock()
+			defer clock.Unlock()
+			g.clock.Advance(d)
+		}
+		var wg sync.WaitGroup
+		got := make([][]generator.Run, goroutines)
+		var compared atomic.Int64
+		for i := range goroutines {
+			wg.Go(func() {
+				random := rand.New(rand.NewPCG(uint64(i), 3))
+				ticket := issue.Ticket{Home: uint32(i)}
+				last := int64(0)
+				for n := 0; n < ids; {
+					switch random.IntN(1000) {
+					case 0:
+						clock.Lock()
+						steps.Add(1)
+						peak.Store(max(peak.Load(), int64(g.tick())))
+						g.clock.Step(-time.Duration(random.IntN(300)) * time.Millisecond)
+						clock.Unlock()
+					case 1, 2, 3:
+						advance(time.Duration(random.IntN(100)) * time.Millisecond)
+					default:
+						advance(time.Duration(random.IntN(20)) * time.Microsecond)
+					}
+					ticket.Renew()
+					clock.Lock()
+					before, caughtUp := steps.Load(), int64(g.tick()) > peak.Load()
+					clock.Unlock()
+					run, _ := g.Take(&ticket, 0, 1+random.IntN(100))
+					if run.N == 0 {
+						advance(100 * time.Microsecond)
+						continue
+					}
+					if !unordered && caughtUp && steps.Load() == before {
+						if compared.Add(1); run.First <= last {
+							t.Errorf("%d comes after %d", run.First, last)
+							return
+						}
+					}
+					last = max(last, run.First+int64(run.N-1))
+					n += run.N
+					got[i] = append(got[i], run)
+				}
+			})
+		}
+		wg.Wait()
+		seen := map[int64]bool{}
+		for _, runs := range got {
+			for _, run := range runs {
+				for k := range run.N {
+					id := run.First + int64(k)
+					if seen[id] {
+						t.Fatalf("%d was issued twice", id)
+					}
+					seen[id] = true
+				}
+			}
+		}
+		if steps.Load() == 0 || compared.Load() == 0 && !unordered {
+			t.Errorf("the clock went back %d times, %d IDs were compared", steps.Load(), compared.Load())
+		}
+	}
+}
+
+func TestBurstAllocatesNothing(t *testing.T) {
+	g := newGroup(t, "flakeward", 1, issue.Limits{Burst: time.Second})
+	g.clock.Advance(5 * time.Second)
+	if n := testing.AllocsPerRun(1000, func() {
+		var ticket issue.Ticket
+		g.Take(&ticket, 0, perTick+1)
+	}); n != 0 {
+		t.Errorf("a burst allocates %v times", n)
+	}
+}
+
+// BenchmarkBurstOfNone is a request that finds nothing left in a second of ticks.
+func BenchmarkBurstOfNone(b *testing.B) {
+	g := newGroup(b, "flakeward", 1, issue.Limits{Burst: time.Second})
+	g.clock.Advance(5 * time.Second)
+	for {
+		var ticket issue.Ticket
+		if run, _ := g.Take(&ticket, 0, perTick+1); run.N == 0 {
+			break
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		var ticket issue.Ticket
+		if run, _ := g.Take(&ticket, 0, 1); run.N != 0 {
+			b.Fatal("there is one")
+		}
+	}
+}

@@ -1,0 +1,272 @@
+package issue_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Each lane that is lost leaves its connections to the others, and gets them back.
+func TestGroupFailsOverAndBack(t *testing.T) {
+	g := newGroup(t, "flakeward", 3, issue.Limits{})
+	homes := []int{5, 4, 3} // the lanes' worker IDs
+	tickets := make([]issue.Ticket, 6)
+	take := func(i int) int {
+		t.Helper()
+		tickets[i].Renew()
+		run, wait := g.Take(&tickets[i], 0, 1)
+		if run.N == 0 {
+			t.Fatalf("connection %d waits: %+v", i, wait)
+		}
+		worker, _ := g.idOf(t, run)
+		return worker
+	}
+	for i := range tickets {
+		tickets[i].Home = uint32(i)
+		if worker := take(i); worker != homes[i%3] {
+			t.Errorf("connection %d is served by worker ID %d, want %d", i, worker, homes[i%3])
+		}
+	}
+	g.drop(1, false)
+	if run, wait := g.Take(&tickets[1], 0, 1); run.N != 0 || wait.For <= 0 || wait.For > time.Millisecond {
+		t.Errorf("in the tick of its last ID it gets %d of another worker ID, or waits %v", run.N, wait.For)
+	}
+	g.clock.Advance(time.Millisecond)
+	if a, b := take(1), take(4); a == b || a == 4 || b == 4 {
+		t.Errorf("the lost lane's connections are served by %d and %d, want the two others", a, b)
+	}
+	for i := range tickets {
+		if worker := take(i); i%3 != 1 && worker != homes[i%3] {
+			t.Errorf("connection %d is served by worker ID %d, want its own %d", i, worker, homes[i%3])
+		}
+	}
+	g.lend(t, 1, 1, time.Hour)
+	if worker := take(1); worker == 1 {
+		t.Error("it goes back within the tick")
+	}
+	g.clock.Advance(time.Millisecond)
+	if a, b := take(1), take(4); a != 1 || b != 1 {
+		t.Errorf("after the lane is back its connections are served by %d and %d", a, b)
+	}
+}
+
+// A lane that is over its ceiling, or should have another worker ID, says so even while another serves for it.
+func TestGroupAsksForWhatItsLanesNeed(t *testing.T) {
+	g := newGroup(t, "flakeward", 2, issue.Limits{})
+	var ticket issue.Ticket
+	g.drop(0, false)
+	g.lend(t, 0, 0, 0)
+	g.clock.Advance(time.Millisecond)
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 1 || g.lenders[0].hurried != 1 {
+		t.Errorf("at its lane's ceiling it gets %d (%+v), and the lane was hurried %d times", run.N, wait, g.lenders[0].hurried)
+	}
+	g.raise(0, time.Hour)
+	g.clock.Advance(5 * time.Second)
+	ticket = issue.Ticket{}
+	g.Take(&ticket, 0, 1) // lane 0 has issued up to here, and lane 1 has not for 5 s
+	g.clock.Step(-3 * time.Second)
+	ticket.Renew()
+	run, wait := g.Take(&ticket, 0, 1)
+	if worker, tick := g.idOf(t, run); run.N != 1 || worker != 2 || tick != g.tick() || len(g.lenders[0].released) != 1 || len(g.lenders[1].released) != 0 {
+		t.Errorf("with the clock 3 s behind one of two lanes: %d of worker ID %d at tick %d (%+v); asked for %d and %d others",
+			run.N, worker, tick, wait, len(g.lenders[0].released), len(g.lenders[1].released))
+	}
+	g.Check()
+	if len(g.lenders[0].released) != 2 || len(g.lenders[1].released) != 0 {
+		t.Errorf("Check asked for %d and %d worker IDs in all, want the one lane's two", len(g.lenders[0].released), len(g.lenders[1].released))
+	}
+	g.clock.Advance(5 * time.Second)
+	g.Take(&issue.Ticket{Home: 1}, 0, 1)
+	g.clock.Step(-10 * time.Second)
+	if g.Check(); len(g.lenders[0].released) != 3 || len(g.lenders[1].released) != 1 {
+		t.Errorf("Check asked for %d and %d worker IDs in all, want one more of each", len(g.lenders[0].released), len(g.lenders[1].released))
+	}
+	g.changes = 0
+	if g.Changed(); g.changes != 1 {
+		t.Errorf("%d changes, want 1", g.changes)
+	}
+}
+
+// A connection that is away stays where it is while its own lane has no number for it at once, and is served by any when it has lost both.
+func TestGroupAway(t *testing.T) {
+	away := func() (*group, *issue.Ticket) {
+		g := newGroup(t, "flakeward", 3, issue.Limits{})
+		g.clock.Advance(5 * time.Second)
+		g.drop(0, false)
+		ticket := &issue.Ticket{}
+		if run, wait := g.Take(ticket, 0, 1); run.N != 1 {
+			t.Fatalf("with its own lane lost it waits %+v", wait)
+		} else if worker, _ := g.idOf(t, run); worker != 4 {
+			t.Fatalf("with its own lane lost it is served by worker ID %d", worker)
+		}
+		ticket.Renew()
+		return g, ticket
+	}
+	g, ticket := away()
+	g.lend(t, 0, 0, time.Hour)
+	g.clock.Advance(time.Millisecond)
+	g.Take(&issue.Ticket{}, 0, perTick) // all that its own lane has of this tick
+	if run, wait := g.Take(ticket, 0, 1); run.N != 1 {
+		t.Errorf("its own lane has used up the tick, and it waits %+v", wait)
+	}
+
+	g, ticket = away()
+	g.clock.Advance(time.Millisecond)
+	g.Take(&issue.Ticket{Home: 1}, 0, perTick)
+	if run, wait := g.Take(ticket, 0, 1); run.N != 0 || wait.For != time.Millisecond {
+		t.Errorf("the lane that serves it has used up the tick: it gets %d, waits %+v, want a wait for the next", run.N, wait)
+	}
+
+	g, ticket = away()
+	g.lend(t, 0, 0, time.Hour)
+	g.clock.Advance(20 * time.Millisecond)
+	g.Take(&issue.Ticket{}, 0, 1)
+	g.clock.Step(-15 * time.Millisecond)
+	if run, wait := g.Take(ticket, 0, 1); run.N != 1 {
+		t.Errorf("its own lane is ahead of the clock, and it waits %+v", wait)
+	} else if worker, _ := g.idOf(t, run); worker != 4 {
+		t.Errorf("its own lane is ahead of the clock, and it is served by worker ID %d, want the one that is not", worker)
+	}
+	g.drop(1, true)
+	g.drop(2, true)
+	if run, wait := g.Take(ticket, 0, 1); run.N != 1 {
+		t.Errorf("only its own lane's ring is left, and it waits %+v", wait)
+	}
+}
+
+// A lane that was just lent may wait for its floor for longer than a tick; its connections need not.
+func TestGroupDoesNotWaitForAFloor(t *testing.T) {
+	g := newGroup(t, "flakeward", 2, issue.Limits{})
+	g.drop(0, true)
+	g.free[0] = g.tick() + 1000
+	g.lend(t, 0, 0, time.Hour)
+	var ticket issue.Ticket
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 1 {
+		t.Errorf("it waits %+v", wait)
+	}
+	g.drop(1, true)
+	g.clock.Advance(time.Millisecond)
+	ticket = issue.Ticket{}
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 0 || !wait.Event || wait.For != 1000*time.Millisecond {
+		t.Errorf("with no other lane it gets %d, waits %+v, want the floor or a change", run.N, wait)
+	}
+}
+
+// With no lane at all a request waits for a change, and is refused with what is known of its own.
+func TestGroupWithNoLane(t *testing.T) {
+	g := newGroup(t, "flakeward", 3, issue.Limits{})
+	for i := range 3 {
+		g.drop(i, i == 1)
+	}
+	g.lenders[2].trouble = errors.New("the disk is full")
+	ticket := issue.Ticket{Home: 2}
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 0 || !wait.Event || wait.For != 2*time.Second {
+		t.Errorf("took %d, waits %+v", run.N, wait)
+	}
+	g.clock.Advance(2 * time.Second)
+	if _, wait := g.Take(&ticket, 0, 1); !errors.Is(wait.Err, g.lenders[2].trouble) {
+		t.Errorf("refused with %v", wait.Err)
+	}
+}
+
+// With one lane the group is its issuer, and order over a re-lease holds there, too: within a tick the other worker ID may be lower.
+func TestGroupOfOne(t *testing.T) {
+	g := newGroup(t, "flakeward", 1, issue.Limits{})
+	g.drop(0, false)
+	g.lend(t, 0, 5, time.Hour)
+	var ticket issue.Ticket
+	before, _ := g.Take(&ticket, 0, 1)
+	g.drop(0, false)
+	g.free[2] = 1
+	g.lend(t, 0, 2, time.Hour)
+	run, wait := g.Take(&ticket, 0, 1)
+	if run.N != 0 || wait.For != time.Millisecond {
+		t.Errorf("after a re-lease within the tick it took %d and waits %+v", run.N, wait)
+	}
+	g.clock.Advance(wait.For)
+	if run, wait = g.Take(&ticket, 0, 1); run.N != 1 || run.First <= before.First {
+		t.Errorf("at the next tick: %+v after %+v, and waits %+v", run, before, wait)
+	}
+}
+
+// A step back that may be slept for loses no order, however long a tick is.
+func TestGroupKeepsOrderOfLongTicks(t *testing.T) {
+	for _, layout := range []string{"time=40@1s,worker=4,sequence=13;epoch=2026-01-01", "time=40@10ms,worker=4,sequence=8;epoch=2026-01-01", "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01"} {
+		g := newGroup(t, layout, 2, issue.Limits{})
+		c := issue.Ticket{Home: 0}
+		home := g.lanes[0].Worker()
+		g.drop(0, false)
+		g.clock.Advance(g.layout.TickLength()) // the start of a tick
+		first, _ := g.Take(&c, 0, 1)           // from the other lane
+		g.free[home] = 1
+		g.lend(t, 0, home, time.Hour)
+		g.clock.Step(-time.Millisecond)
+		c.Renew()
+		if run, _ := g.Take(&c, 0, 1); run.N > 0 && run.First <= first.First {
+			t.Errorf("%s: %d and then %d", layout, first.First, run.First)
+		}
+	}
+}
+
+func TestGroupAllocatesNothing(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		g := newGroup(t, "time=33@1ms,worker=10,sequence=20;epoch=2026-01-01", 4, issue.Limits{Burst: time.Second})
+		if lost {
+			g.drop(1, false)
+		}
+		ticket := issue.Ticket{Home: 1}
+		if n := testing.AllocsPerRun(100, func() {
+			ticket.Renew()
+			if run, _ := g.Take(&ticket, 0, 1); run.N != 1 {
+				t.Fatal("none")
+			}
+			g.clock.Advance(time.Millisecond)
+		}); n != 0 {
+			t.Errorf("a request allocates %v times; its lane is lost: %v", n, lost)
+		}
+	}
+}
+
+// BenchmarkGroup is a request at home, and one whose lane is lost.
+func BenchmarkGroup(b *testing.B) {
+	layout, err := generator.ParseLayout("time=37@1ms,worker=6,sequence=20;epoch=2026-01-01")
+	if err != nil {
+		b.Fatal(err)
+	}
+	limits, err := clockguard.NewLimits(maxSleep, 2*time.Second, time.Millisecond)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, lanes := range []int{1, 4, 64} {
+		for _, lost := range []int{0, 1} {
+			if lost == lanes {
+				continue // none is left
+			}
+			b.Run(fmt.Sprintf("lanes=%d/lost=%d", lanes, lost), func(b *testing.B) {
+				var issuers []*issue.Issuer
+				for i := range lanes {
+					issuers = append(issuers, issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &lender{}))
+					lane, err := generator.NewLane(layout, 0, i, 0)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if lane.Raise(layout.MaxTick()); i >= lost {
+						issuers[i].Use(lane)
+					}
+				}
+				g := issue.NewGroup(issuers...)
+				var ticket issue.Ticket
+				b.ReportAllocs()
+				for b.Loop() {
+					ticket.Renew()
+					g.Take(&ticket, 0, 1)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// lane is what issues from one worker ID: its claim, its grant, its journal and its clock guard are its own, so that what holds one
+// lane up holds up no other.
+type lane struct {
+	number int // 0 for the first
+	layout *generator.Layout
+	first  time.Duration // how long a fresh lane may have to wait for its floor, as its claim was told
+	keeper *grant.Keeper
+	issuer *issue.Issuer
+}
+
+// Use implements grant.Issuer. The keeper is made before the issuer.
+func (l *lane) Use(of *generator.Lane) { l.issuer.Use(of) }
+
+// Changed implements grant.Issuer.
+func (l *lane) Changed() { l.issuer.Changed() }
+
+// opens tells how long it takes until the lane can issue its first ID, not above 0 if it can; false if that is not known.
+func (l *lane) opens(now clockguard.Reading) (wait time.Duration, known bool) {
+	of := l.issuer.Lane()
+	if of == nil || of.Closed() || of.Ceiling() <= of.Floor() {
+		return 0, false
+	}
+	return time.Duration(l.layout.UnixNanos(of.Floor()+1) - now.Wall), true
+}
+
+// soonest is the lane that can issue an ID first, and how long that takes; nil if that is not known of any.
+func (d *Daemon) soonest(now clockguard.Reading) (first *lane, wait time.Duration) {
+	for _, l := range d.lanes {
+		if w, known := l.opens(now); known && (first == nil || w < wait) {
+			first, wait = l, w
+		}
+	}
+	return first, wait
+}
+
+// state is one word for what a request to this lane would meet now.
+func (l *lane) state(now clockguard.Reading) string {
+	of := l.issuer.Lane()
+	tick := l.layout.TickAt(now.Wall)
+	wait, opens := l.opens(now)
+	switch {
+	case of == nil || of.Closed():
+		return stateUnavailable
+	case of.Highest() <= of.Floor() && (!opens || wait > l.first):
+		return stateStopped // until the clock has come to the floor, or the first grant
+	case max(tick, of.Highest()) > of.Ceiling():
+		return stateStopped
+	case tick < of.Highest():
+		return stateClockBehind
+	default:
+		return stateReady
+	}
+}
+
+// What INFO says of a lane, and of the daemon. Those in which nothing is served come first, and each is better than the one before.
+const (
+	stateStarting    = "starting"
+	stateUnavailable = "unavailable"
+	stateStopped     = "stopped"
+	stateClockBehind = "clock-behind"
+	stateReady       = "ready"
+)
+
+var states = []string{stateStarting, stateUnavailable, stateStopped, stateClockBehind, stateReady}
+
+// serves reports whether a lane in that state can issue.
+func serves(state string) bool { return state == stateClockBehind || state == stateReady }
+
+// makeLanes makes the daemon's lanes, each with its journal in dir.
+func (d *Daemon) makeLanes(dir *journal.Dir) error {
+	c := d.config
+	timing := c.timing(d.layout)
+	first := life.FirstWait(d.layout, timing.Step, c.Waiting.MaxSleep)
+	limits, err := life.Limits(d.layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
+	if err != nil {
+		return err
+	}
+	spent := grant.NewSpent()
+	for number := range c.IDs.Lanes {
+		file, err := dir.Lane(number)
+		if err != nil {
+			return fmt.Errorf("lane %d: %w", number, err)
+		}
+		log := d.log.Named("grant")
+		if c.IDs.Lanes > 1 {
+			log = log.With("lane", number)
+		}
+		l := &lane{number: number, layout: d.layout, first: first}
+		l.keeper = grant.New(grant.Config{
+			Layout:     d.layout,
+			Datacenter: c.IDs.Datacenter,
+			Coord:      c.coordinator().Text,
+			Accept:     c.acceptCluster(),
+			Timing:     timing,
+			FirstWait:  first,
+			Clock:      d.clock,
+			Journal:    file,
+			Lane:       number,
+			Spent:      spent,
+			Log:        log,
+		}, l)
+		l.issuer = issue.New(d.layout, d.clock, issue.Limits{
+			Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock,
+			Burst: c.Waiting.Burst, BurstUnordered: c.Waiting.BurstOrder == OrderNone,
+		}, l.keeper)
+		d.lanes = append(d.lanes, l)
+	}
+	return nil
+}
+
+// trouble is what keeps the first lane that has any from issuing; without any, that nothing is known.
+func (d *Daemon) trouble() error {
+	for _, l := range d.lanes {
+		if err := l.keeper.Trouble(); err != nil {
+			return err
+		}
+	}
+	return errNoTrouble
+}
+
+var errNoTrouble = errors.New("no lane says what it waits for; the clock may not have come to its first tick yet")
+
+// granted is the highest ceiling that any lane has from the coordinator.
+func (d *Daemon) granted() generator.Tick {
+	var highest generator.Tick
+	for _, l := range d.lanes {
+		highest = max(highest, l.keeper.Holding().Granted)
+	}
+	return highest
+}

@@ -1,0 +1,118 @@
+package daemon
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+const laneText = "time=41@1ms,worker=2,sequence=2;epoch=2026-01-01T00:00:00Z"
+
+func laneOf(t *testing.T) (*lane, *clocktest.Manual) {
+	t.Helper()
+	layout, err := generator.ParseLayout(laneText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
+	l := &lane{layout: layout, first: time.Second, issuer: issue.New(layout, clock, issue.Limits{}, nil)}
+	l.keeper = grant.New(grant.Config{Layout: layout, Clock: clock}, l)
+	return l, clock
+}
+
+// A lane whose worker ID may have been issued from up to minutes ahead of the clock serves nobody until then, whatever it is granted.
+func TestALaneAheadOfTheClockIsNotReady(t *testing.T) {
+	l, clock := laneOf(t)
+	floor := l.layout.TickAt(clock.Now().Wall) + 600_000
+	of, err := generator.NewLane(l.layout, 0, 1, floor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Use(of)
+	for _, granted := range []bool{false, true} {
+		if granted && !of.Raise(floor+10_000) {
+			t.Fatal("the ceiling is not raised")
+		}
+		if s := l.state(clock.Now()); serves(s) {
+			t.Errorf("granted %v: the lane is %q ten minutes before its first tick", granted, s)
+		}
+	}
+	clock.Advance(10*time.Minute - l.first + l.layout.TickLength())
+	if s := l.state(clock.Now()); !serves(s) {
+		t.Errorf("the lane is %q as long before its first tick as a restart may wait", s)
+	}
+	clock.Advance(2 * l.first)
+	if s := l.state(clock.Now()); s != stateReady {
+		t.Errorf("the lane is %q after its first tick", s)
+	}
+	if run, out := of.Take(0, l.layout.TickAt(clock.Now().Wall), 1); out != generator.Issued || run.N != 1 {
+		t.Fatalf("nothing was issued: %v", out)
+	}
+	clock.Step(-time.Hour)
+	if s := l.state(clock.Now()); s != stateClockBehind {
+		t.Errorf("the lane is %q after it has issued and the clock has gone back, want %q: its slots have room", s, stateClockBehind)
+	}
+}
+
+// What a start waits for is what any of the lanes waits for.
+func TestTroubleIsThatOfAnyLane(t *testing.T) {
+	first, _ := laneOf(t)
+	second, _ := laneOf(t)
+	d := &Daemon{lanes: []*lane{first, second}}
+	first.keeper.NotJoined(nil)
+	why := errors.New("the second lane's")
+	second.keeper.NotJoined(why)
+	if err := d.trouble(); !errors.Is(err, why) {
+		t.Errorf("the trouble is %v, want %v", err, why)
+	}
+	second.keeper.NotJoined(nil)
+	if err := d.trouble(); err == nil {
+		t.Error("nothing is said where no lane knows a reason")
+	}
+}
+
+// The lanes of a daemon share what they know to be issued, and its grants end with the last of theirs.
+func TestWhatLanesShare(t *testing.T) {
+	c := DefaultConfig()
+	c.Host, c.StateDir, c.Socket.Path, c.IDs.Lanes = "host", t.TempDir(), "unused", 3
+	d, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.clock = clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	dir, err := journal.OpenDir(c.StateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := d.makeLanes(dir); err != nil {
+		t.Fatal(err)
+	}
+	ceilings := []generator.Tick{200, 300, 100}
+	for i, l := range d.lanes {
+		err := l.keeper.Inherit(journal.Contents{Layout: l.keeper.LayoutText(), Lanes: []journal.Entry{{Worker: i, Opening: "some", Mark: 50, Ceiling: ceilings[i]}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, l := range d.lanes {
+		for worker := range ceilings {
+			if to := l.keeper.Spent.To(worker); to != 50 {
+				t.Errorf("lane %d knows that worker ID %d was issued from up to %d, want 50", i, worker, to)
+			}
+		}
+	}
+	if got := d.granted(); got != 300 {
+		t.Errorf("the last grant ends with tick %d, want 300", got)
+	}
+}

@@ -1,0 +1,240 @@
+// Package life has what a daemon does from its start to its end, in the order that its promises need: what it takes over from
+// its journal, how it joins its cluster, how it watches its clock, and how it leaves. Package daemon runs it beside what
+// serves requests, and a simulated daemon runs the very same.
+package life
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+const (
+	// joinTimeout bounds one try to join. coldAfter is how long the first try may take before a grant in the journal is used
+	// without the coordinator.
+	joinTimeout = 2 * time.Second
+	coldAfter   = time.Second
+	// firstJoinRetry and lastJoinRetry bound the time between tries.
+	firstJoinRetry = 100 * time.Millisecond
+	lastJoinRetry  = 2 * time.Second
+	// leaveTimeout bounds the last exchange with the coordinator.
+	leaveTimeout = 5 * time.Second
+)
+
+// WatchEvery is how often the clock is looked at when nobody asks for an ID.
+const WatchEvery = 100 * time.Millisecond
+
+// Life is one daemon's.
+type Life struct {
+	// Keepers are those of the daemon's lanes, in the order of their numbers; at least one.
+	Keepers []*grant.Keeper
+	// Together runs what is given to it side by side and returns when all of it has; nil: each in a goroutine.
+	Together func(all ...func())
+	Layout   *generator.Layout
+	Clock    clockguard.Clock
+	Coord    string // the coordinator, as errors name it
+	// Open opens the coordinator. It is called until it succeeds once.
+	Open func(context.Context) (coord.Coordinator, error)
+	// Final reports whether no further try to open or join can succeed; nil: each may.
+	Final func(error) bool
+	// Joined is called with the cluster before anything is claimed in it.
+	Joined func(coord.Cluster)
+	Log    hclog.Logger
+}
+
+// FirstWait is how long a fresh lane may have to wait for its floor before a claim elsewhere is better: as long as after a crash.
+func FirstWait(layout *generator.Layout, step, maxSleep time.Duration) time.Duration {
+	tick := layout.TickLength()
+	return max(step, 2*tick) + tick + maxSleep
+}
+
+// Limits are the clock guard's for lanes of a layout.
+func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration) (clockguard.Limits, error) {
+	// The ring's span is what every lane of this layout has; a lane is made only to ask it.
+	lane, err := generator.NewLane(layout, datacenter, 0, 0)
+	if err != nil {
+		return clockguard.Limits{}, err
+	}
+	tick := layout.TickLength()
+	return clockguard.NewLimits(max(maxSleep, tick), time.Duration(lane.Span())*tick, tick)
+}
+
+// Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was opened, for Leave. While the coordinator
+// does not answer, issuing begins from the grants in what was inherited, where there are some that have not ended. A cluster that
+// this daemon does not fit into is an error.
+func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
+	timeout, retry := joinTimeout, firstJoinRetry
+	if inherited.any() {
+		timeout = coldAfter
+	}
+	var coordinator coord.Coordinator
+	var said string
+	for {
+		try, cancel := clockguard.WithTimeout(ctx, l.Clock, timeout)
+		err := l.try(ctx, try, &coordinator)
+		cancel()
+		var layout *coord.LayoutError
+		var foreign *grant.ForeignError
+		switch {
+		case err == nil:
+			return coordinator, nil
+		case errors.As(err, &layout), errors.As(err, &foreign), l.Final != nil && l.Final(err):
+			return coordinator, err
+		case ctx.Err() != nil:
+			return coordinator, nil
+		}
+		for _, k := range l.Keepers {
+			k.NotJoined(err)
+		}
+		if inherited.any() {
+			l.coldStart(inherited)
+			inherited, timeout = nil, joinTimeout
+		}
+		if text := err.Error(); text != said {
+			l.Log.Warn("the cluster is not joined; trying again", "error", err)
+			said = text
+		}
+		if l.Clock.Sleep(ctx, retry) != nil {
+			return coordinator, nil
+		}
+		retry = min(2*retry, lastJoinRetry)
+	}
+}
+
+// try opens the coordinator, unless an earlier try has, and joins within try. An embedded coordinator may take as long as its disk
+// does: to give it up would only start it over.
+func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) error {
+	if *coordinator == nil {
+		c, err := l.Open(ctx)
+		if err != nil {
+			return fmt.Errorf("coordinator %q: %w", l.Coord, err)
+		}
+		*coordinator = c
+	}
+	cluster, err := (*coordinator).Join(try, coord.Layout{
+		Text:    l.Keepers[0].LayoutText(),
+		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
+	})
+	if err != nil {
+		return fmt.Errorf("coordinator %q: %w", l.Coord, err)
+	}
+	l.Joined(cluster)
+	// All of them, before any claims: what one lane was issued from in another cluster may be dealt to the next in this one.
+	var refused error
+	for _, k := range l.Keepers {
+		err := k.Attach(*coordinator, cluster)
+		if foreign := (*grant.ForeignError)(nil); err != nil && !errors.As(err, &foreign) {
+			return err // the lanes after it go over after it, so that a start knows by the first journal which cluster this is
+		}
+		if refused == nil {
+			refused = err
+		}
+	}
+	if refused != nil {
+		return refused
+	}
+	l.Log.Info("joined the cluster", "coordinator", l.Coord, "cluster", cluster.UUID)
+	return nil
+}
+
+// Lend has one lane's keeper hold a worker ID until ctx ends. An error ends the daemon.
+func (l *Life) Lend(ctx context.Context, lane int) error {
+	err := l.Keepers[lane].Lend(ctx)
+	if errors.Is(err, coord.ErrOtherCluster) {
+		// The one that has found out is not the only one whose worker ID may be another's by now.
+		for _, k := range l.Keepers {
+			k.Abandon()
+		}
+	}
+	return err
+}
+
+// coldStart begins to issue from the journals' grants, where they have one.
+func (l *Life) coldStart(inherited Inherited) {
+	var all []func()
+	for i, c := range inherited {
+		if c != nil {
+			all = append(all, func() { l.coldStartLane(i, *c) })
+		}
+	}
+	l.together(all...)
+}
+
+func (l *Life) coldStartLane(lane int, c journal.Contents) {
+	err, log := l.Keepers[lane].ColdStart(c), l.logOf(lane)
+	switch {
+	case err == nil:
+		log.Warn("the coordinator does not answer; issuing from the journal's grant")
+	case errors.Is(err, grant.ErrRefused):
+		log.Warn("there is nothing to issue from", "reason", err)
+	case errors.Is(err, grant.ErrNoGrant):
+		log.Info("the coordinator does not answer, and there is nothing to issue from", "reason", err)
+	default:
+		log.Error("the coordinator does not answer, and the journal's grant is not used", "error", err)
+	}
+}
+
+// Issuer is told of steps of the clock.
+type Issuer interface {
+	Check()
+	Changed()
+}
+
+// Watch finds steps of the clock until ctx ends, also while nobody asks for an ID.
+func (l *Life) Watch(ctx context.Context, issuer Issuer) {
+	w := clockguard.NewWatch(l.Clock.Now(), clockguard.DefaultTolerance)
+	_ = w.Run(ctx, l.Clock, WatchEvery, func(step time.Duration) {
+		l.Log.Warn("the clock has stepped", "by", step.Round(time.Millisecond))
+		issuer.Check()
+		issuer.Changed() // a request may be waiting for an instant that has moved
+	})
+}
+
+// together runs all of it side by side.
+func (l *Life) together(all ...func()) {
+	switch {
+	case len(all) == 1:
+		all[0]()
+	case l.Together != nil:
+		l.Together(all...)
+	default:
+		var group sync.WaitGroup
+		for _, f := range all {
+			group.Go(f)
+		}
+		group.Wait()
+	}
+}
+
+// Leave gives the worker IDs back and ends the session, if a coordinator was opened. Requests, and all else that was begun, have ended
+// before.
+func (l *Life) Leave(ctx context.Context, coordinator coord.Coordinator) {
+	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
+	defer cancel()
+	all := make([]func(), len(l.Keepers))
+	for i, k := range l.Keepers {
+		all[i] = func() {
+			if err := k.Shut(ctx); err != nil {
+				// The record then stays where it is: the next start has to wait, or takes another worker ID.
+				l.logOf(i).Warn("the worker ID was not given back in order", "error", err)
+			}
+		}
+	}
+	l.together(all...)
+	if coordinator != nil {
+		if err := coordinator.Close(); err != nil {
+			l.Log.Warn("the coordinator's session did not end in order", "error", err)
+		}
+	}
+	l.Log.Info("stopped")
+}

@@ -1,0 +1,162 @@
+package life_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// hands is a clock on which time passes when somebody sleeps. Nobody has to wait for it.
+type hands struct {
+	mono  time.Duration
+	slept []time.Duration
+	end   func() // called by the sleep after which there is none; nil: never
+	last  int
+}
+
+func (h *hands) Now() clockguard.Reading {
+	return clockguard.Reading{Wall: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano() + int64(h.mono), Mono: clockguard.Mono(h.mono)}
+}
+
+func (h *hands) Sleep(ctx context.Context, d time.Duration) error {
+	h.mono += d
+	if h.slept = append(h.slept, d); len(h.slept) == h.last {
+		h.end()
+	}
+	return ctx.Err()
+}
+
+type nowhere struct{}
+
+func (nowhere) Write(journal.Contents) error { return nil }
+func (nowhere) Use(*generator.Lane)          {}
+func (nowhere) Changed()                     {}
+
+// office is a coordinator that answers to Join as it is told, one answer after the other, and then yes.
+type office struct {
+	coord.Coordinator
+	answers []error
+	joined  []coord.Layout
+	closed  int
+}
+
+func (o *office) Join(_ context.Context, l coord.Layout) (coord.Cluster, error) {
+	o.joined = append(o.joined, l)
+	if len(o.answers) > 0 {
+		err := o.answers[0]
+		o.answers = o.answers[1:]
+		return coord.Cluster{}, err
+	}
+	return coord.Cluster{UUID: "the cluster"}, nil
+}
+
+func (o *office) Close() error { o.closed++; return nil }
+
+func newLife(t *testing.T, clock *hands, open func(context.Context) (coord.Coordinator, error)) (*life.Life, *string) {
+	t.Helper()
+	layout, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := hclog.NewNullLogger()
+	keeper := grant.New(grant.Config{
+		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second}, Clock: clock, Journal: nowhere{}, Log: log,
+	}, nowhere{})
+	cluster := new(string)
+	return &life.Life{Keepers: []*grant.Keeper{keeper}, Layout: layout, Clock: clock, Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
+}
+
+var errBusy = errors.New("busy")
+
+// It tries again ever later, with the coordinator that was opened once, and says which layout it has.
+func TestJoinTriesAgain(t *testing.T) {
+	clock, o, opened := &hands{}, &office{answers: []error{errBusy, errBusy, errBusy}}, 0
+	l, cluster := newLife(t, clock, func(context.Context) (coord.Coordinator, error) {
+		if opened++; opened < 4 {
+			return nil, errBusy
+		}
+		return o, nil
+	})
+	c, err := l.Join(t.Context(), nil)
+	ms := time.Millisecond
+	if err != nil || c != coord.Coordinator(o) || opened != 4 || *cluster != "the cluster" ||
+		!slices.Equal(clock.slept, []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2000 * ms}) {
+		t.Errorf("joined %q with %v, %v, opened %d times, after pauses of %v", *cluster, c, err, opened, clock.slept)
+	}
+	if len(o.joined) != 4 || o.joined[0].Workers != 1024 || !strings.HasSuffix(o.joined[0].Text, ";datacenter=0") {
+		t.Errorf("asked to join with %+v", o.joined)
+	}
+	l.Leave(t.Context(), c)
+	if o.closed != 1 {
+		t.Errorf("closed %d times", o.closed)
+	}
+}
+
+// What stays as it is ends it at once.
+func TestJoinGivesUp(t *testing.T) {
+	for name, err := range map[string]error{"a layout": &coord.LayoutError{Ours: "a", Cluster: "b"}, "what the caller says": errBusy} {
+		clock, o := &hands{}, &office{answers: []error{err}}
+		l, cluster := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		l.Final = func(err error) bool { return errors.Is(err, errBusy) }
+		c, got := l.Join(t.Context(), nil)
+		if !errors.Is(got, err) || !strings.Contains(got.Error(), `coordinator "there"`) || c != coord.Coordinator(o) || len(clock.slept) > 0 || *cluster != "" {
+			t.Errorf("%s: %v, %v, after pauses of %v", name, c, got, clock.slept)
+		}
+	}
+}
+
+// Its end is no error, and leaving is possible whether or not anything was opened.
+func TestJoinUntilTheEnd(t *testing.T) {
+	for _, opens := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		clock, o := &hands{end: cancel, last: 3}, &office{answers: slices.Repeat([]error{errBusy}, 100)}
+		l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) {
+			if opens {
+				return o, nil
+			}
+			return nil, errBusy
+		})
+		c, err := l.Join(ctx, nil)
+		if err != nil || (c != nil) != opens || len(clock.slept) != 3 {
+			t.Errorf("opens %v: %v, %v, after pauses of %v", opens, c, err, clock.slept)
+		}
+		l.Leave(t.Context(), c)
+		if closed := o.closed == 1; closed != opens {
+			t.Errorf("opens %v: closed %d times", opens, o.closed)
+		}
+	}
+}
+
+func TestFirstWaitAndLimits(t *testing.T) {
+	for _, c := range []struct {
+		layout string
+		step   time.Duration
+		want   time.Duration
+	}{
+		{"flakeward", time.Second, 1006 * time.Millisecond},
+		{"uidgenerator;epoch=2026-01-01", time.Second, 3*time.Second + 5*time.Millisecond},
+	} {
+		layout, err := generator.ParseLayout(c.layout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := life.FirstWait(layout, c.step, 5*time.Millisecond); got != c.want {
+			t.Errorf("%s: a fresh lane waits for %v, want %v", c.layout, got, c.want)
+		}
+		if _, err := life.Limits(layout, 0, 5*time.Millisecond); err != nil {
+			t.Errorf("%s: %v", c.layout, err)
+		}
+	}
+}

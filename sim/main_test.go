@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/sim/world"
+)
+
+func TestManySeeds(t *testing.T) {
+	var out bytes.Buffer
+	if err := run([]string{"-n", "4", "-p", "2", "-again", "3"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	want := regexp.MustCompile(`\n4 seeds, one of 3 twice with the same trace, and no violation: 0\.1 hours of a cluster in .*; at least \d\d faults in each, \d+ of clocks\n$`)
+	if !want.Match(out.Bytes()) {
+		t.Errorf("it ends otherwise:\n%s", &out)
+	}
+}
+
+func TestSeedsThatShowTooLittle(t *testing.T) {
+	right := world.Counts{Faults: 20, OfClocks: 5, IDs: 1, Served: 1}
+	all := world.Counts{ColdStarts: 250, Continued: 250, Released: 250, Handovers: 250, Unordered: 250}
+	for name, c := range map[string]struct {
+		done  uint64
+		spoil func(total, least *world.Counts)
+		wrong bool
+	}{
+		"enough":             {1000, func(_, _ *world.Counts) {}, false},
+		"few faults":         {1000, func(_, least *world.Counts) { least.Faults-- }, true},
+		"few of clocks":      {1000, func(_, least *world.Counts) { least.OfClocks-- }, true},
+		"no ID":              {1000, func(_, least *world.Counts) { least.IDs = 0 }, true},
+		"few served":         {1000, func(_, least *world.Counts) { least.Served-- }, true},
+		"few cold starts":    {1000, func(total, _ *world.Counts) { total.ColdStarts-- }, true},
+		"few continued":      {1000, func(total, _ *world.Counts) { total.Continued-- }, true},
+		"few released":       {1000, func(total, _ *world.Counts) { total.Released-- }, true},
+		"few handovers":      {1000, func(total, _ *world.Counts) { total.Handovers-- }, true},
+		"few out of order":   {1000, func(total, _ *world.Counts) { total.Unordered-- }, true},
+		"few, but few seeds": {999, func(total, _ *world.Counts) { total.Unordered = 0 }, false},
+	} {
+		total, least := all, right
+		c.spoil(&total, &least)
+		total.Simulated = 10 * time.Minute
+		var out bytes.Buffer
+		err := told(&out, c.done, 0, total, time.Second, least)
+		if errors.Is(err, errTooFew) != c.wrong || (out.Len() > 0) == c.wrong {
+			t.Errorf("%s: %v, %q", name, err, &out)
+		}
+		if !c.wrong && !strings.Contains(out.String(), "600 times real time, and 1000 are wanted") {
+			t.Errorf("slow ones are told of as %q", &out)
+		}
+	}
+	var out bytes.Buffer
+	if err := told(&out, 10, 0, world.Counts{Simulated: 20 * time.Minute}, time.Second, right); err != nil || strings.Contains(out.String(), "wanted") {
+		t.Errorf("fast ones are told of as %q, %v", &out, err)
+	}
+}
+
+func TestOneSeed(t *testing.T) {
+	var out bytes.Buffer
+	if err := run([]string{"-seed", "3", "-faults", "0,2", "-v"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if !strings.Contains(lines[0], "seed 3: ") || !strings.Contains(lines[1], "fault 0: ") || !strings.Contains(lines[2], "fault 1: ") ||
+		!strings.Contains(lines[len(lines)-1], "seed 3: {Faults:") {
+		t.Errorf("it begins with\n%s\nand ends with\n%s", strings.Join(lines[:3], "\n"), lines[len(lines)-1])
+	}
+	if err := run([]string{"-seed", "3", "-faults", "1000"}, &out); err == nil || !strings.Contains(err.Error(), "no number of a fault") {
+		t.Errorf("a fault that there is not: %v", err)
+	}
+}
+
+// What is asked for and would not be done is refused.
+func TestFlagsThatAskForNothing(t *testing.T) {
+	for _, args := range [][]string{{"-v"}, {"-faults", "1"}, {"-n", "0"}} {
+		var out bytes.Buffer
+		if err := run(args, &out); err == nil || out.Len() > 0 {
+			t.Errorf("%q: %v, %q", args, err, &out)
+		}
+	}
+}

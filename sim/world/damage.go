@@ -1,0 +1,211 @@
+package world
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/sim/tree"
+)
+
+// damage is a value of the tree that was spoiled, until an operator puts it right.
+type damage struct {
+	bad []byte
+	now func() []byte // what is there now
+	put func()        // puts a right value in its place
+}
+
+// spoil puts a bad value in the place of a right one for a while.
+func (w *World) spoil(f Fault, d *damage) bool {
+	w.damaged = append(w.damaged, d)
+	return w.until(f, func() { w.mend(d) })
+}
+
+// mend puts one value right, if nobody else has.
+func (w *World) mend(d *damage) {
+	for i, other := range w.damaged {
+		if other == d {
+			w.damaged = append(w.damaged[:i], w.damaged[i+1:]...)
+			if bytes.Equal(d.now(), d.bad) {
+				d.put()
+			}
+			return
+		}
+	}
+}
+
+// mendAll puts everything right.
+func (w *World) mendAll() {
+	for len(w.damaged) > 0 {
+		w.mend(w.damaged[0])
+	}
+}
+
+// damageTree spoils what the coordinator keeps. A daemon with an old journal is not promised to see through it then.
+func (w *World) damageTree(f Fault, s *slot) bool {
+	for _, other := range w.slots {
+		if other.sheltered {
+			return false
+		}
+	}
+	switch f.Kind {
+	case DamagedLayout:
+		return w.damageLayout(f)
+	case DamagedRecord:
+		return w.damageRecord(f, s)
+	default:
+		return w.damageHint(f, s)
+	}
+}
+
+func (w *World) damageLayout(f Fault) bool {
+	right := w.tree.Layout()
+	if clusterOf(right) == "" || len(w.damaged) > 0 {
+		return false
+	}
+	with := func(key, value string) []byte {
+		var fields map[string]json.RawMessage
+		_ = json.Unmarshal(right, &fields)
+		fields[key] = json.RawMessage(value)
+		b, _ := json.Marshal(fields)
+		return b
+	}
+	bad := pick(w.fate, []byte("{"), append(bytes.Clone(right), "{}"...), with("uuid", `""`), with("floor", "-1"), with("workers", "100000000"),
+		with("layout", `"time=40@1ms,worker=2,sequence=8;epoch=2020-01-01"`))
+	w.tree.SetLayout(bad)
+	return w.spoil(f, &damage{bad, w.tree.Layout, func() { w.tree.SetLayout(right) }})
+}
+
+func (w *World) damageRecord(f Fault, s *slot) bool {
+	worker := w.workerOf(s)
+	right := w.tree.Record(worker)
+	if len(right) == 0 {
+		return false
+	}
+	for _, d := range w.damaged {
+		if bytes.Equal(right, d.bad) {
+			return false
+		}
+	}
+	bad := pick(w.fate, []byte("{"), append(bytes.Clone(right), "{}"...), []byte(`{"ceiling":-1,"holder":"x","nonce":"x"}`), []byte(`{"ceiling":1,"nonce":"x"}`))
+	w.tree.SetRecord(worker, bad, false)
+	return w.spoil(f, &damage{bad, func() []byte { return w.tree.Record(worker) }, func() {
+		// As the error says: with a ceiling that is late enough. Where the record is made again its versions start over, and whoever has
+		// seen more of them must be started again.
+		w.tree.SetRecord(worker, fmt.Appendf(nil, `{"ceiling":%d,"holder":"operator%d","nonce":"%d"}`, w.highest, w.people.Uint64(), w.people.Uint64()), true)
+		if w.plan.Servers == tree.ZooKeeper {
+			w.startAgain()
+		}
+	}})
+}
+
+// damageHint spoils what nothing rests on.
+func (w *World) damageHint(_ Fault, s *slot) bool {
+	if w.fate.IntN(4) == 0 {
+		w.tree.SetHost(fmt.Sprintf("h%d", w.plan.Hosts[s.number]), []byte("x"))
+		return true
+	}
+	w.tree.SetHistory(w.workerOf(s), pick(w.fate, []byte("["), []byte(`[{"from":-1}]`), []byte(`[{"from":2},{"from":1}]`)))
+	return true
+}
+
+// workerOf is the worker ID that a daemon holds, or any.
+func (w *World) workerOf(s *slot) int {
+	if s.proc != nil {
+		if worker := s.proc.any().keeper.Holding().Worker; worker >= 0 {
+			return worker
+		}
+	}
+	return w.fate.IntN(w.layout.Workers())
+}
+
+// damageJournal kills a daemon and leaves its journal as no daemon does: the record rules then.
+func (w *World) damageJournal(s *slot, down time.Duration) bool {
+	data, err := s.disk.Read()
+	if err != nil || len(data) == 0 || len(data) > 1<<20 { // damaged before
+		return false
+	}
+	left := "damaged"
+	variant := w.fate.IntN(len(spoilers) + 2)
+	s.proc.end("killed", down)
+	switch {
+	case variant < len(spoilers):
+		s.disk.Put(spoilers[variant](data))
+	case variant == len(spoilers):
+		left = "no file"
+		s.disk.Unread = &journal.TornError{Reason: "it is no regular file"}
+	default:
+		left = "not to be read"
+		s.disk.Unread = syscall.EIO
+	}
+	w.say(s, "its journal is %s now", left)
+	return true
+}
+
+// spoilers make a journal one that is not to be trusted, or of a daemon that has more worker IDs. A first line that is right has been
+// made for the rest: there it is the rest that cannot be.
+var spoilers = []func(data []byte) []byte{
+	func([]byte) []byte { return []byte{} },
+	func([]byte) []byte { return []byte("nothing that a daemon writes\n") },
+	func(data []byte) []byte { return data[:len(data)*2/3] },
+	func(data []byte) []byte { return bytes.Replace(data, []byte(" 1 "), []byte(" 2 "), 1) },
+	func(data []byte) []byte { data[len(data)*2/3] ^= 4; return data },
+	func(data []byte) []byte { return append(data, make([]byte, 1<<20)...) },
+	func(data []byte) []byte {
+		return framed(bytes.Replace(bodyOf(data), []byte("{"), []byte(`{"more": 1,`), 1))
+	},
+	func(data []byte) []byte {
+		return framed(bytes.Replace(bodyOf(data), []byte("{"), []byte(`{"coord": "x",`), 1))
+	},
+	replaced(`"worker": \d+`, `"worker": -1`),
+	replaced(`"worker": \d+`, `"worker": 4000000`),
+	replaced(`"opening": "\w+"`, `"opening": ""`),
+	replaced(`"mark": \d+`, `"mark": -1`),
+	replaced(`"ceiling": \d+`, `"ceiling": -1`),
+	replaced(`\n    \{[^}]*\}`, `$0,$0`),
+	func([]byte) []byte { // what would be too large if this daemon wrote it
+		var lanes strings.Builder
+		for i := range 12000 {
+			fmt.Fprintf(&lanes, `,{"worker":%d,"opening":"o"}`, i)
+		}
+		return framed([]byte(`{"lanes":[` + lanes.String()[1:] + "]}\n"))
+	},
+}
+
+func replaced(pattern, by string) func([]byte) []byte {
+	form := regexp.MustCompile(pattern)
+	return func(data []byte) []byte { return framed(form.ReplaceAll(bodyOf(data), []byte(by))) }
+}
+
+func bodyOf(data []byte) []byte {
+	_, body, _ := bytes.Cut(data, []byte("\n"))
+	return body
+}
+
+// framed is a journal's first line before a body.
+func framed(body []byte) []byte {
+	return append(fmt.Appendf(nil, "flakeward journal 1 crc32c %08x bytes %d\n", crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)), len(body)), body...)
+}
+
+// clear deletes the claim that a daemon uses.
+func (w *World) clear(s *slot) bool {
+	if s.proc == nil {
+		return false
+	}
+	claim := s.proc.any().keeper.Holding().Claim
+	o, err := w.asOperator()
+	if err != nil || claim == "" {
+		return false
+	}
+	if _, err := o.Visit(context.Background()); err != nil {
+		return false
+	}
+	return o.Clear(context.Background(), claim) == nil
+}

@@ -1,0 +1,89 @@
+package world_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/flakeward/flakeward/sim/world"
+)
+
+// A kind of fault that never happens tests nothing.
+func TestEveryKindOfFaultHappens(t *testing.T) {
+	var mu sync.Mutex
+	missing := map[string]bool{}
+	for k := world.Step; k <= world.Refused; k++ {
+		if k.String() != "" {
+			missing[k.String()] = true
+		}
+	}
+	each(150, func(seed uint64) {
+		var trace bytes.Buffer
+		world.Run(world.PlanOf(seed), &trace)
+		happened := map[string]bool{}
+		for line := range strings.Lines(trace.String()) {
+			_, fault, ok := strings.Cut(line, "FAULT: ")
+			if _, what, named := strings.Cut(fault, ": "); ok && named {
+				happened[strings.TrimSpace(what)] = true
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for kind := range missing {
+			for what := range happened {
+				if strings.HasPrefix(what, kind) {
+					delete(missing, kind)
+				}
+			}
+		}
+	})
+	for kind := range missing {
+		t.Errorf("never in 150 runs: %s", kind)
+	}
+}
+
+// A fault at a step happens there: after that many of that step, and at no other.
+func TestFaultAtAStep(t *testing.T) {
+	plan := world.PlanOf(1)
+	plan.Faults = []world.Fault{{At: 1, Kind: world.Kill, For: 1e9, Where: "reply", What: "extend a grant", N: 2}}
+	var trace bytes.Buffer
+	if r := world.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 {
+		t.Fatalf("%+v", r)
+	}
+	before, _, ok := strings.Cut(trace.String(), "FAULT: ")
+	granted := 0
+	for line := range strings.Lines(before) {
+		if strings.Contains(line, "  d0 ") && strings.Contains(line, "takes place: extend a grant") {
+			granted++
+		}
+	}
+	if !ok || granted != 2 {
+		t.Errorf("killed after %d grants", granted)
+	}
+}
+
+// What befalls one request befalls that one: it is sent again, and is granted.
+func TestFaultOfOneRequest(t *testing.T) {
+	for _, kind := range []world.Kind{world.RequestLost, world.ReplyLost, world.RequestLate, world.Refused} {
+		plan := world.PlanOf(1)
+		plan.Faults = []world.Fault{{At: 1, Kind: kind, For: 4e9, Where: "send", What: "extend a grant", N: 1}}
+		var trace bytes.Buffer
+		if r := world.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 || r.Counts.IDs == 0 {
+			t.Fatalf("%s: %+v", kind, r)
+		}
+		_, after, _ := strings.Cut(trace.String(), "FAULT: ")
+		for what, want := range map[string]bool{
+			"request lost: extend a grant": kind == world.RequestLost,
+			"reply lost: extend a grant":   kind == world.ReplyLost,
+			"given up before":              kind == world.RequestLate,
+		} {
+			if n := strings.Count(after, what); (n > 0) != want || n > 1 {
+				t.Errorf("%s: %q %d times", kind, what, n)
+			}
+		}
+		if strings.Contains(after, "the servers do not want to") != (kind == world.Refused) {
+			t.Errorf("%s: it was refused, or was not", kind)
+		}
+	}
+}

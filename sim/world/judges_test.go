@@ -1,0 +1,83 @@
+package world_test
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/flakeward/flakeward/sim/world"
+)
+
+// Two judge a run: one at once, and package audit at the end. What nobody promises to survive is seen by both: of the runs in which
+// the one sees that IDs or ticks are used twice, or that more is issued than was granted, there is none in which the other sees nothing.
+func TestBothJudgesAgree(t *testing.T) {
+	for name, plant := range map[string]func(*world.Plan){
+		"disks that lie":      func(p *world.Plan) { p.Lying = true },
+		"servers that accept": func(p *world.Plan) { p.Unfenced = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			seen, missed := 0, 0
+			each(seeds()/2, func(seed uint64) {
+				plan := world.PlanOf(seed)
+				plant(&plan)
+				atOnce := world.Run(plan, nil).Violation
+				if atOnce == "" {
+					return
+				}
+				plan.Blind = true
+				atLast := world.Run(plan, nil).Violation
+				// What a record said just then is seen only at the time.
+				if atLast == "" && strings.Contains(atOnce, "the record's ceiling") {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				seen++
+				switch {
+				case atLast == "":
+					missed++
+					t.Logf("seed %d: seen at once, and not by the audit: %s", seed, atOnce)
+				case !strings.Contains(atLast, "the audit finds"):
+					t.Errorf("seed %d: %q is not of the audit", seed, atLast)
+				}
+			})
+			t.Logf("%d seen at once, %d of them not by the audit", seen, missed)
+			if seen == 0 || missed > 0 {
+				t.Errorf("of %d runs that are wrong the audit missed %d", seen, missed)
+			}
+		})
+	}
+}
+
+// What only the audit finds is told as the last line of the trace, and is shrunk like any other.
+func TestTheAuditsVerdictEndsTheTrace(t *testing.T) {
+	for seed := uint64(1); seed <= 300; seed++ {
+		plan := world.PlanOf(seed)
+		plan.Unfenced, plan.Blind = true, true
+		if world.Run(plan, nil).Violation == "" {
+			continue
+		}
+		shrunk(t, plan)
+		var trace bytes.Buffer
+		small, _, r := world.Shrink(plan)
+		world.Run(small, &trace)
+		if !strings.Contains(r.Violation, "the audit finds") || !strings.Contains(trace.String(), "the audit: ") {
+			t.Errorf("%s\n%s", r.Violation, trace.String())
+		}
+		return
+	}
+	t.Fatal("not found with 300 seeds")
+}
+
+// Once nothing goes wrong any more, all daemons that there are worker IDs for issue again.
+func TestClustersRecover(t *testing.T) {
+	each(30, func(seed uint64) {
+		plan := world.PlanOf(seed)
+		plan.Recover = true
+		if r := world.Run(plan, nil); r.Violation != "" {
+			t.Errorf("seed %d: %s", seed, r.Violation)
+		}
+	})
+}

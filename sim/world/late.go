@@ -1,0 +1,101 @@
+package world
+
+import (
+	"context"
+	"errors"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// shared is the coordinator as a daemon has it in which the keeper is not the only one who calls: another calls while a call is under
+// way, and gives up at once.
+type shared struct {
+	*lending.Coordinator
+	p *proc
+}
+
+// Claim implements coord.Coordinator.
+func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
+	c, err := s.Coordinator.Claim(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if c.Continues() {
+		s.p.w.counts.Continued++
+	}
+	s.p.openings[c.Opening()] = r.Lane
+	claim := &sharedClaim{Claim: c, p: s.p}
+	s.p.claims = append(s.p.claims, claim)
+	return claim, nil
+}
+
+type sharedClaim struct {
+	coord.Claim
+	p     *proc
+	calls int // how many are under way
+}
+
+// impatient is how many calls there are to one that another makes meanwhile.
+const impatient = 32
+
+// Extend implements coord.Claim.
+func (c *sharedClaim) Extend(ctx context.Context, progress coord.Progress) error {
+	defer c.call()()
+	return c.Claim.Extend(ctx, progress)
+}
+
+// Release implements coord.Claim.
+func (c *sharedClaim) Release(ctx context.Context, last generator.Tick) error {
+	defer c.call()()
+	err := c.Claim.Release(ctx, last)
+	if err == nil {
+		c.p.w.counts.Released++
+	}
+	return err
+}
+
+// call begins a call, and may have another make one while it is under way. What it returns ends the call.
+func (c *sharedClaim) call() (end func()) {
+	c.calls++
+	if w := c.p.w; c.p.random.IntN(impatient) == 0 {
+		w.line.At(w.line.Now()+w.way(), func() { c.p.do(c.giveUp) })
+	}
+	return func() { c.calls-- }
+}
+
+// giveUp makes calls that are given up while another is under way: they do nothing.
+func (c *sharedClaim) giveUp() {
+	if c.calls == 0 {
+		return
+	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, 0)} {
+		if !errors.Is(err, context.Canceled) {
+			c.p.w.violate(c.p.slot, "a call that was given up while another was under way got %v", err)
+		}
+	}
+}
+
+// late makes calls when the coordinator cannot be used any more, as whoever did not hear of it would: each gets the reason.
+func (p *proc) late(reason error) {
+	ctx := context.Background()
+	_, err := p.coord.Claim(ctx, coord.Request{Worker: coord.AnyWorker})
+	errs := []error{err}
+	for _, c := range p.claims {
+		if c.calls > 0 {
+			continue // another lane's call is under way, and this one would wait for it
+		}
+		// One that is lost says so; it has no need of the coordinator.
+		if err := c.Claim.Extend(ctx, coord.Progress{}); !errors.Is(err, coord.ErrLost) {
+			errs = append(errs, err, c.Claim.Release(ctx, 0))
+		}
+	}
+	for _, err := range errs {
+		if !errors.Is(err, reason) {
+			p.w.violate(p.slot, "a call that came too late got %v, not: %v", err, reason)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package world
+
+import (
+	"slices"
+	"time"
+
+	"github.com/flakeward/flakeward/sim/line"
+)
+
+// point is a step of a process at which something goes wrong.
+type point struct {
+	where, what string // the kind of step, and which; any if what is empty
+	n           int    // at which of them, counted from now on
+	ends        bool   // the process ends there
+	then        func()
+}
+
+// ends are the kinds after which a process is no more.
+func ends(k Kind) bool {
+	return k == Kill || k == PowerCut || k == DiskLost || k == OldCopy || k == DamagedJournal
+}
+
+// arm has a fault happen at a step of its daemon, in this start of it or a later one.
+func (w *World) arm(f Fault, s *slot) {
+	s.armed = append(s.armed, &point{where: f.Where, what: f.What, n: f.N, ends: ends(f.Kind), then: func() { w.hit(f, s) }})
+}
+
+// point is a step at which something may go wrong. A flow whose process ends there does not return from it.
+func (p *proc) point(where, what string) {
+	s := p.slot
+	if len(s.armed) == 0 || p.dead {
+		return
+	}
+	for i, a := range s.armed {
+		if a.where != where || a.what != "" && a.what != what {
+			continue
+		}
+		if a.n--; a.n > 0 {
+			continue
+		}
+		s.armed = slices.Delete(s.armed, i, i+1)
+		if !a.ends {
+			a.then()
+			return
+		}
+		fl := p.w.line.Running()
+		p.w.line.At(p.w.line.Now(), func() {
+			a.then()
+			if fl != nil { // there was nothing for the fault to hit
+				p.do(func() {
+					fl.Resume()
+					p.settle()
+				})
+			}
+		})
+		if fl != nil {
+			fl.Park()
+		}
+		return
+	}
+}
+
+// Names of coordinators that a daemon may be given, the right one first. The last one is no text.
+var coords = [...]string{where, "simulated://another", "simulated://\xff"}
+
+// wrongly is how a daemon is configured: rightly at 0.
+type wrongly int
+
+func (c wrongly) coord() string { return coords[int(c)%len(coords)] }
+
+// datacenter is one that the layout does not have.
+func (c wrongly) datacenter() uint64 { return uint64(int(c) / len(coords)) }
+
+// misconfigured reports whether any daemon is configured wrongly, or would be at its next start.
+func (w *World) misconfigured() bool {
+	return slices.ContainsFunc(w.slots, func(s *slot) bool { return s.wrongly != 0 || s.proc != nil && s.proc.wrongly != 0 })
+}
+
+// misconfigure stops a daemon in order and starts it with a wrong configuration, once.
+func (w *World) misconfigure(s *slot, f Fault) bool {
+	if s.proc == nil || s.proc.ending || len(w.tree.Layout()) == 0 { // it would make a cluster with its own layout
+		return false
+	}
+	s.wrongly = wrongly(1 + w.fate.IntN(2*len(coords)-1))
+	s.proc.stop(time.Millisecond)
+	w.line.At(w.line.Now()+line.Time(f.For), func() {
+		s.wrongly = 0
+		s.host.do(func() {
+			if s.proc != nil {
+				s.proc.stop(time.Millisecond)
+			}
+		})
+	})
+	return true
+}

@@ -1,0 +1,118 @@
+package world
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/journal"
+	lifetime "github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/witness"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/disk"
+	"github.com/flakeward/flakeward/sim/line"
+)
+
+// disks are those of all lanes' journals. They are one disk: what befalls it befalls all.
+func (s *slot) disks() []*disk.Disk { return append([]*disk.Disk{s.disk}, s.others...) }
+
+// all does the same to each of them.
+func (s *slot) all(f func(*disk.Disk)) {
+	for _, d := range s.disks() {
+		f(d)
+	}
+}
+
+// seat makes the lanes, as a daemon does.
+func (p *proc) seat(dir *journal.Dir, log hclog.Logger) error {
+	w, s := p.w, p.slot
+	first := lifetime.FirstWait(w.layout, w.plan.Timing.Step, maxSleep)
+	spent := grant.NewSpent()
+	var issuers []*issue.Issuer
+	for i := range s.disks() {
+		file, err := dir.Lane(i)
+		if err != nil {
+			return err
+		}
+		seat := &seat{p: p, number: i}
+		seat.keeper = grant.New(grant.Config{
+			Layout: w.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Accept: s.accept, Timing: w.plan.Timing, FirstWait: first,
+			Clock: p, Random: p.random.Float64, Journal: recorded{file, seat}, Lane: i, Spent: spent, Log: log,
+		}, seat)
+		seat.issuer = issue.New(w.layout, p, issue.Limits{Guard: w.guard, FirstWait: first, MaxBlock: maxBlock}, seat.keeper)
+		p.seats, issuers = append(p.seats, seat), append(issuers, seat.issuer)
+	}
+	p.group = issue.NewGroup(issuers...)
+	p.source = witness.Source(p.group, w.layout.Step(), p.testify)
+	p.group.OnChange(func() { p.changed = true })
+	return nil
+}
+
+func (p *proc) keepers() []*grant.Keeper {
+	var all []*grant.Keeper
+	for _, s := range p.seats {
+		all = append(all, s.keeper)
+	}
+	return all
+}
+
+// any is one of the process's lanes.
+func (p *proc) any() *seat {
+	if len(p.seats) == 1 {
+		return p.seats[0]
+	}
+	return p.seats[p.w.fate.IntN(len(p.seats))]
+}
+
+// together runs all of it side by side, each in a flow, and has the one that runs now wait for it.
+func (p *proc) together(all ...func()) {
+	before := len(p.flows)
+	for _, f := range all {
+		p.flow(f)
+	}
+	for p.left(append([]*line.Flow(nil), p.flows[before:before+len(all)]...)) {
+		p.Pause(context.Background(), time.Millisecond, nil)
+	}
+}
+
+// Use implements grant.Issuer.
+func (s *seat) Use(lane *generator.Lane) {
+	p := s.p
+	if lane != nil && p.lanes[lane] == nil {
+		if !p.joined {
+			p.w.counts.ColdStarts++
+		}
+		p.use(s, lane)
+	}
+	s.issuer.Use(lane)
+}
+
+// Changed implements grant.Issuer.
+func (s *seat) Changed() { s.p.changed = true }
+
+// laneOf is the lane in use that has issued what begins with an ID; nil if there is none. Of two that have one worker ID, one may still be
+// issuing from a grant that it has lost the claim to, the grant of the other lies above it.
+func (p *proc) laneOf(first int64) *generator.Lane {
+	parts, err := p.w.layout.Decompose(first)
+	if err != nil {
+		return nil
+	}
+	for _, s := range p.seats {
+		if l := s.issuer.Lane(); l != nil && l.Worker() == int(parts.Worker) && l.Floor() < parts.Tick && parts.Tick <= l.Ceiling() {
+			return l
+		}
+	}
+	return nil
+}
+
+// mark is what the lanes' journals say of a worker ID; -1: nothing.
+func (p *proc) mark(worker int) generator.Tick {
+	highest := generator.Tick(-1)
+	for _, s := range p.seats {
+		highest = max(highest, markOf(s.durable, worker))
+	}
+	return highest
+}

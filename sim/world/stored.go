@@ -1,0 +1,84 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/tree"
+)
+
+// stored is what a record says. It shares no code with what writes the records.
+type stored struct {
+	Ceiling generator.Tick `json:"ceiling"`
+	Issued  generator.Tick `json:"issued"`
+	Mark    generator.Tick `json:"mark"`
+	Holder  string         `json:"holder"`
+	Claim   string         `json:"claim"`
+	Era     string         `json:"era"`
+}
+
+func recordOf(value []byte) (r stored) {
+	_ = json.Unmarshal(value, &r)
+	return r
+}
+
+func clusterOf(layout []byte) string {
+	var l struct {
+		UUID string `json:"uuid"`
+	}
+	_ = json.Unmarshal(layout, &l)
+	return l.UUID
+}
+
+// eraOf is since which raise of all marks openings count.
+func eraOf(layout []byte) string {
+	var l struct{ Era string }
+	_ = json.Unmarshal(layout, &l)
+	return l.Era
+}
+
+// memo reads each value once. Nobody changes a value that is stored, so where one begins tells it apart.
+type memo[T any] struct {
+	read  func([]byte) T
+	known map[*byte]T
+}
+
+func memoOf[T any](read func([]byte) T) memo[T] { return memo[T]{read, map[*byte]T{}} }
+
+func (m memo[T]) of(value []byte) T {
+	if len(value) == 0 {
+		return m.read(value)
+	}
+	known, ok := m.known[&value[0]]
+	if !ok {
+		known = m.read(value)
+		m.known[&value[0]] = known
+	}
+	return known
+}
+
+// watched is a store that remembers what was acknowledged to the daemon.
+type watched struct {
+	*tree.Store
+	p *proc
+}
+
+func (s watched) Write(ctx context.Context, layout lending.Entry, write lending.Write) (lending.Written, error) {
+	done, err := s.Store.Write(ctx, layout, write)
+	if err != nil {
+		return done, err
+	}
+	w := s.p.w
+	mine := w.record.of(write.Record.Value)
+	found := mine
+	if !done.Stored {
+		found = w.record.of(done.Record.Value)
+	}
+	if found.Holder == mine.Holder {
+		at := place{w.cluster.of(layout.Value), write.Node.Worker}
+		s.p.slot.acked[at] = max(s.p.slot.acked[at], found.Ceiling)
+	}
+	return done, err
+}

@@ -1,0 +1,237 @@
+package world
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/flakeward/flakeward/e2e/audit"
+	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/tree"
+)
+
+// testimony is the evidence that a run leaves of one cluster: what daemons of a drill build write down, what clients of theirs
+// record, and what the coordinator stored. A tree that is wiped becomes another cluster, whose IDs may be those of the one before,
+// so each is judged by itself; a tree that is restored stays the same one.
+type testimony struct {
+	hosts   []told // by daemon and lane: each has a journal of its own
+	history []history.Version
+	past    [][]history.Version
+}
+
+// told is what one lane of a daemon, and clients of it, have told. Two lanes of one daemon may hold one worker ID, one after the
+// other's claim was lost: what each issues is told apart as with two daemons.
+type told struct {
+	lives   []*testifying
+	replies []reply
+	runs    []evidence.Run // of the replies
+}
+
+// testifying is one start of a daemon. Most of what it tells is of IDs.
+type testifying struct {
+	p      *proc
+	began  evidence.Event
+	all    []issued
+	others []evidence.Event
+}
+
+// issued is an event of IDs; if there are none, of the next one of the others.
+type issued struct {
+	at    evidence.Mono
+	first int64
+	n     int
+}
+
+// reply is an evidence.Reply, whose IDs are among all.
+type reply struct {
+	connection      uint32
+	outcome         evidence.Outcome
+	asked, answered evidence.Mono
+	from, to        int
+}
+
+func (l *testifying) each(step int64) iter.Seq[evidence.Event] {
+	return func(yield func(evidence.Event) bool) {
+		if !yield(l.began) {
+			return
+		}
+		others := l.others
+		for _, i := range l.all {
+			e := evidence.Event{At: i.at, Kind: evidence.Issued, Run: evidence.Run{First: i.first, Step: step, N: i.n}}
+			if i.n == 0 {
+				e, others = others[0], others[1:]
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+func (t *told) each(yield func(evidence.Reply) bool) {
+	if len(t.replies) == 0 { // its clients are still waiting
+		yield(evidence.Reply{Asking: evidence.InRuns, Outcome: evidence.Unsent})
+	}
+	for _, r := range t.replies {
+		e := evidence.Reply{Connection: r.connection, Asking: evidence.InRuns, Asked: r.asked, Answered: r.answered, Outcome: r.outcome, IDs: t.runs[r.from:r.to]}
+		if !yield(e) {
+			return
+		}
+	}
+}
+
+// testimonyOf is a cluster's.
+func (w *World) testimonyOf(cluster string) *testimony {
+	t := w.evidence[cluster]
+	if t == nil {
+		t = &testimony{hosts: make([]told, len(w.slots)*mostLanes)}
+		w.evidence[cluster] = t
+		w.clusters = append(w.clusters, cluster)
+	}
+	return t
+}
+
+// of is what a lane of a daemon has told.
+func (t *testimony) of(s *slot, lane int) *told { return &t.hosts[s.number*mostLanes+lane] }
+
+// lifeOf is the log of a start of a daemon, as far as it is about a lane.
+func (t *testimony) lifeOf(p *proc, lane int) *testifying {
+	h := t.of(p.slot, lane)
+	if n := len(h.lives); n > 0 && h.lives[n-1].p == p {
+		return h.lives[n-1]
+	}
+	began := evidence.Event{At: evidence.Mono(p.began), Kind: evidence.Began, Host: p.slot.name(lane), Incarnation: fmt.Sprintf("%sL%d", p.incarnation, lane), Layout: p.w.text}
+	l := &testifying{p: p, began: began}
+	h.lives = append(h.lives, l)
+	return l
+}
+
+// name is what the evidence calls a lane of a daemon.
+func (s *slot) name(lane int) string {
+	if lane == 0 {
+		return fmt.Sprintf("d%d", s.number)
+	}
+	return fmt.Sprintf("d%d, lane %d", s.number, lane)
+}
+
+// testify implements witness.Log.
+func (p *proc) testify(e evidence.Event) error {
+	cluster, lane := p.cluster, p.openings[e.Opening]
+	if e.Kind == evidence.Issued {
+		cluster, lane = p.issuing(e.Run.First)
+	}
+	e.At = evidence.Mono(p.w.line.Now())
+	l := p.w.testimonyOf(cluster).lifeOf(p, lane)
+	l.all = append(l.all, issued{e.At, e.Run.First, e.Run.N})
+	if e.Kind != evidence.Issued {
+		l.others = append(l.others, e)
+	}
+	return nil
+}
+
+// issuing is the cluster that an ID that is issued now is of, and the lane.
+func (p *proc) issuing(first int64) (cluster string, lane int) {
+	if l := p.lanes[p.laneOf(first)]; l != nil {
+		return l.place.cluster, l.lane
+	}
+	return p.cluster, 0
+}
+
+// stores notes that the coordinator stored a record.
+func (w *World) stores(worker int, value []byte) {
+	r := w.record.of(value)
+	w.wrote(w.serving, worker, value)
+	w.order = max(w.order+1, int64(w.line.Now())/1000) // told as when it was, in microseconds
+	t := w.testimonyOf(w.cluster.of(w.tree.Layout()))
+	t.history = append(t.history, history.Version{Order: w.order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim})
+}
+
+// backup is a copy of the tree, and the history of what is in it. There is none of a tree in which something is damaged.
+type backup struct {
+	tree    *tree.Tree
+	history []history.Version
+}
+
+func (w *World) backup() *backup {
+	if len(w.damaged) > 0 {
+		return nil
+	}
+	b := &backup{tree: w.tree.Clone()}
+	if t := w.evidence[w.cluster.of(w.tree.Layout())]; t != nil {
+		b.history = slices.Clone(t.history)
+	}
+	return b
+}
+
+// restored notes that a backup is in the tree's place.
+func (w *World) restored(b *backup) {
+	t := w.testimonyOf(w.cluster.of(w.tree.Layout()))
+	t.past = append(t.past, t.history)
+	t.history = b.history
+}
+
+// received notes IDs that a request got so far. What of them is of another cluster than those before, or of another lane, is recorded as
+// a reply of its own.
+func (c *conn) received(run generator.Run) {
+	cluster, lane := c.p.issuing(run.First)
+	t := c.p.w.testimonyOf(cluster).of(c.p.slot, lane)
+	if t != c.of {
+		c.answered(evidence.Got)
+		c.of = t
+	}
+	c.got = append(c.got, evidence.Run{First: run.First, Step: c.p.w.layout.Step(), N: run.N})
+}
+
+// answered records a reply. One that is an error holds no IDs, whatever was taken for it.
+func (c *conn) answered(outcome evidence.Outcome) {
+	t, got := c.of, c.got
+	c.of, c.got = nil, c.got[:0]
+	switch {
+	case outcome == evidence.Refused:
+		t, got = c.p.w.testimonyOf(c.p.cluster).of(c.p.slot, 0), nil
+	case len(got) == 0:
+		return
+	}
+	from := len(t.runs)
+	t.runs = append(t.runs, got...)
+	t.replies = append(t.replies, reply{c.number, outcome, evidence.Mono(c.queue[0].at), evidence.Mono(c.p.w.line.Now()), from, len(t.runs)})
+}
+
+// judge has all evidence judged as that of the drills is, and returns what speaks against a daemon. Order is left out: the model of
+// package audit knows clocks that are set, and takes until a hundred IDs later to be sure that one was. Here clocks drift, stand still
+// and strobe, and what each of them shows is known when an ID is issued: see ordered, which is exact.
+func (w *World) judge() []string {
+	var found []string
+	all := uint64(0)
+	for _, cluster := range w.clusters {
+		t := w.evidence[cluster]
+		var hosts []audit.Told
+		issued := false
+		for n := range t.hosts {
+			h := &t.hosts[n]
+			told := audit.Told{Name: w.slots[n/mostLanes].name(n % mostLanes), Replies: h.each}
+			for _, l := range h.lives {
+				told.Lives = append(told.Lives, l.each(w.layout.Step()))
+				issued = issued || len(l.all) > len(l.others)
+			}
+			if len(told.Lives) > 0 {
+				hosts = append(hosts, told)
+			}
+		}
+		if !issued {
+			continue // there is nothing to judge
+		}
+		v, err := audit.JudgeTold(audit.Cluster{Layout: w.layout, History: t.history, Past: t.past, Unordered: true}, hosts)
+		if err != nil {
+			found = append(found, err.Error())
+		}
+		found = append(found, v.Examples()...)
+		all += v.Issued
+	}
+	if all != w.counts.IDs && len(found) == 0 {
+		found = append(found, fmt.Sprintf("the evidence is of %d IDs, and %d were issued", all, w.counts.IDs))
+	}
+	return found
+}

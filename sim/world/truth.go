@@ -1,0 +1,74 @@
+package world
+
+import (
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// truth is what the coordinator's own history says of each worker ID of the cluster that it holds.
+type truth struct {
+	cluster  string
+	raised   generator.Tick // what all marks were raised to last
+	ceilings map[int]generator.Tick
+	opened   map[int]opening
+	floors   map[string]generator.Tick // by opening, of those that go on from nothing
+	marks    map[string]published      // by opening
+}
+
+// opening is who has opened a record last.
+type opening struct {
+	holder string
+	slot   *slot
+	raised generator.Tick // what all marks had been raised to then
+}
+
+// published is what a journal's mark was when the write before the last of a record was stored, and the last.
+type published struct{ before, last generator.Tick }
+
+// wrote notes a write of a record. Who opens what another has opened last, or what was opened before all marks were raised, begins
+// above all that was granted until then.
+func (w *World) wrote(by *slot, worker int, value []byte) {
+	r, t := w.record.of(value), &w.truth
+	if cluster := w.cluster.of(w.tree.Layout()); cluster != t.cluster || t.ceilings == nil {
+		*t = truth{cluster: cluster, ceilings: map[int]generator.Tick{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}, marks: map[string]published{}}
+	}
+	if last := t.opened[worker]; last.holder != r.Holder {
+		if last.slot == nil || last.slot != by || last.raised != t.raised || by.lost {
+			t.floors[r.Holder] = max(t.ceilings[worker], t.raised)
+		}
+		t.opened[worker] = opening{r.Holder, by, t.raised}
+	}
+	t.ceilings[worker] = r.Ceiling
+	if by != nil && by.proc != nil {
+		t.marks[r.Holder] = published{t.marks[r.Holder].last, by.proc.mark(worker)}
+	}
+	w.highest = max(w.highest, r.Ceiling)
+}
+
+// granted judges a tick by the coordinator's history: it is at or below what the record says, and above what another was granted.
+func (p *proc) granted(l *laneOf, tick generator.Tick) {
+	w, t, worker := p.w, &p.w.truth, l.place.worker
+	if l.place.cluster != t.cluster {
+		return
+	}
+	if ceiling := t.ceilings[worker]; tick > ceiling {
+		w.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", worker, tick, ceiling)
+	}
+	if floor, ok := t.floors[l.opening]; ok && tick <= floor {
+		w.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", worker, tick, floor)
+	}
+}
+
+// adopted judges a journal that a daemon finds: it is never behind what the coordinator knows of it. A record of before the marks were
+// raised may be one that was restored, which knows of a mark and not of the exact last tick that took its place.
+func (w *World) adopted(s *slot, lane int, found journal.Contents) {
+	if w.plan.Blind || w.plan.Lying || s.tampered && lane == 0 || len(w.damaged) > 0 || w.weather.early > 0 || found.Cluster != w.cluster.of(w.tree.Layout()) {
+		return
+	}
+	era := eraOf(w.tree.Layout())
+	for _, e := range found.Lanes {
+		if r := w.record.of(w.tree.Record(e.Worker)); r.Holder == e.Opening && r.Era == era && r.Mark > e.Mark {
+			w.violate(s, "worker ID %d: the journal's mark is %d, and the record has one of %d from it", e.Worker, e.Mark, r.Mark)
+		}
+	}
+}
