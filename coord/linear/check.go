@@ -1,0 +1,175 @@
+package linear
+
+import (
+	"cmp"
+	"hash/maphash"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// Model is the specification for porcupine, of one worker ID: the input of an operation
+// is an Op, and there is no output.
+func Model() porcupine.Model {
+	seed := maphash.MakeSeed()
+	several := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{record{}} },
+		Step: func(state, input, _ any) []any {
+			var next []any
+			for _, r := range state.(record).step(input.(Op)) {
+				next = append(next, r)
+			}
+			return next
+		},
+		Hash:              func(state any) uint64 { return maphash.Comparable(seed, state.(record)) },
+		DescribeOperation: func(input, _ any) string { return input.(Op).String() },
+		DescribeState:     func(state any) string { return state.(record).String() },
+	}
+	return several.ToModel()
+}
+
+// Verdict is what became of a check.
+type Verdict struct {
+	Result porcupine.CheckResult
+	// Info shows the history, if it is not linearizable.
+	Info porcupine.LinearizationInfo
+	// Worker is a worker ID whose history is not linearizable, and Until its
+	// operations by their returns, up to the first one that cannot be explained.
+	Worker int
+	Until  []Op
+}
+
+// Check judges a history of any number of worker IDs, each by itself. Patience bounds
+// the search for each of them; a search that takes longer ends as porcupine.Unknown.
+func Check(history []Op, patience time.Duration) Verdict {
+	workers := map[int]bool{}
+	for _, o := range history {
+		if o.Kind != Raise {
+			workers[o.Worker] = true
+		}
+	}
+	verdict := Verdict{Result: porcupine.Ok}
+	for _, worker := range slices.Sorted(maps.Keys(workers)) {
+		one := of(history, worker)
+		result := porcupine.CheckOperationsTimeout(Model(), operations(one), patience)
+		if result == porcupine.Ok {
+			continue
+		}
+		verdict.Result, verdict.Worker, verdict.Until = result, worker, one
+		if result == porcupine.Illegal {
+			verdict.Until = shortest(one, patience)
+		}
+		_, verdict.Info = porcupine.CheckOperationsVerbose(Model(), operations(verdict.Until), patience)
+		return verdict
+	}
+	return verdict
+}
+
+// of returns the operations of one worker ID, with the holders that no opening of it
+// names as Unseen.
+func of(history []Op, worker int) []Op {
+	known := map[string]bool{"": true}
+	for _, o := range history {
+		if o.Kind == Open && o.Outcome == Done {
+			known[o.Opening] = true
+		}
+	}
+	var one []Op
+	for _, o := range history {
+		if o.Kind != Raise && o.Worker != worker {
+			continue
+		}
+		if o.Kind == Read && !known[o.Found.Holder] {
+			o.Found.Holder = Unseen
+		}
+		one = append(one, o)
+		if o.Kind == Release && o.Outcome == Lost {
+			// It tries again by itself, and the first try may have been stored.
+			o.Outcome, o.By = Unknown, o.Return
+			one = append(one, o)
+		}
+	}
+	slices.SortStableFunc(one, func(a, b Op) int { return cmp.Compare(a.Return, b.Return) })
+	return one
+}
+
+// shortest returns the operations that had returned when it first could not be explained
+// any more what happened: what begins with it cannot be either.
+func shortest(one []Op, patience time.Duration) []Op {
+	low, high := 0, len(one) // up to low it can be explained, up to high it cannot
+	for high-low > 1 {
+		middle := (low + high) / 2
+		if porcupine.CheckOperationsTimeout(Model(), operations(upTo(one, middle)), patience) == porcupine.Ok {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return upTo(one, high)
+}
+
+// upTo is what was known when the n-th operation had returned: those that were under way
+// may have taken place.
+func upTo(one []Op, n int) []Op {
+	part := slices.Clone(one[:n])
+	end := part[n-1].Return
+	for _, o := range one[n:] {
+		if o.Call > end || o.Kind == Read || o.Outcome == Lost {
+			continue
+		}
+		if o.Outcome == Done {
+			o.Outcome = Unknown
+			o.By = o.Return
+		}
+		part = append(part, o)
+	}
+	return part
+}
+
+// operations bounds what is of unknown outcome and hands all to porcupine.
+func operations(one []Op) []porcupine.Operation {
+	var all []porcupine.Operation
+	for i, o := range one {
+		if o.Outcome == Unknown {
+			o.Return = latest(one, i)
+		}
+		all = append(all, porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return})
+	}
+	return all
+}
+
+// latest is when the i-th operation, of unknown outcome, took place if it ever did: in
+// the end of the history if nothing tells.
+//
+// A write compares the version that the record had at its call or later, unless its own
+// claim wrote in between; so none takes place after another was acknowledged that was
+// begun after it. It wants its claim's node as well, and no node comes back.
+func latest(one []Op, i int) int64 {
+	o, by := one[i], int64(math.MaxInt64)
+	if o.By != 0 {
+		by = o.By
+	}
+	from := o.Call
+	if o.Kind == Raise || o.Kind == Open && o.Continues {
+		from = o.Return // it may have read anew what it compares as long as it ran
+	}
+	for _, x := range one {
+		var bounds bool
+		switch {
+		case x.Outcome == Unknown, o.Kind == End: // a deletion compares nothing
+		case o.Kind == Raise:
+			bounds = x.Kind == Raise && x.Call >= from
+		case x.Kind == End:
+			bounds = x.Opening == o.Opening && x.Outcome == Done
+		case x.Kind == Open, x.Kind == Extend, x.Kind == Release:
+			bounds = x.Call >= from && (x.Outcome == Done || x.Opening == o.Opening)
+		}
+		if bounds {
+			by = min(by, x.Return)
+		}
+	}
+	return max(by, o.Call)
+}

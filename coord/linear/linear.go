@@ -1,0 +1,139 @@
+// Package linear says what a coordinator's history must look like from outside, and
+// checks recorded ones: each worker ID must behave as if every call on it had happened
+// in one moment between its beginning and its end (linearizability; Herlihy and Wing,
+// 1990; the search is porcupine's).
+//
+// What one worker ID does, one call after the other:
+//
+//   - An opening happens only while nobody holds the worker ID: the claim that held it was
+//     released, its node was deleted, its session ended, or all marks were raised since.
+//     Its floor is the record's ceiling, or what all were raised to if that is more, so it
+//     is at or above every ceiling that was acknowledged to anybody before, but for what a
+//     Release gave back. It continues if and only if the record's holder was
+//     Request.Opening, of the same era, and its mark at or below Request.Mark. One that
+//     does not continue was sent after Request.Drop was called, not before.
+//   - An Extend is acknowledged only to the record's holder, while its claim is there and
+//     since the last raise. Each mark only rises by it.
+//   - A Release is acknowledged under the same conditions. It leaves the larger of the last
+//     tick, what was published as issued and the floor of its own grants, and nobody holds
+//     the worker ID then. Made again after an unknown outcome, it answers as the first would have.
+//   - ErrLost has a reason: another's opening, the end of the claim or of its session, a
+//     Release, or a raise. It is final. A Release that answers it may have been stored, by
+//     a try whose reply was lost, but then another has opened the record since.
+//   - A raise lifts the ceiling that the next opening finds, and ends every claim.
+//   - What is read of a record was its content in one moment.
+//
+// A call of unknown outcome may take place after it has returned, or never. But each
+// write compares the record's version and wants its claim's node, so none takes place
+// after a later write was acknowledged, nor after its claim is known to be gone.
+//
+// Nothing here waits for a session's end that nobody made: a session whose timeout is
+// short enough to end by itself is marked as mortal, and then the claims in it may be
+// gone at any time, but are not back after that.
+package linear
+
+import (
+	"fmt"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Kind is what an operation does.
+type Kind uint8
+
+// The kinds of operations.
+const (
+	// Open is the opening of a record, by Claim.
+	Open Kind = iota
+	// Extend is Claim.Extend.
+	Extend
+	// Release is Claim.Release.
+	Release
+	// End deletes a claim's node: by the end of its session, by an operator, or as the
+	// predecessor of another claim. Its outcome is Lost if there was no such node.
+	End
+	// Doom makes a claim mortal: from then on its session may end by itself.
+	Doom
+	// Raise is Operator.Raise. It is of all worker IDs.
+	Raise
+	// Read is what Operator.Marks tells of a record.
+	Read
+)
+
+// Outcome is how an operation ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Done has taken place.
+	Done Outcome = iota
+	// Lost is coord.ErrLost; of End, coord.ErrNoClaim.
+	Lost
+	// Unknown may have taken place, or may do so later, or never.
+	Unknown
+)
+
+// Op is one operation of a history. Call and Return are in nanoseconds by one
+// monotonic clock; what was done lies between them, both included.
+type Op struct {
+	Client       int // who did it, from 0, for people to read
+	Call, Return int64
+	// By is when an operation of unknown outcome has taken place at the latest, if it
+	// ever does; 0 if nothing but the rest of the history tells. Return is then only
+	// when its caller gave up.
+	By int64
+
+	Kind    Kind
+	Outcome Outcome
+	Worker  int // not of Raise
+	// Opening is the ID of the opening that is made, or whose claim it is. An opening
+	// of unknown outcome has one that begins with Unseen and is one of a kind.
+	Opening string
+
+	// Of Open: Request.Opening and Request.Mark, and what the claim says. Of one of
+	// unknown outcome, Continues is whether it was sent as one that does, and Floor
+	// means nothing.
+	From      string
+	FromMark  generator.Tick
+	Continues bool
+	Floor     generator.Tick
+	Mortal    bool // its session may end by itself
+
+	Progress coord.Progress // of Extend
+	To       generator.Tick // of Release: the last tick; of Raise
+	Era      string         // of Raise: one of a kind
+	Before   generator.Tick // of Raise: Raised.From
+	// Found is the record of a Read: Ceiling, Issued, Mark and Holder. The latter is
+	// empty if there is none.
+	Found coord.Mark
+}
+
+// Unseen begins the ID of an opening that nobody has been told of.
+const Unseen = "?"
+
+// String describes the operation in a line.
+func (o Op) String() string {
+	short := func(id string) string { return id[:min(len(id), 6)] }
+	outcome := map[Outcome]string{Done: "done", Lost: "lost", Unknown: "unknown"}[o.Outcome]
+	switch o.Kind {
+	case Open:
+		s := fmt.Sprintf("open %d as %s from %s mark %d: ", o.Worker, short(o.Opening), short(o.From), o.FromMark)
+		if o.Outcome == Done {
+			return s + fmt.Sprintf("floor %d continues %v", o.Floor, o.Continues)
+		}
+		return s + fmt.Sprintf("%s, sent as continues %v", outcome, o.Continues)
+	case Extend:
+		return fmt.Sprintf("extend %d by %s to %d issued %d mark %d: %s", o.Worker, short(o.Opening), o.Progress.Ceiling, o.Progress.Issued, o.Progress.Mark, outcome)
+	case Release:
+		return fmt.Sprintf("release %d by %s at %d: %s", o.Worker, short(o.Opening), o.To, outcome)
+	case End:
+		return fmt.Sprintf("end the claim of %s on %d: %s", short(o.Opening), o.Worker, outcome)
+	case Doom:
+		return fmt.Sprintf("the session of %s on %d may end from here on", short(o.Opening), o.Worker)
+	case Raise:
+		return fmt.Sprintf("raise all to %d, before %d: %s", o.To, o.Before, outcome)
+	default:
+		return fmt.Sprintf("read %d: ceiling %d issued %d mark %d holder %s", o.Worker, o.Found.Ceiling, o.Found.Issued, o.Found.Mark, short(o.Found.Holder))
+	}
+}

@@ -1,0 +1,183 @@
+package linear
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// hold is what is known of the holder's claim.
+type hold uint8
+
+const (
+	gone   hold = iota // it is not there any more
+	mortal             // it may be gone
+	firm               // it is there
+)
+
+// giving is how far the holder's Release has come.
+type giving uint8
+
+const (
+	kept   giving = iota
+	stored        // it was stored, and its caller was not told
+	told          // its caller was told
+)
+
+// record is all that the outcome of later operations on one worker ID depends on. It is
+// a value: a step never changes one.
+type record struct {
+	ceiling, issued, mark generator.Tick
+	holder                string // the last opening; empty: there is no record
+	era                   string // the one that it was opened in
+	hold                  hold
+	least                 generator.Tick // what the holder's Release does not go below
+	giving                giving
+
+	floor generator.Tick // what all were raised to
+	now   string         // the era, another one after each raise
+}
+
+// mine is whether the operation's claim may still write: the claim is the holder's, is
+// there, and nobody raised all marks since.
+func (r record) mine(o Op) bool {
+	return r.holder == o.Opening && r.era == r.now && r.hold != gone
+}
+
+// step returns what the record may be after the operation; nothing if it cannot have
+// ended as it did.
+func (r record) step(o Op) []record {
+	next, ok := r.after(o)
+	switch {
+	case o.Outcome == Unknown && ok && next != r:
+		return []record{r, next}
+	case o.Outcome == Unknown:
+		return []record{r}
+	case ok:
+		return []record{next}
+	}
+	return nil
+}
+
+// after is the record after the operation, and whether it can take place; of a lost one,
+// whether it can be lost.
+func (r record) after(o Op) (record, bool) {
+	switch o.Kind {
+	case Open:
+		return r.opened(o)
+	case Extend:
+		if o.Outcome == Lost {
+			return r.lost(o)
+		}
+		if !r.mine(o) {
+			return r, false
+		}
+		r.ceiling = max(r.ceiling, o.Progress.Ceiling)
+		r.issued = max(r.issued, o.Progress.Issued)
+		r.mark = max(r.mark, o.Progress.Mark)
+		return r, true
+	case Release:
+		if o.Outcome == Lost {
+			return r.lost(o)
+		}
+		return r.givenBack(o)
+	case End:
+		if o.Outcome == Lost {
+			return r.lost(o)
+		}
+		if r.holder == o.Opening {
+			r.hold = gone
+		}
+		return r, true
+	case Doom:
+		if r.holder == o.Opening && r.hold == firm {
+			r.hold = mortal
+		}
+		return r, true
+	case Raise:
+		if o.Outcome == Done && o.Before != r.floor {
+			return r, false
+		}
+		r.floor, r.now = max(r.floor, o.To), o.Era
+		return r, true
+	default:
+		return r, r.shows(o)
+	}
+}
+
+// opened takes the record over.
+func (r record) opened(o Op) (record, bool) {
+	if r.hold == firm && r.era == r.now {
+		return r, false // somebody holds it
+	}
+	floor := max(r.ceiling, r.floor)
+	continues := o.From != "" && r.holder == o.From && r.era == r.now && r.mark <= o.FromMark
+	if o.Continues != continues || o.Outcome == Done && o.Floor != floor {
+		return r, false
+	}
+	r.least = floor
+	if continues {
+		r.least = max(r.issued, r.floor) // the grants before were the caller's own
+	} else {
+		r.mark = 0
+	}
+	r.ceiling, r.holder, r.era, r.giving = floor, o.Opening, r.now, kept
+	r.hold = firm
+	if o.Mortal || o.Outcome == Unknown {
+		r.hold = mortal // nobody who could use it knows of it: its node is deleted sooner or later
+	}
+	return r, true
+}
+
+// givenBack lowers the record and frees the worker ID.
+func (r record) givenBack(o Op) (record, bool) {
+	to := max(r.least, r.issued, o.To)
+	switch {
+	case r.stored(o): // made again, it answers as the first would have
+		if o.Outcome == Done {
+			r.giving = told
+		}
+		return r, r.ceiling == to
+	case !r.mine(o):
+		return r, false
+	}
+	r.ceiling, r.issued, r.mark = to, to, to
+	r.hold, r.giving = gone, told
+	if o.Outcome == Unknown {
+		r.giving = stored
+	}
+	return r, true
+}
+
+// stored is whether a Release of the claim was, and nothing has happened since.
+func (r record) stored(o Op) bool {
+	return r.giving == stored && r.holder == o.Opening && r.era == r.now
+}
+
+// lost needs a reason, and is final.
+func (r record) lost(o Op) (record, bool) {
+	if r.mine(o) && r.hold == firm || o.Kind == Release && r.stored(o) {
+		return r, false
+	}
+	if r.holder == o.Opening {
+		r.hold = gone
+	}
+	return r, true
+}
+
+// shows is whether a read can have found the record.
+func (r record) shows(o Op) bool {
+	found := o.Found
+	if r.holder == "" {
+		return found.Holder == ""
+	}
+	same := found.Holder == r.holder || found.Holder == Unseen && strings.HasPrefix(r.holder, Unseen)
+	return same && found.Ceiling == max(r.ceiling, r.floor) && found.Issued == r.issued && found.Mark == r.mark
+}
+
+func (r record) String() string {
+	claim := map[hold]string{gone: "gone", mortal: "mortal", firm: "held"}[r.hold]
+	return fmt.Sprintf("%s by %s: ceiling %d issued %d mark %d least %d, all raised to %d, same era %v",
+		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.mark, r.least, r.floor, r.era == r.now)
+}
