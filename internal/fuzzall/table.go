@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// row is one kind of bytes that come from outside, and what fuzzes its reading.
+type row struct {
+	what     string // the bytes
+	pkg      string // below the module's path
+	parsers  string // the functions that read them, separated by blanks
+	targets  string // separated by blanks
+	property string // what holds, whatever the bytes are
+}
+
+// table is all that reads bytes from outside, what runs in production first.
+var table = []row{
+	{"requests of clients, RESP and inline", "daemon/resp", "parse parseInline decode", "FuzzServe", "however the bytes are split into reads, the replies are the same, are whole, and little is kept"},
+	{"replies as the Go client reads them", "client/internal/reply", "Runs Bulk MaxCount Unavailable", "FuzzReader FuzzUnavailable", "the same byte by byte; no more IDs than were asked for, none below 0; written anew it reads as the same"},
+	{"the journal", "daemon/journal", "decode", "FuzzDecode FuzzBody", "what is accepted is byte for byte what would be written"},
+	{"the state directory's lock", "daemon/journal", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
+	{"records, the layout record, claims' values, hosts", "coord/lending", "decode decodeRecord decodeLayout decodeMember decodeHost", "FuzzDecodeRecord FuzzDecodeLayout FuzzDecodeMember FuzzDecodeHost",
+		"an error comes with nothing; what is accepted is possible, and is encoded to what decodes to the same"},
+	{"histories", "coord/lending", "decodeHistory", "FuzzDecodeHistory", "the same, and its ticks never fall"},
+	{"etcd: names of claims", "coord/etcd", "parseName Parse", "FuzzParseName", "what is accepted is printed as it was"},
+	{"etcd: keys of records and hosts", "coord/etcd", "unpad", "FuzzKeys", "a key is that of one worker ID; each host has one of its own"},
+	{"etcd: answers to transactions", "coord/etcd", "complete created taken", "FuzzAnswer", "an answer that lacks what was asked for is an error; no claim counts as earlier that is not"},
+	{"etcd: gRPC's reasons", "coord/etcd", "reason", "FuzzReason", "no longer than the text, and the same from every port"},
+	{"ZooKeeper: names of claims", "coord/zk", "parseName parseAny Parse", "FuzzNames", "what is accepted is printed as it was"},
+	{"ZooKeeper: chroots, records' names, hosts", "coord/zk", "parseRoot unpad", "FuzzTree", "what is accepted is a path that ZooKeeper takes, and stays the same; each host has a node of its own"},
+	{"ZooKeeper: a server's first answer", "coord/zk", "watch", "FuzzWatch", "however it is split into reads, it is judged the same; never a session without a timeout, nor an endless answer"},
+	{"the coordinator's URL", "coord/connect", "parse parseServers parseUser parseHost", "FuzzParse FuzzSecret", "what is shown reads back to the same; no error and nothing shown has the password"},
+	{"the password's file", "coord/connect", "ReadPassword", "FuzzPassword", "the password is the only line, whole; an error says nothing of it"},
+	{"files of authorities, certificate and key", "coord/secure", "Config read", "FuzzFiles", "what is accepted is used; an error names the file, and shows nothing of the key"},
+	{"layouts", "generator", "ParseLayout parseLayout parseField parseEpoch", "FuzzParseLayout", "what is accepted prints to what reads back to the same; an error names it in one line"},
+	{"IDs", "generator", "Decompose", "FuzzDecompose", "refused, or taken apart and put together again to the same"},
+	{"spans of time", "generator", "Bounds", "FuzzBounds", "between the bounds lie the IDs of the span's ticks and no others"},
+	{"the configuration's file", "cli/configfile", "Parse", "FuzzParse", "only known names, with a line; written anew it reads as the same"},
+	{"settings as flags, in files, as variables", "cli", "fillIn", "FuzzSettings", "a value means the same in all three, or is refused in all three by its name"},
+	{"flags' durations, modes and intervals", "cli", "Set", "FuzzValues", "what is accepted prints to what reads back to the same; what is refused changes nothing"},
+	{"command lines", "cli", "flagsFirst choices", "FuzzWords", "no word is lost or made up"},
+	{"times", "cli", "parseTime", "FuzzTime", "what is accepted prints to what reads back to the same"},
+	{"words of decode", "cli", "decode decodeAll parseID parseLayout", "FuzzDecode", "each is taken apart to what is put together to the same, or is complained of"},
+	{"words of explain", "cli", "take", "FuzzExplain", "each gets a line of JSON that names a holder or says why not, or is complained of"},
+	{"marks raise --to and --by", "cli", "aim", "FuzzRaise", "raised once, to a tick that the layout has and that is not over, or refused"},
+	{"INFO as the commands read it", "cli/info", "Parse", "FuzzParse", "written anew it reads as the same"},
+	{"a cluster's layout, texts of others", "cli/cluster", "Of Plain", "FuzzOf FuzzPlain", "what is accepted is written as what reads the same; nothing shown moves the cursor"},
+	{"the socket's group", "daemon", "groupID", "FuzzGroup", "a number that the system has, or an error that names the flag"},
+	{"drills: the clock's file", "clockguard", "parseOffset", "FuzzOffset", "within the clock's range, and prints to what reads back to the same"},
+	{"drills: the disk", "daemon/journal", "diskOf", "FuzzDisk", "the disk that was asked for, or an error"},
+	{"drills: Takes that are held", "generator", "parseStretch", "FuzzStretch", "what was asked for, or an error"},
+	{"ZooKeeper's transaction logs", "e2e/history", "parseLog parseTransaction", "FuzzParseLog", "zeros behind change nothing; only what was asked for is kept"},
+	{"records as the judge reads them", "e2e/history", "version workerOf parseLine Read", "FuzzVersion FuzzRead", "what is accepted is possible, and written anew reads as the same"},
+	{"logs of what daemons and clients did", "e2e/evidence", "read", "FuzzReadEvents FuzzEvent FuzzReadReplies FuzzReply", "what is read can be written, and reads as the same"},
+	{"logs of IDs", "e2e/idlog", "Read", "FuzzRead", "what is accepted and written anew reads as the same"},
+	{"the drills' files", "e2e/report", "Read", "FuzzRead", "what is accepted and written anew reads as the same, and can be drawn"},
+	{"replies of daemons", "e2e/wire", "Int Ints Bulk Expand", "FuzzReader", "the same byte by byte; a run has as many IDs as it says"},
+	{"replies as they are noted down", "e2e/sidecar/ask", "batch inRuns", "FuzzReplies", "the same IDs in the same order, as many as were asked for"},
+	{"the sidecar's counts", "e2e/drills", "parseDrops", "FuzzDrops", "what is accepted is what is printed"},
+	{"INFO as the torture reads it", "e2e/torture", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},
+	{"ZooKeeper's snapshots", "internal/zkserver", "counterAt setCounter", "FuzzCounter", "the counter is changed and nothing else"},
+	{"the simulated coordinator's names", "sim/tree", "Parse", "FuzzParse", "what is accepted is printed as it was"},
+	{"output of benchmarks", "bench/gobench", "Parse", "FuzzParse", "finite figures with names, or an error"},
+	{"output of redis-benchmark", "bench/redisbench", "Parse", "FuzzParse", "figures that can have been measured, or an error"},
+	{"output of pgbench", "bench/pgbench", "Parse number", "FuzzParse", "figures that can have been measured, or an error"},
+	{"output of ghz", "bench/ghz", "Parse", "FuzzParse", "figures that can have been measured, or an error"},
+	{"sets of IDs that clients wrote", "bench/expand", "ReadFrom", "FuzzReadFrom", "what is accepted and written anew is the same, byte for byte"},
+	{"replies to the open-loop load", "bench/pace", "parse value integer", "FuzzReplies", "however they are cut into pieces, the same replies with the same counts, or refused"},
+	{"results of benchmarks, from their file", "bench/report", "Decode", "FuzzDecode", "what is accepted can be shown, and written anew reads as the same"},
+	{"/proc", "bench/server", "parseMemory parseCPU", "FuzzParse", "figures above 0, or an error"},
+}
+
+// notFuzzed are functions that are called as parsers are and read nothing from outside, and why.
+var notFuzzed = map[string]string{
+	"cli decodeCommand":        "makes the command; FuzzDecode runs it",
+	"e2e/torture parse":        "flags of a tool, read by package flag",
+	"bench parse":              "flags of a tool, read by package flag",
+	"bench/openloop parse":     "flags of a tool, read by package flag",
+	"bench/coordination parse": "flags of a tool, read by package flag",
+}
+
+// printTable writes the table in Markdown.
+func printTable(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("| bytes from outside | read by | fuzzed by | whatever the bytes are |\n|---|---|---|---|\n")
+	for _, r := range table {
+		list := func(names string) string { return "`" + strings.ReplaceAll(names, " ", "`, `") + "`" }
+		fmt.Fprintf(&b, "| %s | `%s`: %s | %s | %s |\n", r.what, r.pkg, list(r.parsers), list(r.targets), r.property)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
