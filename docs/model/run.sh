@@ -1,86 +1,168 @@
 #!/bin/sh
-# Checks the model: every configuration with all rules on, to the last state, and
-# every switch that breaks a rule until a tick is issued twice. It wants spin and gcc,
-# takes some minutes of one core and 3 GB, and works in a temporary directory. It exits
-# with 1 if a configuration breaks, or a switch does not.
+# Checks the model. It wants spin, gcc and 8 GB, and works in a temporary directory.
+#
+#   run.sh              every configuration with all rules on, to the last state, and every
+#                       switch that breaks a rule until a tick is issued twice: two at once
+#   run.sh quick        the same of a few small ones
+#   run.sh letter       one crash, lost reply, end of a claim for each daemon, counted: all of
+#                       it is in re-lease, and the counters only make more states (over 9 million)
+#   run.sh trail NAME   the shortest way to a duplicate with the switch NAME, step by step
+#
+# It exits with 1 if a configuration breaks, or a switch does not. LIMIT is how many
+# seconds a single check may take (900).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+
+one="WORKERS=1 TICKS=2 OTHER=0"
+two="WORKERS=2 TICKS=2 OTHER=0"
+spares="WORKERS=2 TICKS=1 OTHER=0 LOSSES=0 REDUCED SPARES"
+few="CRASHES=1 LOSSES=1 EXPIRIES=1"
+
+# A line for each check: in which runs, what must come of it, its name, how it is searched
+# (dfs, bfs for the shortest trail, or dfs no deeper than a number), the definitions.
+configurations() {
+  cat <<END
+all   holds re-lease dfs $two REDUCED
+letter holds asked-1 dfs $two REDUCED $few WATCH=1
+letter holds asked-2 dfs $two REDUCED $few WATCH=2
+all   holds spares dfs $spares
+quick holds re-lease-small dfs WORKERS=2 TICKS=1 OTHER=0 REDUCED
+all   holds one-worker dfs WORKERS=1 TICKS=3
+quick holds one-worker-small dfs $one
+all   holds clocks dfs $one ROLLBACKS=1 REDUCED
+all   holds stale dfs $one STALE STRAYS
+all   holds looks-disk dfs $one LOOKS DISKFAULTS
+all   holds copies dfs $one COPIES LOSSES=0
+all   holds raises dfs $one RAISES LOSSES=0
+all   holds restores dfs $one RESTORES LOSSES=0
+END
+}
+# A switch is one more definition, by its name.
+switches() {
+  awk '{print $0, $3}' <<END
+all   duplicate HOLDER_IS_START bfs $one
+all   duplicate NO_VERSION_EXTEND bfs $one
+all   duplicate NO_VERSION_OPENING bfs $one STALE
+all   duplicate FLOOR_NOT_RECORD bfs $one
+quick duplicate JOURNAL_AFTER bfs $one
+all   duplicate LOWER_BEFORE_CLOSE bfs $two LOSSES=0 REDUCED UNORDERED
+all   duplicate LOWER_BEFORE_JOURNAL bfs $one
+all   duplicate ANY_JOURNAL bfs $one
+all   duplicate NO_SECOND_LOOK bfs $one LOOKS
+all   duplicate OPENING_BY_READ bfs $one STALE
+all   duplicate OPENING_LOWERS bfs $one
+quick duplicate GRANT_EARLY bfs $one
+quick duplicate UNKNOWN_IS_DONE bfs $one
+all   duplicate NEW_HOLDER_OLD_MARK bfs $one
+all   duplicate EXTEND_LOWERS bfs $one
+all   duplicate SLOT_TWICE bfs $one
+all   duplicate NO_MARK_TEST bfs $one COPIES
+all   duplicate GRANT_PUT_BACK dfs $one LOSSES=0 COPIES
+all   duplicate NO_ERA 120 $one LOSSES=0 RESTORES
+all   duplicate SPARE_UNJOURNALED bfs $spares UNORDERED
+all   duplicate SPARE_LOWERED_FIRST bfs $spares UNORDERED
+all   holds NO_CLAIM_CHECK dfs $one
+END
+}
+
+# build HOW DEFINITION... makes ./pan of the model with the definitions.
+build() {
+  search=
+  [ "$1" = bfs ] && search=-DBFS
+  shift
+  cp "$here"/*.pml .
+  spin -a $(printf -- '-D%s ' "$@") flakeward.pml >spin.out 2>&1 && grep -q . pan.c || { cat spin.out >&2; return 1; }
+  # Every step is atomic and changes what all see: there is nothing for partial orders to reduce.
+  gcc -O1 -w -DSAFETY -DNOREDUCE -DNOFAIR -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM=6000 $search -o pan pan.c
+}
+
+# check NUMBER RUNS holds|duplicate NAME HOW DEFINITION... leaves a row of the table, and what was found.
+check() {
+  number=$1 want=$3 name=$4 how=$5
+  shift 5
+  depth=4000000
+  case $how in dfs | bfs) ;; *) depth=$how ;; esac
+  mkdir "$work/$number"
+  cd "$work/$number"
+  found=nothing states=- reached=- seconds=- result="not built"
+  if build "$how" "$@"; then
+    begun=$(date +%s)
+    timeout "${LIMIT:-900}" nice ./pan -E -m"$depth" >pan.out 2>&1 || true
+    seconds=$(($(date +%s) - begun))
+    states=$(awk '/states, stored/ {print $1}' pan.out)
+    reached=$(sed -n 's/.*depth reached \([0-9]*\).*/\1/p' pan.out)
+    if grep -q 'assertion violated  *!(issued)' pan.out; then
+      found=duplicate
+      result="a duplicate, after $(steps "$@" | wc -l) steps"
+    elif grep -q 'errors: 0$' pan.out && ! grep -q -e 'max search depth too small' -e 'Search not completed' pan.out; then
+      found=holds
+      result="no duplicate"
+    else
+      result="not completed: $(grep -m1 -e 'error' -e 'violated' -e 'memory' -e 'too small' pan.out || echo "$seconds seconds")"
+    fi
+  fi
+  [ $found = "$want" ] || result="$result: NOT AS EXPECTED"
+  echo "$want $found" >"$work/$number.found"
+  printf '| `%s` | %s | %s | %s | %s |\n' "$name" "${states:--}" "${reached:--}" "$seconds" "$result" >"$work/$number.part"
+  mv "$work/$number.part" "$work/$number.row"
+  rm -rf "${work:?}/$number"
+  echo "$number"
+}
+
+# steps DEFINITION... prints the trail that pan left, a line for each step.
+steps() {
+  spin -t -T $(printf -- '-D%s ' "$@") flakeward.pml | sed -n -e 's/^ *\(daemon [01]: .*\)/\1/p' -e 's/^ *\(world: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
+}
+
+# table HEADING LINES checks them, two at once, and prints the rows in order.
+table() {
+  printf '\n| %s | states | depth | seconds | result |\n|---|---|---|---|---|\n' "$1"
+  echo "$2" | awk -v table="$1" '{print table NR, $0}' | xargs -P 2 -L 1 "$here/run.sh" check "$work" | {
+    next=1
+    while read -r _; do
+      while [ -f "$work/$1$next.row" ]; do
+        cat "$work/$1$next.row"
+        next=$((next + 1))
+      done
+    done
+  }
+}
+
+count() { cat "$work/$1"*.found 2>&1 | grep -c "^$2\$" || true; }
+
+if [ "${1:-}" = check ]; then
+  work=$2
+  shift 2
+  check "$@"
+  exit
+fi
 for tool in spin gcc; do
   command -v $tool >/dev/null || { echo "run.sh: $tool is missing: apt-get install $tool" >&2; exit 1; }
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
-failed=0
-
-# check holds|duplicate NAME how DEFINITION...; how is dfs, bfs (the shortest trail) or
-# the depth that a search is limited to. More than LIMIT seconds are a failure.
-check() {
-  want=$1 name=$2 how=$3
-  shift 3
-  rm -rf "$work/run" && mkdir "$work/run" && cp "$here"/*.pml "$work/run" && cd "$work/run"
-  defines= search= depth=4000000
-  for definition in "$@"; do defines="$defines -D$definition"; done
-  case $how in bfs) search=-DBFS ;; dfs) ;; *) depth=$how ;; esac
-  spin -a $defines flakeward.pml >spin.out 2>&1 || { cat spin.out; exit 1; }
-  gcc -O2 -w -DSAFETY -DNOREDUCE -DNOFAIR -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM=7500 $search -o pan pan.c
-  begun=$(date +%s)
-  timeout "${LIMIT:-900}" nice ./pan -E -m$depth >pan.out 2>&1 || true
-  seconds=$(($(date +%s) - begun))
-  states=$(awk '/states, stored/ {print $1}' pan.out)
-  reached=$(sed -n 's/.*depth reached \([0-9]*\).*/\1/p' pan.out)
-  if grep -q 'assertion violated  *!(issued)' pan.out; then
-    found=duplicate
-    trail=$(sed -n 's/.*issued) (at depth \([0-9]*\)).*/\1/p' pan.out)
-    result="duplicate found after $states states, trail of $trail steps"
-  elif grep -q 'errors: 0$' pan.out && ! grep -q -e 'max search depth too small' -e 'Search not completed' pan.out; then
-    found=holds
-    result="no duplicate"
-  else
-    found=nothing
-    result="not completed: $(grep -m1 -e 'error' -e 'violated' -e 'memory' -e 'too small' pan.out || echo "$seconds seconds")"
-  fi
-  if [ $found != "$want" ]; then
-    failed=1
-    result="$result: NOT AS EXPECTED"
-  fi
-  printf '| `%s` | %s | %s | %s | %s |\n' "$name" "${states:--}" "${reached:--}" "$seconds" "$result"
+wanted='^all\|^quick'
+case ${1:-all} in
+all) ;;
+quick) wanted='^quick' ;;
+letter) wanted='^letter' ;;
+trail)
+  line=$(switches | grep " duplicate ${2:-} ") || { echo "run.sh: no switch \"${2:-}\"; there are" $(switches | awk '$2 == "duplicate" {print $3}') >&2; exit 1; }
+  set -- $line
+  shift 4
   cd "$work"
-}
-
-one="WORKERS=1 TICKS=2 OTHER=0"
-two="WORKERS=2 TICKS=2 OTHER=0"
-
-heading() { printf '\n| %s | states | depth | seconds | result |\n|---|---|---|---|---|\n' "$1"; }
-
-heading configuration
-check holds one-worker dfs WORKERS=1 TICKS=3
-check holds re-lease dfs $two LOSSES=0
-check holds re-lease-losses dfs WORKERS=2 TICKS=1 OTHER=0
-check holds stale dfs $one STALE STRAYS
-check holds looks-disk dfs $one LOOKS DISKFAULTS
-check holds copies dfs $one COPIES LOSSES=0
-check holds raises dfs $one RAISES LOSSES=0
-check holds restores dfs $one RESTORES LOSSES=0
-
-heading switch
-check duplicate HOLDER_IS_START bfs HOLDER_IS_START $one
-check duplicate NO_VERSION_EXTEND bfs NO_VERSION_EXTEND $one
-check duplicate NO_VERSION_OPENING bfs NO_VERSION_OPENING $one STALE
-check duplicate FLOOR_NOT_RECORD bfs FLOOR_NOT_RECORD $one
-check duplicate JOURNAL_AFTER bfs JOURNAL_AFTER $one
-check duplicate LOWER_BEFORE_CLOSE bfs LOWER_BEFORE_CLOSE $two LOSSES=0
-check duplicate LOWER_BEFORE_JOURNAL bfs LOWER_BEFORE_JOURNAL $one
-check duplicate ANY_JOURNAL bfs ANY_JOURNAL $one
-check duplicate NO_SECOND_LOOK bfs NO_SECOND_LOOK $one LOOKS
-check duplicate OPENING_BY_READ bfs OPENING_BY_READ $one STALE
-check duplicate OPENING_LOWERS bfs OPENING_LOWERS $one
-check duplicate GRANT_EARLY bfs GRANT_EARLY $one
-check duplicate UNKNOWN_IS_DONE bfs UNKNOWN_IS_DONE $one
-check duplicate NEW_HOLDER_OLD_MARK bfs NEW_HOLDER_OLD_MARK $one
-check duplicate SLOT_TWICE bfs SLOT_TWICE $one
-check duplicate NO_MARK_TEST bfs NO_MARK_TEST $one COPIES
-check duplicate GRANT_PUT_BACK dfs GRANT_PUT_BACK $one COPIES LOSSES=0
-check duplicate NO_ERA 120 NO_ERA $one RESTORES LOSSES=0
-check holds NO_CLAIM_CHECK dfs NO_CLAIM_CHECK $one
-exit $failed
+  build bfs "$@"
+  nice ./pan -E -m4000000 >pan.out 2>&1 || true
+  steps "$@"
+  exit
+  ;;
+*) echo "run.sh: it is run.sh [all], run.sh quick, run.sh letter, or run.sh trail NAME" >&2; exit 1 ;;
+esac
+table configuration "$(configurations | grep "$wanted")"
+chosen=$(switches | grep "$wanted") && table switch "$chosen"
+bad=$(cat "$work"/*.found | awk '$1 != $2' | wc -l)
+printf '\n%s configurations hold, %s switches break it, %s holds as it must' \
+  "$(count configuration 'holds holds')" "$(count switch 'duplicate duplicate')" "$(count switch 'holds holds')"
+[ "$bad" = 0 ] || { echo "; $bad NOT AS EXPECTED"; exit 1; }
+echo

@@ -1,6 +1,6 @@
 /*
- * What flakeward.pml is about: parameters, the daemons' memory, their disks, and
- * the coordinator's tree.
+ * What there is: the bounds, the daemons' memory, their disks, the coordinator's
+ * tree. Nothing here decides anything.
  */
 
 #ifndef WORKERS
@@ -34,13 +34,26 @@ byte losses[2];
 #define MAYLOSE true
 #define LOST skip
 #endif
-#ifdef EXPIRIES
+#ifdef EXPIRIES          /* claims that end */
 byte expiries[2];
 #define MAYEXPIRE(w) (node[w] && expiries[node[w] - 1] < EXPIRIES)
 #define EXPIRED(w) expiries[node[w] - 1]++
 #else
 #define MAYEXPIRE(w) (node[w] != 0)
 #define EXPIRED(w) skip
+#endif
+
+/* Nothing knows a time: each reading of a clock is any tick. With -DROLLBACKS=n a
+   daemon has a clock that only rises, but for n times. It shows what is issued; one
+   that was set back may give any tick after it (the ring, a borrowed tick). The
+   journal's mark is at most a tick ahead of it. */
+#ifdef ROLLBACKS
+byte clock[2], rollbacks[2];
+#define SHOWS(tick) (clock[d] == (tick) || (rollbacks[d] && clock[d] < (tick)))
+#define NEAR(tick) ((tick) <= clock[d] + 1)
+#else
+#define SHOWS(tick) true
+#define NEAR(tick) true
 #endif
 
 /*
@@ -81,6 +94,7 @@ typedef Claim {          /* opened, not in the journal yet: Keeper.untaken */
   unsigned w : 2;
   bit is;
   bit cont;              /* Continues() */
+  bit spare;             /* it is to be kept in reserve */
   unsigned floor : 3     /* Floor() */
 }
 
@@ -118,6 +132,9 @@ Call late;
 byte stopping[2];        /* a clean stop: 1 its lane is closed, 2 it is given back */
 Holding cur[2], leav[2];
 Claim untaken[2];
+#ifdef SPARES
+Holding spare[2];        /* a second worker ID, granted and not issued from */
+#endif
 #ifdef STALE
 Reading seen[2];
 #endif
@@ -125,8 +142,11 @@ Reading seen[2];
 byte take[2];            /* a Take of the watched tick between its two looks: */
 #endif                   /* 1, 2 in the lane of cur, leav; 3 in one that was closed */
 
-/* The daemons' disks. */
+/* The daemons' disks: the journal's entries. */
 Entry jcur[2], jleav[2];
+#ifdef SPARES
+Entry jspare[2];
+#endif
 #ifdef COPIES
 Entry copy[2];           /* of an older jcur */
 bit put[2];              /* it was put back, and not overwritten yet */
@@ -141,6 +161,11 @@ bit saved, restored;
    what holds for this one holds for each. */
 byte watch;
 bit issued;
+
+#define CUR cur[d]
+#define LEAV leav[d]
+#define SPARE spare[d]
+#define UNTAKEN untaken[d]
 
 inline clearHolding(h) {
   h.w = NONE; h.op = 0; h.is = 0; h.own = 0; h.was = 0; h.claim = 0;
@@ -158,97 +183,18 @@ inline copyEntry(to, e) {
   to.w = e.w; to.is = e.is; to.own = e.own; to.was = e.was; to.mark = e.mark; to.granted = e.granted
 }
 
-inline clearClaim(c) { c.w = NONE; c.is = 0; c.cont = 0; c.floor = 0 }
+inline clearClaim(c) { c.w = NONE; c.is = 0; c.cont = 0; c.spare = 0; c.floor = 0 }
 
-inline forget() { late.kind = NOCALL; late.d = 0; late.w = 0; late.cont = 0; late.ceil = 0; late.mark = 0 }
-
-inline giveUp(what, worker, continues, ceiling, published) {
-  late.kind = what; late.d = d; late.w = worker; late.cont = continues; late.ceil = ceiling; late.mark = published
-}
-
-/* The record was written. */
-inline written(worker) {
-  if
-  :: late.kind != NOCALL && late.w == worker && CHECKED(late.kind) -> forget()
-  :: else
-  fi;
+inline nothing(d) {
+  clearHolding(CUR); clearHolding(LEAV); clearClaim(UNTAKEN); clearEntry(jcur[d]); clearEntry(jleav[d]);
+#ifdef SPARES
+  clearHolding(SPARE); clearEntry(jspare[d]);
+#endif
 #ifdef STALE
-  if :: seen[0].w == worker -> seen[0].fresh = 0 :: else fi;
-  if :: seen[1].w == worker -> seen[1].fresh = 0 :: else fi
-#endif
-}
-
-/* The claim node is gone. */
-inline vanish(worker) {
-  node[worker] = 0;
-#ifndef NO_CLAIM_CHECK
-  if :: late.kind != NOCALL && late.w == worker -> forget() :: else fi
-#endif
-}
-
-/* What is not the record's and has no grant left does nothing any more: it is cleared
-   at once, so that there are fewer states. Where a switch brings such a thing back to
-   life it stays. */
-#if defined(HOLDER_IS_START) || defined(ANY_JOURNAL) || defined(NEW_HOLDER_OLD_MARK) || defined(NO_ERA) || \
-    defined(NO_VERSION_OPENING) || defined(OPENING_BY_READ)
-#define IDLE(ref) false
-#else
-#define IDLE(ref) (!ref.is && ref.granted <= ref.mark)
-#endif
-inline tidyEntry(e) { if :: IDLE(e) -> clearEntry(e) :: else fi }
-inline tidyHolding(h) {
-  if :: IDLE(h) && !h.claim && !(h.free && watch <= h.granted) -> clearHolding(h) :: else fi
-}
-
-/* A new opening is the holder: whoever remembers another one has an old one. With
-   HOLDER_IS_START a start's openings are all alike. */
-inline displaced(ref, mine, worker) {
-  if :: ref.w == worker -> ref.is = (mine && ref.own) :: else fi
-}
-
-inline tidy() {
-  if :: !untaken[0].cont -> tidyHolding(cur[0]) :: else fi; /* its mark is still to be taken over */
-  if :: !untaken[1].cont -> tidyHolding(cur[1]) :: else fi;
-  tidyHolding(leav[0]); tidyHolding(leav[1]);
-  tidyEntry(jcur[0]); tidyEntry(jcur[1]); tidyEntry(jleav[0]); tidyEntry(jleav[1]);
-#ifdef COPIES
-  if :: !copy[0].is -> clearEntry(copy[0]) :: else fi; /* refused: as good as none */
-  if :: !copy[1].is -> clearEntry(copy[1]) :: else fi
-#endif
-}
-
-inline opened(who, worker) {
-  written(worker);
-  displaced(cur[0], who == 0, worker); displaced(cur[1], who == 1, worker);
-  displaced(leav[0], who == 0, worker); displaced(leav[1], who == 1, worker);
-  displaced(jcur[0], who == 0, worker); displaced(jcur[1], who == 1, worker);
-  displaced(jleav[0], who == 0, worker); displaced(jleav[1], who == 1, worker);
-  if :: untaken[0].w == worker -> untaken[0].is = 0 :: else fi;
-  if :: untaken[1].w == worker -> untaken[1].is = 0 :: else fi;
-#ifdef COPIES
-  displaced(copy[0], who == 0, worker); displaced(copy[1], who == 1, worker);
-#endif
-  tidy()
-}
-
-#ifdef NO_ERA
-#define AFTER(ref) ref.is = ref.was
-#else
-#define AFTER(ref) ref.is = 0
-#endif
-
-/* All marks were raised: what was opened before is continued by nobody. With NO_ERA
-   the holders are those of the backup. */
-inline newEra() {
-  forget();
-  AFTER(cur[0]); AFTER(cur[1]); AFTER(leav[0]); AFTER(leav[1]);
-  AFTER(jcur[0]); AFTER(jcur[1]); AFTER(jleav[0]); AFTER(jleav[1]);
-  untaken[0].is = 0; untaken[1].is = 0;
-#ifdef STALE
-  seen[0].fresh = 0; seen[1].fresh = 0;
+  seen[d].w = NONE;
 #endif
 #ifdef COPIES
-  AFTER(copy[0]); AFTER(copy[1]);
+  clearEntry(copy[d]);
 #endif
-  tidy()
+  skip
 }

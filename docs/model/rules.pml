@@ -1,0 +1,103 @@
+/*
+ * The rules, each with the switch that breaks it. The invariants are numbered as in
+ * docs/guarantees.md; README.md has the list.
+ */
+
+#if defined(NO_VERSION_EXTEND)
+#define CHECKED(kind) ((kind) != EXTEND)
+#elif defined(NO_VERSION_OPENING)
+#define CHECKED(kind) ((kind) != OPENING)
+#else
+#define CHECKED(kind) true
+#endif
+
+#define RUNS (stopping[d] == 0)
+#define HAS(worker) (node[worker] == 1 + d)
+#ifdef SPARES
+#define RESERVED(worker) (SPARE.claim && SPARE.w == worker)
+#else
+#define RESERVED(worker) false
+#endif
+#define USES(worker) ((CUR.claim && CUR.w == worker) || (LEAV.claim && LEAV.w == worker) || UNTAKEN.w == worker || RESERVED(worker))
+
+/* Invariant 2: a write is stored only if its claim's node is there and nobody else
+   has opened the record (coord/lending/held.go: write). Writes of one's own do not
+   count: the nonce tells them. */
+#ifdef NO_CLAIM_CHECK
+#define STANDS(h) (h.claim && h.is)
+#else
+#define STANDS(h) (h.claim && h.is && HAS(h.w))
+#endif
+
+/* Invariant 6 (coord/lending/claim.go: continues). Whatever was opened in an earlier
+   era has no "is" any more. */
+#ifdef ANY_JOURNAL
+#define HOLDER(h) true
+#else
+#define HOLDER(h) h.is
+#endif
+#if defined(NO_MARK_TEST) || defined(REDUCED)
+#define RECENT(h) true
+#else
+#define RECENT(h) (rec[h.w].mark <= h.mark)
+#endif
+#define CONTINUES(h, worker) (h.op && h.w == worker && HOLDER(h) && RECENT(h))
+
+/* Up to where a lane issues (invariants 3 and 5; daemon/grant/keeper.go: raise). */
+#ifdef JOURNAL_AFTER
+#define CEILING(h) MIN(h.granted, h.mark + 1)
+#else
+#define CEILING(h) MIN(h.granted, h.mark)
+#endif
+#define WATCHED(h) (h.lane == OPEN && h.w == 0 && h.free && watch <= CEILING(h) && SHOWS(watch))
+
+/* Invariant 1: what an Extend and an opening store. */
+#ifdef EXTEND_LOWERS
+#define RAISED(worker, ceiling) (ceiling)
+#else
+#define RAISED(worker, ceiling) MAX(rec[worker].ceil, ceiling)
+#endif
+
+/* What an opening is decided on: the record as it is, or as it was read before. */
+#ifdef STALE
+#define READ(worker) (seen[d].w == worker)
+#define DECIDED seen[d].cont
+#define CURRENT seen[d].fresh
+#else
+#define READ(worker) true
+#ifdef SPARES
+#define DECIDED (s -> CONTINUES(SPARE, w) : CONTINUES(CUR, w))
+#else
+#define DECIDED CONTINUES(CUR, w)
+#endif
+#define CURRENT true
+#endif
+#if defined(NO_VERSION_OPENING) || defined(OPENING_BY_READ)
+#define SEALED true
+#else
+#define SEALED CURRENT
+#endif
+#ifdef NO_VERSION_OPENING
+#define FOUND seen[d].ceil
+#else
+#define FOUND rec[w].ceil
+#endif
+#ifdef FLOOR_NOT_RECORD
+#define FLOOR 0
+#else
+#define FLOOR FOUND
+#endif
+
+#ifdef COPIES
+#define ANSWERS !put[d]  /* an old copy while the coordinator is away: not promised */
+#else
+#define ANSWERS true
+#endif
+
+/* With these switches what is not the record's may come back to life, and is kept. */
+#if defined(HOLDER_IS_START) || defined(ANY_JOURNAL) || defined(NEW_HOLDER_OLD_MARK) || defined(NO_ERA) || \
+    defined(NO_VERSION_OPENING) || defined(OPENING_BY_READ)
+#define DEAD(ref) false
+#else
+#define DEAD(ref) !ref.is
+#endif
