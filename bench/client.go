@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/server"
 )
 
@@ -26,25 +27,22 @@ func (o order) String() string {
 }
 
 // measureClient has one client in a process of its own ask for as much as it gets.
-func measureClient(ctx context.Context, s setting) ([]figure, error) {
+func measureClient(ctx context.Context, s setting) (found report.Findings, err error) {
 	h, err := newHost(s.binary, filepath.Join(s.dir, "host"))
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	got, _, err := pullAll(ctx, s, h)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	var figures []figure
 	for i, o := range bulk {
-		share := got[i].rate() / ceiling
-		figures = append(figures, figure{
-			what: fmt.Sprintf("one client, %v", o),
-			got:  fmt.Sprintf("%.1f%%", share*100),
-			more: fmt.Sprintf("%s of %s IDs/s delivered to another process, %d requests under way", thousands(got[i].rate()), thousands(ceiling), o.window),
-		}.atLeast(share, 0.95, "95%"))
+		found.Figures = append(found.Figures, report.Figure{
+			Group: "One client", What: fmt.Sprintf("%v, of the layout's ceiling", o), Unit: report.Share, Ours: []float64{got[i].rate() / ceiling},
+			Note: fmt.Sprintf("%s of %s delivered to another process, %d requests under way", report.Format(report.Rate, got[i].rate()), report.Format(report.Rate, ceiling), o.window),
+		}.AtLeast(0.95))
 	}
-	return figures, nil
+	return found, nil
 }
 
 // pullAll starts a daemon, pulls from it in each way of bulk, and returns what was pulled and how large the daemon grew meanwhile.

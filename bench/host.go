@@ -24,6 +24,7 @@ const (
 type host struct {
 	binary, socket, state string
 	flags                 []string
+	env                   []string // more variables of the daemon, each as name=value
 }
 
 // newHost has daemons of the given program keep everything below dir, which is made.
@@ -36,7 +37,7 @@ func newHost(binary, dir string, flags ...string) (host, error) {
 func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) {
 	args := append([]string{"daemon", "--socket", h.socket, "--state-dir", h.state}, h.flags...)
 	begun := time.Now()
-	s, err := server.Start(ctx, server.Program{Path: h.binary, Args: args})
+	s, err := server.Start(ctx, server.Program{Path: h.binary, Args: args, Env: h.env})
 	if err != nil {
 		return nil, 0, err
 	}

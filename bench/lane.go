@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/gobench"
+	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/bench/rounds"
 	"github.com/flakeward/flakeward/bench/stat"
 )
 
 // measureLane runs the generator's own benchmarks.
-func measureLane(ctx context.Context, s setting) ([]figure, error) {
+func measureLane(ctx context.Context, s setting) (found report.Findings, err error) {
 	length := time.Second
 	if s.short {
 		length = 200 * time.Millisecond
@@ -24,78 +26,72 @@ func measureLane(ctx context.Context, s setting) ([]figure, error) {
 		For:     length,
 	}.Do(ctx)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	var figures []figure
-	for _, c := range []struct{ what, benchmark string }{
-		{"lane, one goroutine", "BenchmarkCeiling/goroutines=1"},
-		{"lane, 8 goroutines", "BenchmarkCeiling/goroutines=8"},
-	} {
-		f, err := ceilingFigure(r, c.what, c.benchmark)
+	for _, one := range []func(gobench.Results) (report.Figure, error){oneGoroutine, manyGoroutines, allocationFigure, clockFigure} {
+		f, err := one(r)
 		if err != nil {
-			return figures, err
+			return found, err
 		}
-		figures = append(figures, f)
+		f.Group = "Lane"
+		found.Figures = append(found.Figures, f)
 	}
-	for _, more := range []func(gobench.Results) (figure, error){allocationFigure, clockFigure} {
-		f, err := more(r)
-		if err != nil {
-			return figures, err
-		}
-		figures = append(figures, f)
-	}
-	return figures, nil
+	return found, nil
 }
 
-func ceilingFigure(r gobench.Results, what, benchmark string) (figure, error) {
+func oneGoroutine(r gobench.Results) (report.Figure, error) {
+	return ceilingFigure(r, "of the layout's ceiling, one goroutine", "BenchmarkCeiling/goroutines=1")
+}
+
+func manyGoroutines(r gobench.Results) (report.Figure, error) {
+	return ceilingFigure(r, "of the layout's ceiling, 8 goroutines", "BenchmarkCeiling/goroutines=8")
+}
+
+func ceilingFigure(r gobench.Results, what, benchmark string) (report.Figure, error) {
 	share, err := r.Values(benchmark, "%ofceiling")
 	if err != nil {
-		return figure{}, err
+		return report.Figure{}, err
 	}
 	rate, err := r.Values(benchmark, "IDs/s")
 	if err != nil {
-		return figure{}, err
+		return report.Figure{}, err
 	}
-	return figure{
-		what: what,
-		got:  fmt.Sprintf("%.2f%%", stat.Median(share)),
-		more: fmt.Sprintf("%s of %s IDs/s, at least %.2f%%; layout 41/10/12", thousands(stat.Median(rate)), thousands(ceiling), slices.Min(share)),
-	}.atLeast(stat.Median(share), 99, "99%"), nil
+	for i := range share {
+		share[i] /= 100
+	}
+	return report.Figure{
+		What: what, Unit: report.Share, Ours: share,
+		Note: fmt.Sprintf("%s of %s; layout 41/10/12", report.Format(report.Rate, stat.Median(rate)), report.Format(report.Rate, ceiling)),
+	}.AtLeast(0.99), nil
 }
 
-func allocationFigure(r gobench.Results) (figure, error) {
+func allocationFigure(r gobench.Results) (report.Figure, error) {
 	most, seen := 0.0, 0
 	for benchmark := range r {
 		allocations, err := r.Values(benchmark, "allocs/op")
 		if err != nil {
-			return figure{}, err
+			return report.Figure{}, err
 		}
 		most = max(most, slices.Max(allocations))
 		seen++
 	}
-	return figure{
-		what: "lane, allocations",
-		got:  fmt.Sprintf("%.0f", most),
-		more: fmt.Sprintf("a request, the most of %d benchmarks", seen),
-	}.atMost(most, 0, "0"), nil
+	return report.Figure{
+		What: "allocations of a request", Ours: []float64{most}, Note: fmt.Sprintf("the most of %d benchmarks", seen),
+	}.AtMost(0), nil
 }
 
-func clockFigure(r gobench.Results) (figure, error) {
+func clockFigure(r gobench.Results) (report.Figure, error) {
 	take, err := r.Values("BenchmarkTakeWithClock", "ns/op")
 	if err != nil {
-		return figure{}, err
+		return report.Figure{}, err
 	}
 	now, err := r.Values("BenchmarkTimeNow", "ns/op")
 	if err != nil {
-		return figure{}, err
+		return report.Figure{}, err
 	}
-	ratio, err := stat.Ratios(take, now)
-	if err != nil {
-		return figure{}, err
-	}
-	return figure{
-		what: "lane, Take with the clock",
-		got:  fmt.Sprintf("%.2f of time.Now (%.2f to %.2f)", ratio.Median, ratio.Min, ratio.Max),
-		more: fmt.Sprintf("%.1f ns and %.1f ns; 20 bits of sequence, uncontended", stat.Median(take), stat.Median(now)),
-	}.atMost(ratio.Median, 1.3, "1.3"), nil
+	seconds := func(ns float64) float64 { return ns * 1e-9 }
+	return report.Figure{
+		What: "Take with the clock", Unit: report.Seconds, Ours: rounds.Column(take, seconds),
+		Peer: "time.Now", Theirs: rounds.Column(now, seconds), Note: "20 bits of sequence, uncontended",
+	}.RatioAtMost(1.3), nil
 }

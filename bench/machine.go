@@ -6,36 +6,29 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/bench/redisbench"
+	"github.com/flakeward/flakeward/bench/report"
 )
 
-// describe says what the figures were measured on and with: the machine, and the version of each program.
-func describe(ctx context.Context, binary string, chosen []section) []string {
-	lines := []string{
-		fmt.Sprintf("machine    %d processors, %s; memory %s", runtime.NumCPU(), entry("/proc/cpuinfo", "model name"), entry("/proc/meminfo", "MemTotal")),
-		fmt.Sprintf("kernel     %s, clock source %s", kernel(), content("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
-		fmt.Sprintf("load       %s before, averages of 1, 5 and 15 minutes", loadAverage()),
-		"daemon     " + says(ctx, binary, "version"),
+// describe says what the figures are measured on and with.
+func describe(ctx context.Context, binary string) report.Machine {
+	return report.Machine{
+		Processor:  entry("/proc/cpuinfo", "model name"),
+		Processors: runtime.NumCPU(),
+		Memory:     entry("/proc/meminfo", "MemTotal"),
+		Kernel:     kernel(),
+		Clock:      content("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+		Go:         runtime.Version(),
+		Daemon:     says(ctx, binary, "version"),
 	}
-	var seen []string
-	for _, s := range chosen {
-		for _, program := range s.needs {
-			switch {
-			case slices.Contains(seen, program):
-			case program == redisServer:
-				lines = append(lines, "redis      "+says(ctx, program, "--version"))
-			case program == redisbench.Program:
-				lines = append(lines, "load from  "+says(ctx, program, "--version"))
-			}
-			seen = append(seen, program)
-		}
-	}
-	return lines
+}
+
+func machineLines(m report.Machine) string {
+	return fmt.Sprintf("machine    %d processors, %s; memory %s\nkernel     %s, clock source %s\nload       %s before, averages of 1, 5 and 15 minutes\ndaemon     %s, %s\n",
+		m.Processors, m.Processor, m.Memory, m.Kernel, m.Clock, loadAverage(), m.Daemon, m.Go)
 }
 
 const unknown = "unknown"

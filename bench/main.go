@@ -1,9 +1,16 @@
-// Command bench measures the daemon and prints a table of figures with their targets: how soon it serves, how fast its socket is
-// next to a Redis server's, how much one client gets, how much memory it takes, and how fast its lanes are.
+// Command bench measures the daemon next to its peers and writes what came of it: a page with tables, docs/benchmarks.md, with plots and all
+// samples in docs/benchmarks.
+//
+//	go run ./bench                 # everything, about ten minutes
+//	go run ./bench -only socket    # one section; the rest of the page stays
+//	go run ./bench -render         # page and plots again, without measuring
+//	go run ./bench -short          # whether everything runs; writes no page
 //
 // It builds the daemon from the module it is run in. Everything runs on this machine, on Unix sockets and loopback, and is
-// ended with it. Whatever else the machine does is in the figures too, so the table begins with what the machine is and how busy
+// ended with it. Whatever else the machine does is in the figures too, so the page says what the machine is and how busy
 // it was. Missed targets are reported; only what could not be run, and with -strict a missed target, ends it with status 1.
+// A peer that is not installed is reported as well, with what to install. The section open measures under real-time priority as well,
+// where this may set it (root, or CAP_SYS_NICE), and says so where not.
 package main
 
 import (
@@ -18,6 +25,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/flakeward/flakeward/bench/report"
 )
 
 func main() {
@@ -43,28 +53,41 @@ const daemonPackage = "github.com/flakeward/flakeward"
 type options struct {
 	short  bool
 	strict bool
+	render bool
 	only   string
 	binary string
+	out    string
 }
+
+// docs is where the page belongs.
+const docs = "docs"
 
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.BoolVar(&o.short, "short", false, "fewer and shorter rounds, to see that everything runs")
+	flags.BoolVar(&o.short, "short", false, "fewer and shorter rounds, to see that everything runs; writes no page unless -out says where")
 	flags.BoolVar(&o.strict, "strict", false, "a missed target is an error")
-	flags.StringVar(&o.only, "only", "", "measure only these, separated by commas: "+strings.Join(names(sections), ", "))
+	flags.BoolVar(&o.render, "render", false, "measure nothing: make page and plots again from the results that there are")
+	flags.StringVar(&o.only, "only", "", "measure only these, separated by commas, and leave the page's others as they are: "+strings.Join(names(sections), ", "))
 	flags.StringVar(&o.binary, "daemon", "", "the daemon's program; empty: build it")
+	flags.StringVar(&o.out, "out", "", "the directory of the page, "+docs+" if none is given; it must exist")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("%q is not understood: see -help", flags.Arg(0))
 	}
+	if o.out == "" && !o.short {
+		o.out = docs
+	}
+	if o.render && (o.short || o.only != "") {
+		return o, errors.New("-render measures nothing: leave out -short and -only")
+	}
 	return o, nil
 }
 
-// run measures what the arguments ask for and prints the table to stdout.
+// run measures what the arguments ask for, prints the tables to stdout and writes the page.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stderr)
 	if err != nil {
@@ -74,7 +97,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	if err := installed(chosen); err != nil {
+	var results report.Results
+	if o.out != "" {
+		if err := page(o.out).prepare(); err != nil {
+			return err
+		}
+		if results, err = report.Load(page(o.out).results()); err != nil {
+			return err
+		}
+	}
+	if o.render {
+		err := page(o.out).render(results)
+		if err == nil {
+			o.sayWhere(stdout)
+		}
 		return err
 	}
 	dir, err := os.MkdirTemp("", "bench-")
@@ -86,31 +122,114 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		if o.binary, err = build(ctx, dir); err != nil {
 			return err
 		}
+	} else if o.binary, err = filepath.Abs(o.binary); err != nil { // sections may run it from elsewhere
+		return err
 	}
-	machine := describe(ctx, o.binary, chosen)
-	var figures []figure
+	b := bench{options: o, dir: dir, machine: describe(ctx, o.binary), stdout: stdout, stderr: stderr}
+	return b.all(ctx, chosen, results)
+}
+
+// sayWhere says where the page is, if one is written.
+func (o options) sayWhere(stdout io.Writer) {
+	if o.out != "" {
+		fmt.Fprintf(stdout, "the page is %s, its plots and samples are in %s\n", page(o.out).itself(), filepath.Dir(page(o.out).results()))
+	}
+}
+
+// bench is one run of the program.
+type bench struct {
+	options
+	dir            string
+	machine        report.Machine
+	stdout, stderr io.Writer
+}
+
+// all measures the sections one after the other. After each the page is written, so that an interruption costs one section.
+func (b *bench) all(ctx context.Context, chosen []section, results report.Results) error {
+	fmt.Fprintln(b.stdout, machineLines(b.machine))
+	var measured report.Results
 	var failures []error
 	for _, s := range chosen {
-		fmt.Fprintf(stderr, "bench: %s: %s\n", s.name, s.about)
-		place := filepath.Join(dir, s.name)
-		if err := os.Mkdir(place, 0o700); err != nil {
-			return err
-		}
-		measured, err := s.measure(ctx, setting{binary: o.binary, dir: place, short: o.short, log: stderr})
+		fmt.Fprintf(b.stderr, "bench: %s: %s\n", s.name, s.about)
+		result, err := b.section(ctx, s)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return fmt.Errorf("interrupted in section %s: %w", s.name, ctx.Err())
 		}
-		figures = append(figures, measured...)
 		if err != nil {
-			figures = append(figures, figure{what: s.name, got: "could not be run"})
 			failures = append(failures, fmt.Errorf("%s: %w", s.name, err))
 		}
+		fmt.Fprintf(b.stderr, "bench: %s took %.0f s\n", s.name, result.Took)
+		measured.Put(result, names(sections))
+		results.Put(result, names(sections))
+		if b.out != "" {
+			if err := page(b.out).write(results); err != nil {
+				return errors.Join(append(failures, err)...)
+			}
+		}
 	}
-	printTable(stdout, machine, figures)
-	if missed := missed(figures); o.strict && missed > 0 {
+	measured.Text(b.stdout)
+	for _, s := range measured.Sections {
+		for _, m := range s.Missing {
+			fmt.Fprintf(b.stdout, "not measured, as it is missing: %s\n", m)
+		}
+	}
+	b.sayWhere(b.stdout)
+	if missed := report.Missed(measured.Figures()); b.strict && missed > 0 {
 		failures = append(failures, fmt.Errorf("%d of the targets missed", missed))
 	}
 	return errors.Join(failures...)
+}
+
+// longest is how long a section may take: then something hangs.
+const longest = 6 * time.Minute
+
+// section measures one section in a directory of its own. What it found before an error counts.
+func (b *bench) section(ctx context.Context, s section) (r report.Section, err error) {
+	begun := time.Now()
+	r = report.Section{Name: s.name, About: s.about, Begun: begun.UTC().Truncate(time.Second), Short: b.short, Machine: b.machine, Load: loadAverage()}
+	defer func() {
+		r.Took, r.After = time.Since(begun).Seconds(), loadAverage()
+		if err != nil {
+			r.Failed = brief(err.Error())
+		}
+	}()
+	if missing := s.missing(); len(missing) > 0 {
+		r.Missing = missing
+		r.Figures = []report.Figure{{Group: s.about, What: "everything", Absent: "not measured: a program is missing"}}
+		return r, nil
+	}
+	place := filepath.Join(b.dir, s.name)
+	if err := os.Mkdir(place, 0o700); err != nil {
+		return r, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("it was not over after %v", longest))
+	defer cancel()
+	r.Findings, err = s.measure(ctx, setting{binary: b.binary, dir: place, short: b.short, log: b.stderr})
+	if ctx.Err() != nil {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	return r, errors.Join(err, os.RemoveAll(place))
+}
+
+// mostSaid bounds what of a line is shown on the page, in characters.
+const mostSaid = 1000
+
+// brief is a text in one line: its first, which says what went wrong, and its last, which is the last that a server said, if there is one.
+func brief(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	first, last := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[len(lines)-1])
+	if len(lines) == 1 {
+		return cut(first)
+	}
+	return cut(first) + "; the last line: " + cut(last)
+}
+
+// cut shortens a line that is too long.
+func cut(line string) string {
+	if all := []rune(line); len(all) > mostSaid {
+		return string(all[:mostSaid]) + "..."
+	}
+	return line
 }
 
 // build builds the daemon into dir, without cgo, and returns the program's path. With cgo, which the daemon has no need of, it

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/wire"
 )
 
@@ -34,65 +35,19 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestInstalledNamesThePackage(t *testing.T) {
+func TestMissingNamesThePackage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	for _, c := range []struct{ only, says string }{
-		{"socket", "apt-get install redis-server"},
-		{"lane", "apt-get install golang"},
+	for _, c := range []struct{ program, says string }{
+		{redisServer, "apt-get install redis-server"},
+		{redisbench.Program, "apt-get install redis-tools"},
+		{"go", "apt-get install golang"},
 	} {
-		chosen, err := choose(sections, c.only)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := installed(chosen); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: the error is %v, which should say %q", c.only, err, c.says)
+		if got := (section{needs: []string{c.program}}).missing(); len(got) != 1 || !strings.Contains(got[0], c.says) {
+			t.Errorf("%s: says %q, which should say %q", c.program, got, c.says)
 		}
 	}
-	chosen, err := choose(sections, "start,client,memory")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := installed(chosen); err != nil {
-		t.Errorf("what needs nothing more: %v", err)
-	}
-}
-
-func TestTable(t *testing.T) {
-	figures := []figure{
-		figure{what: "a", got: "1.2"}.atLeast(1.2, 1.2, "1.2"),
-		figure{what: "b", got: "1.2"}.atLeast(1.1999, 1.2, "1.2"),
-		figure{what: "c", got: "3"}.atMost(3, 3, "3"),
-		figure{what: "d", got: "3"}.atMost(3.001, 3, "3"),
-		{what: "e", got: "could not be run"},
-	}
-	var out strings.Builder
-	printTable(&out, []string{"machine"}, figures)
-	var rows [][]string
-	for line := range strings.Lines(out.String()) {
-		rows = append(rows, strings.Fields(line))
-	}
-	want := [][]string{
-		{"machine"},
-		{},
-		{"what", "measured", "target", "more"},
-		{"a", "1.2", ">=", "1.2", "met"},
-		{"b", "1.2", ">=", "1.2", "NOT", "MET"},
-		{"c", "3", "<=", "3", "met"},
-		{"d", "3", "<=", "3", "NOT", "MET"},
-		{"e", "could", "not", "be", "run"},
-		{},
-		{"2", "NOT", "MET"},
-	}
-	if !slices.EqualFunc(rows, want, slices.Equal) {
-		t.Errorf("the table is\n%s", out.String())
-	}
-}
-
-func TestThousands(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", -100: "-100", -1234567: "-1,234,567", 4096000.4: "4,096,000"} {
-		if got := thousands(v); got != want {
-			t.Errorf("%v is written %s, want %s", v, got, want)
-		}
+	if got := (section{}).missing(); len(got) > 0 {
+		t.Errorf("what needs nothing more: %q", got)
 	}
 }
 

@@ -4,39 +4,42 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+
+	"github.com/flakeward/flakeward/bench/report"
 )
 
 // measureMemory looks at the daemon's memory under the load of measureClient, with its own coordinator and with one elsewhere.
-func measureMemory(ctx context.Context, s setting) ([]figure, error) {
-	own, err := memoryFigure(ctx, s, "memory, embedded etcd", 45)
+func measureMemory(ctx context.Context, s setting) (found report.Findings, err error) {
+	own, err := memoryFigure(ctx, s, "embedded etcd", 45)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
+	found.Figures = append(found.Figures, own)
 	etcd, address, err := startEtcd(ctx, filepath.Join(s.dir, "etcd"))
 	if err != nil {
-		return []figure{own}, err
+		return found, err
 	}
 	defer etcd.end()
-	remote, err := memoryFigure(ctx, s, "memory, etcd elsewhere", 25, "--coord", "etcd://"+address+"/bench")
+	remote, err := memoryFigure(ctx, s, "etcd elsewhere", 25, "--coord", "etcd://"+address+"/bench")
 	if err != nil {
-		return []figure{own}, err
+		return found, err
 	}
-	return []figure{own, remote}, nil
+	found.Figures = append(found.Figures, remote)
+	return found, nil
 }
 
 // memoryFigure runs a daemon with the given flags; the limit is in MB.
-func memoryFigure(ctx context.Context, s setting, what string, limit float64, flags ...string) (figure, error) {
+func memoryFigure(ctx context.Context, s setting, what string, limit float64, flags ...string) (report.Figure, error) {
 	h, err := newHost(s.binary, filepath.Join(s.dir, fmt.Sprint("host", len(flags))), flags...)
 	if err != nil {
-		return figure{}, err
+		return report.Figure{}, err
 	}
 	_, m, err := pullAll(ctx, s, h)
 	if err != nil {
-		return figure{}, err
+		return report.Figure{}, err
 	}
-	return figure{
-		what: what,
-		got:  megabytes(m.Peak),
-		more: fmt.Sprintf("largest resident size ever (VmHWM); largest seen under load (VmRSS) %s", megabytes(m.Resident)),
-	}.atMost(float64(m.Peak), limit*1e6, fmt.Sprintf("%.0f MB", limit)), nil
+	return report.Figure{
+		Group: "Memory", What: what, Unit: report.Bytes, Ours: []float64{float64(m.Peak)},
+		Note: fmt.Sprintf("largest resident size ever (VmHWM); largest seen under load (VmRSS) %s", report.Format(report.Bytes, float64(m.Resident))),
+	}.AtMost(limit * 1e6), nil
 }

@@ -9,22 +9,33 @@ import (
 	"strings"
 
 	"github.com/flakeward/flakeward/bench/redisbench"
+	"github.com/flakeward/flakeward/bench/report"
 )
 
 // section is a group of figures that can be measured by itself.
 type section struct {
 	name, about string
 	needs       []string // programs
-	measure     func(context.Context, setting) ([]figure, error)
+	measure     func(context.Context, setting) (report.Findings, error)
 }
 
 // sections is everything that is measured, in the table's order.
 var sections = []section{
 	{"start", "from the start of the process to the first ID", nil, measureStarts},
 	{"socket", "single IDs over the socket, next to Redis", []string{redisServer, redisbench.Program}, measureSocket},
+	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisServer}, measureOpen},
+	{"idle", "connections that do nothing, next to Redis", []string{redisServer, redisbench.Program}, measureIdle},
+	{"growth", "what an ID costs as connections, lanes, tenants and batches grow", []string{redisServer, redisbench.Program}, measureGrowth},
+	{"postgres", "single IDs, next to a sequence of PostgreSQL", []string{redisbench.Program}, measurePostgres},
+	{"etcd", "single IDs, next to a counter in etcd", []string{redisbench.Program}, measureEtcd},
 	{"client", "one client that asks for many IDs at once", nil, measureClient},
+	{"lanes", "runs, with every ID expanded and compared, from one lane and from four", nil, measureLanes},
+	{"rollback", "throughput and latency while the clock is set back", []string{"go"}, measureRollback},
+	{"goclient", "the Go client, an ID a call", []string{"go"}, measureGoClient},
 	{"memory", "memory under that client", nil, measureMemory},
+	{"process", "one ID a call within one process, next to libraries", nil, measureProcess},
 	{"lane", "the generator alone, within one process", []string{"go"}, measureLane},
+	{"published", "figures that others publish, for comparison: nothing is run", nil, quotePublished},
 }
 
 // setting is where a section measures.
@@ -72,14 +83,12 @@ var debian = map[string]string{
 	"go":               "golang",
 }
 
-// installed returns an error that says what to install for the sections.
-func installed(chosen []section) error {
-	for _, s := range chosen {
-		for _, program := range s.needs {
-			if _, err := exec.LookPath(program); err != nil {
-				return fmt.Errorf("%q needs %s (%w): install it (Debian, Ubuntu: apt-get install %s) or measure something else with -only", s.name, program, err, debian[program])
-			}
+// missing says what to install for the section.
+func (s section) missing() (all []string) {
+	for _, program := range s.needs {
+		if _, err := exec.LookPath(program); err != nil {
+			all = append(all, fmt.Sprintf("%s (Debian, Ubuntu: apt-get install %s)", program, debian[program]))
 		}
 	}
-	return nil
+	return all
 }

@@ -16,8 +16,13 @@ import (
 // What has to be another process is this program started again, with one of these words before its own arguments. It reports on its
 // standard output, in lines of JSON.
 var selves = map[string]func(context.Context, []string, *json.Encoder) error{
-	selfPull: pull,
-	selfEtcd: serveEtcd,
+	selfPull:     pull,
+	selfHold:     hold,
+	selfEtcd:     serveEtcd,
+	selfGenerate: generate,
+	selfExpand:   serveExpand,
+	selfPace:     servePace,
+	selfCount:    count,
 }
 
 func isSelf(args []string) bool { return len(args) > 0 && selves[args[0]] != nil }

@@ -3,138 +3,155 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
-	"path/filepath"
 	"time"
 
 	"github.com/flakeward/flakeward/bench/redisbench"
-	"github.com/flakeward/flakeward/bench/server"
+	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/bench/rounds"
 	"github.com/flakeward/flakeward/bench/stat"
 )
 
+// shape is a load of redis-benchmark.
+type shape struct{ clients, pipeline int }
+
+func (s shape) String() string { return fmt.Sprintf("%d x %d", s.clients, s.pipeline) }
+
 // shapes are the loads that the socket is measured under.
-var shapes = []struct{ clients, pipeline int }{{1, 1}, {50, 1}, {50, 16}}
+var shapes = []shape{{1, 1}, {50, 1}, {500, 1}, {50, 16}, {50, 100}}
 
-// contestant is a peer that runs, and what it did in each round.
-type contestant struct {
-	peer
-	server   *server.Server
-	socket   string
-	requests int // in a round
-	rates    []float64
-	p99      []float64 // seconds
-	cpu      []float64 // seconds of processor time a request
-}
+// The peers' requests, as they are called in the tables.
+const (
+	redisCounter = "Redis INCR"
+	redisLua     = "Redis script"
+)
 
-func enter(ctx context.Context, s setting, p peer) (*contestant, error) {
-	running, socket, err := p.start(ctx, s, filepath.Join(s.dir, p.name))
-	if err != nil {
-		return nil, err
-	}
-	return &contestant{peer: p, server: running, socket: socket}, nil
-}
-
-// measureSocket compares single IDs with increments of a counter. Both servers run all the time, and are measured in turn.
-func measureSocket(ctx context.Context, s setting) ([]figure, error) {
+// measureSocket compares single IDs with increments of a counter, and with IDs that a script makes. Both servers run all the time, and the
+// three requests are measured in turn.
+func measureSocket(ctx context.Context, s setting) (found report.Findings, err error) {
+	redisVersions(ctx, &found)
 	a, err := enter(ctx, s, ours)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer a.server.Kill()
 	b, err := enter(ctx, s, redis)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	defer b.server.Kill()
-	rounds, length := s.rounds(7, 2), 1700*time.Millisecond
+	c := b
+	c.name = redisLua
+	if c.command, err = scripted(ctx, c.socket); err != nil {
+		return found, err
+	}
+	length := 1500 * time.Millisecond
 	if s.short {
-		length = 300 * time.Millisecond
+		length = 200 * time.Millisecond
 	}
-	var figures []figure
+	var t socketTables
 	for _, shape := range shapes {
-		l := redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}
-		for _, c := range []*contestant{a, b} {
-			if err := c.prepare(ctx, l, length); err != nil {
-				return figures, err
-			}
-		}
-		for range rounds {
-			for _, c := range []*contestant{a, b} {
-				if err := c.round(ctx, l); err != nil {
-					return figures, err
-				}
-			}
-		}
-		f, err := compare(a, b, fmt.Sprintf("socket, %d x %d", shape.clients, shape.pipeline))
+		got, err := inRounds(ctx, redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}, s.rounds(7, 2), length, a, b, c)
 		if err != nil {
-			return figures, err
+			return found, fmt.Errorf("%v: %w", shape, err)
 		}
-		figures = append(figures, f)
-		fmt.Fprintf(s.log, "bench: %s: %s, %s\n", f.what, f.got, f.more)
+		t.add(shape, got[0], got[1], got[2])
 	}
-	return figures, nil
+	found.Add(t.findings())
+	return found, nil
 }
 
-// prepare finds out how many requests make a round of that length.
-func (c *contestant) prepare(ctx context.Context, l redisbench.Load, length time.Duration) error {
-	c.rates, c.p99, c.cpu = nil, nil, nil
-	l.Socket, l.Command = c.socket, c.command
-	// The first run is slow to get going, so the second decides.
-	l.Requests = 5000 * l.Pipeline
-	for range 2 {
-		r, err := redisbench.Run(ctx, l)
-		if err != nil {
-			return c.fault(err)
+// socketTables are figures by table, and what the plots show by shape.
+type socketTables struct {
+	counter, script, cpu, client, latency []report.Figure
+	shapes                                []string
+	ratios, costs                         [3]report.Line // of ours, the counter and the script
+}
+
+const (
+	counterGroup = "Single IDs over the socket, next to " + redisCounter
+	scriptGroup  = "Single IDs over the socket, next to IDs from a " + redisLua
+	costGroup    = "The server's processor time for a single ID"
+	clientGroup  = "redis-benchmark's own processor time for a single ID"
+	waitGroup    = "What redis-benchmark's clients wait"
+)
+
+func (t *socketTables) add(of shape, ours, counter, script []sample) {
+	t.counter = append(t.counter, explained(versus(counterGroup, of.String(), report.Rate, ours, redisCounter, counter, rateOf).RatioAtLeast(1), ours, counter))
+	t.script = append(t.script, explained(versus(scriptGroup, of.String(), report.Rate, ours, redisLua, script, rateOf).RatioAtLeast(2), ours, script))
+	t.cpu = append(t.cpu,
+		versus(costGroup, of.String(), report.Seconds, ours, redisCounter, counter, cpuOf).RatioAtMost(1),
+		versus(costGroup, of.String(), report.Seconds, ours, redisLua, script, cpuOf))
+	t.client = append(t.client,
+		versus(clientGroup, of.String(), report.Seconds, ours, redisCounter, counter, clientOf),
+		versus(clientGroup, of.String(), report.Seconds, ours, redisLua, script, clientOf))
+	t.latency = append(t.latency,
+		versus(waitGroup, of.String()+", p50", report.Seconds, ours, redisCounter, counter, p50Of),
+		versus(waitGroup, of.String()+", p99", report.Seconds, ours, redisCounter, counter, p99Of))
+	t.shapes = append(t.shapes, of.String())
+	all := [][]sample{ours, counter, script}
+	for i, name := range []string{"flakeward NEXT", redisCounter, redisLua} {
+		f := versus("", "", report.Rate, all[i], redisCounter, counter, rateOf)
+		if r, err := stat.Ratios(f.Ours, f.Theirs); err == nil {
+			t.ratios[i].Name = name
+			addPoint(&t.ratios[i], r.OfMedians, []float64{min(r.Min, r.OfMedians), max(r.Max, r.OfMedians)})
 		}
-		l.Requests = int(math.Ceil(r.Rate * length.Seconds()))
-	}
-	c.requests = l.Requests
-	return nil
-}
-
-func (c *contestant) round(ctx context.Context, l redisbench.Load) error {
-	l.Socket, l.Command, l.Requests = c.socket, c.command, c.requests
-	before, err := c.server.CPU()
-	if err != nil {
-		return err
-	}
-	r, err := redisbench.Run(ctx, l)
-	if err != nil {
-		return c.fault(err)
-	}
-	after, err := c.server.CPU()
-	if err != nil {
-		return err
-	}
-	c.rates = append(c.rates, r.Rate)
-	c.p99 = append(c.p99, r.P99.Seconds())
-	c.cpu = append(c.cpu, (after-before).Seconds()/float64(l.Requests))
-	return nil
-}
-
-// fault is err, or what the server said last if it is gone.
-func (c *contestant) fault(err error) error {
-	select {
-	case <-c.server.Ended():
-		return c.server.Gone()
-	default:
-		return err
+		t.costs[i].Name = name
+		cpu := versus("", "", report.Seconds, all[i], "", nil, cpuOf).Ours
+		addPoint(&t.costs[i], stat.Median(cpu), cpu)
 	}
 }
 
-func compare(a, b *contestant, what string) (figure, error) {
-	r, err := stat.Ratios(a.rates, b.rates)
-	if err != nil {
-		return figure{}, err
+// explained gives a rate that misses its target a note, if redis-benchmark takes more processor time for a request than the daemon does:
+// that part of a request is much the same whoever answers, so the rates are closer to each other than the servers' times are.
+func explained(f report.Figure, ours, theirs []sample) report.Figure {
+	client, server := stat.Median(rounds.Column(ours, clientOf)), stat.Median(rounds.Column(ours, cpuOf))
+	if f.Verdict() != report.NotMet || client <= server {
+		return f
 	}
-	return figure{
-		what: what,
-		got:  fmt.Sprintf("%.3f of %s (%.2f to %.2f)", r.Median, b.name, r.Min, r.Max),
-		more: a.summary() + "; " + b.summary(),
-	}.atLeast(r.Median, 1, "1.0"), nil
+	seconds := func(v float64) string { return report.Format(report.Seconds, v) }
+	f.Note = fmt.Sprintf("of a request's processor time most is redis-benchmark's own, which shares the processors: %s beside %s of flakeward's (with %s: %s beside %s); it kept %s of one processor busy (%s)",
+		seconds(client), seconds(server),
+		f.Peer, seconds(stat.Median(rounds.Column(theirs, clientOf))), seconds(stat.Median(rounds.Column(theirs, cpuOf))),
+		report.Format(report.Share, stat.Median(rounds.Column(ours, busyOf))), report.Format(report.Share, stat.Median(rounds.Column(theirs, busyOf))))
+	return f
 }
 
-func (c *contestant) summary() string {
-	return fmt.Sprintf("%s %s/s, p99 %.2f ms, %.2f us CPU each",
-		c.what(), thousands(stat.Median(c.rates)), stat.Median(c.p99)*1e3, stat.Median(c.cpu)*1e6)
+// addPoint puts a value with the spread of its samples to a line.
+func addPoint(l *report.Line, value float64, samples []float64) {
+	low, high := value, value
+	for _, v := range samples {
+		low, high = min(low, v), max(high, v)
+	}
+	l.Y, l.Low, l.High = append(l.Y, value), append(l.Low, low), append(l.High, high)
+}
+
+func (t *socketTables) findings() (found report.Findings) {
+	found.Figures = append(found.Figures, t.counter...)
+	found.Figures = append(found.Figures, ahead(t.counter))
+	found.Figures = append(found.Figures, t.script...)
+	found.Figures = append(found.Figures, t.cpu...)
+	found.Figures = append(found.Figures, t.client...)
+	found.Figures = append(found.Figures, t.latency...)
+	axis := report.Axis{Label: "clients x pipeline", Names: t.shapes}
+	found.Plots = []report.Plot{
+		{Name: "socket-rates", Group: counterGroup, Title: "Requests a second, as a part of " + redisCounter + "'s", Bars: true,
+			X: axis, Y: report.Axis{Label: "times " + redisCounter}, Lines: t.ratios[:]},
+		{Name: "socket-cost", Group: costGroup, Title: "Server's processor time for a request", Bars: true,
+			X: axis, Y: report.Axis{Unit: report.Seconds}, Lines: t.costs[:]},
+	}
+	return found
+}
+
+// ahead counts the shapes in which a figure's ratio is clearly above 1.
+func ahead(figures []report.Figure) report.Figure {
+	const clearly, most = 1.1, 3
+	n := 0
+	for _, f := range figures {
+		if f.RatioAtLeast(clearly).Verdict() == report.Met {
+			n++
+		}
+	}
+	return report.Figure{
+		Group: counterGroup, What: fmt.Sprintf("of these %d, at %v times or more", len(figures), clearly), Ours: []float64{float64(n)},
+	}.AtLeast(most)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -25,6 +26,7 @@ type Run struct {
 	Pattern string        // of the benchmarks' names, as for go test -bench
 	Count   int           // how often each, one after the other
 	For     time.Duration // how long each
+	Env     []string      // more variables, each as name=value
 }
 
 // Results are all values by benchmark and unit, in the order measured. A benchmark's
@@ -41,6 +43,7 @@ func (r Run) Do(ctx context.Context) (Results, error) {
 	command := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+r.Pattern,
 		"-test.count="+strconv.Itoa(r.Count), "-test.benchtime="+r.For.String())
 	command.Dir = r.Dir
+	command.Env = append(os.Environ(), r.Env...)
 	command.SysProcAttr = process.Orphanless()
 	out, err := command.CombinedOutput()
 	if err != nil {

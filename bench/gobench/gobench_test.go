@@ -2,6 +2,7 @@ package gobench_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,10 +54,20 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	f.Add(output)
+	f.Add("BenchmarkA-2 1 NaN ns/op -Inf B/op\n")
 	f.Fuzz(func(t *testing.T, out string) {
 		r, err := gobench.Parse(strings.NewReader(out))
 		if (err == nil) != (len(r) > 0) {
 			t.Errorf("%v, %v", r, err)
+		}
+		for name, units := range r {
+			for unit := range units {
+				values, err := r.Values(name, unit)
+				if err != nil || !strings.HasPrefix(name, "Benchmark") || strings.ContainsAny(name+unit, " \n") || slices.ContainsFunc(values, func(v float64) bool { return v-v != 0 }) {
+					t.Errorf("%q measured %v of %q, %v", name, values, unit, err)
+				}
+			}
 		}
 	})
 }

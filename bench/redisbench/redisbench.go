@@ -28,6 +28,7 @@ type Load struct {
 	Clients  int // connections, 1 or more
 	Pipeline int // requests that each connection sends at once, 1 or more
 	Requests int // in all
+	Keys     int // what __rand_int__ in the command stands for: 12 digits of a number below it; 0: for itself
 	Command  []string
 }
 
@@ -35,6 +36,7 @@ type Load struct {
 type Result struct {
 	Rate     float64       // requests a second
 	P50, P99 time.Duration // from a request to its reply
+	CPU      time.Duration // processor time that redis-benchmark itself used, from its start to its end
 }
 
 // Run runs the load. A server that answers any request with an error ends the run
@@ -45,6 +47,7 @@ func Run(ctx context.Context, l Load) (Result, error) {
 		"-c", strconv.Itoa(l.Clients),
 		"-P", strconv.Itoa(l.Pipeline),
 		"-n", strconv.Itoa(l.Requests),
+		"-r", strconv.Itoa(l.Keys),
 		"--csv",
 	}, l.Command...)
 	command := exec.CommandContext(ctx, Program, args...)
@@ -59,11 +62,12 @@ func Run(ctx context.Context, l Load) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%s %s: %w", Program, strings.Join(args, " "), err)
 	}
+	r.CPU = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 	return r, nil
 }
 
 // Parse reads the output of redis-benchmark --csv with one test in it: a line with
-// the names of the columns (since version 6.2) and a line of values.
+// the names of the columns (since version 6.2) and a line of values. CPU is not in it.
 func Parse(in io.Reader) (Result, error) {
 	lines, err := csv.NewReader(in).ReadAll()
 	if err != nil {
@@ -91,14 +95,17 @@ func Parse(in io.Reader) (Result, error) {
 	return r, nil
 }
 
-// field is the value in the column of that name: finite and not below 0.
+// most is above whatever is measured, in each column, and within what times can hold.
+const most = 1e12
+
+// field is the value in the column of that name: not below 0, and a number that can have been measured.
 func field(names, values []string, column string) (float64, error) {
 	i := slices.Index(names, column)
 	if i < 0 {
 		return 0, fmt.Errorf("its output has no column %q", column)
 	}
 	v, err := strconv.ParseFloat(values[i], 64)
-	if err != nil || math.IsInf(v, 0) || !(v >= 0) {
+	if err != nil || !(v >= 0 && v <= most) {
 		return 0, fmt.Errorf("its column %q holds %q, which is no measurement", column, values[i])
 	}
 	return v, nil

@@ -39,6 +39,8 @@ func TestParseCPU(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	f.Add("Name:\tVmRSS\nVmHWM:\t   26788 kB\nVmRSS:\t   26780 kB\n")
+	f.Add("42 (a b) (c) S 1 2 3 4 5 6 7 8 9 10 150 25 11 12 20 0 1 0 100 0 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		if m, err := parseMemory(text); err == nil && (m.Resident <= 0 || m.Peak <= 0) {
 			t.Errorf("the memory is %+v", m)

@@ -24,8 +24,9 @@ func Median(values []float64) float64 {
 // Ratio is how one thing compares with another over several rounds, each of which
 // measured both.
 type Ratio struct {
-	Median   float64 // of the rounds' own ratios
-	Min, Max float64 // of the rounds' own ratios
+	OfMedians float64 // the median of the one over the median of the other
+	Median    float64 // of the rounds' own ratios
+	Min, Max  float64 // of the rounds' own ratios
 }
 
 // Ratios compares a with b, which were measured in turn: a[i] just before b[i]. What
@@ -43,5 +44,5 @@ func Ratios(a, b []float64) (Ratio, error) {
 		}
 		paired[i] = a[i] / b[i]
 	}
-	return Ratio{Median: Median(paired), Min: slices.Min(paired), Max: slices.Max(paired)}, nil
+	return Ratio{OfMedians: Median(a) / Median(b), Median: Median(paired), Min: slices.Min(paired), Max: slices.Max(paired)}, nil
 }

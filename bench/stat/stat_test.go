@@ -59,10 +59,9 @@ func TestRatios(t *testing.T) {
 		a, b []float64
 		want stat.Ratio
 	}{
-		{"one round", []float64{3}, []float64{2}, stat.Ratio{Median: 1.5, Min: 1.5, Max: 1.5}},
-		{"each round with its own", []float64{10, 40, 90}, []float64{10, 20, 30}, stat.Ratio{Median: 2, Min: 1, Max: 3}},
-		// The ratio of the medians would be 1.
-		{"paired, not pooled", []float64{1, 2, 3}, []float64{0.5, 2, 2}, stat.Ratio{Median: 1.5, Min: 1, Max: 2}},
+		{"one round", []float64{3}, []float64{2}, stat.Ratio{OfMedians: 1.5, Median: 1.5, Min: 1.5, Max: 1.5}},
+		{"each round with its own", []float64{10, 40, 90}, []float64{10, 20, 30}, stat.Ratio{OfMedians: 2, Median: 2, Min: 1, Max: 3}},
+		{"paired and pooled differ", []float64{1, 2, 3}, []float64{0.5, 2, 2}, stat.Ratio{OfMedians: 1, Median: 1.5, Min: 1, Max: 2}},
 	} {
 		got, err := stat.Ratios(c.a, c.b)
 		if err != nil || got != c.want {

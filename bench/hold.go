@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/e2e/wire"
+)
+
+const selfHold = "hold"
+
+// startHold has another process open connections, make one request on each, and keep them. It returns once all have been answered.
+func startHold(ctx context.Context, socket string, connections int, request []string) (*self, error) {
+	s, err := startSelf(ctx, selfHold, append([]string{"-socket", socket, "-connections", strconv.Itoa(connections)}, request...)...)
+	if err != nil {
+		return nil, err
+	}
+	var held int
+	if err := s.hear(&held); err != nil {
+		s.end()
+		return nil, err
+	}
+	return s, nil
+}
+
+// hold is that process. It ends with ctx.
+func hold(ctx context.Context, args []string, report *json.Encoder) (err error) {
+	flags := flag.NewFlagSet(selfHold, flag.ContinueOnError)
+	socket := flags.String("socket", "", "")
+	connections := flags.Int("connections", 1, "")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	request := wire.AppendCommand(nil, flags.Args()...)
+	var dialer net.Dialer
+	var held []net.Conn
+	defer func() {
+		for _, c := range held {
+			_ = c.Close() // nothing is written that could be lost
+		}
+	}()
+	for range *connections {
+		conn, err := dialer.DialContext(ctx, "unix", *socket)
+		if err != nil {
+			return fmt.Errorf("no connection after %d: %w", len(held), err)
+		}
+		held = append(held, conn)
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		// Both servers answer these requests by one integer, in a line that comes in one piece.
+		if err := readLine(conn); err != nil {
+			return fmt.Errorf("no answer on connection %d: %w", len(held), err)
+		}
+	}
+	if err := report.Encode(len(held)); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// readLine reads a reply of one line with little memory: a reader for each of many connections would take more than what is measured.
+func readLine(in io.Reader) error {
+	var b [128]byte
+	n := 0
+	for n < len(b) {
+		m, err := in.Read(b[n:])
+		if err != nil {
+			return err
+		}
+		if n += m; b[n-1] == '\n' {
+			if b[0] == '-' {
+				return wire.Refused(b[1 : n-2])
+			}
+			return nil
+		}
+	}
+	return errors.New("the answer is longer than a number")
+}
+
+// openFiles raises the limit on open files for what is started from now on, as far as that is allowed.
+func openFiles(wanted uint64) error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return err
+	}
+	if l.Cur >= wanted && l.Max >= wanted {
+		// Set all the same: only a limit that this process has set is passed on.
+		return unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: max(l.Cur, wanted), Max: max(l.Max, wanted)}); err != nil {
+		return fmt.Errorf("%d open files are needed and %d allowed: raise the limit (ulimit -n %d)", wanted, l.Max, wanted)
+	}
+	return nil
+}

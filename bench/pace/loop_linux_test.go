@@ -1,0 +1,243 @@
+package pace
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/wire"
+)
+
+// serve accepts connections on a socket and has handle serve each, until the test ends.
+func serve(t *testing.T, handle func(number int, c net.Conn)) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for number := 0; ; number++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				handle(number, c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+	return socket
+}
+
+// takeRequest reads one request of the given size.
+func takeRequest(in io.Reader, size int) error {
+	_, err := io.CopyN(io.Discard, in, int64(size))
+	return err
+}
+
+// answer serves a connection with the same reply to each request.
+func answer(request []string, reply string) func(int, net.Conn) {
+	size := len(wire.AppendCommand(nil, request...))
+	return func(_ int, c net.Conn) {
+		for in := bufio.NewReader(c); takeRequest(in, size) == nil; {
+			if _, err := io.WriteString(c, reply); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// small is a load that is over soon.
+func small(socket string, request ...string) Load {
+	return Load{Socket: socket, Request: request, Rate: 20000, Connections: 3, Warm: 10 * time.Millisecond, Length: 50 * time.Millisecond, Seed: 7}
+}
+
+// planned is how many requests a load's schedule has in Length.
+func planned(l Load) int64 { return plannedIn(l, 0, l.Length) }
+
+// plannedIn is how many it has in a part of Length.
+func plannedIn(l Load, from, to time.Duration) (n int64) {
+	s := newSchedule(l.Rate, l.Connections, l.Fixed, l.Seed)
+	for {
+		at, _ := s.next()
+		if at >= int64(l.Warm+to) {
+			return n
+		}
+		if at >= int64(l.Warm+from) {
+			n++
+		}
+	}
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		reply string
+		ids   int64 // of each reply
+		load  func(*Load)
+	}{
+		{"Poisson", ":123\r\n", 1, func(*Load) {}},
+		{"equal times, asleep", ":123\r\n", 1, func(l *Load) { l.Fixed = true }},
+		{"polling", ":123\r\n", 1, func(l *Load) { l.Spin = time.Second }},
+		{"runs", "*3\r\n:1\r\n:700\r\n:100\r\n", 100, func(l *Load) { l.Request, l.Runs = []string{"RUN", "100"}, true }},
+		{"phases", ":1\r\n", 1, func(l *Load) { l.Phases = []time.Duration{10 * time.Millisecond, 30 * time.Millisecond} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := small("", "NEXT")
+			c.load(&l)
+			l.Socket = serve(t, answer(l.Request, c.reply))
+			begun := int64(0)
+			l.Begun = func(at int64) { begun = at }
+			r, err := Run(t.Context(), l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := planned(l); r.Sent != n || r.Latency.Count != n || r.Late.Count != n || r.Refused != 0 || r.Unanswered != 0 {
+				t.Errorf("%d requests were laid down, and the result is %+v", n, r)
+			}
+			if r.Latency.Max <= 0 || r.Latency.P50 < r.Late.P50 || r.Took < l.Length || begun == 0 {
+				t.Errorf("took %v and began at %d: a latency of %v, %v late", r.Took, begun, r.Latency, r.Late)
+			}
+			var requests, ids int64
+			for i, p := range r.Phases {
+				requests += p.Latency.Count
+				if n := plannedIn(l, p.From, p.To); p.Latency.Count != n {
+					t.Errorf("phase %d has %d requests, want %d", i, p.Latency.Count, n)
+				}
+				ids += p.IDs
+				if i > 0 && p.From != r.Phases[i-1].To {
+					t.Errorf("phase %d is from %v on", i, p.From)
+				}
+			}
+			if len(r.Phases) != len(l.Phases)+1 || requests != r.Sent || ids != r.IDs || r.IDs%c.ids != 0 || r.IDs == 0 {
+				t.Errorf("%d IDs, and the phases %+v", r.IDs, r.Phases)
+			}
+		})
+	}
+}
+
+// The server answers nothing until it has every request: a generator that waits for replies would never send them all. And what
+// waited longest is the oldest: no reply can come before the last request's time, so half of them took half of the length or more.
+func TestNothingIsHeldBack(t *testing.T) {
+	l := small("", "NEXT")
+	l.Fixed, l.Warm = true, 0
+	l.Connections = 1
+	n := int(planned(l))
+	size := len(wire.AppendCommand(nil, l.Request...))
+	l.Socket = serve(t, func(_ int, c net.Conn) {
+		if takeRequest(c, n*size) == nil {
+			io.WriteString(c, strings.Repeat(":1\r\n", n))
+		}
+		io.Copy(io.Discard, c)
+	})
+	r, err := Run(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Latency.Count != int64(n) || r.Latency.P50 < l.Length/2-time.Millisecond || r.Latency.Max < l.Length-time.Millisecond {
+		t.Errorf("%d requests, %v", n, r.Latency)
+	}
+}
+
+// A request larger than a socket's buffer is written in pieces, those after it wait their turn, and none is lost.
+func TestAFullSocket(t *testing.T) {
+	l := small("", "ECHO", strings.Repeat("x", 400<<10))
+	l.Rate, l.Connections = 500, 2
+	l.Socket = serve(t, answer(l.Request, "$1\r\n\n\r\n"))
+	r, err := Run(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := planned(l); r.Latency.Count != n || r.Unanswered != 0 || n == 0 {
+		t.Errorf("%d of %d requests were answered", r.Latency.Count-r.Unanswered, n)
+	}
+}
+
+func TestRefusedRequestsHaveNoLatency(t *testing.T) {
+	l := small("", "NEXT")
+	l.Socket = serve(t, answer(l.Request, "-UNAVAILABLE wait\r\n"))
+	r, err := Run(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Refused != r.Sent || r.Sent == 0 || r.Latency.Count != 0 || r.IDs != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestUnanswered(t *testing.T) {
+	g := &generator{from: 100, load: Load{Phases: []time.Duration{50}}}
+	g.result.Phases = make([]Phase, 2)
+	for range 2 {
+		g.latency = append(g.latency, newHistogram())
+	}
+	g.late = newHistogram()
+	g.connections = make([]connection, 2)
+	for _, at := range []int64{99, 100, 149} { // the first one is of Warm
+		g.connections[0].due.push(at)
+	}
+	g.connections[1].due.push(150)
+	g.giveUp(1000)
+	r := g.sum()
+	if r.Unanswered != 3 || r.Phases[0].Latency.Count != 2 || r.Phases[1].Latency.Count != 1 || r.Latency.Max < 900 || r.Latency.Max > 901 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestBrokenServers(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		handle     func(int, net.Conn)
+	}{
+		// It may be met in reading or in writing.
+		{"hangs up", "server", func(_ int, c net.Conn) { takeRequest(c, 1) }},
+		{"speaks something else", "no RESP", answer([]string{"NEXT"}, "hello\r\n")},
+		{"says too much", "nobody asked", answer([]string{"NEXT"}, ":1\r\n:2\r\n")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := small(serve(t, c.handle), "NEXT")
+			if r, err := Run(t.Context(), l); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+	}
+	if _, err := Run(t.Context(), small(filepath.Join(t.TempDir(), "none"), "NEXT")); err == nil {
+		t.Error("a socket that is not there is connected to")
+	}
+	if _, err := Run(t.Context(), Load{}); err == nil {
+		t.Error("no load is run")
+	}
+}
+
+// The context ends a load at once, however long it still had to go.
+func TestTheContextEndsIt(t *testing.T) {
+	stop := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var asked atomic.Bool
+	l := small(serve(t, func(_ int, c net.Conn) {
+		for in := bufio.NewReader(c); takeRequest(in, 1) == nil; {
+			if asked.CompareAndSwap(false, true) {
+				cancel(stop)
+			}
+		}
+	}), "NEXT")
+	l.Rate, l.Length = 100, time.Hour-l.Warm
+	if _, err := Run(ctx, l); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,180 @@
+package pgbench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/bench/server"
+	"github.com/flakeward/flakeward/e2e/process"
+)
+
+const (
+	superuser = "postgres" // of the cluster
+	database  = "postgres"
+	// patience bounds the start.
+	patience = 30 * time.Second
+	// knock is how long to wait before another try to connect.
+	knock = 20 * time.Millisecond
+)
+
+// Install says what to install if Find finds nothing.
+const Install = "PostgreSQL: apt-get install postgresql"
+
+// Find is the directory of PostgreSQL's programs, of the newest version that is installed; empty if there is none. Debian
+// keeps them out of the PATH.
+func Find() string {
+	newest, best := "", -1
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the only error: a bad pattern
+	for _, dir := range found {
+		if v, err := strconv.Atoi(filepath.Base(filepath.Dir(dir))); err == nil && v > best && complete(dir) {
+			newest, best = dir, v
+		}
+	}
+	if newest == "" {
+		if path, err := exec.LookPath("postgres"); err == nil && complete(filepath.Dir(path)) {
+			return filepath.Dir(path)
+		}
+	}
+	return newest
+}
+
+// complete tells whether all that is needed is in a directory.
+func complete(dir string) bool {
+	for _, program := range []string{"initdb", "postgres", "pgbench", "psql"} {
+		if _, err := exec.LookPath(filepath.Join(dir, program)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Cluster is a PostgreSQL server with data of its own, on a Unix socket only. All its settings are the defaults: what is
+// committed is on disk.
+type Cluster struct {
+	programs string // directory
+	dir      string // data and socket
+	as       []string
+	server   *server.Server
+}
+
+// Start makes a cluster with the programs in the given directory and starts it. It is made in a directory of its own below
+// the one for temporary files, as the user that PostgreSQL insists on may not enter another's; Close removes it.
+func Start(ctx context.Context, programs string) (c *Cluster, err error) {
+	c = &Cluster{programs: programs}
+	if c.dir, err = os.MkdirTemp("", "flakeward-postgres-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if err := c.become(); err != nil {
+		return nil, err
+	}
+	data := filepath.Join(c.dir, "data")
+	if err := c.run(ctx, "initdb", "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C"); err != nil {
+		return nil, err
+	}
+	words := c.words("postgres", "-D", data, "-k", c.dir, "-c", "listen_addresses=", "-c", "max_connections=100")
+	if c.server, err = server.Start(ctx, server.Program{Path: words[0], Args: words[1:]}); err != nil {
+		return nil, err
+	}
+	return c, c.await(ctx)
+}
+
+// become has PostgreSQL's programs run as the user postgres if this is root, as which they refuse to.
+func (c *Cluster) become() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return fmt.Errorf("PostgreSQL does not run as root: %w", err)
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return err
+	}
+	gid, err := strconv.Atoi(u.Gid)
+	if err != nil {
+		return err
+	}
+	// The kernel forgets the signal at a parent's end when a process changes its user.
+	c.as = []string{"setpriv", "--reuid", u.Uid, "--regid", u.Gid, "--clear-groups", "--pdeathsig", "KILL", "--"}
+	return os.Chown(c.dir, uid, gid)
+}
+
+func (c *Cluster) program(name string) string { return filepath.Join(c.programs, name) }
+
+// words are a command line, as the right user.
+func (c *Cluster) words(program string, args ...string) []string {
+	return append(append(append([]string(nil), c.as...), c.program(program)), args...)
+}
+
+// run runs a program to its end.
+func (c *Cluster) run(ctx context.Context, program string, args ...string) error {
+	words := c.words(program, args...)
+	command := exec.CommandContext(ctx, words[0], words[1:]...)
+	command.SysProcAttr = process.Orphanless()
+	command.Dir = c.dir
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// await waits until the server takes statements.
+func (c *Cluster) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("PostgreSQL takes no statements within %v", patience))
+	defer cancel()
+	ticker := time.NewTicker(knock)
+	defer ticker.Stop()
+	for {
+		err := c.Exec(ctx, "SELECT 1")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-c.server.Ended():
+			return c.server.Gone()
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// Exec executes a statement.
+func (c *Cluster) Exec(ctx context.Context, sql string) error {
+	return c.run(ctx, "psql", "-h", c.dir, "-U", superuser, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, database)
+}
+
+// Version is the server's.
+func (c *Cluster) Version(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, c.program("postgres"), "--version").Output()
+	return strings.TrimSpace(strings.TrimPrefix(string(out), "postgres (PostgreSQL)")), err
+}
+
+// Close stops the server and removes what it kept. It says what went wrong with the server; it is gone in any case.
+func (c *Cluster) Close() error {
+	var err error
+	if c.server != nil {
+		select {
+		case <-c.server.Ended():
+		default:
+			err = c.server.Stop()
+		}
+		c.server.Kill()
+	}
+	return errors.Join(err, os.RemoveAll(c.dir))
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/bench/inprocess"
+	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/bench/rounds"
+	"github.com/flakeward/flakeward/bench/stat"
+)
+
+const (
+	selfGenerate = "generate"
+	processGroup = "In process, one ID a call"
+	// generateWarm is not counted: caches and the Go scheduler settle.
+	generateWarm = 50 * time.Millisecond
+)
+
+// pairs is what is compared, and how fast ours has to be next to the other.
+var pairs = []struct {
+	what, ours, theirs string
+	atLeast            float64 // 0: nothing is asked, as theirs is something else
+	note               string
+}{
+	{"layout with room", "flakeward, room", "bwmarrin/snowflake, room", 1, ""},
+	{"layout with room", "flakeward, room", "sonyflake, room", 1, ""},
+	{"at a ceiling of 4,096,000/s", "flakeward, 12 bits", "bwmarrin/snowflake", equal, ""},
+	{"at a ceiling of 25,600/s", "flakeward, 8 bits of 10 ms", "sonyflake", equal, ""},
+	{"layout with room", "flakeward, room", "rs/xid", 0, "theirs is no 64-bit ID: 96 bits"},
+	{"layout with room", "flakeward, room", "google/uuid v7", 0, "theirs is no 64-bit ID: 128 bits"},
+}
+
+// equal is how near two have to be that meet the same ceiling: a tick more or less in a round is chance.
+const equal = 0.99
+
+// measureProcess compares the generator with libraries, each in a process of its own that does nothing else.
+func measureProcess(ctx context.Context, s setting) (found report.Findings, err error) {
+	for _, g := range inprocess.Generators {
+		if g.Module != "" {
+			found.Version(g.Module, moduleVersion(g.Module))
+		}
+	}
+	bars := report.Plot{
+		Name: "in-process", Group: processGroup, Title: "One ID in process", Bars: true,
+		X: report.Axis{}, Y: report.Axis{Label: "time an ID", Unit: report.Seconds},
+	}
+	var drawn []inprocess.Generator
+	for _, g := range inprocess.Generators {
+		if g.Ceiling == 0 || g.Ceiling > 1e6 { // the others take 39 us: next to them, none of these would be seen
+			drawn = append(drawn, g)
+			bars.X.Names = append(bars.X.Names, g.Name)
+		}
+	}
+	for _, goroutines := range []int{1, 64} {
+		got, err := generateAll(ctx, s, goroutines)
+		if err != nil {
+			return found, err
+		}
+		found.Figures = append(found.Figures, processFigures(got, goroutines)...)
+		line := report.Line{Name: plural(goroutines, "goroutine")}
+		for _, g := range drawn {
+			line.Y = append(line.Y, 1/stat.Median(rounds.Column(got[g.Name], inprocess.Result.Rate)))
+		}
+		bars.Lines = append(bars.Lines, line)
+	}
+	found.Plots = []report.Plot{bars}
+	return found, nil
+}
+
+// generateAll measures all generators in turn, and returns what came of each round by their names.
+func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]inprocess.Result, error) {
+	var entered []rounds.Contestant[inprocess.Result]
+	for _, g := range inprocess.Generators {
+		entered = append(entered, rounds.Contestant[inprocess.Result]{Name: g.Name, Measure: func(ctx context.Context) (r inprocess.Result, err error) {
+			p, err := startSelf(ctx, selfGenerate, g.Name, strconv.Itoa(goroutines), s.length(400*time.Millisecond).String())
+			if err != nil {
+				return r, err
+			}
+			defer p.end()
+			if err = p.hear(&r); err == nil && r.IDs == 0 {
+				err = fmt.Errorf("no ID in %v", r.Took)
+			}
+			return r, err
+		}})
+	}
+	got, err := rounds.Interleave(ctx, s.rounds(7, 1), entered...)
+	if err != nil {
+		return nil, err
+	}
+	byName := make(map[string][]inprocess.Result)
+	for i, g := range inprocess.Generators {
+		byName[g.Name] = got[i]
+	}
+	return byName, nil
+}
+
+// processFigures are the pairs: how many IDs each made, and where one meets a ceiling also what an ID took of the processors.
+func processFigures(got map[string][]inprocess.Result, goroutines int) (figures []report.Figure) {
+	each := func(rate float64) string { return fmt.Sprintf("%.1f ns", 1e9/rate) }
+	for _, p := range pairs {
+		a, b := rounds.Column(got[p.ours], inprocess.Result.Rate), rounds.Column(got[p.theirs], inprocess.Result.Rate)
+		f := report.Figure{
+			Group: processGroup, What: p.what + ", " + plural(goroutines, "goroutine"), Unit: report.Rate,
+			Ours: a, Peer: p.theirs, Theirs: b,
+			Note: "an ID in " + each(stat.Median(a)) + " and " + each(stat.Median(b)),
+		}
+		if p.note != "" {
+			f.Note += "; " + p.note
+		}
+		if p.atLeast > 0 {
+			f = f.RatioAtLeast(p.atLeast)
+		}
+		figures = append(figures, f)
+		if p.atLeast == equal {
+			figures = append(figures, report.Figure{
+				Group: processGroup, What: p.what + ", " + plural(goroutines, "goroutine") + ": processor time an ID", Unit: report.Seconds,
+				Ours: rounds.Column(got[p.ours], inprocess.Result.CPUEach), Peer: p.theirs, Theirs: rounds.Column(got[p.theirs], inprocess.Result.CPUEach),
+			})
+		}
+	}
+	return figures
+}
+
+// generate is one generator in a process of its own.
+func generate(ctx context.Context, args []string, report *json.Encoder) error {
+	if len(args) != 3 {
+		return fmt.Errorf("%d arguments, which are to be a generator, how many goroutines and how long", len(args))
+	}
+	g, err := inprocess.Find(args[0])
+	if err != nil {
+		return err
+	}
+	goroutines, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	length, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	r, err := g.Measure(ctx, goroutines, generateWarm, length)
+	if err != nil {
+		return err
+	}
+	return report.Encode(r)
+}
