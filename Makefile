@@ -1,6 +1,6 @@
 # flakeward: everything is built, checked and measured with Go alone. `make test`
 # wants a C compiler for the race detector, and ZooKeeper with Java to test against,
-# which it installs if it may; redis-server is wanted by `make bench` only.
+# which it installs if it may; `make bench` likewise Redis and PostgreSQL.
 
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
@@ -24,7 +24,7 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 TAGS  := urfave_cli_no_docs,grpcnotrace
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 
-.PHONY: build image images drill-image drill-images test lint fuzz torture soak e2e e2e-long e2e-teeth sim model bench clean gcc zookeeper
+.PHONY: build image images drill-image drill-images test lint fuzz fuzz-short torture soak e2e e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean gcc zookeeper
 
 build:
 	$(BUILD) -o flakeward .
@@ -97,17 +97,18 @@ lint: $(STATICCHECK) $(FORBIDIGO)
 # The simulated cluster runs in one thread, where the race detector only costs time.
 DRILLED := ./clockguard ./generator ./daemon ./daemon/journal
 test: gcc zookeeper
-	@$(GO) run ./internal/testreport -race -timeout 15m $$($(GO) list $(PACKAGES) | grep -v '/sim/world$$') -- ./sim/world -- -race -tags drill -run '^TestDrill' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
+	@$(GO) run ./internal/testreport -race -timeout 15m $$($(GO) list $(PACKAGES) | grep -v '/sim/world$$') -- ./sim/world -- -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
 
-# One fuzz target at a time, FUZZTIME each. A finding is kept under
-# testdata/fuzz of its package and fails `make test` from then on.
+# Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
+# is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each
+# week, about half an hour; the short form is for every change. The last line says
+# `N targets fuzzed for 60s each, N failed`.
 fuzz:
-	@set -e; for package in $$($(GO) list $(PACKAGES)); do \
-		for target in $$($(GO) test -list '^Fuzz' "$$package" | grep '^Fuzz' || true); do \
-			echo "== $$package $$target for $(FUZZTIME)"; \
-			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) "$$package"; \
-		done; \
-	done
+	@$(GO) run ./internal/fuzzall -time $(FUZZTIME) -p $(FUZZERS) $(PACKAGES)
+
+FUZZERS ?= 2
+fuzz-short:
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZERS=4
 
 # Kills, restarts and clock steps under load, the long form.
 torture:
@@ -145,14 +146,55 @@ endef
 sim:
 	$(GO) run ./sim -n 10000
 
-# The protocol, model-checked; wants spin and gcc, about ten minutes on one core.
+# Which error returns of the code that lends worker IDs and keeps the journal the simulation takes, by coverage: all of
+# them, or this fails. About a minute on two cores.
+sim-seams:
+	$(GO) run ./sim/seams
+
+# Whether the simulation and the unit tests bite: flakeward broken on purpose, in copies, in each way that sim/teeth has, about
+# a quarter of an hour. TOOTH=floor-ignored for one.
+teeth: zookeeper
+	@$(GO) run ./sim/teeth $(TOOTH)
+
+# The protocol, model-checked; wants spin and gcc, two cores, 8 GB, and some minutes.
 model:
 	@docs/model/run.sh
 
-# Speed of the lane and of the socket, side by side with Redis (redis-server and
-# redis-tools must be installed).
-bench: build
-	$(GO) run ./bench -daemon ./flakeward
+# Ten histories of claims on etcd and ten on ZooKeeper under faults, each judged: some minutes.
+# SEED=N begins with the same chance again; a history that is not linearizable is shown in a page for a browser.
+linear: gcc zookeeper
+	$(GO) test ./coord/linear -race -count=1 -timeout 2h -v -args -long -seed $(SEED)
+
+# Speed, memory and growth next to the peers, measured in turn on this machine, a quarter of an hour of it: docs/benchmarks.md
+# with tables, docs/benchmarks with plots and samples. ONLY=socket,idle measures these sections and leaves the page's others;
+# bench-render makes page and plots again without measuring. As root it installs the peers that are missing, by apt-get.
+ONLY ?=
+bench: build peers
+	$(GO) run ./bench -daemon ./flakeward -only '$(ONLY)'
+
+bench-render:
+	$(GO) run ./bench -render
+
+# Without a peer the figures next to it are missing, and the page says so. Debian's packages of servers start them where the
+# system starts services; bench runs its own.
+peers:
+	@set -u; \
+	missing=; \
+	command -v redis-server >/dev/null || missing="$$missing redis-server"; \
+	command -v redis-benchmark >/dev/null || missing="$$missing redis-tools"; \
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || missing="$$missing postgresql"; \
+	[ -n "$$missing" ] || exit 0; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+		echo "make bench: not all peers are here. Debian, Ubuntu, as root: apt-get install --no-install-recommends$$missing" >&2; \
+		exit 0; \
+	fi; \
+	echo "make bench: installing$$missing (systemctl disable --now redis-server postgresql ends what the packages may start)"; \
+	log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	export DEBIAN_FRONTEND=noninteractive; \
+	get() { apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 $$missing; }; \
+	{ get || { apt-get update -q && get; }; } </dev/null >"$$log" 2>&1 || { \
+		cat "$$log" >&2; \
+		echo "make bench: apt-get could not install$$missing (its messages are above): install them by hand. The rest is measured." >&2; }
 
 clean:
 	rm -rf flakeward .bin
