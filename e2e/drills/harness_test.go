@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/generator"
 )
 
 func TestGateManyOrOne(t *testing.T) {
@@ -251,5 +252,32 @@ func TestEachDrillIsDocumented(t *testing.T) {
 	}
 	if listed != len(registered) {
 		t.Errorf("docs/drills.md lists %d drills, and there are %d", listed, len(registered))
+	}
+}
+
+func TestGrew(t *testing.T) {
+	const enough = 1000
+	holding := func(ceiling generator.Tick) held { return held{claimed: true, ceiling: ceiling} }
+	for _, tt := range []struct {
+		name        string
+		first, then held
+		yes         bool
+	}{
+		{"granted more", holding(500), holding(501), true},
+		{"granted nothing", holding(500), holding(500), false},
+		{"another grant, which ends before", holding(500), holding(499), false},
+		{"granted more, and in trouble", holding(500), held{claimed: true, ceiling: 501, trouble: "no coordinator"}, false},
+		{"granted nothing, and has none to ask for", holding(1001), holding(1001), true},
+		{"just enough is not more than enough", holding(1000), holding(1000), false},
+		{"none to ask for, and in trouble", holding(1001), held{claimed: true, ceiling: 1001, trouble: "no coordinator"}, false},
+		{"none to ask for, and no claim", held{ceiling: 1001}, held{ceiling: 1001}, false},
+	} {
+		var before held
+		if err := grew(&before, tt.first, enough); (err == nil) != (tt.first.trouble == "" && tt.first.claimed && tt.first.ceiling > enough) {
+			t.Errorf("%s: at the first look: %v", tt.name, err)
+		}
+		if err := grew(&before, tt.then, enough); (err == nil) != tt.yes {
+			t.Errorf("%s: %v, want granted: %t", tt.name, err, tt.yes)
+		}
 	}
 }
