@@ -213,6 +213,79 @@ func TestGroupKeepsOrderOfLongTicks(t *testing.T) {
 	}
 }
 
+// A change of any lane is told, for whoever waits waits for all of them.
+func TestGroupTellsOfEachLanesChange(t *testing.T) {
+	g := newGroup(t, "flakeward", 3, issue.Limits{})
+	for i := range g.issuers {
+		g.changes = 0
+		g.drop(i, false)
+		if g.raise(i, time.Hour); g.changes != 1 {
+			t.Errorf("lane %d goes: %d changes, want 1", i, g.changes)
+		}
+		g.lend(t, i, i, time.Hour)
+		if g.raise(i, time.Hour); g.changes != 3 {
+			t.Errorf("lane %d comes, and its ceiling rises: %d changes in all, want 3", i, g.changes)
+		}
+	}
+}
+
+// A request that no lane can serve yet waits for the one that can be the first to, whichever its own is.
+func TestGroupWaitsForTheFirstLane(t *testing.T) {
+	g := newGroup(t, "flakeward", 3, issue.Limits{})
+	for i, ahead := range []generator.Tick{900, 300, 600} {
+		g.drop(i, true)
+		g.free[i] = g.tick() + ahead
+		g.lend(t, i, i, time.Hour)
+	}
+	for home := range uint32(6) {
+		ticket := issue.Ticket{Home: home}
+		if run, wait := g.Take(&ticket, 0, 1); run.N != 0 || !wait.Event || wait.For != 301*time.Millisecond {
+			t.Errorf("home %d: it gets %d, waits %+v, want 301ms or a change", home, run.N, wait)
+		}
+	}
+}
+
+// Each request has patience of its own, also one that follows another at once.
+func TestPatienceIsOfOneRequest(t *testing.T) {
+	g := newGroup(t, "flakeward", 1, issue.Limits{})
+	g.drop(0, false)
+	var ticket issue.Ticket
+	g.Take(&ticket, 0, 1)
+	g.clock.Advance(1900 * time.Millisecond)
+	g.lend(t, 0, 0, time.Hour)
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 1 {
+		t.Fatalf("it waits %+v", wait)
+	}
+	g.drop(0, false)
+	ticket.Follow()
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 0 || wait.For != 2*time.Second {
+		t.Errorf("the request after it gets %d, waits %+v, want all of 2s", run.N, wait)
+	}
+}
+
+// A request that began to wait while the clock was set back, and another lane served, does not get ticks below the connection's highest
+// ID from its own lane once the clock is right again.
+func TestGroupKeepsOrderOnceTheClockIsRight(t *testing.T) {
+	g := newGroup(t, "flakeward", 2, issue.Limits{})
+	g.clock.Advance(5 * time.Second)
+	var ticket issue.Ticket
+	first, _ := g.Take(&ticket, 0, 1)
+	g.clock.Step(-3 * time.Second)
+	ticket.Renew()
+	if run, wait := g.Take(&ticket, 0, perTick); run.N != perTick || run.First > first.First {
+		t.Fatalf("with the clock set back it gets %d from %d (%+v), want a tick of the other lane", run.N, run.First, wait)
+	}
+	ticket.Follow()
+	if run, wait := g.Take(&ticket, 0, 1); run.N != 0 || wait.For != time.Millisecond {
+		t.Fatalf("in the same tick it gets %d, waits %+v", run.N, wait)
+	}
+	g.clock.Step(3*time.Second + 10*time.Millisecond)
+	run, wait := g.Take(&ticket, 0, 1)
+	if worker, tick := g.idOf(t, run); run.N != 1 || worker != g.lanes[0].Worker() || run.First <= first.First || tick > g.tick() {
+		t.Errorf("with the clock right again it gets %+v of worker ID %d, tick %d, after %d (%+v)", run, worker, tick, first.First, wait)
+	}
+}
+
 func TestGroupAllocatesNothing(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		g := newGroup(t, "time=33@1ms,worker=10,sequence=20;epoch=2026-01-01", 4, issue.Limits{Burst: time.Second})

@@ -215,8 +215,12 @@ func (i *Issuer) slow(t *Ticket, seen glance, tenant uint32, n int) (generator.R
 	}
 	if t.since != 0 {
 		// A request that was woken late still gets the ticks it has waited through, so that a late wake-up wastes no
-		// numbers. Its order is kept: all it was given before is below the tick that it began to wait for.
+		// numbers. Its order is kept: all it was given before is below the tick that it began to wait for, or it began while the clock was
+		// set back and another lane served, which this one's IDs from before are above.
 		from := max(t.since, tick-generator.Tick(lane.Span()/2), least)
+		if t.worker == lane.Worker() {
+			from = max(from, t.last)
+		}
 		if run, at, out := lane.TakeFirst(tenant, from, tick-1, n); out == generator.Issued {
 			t.got(lane, at)
 			t.since = at
