@@ -123,6 +123,42 @@ func TestDrillTheWitnessWritesDownWhatComesOut(t *testing.T) {
 	}
 }
 
+// TestDrillTheWitnessSaysWhichLane: each event is of the lane that has its worker ID.
+func TestDrillTheWitnessSaysWhichLane(t *testing.T) {
+	const lanes = 3
+	evidenceDir := t.TempDir()
+	t.Setenv(daemon.EvidenceVariable, evidenceDir)
+	c := config(dir(t))
+	c.IDs.Lanes = lanes
+	layout := layoutOf(t, c)
+	r := start(t, c)
+	workers := lanesWorkers(r.until("all lanes", lanesReady(lanes)), lanes)
+	r.draw(map[int64]bool{}, 2*lanes, 20, 100)
+	r.stop()
+	seen := map[evidence.Event]int{} // how many there are of each kind and lane
+	for _, e := range logs(t, evidenceDir)[0][1:] {
+		worker := e.Worker
+		if e.Kind == evidence.Issued {
+			parts, err := layout.Decompose(e.Run.First)
+			if err != nil {
+				t.Fatal(err)
+			}
+			worker = int(parts.Worker)
+		}
+		if e.Lane < 0 || e.Lane >= lanes || strconv.Itoa(worker) != workers[e.Lane] {
+			t.Fatalf("%+v is of worker ID %d, and the lanes have %v", e, worker, workers)
+		}
+		seen[evidence.Event{Kind: e.Kind, Lane: e.Lane}]++
+	}
+	for lane := range lanes {
+		for _, kind := range []evidence.Kind{evidence.Claimed, evidence.Extended, evidence.Issued, evidence.Releasing, evidence.Released} {
+			if seen[evidence.Event{Kind: kind, Lane: lane}] == 0 {
+				t.Errorf("nothing of kind %d was written down of lane %d", kind, lane)
+			}
+		}
+	}
+}
+
 func TestDrillWithoutTheVariableNothingIsWritten(t *testing.T) {
 	d := dir(t)
 	t.Setenv(daemon.EvidenceVariable, "")

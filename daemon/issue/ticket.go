@@ -31,6 +31,9 @@ func (t *Ticket) Follow() { t.deadline = 0 }
 // Renew readies the ticket for a request of the connection that arrives later.
 func (t *Ticket) Renew() { t.since, t.deadline = 0, 0 }
 
+// Lane is the number, in its Group, of the lane that served the connection last; 0 if none has.
+func (t *Ticket) Lane() int { return int(t.at) }
+
 // got notes whose ID the connection gets, if it is the highest.
 func (t *Ticket) got(lane *generator.Lane, tick generator.Tick) {
 	if tick > t.last {

@@ -31,7 +31,7 @@ func (s source) Take(t *issue.Ticket, tenant uint32, n int) (generator.Run, issu
 	if run.N == 0 {
 		return run, wait
 	}
-	e := evidence.Event{Kind: evidence.Issued, Run: evidence.Run{First: run.First, Step: s.step, N: run.N}}
+	e := evidence.Event{Kind: evidence.Issued, Lane: t.Lane(), Run: evidence.Run{First: run.First, Step: s.step, N: run.N}}
 	if err := s.log(e); err != nil {
 		return generator.Run{}, issue.Wait{Err: err}
 	}
@@ -66,21 +66,22 @@ func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Claim, e
 	if err != nil {
 		return lent, err
 	}
-	e := evidence.Event{Kind: evidence.Claimed, Worker: lent.Worker(), Opening: lent.Opening(), Continues: lent.Continues(), Floor: lent.Floor()}
+	e := evidence.Event{Kind: evidence.Claimed, Lane: r.Lane, Worker: lent.Worker(), Opening: lent.Opening(), Continues: lent.Continues(), Floor: lent.Floor()}
 	if err := c.log(e); err != nil {
 		return nil, err
 	}
-	return &claim{lent, c.log}, nil
+	return &claim{lent, r.Lane, c.log}, nil
 }
 
 // claim is compared by its address, as claims are.
 type claim struct {
 	coord.Claim
-	log Log
+	lane int
+	log  Log
 }
 
 func (c *claim) add(e evidence.Event) error {
-	e.Worker, e.Opening = c.Worker(), c.Opening()
+	e.Lane, e.Worker, e.Opening = c.lane, c.Worker(), c.Opening()
 	return c.log(e)
 }
 

@@ -25,10 +25,10 @@ const (
 // clock is a host's, as far as it was stepped.
 type clock struct {
 	steps []stepped
-	next  int                    // the first step that no ID was issued after yet
-	open  []int                  // steps that are not settled, or not made up for
-	highs map[int]generator.Tick // the highest tick that the host issued so far, by worker ID
-	cells map[int][]cell         // by worker ID; made when they are asked for
+	next  int                     // the first step that no ID was issued after yet
+	open  []int                   // steps that are not settled, or not made up for
+	highs map[seat]generator.Tick // the highest tick that the host issued so far
+	cells map[int][]cell          // by worker ID; made when they are asked for
 }
 
 // stepped is one step, and what became of it.
@@ -37,9 +37,9 @@ type stepped struct {
 	from, to  int64 // offsets, in nanoseconds
 	issuing   evidence.Mono
 	last      evidence.Mono
-	highs     map[int]generator.Tick // the highest ticks issued before it had settled, of the worker IDs that have not passed them
-	settled   evidence.Mono          // always: never
-	caughtUp  map[int]evidence.Mono  // when a tick above that was issued: the lane is not behind any more
+	highs     map[seat]generator.Tick // the highest ticks issued before it had settled, of what has not passed them
+	settled   evidence.Mono           // always: never
+	caughtUp  map[int]evidence.Mono   // when a tick above that was issued last, by worker ID: no lane of it is behind any more
 	isSettled bool
 }
 
@@ -51,7 +51,7 @@ type cell struct {
 }
 
 func newClock(steps []Step) *clock {
-	c := &clock{highs: map[int]generator.Tick{}, cells: map[int][]cell{}}
+	c := &clock{highs: map[seat]generator.Tick{}, cells: map[int][]cell{}}
 	offset := int64(0)
 	for _, s := range steps {
 		c.steps = append(c.steps, stepped{at: s.At, from: offset, to: s.Offset, settled: always, caughtUp: map[int]evidence.Mono{}})
@@ -61,24 +61,24 @@ func newClock(steps []Step) *clock {
 }
 
 // issued notes that the host issued an ID of tick. Calls are in the order of the logs.
-func (c *clock) issued(at evidence.Mono, worker int, tick generator.Tick) {
-	c.highs[worker] = max(c.highs[worker], tick)
+func (c *clock) issued(at evidence.Mono, by seat, tick generator.Tick) {
+	c.highs[by] = max(c.highs[by], tick)
 	for c.next < len(c.steps) && c.steps[c.next].at < at {
 		c.steps[c.next].last = c.steps[c.next].at
 		c.open = append(c.open, c.next)
 		c.next++
 	}
 	if len(c.open) > 0 {
-		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, worker, tick, c.highs) })
+		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, by, tick, c.highs) })
 	}
 }
 
 // issued reports whether all is known of the step.
-func (s *stepped) issued(at evidence.Mono, worker int, tick generator.Tick, highs map[int]generator.Tick) bool {
+func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, highs map[seat]generator.Tick) bool {
 	if s.isSettled {
-		if high, ok := s.highs[worker]; ok && tick > high {
-			s.caughtUp[worker] = at
-			delete(s.highs, worker)
+		if high, ok := s.highs[by]; ok && tick > high {
+			s.caughtUp[by.worker] = at
+			delete(s.highs, by)
 		}
 		return len(s.highs) == 0
 	}
@@ -93,10 +93,16 @@ func (s *stepped) issued(at evidence.Mono, worker int, tick generator.Tick, high
 	return s.to >= s.from
 }
 
-// behindUntil is until when a lane of the worker ID could be behind what it had issued before the step.
+// behindUntil is until when a lane of the worker ID could be behind what it had issued before the step. Of two lanes that had it one after
+// the other, one may be.
 func (s *stepped) behindUntil(worker int) evidence.Mono {
-	if _, ok := s.highs[worker]; ok || !s.isSettled {
+	if !s.isSettled {
 		return always
+	}
+	for by := range s.highs {
+		if by.worker == worker {
+			return always
+		}
 	}
 	return max(s.settled, s.caughtUp[worker])
 }

@@ -170,7 +170,7 @@ func TestClock(t *testing.T) {
 			offset = second
 		}
 		tick = generator.Tick((at + offset) / (second / 1000))
-		c.issued(at, 0, tick)
+		c.issued(at, seat{}, tick)
 	}
 	c.settle(0)
 	for _, tt := range []struct {
@@ -219,6 +219,19 @@ func TestShape(t *testing.T) {
 		b, err := l.Compose(q)
 		if err != nil || s.group(s.keyOf(b)) != s.group(k) || int64(s.keyOf(b)-k) != int64(q.Sequence)-int64(p.Sequence) {
 			t.Fatalf("%d and %d of one tick have the keys %d and %d", a, b, k, s.keyOf(b))
+		}
+		one := func(q generator.Parts) key {
+			id, err := l.Compose(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.keyOf(id)
+		}
+		moved, other := p, p
+		moved.Worker ^= rapid.Uint64Range(0, l.Max(generator.Worker)).Draw(t, "worker") & 1
+		other.Tenant ^= l.Max(generator.Tenant)
+		if s.rival(k, one(moved)) != (moved.Worker != p.Worker) || s.rival(k, one(other)) || s.rival(one(moved), one(other)) != (moved.Worker != p.Worker && other.Tenant == p.Tenant) {
+			t.Fatalf("%+v, %+v, %+v", p, moved, other)
 		}
 		q.Tick = generator.Tick(rapid.Int64Range(0, int64(l.MaxTick())).Draw(t, "tick"))
 		if b, err = l.Compose(q); err != nil || q.Tick > p.Tick && s.keyOf(b) < k || s.laneOf(s.keyOf(b)) != s.laneOf(k) {

@@ -17,6 +17,7 @@ const slow = evidence.Mono(time.Second)
 // holder is a lane in one life of a daemon, as far as the ticks that it issued go.
 type holder struct {
 	life        *life
+	lane        int // of the life
 	low, high   generator.Tick
 	first, last key // of low and high
 	issued      bool
@@ -27,13 +28,15 @@ type held struct {
 	opening string
 	known   *opening // nil: the coordinator does not know it
 	next    *held    // the one that continued it
-	life    *life
+	life    *life    // with lane: who issued that
+	lane    int
 	high    key // of the highest tick
 	issued  bool
 }
 
-// lane is what one host has of one worker ID, over all its lives.
+// lane is what one of a host's lanes has of one worker ID, over all lives.
 type lane struct {
+	seat
 	life    *life // that the next three are of
 	holder  *holder
 	floor   generator.Tick // none: where this life's lane began above is not recorded
@@ -64,7 +67,7 @@ type grants struct {
 	past    past
 	holders map[int][]*holder // by worker ID
 	held    []*held
-	lanes   map[int]*lane // of the host that is judged, by worker ID
+	lanes   map[seat]*lane // of the host that is judged
 	life    *life
 	clock   *clock // the host's
 }
@@ -83,7 +86,7 @@ func (j *court) grants(p past) ([]*clock, error) {
 		l := &j.lives[i]
 		if clocks[l.host] == nil {
 			clocks[l.host] = newClock(j.sites[l.host].steps)
-			g.lanes = map[int]*lane{}
+			g.lanes = map[seat]*lane{}
 		}
 		g.life, g.clock = l, clocks[l.host]
 		if err := g.judge(l); err != nil {
@@ -116,7 +119,7 @@ func (g *grants) judge(l *life) error {
 		case evidence.Extended:
 			g.extended(e)
 		case evidence.Releasing:
-			if l := g.lane(e.Worker); l.under != nil && l.under.opening == e.Opening {
+			if l := g.lane(seat{e.Lane, e.Worker}); l.under != nil && l.under.opening == e.Opening {
 				l.ceiling, l.closed = min(l.ceiling, e.Last), true
 			}
 		case evidence.Released: // what the record was left at is in the history
@@ -127,12 +130,12 @@ func (g *grants) judge(l *life) error {
 	})
 }
 
-// lane is the host's of a worker ID, in this life.
-func (g *grants) lane(worker int) *lane {
-	l := g.lanes[worker]
+// lane is the host's that has a seat, in this life.
+func (g *grants) lane(at seat) *lane {
+	l := g.lanes[at]
 	if l == nil {
-		l = &lane{grant: grant{ceiling: none}}
-		g.lanes[worker] = l
+		l = &lane{seat: at, grant: grant{ceiling: none}}
+		g.lanes[at] = l
 	}
 	if l.life != g.life {
 		// What was acknowledged may be inherited through the journal; the lane is another.
@@ -142,10 +145,10 @@ func (g *grants) lane(worker int) *lane {
 }
 
 // holder makes the lane's, if it has none yet.
-func (g *grants) holder(worker int, l *lane) *holder {
+func (g *grants) holder(l *lane) *holder {
 	if l.holder == nil {
-		l.holder = &holder{life: g.life}
-		g.holders[worker] = append(g.holders[worker], l.holder)
+		l.holder = &holder{life: g.life, lane: l.seat.lane}
+		g.holders[l.worker] = append(g.holders[l.worker], l.holder)
 	}
 	return l.holder
 }
@@ -157,26 +160,26 @@ func (g *grants) run(e evidence.Event) error {
 	host.Issued += uint64(e.Run.N)
 	whole, err := g.split(e.Run, func(r row) {
 		g.issuedRows++
-		g.clock.issued(e.At, g.workerOf(r.from), g.tickOf(r.from))
-		g.issued(e.At, r)
+		at := seat{e.Lane, g.workerOf(r.from)}
+		g.clock.issued(e.At, at, g.tickOf(r.from))
+		g.issued(e.At, g.lane(at), r)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.life.log.name, err)
 	}
 	if !whole {
 		g.verdict.against(Unique, NoID, uint64(e.Run.N), func() string {
-			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.lived(g.life), g.when(e.At))
+			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.sat(g.life, e.Lane), g.when(e.At))
 		})
 	}
 	return nil
 }
 
-func (g *grants) issued(at evidence.Mono, r row) {
-	tick, worker := g.tickOf(r.from), g.workerOf(r.from)
-	l := g.lane(worker)
+func (g *grants) issued(at evidence.Mono, l *lane, r row) {
+	tick := g.tickOf(r.from)
 	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
 		b.holder.note(g, r.from)
-		g.recordedLate(b, r.from, l.floor)
+		g.recordedLate(b, l, r.from)
 		return
 	}
 	from := &l.grant
@@ -186,16 +189,16 @@ func (g *grants) issued(at evidence.Mono, r row) {
 	}
 	if tick > from.ceiling {
 		g.verdict.against(Granted, AboveCeiling, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.tell(r.from), r.n, g.lived(g.life), g.when(at), from.granted())
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.tell(r.from), r.n, g.sat(g.life, l.seat.lane), g.when(at), from.granted())
 		})
 	}
 	if tick <= l.floor {
 		g.verdict.against(Disjoint, BelowFloor, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.tell(r.from), r.n, g.lived(g.life), g.when(at), l.under.opening, l.floor)
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.tell(r.from), r.n, g.sat(g.life, l.seat.lane), g.when(at), l.under.opening, l.floor)
 		})
 	}
 	from.under.note(g, r.from)
-	g.holder(worker, l).note(g, r.from)
+	g.holder(l).note(g, r.from)
 }
 
 // granted tells a reader what may be issued.
@@ -229,7 +232,7 @@ func (h *holder) note(g *grants, k key) {
 
 // claimed begins a lane, or goes on with the one that there was.
 func (g *grants) claimed(e evidence.Event) {
-	l := g.lane(e.Worker)
+	l := g.lane(seat{e.Lane, e.Worker})
 	l.cold = false
 	known := g.past.openings[e.Opening]
 	if known != nil && known.worker != e.Worker {
@@ -237,14 +240,14 @@ func (g *grants) claimed(e evidence.Event) {
 	}
 	if known == nil {
 		g.verdict.against(Granted, UnknownClaim, 1, func() string {
-			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.lived(g.life), e.Worker, g.when(e.At), e.Opening)
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.sat(g.life, e.Lane), e.Worker, g.when(e.At), e.Opening)
 		})
 	} else if e.Floor < known.found {
 		g.verdict.against(Disjoint, LowFloor, 1, func() string {
-			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.lived(g.life), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.sat(g.life, e.Lane), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
 		})
 	}
-	now := &held{opening: e.Opening, known: known, life: g.life}
+	now := &held{opening: e.Opening, known: known, life: g.life, lane: e.Lane}
 	g.held = append(g.held, now)
 	floor := e.Floor
 	if known != nil {
@@ -258,7 +261,7 @@ func (g *grants) claimed(e evidence.Event) {
 		}
 		if known != nil && (mine == "" || known.before != mine) {
 			g.verdict.against(Granted, Continued, 1, func() string {
-				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.lived(g.life), g.when(e.At), e.Opening, e.Worker, mine, known.before)
+				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.sat(g.life, e.Lane), g.when(e.At), e.Opening, e.Worker, mine, known.before)
 			})
 		}
 		l.under, l.closed, l.journal = now, false, nil
@@ -284,10 +287,10 @@ func (g *grants) extended(e evidence.Event) {
 	if !acknowledged {
 		g.verdict.against(Granted, Unacknowledged, 1, func() string {
 			return fmt.Sprintf("%s was told at %s that ceiling %d of worker ID %d is stored, under opening %s; the highest that the coordinator's history has of it is %s",
-				g.lived(g.life), g.when(e.At), e.Ceiling, e.Worker, e.Opening, told(stored))
+				g.sat(g.life, e.Lane), g.when(e.At), e.Ceiling, e.Worker, e.Opening, told(stored))
 		})
 	}
-	l := g.lane(e.Worker)
+	l := g.lane(seat{e.Lane, e.Worker})
 	if l.under == nil || l.under.opening != e.Opening {
 		return
 	}
@@ -315,7 +318,7 @@ func (g *grants) judgeRecords() {
 				continue
 			}
 			g.verdict.against(Granted, LeftBelow, 1, func() string {
-				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.tell(h.high), g.lived(h.life), h.opening, n.opening, n.known.left)
+				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.tell(h.high), g.sat(h.life, h.lane), h.opening, n.opening, n.known.left)
 			})
 			break
 		}
@@ -335,7 +338,7 @@ func (g *grants) judgeHolders() {
 				f := furthest
 				g.verdict.against(Disjoint, Overlap, 1, func() string {
 					return fmt.Sprintf("worker ID %d, ticks %d to %d by %s (last ID %d), and %d to %d by %s (first ID %d)", worker,
-						f.low, f.high, g.lived(f.life), g.id(f.last), h.low, h.high, g.lived(h.life), g.id(h.first))
+						f.low, f.high, g.sat(f.life, f.lane), g.id(f.last), h.low, h.high, g.sat(h.life, h.lane), g.id(h.first))
 				})
 			}
 			if furthest == nil || h.high > furthest.high {

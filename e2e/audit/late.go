@@ -23,12 +23,13 @@ type excused struct {
 type claim struct {
 	at    evidence.Mono
 	life  *life
+	lane  int
 	floor generator.Tick
 }
 
 // recordedLate notes an ID that counts for the lane before.
-func (g *grants) recordedLate(b *former, k key, floor generator.Tick) {
-	g.excuses[excused{g.life.host, g.group(k)}] = claim{b.at, g.life, floor}
+func (g *grants) recordedLate(b *former, now *lane, k key) {
+	g.excuses[excused{g.life.host, g.group(k)}] = claim{b.at, g.life, now.seat.lane, now.floor}
 }
 
 // excuse judges IDs that a client of a host received.
@@ -39,6 +40,6 @@ func (j *court) excuse(h int, r *evidence.Reply, next row) {
 	}
 	j.verdict.against(Disjoint, BelowFloor, uint64(next.n), func() string {
 		return fmt.Sprintf("%s, %d in a row, was asked for at %s; at %s %s had been given the worker ID anew, with floor %d", j.tell(next.from), next.n,
-			j.when(r.Asked), j.when(c.at), j.lived(c.life), c.floor)
+			j.when(r.Asked), j.when(c.at), j.sat(c.life, c.lane), c.floor)
 	})
 }

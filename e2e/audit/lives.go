@@ -80,3 +80,15 @@ func isLayout(text, full string) bool {
 func (j *court) lived(l *life) string {
 	return fmt.Sprintf("start %d of %s", l.number, j.sites[l.host].name)
 }
+
+// seat is one of a daemon's lanes and a worker ID that it has. What one lane has of a worker ID is nothing to another: each has claims, grants
+// and a journal of its own, and is to the other what another daemon is.
+type seat struct{ lane, worker int }
+
+// sat names a lane of a life to a reader, unless it is the first.
+func (j *court) sat(l *life, lane int) string {
+	if lane == 0 {
+		return j.lived(l)
+	}
+	return fmt.Sprintf("%s, lane %d", j.lived(l), lane)
+}

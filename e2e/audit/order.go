@@ -9,8 +9,8 @@ import (
 // order judges the connections of one client's log by Rising. What is promised:
 //
 //   - IDs of one worker ID (and tenant) rise strictly;
-//   - over a change of worker ID (or tenant) time does not go back: the tick is at or above all before. Within one
-//     tick the new worker ID may be the lower number;
+//   - over a change of worker ID they rise strictly as well: the tick is above all before, whichever of a daemon's lanes had them;
+//   - over a change of tenant time does not go back: the tick is at or above all before;
 //   - while the clock is behind what a worker ID issued before it was stepped back, that worker ID's tick may be lower, by at most the ring's span;
 //   - over a change of worker ID the tick may be lower by as much as the clock was set back between the two, and, if the new one is
 //     behind as well, the span.
@@ -83,7 +83,7 @@ func (o *order) descent(now cell, own *reached, k key) *reached {
 			if k <= c.key && (!now.behind || d == 0 || d > o.span) {
 				return c
 			}
-		case d > 0:
+		case d > 0 || d == 0 && o.rival(c.key, k):
 			allowed := o.ticks(c.high - now.low)
 			if now.behind {
 				allowed += o.span
@@ -91,7 +91,7 @@ func (o *order) descent(now cell, own *reached, k key) *reached {
 			if allowed > 0 {
 				allowed++
 			}
-			if d > allowed {
+			if d > allowed || allowed == 0 {
 				return c
 			}
 		}

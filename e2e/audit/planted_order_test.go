@@ -94,9 +94,19 @@ func TestPlantedDisorder(t *testing.T) {
 		{"an hour back, and then on with a third worker ID", func(s *stage) {
 			s.hourBack()
 			connection, tick := s.newest(0)
-			s.give(0, connection, s.of(10, tick, 0))
+			s.give(0, connection, s.of(10, tick+1, 0))
 		}, kinds{}},
-		{"another worker ID within a tick", func(s *stage) { s.other(0) }, kinds{}},
+		{"another worker ID in the next tick", func(s *stage) { s.other(-1) }, kinds{}},
+		{"another worker ID within a tick", func(s *stage) { s.other(0) }, kinds{Descent: 1}},
+		{"another worker ID within a tick, on another connection", func(s *stage) {
+			_, tick := s.newest(0)
+			s.lend(0, 9, tick)
+			s.give(0, 99, s.of(9, tick, 0))
+		}, kinds{}},
+		{"another worker ID within a tick that the clock was stepped in", func(s *stage) {
+			s.back(0, time.Millisecond)
+			s.other(0)
+		}, kinds{}},
 		{"another worker ID, back by a tick", func(s *stage) { s.other(1) }, kinds{Descent: 1}},
 
 		{"behind another host", func(s *stage) { s.down(99, 1000) }, kinds{Behind: 1}},

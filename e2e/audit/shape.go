@@ -115,6 +115,13 @@ func (s *shape) workerOf(k key) int {
 	return int(int64(k) >> p.inKey & p.mask)
 }
 
+// rival reports whether two keys differ in the worker ID, and not in the tenant.
+func (s *shape) rival(a, b key) bool {
+	p := &s.places[atWorker]
+	differ := s.laneOf(a) ^ s.laneOf(b)
+	return differ != 0 && differ&^(p.mask<<(p.inKey-s.seqBits)) == 0
+}
+
 // group is the same for all keys of one tick and lane.
 func (s *shape) group(k key) key { return k >> s.seqBits }
 

@@ -227,8 +227,7 @@ func (s *stage) down(connection uint32, by generator.Tick) {
 // other has host-1 hold worker ID 9 as well, and give an ID of it that is that many ticks below its newest.
 func (s *stage) other(by generator.Tick) {
 	connection, tick := s.newest(0)
-	s.lend(0, 9, tick)
-	// In one tick the lower worker ID is the lower number.
+	s.lend(0, 9, tick+1)
 	s.give(0, connection, s.of(9, tick-by, 0))
 }
 

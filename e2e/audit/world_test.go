@@ -42,6 +42,7 @@ type computer struct {
 	lives   [][]evidence.Event
 	replies []evidence.Reply
 	free    [2]evidence.Mono // when each connection may be used again
+	last    [2]key           // the last ID that each connection got
 	number  uint32           // of the first connection of this life
 	up      bool
 	cur     grantOf
@@ -111,6 +112,7 @@ func (h *computer) start(coordinator bool) {
 	h.up = true
 	h.lives = append(h.lives, nil)
 	h.number += 2
+	h.last = [2]key{}
 	h.offset, h.due = h.next, 0 // the file is read at once
 	h.log(evidence.Event{Kind: evidence.Began, Host: h.name, Incarnation: fmt.Sprintf("%s-%d", h.name, len(h.lives)), Layout: h.w.layout.String() + ";datacenter=0"})
 	h.cur = h.journal
@@ -244,8 +246,8 @@ func (h *computer) reLease(fresh bool) {
 	}
 }
 
-// take issues up to n IDs.
-func (h *computer) take(n int) []evidence.Run {
+// take issues up to n IDs to a connection.
+func (h *computer) take(connection, n int) []evidence.Run {
 	c := &h.cur
 	t := h.tick()
 	if !h.up || c.slots == nil {
@@ -262,6 +264,10 @@ func (h *computer) take(n int) []evidence.Run {
 	if t <= c.floor || t > min(c.granted, c.mark) {
 		return nil
 	}
+	last := h.last[connection]
+	if h.w.tickOf(last) == t && h.w.workerOf(last) != c.worker {
+		return nil // it waits for the next tick
+	}
 	used := c.slots[t]
 	took := min(int64(n), h.w.capacity-used)
 	if took == 0 {
@@ -275,6 +281,7 @@ func (h *computer) take(n int) []evidence.Run {
 	}
 	run := evidence.Run{First: first, Step: h.w.layout.Step(), N: int(took)}
 	h.log(evidence.Event{Kind: evidence.Issued, Run: run})
+	h.last[connection] = h.w.keyOf(run.First)
 	return []evidence.Run{run}
 }
 
@@ -284,10 +291,10 @@ func (h *computer) ask(n int, arrives bool) {
 	h.w.now = max(h.w.now, h.free[c])
 	r := evidence.Reply{Connection: h.number + uint32(c), Asking: evidence.Batch, Asked: h.w.now, Outcome: evidence.Got}
 	h.w.advance(time.Duration(1 + h.w.pick(300_000)))
-	r.IDs = h.take(n)
+	r.IDs = h.take(c, n)
 	for range 2 {
 		if len(r.IDs) > 0 && r.IDs[len(r.IDs)-1].N < n {
-			more := h.take(n)
+			more := h.take(c, n)
 			r.IDs = append(r.IDs, more...)
 		}
 	}

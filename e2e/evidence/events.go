@@ -93,6 +93,10 @@ func (e Event) check() error {
 	switch {
 	case e.Kind < Began || e.Kind > Released:
 		return fmt.Errorf("there is no event of kind %d", e.Kind)
+	case e.Lane < 0:
+		return fmt.Errorf("lane %d is below 0", e.Lane)
+	case e.Kind == Began && e.Lane != 0:
+		return fmt.Errorf("a start of a daemon is not of lane %d alone", e.Lane)
 	case e.Kind == Issued:
 		return e.Run.check()
 	case e.Worker < 0:
@@ -107,9 +111,16 @@ func (c *eventCoding) frame(buf []byte, e Event) (_ []byte, err error) {
 	return buf, err
 }
 
+// otherLane is set in the byte of the kind if a lane follows: it is not the first, of which most events are.
+const otherLane = 0x80
+
 // append writes the fields that e's kind names.
 func (c *eventCoding) append(b []byte, e Event) []byte {
-	b = append(b, byte(e.Kind))
+	if e.Lane == 0 {
+		b = append(b, byte(e.Kind))
+	} else {
+		b = binary.AppendUvarint(append(b, byte(e.Kind)|otherLane), uint64(e.Lane))
+	}
 	b = binary.AppendVarint(b, int64(e.At-c.at))
 	c.at = e.At
 	switch e.Kind {
@@ -139,7 +150,12 @@ func (c *eventCoding) append(b []byte, e Event) []byte {
 // read reads what append wrote; false if it is malformed.
 func (c *eventCoding) read(b []byte) (Event, bool) {
 	p := payload{b: b}
-	e := Event{Kind: Kind(p.byte())}
+	kind := p.byte()
+	e := Event{Kind: Kind(kind &^ otherLane)}
+	if kind&otherLane != 0 {
+		e.Lane = int(p.uint())
+		p.bad = p.bad || e.Lane == 0
+	}
 	c.at += Mono(p.int())
 	e.At = c.at
 	switch e.Kind {

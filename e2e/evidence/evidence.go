@@ -22,7 +22,7 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	// Began is a daemon's start: Host, Incarnation, Layout.
+	// Began is a daemon's start: Host, Incarnation, Layout. All others are of one of its lanes: Lane.
 	Began Kind = 1 + iota
 	// Issued is IDs that left the lane, written before anything of them is sent: Run.
 	Issued
@@ -46,7 +46,8 @@ type Event struct {
 
 	Host, Incarnation, Layout string
 
-	Run Run
+	Lane int // from 0
+	Run  Run
 
 	Worker    int
 	Opening   string

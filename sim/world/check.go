@@ -17,7 +17,6 @@ type laneOf struct {
 	place       place
 	book        *ledger
 	slot        *slot
-	lane        int    // of the daemon, by number
 	opening     string // the record's holder when it was put to use
 	used        bool
 	spent       generator.Tick // the last one that the daemon knows to be issued from the worker ID in another cluster; -1: none
@@ -46,7 +45,7 @@ func (p *proc) use(by *seat, lane *generator.Lane) {
 		book = &ledger{ticks: map[generator.Tick]int{}, all: make([]numbers, 1, 256)}
 		p.w.books[at] = book
 	}
-	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, lane: by.number, opening: by.keeper.Holding().Opening}
+	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.keeper.Holding().Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to anybody, it counts.
@@ -111,31 +110,60 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	p.ordered(t, lane, c, before, unordered)
 }
 
-// ordered judges order: on the connection, and by the host's clock.
+// ordered judges order, on the connection and by the host's clock, and what a burst draws on. No time has passed since before.
 func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before clockguard.Reading, unordered bool) {
 	w := p.w
-	// 4: on one connection IDs rise, or fall by the ring's span at most.
-	span := generator.Tick(lane.Span())
+	now, span, back := w.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.draws.Back/w.layout.TickLength())
+	// 4: on one connection IDs rise, or fall by the ring's span at most, or by as much as bursts may. Within a tick another lane's worker ID
+	// may be lower. If the clock is further back than may be slept for, the order is lost between lanes.
+	least := c.highest
+	if lane != c.lane {
+		least++
+	}
+	inOrder := least
 	switch {
-	case lane == c.lane && t < c.last && (!unordered || t <= c.last-span):
-		w.violate(p.slot, "tick %d after tick %d of the same lane and connection; the ring was used: %v", t, c.last, unordered)
-		return
-	case lane != c.lane && !p.host.back && t <= c.last: // within a tick the other worker ID may be lower
-		w.violate(p.slot, "tick %d after tick %d of another lane, and the clock never went back", t, c.last)
+	case lane != c.lane && (unordered || c.highest-now > w.sleep):
+		least = 0
+	case unordered:
+		least = c.highest - span + 1
+	case p.slot.draws.Unordered:
+		least -= back
+	}
+	if c.highest > 0 && t < least {
+		w.violate(p.slot, "tick %d after tick %d of the same connection, and the clock is at %d; another lane: %v, the ring was used: %v", t, c.highest, now, lane != c.lane, unordered)
 		return
 	}
-	if lane != c.lane || t > c.last {
-		c.last = t
+	if t > c.highest {
+		c.highest, c.lane = t, lane
 	}
-	c.lane = lane
 	// 5: an ID is as late as its host's clock, from the question to the answer.
-	now := w.layout.TickAt(p.host.read().Wall)
-	low, high := min(w.layout.TickAt(c.asked.Wall), now), max(w.layout.TickAt(before.Wall), now)
+	low, high := min(w.layout.TickAt(c.asked.Wall), now), now
 	if unordered {
 		low, high = low-span, max(high, lane.Highest())
 	}
-	if t < low || t > high {
+	if t < low-back || t > high {
 		w.violate(p.slot, "tick %d, and the host's clock went from %d to %d", t, low, high)
+		return
+	}
+	if t < low && !unordered {
+		p.drawn(t, lane, c, now, inOrder)
+	}
+}
+
+// drawn judges a burst: the clock's tick has not enough, and of the ticks that may be drawn on it is the first that has any.
+func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least generator.Tick) {
+	w := p.w
+	w.counts.Drawn++
+	if room := lane.Room(0, now); room >= c.queue[0].n {
+		w.violate(p.slot, "tick %d, and the clock's tick %d has %d for the %d that are wanted", t, now, room, c.queue[0].n)
+		return
+	}
+	from := now - generator.Tick(p.slot.draws.Back/w.layout.TickLength())
+	if !p.slot.draws.Unordered {
+		from = max(from, least)
+	}
+	if at, ok := lane.NextRoom(0, from, t-1); ok {
+		w.violate(p.slot, "a burst draws on tick %d, and tick %d has room", t, at)
 	}
 }
 

@@ -17,7 +17,6 @@ type host struct {
 	clocks *clocks.Pair
 	paused int      // how many reasons there are why nothing runs
 	later  []func() // what is due since
-	back   bool     // the wall clock has gone back, ever
 }
 
 // do has something happen on the host: now, or when the host runs again.

@@ -46,6 +46,7 @@ func PlanOf(seed uint64) Plan {
 	}
 	if r.IntN(40) == 0 { // the time field ends in the midst of the run
 		ends := begin.Add(time.Duration(p.Length) * 2 / 3)
+		tick = "1ms"
 		p.Layout = "time=32@1ms,worker=2,sequence=8;epoch=" + ends.Add(-time.Millisecond<<32).Format(time.RFC3339Nano)
 	}
 	p.Timing.Window = max(2*p.Timing.Publish, 2*p.Timing.Step, pick(r, time.Second, 4*time.Second, 10*time.Second, 30*time.Second))
@@ -67,7 +68,24 @@ func PlanOf(seed uint64) Plan {
 	for range p.Hosts {
 		p.Lanes = append(p.Lanes, pick(lanes, 1, 1, 1, 2))
 	}
+	p.bursts(rand.New(rand.NewPCG(seed, 0x6275727374)), tick)
 	return p
+}
+
+// bursts draws which daemons have bursts, and gives more lanes to some of those that have two.
+func (p *Plan) bursts(r *rand.Rand, tick string) {
+	length, _ := time.ParseDuration(tick)
+	for i, lanes := range p.Lanes {
+		if lanes > 1 {
+			p.Lanes[i] = pick(r, 2, 2, 3, 4)
+		}
+		var d Draws
+		if r.IntN(3) == 0 {
+			// No less than a tick, and no more than what a lane remembers, as a daemon is configured.
+			d = Draws{Back: max(length, pick(r, length, 20*time.Millisecond, 200*time.Millisecond, 2*time.Second)), Unordered: r.IntN(3) == 0}
+		}
+		p.Draws = append(p.Draws, d)
+	}
 }
 
 // faults draws what goes wrong: in each run only some kinds of things, but these often, so that they meet each other.

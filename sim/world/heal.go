@@ -31,7 +31,6 @@ func (w *World) heal() {
 		h.clocks.FreezeWall(now, false)
 		h.clocks.Drift(now, 0, 0)
 		h.clocks.Step(now, time.Duration(right-h.read().Wall))
-		h.back = true
 	}
 	for _, s := range w.slots {
 		s.all(func(d *disk.Disk) { d.Full, d.Failing = false, false })

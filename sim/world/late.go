@@ -25,7 +25,6 @@ func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Claim, error)
 	if c.Continues() {
 		s.p.w.counts.Continued++
 	}
-	s.p.openings[c.Opening()] = r.Lane
 	claim := &sharedClaim{Claim: c, p: s.p}
 	s.p.claims = append(s.p.claims, claim)
 	return claim, nil

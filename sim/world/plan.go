@@ -18,6 +18,7 @@ type Plan struct {
 	Tells   bool            // the servers' revision shows that they were restored
 	Hosts   []int           // by daemon: the host that it runs on
 	Lanes   []int           // by daemon: how many it has
+	Draws   []Draws         // by daemon; none where it says nothing
 	Apart   []time.Duration // by host: how far its clock is ahead at the beginning
 	Timing  grant.Timing
 	TTL     time.Duration
@@ -35,8 +36,12 @@ type Plan struct {
 	Blind bool
 }
 
-// mostLanes is how many lanes a daemon has at the most.
-const mostLanes = 2
+// Draws is what earlier ticks have left that a request may draw on, once the clock's tick has not enough: how far back, 0 for not at
+// all, and whether also below the connection's highest ID.
+type Draws struct {
+	Back      time.Duration
+	Unordered bool
+}
 
 // lanes are how many each daemon has: as the plan says, one where it does not, and no more than there are worker IDs.
 func (p Plan) lanes() []int {
@@ -48,6 +53,14 @@ func (p Plan) lanes() []int {
 		}
 	}
 	return all
+}
+
+// draws is what a daemon's requests may draw on.
+func (p Plan) draws(daemon int) Draws {
+	if daemon >= len(p.Draws) {
+		return Draws{}
+	}
+	return p.Draws[daemon]
 }
 
 // Fault is one thing that goes wrong.

@@ -35,6 +35,7 @@ const (
 type slot struct {
 	number int
 	host   *host
+	draws  Draws
 	disk   *disk.Disk   // of the first lane's journal
 	others []*disk.Disk // of the other lanes' journals
 	proc   *proc        // nil while none runs
@@ -82,7 +83,6 @@ type proc struct {
 	joined   bool
 
 	inherited lifetime.Inherited
-	openings  map[string]int // whose lane's each opening of this start is
 	lanes     map[*generator.Lane]*laneOf
 	conns     [conns]conn
 
@@ -112,7 +112,7 @@ func (r reader) Read(b []byte) (int, error) {
 func (w *World) start(s *slot) {
 	s.starts++
 	w.counts.Starts++
-	p := &proc{w: w, slot: s, host: s.host, wrongly: s.wrongly, began: w.line.Now(), openings: map[string]int{}, lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(w.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p := &proc{w: w, slot: s, host: s.host, wrongly: s.wrongly, began: w.line.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(w.plan.Seed, uint64(s.number)<<32|s.starts))}
 	p.life = &life{parent: context.Background(), p: p, until: never}
 	s.proc = p
 	for i := range p.conns {
@@ -164,8 +164,22 @@ func (w *World) start(s *slot) {
 		Joined: func(cluster coord.Cluster) { p.cluster, p.joined = cluster.UUID, true },
 	}
 	w.say(s, "starts")
+	if len(p.seats) < len(s.disks()) { // the journals of the others may have to be written, which takes time
+		p.flow(func() { p.begin(dir) })
+		return
+	}
+	p.begin(dir)
+}
+
+// begin is what a start does from its journals on.
+func (p *proc) begin(dir *journal.Dir) {
+	w, s := p.w, p.slot
+	var err error
 	if p.inherited, err = p.lifetime.Inherit(dir); err != nil {
 		w.violate(s, "the journals cannot be read: %v", err)
+		return
+	}
+	if p.ending {
 		return
 	}
 	for i, found := range p.inherited {

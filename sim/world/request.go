@@ -18,9 +18,8 @@ type conn struct {
 	due    func() // what the timer does, made once
 	event  bool   // waits for a change
 
-	lane      *generator.Lane // that the last ID came from
-	last      generator.Tick  // its highest tick
-	unordered uint64          // how often order was given up before that lane was used
+	highest generator.Tick  // of its IDs; 0: it has none
+	lane    *generator.Lane // that the highest came from
 
 	number uint32
 	of     *told          // that all in got is of
@@ -90,16 +89,17 @@ func (c *conn) serve() {
 			w.violate(p.slot, "ID %d was issued from no lane that is in use", run.First)
 			return
 		}
-		if lane != c.lane {
-			c.unordered = used
-		}
-		if p.outOfOrder() != used {
+		unordered := p.outOfOrder() != used
+		if unordered {
 			w.counts.Unordered++
+		}
+		if lane != p.seats[int(c.number)%len(p.seats)].issuer.Lane() {
+			w.counts.Elsewhere++
 		}
 		if w.out != nil {
 			w.say(p.slot, "issues %d from %d: worker ID %d, tick %d", run.N, run.First, lane.Worker(), w.tickOf(run.First))
 		}
-		p.issued(run, lane, c, before, p.outOfOrder() != c.unordered)
+		p.issued(run, lane, c, before, unordered)
 		if w.over() {
 			return
 		}

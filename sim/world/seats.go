@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -26,13 +27,29 @@ func (s *slot) all(f func(*disk.Disk)) {
 	}
 }
 
+// fewer is how many starts of a daemon with several lanes there are to one that is told to have fewer of them.
+const fewer = 8
+
+// running is how many lanes the start of a daemon that begins now has.
+func (w *World) running(s *slot) int {
+	all := 1 + len(s.others)
+	if all == 1 {
+		return all
+	}
+	r := rand.New(rand.NewPCG(w.plan.Seed^0x6665776572, uint64(s.number)<<32|s.starts)) // its own: whatever else is drawn stays as it is
+	if r.IntN(fewer) > 0 {
+		return all
+	}
+	return 1 + r.IntN(all-1)
+}
+
 // seat makes the lanes, as a daemon does.
 func (p *proc) seat(dir *journal.Dir, log hclog.Logger) error {
 	w, s := p.w, p.slot
 	first := lifetime.FirstWait(w.layout, w.plan.Timing.Step, maxSleep)
 	spent := grant.NewSpent()
 	var issuers []*issue.Issuer
-	for i := range s.disks() {
+	for i := range w.running(s) {
 		file, err := dir.Lane(i)
 		if err != nil {
 			return err
@@ -42,7 +59,7 @@ func (p *proc) seat(dir *journal.Dir, log hclog.Logger) error {
 			Layout: w.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Accept: s.accept, Timing: w.plan.Timing, FirstWait: first,
 			Clock: p, Random: p.random.Float64, Journal: recorded{file, seat}, Lane: i, Spent: spent, Log: log,
 		}, seat)
-		seat.issuer = issue.New(w.layout, p, issue.Limits{Guard: w.guard, FirstWait: first, MaxBlock: maxBlock}, seat.keeper)
+		seat.issuer = issue.New(w.layout, p, issue.Limits{Guard: w.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, seat.keeper)
 		p.seats, issuers = append(p.seats, seat), append(issuers, seat.issuer)
 	}
 	p.group = issue.NewGroup(issuers...)

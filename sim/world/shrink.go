@@ -73,5 +73,7 @@ func (c *Counts) Add(d Counts) {
 	c.Continued += d.Continued
 	c.Released += d.Released
 	c.Unordered += d.Unordered
+	c.Drawn += d.Drawn
+	c.Elsewhere += d.Elsewhere
 	c.Simulated += d.Simulated
 }

@@ -67,7 +67,6 @@ func (w *World) strikeClock(f Fault, h *host) bool {
 			return
 		}
 		h.clocks.Step(w.line.Now(), by)
-		h.back = h.back || by < 0
 	}
 	switch f.Kind {
 	case Step:

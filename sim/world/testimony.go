@@ -16,13 +16,12 @@ import (
 // record, and what the coordinator stored. A tree that is wiped becomes another cluster, whose IDs may be those of the one before,
 // so each is judged by itself; a tree that is restored stays the same one.
 type testimony struct {
-	hosts   []told // by daemon and lane: each has a journal of its own
+	hosts   []told // by daemon
 	history []history.Version
 	past    [][]history.Version
 }
 
-// told is what one lane of a daemon, and clients of it, have told. Two lanes of one daemon may hold one worker ID, one after the
-// other's claim was lost: what each issues is told apart as with two daemons.
+// told is what a daemon, and clients of it, have told.
 type told struct {
 	lives   []*testifying
 	replies []reply
@@ -42,6 +41,7 @@ type issued struct {
 	at    evidence.Mono
 	first int64
 	n     int
+	lane  int
 }
 
 // reply is an evidence.Reply, whose IDs are among all.
@@ -59,7 +59,7 @@ func (l *testifying) each(step int64) iter.Seq[evidence.Event] {
 		}
 		others := l.others
 		for _, i := range l.all {
-			e := evidence.Event{At: i.at, Kind: evidence.Issued, Run: evidence.Run{First: i.first, Step: step, N: i.n}}
+			e := evidence.Event{At: i.at, Kind: evidence.Issued, Lane: i.lane, Run: evidence.Run{First: i.first, Step: step, N: i.n}}
 			if i.n == 0 {
 				e, others = others[0], others[1:]
 			}
@@ -86,57 +86,52 @@ func (t *told) each(yield func(evidence.Reply) bool) {
 func (w *World) testimonyOf(cluster string) *testimony {
 	t := w.evidence[cluster]
 	if t == nil {
-		t = &testimony{hosts: make([]told, len(w.slots)*mostLanes)}
+		t = &testimony{hosts: make([]told, len(w.slots))}
 		w.evidence[cluster] = t
 		w.clusters = append(w.clusters, cluster)
 	}
 	return t
 }
 
-// of is what a lane of a daemon has told.
-func (t *testimony) of(s *slot, lane int) *told { return &t.hosts[s.number*mostLanes+lane] }
+// of is what a daemon has told.
+func (t *testimony) of(s *slot) *told { return &t.hosts[s.number] }
 
-// lifeOf is the log of a start of a daemon, as far as it is about a lane.
-func (t *testimony) lifeOf(p *proc, lane int) *testifying {
-	h := t.of(p.slot, lane)
+// lifeOf is the log of a start of a daemon.
+func (t *testimony) lifeOf(p *proc) *testifying {
+	h := t.of(p.slot)
 	if n := len(h.lives); n > 0 && h.lives[n-1].p == p {
 		return h.lives[n-1]
 	}
-	began := evidence.Event{At: evidence.Mono(p.began), Kind: evidence.Began, Host: p.slot.name(lane), Incarnation: fmt.Sprintf("%sL%d", p.incarnation, lane), Layout: p.w.text}
+	began := evidence.Event{At: evidence.Mono(p.began), Kind: evidence.Began, Host: p.slot.name(), Incarnation: p.incarnation, Layout: p.w.text}
 	l := &testifying{p: p, began: began}
 	h.lives = append(h.lives, l)
 	return l
 }
 
-// name is what the evidence calls a lane of a daemon.
-func (s *slot) name(lane int) string {
-	if lane == 0 {
-		return fmt.Sprintf("d%d", s.number)
-	}
-	return fmt.Sprintf("d%d, lane %d", s.number, lane)
-}
+// name is what the evidence calls a daemon.
+func (s *slot) name() string { return fmt.Sprintf("d%d", s.number) }
 
 // testify implements witness.Log.
 func (p *proc) testify(e evidence.Event) error {
-	cluster, lane := p.cluster, p.openings[e.Opening]
+	cluster := p.cluster
 	if e.Kind == evidence.Issued {
-		cluster, lane = p.issuing(e.Run.First)
+		cluster = p.issuing(e.Run.First)
 	}
 	e.At = evidence.Mono(p.w.line.Now())
-	l := p.w.testimonyOf(cluster).lifeOf(p, lane)
-	l.all = append(l.all, issued{e.At, e.Run.First, e.Run.N})
+	l := p.w.testimonyOf(cluster).lifeOf(p)
+	l.all = append(l.all, issued{e.At, e.Run.First, e.Run.N, e.Lane})
 	if e.Kind != evidence.Issued {
 		l.others = append(l.others, e)
 	}
 	return nil
 }
 
-// issuing is the cluster that an ID that is issued now is of, and the lane.
-func (p *proc) issuing(first int64) (cluster string, lane int) {
+// issuing is the cluster that an ID that is issued now is of.
+func (p *proc) issuing(first int64) string {
 	if l := p.lanes[p.laneOf(first)]; l != nil {
-		return l.place.cluster, l.lane
+		return l.place.cluster
 	}
-	return p.cluster, 0
+	return p.cluster
 }
 
 // stores notes that the coordinator stored a record.
@@ -172,11 +167,10 @@ func (w *World) restored(b *backup) {
 	t.history = b.history
 }
 
-// received notes IDs that a request got so far. What of them is of another cluster than those before, or of another lane, is recorded as
-// a reply of its own.
+// received notes IDs that a request got so far. What of them is of another cluster than those before is recorded as a reply of
+// its own.
 func (c *conn) received(run generator.Run) {
-	cluster, lane := c.p.issuing(run.First)
-	t := c.p.w.testimonyOf(cluster).of(c.p.slot, lane)
+	t := c.p.w.testimonyOf(c.p.issuing(run.First)).of(c.p.slot)
 	if t != c.of {
 		c.answered(evidence.Got)
 		c.of = t
@@ -190,7 +184,7 @@ func (c *conn) answered(outcome evidence.Outcome) {
 	c.of, c.got = nil, c.got[:0]
 	switch {
 	case outcome == evidence.Refused:
-		t, got = c.p.w.testimonyOf(c.p.cluster).of(c.p.slot, 0), nil
+		t, got = c.p.w.testimonyOf(c.p.cluster).of(c.p.slot), nil
 	case len(got) == 0:
 		return
 	}
@@ -211,7 +205,7 @@ func (w *World) judge() []string {
 		issued := false
 		for n := range t.hosts {
 			h := &t.hosts[n]
-			told := audit.Told{Name: w.slots[n/mostLanes].name(n % mostLanes), Replies: h.each}
+			told := audit.Told{Name: w.slots[n].name(), Replies: h.each}
 			for _, l := range h.lives {
 				told.Lives = append(told.Lives, l.each(w.layout.Step()))
 				issued = issued || len(l.all) > len(l.others)

@@ -34,7 +34,8 @@ type World struct {
 	older    *tree.Tree // for hints and plain reads that are old
 	layout   *generator.Layout
 	guard    clockguard.Limits
-	capacity int // IDs in a tick
+	capacity int            // IDs in a tick
+	sleep    generator.Tick // that a request may sleep for the sake of order
 	hosts    []*host
 	slots    []*slot
 	weather  weather
@@ -68,6 +69,8 @@ type Counts struct {
 	Handovers                    uint64 // of worker IDs, from one daemon to another that issues
 	Continued, Released          uint64 // claims that went on from what was there; that were given back
 	Unordered                    uint64 // runs out of the ring, or wherever there was room
+	Drawn                        uint64 // runs of ticks before the request came, by a burst
+	Elsewhere                    uint64 // runs of another lane than the connection's own
 	Simulated                    time.Duration
 }
 
@@ -139,6 +142,7 @@ func (w *World) build() {
 		return
 	}
 	w.capacity = 1 << w.layout.Bits(generator.Sequence)
+	w.sleep = max(1, generator.Tick(maxSleep/w.layout.TickLength()))
 	w.tree.Opened, w.tree.Unfenced = w.open, p.Unfenced
 	w.tree.Stored = w.stores
 	w.text = w.layout.String()
@@ -146,7 +150,7 @@ func (w *World) build() {
 		if h >= len(w.hosts) {
 			w.hosts = append(w.hosts, &host{w: w, clocks: clocks.New(begin.UnixNano() + int64(p.Apart[len(w.hosts)]) + w.fate.Int64N(2e6))})
 		}
-		w.slots = append(w.slots, &slot{number: i, host: w.hosts[len(w.hosts)-1], disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}})
+		w.slots = append(w.slots, &slot{number: i, draws: p.draws(i), host: w.hosts[len(w.hosts)-1], disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}})
 		for range p.lanes()[i] - 1 {
 			w.slots[i].others = append(w.slots[i].others, &disk.Disk{Lies: p.Lying})
 		}
@@ -213,7 +217,7 @@ func (w *World) header() {
 		return
 	}
 	p := w.plan
-	fmt.Fprintf(w.out, "seed %d: %d daemons on hosts %v, layout %s, servers %d, %+v, session %v, a request each %v\n", p.Seed, len(p.Hosts), p.Hosts, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
+	fmt.Fprintf(w.out, "seed %d: %d daemons on hosts %v, lanes %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v\n", p.Seed, len(p.Hosts), p.Hosts, p.Lanes, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
 	for i, f := range p.Faults {
 		fmt.Fprintf(w.out, "fault %d: %s\n", i, f)
 	}
