@@ -83,6 +83,19 @@ func TestTakeFirstOutside(t *testing.T) {
 	}
 }
 
+// A tick whose slot holds a later one is passed over, as one that is used up is.
+func TestTakeFirstAfterAPassedTick(t *testing.T) {
+	_, ln := openLane(t, fewSlots, 0)
+	ln.Take(0, 18+32, 1)
+	ln.Take(0, 19, 4)
+	if run, tick, out := ln.TakeFirst(0, 18, 30, 3); out != generator.Issued || tick != 20 || run.N != 3 {
+		t.Errorf("took %d of tick %d (%v), want 3 of tick 20", run.N, tick, out)
+	}
+	if run, tick, out := ln.TakeFirst(0, 18, 30, 3); out != generator.Issued || tick != 20 || run.N != 1 {
+		t.Errorf("then took %d of tick %d (%v), want the one that tick 20 has left", run.N, tick, out)
+	}
+}
+
 // Goroutines that look for what is left, and others that take as the clock goes, use up every number exactly once.
 func TestNothingIsLeftAndNothingTwice(t *testing.T) {
 	const ticks, capacity = 32, 1 << 8

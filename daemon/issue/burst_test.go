@@ -261,6 +261,64 @@ func TestBurstBesideTheRing(t *testing.T) {
 	}
 }
 
+// How far back a burst draws is so many of the layout's ticks, however long they are.
+func TestBurstInLongTicks(t *testing.T) {
+	for _, c := range []struct {
+		tick string
+		back generator.Tick
+	}{{"1ms", 100}, {"10ms", 10}, {"100ms", 1}} {
+		g := newGroup(t, "time=40@"+c.tick+",worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{Burst: 100 * time.Millisecond})
+		g.clock.Advance(5 * time.Second)
+		var ticket issue.Ticket
+		run, wait := g.Take(&ticket, 0, 9)
+		if _, tick := g.idOf(t, run); run.N != 8 || tick != g.tick()-c.back {
+			t.Errorf("in ticks of %s a burst gives %d of %d ticks ago (%+v), want 8 of %d ago", c.tick, run.N, g.tick()-tick, wait, c.back)
+		}
+	}
+}
+
+// After a change of lane a burst draws only on ticks above that of the connection's highest ID, whose other numbers may be lower there;
+// without order on all.
+func TestBurstAfterAChangeOfLane(t *testing.T) {
+	for _, unordered := range []bool{false, true} {
+		g := newGroup(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond, BurstUnordered: unordered})
+		g.clock.Advance(time.Second)
+		var ticket issue.Ticket
+		first, _ := g.Take(&ticket, 0, 1)
+		_, last := g.idOf(t, first)
+		g.drop(0, false)
+		g.clock.Advance(5 * time.Millisecond)
+		want := last + 1
+		if unordered {
+			want = g.tick() - 10
+		}
+		ticket.Renew()
+		run, wait := g.Take(&ticket, 0, perTick+1)
+		if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lanes[1].Worker() {
+			t.Errorf("without order %v: a burst gives %d of worker ID %d, tick %d (%+v), want a whole tick of %d", unordered, run.N, worker, tick, wait, want)
+		}
+	}
+}
+
+// After a burst the connection goes on above what that gave, whichever lane serves.
+func TestOrderAfterABurst(t *testing.T) {
+	g := newGroup(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond})
+	g.clock.Advance(time.Second)
+	g.Take(&issue.Ticket{Home: 2}, 0, perTick) // the clock's tick of the connection's own lane
+	var ticket issue.Ticket
+	for range 10 {
+		ticket.Renew()
+		g.Take(&ticket, 0, perTick)
+	}
+	g.drop(0, false)
+	ticket.Renew()
+	if run, wait := g.Take(&ticket, 0, perTick+1); run.N != perTick {
+		t.Errorf("it gets %d of another lane (%+v), want the tick that its own had used up", run.N, wait)
+	} else if _, tick := g.idOf(t, run); tick != g.tick() {
+		t.Errorf("it had all up to tick %d, and gets tick %d of another lane", g.tick()-1, tick)
+	}
+}
+
 func TestBurstAllocatesNothing(t *testing.T) {
 	g := newGroup(t, "flakeward", 1, issue.Limits{Burst: time.Second})
 	g.clock.Advance(5 * time.Second)
