@@ -16,7 +16,7 @@ func init() {
 		Drill{
 			Name:    "leader-killed",
 			What:    "the coordinator's leader is killed again and again: no request fails, and grants go on being extended",
-			Options: Options{Window: time.Minute, Limit: 2 * time.Minute},
+			Options: Options{Window: time.Minute},
 			Script:  killLeaders,
 			Judge: func(res *Result) {
 				noneFailedAnywhere(res)
@@ -29,7 +29,7 @@ func init() {
 			Name: "quorum-lost",
 			What: "two of three members are gone for a minute; meanwhile a daemon is killed, one is restarted, and a clock goes back: " +
 				"issuing goes on from the grants that there are",
-			Options: Options{Window: 2 * time.Minute, Limit: 2 * time.Minute},
+			Options: Options{Window: 2 * time.Minute},
 			Script:  loseQuorum,
 			Judge:   judgeQuorumLost,
 		},

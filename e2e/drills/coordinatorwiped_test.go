@@ -21,7 +21,7 @@ func init() {
 		Name: "coordinator-wiped",
 		What: "the coordinator loses all its data under running daemons, one of which had its clock an hour ahead: they stop and say so, a start " +
 			"refuses and names both clusters, and with --accept-cluster none goes below its own journal",
-		Options: Options{Window: wipedWindow, MaxBlock: 500 * time.Millisecond, Limit: 90 * time.Second},
+		Options: Options{Window: wipedWindow, MaxBlock: 500 * time.Millisecond},
 		Script:  wipe,
 		Judge:   judgeWiped,
 	})

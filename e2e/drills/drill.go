@@ -24,7 +24,7 @@ type Drill struct {
 
 // Options are what one drill needs otherwise than the rest. Zero values mean the default.
 type Options struct {
-	Limit    time.Duration // of the script; default 60s
+	Limit    time.Duration // of the script; default 2m
 	Hosts    int           // daemons, each with a client; 1 to MaxHosts, default 3
 	Ready    int           // how many of them must serve before the script begins; default all, -1 none
 	Layout   string        // default flakeward
@@ -34,6 +34,7 @@ type Options struct {
 	Step     time.Duration // the journal's; default 1s
 	MaxBlock time.Duration // default 2s
 	Daemon   []string      // further flags of the daemons, as in --max-sleep=10ms
+	Lanes    []int         // of each host's daemon, from the first; 1 where nothing is said
 	Env      map[string]string
 	Client   []string // further flags of the recording clients
 

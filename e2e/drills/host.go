@@ -247,6 +247,13 @@ func (h *Host) Resume(ctx context.Context) error {
 	return nil
 }
 
+// ClearClaim deletes a claim from the coordinator, as an operator does with the program of the host's daemon, which must run.
+func (h *Host) ClearClaim(ctx context.Context, name string) error {
+	h.r.instant("claim cleared", h.Name)
+	_, err := h.r.project.Engine.Docker(ctx, "exec", h.daemon, "/flakeward", "claims", "clear", "--yes", name)
+	return err
+}
+
 // Cut drops all packets to, from, or to and from the daemon, silently, until Heal. A second Cut replaces the first.
 // A cut does not outlast the daemon: Start refuses until Heal.
 func (h *Host) Cut(ctx context.Context, d Direction) error { return h.cut.make(ctx, d) }

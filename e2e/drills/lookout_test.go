@@ -163,6 +163,20 @@ func says(who, text string, parts ...string) error {
 	return nil
 }
 
+// refusalThat waits for a refusal, of a request that was sent after now, that says all of parts. On a slow machine one may come before it
+// that is about something else.
+func refusalThat(ctx context.Context, h *Host, says ...string) (evidence.Reply, error) {
+	last := "nothing"
+	reply, err := h.Await(ctx, func(reply evidence.Reply) bool {
+		if reply.Outcome != evidence.Refused {
+			return false
+		}
+		last = reply.Text
+		return !slices.ContainsFunc(says, func(part string) bool { return !strings.Contains(reply.Text, part) })
+	})
+	return reply, h.vain(err, "a refusal that says %q, and the last one said %q", says, last)
+}
+
 // noneFailed fails the drill for each request to host i, sent from from until to, that did not succeed.
 func noneFailed(res *Result, i int, from, to evidence.Mono) {
 	failed := res.Host(i).Failed(from, to)

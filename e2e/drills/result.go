@@ -108,10 +108,22 @@ func (h *HostResult) between(from, to evidence.Mono) []evidence.Reply {
 // LongestStall is the longest time within [from, to] in which whoever asks for one ID at a time waited for one: from the first
 // request that was not served to the next one that was.
 func (h *HostResult) LongestStall(from, to evidence.Mono) time.Duration {
+	return h.longestStall(evidence.Single, from, to)
+}
+
+// WorstStall is LongestStall of whoever asks in any way: each has a connection of its own.
+func (h *HostResult) WorstStall(from, to evidence.Mono) (worst time.Duration) {
+	for way := evidence.Single; way <= evidence.InRuns; way++ {
+		worst = max(worst, h.longestStall(way, from, to))
+	}
+	return worst
+}
+
+func (h *HostResult) longestStall(way evidence.Asking, from, to evidence.Mono) time.Duration {
 	var longest evidence.Mono
 	unmet := open // since when
 	for _, r := range h.Replies {
-		if r.Asking != evidence.Single {
+		if r.Asking != way {
 			continue
 		}
 		if unmet == open {

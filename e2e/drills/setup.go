@@ -21,7 +21,7 @@ import (
 
 // withDefaults are the options with what was left out.
 func (o Options) withDefaults() Options {
-	o.Limit = cmp.Or(o.Limit, time.Minute)
+	o.Limit = cmp.Or(o.Limit, 2*time.Minute)
 	o.Hosts = cmp.Or(o.Hosts, 3)
 	o.Ready = cmp.Or(o.Ready, o.Hosts)
 	o.Layout = cmp.Or(o.Layout, "flakeward")
@@ -44,6 +44,14 @@ func (o Options) environment() map[string]string {
 		"FLAKEWARD_JOURNAL_STEP": o.Step.String(),
 		"FLAKEWARD_MAX_BLOCK":    o.MaxBlock.String(),
 	}, o.Env)
+}
+
+// lanes is how many the daemon of a host, by number from 0, has.
+func (o Options) lanes(host int) int {
+	if host < len(o.Lanes) {
+		return o.Lanes[host]
+	}
+	return 1
 }
 
 func mergedEnv(all ...map[string]string) map[string]string {
@@ -123,6 +131,7 @@ func (s *suite) newHost(r *Run, i int, wanted bool) error {
 	}
 	h.cut = &cut{engine: s.engine, container: h.daemon, note: func(kind string) func() { return r.fault(kind, h.Name) }}
 	r.project.Env["DRILL_SOCKET_"+number], r.project.Env["DRILL_STATE_"+number] = h.socketDir, h.stateDir
+	r.project.Env["DRILL_LANES_"+number] = strconv.Itoa(r.options.lanes(i))
 	if !wanted {
 		return nil
 	}

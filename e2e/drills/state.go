@@ -108,15 +108,21 @@ func (h *Host) dead(ctx context.Context, what string) error {
 	return err
 }
 
-// Journal reads the host's journal, whether the daemon runs or not. The error is journal.ErrNone if there is none.
-func (h *Host) Journal(ctx context.Context) (journal.Contents, error) {
+// Journal reads the journal of the host's first lane, whether the daemon runs or not. The error is journal.ErrNone if there is none.
+func (h *Host) Journal(ctx context.Context) (journal.Contents, error) { return h.JournalOf(ctx, 0) }
+
+// JournalOf is Journal of any lane.
+func (h *Host) JournalOf(ctx context.Context, lane int) (journal.Contents, error) {
 	// The directory itself is the daemon's, with a lock on it: a copy is read.
 	dir, err := os.MkdirTemp("", "flakeward-journal-")
 	if err != nil {
 		return journal.Contents{}, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is the system's to clean up
-	const name = "journal"
+	name := "journal"
+	if lane > 0 {
+		name += "-" + strconv.Itoa(lane)
+	}
 	var data []byte
 	if h.stateDir != "" {
 		data, err = os.ReadFile(filepath.Join(h.stateDir, name))
@@ -139,7 +145,11 @@ func (h *Host) Journal(ctx context.Context) (journal.Contents, error) {
 		return journal.Contents{}, err
 	}
 	defer d.Close()
-	return d.Read()
+	file, err := d.Lane(lane)
+	if err != nil {
+		return journal.Contents{}, err
+	}
+	return file.Read()
 }
 
 // infoPatience is how long a daemon may take to answer INFO.

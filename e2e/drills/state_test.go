@@ -58,15 +58,12 @@ func diskFull(ctx context.Context, r *Run) error {
 		return err
 	}
 	seen.full = evidence.Now()
-	refusal, err := h.AwaitRefusal(ctx)
+	refusal, err := refusalThat(ctx, h, "UNAVAILABLE since ", "no space left", "free space")
 	if err != nil {
 		return err
 	}
 	seen.refused = refusal.Answered
 	r.Step("it says: %s", refusal.Text)
-	if err := says(h.Name, refusal.Text, "UNAVAILABLE since ", "no space left", "free space"); err != nil {
-		return err
-	}
 	info, err := h.Info(ctx)
 	if err != nil {
 		return err
@@ -129,7 +126,7 @@ type loss struct {
 var losses notes[loss]
 
 const (
-	lostWindow = 2500 * time.Millisecond
+	lostWindow = 5 * time.Second
 	// lostBehind is more than a session lasts: when the worker ID can be claimed again, the clock is at what was issued before.
 	lostBehind = 4 * time.Second
 )

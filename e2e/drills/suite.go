@@ -48,9 +48,9 @@ type session struct {
 
 // What is not worth a drill's time to wait for longer.
 const (
-	startPatience = 60 * time.Second // members
-	servePatience = 40 * time.Second // the daemons of a drill
-	endPatience   = 60 * time.Second // teardown
+	startPatience = 2 * time.Minute // members
+	servePatience = 2 * time.Minute // the daemons of a drill
+	endPatience   = 2 * time.Minute // teardown
 )
 
 var coordinators = []struct{ name, title string }{{"etcd", "etcd"}, {"zookeeper", "ZooKeeper"}}

@@ -24,7 +24,6 @@ func init() {
 			Layout: "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", // two worker IDs for three daemons
 			Ready:  2,
 			Window: zombieWindow, MaxBlock: 500 * time.Millisecond,
-			Limit: 40 * time.Second,
 		},
 		Script: zombie,
 		Judge:  judgeZombie,
@@ -85,15 +84,12 @@ func zombie(ctx context.Context, r *Run) (err error) {
 		return err
 	}
 	r.Step("%s issues, %v after it was resumed", sleeper.Name, time.Duration(first.Answered-seen.resumed).Round(time.Millisecond))
-	refusal, err := sleeper.AwaitRefusal(ctx)
+	refusal, err := refusalThat(ctx, sleeper, "since ", "2 held of 2")
 	if err != nil {
 		return err
 	}
 	seen.ended, seen.refused = refusal.Asked, refusal.Answered
 	r.Step("its grant has ended, and it says: %s", refusal.Text)
-	if err := says(sleeper.Name, refusal.Text, "since ", "2 held of 2"); err != nil {
-		return err
-	}
 	if err := sleeper.AwaitNone(ctx, 500*time.Millisecond); err != nil {
 		return err
 	}
