@@ -165,7 +165,7 @@ model:
 linear: gcc zookeeper
 	$(GO) test ./coord/linear -race -count=1 -timeout 2h -v -args -long -seed $(SEED)
 
-# Speed, memory and growth next to the peers, measured in turn on this machine, a quarter of an hour of it: docs/benchmarks.md
+# Speed, memory and growth next to the peers, measured in turn on this machine, some twenty minutes of it: docs/benchmarks.md
 # with tables, docs/benchmarks with plots and samples. ONLY=socket,idle measures these sections and leaves the page's others;
 # bench-render makes page and plots again without measuring. As root it installs the peers that are missing, by apt-get.
 ONLY ?=

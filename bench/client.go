@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/bench/rounds"
 	"github.com/flakeward/flakeward/bench/server"
+	"github.com/flakeward/flakeward/bench/stat"
 )
 
 // ceiling is how many IDs a second the default layout has: 12 bits of sequence in each millisecond.
@@ -26,45 +28,54 @@ func (o order) String() string {
 	return fmt.Sprintf("NEXT %d", o.count)
 }
 
-// measureClient has one client in a process of its own ask for as much as it gets.
+// measureClient has one client in a process of its own ask for as much as it gets, in each way in turn.
 func measureClient(ctx context.Context, s setting) (found report.Findings, err error) {
 	h, err := newHost(s.binary, filepath.Join(s.dir, "host"))
 	if err != nil {
 		return found, err
 	}
-	got, _, err := pullAll(ctx, s, h)
+	d, _, err := h.start(ctx)
+	if err != nil {
+		return found, err
+	}
+	defer d.Kill()
+	var entered []rounds.Contestant[float64]
+	for _, o := range bulk {
+		o.socket, o.warm, o.length = h.socket, 500*time.Millisecond, s.length(2*time.Second)
+		entered = append(entered, rounds.Contestant[float64]{Name: o.String(), Measure: func(ctx context.Context) (float64, error) {
+			p, err := watched(ctx, o, d, new(server.Memory))
+			return p.rate(), err
+		}})
+	}
+	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 2), entered...)
 	if err != nil {
 		return found, err
 	}
 	for i, o := range bulk {
 		found.Figures = append(found.Figures, report.Figure{
-			Group: "One client", What: fmt.Sprintf("%v, of the layout's ceiling", o), Unit: report.Share, Ours: []float64{got[i].rate() / ceiling},
-			Note: fmt.Sprintf("%s of %s delivered to another process, %d requests under way", report.Format(report.Rate, got[i].rate()), report.Format(report.Rate, ceiling), o.window),
+			Group: "One client", What: fmt.Sprintf("%v, of the layout's ceiling", o), Unit: report.Share,
+			Ours: rounds.Column(got[i], func(rate float64) float64 { return rate / ceiling }),
+			Note: fmt.Sprintf("%s of %s delivered to another process, %d requests under way",
+				report.Format(report.Rate, stat.Median(got[i])), report.Format(report.Rate, ceiling), o.window),
 		}.AtLeast(0.95))
 	}
-	return found, nil
+	return found, d.Stop()
 }
 
-// pullAll starts a daemon, pulls from it in each way of bulk, and returns what was pulled and how large the daemon grew meanwhile.
-func pullAll(ctx context.Context, s setting, h host) (got []pulled, m server.Memory, err error) {
+// grownBy starts a daemon, pulls from it in each way of bulk, and returns how large the daemon grew meanwhile.
+func grownBy(ctx context.Context, s setting, h host) (m server.Memory, err error) {
 	d, _, err := h.start(ctx)
 	if err != nil {
-		return nil, m, err
+		return m, err
 	}
 	defer d.Kill()
-	length := 5 * time.Second
-	if s.short {
-		length = time.Second
-	}
 	for _, o := range bulk {
-		o.socket, o.warm, o.length = h.socket, 500*time.Millisecond, length
-		p, err := watched(ctx, o, d, &m)
-		if err != nil {
-			return nil, m, err
+		o.socket, o.length = h.socket, s.length(1200*time.Millisecond)
+		if _, err := watched(ctx, o, d, &m); err != nil {
+			return m, err
 		}
-		got = append(got, p)
 	}
-	return got, m, d.Stop()
+	return m, d.Stop()
 }
 
 // watched pulls, and notes the largest memory that is seen meanwhile.

@@ -49,7 +49,7 @@ func measureEtcd(ctx context.Context, s setting) (found report.Findings, err err
 		found.Missing = append(found.Missing, fmt.Sprintf("%s: go install %s@%s", ghz.Program, ghz.Module, ghz.Pinned))
 		found.Figures = append(found.Figures, report.Figure{Group: etcdGroup, What: "put and read", Unit: report.Rate, Peer: "etcd", Absent: err.Error()})
 	} else {
-		found.Version(ghz.Program, says(ctx, l.Program, "--version"))
+		found.Version(ghz.Program, ghz.Version(ctx, l.Program))
 	}
 	a, err := enter(ctx, s, ours)
 	if err != nil {
@@ -92,7 +92,7 @@ func etcdFigures(ctx context.Context, s setting, a contestant, l ghz.Load) (figu
 			return sample{rate: r.Rate, p50: r.P50.Seconds(), p99: r.P99.Seconds()}, err
 		}})
 	}
-	got, err := rounds.Interleave(ctx, s.rounds(7, 1), entered...)
+	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
 	if err != nil {
 		return nil, err
 	}

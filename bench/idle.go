@@ -21,7 +21,10 @@ const (
 // measureIdle looks at what connections cost that do nothing, after one request each: memory, and the speed of those that do something.
 func measureIdle(ctx context.Context, s setting) (found report.Findings, err error) {
 	redisVersions(ctx, &found)
-	idle := s.rounds(10_000, 500)
+	idle := 10_000
+	if s.short {
+		idle = 500
+	}
 	if err := openFiles(uint64(idle + room)); err != nil {
 		return found, err
 	}
@@ -43,7 +46,7 @@ func idleMemory(ctx context.Context, s setting, found *report.Findings, idle int
 			return perConnection(ctx, s, p, filepath.Join(s.dir, fmt.Sprint("memory", round)), idle)
 		}})
 	}
-	got, err := rounds.Interleave(ctx, s.rounds(3, 1), entered...)
+	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
 	if err != nil {
 		return err
 	}
@@ -96,7 +99,7 @@ func idleRate(ctx context.Context, s setting, found *report.Findings, idle int, 
 		length = 200 * time.Millisecond
 	}
 	for _, of := range []shape{{50, 1}, {50, 16}} {
-		got, err := inRounds(ctx, redisbench.Load{Clients: of.clients, Pipeline: of.pipeline}, s.rounds(7, 2), length, entered...)
+		got, err := inRounds(ctx, redisbench.Load{Clients: of.clients, Pipeline: of.pipeline}, s.rounds(fullRounds, 2), length, entered...)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,7 +23,7 @@ func measureLane(ctx context.Context, s setting) (found report.Findings, err err
 		Dir:     s.dir,
 		Package: daemonPackage + "/generator",
 		Pattern: "^(BenchmarkTimeNow|BenchmarkTakeWithClock|BenchmarkTake|BenchmarkTakeRun|BenchmarkCeiling)$",
-		Count:   s.rounds(5, 2),
+		Count:   s.rounds(fullRounds, 2),
 		For:     length,
 	}.Do(ctx)
 	if err != nil {
@@ -66,18 +67,13 @@ func ceilingFigure(r gobench.Results, what, benchmark string) (report.Figure, er
 }
 
 func allocationFigure(r gobench.Results) (report.Figure, error) {
-	most, seen := 0.0, 0
-	for benchmark := range r {
-		allocations, err := r.Values(benchmark, "allocs/op")
-		if err != nil {
-			return report.Figure{}, err
-		}
-		most = max(most, slices.Max(allocations))
-		seen++
+	most, err := r.Most("allocs/op", slices.Collect(maps.Keys(r))...)
+	if err != nil {
+		return report.Figure{}, err
 	}
 	return report.Figure{
-		What: "allocations of a request", Ours: []float64{most}, Note: fmt.Sprintf("the most of %d benchmarks", seen),
-	}.AtMost(0), nil
+		What: "allocations of a request", Ours: most, Note: fmt.Sprintf("the most of %d benchmarks", len(r)),
+	}.EachAtMost(0), nil
 }
 
 func clockFigure(r gobench.Results) (report.Figure, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/bench/rounds"
 	"github.com/flakeward/flakeward/bench/server"
 )
 
@@ -19,16 +20,23 @@ const (
 	lanesRounds = 3    // of 10 s: a long round is its own median
 )
 
-// measureLanes has clients in processes of their own ask for runs, expand and compare every ID.
+// measureLanes has clients in processes of their own ask for runs, expand and compare every ID, from a daemon of one lane and from one of several in turn.
 func measureLanes(ctx context.Context, s setting) (found report.Findings, err error) {
 	length := 10 * time.Second
 	if s.short {
 		length = 500 * time.Millisecond
 	}
-	one, err := eatAll(ctx, s, "one", s.rounds(lanesRounds, 1), 1, appetite{Connections: 1, Count: runCount, Window: runWindow, Warm: time.Second, Length: length})
+	const lanes, clients = 4, 2
+	got, err := eatAll(ctx, s,
+		table{name: "one", clients: 1, appetite: appetite{Connections: 1, Count: runCount, Window: runWindow, Warm: time.Second, Length: length}},
+		table{
+			name: "four", clients: clients, appetite: appetite{Connections: lanes, Count: runCount, Window: runWindow, Warm: time.Second, Length: length},
+			flags: []string{"--lanes", strconv.Itoa(lanes)},
+		})
 	if err != nil {
 		return found, err
 	}
+	one, four := got[0], got[1]
 	of := report.Figure{Group: lanesGroup, What: "one lane, one client: of the layout's 4,096,000/s", Unit: report.Share}
 	rate := report.Figure{Group: lanesGroup, What: "one lane, one client", Unit: report.Rate}
 	cores := report.Figure{Group: lanesGroup, What: "one lane, one client: the daemon's processor time, of one core", Unit: report.Share}
@@ -38,13 +46,7 @@ func measureLanes(ctx context.Context, s setting) (found report.Findings, err er
 	rate.Note = fmt.Sprintf("RUN %d, %d under way, %v; every ID set in a bitmap by the client", runCount, runWindow, length)
 	found.Figures = append(found.Figures, rate, of.AtLeast(0.99), cores.AtMost(0.15), duplicates("one lane, one client", one))
 
-	const lanes, clients = 4, 2
 	what := fmt.Sprintf("%d lanes, %d clients", lanes, clients)
-	four, err := eatAll(ctx, s, "four", s.rounds(lanesRounds, 1), clients, appetite{Connections: lanes, Count: runCount, Window: runWindow, Warm: time.Second, Length: length},
-		"--lanes", strconv.Itoa(lanes))
-	if err != nil {
-		return found, err
-	}
 	rate, cores = report.Figure{Group: lanesGroup, What: what, Unit: report.Rate}, report.Figure{Group: lanesGroup, What: what + ": the daemon's processor time, of one core", Unit: report.Share}
 	for _, m := range four {
 		rate.Ours, cores.Ours = append(rate.Ours, m.rate), append(cores.Ours, m.cores)
@@ -61,10 +63,10 @@ type eating struct {
 }
 
 // duplicates is the figure of how many IDs were given twice, of all that were compared.
-func duplicates(what string, rounds []eating) report.Figure {
+func duplicates(what string, of []eating) report.Figure {
 	f := report.Figure{Group: lanesGroup, What: what + ": IDs given twice", Unit: report.Number}
 	all := int64(0)
-	for _, r := range rounds {
+	for _, r := range of {
 		f.Ours = append(f.Ours, float64(r.duplicates))
 		all += r.all
 	}
@@ -72,26 +74,36 @@ func duplicates(what string, rounds []eating) report.Figure {
 	return f.EachAtMost(0)
 }
 
-// eatAll starts a daemon with flags and has that many clients eat, in rounds.
-func eatAll(ctx context.Context, s setting, name string, rounds, clients int, a appetite, flags ...string) (all []eating, err error) {
-	h, err := newHost(s.binary, filepath.Join(s.dir, name), flags...)
-	if err != nil {
-		return nil, err
-	}
-	d, _, err := h.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Kill()
-	a.Socket = h.socket
-	for round := range rounds {
-		one, err := eatOnce(ctx, d, filepath.Join(s.dir, fmt.Sprint(name, "-ids", round)), clients, a)
+// table is a daemon, by its flags, and the clients that eat from it.
+type table struct {
+	name     string
+	flags    []string
+	clients  int
+	appetite appetite // of each
+}
+
+// eatAll starts the daemons and has the clients of each eat in turn.
+func eatAll(ctx context.Context, s setting, tables ...table) ([][]eating, error) {
+	var entered []rounds.Contestant[eating]
+	for _, t := range tables {
+		h, err := newHost(s.binary, filepath.Join(s.dir, t.name), t.flags...)
 		if err != nil {
-			return all, atFault(d, err)
+			return nil, err
 		}
-		all = append(all, one)
+		d, _, err := h.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Kill()
+		t.appetite.Socket = h.socket
+		round := 0
+		entered = append(entered, rounds.Contestant[eating]{Name: t.name, Measure: func(ctx context.Context) (eating, error) {
+			round++
+			got, err := eatOnce(ctx, d, filepath.Join(s.dir, fmt.Sprint(t.name, "-ids", round)), t.clients, t.appetite)
+			return got, atFault(d, err)
+		}})
 	}
-	return all, nil
+	return rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
 }
 
 // eatOnce is one round: the clients' rates together, and what all their IDs are when put together.

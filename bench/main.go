@@ -1,7 +1,7 @@
 // Command bench measures the daemon next to its peers and writes what came of it: a page with tables, docs/benchmarks.md, with plots and all
 // samples in docs/benchmarks.
 //
-//	go run ./bench                 # everything, about ten minutes
+//	go run ./bench                 # everything, about twenty minutes
 //	go run ./bench -only socket    # one section; the rest of the page stays
 //	go run ./bench -render         # page and plots again, without measuring
 //	go run ./bench -short          # whether everything runs; writes no page
@@ -181,7 +181,7 @@ func (b *bench) all(ctx context.Context, chosen []section, results report.Result
 }
 
 // longest is how long a section may take: then something hangs.
-const longest = 6 * time.Minute
+const longest = 10 * time.Minute
 
 // section measures one section in a directory of its own. What it found before an error counts.
 func (b *bench) section(ctx context.Context, s section) (r report.Section, err error) {
@@ -207,6 +207,9 @@ func (b *bench) section(ctx context.Context, s section) (r report.Section, err e
 	r.Findings, err = s.measure(ctx, setting{binary: b.binary, dir: place, short: b.short, log: b.stderr})
 	if ctx.Err() != nil {
 		err = errors.Join(context.Cause(ctx), err)
+	}
+	if err == nil && !b.short {
+		err = tooFew(r.Figures)
 	}
 	return r, errors.Join(err, os.RemoveAll(place))
 }

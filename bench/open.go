@@ -85,7 +85,7 @@ func (p openPart) measure(ctx context.Context, s setting) ([][]pace.Result, erro
 			return r, atFault(server, err)
 		}})
 	}
-	return rounds.Interleave(ctx, s.rounds(7, 2), contestants...)
+	return rounds.Interleave(ctx, s.rounds(fullRounds, 2), contestants...)
 }
 
 // figures are the percentiles of a server and its peer, from the rounds of each.

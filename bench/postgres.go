@@ -75,7 +75,7 @@ func nextval(ctx context.Context, s setting, cluster *pgbench.Cluster, a contest
 			return sample{rate: r.Rate, p50: r.Mean.Seconds()}, err
 		}})
 	}
-	got, err := rounds.Interleave(ctx, s.rounds(7, 1), entered...)
+	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
 	if err != nil {
 		return nil, err
 	}

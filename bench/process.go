@@ -87,7 +87,7 @@ func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]i
 			return r, err
 		}})
 	}
-	got, err := rounds.Interleave(ctx, s.rounds(7, 1), entered...)
+	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
 	if err != nil {
 		return nil, err
 	}

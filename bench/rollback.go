@@ -43,7 +43,7 @@ func measureRollback(ctx context.Context, s setting) (found report.Findings, err
 		return found, err
 	}
 	var all []pace.Result
-	for round := range s.rounds(7, 1) {
+	for round := range s.rounds(fullRounds, 1) {
 		l := rollbackLoad
 		l.Seed = uint64(round)
 		l.Phases = []time.Duration{rollbackBefore, rollbackBefore + rollback}

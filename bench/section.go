@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -46,12 +47,28 @@ type setting struct {
 	log    io.Writer
 }
 
+// fullRounds is how often what is compared or judged is measured, at least.
+const fullRounds = 7
+
 // rounds is how often something is repeated.
 func (s setting) rounds(long, short int) int {
 	if s.short {
 		return short
 	}
 	return long
+}
+
+// tooFew names the figures that are compared or judged on fewer samples than fullRounds.
+func tooFew(figures []report.Figure) error {
+	var errs []error
+	for _, f := range figures {
+		n := len(f.Ours)
+		compared := f.Target != nil || n > 0 && len(f.Theirs) > 0
+		if compared && f.Absent == "" && !f.Derived && n < fullRounds {
+			errs = append(errs, fmt.Errorf("%s, %s: measured in %s, which is too few to compare or judge", f.Group, f.What, plural(n, "round")))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func names(sections []section) []string {

@@ -4,6 +4,7 @@ package ghz
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +48,19 @@ func Install(ctx context.Context, dir string) (string, error) {
 		return "", fmt.Errorf("%s cannot be built: %w: %s", Module, err, bytes.TrimSpace(out))
 	}
 	return filepath.Join(dir, Program), nil
+}
+
+// Version is the version of a ghz that the Go toolchain built, as Install has it do; of another one what it says itself.
+func Version(ctx context.Context, program string) string {
+	if info, err := buildinfo.ReadFile(program); err == nil && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	// It is said on the standard error.
+	out, err := exec.CommandContext(ctx, program, "--version").CombinedOutput()
+	if said := strings.TrimSpace(string(out)); err == nil && said != "" {
+		return said
+	}
+	return "unknown"
 }
 
 // Load is what one run does.

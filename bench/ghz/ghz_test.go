@@ -52,6 +52,26 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// A ghz that the Go toolchain has not built from a module says its version itself, on the standard error.
+func TestVersion(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "ghz")
+	for script, want := range map[string]string{
+		"#!/bin/sh\necho \"$1 v9.9.9\" >&2\n": "--version v9.9.9",
+		"#!/bin/sh\n":                         "unknown",
+		"#!/bin/sh\necho no; exit 1\n":        "unknown",
+	} {
+		if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if got := ghz.Version(t.Context(), program); got != want {
+			t.Errorf("%q: %q, want %q", script, got, want)
+		}
+	}
+	if got := ghz.Version(t.Context(), filepath.Join(t.TempDir(), "none")); got != "unknown" {
+		t.Errorf("without a program: %q", got)
+	}
+}
+
 // What is written can be put together again, and knows the service.
 func TestWriteProtoset(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "set")

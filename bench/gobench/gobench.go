@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,12 +20,13 @@ import (
 	"github.com/flakeward/flakeward/e2e/process"
 )
 
-// Run says which benchmarks to run, and how.
+// Run says which benchmarks to run, and how. They run in turn, A B C A B C and so on, so that values of the same place in Results were
+// measured close to each other.
 type Run struct {
 	Dir     string        // for the test program; it must exist
 	Package string        // import path
 	Pattern string        // of the benchmarks' names, as for go test -bench
-	Count   int           // how often each, one after the other
+	Count   int           // how often each; below 1: once
 	For     time.Duration // how long each
 	Env     []string      // more variables, each as name=value
 }
@@ -40,16 +42,56 @@ func (r Run) Do(ctx context.Context) (Results, error) {
 	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", program, r.Package).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("cannot build the tests of %s: %w\n%s", r.Package, err, out)
 	}
-	command := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+r.Pattern,
-		"-test.count="+strconv.Itoa(r.Count), "-test.benchtime="+r.For.String())
-	command.Dir = r.Dir
-	command.Env = append(os.Environ(), r.Env...)
-	command.SysProcAttr = process.Orphanless()
-	out, err := command.CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("the benchmarks of %s: %w\n%s", r.Package, err, out)
+	all := make(Results)
+	for range max(r.Count, 1) {
+		command := exec.CommandContext(ctx, program, "-test.run=^$", "-test.bench="+r.Pattern, "-test.benchtime="+r.For.String())
+		command.Dir = r.Dir
+		command.Env = append(os.Environ(), r.Env...)
+		command.SysProcAttr = process.Orphanless()
+		out, err := command.CombinedOutput()
+		if err != nil {
+			return nil, fmt.Errorf("the benchmarks of %s: %w\n%s", r.Package, err, out)
+		}
+		got, err := Parse(bytes.NewReader(out))
+		if err != nil {
+			return nil, err
+		}
+		all.add(got)
 	}
-	return Parse(bytes.NewReader(out))
+	return all, nil
+}
+
+// add appends the values of another round.
+func (r Results) add(more Results) {
+	for benchmark, units := range more {
+		if r[benchmark] == nil {
+			r[benchmark] = make(map[string][]float64)
+		}
+		for unit, values := range units {
+			r[benchmark][unit] = append(r[benchmark][unit], values...)
+		}
+	}
+}
+
+// Most is the largest value in a unit of all these benchmarks, round by round. It is an error if they were not measured equally often.
+func (r Results) Most(unit string, benchmarks ...string) ([]float64, error) {
+	var most []float64
+	for _, benchmark := range benchmarks {
+		v, err := r.Values(benchmark, unit)
+		switch {
+		case err != nil:
+			return nil, err
+		case most == nil:
+			most = slices.Clone(v)
+		case len(v) != len(most):
+			return nil, fmt.Errorf("%s was measured %d times, and another one %d times", benchmark, len(v), len(most))
+		default:
+			for i := range most {
+				most[i] = max(most[i], v[i])
+			}
+		}
+	}
+	return most, nil
 }
 
 // Parse reads the output of go test -bench: lines of a name, a count of iterations and

@@ -1,6 +1,7 @@
 package gobench_test
 
 import (
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -42,6 +43,38 @@ func TestParse(t *testing.T) {
 	}
 	if v, err := got.Values("BenchmarkTimeNow", "IDs/s"); err == nil {
 		t.Errorf("a unit that was not measured has the values %v", v)
+	}
+}
+
+// Most is the largest value of a round, whichever benchmark it is of.
+func TestMost(t *testing.T) {
+	r := gobench.Results{"A": {"allocs/op": {0, 2, 0}}, "B": {"allocs/op": {1, 1, 0}}, "C": {"allocs/op": {0}}}
+	if got, err := r.Most("allocs/op", "A", "B"); err != nil || !slices.Equal(got, []float64{1, 2, 0}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if !slices.Equal(r["A"]["allocs/op"], []float64{0, 2, 0}) {
+		t.Errorf("the values themselves have changed: %v", r)
+	}
+	for _, names := range [][]string{{"A", "C"}, {"A", "D"}} {
+		if got, err := r.Most("allocs/op", names...); err == nil {
+			t.Errorf("%v: %v and no error", names, got)
+		}
+	}
+}
+
+// The benchmarks run in turn, round after round.
+func TestDoInTurn(t *testing.T) {
+	r, err := gobench.Run{
+		Dir: t.TempDir(), Package: "github.com/flakeward/flakeward/bench/gobench/testdata/turns", Pattern: "^Benchmark", Count: 3, For: 1,
+		Env: []string{"FLAKEWARD_TEST_TURNS=" + filepath.Join(t.TempDir(), "turns")},
+	}.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]float64{"BenchmarkA": {0, 2, 4}, "BenchmarkB": {1, 3, 5}} {
+		if got, err := r.Values(name, "turn"); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s had the turns %v, want %v; %v", name, got, want, err)
+		}
 	}
 }
 

@@ -112,26 +112,33 @@ func ratio(v float64) string {
 	return strconv.FormatFloat(v, 'f', after, 64)
 }
 
-// summary is the median, and what a target is about if that is something else.
+// summary is the median, with the spread of the samples if no ratio shows one.
 func (f Figure) summary(samples []float64) string {
 	if len(samples) == 0 {
 		return "unknown"
 	}
-	text := Format(f.Unit, stat.Median(samples))
-	switch {
-	case f.Target == nil || len(samples) == 1:
-	case f.Target.Of == OfMost:
-		text += ", at most " + Format(f.Unit, slices.Max(samples))
-	case f.Target.Of == OfLeast:
-		text += ", at least " + Format(f.Unit, slices.Min(samples))
+	if f.Peer != "" && len(f.Ours) > 0 {
+		return Format(f.Unit, stat.Median(samples))
 	}
-	return text
+	return spread(f.Unit, stat.Median(samples), slices.Min(samples), slices.Max(samples))
+}
+
+// spread is a value, and in parentheses the lowest and the highest of what it is the median of, if they are written differently.
+func spread(u Unit, value, low, high float64) string {
+	text, from, to := Format(u, value), Format(u, low), Format(u, high)
+	if from == to {
+		return text
+	}
+	return fmt.Sprintf("%s (%s to %s)", text, from, to)
 }
 
 func (f Figure) target() string {
 	sign := "<= "
 	if f.Target.AtLeast {
 		sign = ">= "
+	}
+	if f.Target.Of == OfMost || f.Target.Of == OfLeast {
+		sign = "each " + sign
 	}
 	if f.Target.Of == OfRatio {
 		return sign + strconv.FormatFloat(f.Target.Limit, 'g', -1, 64) + " times"

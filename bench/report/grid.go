@@ -24,7 +24,7 @@ func grid(plots []Plot) (rows [][]string) {
 			for _, l := range p.Lines {
 				cell := ""
 				if i := slices.Index(l.X, x); i >= 0 && i < len(l.Y) {
-					cell = Format(p.Y.Unit, l.Y[i])
+					cell = l.cell(p.Y.Unit, i)
 				}
 				row = append(row, cell)
 			}
@@ -32,4 +32,12 @@ func grid(plots []Plot) (rows [][]string) {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// cell is a point with its spread, if it has one.
+func (l Line) cell(u Unit, i int) string {
+	if i >= len(l.Low) || i >= len(l.High) {
+		return Format(u, l.Y[i])
+	}
+	return spread(u, l.Y[i], l.Low[i], l.High[i])
 }

@@ -27,8 +27,9 @@ func (r Results) Markdown(dir string) []byte {
 const introduction = "flakeward next to its peers, on one machine in the same minutes: `make bench` measures everything and writes this page, and\n" +
 	"`go run ./bench -only socket` measures that section again and leaves the rest.\n\n" +
 	"Contestants are measured in turn, A B A B and so on, so that what slows the machine down slows all of them. A value is the median of its\n" +
-	"rounds. A ratio is flakeward's median over the peer's; in parentheses are the lowest and the highest ratio of a single round. Load\n" +
-	"generators run on the same processors as the servers. Every sample is in [results.json](benchmarks/results.json).\n\n"
+	"rounds, with the lowest and the highest of them in parentheses. A ratio is flakeward's median over the peer's; in parentheses are the\n" +
+	"lowest and the highest ratio of a single round. Load generators run on the same processors as the servers. Every sample is in\n" +
+	"[results.json](benchmarks/results.json).\n\n"
 
 func (r Results) verdicts(b *strings.Builder) {
 	count := make(map[Verdict]int)
@@ -76,6 +77,9 @@ func (r Results) group(b *strings.Builder, group, dir string) {
 	table(b, figures)
 	if len(figures) == 0 {
 		markdownGrid(b, grid(plots))
+	}
+	if said := madeOf(counts(figures, plots)); said != "" {
+		fmt.Fprintf(b, "%s\n\n", said)
 	}
 	// Two fit side by side.
 	for i, p := range plots {
@@ -151,7 +155,7 @@ func verdictCell(v string) string {
 // when says when and on what each section was measured, and names a machine once.
 func (r Results) when(b *strings.Builder) {
 	b.WriteString("## Measured when, on what and with what\n\n")
-	b.WriteString("| section | what | begun | took | load before | and after | machine |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| section | what | rounds | begun | took | load before | and after | machine |\n|---|---|---|---|---|---|---|---|\n")
 	var machines []Machine
 	versions := make(map[string][]string)
 	for _, s := range r.Sections {
@@ -164,7 +168,7 @@ func (r Results) when(b *strings.Builder) {
 		if s.Short {
 			short = ", with -short: too briefly to count"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s | %.0f s%s | %s | %s | %d |\n", escape(s.Name), escape(s.About), s.Begun.UTC().Format("2006-01-02 15:04 MST"), s.Took, short, escape(s.Load), escape(s.After), at+1)
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %.0f s%s | %s | %s | %d |\n", escape(s.Name), escape(s.About), made(counts(s.Figures, s.Plots)), s.Begun.UTC().Format("2006-01-02 15:04 MST"), s.Took, short, escape(s.Load), escape(s.After), at+1)
 		for name, version := range s.Versions {
 			if !slices.Contains(versions[name], version) {
 				versions[name] = append(versions[name], version)

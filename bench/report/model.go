@@ -60,6 +60,8 @@ type Figure struct {
 	Target *Target   `json:"target,omitempty"`
 	// Note says in short what belongs to the figure: what holds it back if the target is missed.
 	Note string `json:"note,omitempty"`
+	// Derived tells that it is computed from other figures: it has one value and no rounds of its own.
+	Derived bool `json:"derived,omitempty"`
 	// Absent says why there are no samples, of either side: "PostgreSQL is not installed".
 	Absent string `json:"absent,omitempty"`
 }
@@ -165,6 +167,8 @@ type Plot struct {
 	// Bars draws bars in place of lines: the i-th value of each line stands over the i-th name of X.Names.
 	Bars  bool   `json:"bars,omitempty"`
 	Lines []Line `json:"lines"`
+	// Rounds is how many a point is the median of; 0: as many as the table's figures are, or none.
+	Rounds int `json:"rounds,omitempty"`
 }
 
 // Axis is one of a plot's two.

@@ -112,6 +112,36 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestMarkdown(t *testing.T) { golden(t, "benchmarks.md", load(t).Markdown("benchmarks")) }
 
+// The page says of each table, and of each section, how many rounds it is made of.
+func TestMarkdownSaysHowManyRounds(t *testing.T) {
+	of := func(n int) report.Figure { return report.Figure{Group: "g", What: "w", Ours: make([]float64, n)} }
+	derived := of(1)
+	derived.Derived = true
+	quoted := report.Figure{Group: "g", What: "w", Peer: "p", Theirs: []float64{1}}
+	plot := report.Plot{Name: "p", Group: "g", Rounds: 7, Lines: []report.Line{{Name: "l", X: []float64{1}, Y: []float64{2}, Low: []float64{1}, High: []float64{3}}}}
+	for name, c := range map[string]struct {
+		findings       report.Findings
+		sentence, cell string
+	}{
+		"all alike":        {report.Findings{Figures: []report.Figure{of(7), of(7)}}, "Medians of 7 rounds.", "7"},
+		"one more often":   {report.Findings{Figures: []report.Figure{of(9), of(7)}}, "Medians of 7 to 9 rounds.", "7 to 9"},
+		"from others":      {report.Findings{Figures: []report.Figure{of(7), derived}}, "Medians of 7 rounds.", "7"},
+		"once":             {report.Findings{Figures: []report.Figure{of(1)}}, "Measured once.", "1"},
+		"a plot by itself": {report.Findings{Plots: []report.Plot{plot}}, "| 2 (1 to 3) |\n\nMedians of 7 rounds.", "7"},
+		"not measured":     {report.Findings{Figures: []report.Figure{quoted}}, "", ""},
+	} {
+		page := string(report.Results{Sections: []report.Section{{Name: "s", About: "a", Findings: c.findings}}}.Markdown("d"))
+		_, group, _ := strings.Cut(page, "## g\n")
+		group, when, _ := strings.Cut(group, "\n## ")
+		if !strings.Contains(group, c.sentence) || c.sentence == "" && (strings.Contains(group, "rounds") || strings.Contains(group, "once")) {
+			t.Errorf("%s: %q is not in\n%s", name, c.sentence, group)
+		}
+		if row := "| `s` | a | " + c.cell + " | "; !strings.Contains(when, row) {
+			t.Errorf("%s: %q is not in\n%s", name, row, when)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	var out bytes.Buffer
 	load(t).Text(&out)
