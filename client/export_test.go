@@ -11,6 +11,27 @@ func Through(f func(context.Context) (net.Conn, error)) Option {
 	return func(o *options) { o.dial, o.cycles = f, false }
 }
 
+// Stock is how many IDs c has in stock.
+func Stock(c *Client) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := int64(0)
+	for _, r := range append([]*run{c.current.Load()}, c.behind...) {
+		n += r.n - r.used()
+	}
+	return n
+}
+
+// Ended tells whether c's goroutine has said that it ends, which is the last that it does.
+func Ended(c *Client) bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 // Delay is delay.
 func Delay(failures int, random float64) time.Duration { return delay(failures, random) }
 

@@ -33,7 +33,7 @@ func TestStoppedProcess(t *testing.T) {
 		ask, self := startStopped(t, socket, maxAge)
 		ask(5000)
 		for range 3 {
-			ask(1) // there is stock, if there was none
+			ask(1)
 			if err := self.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,8 @@ func TestStoppedProcess(t *testing.T) {
 	}
 }
 
-// beStopped is the process: for each number that it is told it takes as many IDs, and tells the last.
+// beStopped is the process: for each number that it is told it takes as many IDs, or some more until it has others in stock, and tells the
+// last. So there is stock when it is stopped.
 func beStopped(t *testing.T, socket string) {
 	maxAge, err := time.ParseDuration(os.Getenv(pausedMaxAge))
 	if err != nil {
@@ -65,14 +66,11 @@ func beStopped(t *testing.T, socket string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for id, err := range c.IDs(t.Context(), n) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n--; n == 0 {
-				fmt.Println("ID", id)
-			}
+		var id int64
+		for ; n > 0 || client.Stock(c) == 0; n-- {
+			id = must(t, c)
 		}
+		fmt.Println("ID", id)
 	}
 }
 

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -91,7 +92,7 @@ func TestManyGoroutines(t *testing.T) {
 // A daemon is stopped and started again while many ask: they wait, and no ID comes twice.
 func TestDaemonRestarts(t *testing.T) {
 	d := start(t, dir(t), "flakeward")
-	c := open(t, d.config.Socket.Path)
+	c := open(t, d.config.Socket.Path, client.Patience(patience))
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	var handed atomic.Int64
@@ -190,15 +191,23 @@ func TestNextAllocatesNothing(t *testing.T) {
 		},
 	} {
 		// testing.AllocsPerRun would leave the daemon and the client one processor for both.
-		const calls = 200000
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range calls {
-			f()
+		const calls, tries = 200000, 10
+		allocations := func() uint64 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range calls {
+				f()
+			}
+			runtime.ReadMemStats(&after)
+			return after.Mallocs - before.Mallocs
 		}
-		runtime.ReadMemStats(&after)
-		if n := after.Mallocs - before.Mallocs; n > calls/20 {
-			t.Errorf("%d allocations in %d calls of %s", n, calls, name)
+		// Each request allocates, and there are many where a busy machine lets IDs grow old. Calls that allocate do so each time.
+		least := allocations()
+		for try := 1; least > calls/20 && try < tries; try++ {
+			least = min(least, allocations())
+		}
+		if least > calls/20 {
+			t.Errorf("%d allocations or more in %d calls of %s", least, calls, name)
 		}
 	}
 }
@@ -225,10 +234,28 @@ func TestCloseLeavesNothing(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
-		stacks := make([]byte, 1<<20)
-		if stacks = stacks[:runtime.Stack(stacks, true)]; strings.Contains(string(stacks), "client.(*fetcher)") {
-			t.Errorf("a goroutine is left:\n%s", stacks)
+		if !client.Ended(c) {
+			t.Error("Close did not wait for the goroutine's end")
+		}
+		if left := lasting(t.Context(), "client.(*fetcher)"); left != "" {
+			t.Errorf("a goroutine is left:\n%s", left)
 		}
 		group.Wait()
+	}
+}
+
+// lasting is the stacks of all goroutines if one of them is in a function of that name, and stays there. A goroutine that has said that it
+// ends is still to be seen for a moment, and on a busy machine for a long one.
+func lasting(ctx context.Context, function string) string {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for stacks := make([]byte, 1<<20); ; runtime.Gosched() {
+		now := string(stacks[:runtime.Stack(stacks, true)])
+		if !strings.Contains(now, function) {
+			return ""
+		}
+		if ctx.Err() != nil {
+			return now
+		}
 	}
 }

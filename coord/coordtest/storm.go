@@ -15,7 +15,7 @@ import (
 )
 
 // stormPatience is how long a storm may take on a machine that is busy with much else.
-const stormPatience = 3 * time.Minute
+const stormPatience = 8 * time.Minute
 
 // Storm lets daemons, each with a coordinator of its own that open returns, join and
 // claim at once from as many worker IDs as there are daemons: everybody gets one, and

@@ -96,7 +96,7 @@ func TestCloseLeavesALibraryThatDoesNotEnd(t *testing.T) {
 	closed := make(chan error, 1)
 	start := time.Now()
 	go func() { closed <- c.Close() }()
-	bound, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	bound, cancel := context.WithTimeout(t.Context(), farTooLong)
 	defer cancel()
 	select {
 	case err := <-closed:

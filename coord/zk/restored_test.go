@@ -45,7 +45,7 @@ func TestRestoredEnsembleThatRefusesNobody(t *testing.T) {
 	restart(func() { e.Restore(backup) })
 	restart(func() {})
 
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), farTooLong)
 	defer cancel()
 	var restored *coord.RestoredError
 	for {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The abandoned call: a claim's node is asked for, and the call given up; the request reaches the servers after that. The node that comes
@@ -21,10 +20,13 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 				p := w.host("J").bootFor(worker)
 				p.attach()
 				w.tree.hang()
-				ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond) // for the request to be on its way
-				err := p.Acquire(ctx, false)
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				ended := make(chan error, 1)
+				go func() { ended <- p.Acquire(ctx, false) }()
+				w.until("the request is on its way", func(context.Context) (bool, error) { return w.tree.hangs(), nil })
 				stop()
-				if !errors.Is(err, context.DeadlineExceeded) {
+				if err := <-ended; !errors.Is(err, context.Canceled) {
 					t.Fatalf("the claim ended with %v, want that it was given up", err)
 				}
 				before, err := w.tree.claims(t.Context())

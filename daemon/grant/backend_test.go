@@ -23,6 +23,8 @@ type backend interface {
 	// nobody waits for any more.
 	hang()
 	arrive()
+	// hangs tells whether something has been asked that is kept away.
+	hangs() bool
 	// wipe deletes the whole tree at once.
 	wipe(context.Context) error
 	// save reads what a backup has, which is all that is durable, and returns how that is put back in the place of all that there

@@ -76,6 +76,11 @@ func (e *etcdTree) expire(ctx context.Context, claim string) error {
 
 func (e *etcdTree) hang()   { e.line.hang() }
 func (e *etcdTree) arrive() { e.line.arrive() }
+func (e *etcdTree) hangs() bool {
+	e.line.mu.Lock()
+	defer e.line.mu.Unlock()
+	return len(e.line.kept) > 0
+}
 
 func (e *etcdTree) wipe(ctx context.Context) error {
 	_, err := e.client.Delete(ctx, etcd.DefaultPrefix, clientv3.WithPrefix())

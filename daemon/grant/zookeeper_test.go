@@ -74,6 +74,10 @@ func (z *zkTree) expire(ctx context.Context, claim string) error {
 
 func (z *zkTree) hang()   { z.proxy.Hang() }
 func (z *zkTree) arrive() { z.proxy.Open() }
+func (z *zkTree) hangs() bool {
+	const ping = 12 // bytes, as a session sends now and then
+	return z.proxy.Kept() > 2*ping
+}
 
 // wipe replaces the tree in one step, as an operator does who deletes it before any daemon can answer.
 func (z *zkTree) wipe(ctx context.Context) error { return z.replace(ctx, nil) }

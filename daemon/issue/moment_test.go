@@ -34,9 +34,14 @@ func TestMomentIsTheClocks(t *testing.T) {
 		tick := func() generator.Tick { return m.layout.TickAt(time.Now().UnixNano()) }
 		var remembered atomic.Int64
 		var all sync.WaitGroup
+		trusted := age.NewGauge().Trusts()
+		// A machine that is busy with other things may let this one do next to nothing meanwhile.
+		goesOn := func(since time.Duration) bool {
+			return since < 100*time.Millisecond || trusted && remembered.Load() == 0 && since < time.Minute && !t.Failed()
+		}
 		for range 4 {
 			all.Go(func() {
-				for begun := time.Now(); time.Since(begun) < 100*time.Millisecond; {
+				for begun := time.Now(); goesOn(time.Since(begun)); {
 					before := tick()
 					at, ok := m.now()
 					after := tick()
@@ -53,7 +58,7 @@ func TestMomentIsTheClocks(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if age.Cycles() != 0 && m.gauge.Life(age.Now(), time.Millisecond) != 0 && remembered.Load() == 0 {
+		if trusted && m.gauge.Trusts() && remembered.Load() == 0 {
 			t.Errorf("%s: nothing was ever remembered", layout)
 		}
 	}

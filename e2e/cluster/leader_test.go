@@ -14,6 +14,7 @@ func TestLeaderKilled(t *testing.T) {
 	on(t, 3, func(w *world) {
 		c := w.config("victim")
 		c.Grant.Window = 2 * time.Second
+		c.Cluster.TTL = sessionTTL
 		victim := w.spawn(c)
 		victim.must(100)
 		dead, ceiling := victim.holds(), victim.granted()

@@ -20,6 +20,7 @@ func (w *world) sleeper(window time.Duration) sleeper {
 	w.Helper()
 	c := w.config("sleeper")
 	c.Grant.Window = window
+	c.Cluster.TTL = sessionTTL
 	c.Waiting.MaxBlock = 200 * time.Millisecond
 	s := sleeper{node: w.spawn(c)}
 	s.must(100)
@@ -107,7 +108,7 @@ func TestHole1PausedWithinItsGrant(t *testing.T) {
 	on(t, 1, func(w *world) {
 		w.setLayout("time=41@1ms,worker=1,sequence=16;epoch=2026-01-01")
 		other := w.start(w.config("other"))
-		s := w.sleeper(10 * time.Second)
+		s := w.sleeper(20 * time.Second) // on a busy machine it takes long until another has claimed
 		c := w.config("successor")
 		c.Waiting.MaxBlock = 200 * time.Millisecond
 		successor := w.launch(c)

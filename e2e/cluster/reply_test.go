@@ -131,7 +131,7 @@ func (r *replies) claimant() *claimant {
 	incarnation := fmt.Sprintf("I%d", r.trials)
 	c, err := connect.Open(r.Context(), connect.Config{
 		URL:      r.urlOf([]string{r.proxy.Address()}, "drill"),
-		TTL:      10 * time.Second,
+		TTL:      time.Minute, // no trial takes as long
 		Identity: coord.Identity{Host: incarnation, PID: 1, Incarnation: incarnation},
 		Log:      hclog.NewNullLogger(),
 	})

@@ -156,7 +156,10 @@ func (w *world) restored(atOnce bool) {
 	to := w.tick() + generator.Tick(5*time.Second/w.layout.TickLength()) // beyond every grant
 	var fresh []*node
 	raise := func() {
-		raised, err := w.operate().Raise(w.Context(), to)
+		o := w.operate()
+		// Those that were not told of the restore yet may have been granted more since.
+		to = w.tick() + generator.Tick(5*time.Second/w.layout.TickLength())
+		raised, err := o.Raise(w.Context(), to)
 		if err != nil || raised.To != to {
 			w.Fatalf("the marks should be at %d: %+v, %v", to, raised, err)
 		}

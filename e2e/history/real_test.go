@@ -185,7 +185,7 @@ func (w *witness) look(worker int, missed bool) {
 func (w *witness) open() coord.Coordinator {
 	w.t.Helper()
 	id := coord.Identity{Host: "h", Incarnation: rand.Text()}
-	c, err := connect.Open(w.t.Context(), connect.Config{URL: w.url(w.tree), TTL: 4 * time.Second, Identity: id})
+	c, err := connect.Open(w.t.Context(), connect.Config{URL: w.url(w.tree), TTL: 30 * time.Second, Identity: id})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -222,14 +222,17 @@ func (d *Daemon) Kill() error {
 }
 
 // Pause stops the process where it is, by SIGSTOP, until Resume: it runs nothing and knows of nothing. Its connections stay.
-func (d *Daemon) Pause() error { return d.signal(syscall.SIGSTOP) }
+func (d *Daemon) Pause() error {
+	if err := Pause(d.command.Process); err != nil {
+		return fmt.Errorf("the daemon cannot be paused: %w\n%s", err, d.Tail())
+	}
+	return nil
+}
 
 // Resume lets a process that was paused go on.
-func (d *Daemon) Resume() error { return d.signal(syscall.SIGCONT) }
-
-func (d *Daemon) signal(s syscall.Signal) error {
-	if err := d.command.Process.Signal(s); err != nil {
-		return fmt.Errorf("the daemon cannot be sent %v: %w\n%s", s, err, d.Tail())
+func (d *Daemon) Resume() error {
+	if err := d.command.Process.Signal(syscall.SIGCONT); err != nil {
+		return fmt.Errorf("the daemon cannot be resumed: %w\n%s", err, d.Tail())
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,15 @@ func daemon(how string) int {
 	case "dirty":
 		<-terminated
 		return 4
+	case "busy":
+		for range 8 {
+			go func() {
+				runtime.LockOSThread()
+				for {
+					_ = os.Getppid()
+				}
+			}()
+		}
 	case "deaf":
 		<-terminated
 		fmt.Fprintln(os.Stderr, `{"@message":"deaf"}`)

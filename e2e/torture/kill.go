@@ -17,9 +17,9 @@ import (
 
 const (
 	// longestSilence and longestLife end a life in which something hangs.
-	longestSilence = 30 * time.Second
+	longestSilence = time.Minute
 	longestLife    = 5 * time.Minute
-	longestStop    = 20 * time.Second
+	longestStop    = time.Minute
 	// compareMemory is how many bytes of IDs are compared at a time.
 	compareMemory = 512 << 20
 	layoutName    = "flakeward"

@@ -61,8 +61,9 @@ var setbacks = [...]setback{
 const (
 	settle = 500 * time.Millisecond // of steady answers before each step
 	// attempts is how often a step is repeated that fell between two requests and so was never noticed.
-	attempts     = 20
-	longestWatch = 2 * time.Minute
+	// Where the machine is busy with other things most of the short ones are.
+	attempts     = 200
+	longestWatch = 10 * time.Minute
 )
 
 // rollbacks is what came of setting clocks back.

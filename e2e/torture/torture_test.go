@@ -97,7 +97,7 @@ func TestKillTorture(t *testing.T) {
 func TestRollbackUnderLoad(t *testing.T) {
 	const rate = 20_000
 	var r rollbacks
-	if err := r.measure(t.Context(), buildDaemon(t), shortDir(t), rate); err != nil {
+	if err := r.measure(t.Context(), buildDaemon(t), shortDir(t), rate, "--max-block", "1m"); err != nil { // the disk may be slow
 		t.Fatal(err)
 	}
 	r.print(t.Output(), rate)

@@ -44,6 +44,9 @@ const (
 	blur = 1.0 / 128
 	// slack is by how much the clock and the counter may drift apart, as while the clock is slewed (at most by 1 in 2,000).
 	slack = 1.0 / 256
+	// early is by how much two readings of the counter may be off against each other: the processor reads it some hundred instructions
+	// before or after its neighbours, and the counters of two processors agree to a fraction of that. A life so short is none.
+	early = time.Microsecond
 	// mostDoubts is how often the counter may have gone another way than the clock, as it does when the machine is suspended.
 	mostDoubts = 3
 )
@@ -75,10 +78,10 @@ func (g *Gauge) Life(b Birth, limit time.Duration) uint64 {
 		return 0
 	}
 	g.observe(b)
-	if g.low == 0 {
+	if g.low == 0 || limit <= early {
 		return 0
 	}
-	return uint64(g.low * float64(limit) * (1 - slack))
+	return uint64(g.low * float64(limit-early) * (1 - slack))
 }
 
 func (g *Gauge) observe(b Birth) {

@@ -30,6 +30,7 @@ type Proxy struct {
 	cut      *Cut // nil: none is armed
 	requests int64
 	replies  int64
+	kept     int64 // of requests that have arrived
 }
 
 type mode uint8
@@ -111,6 +112,13 @@ func (p *Proxy) Counts() (requests, replies int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.requests, p.replies
+}
+
+// Kept returns how many bytes of clients' requests have arrived and are not passed on to the server, as while it hangs.
+func (p *Proxy) Kept() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kept
 }
 
 // change changes what the pumps go by, and has them look again.
@@ -245,10 +253,20 @@ func (p *Proxy) pump(l *link, from io.Reader, to io.Writer, reply bool) {
 	}
 }
 
+func (p *Proxy) keep(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept += n
+}
+
 // forward passes b on as soon and as far as it may, and reports whether the connection goes on.
 func (p *Proxy) forward(l *link, b []byte, to io.Writer, reply bool) bool {
 	var pass []byte
 	var fired *Cut
+	if !reply {
+		p.keep(int64(len(b)))
+		defer p.keep(-int64(len(b)))
+	}
 	ready := p.await(l, func() bool {
 		if p.mode == hanging || reply && p.holding {
 			return false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -193,6 +194,9 @@ func TestHang(t *testing.T) {
 	p.Hang()
 	b := dial(t, p)
 	a.send("two")
+	for p.Kept() != int64(len("two\n")) && !t.Failed() {
+		runtime.Gosched()
+	}
 	b.send("three")
 	a.expectSilence()
 	b.expectSilence()

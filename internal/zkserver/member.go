@@ -129,7 +129,10 @@ func (m *member) signal(s syscall.Signal) error {
 }
 
 func (m *member) pause() error {
-	err := m.signal(syscall.SIGSTOP)
+	if !m.running() {
+		return fmt.Errorf("it does not run%s", m.said())
+	}
+	err := process.Pause(m.command.Process)
 	m.paused = m.paused || err == nil
 	return err
 }

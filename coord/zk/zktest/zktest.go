@@ -22,7 +22,7 @@ type TLS = zkserver.TLS
 
 // patience is how long servers may take for anything. They take well below a second,
 // but for machines that are busy with something else.
-const patience = 90 * time.Second
+const patience = 4 * time.Minute
 
 // Ensemble is ZooKeeper for one test. Each method that does not return an error ends
 // the test when it fails, so it is to be called by the test's own goroutine.

@@ -26,6 +26,7 @@ func life(t *testing.T, dir string) (stop func()) {
 	c.Host = "host"
 	c.Version = "test"
 	c.Grant.Step = 100 * time.Millisecond
+	c.Waiting.MaxBlock = time.Minute // its start and its disk may be slow, and no request is to be refused for it
 	c.Log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Debug})
 	c.Ready = func() { close(ready) }
 	ctx, cancel := context.WithCancel(context.Background())
@@ -149,6 +150,7 @@ func TestCleanStopsUnderLoad(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	c := DefaultConfig()
 	c.Socket, c.Out, c.Seed, c.Load = filepath.Join(dir, "s"), filepath.Join(dir, "out"), 1, 2
+	c.Grace = time.Minute
 	seen := map[int64]bool{}
 	for range 2 {
 		r := begin(t, c)
