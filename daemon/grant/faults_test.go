@@ -316,4 +316,14 @@ func TestFailedReLeaseIsTold(t *testing.T) {
 	if c.told != 1 || p.CanLend() {
 		t.Errorf("told %d times, want once", c.told)
 	}
+	// It answers again, and what is granted is no more than before, for the clock is behind: those who wait can have another worker ID now.
+	w.clock.Step(-time.Hour)
+	p.coord.before = nil
+	c.told = 0
+	if err := p.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c.told != 1 || !p.CanLend() {
+		t.Errorf("told %d times that another worker ID can be had, want once", c.told)
+	}
 }

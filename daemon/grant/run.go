@@ -75,8 +75,8 @@ func (k *Keeper) lent(err error) error {
 	}
 	k.lending.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
 	k.bar(err)
-	if could && !k.CanLend() {
-		k.issuer.Changed() // requests that wait for another worker ID have to do without
+	if could != k.CanLend() {
+		k.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
 	before := k.trouble.set(&k.trouble.lending, k.now(), err)
 	switch lane := k.snapshot().cur.lane; {

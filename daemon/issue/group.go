@@ -1,6 +1,10 @@
 package issue
 
-import "github.com/flakeward/flakeward/generator"
+import (
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+)
 
 // Group spreads connections over issuers, one for each lane, so that together they pass what one worker ID has room for. Each
 // connection has a home lane, given by its number. While that cannot serve (there is none, it is closed, it has reached its ceiling,
@@ -8,8 +12,8 @@ import "github.com/flakeward/flakeward/generator"
 // change: the next one is near.
 //
 // A connection's IDs rise whichever lanes they come from: after a change of worker ID it gets nothing at or below the tick of its highest
-// ID. If that tick is still the clock's, the connection waits for the next; where the clock was set back by more than may be slept for,
-// order is lost as it is with one lane.
+// ID. If that tick is still the clock's, the connection waits for the next. Where the clock was set back by more than may be slept for,
+// order with what it got before is lost, as it is with one lane; what it gets from then on rises.
 //
 // Nothing is shared between the lanes, and a Group keeps no state: what it knows of a connection is in its Ticket. Its methods may be called
 // from any goroutine.
@@ -46,7 +50,7 @@ func (g *Group) Take(t *Ticket, tenant uint32, n int) (generator.Run, Wait) {
 		return g.issuers[0].Take(t, tenant, n)
 	}
 	home := t.Home % uint32(len(g.issuers))
-	if t.at != home && t.last != 0 {
+	if t.at != home && t.highest.tick != 0 {
 		return g.takeAway(t, home, tenant, n)
 	}
 	i := g.issuers[home]
@@ -75,9 +79,11 @@ func (g *Group) takeAway(t *Ticket, home uint32, tenant uint32, n int) (generato
 	if !a.stuck {
 		return run, g.issuers[at].bound(t, a)
 	}
+	away := a.wait.For
 	if run, a = g.take(t, home, tenant, n); !a.stuck {
 		return run, g.issuers[home].bound(t, a)
 	}
+	a.wait.For = sooner(a.wait.For, away)
 	return g.takeElsewhere(t, home, at, a, tenant, n)
 }
 
@@ -95,9 +101,7 @@ func (g *Group) takeElsewhere(t *Ticket, home, at uint32, best answer, tenant ui
 		if a.why == nil {
 			return run, a.wait
 		}
-		if best.wait.For <= 0 || 0 < a.wait.For && a.wait.For < best.wait.For {
-			best.wait.For = a.wait.For
-		}
+		best.wait.For = sooner(best.wait.For, a.wait.For)
 	}
 	best.wait.Event = true
 	return generator.Run{}, g.issuers[home].bound(t, best)
@@ -115,4 +119,12 @@ func (g *Group) take(t *Ticket, lane uint32, tenant uint32, n int) (generator.Ru
 		t.at = lane
 	}
 	return run, a
+}
+
+// sooner is the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || 0 < b && b < a {
+		return b
+	}
+	return a
 }

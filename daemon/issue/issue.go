@@ -149,17 +149,18 @@ func (i *Issuer) take(t *Ticket, lane *generator.Lane, high, tick generator.Tick
 	if out != generator.Issued {
 		return generator.Run{}, false
 	}
-	t.got(lane, tick)
+	t.got(lane, tick, i.sleep)
 	return run, true
 }
 
 // least is the first tick of the lane that is above all that the connection got from another worker ID. If the clock is further back than
-// may be slept for, the order is lost, whichever lane serves.
+// may be slept for, order with what it got before is lost, whichever lane serves, and kept with what it got since.
 func (i *Issuer) least(t *Ticket, lane *generator.Lane, tick generator.Tick) generator.Tick {
-	if t.worker == lane.Worker() || t.last-tick > i.sleep {
+	m := t.order(tick, i.sleep)
+	if m.worker == lane.Worker() {
 		return 0
 	}
-	return t.last + 1
+	return m.tick + 1
 }
 
 // short tells whether the request is one for a burst: the tick has not enough numbers for it. A lane that has reached its ceiling has
@@ -171,14 +172,14 @@ func (i *Issuer) short(lane *generator.Lane, tick generator.Tick, tenant uint32,
 // burstFrom is the first tick whose unused numbers a burst may draw on. It takes the lowest first, so that what it leaves can still
 // be drawn on in order.
 func (i *Issuer) burstFrom(t *Ticket, lane *generator.Lane, tick generator.Tick) generator.Tick {
-	from := tick - i.burst
+	from, m := tick-i.burst, t.order(tick, i.sleep)
 	switch {
 	case i.limits.BurstUnordered:
 		return from
-	case t.worker == lane.Worker():
-		return max(from, t.last) // in the same tick, later numbers are higher
+	case m.worker == lane.Worker():
+		return max(from, m.tick) // in the same tick, later numbers are higher
 	}
-	return max(from, t.last+1)
+	return max(from, m.tick+1)
 }
 
 // ready tells whether the lane can serve the connection's next request in order, at once.
@@ -218,24 +219,24 @@ func (i *Issuer) slow(t *Ticket, seen glance, tenant uint32, n int) (generator.R
 		// numbers. Its order is kept: all it was given before is below the tick that it began to wait for, or it began while the clock was
 		// set back and another lane served, which this one's IDs from before are above.
 		from := max(t.since, tick-generator.Tick(lane.Span()/2), least)
-		if t.worker == lane.Worker() {
-			from = max(from, t.last)
+		if m := t.order(tick, i.sleep); m.worker == lane.Worker() {
+			from = max(from, m.tick)
 		}
 		if run, at, out := lane.TakeFirst(tenant, from, tick-1, n); out == generator.Issued {
-			t.got(lane, at)
+			t.got(lane, at, i.sleep)
 			t.since = at
 			return run, answer{}
 		}
 	} else if i.short(lane, tick, tenant, n) {
 		if run, at, out := lane.TakeFirst(tenant, i.burstFrom(t, lane, tick), tick-1, n); out == generator.Issued {
-			t.got(lane, at)
+			t.got(lane, at, i.sleep)
 			return run, answer{}
 		}
 	}
 	run, out := lane.Take(tenant, tick, n)
 	switch out {
 	case generator.Issued:
-		t.got(lane, tick)
+		t.got(lane, tick, i.sleep)
 		t.since = tick
 		return run, answer{}
 	case generator.Full, generator.Passed:
@@ -270,14 +271,14 @@ func (i *Issuer) behind(t *Ticket, seen glance, tenant uint32, n int) (generator
 			if i.ringing.Load() != int64(high) {
 				i.ringing.Store(int64(high))
 			}
-			t.got(lane, tick)
+			t.got(lane, tick, i.sleep)
 			return run, answer{}
 		}
 		return generator.Run{}, answer{Wait{For: time.Duration(i.layout.TickLength())}, errBusy, now, false} // another took the last one
 	case clockguard.Spread:
 		if at, ok := lane.NextRoom(tenant, high-generator.Tick(lane.Span())+1, high); ok {
 			if run, out := lane.Take(tenant, at, n); out == generator.Issued {
-				t.got(lane, at)
+				t.got(lane, at, i.sleep)
 				return run, answer{}
 			}
 		}

@@ -15,9 +15,9 @@ type Ticket struct {
 	Home uint32
 
 	// Of the connection.
-	at     uint32         // the lane of the Group that served it last
-	worker int            // whose ID its highest is
-	last   generator.Tick // the highest tick of its IDs; 0: it has none
+	at       uint32 // the lane of the Group that served it last
+	highest  mark   // of its IDs
+	regained mark   // of those since its order was lost, if it is
 
 	// Of the request.
 	since    generator.Tick  // the tick it waits for: it may draw on each tick from here to now
@@ -34,11 +34,32 @@ func (t *Ticket) Renew() { t.since, t.deadline = 0, 0 }
 // Lane is the number, in its Group, of the lane that served the connection last; 0 if none has.
 func (t *Ticket) Lane() int { return int(t.at) }
 
-// got notes whose ID the connection gets, if it is the highest.
-func (t *Ticket) got(lane *generator.Lane, tick generator.Tick) {
-	if tick > t.last {
-		t.worker, t.last = lane.Worker(), tick
+// mark is how far a connection's IDs have come.
+type mark struct {
+	tick   generator.Tick // 0: it has none
+	worker int            // whose ID that is
+}
+
+// got notes that the connection gets an ID. What lies further below its highest than sleep is of a clock that was set back.
+func (t *Ticket) got(lane *generator.Lane, tick, sleep generator.Tick) {
+	switch {
+	case tick > t.highest.tick:
+		t.highest, t.regained = mark{tick, lane.Worker()}, mark{}
+	case t.highest.tick-tick > sleep && (tick > t.regained.tick || t.regained.tick-tick > sleep):
+		t.regained = mark{tick, lane.Worker()}
 	}
+}
+
+// order is what the connection's IDs have to be above while the clock shows tick: its highest, or, where the clock is further back than may
+// be slept for, the highest of those that it got since.
+func (t *Ticket) order(tick, sleep generator.Tick) mark {
+	switch {
+	case t.highest.tick-tick <= sleep:
+		return t.highest
+	case t.regained.tick-tick <= sleep:
+		return t.regained
+	}
+	return mark{}
 }
 
 // Wait says what a request that got no number can do.
