@@ -125,9 +125,9 @@ soak:
 # DRILL=etcd/calm runs one of them (DRILL=/calm on both), SEED=N chooses the same faults again.
 SEED ?= 0
 e2e: drill-images
-	@$(call drills,15m,)
+	@$(call drills,40m,)
 
-# The long form: a storm of faults on each coordinator as well, about 15 minutes.
+# The long form: a long storm of faults on each coordinator, about 15 minutes.
 e2e-long: drill-images
 	@$(call drills,1h,-long)
 
@@ -152,7 +152,7 @@ sim-seams:
 	$(GO) run ./sim/seams
 
 # Whether the simulation and the unit tests bite: flakeward broken on purpose, in copies, in each way that sim/teeth has, about
-# a quarter of an hour. TOOTH=floor-ignored for one.
+# half an hour. TOOTH=floor-ignored for one.
 teeth: zookeeper
 	@$(GO) run ./sim/teeth $(TOOTH)
 

@@ -39,7 +39,7 @@ type stepped struct {
 	last      evidence.Mono
 	highs     map[seat]generator.Tick // the highest ticks issued before it had settled, of what has not passed them
 	settled   evidence.Mono           // always: never
-	caughtUp  map[int]evidence.Mono   // when a tick above that was issued last, by worker ID: no lane of it is behind any more
+	caughtUp  map[int]evidence.Mono   // until when those that have left highs may have been behind, by worker ID
 	isSettled bool
 }
 
@@ -62,6 +62,7 @@ func newClock(steps []Step) *clock {
 
 // issued notes that the host issued an ID of tick. Calls are in the order of the logs.
 func (c *clock) issued(at evidence.Mono, by seat, tick generator.Tick) {
+	rises := tick > c.highs[by]
 	c.highs[by] = max(c.highs[by], tick)
 	for c.next < len(c.steps) && c.steps[c.next].at < at {
 		c.steps[c.next].last = c.steps[c.next].at
@@ -69,16 +70,15 @@ func (c *clock) issued(at evidence.Mono, by seat, tick generator.Tick) {
 		c.next++
 	}
 	if len(c.open) > 0 {
-		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, by, tick, c.highs) })
+		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, by, tick, rises, c.highs) })
 	}
 }
 
-// issued reports whether all is known of the step.
-func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, highs map[seat]generator.Tick) bool {
+// issued reports whether all is known of the step. The tick rises if it is above all that the lane issued before.
+func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, rises bool, highs map[seat]generator.Tick) bool {
 	if s.isSettled {
-		if high, ok := s.highs[by]; ok && tick > high {
-			s.caughtUp[by.worker] = at
-			delete(s.highs, by)
+		if rises {
+			s.passed(at, by, tick)
 		}
 		return len(s.highs) == 0
 	}
@@ -91,6 +91,22 @@ func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, highs m
 	}
 	s.isSettled, s.settled, s.highs = true, at, maps.Clone(highs)
 	return s.to >= s.from
+}
+
+// passed notes a tick of a lane that is above all that it issued before. The clock has passed what other lanes had issued from the worker
+// ID below that: they are not behind any more, though one that has lost it will never show that. What it took may be recorded late.
+func (s *stepped) passed(at evidence.Mono, by seat, tick generator.Tick) {
+	for lane, high := range s.highs {
+		if lane.worker != by.worker || tick <= high {
+			continue
+		}
+		until := at
+		if lane != by {
+			until += slow
+		}
+		s.caughtUp[by.worker] = max(s.caughtUp[by.worker], until)
+		delete(s.highs, lane)
+	}
 }
 
 // behindUntil is until when a lane of the worker ID could be behind what it had issued before the step. Of two lanes that had it one after

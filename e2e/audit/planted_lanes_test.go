@@ -224,8 +224,8 @@ func TestLanesAreNamed(t *testing.T) {
 	}
 }
 
-// Of two lanes that had one worker ID, each has to make up for what it issued before its clock was set back: what the other makes up for
-// counts for nothing.
+// Of two lanes that had one worker ID, the one that had it last has to make up for what it issued before its clock was set back: what the
+// other makes up for counts for nothing.
 func TestClockOfTwoLanes(t *testing.T) {
 	second := evidence.Mono(time.Second)
 	for _, caughtUp := range [][]int{{0}, {1}, {0, 1}} {
@@ -241,8 +241,50 @@ func TestClockOfTwoLanes(t *testing.T) {
 				}
 			}
 		}
-		if got := c.between(7, 19*second, 19*second); got.behind != (len(caughtUp) < 2) {
+		if got := c.between(7, 19*second, 19*second); got.behind == slices.Contains(caughtUp, 1) {
 			t.Errorf("lanes %v have caught up, and it says %+v", caughtUp, got)
+		}
+	}
+}
+
+// A lane that loses its worker ID after its clock was set back never makes up for it. It is behind no more when another of the host has
+// passed it, and what it took has been recorded.
+func TestClockOfALostWorkerID(t *testing.T) {
+	second := evidence.Mono(time.Second)
+	for _, tt := range []struct {
+		name  string
+		from  evidence.Mono // when a lane is given a worker ID
+		next  seat
+		until evidence.Mono // when it is over; always: never
+	}{
+		{"another lane, above that", 15 * second, seat{1, 7}, 16 * second},
+		{"another lane, which gets above that", 12 * second, seat{1, 7}, 14 * second},
+		{"another lane, with another worker ID", 15 * second, seat{1, 8}, always},
+		{"the same lane, with another worker ID", 15 * second, seat{0, 8}, always},
+		{"the same lane", 15 * second, seat{0, 7}, 15 * second},
+	} {
+		c := newClock([]Step{{At: 10 * second, Offset: -int64(3 * time.Second)}})
+		for at := second; at < 20*second; at += second / 1000 {
+			tick := generator.Tick(at / (second / 1000))
+			if at > 10*second {
+				tick -= 3000
+			}
+			if at < 12*second {
+				c.issued(at, seat{0, 7}, tick)
+			}
+			if at >= tt.from {
+				c.issued(at, tt.next, tick)
+			}
+		}
+		for at := 12 * second; at < 20*second; at += second / 10 {
+			about := second / 100
+			if at > tt.until-about && at < tt.until+about {
+				continue
+			}
+			if got := c.between(7, at, at); got.behind != (at < tt.until) {
+				t.Errorf("%s: at %v it says %+v, want until %v", tt.name, time.Duration(at), got, time.Duration(tt.until))
+				break
+			}
 		}
 	}
 }

@@ -19,23 +19,35 @@ type setback struct {
 	by     time.Duration
 	answer string // what the guard has to answer
 	times  int
-	watch  time.Duration // how long answers are watched on either side of a step; the ring has to last for all of it
-	added  bool          // what counts is the stall above the one before the step
+	watch  time.Duration // how long answers are watched after a step; where the ring answers, it has to last for all of it, and for that before
+	added  bool          // what counts is the stall above the one before the step, over as long
 	aim    time.Duration
-	limit  time.Duration // the median's, above which the drill fails: far above the aim, and far below what it costs to wait for the clock
+	// The median's, above which the drill fails: far above the aim, and far below what it costs to wait for the clock. No stall is longer than
+	// watch, so it is below that.
+	limit time.Duration
+}
+
+// before is how long before a step answers are watched.
+func (s setback) before() time.Duration {
+	if s.added {
+		return s.watch
+	}
+	return 200 * time.Millisecond // the clients go on with what they waited for
 }
 
 // busy is how long a service may have to wait for IDs, whatever befell its host, on a machine that does much else.
 const busy = 3 * time.Second
 
+var stepsBack = []setback{
+	{name: "3ms", by: 3 * time.Millisecond, answer: "sleep", times: 5, watch: time.Second, aim: 10 * time.Millisecond, limit: 500 * time.Millisecond},
+	{name: "150ms", by: 150 * time.Millisecond, answer: "ring", times: 5, watch: 400 * time.Millisecond, added: true, aim: 5 * time.Millisecond, limit: 75 * time.Millisecond},
+	{name: "1.5s", by: 1500 * time.Millisecond, answer: "ring", times: 3, watch: 1600 * time.Millisecond, added: true, aim: 5 * time.Millisecond, limit: 500 * time.Millisecond},
+	{name: "30s", by: 30 * time.Second, answer: "release", times: 1, watch: settled, aim: time.Second, limit: busy},
+	{name: "1h", by: time.Hour, answer: "release", times: 1, watch: settled, aim: time.Second, limit: busy},
+}
+
 func init() {
-	for _, s := range []setback{
-		{name: "3ms", by: 3 * time.Millisecond, answer: "sleep", times: 5, watch: 300 * time.Millisecond, aim: 10 * time.Millisecond, limit: 100 * time.Millisecond},
-		{name: "150ms", by: 150 * time.Millisecond, answer: "ring", times: 5, watch: 400 * time.Millisecond, added: true, aim: 5 * time.Millisecond, limit: 75 * time.Millisecond},
-		{name: "1.5s", by: 1500 * time.Millisecond, answer: "ring", times: 3, watch: 1600 * time.Millisecond, added: true, aim: 5 * time.Millisecond, limit: 500 * time.Millisecond},
-		{name: "30s", by: 30 * time.Second, answer: "release", times: 1, watch: 1500 * time.Millisecond, aim: time.Second, limit: busy},
-		{name: "1h", by: time.Hour, answer: "release", times: 1, watch: 1500 * time.Millisecond, aim: time.Second, limit: busy},
-	} {
+	for _, s := range stepsBack {
 		register(Drill{
 			Name:   "clock-back-" + s.name,
 			What:   fmt.Sprintf("one host's clock goes back by %v under load: %s", s.by, s.expected()),
@@ -123,10 +135,10 @@ func (s setback) script(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	r.Step("the clock of %s goes back by %v, %d times, and answers are watched for %v before and after", h.Name, s.by, s.times, s.watch)
+	r.Step("the clock of %s goes back by %v, %d times, and answers are watched for %v before and %v after", h.Name, s.by, s.times, s.before(), s.watch)
 	err = r.Quiet(ctx, func(ctx context.Context) error {
 		for range s.times {
-			if err := r.Last(ctx, s.watch); err != nil {
+			if err := r.Last(ctx, s.before()); err != nil {
 				return err
 			}
 			seen.at = append(seen.at, evidence.Now())
@@ -161,10 +173,11 @@ func (s setback) judge(res *Result) {
 		res.Fail("a step back of %v cost a worker ID; the guard answered: %v", s.by, seen.answers)
 	}
 	var stalls []time.Duration
+	canTell(res, "a stall", s.watch, s.limit)
 	for _, at := range seen.at {
 		stall := res.Host(0).LongestStall(at, at+evidence.Mono(s.watch))
 		if s.added {
-			stall -= res.Host(0).LongestStall(at-evidence.Mono(s.watch), at)
+			stall -= res.Host(0).LongestStall(at-evidence.Mono(s.before()), at)
 		}
 		stalls = append(stalls, stall)
 		if s.answer == "release" {
@@ -195,8 +208,8 @@ func inMillis(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + " ms"
 }
 
-// settled is when a step of a clock is over, for those who look at what came of it.
-const settled = 1500 * time.Millisecond
+// settled is when a step of a clock is over, for those who look at what came of it: a stall that is longer than busy shows within it.
+const settled = busy + 500*time.Millisecond
 
 // changed fails the drill if the host had the same worker ID long enough after at as before.
 func changed(res *Result, i int, at evidence.Mono) {
@@ -241,8 +254,7 @@ func judgeBackAll(res *Result) {
 	seen := allBack.of(res.Run)
 	noneFailedAnywhere(res)
 	for i, at := range seen.at {
-		stall := worstStall(res, at, at+evidence.Mono(settled))
-		within(res, []string{"longest stall, 2s back", "longest stall, 1h back"}[i], stall, time.Second, busy)
+		stalled(res, []string{"longest stall, 2s back", "longest stall, 1h back"}[i], res.LongestStall, at, at+evidence.Mono(settled), time.Second, busy)
 	}
 	for i := range res.Run.Hosts {
 		if len(seen.at) == 2 {
@@ -313,8 +325,8 @@ func judgeForward(res *Result) {
 	}
 	noneFailed(res, 0, res.Drill.Began, seen.corrected+evidence.Mono(settled))
 	for i, at := range []evidence.Mono{seen.ahead, seen.corrected} {
-		stall := res.Host(0).LongestStall(at, at+evidence.Mono(settled))
-		within(res, []string{"longest stall, ahead", "longest stall, corrected"}[i], stall, time.Second, busy)
+		what := []string{"longest stall, ahead", "longest stall, corrected"}[i]
+		stalled(res, what, res.Host(0).LongestStall, at, at+evidence.Mono(settled), time.Second, busy)
 	}
 	changed(res, 0, seen.corrected)
 	within(res, "serving after the restart", time.Duration(seen.served-seen.started), restartAim, 2*busy)
@@ -362,6 +374,6 @@ func judgeStrobe(res *Result) {
 		res.Fail("the clock was not strobed")
 		return
 	}
-	within(res, "longest stall", res.Host(0).LongestStall(seen.at[0], seen.at[1]), 100*time.Millisecond, busy)
+	stalled(res, "longest stall", res.Host(0).LongestStall, seen.at[0], seen.at[1], 100*time.Millisecond, busy)
 	res.Figure("worker IDs given up", fmt.Sprint(len(res.Workers(0, seen.at[0], seen.at[1]))-1), "", true)
 }

@@ -20,7 +20,7 @@ func init() {
 			Script:  killLeaders,
 			Judge: func(res *Result) {
 				noneFailedAnywhere(res)
-				res.Stall(worstStall(res, res.Drill.Began, res.Drill.Ended))
+				res.Stall(res.LongestStall(res.Drill.Began, res.Drill.Ended))
 				res.Figure("leaders killed", fmt.Sprint(leaders.of(res.Run).killed), "", true)
 				res.Figure("longest until all daemons were granted more", leaders.of(res.Run).longest.Round(time.Millisecond).String(), "", true)
 			},
@@ -40,7 +40,7 @@ func init() {
 			Script:  restartCoordinator,
 			Judge: func(res *Result) {
 				noneFailedAnywhere(res)
-				res.Stall(worstStall(res, res.Drill.Began, res.Drill.Ended))
+				res.Stall(res.LongestStall(res.Drill.Began, res.Drill.Ended))
 				res.Figure("all daemons were granted more after the members were back", restarts.of(res.Run).back.Round(time.Millisecond).String(), "<= 2s",
 					restarts.of(res.Run).back <= 2*time.Second)
 			},

@@ -131,7 +131,7 @@ func judgeTwoDaemons(res *Result) {
 	}
 	at := res.Faults("a second daemon")
 	if len(at) > 0 {
-		res.Figure("longest stall while others started", worstStall(res, at[0].At, at[len(at)-1].Until).Round(100*time.Microsecond).String(), "", true)
+		res.Figure("longest stall while others started", res.LongestStall(at[0].At, at[len(at)-1].Until).Round(100*time.Microsecond).String(), "", true)
 	}
 }
 

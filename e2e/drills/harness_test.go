@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/e2e/report"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -96,6 +97,41 @@ func TestLongestStall(t *testing.T) {
 		if got := newHostResult("h", tt.replies).LongestStall(tt.from, tt.to); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+}
+
+func TestStallsCanBeTold(t *testing.T) {
+	const limit = 30
+	for _, tt := range []struct {
+		name     string
+		from, to evidence.Mono
+		fails    int
+	}{
+		{"a stall below the limit", 0, 50, 0},
+		{"a stall above the limit", 0, 100, 1},
+		{"a window as long as the limit", 70, 100, 1},
+		{"a window just longer than the limit, and all of it a stall", 69, 100, 1},
+	} {
+		h := newHostResult("h", []evidence.Reply{reply(evidence.Single, 0, 2, evidence.Got), reply(evidence.Single, 30, 100, evidence.Got)})
+		res := &Result{Drill: &report.Drill{}, hosts: []*HostResult{h}}
+		stalled(res, "longest stall", res.LongestStall, tt.from, tt.to, 10, limit)
+		if len(res.failed) != tt.fails {
+			t.Errorf("%s: %q, want %d failures", tt.name, res.failed, tt.fails)
+		}
+	}
+	for _, s := range stepsBack {
+		res := &Result{Drill: &report.Drill{}}
+		if canTell(res, "a stall", s.watch, s.limit); len(res.failed) > 0 {
+			t.Errorf("clock-back-%s: %q", s.name, res.failed)
+		}
+	}
+	for what, window := range map[string]time.Duration{"settled": settled, "strobeFor": strobeFor} {
+		if window <= busy {
+			t.Errorf("%s is %v, and no stall within it is longer than busy, %v", what, window, busy)
+		}
+	}
+	if lanesApart <= lanesLongest {
+		t.Errorf("lanesApart is %v, and no stall within it is longer than lanesLongest, %v", lanesApart, lanesLongest)
 	}
 }
 

@@ -302,9 +302,8 @@ func judgeLanes(res *Result) {
 	noneFailed(res, h.Index, seen.wholeAgain, res.Drill.Ended)
 	judgeLostLane(res, seen, h)
 
-	stall := res.Host(h.Index).WorstStall(seen.gone, seen.freed)
-	within(res, "longest stall with a lane less, of any connection", stall, 100*time.Millisecond, lanesLongest)
-	stall = res.Host(h.Index).WorstStall(seen.cleared, seen.gone)
+	stalled(res, "longest stall with a lane less, of any connection", res.Host(h.Index).WorstStall, seen.gone, seen.freed, 100*time.Millisecond, lanesLongest)
+	stall := res.Host(h.Index).WorstStall(seen.cleared, seen.gone)
 	res.Figure("longest stall until then, of any connection", stall.Round(time.Millisecond).String(), "<= 100ms", stall <= 100*time.Millisecond)
 	took := time.Duration(seen.whole - seen.freed)
 	within(res, "all lanes after another host was stopped", took, 2*time.Second, 5*busy)
@@ -328,8 +327,7 @@ func judgeLanes(res *Result) {
 		res.Fail("the drill is void: the clock went back by %v, and the guards answered: %v", lanesBack, seen.answers)
 	}
 	res.Figure("worker IDs given up for the clock", fmt.Sprint(seen.answers["release"]), "0", seen.answers["release"] == 0)
-	stall = res.Host(h.Index).WorstStall(seen.back, seen.back+evidence.Mono(settled))
-	within(res, "longest stall, clock back", stall, 100*time.Millisecond, busy)
+	stalled(res, "longest stall, clock back", res.Host(h.Index).WorstStall, seen.back, seen.back+evidence.Mono(settled), 100*time.Millisecond, busy)
 	res.Stall(max(res.Host(h.Index).LongestStall(res.Drill.Began, seen.killed), res.Host(h.Index).LongestStall(seen.wholeAgain, res.Drill.Ended)))
 }
 

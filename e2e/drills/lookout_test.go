@@ -215,19 +215,24 @@ func answeredFrom(res *Result, i int, from, to evidence.Mono) (workers []int) {
 	return workers
 }
 
-// worstStall is the longest that any host's client went without an answer.
-func worstStall(res *Result, from, to evidence.Mono) (worst time.Duration) {
-	for i := range res.Run.Hosts {
-		worst = max(worst, res.Host(i).LongestStall(from, to))
-	}
-	return worst
-}
-
 // within reports how long something took beside what is aimed at, and fails the drill if it took longer than was promised with
 // room for a busy machine.
 func within(res *Result, what string, took, aim, limit time.Duration) {
 	res.Figure(what, took.Round(time.Millisecond).String(), "<= "+aim.String(), took <= aim)
 	if took > limit {
 		res.Fail("%s took %v, more than %v", what, took.Round(time.Millisecond), limit)
+	}
+}
+
+// stalled is within for the longest stall from one instant to another.
+func stalled(res *Result, what string, longest func(from, to evidence.Mono) time.Duration, from, to evidence.Mono, aim, limit time.Duration) {
+	canTell(res, what, time.Duration(to-from), limit)
+	within(res, what, longest(from, to), aim, limit)
+}
+
+// canTell fails the drill if a stall is never above its limit, since it is only looked for within a window that is no longer.
+func canTell(res *Result, what string, window, limit time.Duration) {
+	if window <= limit {
+		res.Fail("the drill is void: %s is at most %v, which it is looked for within, and may be %v", what, window.Round(time.Millisecond), limit)
 	}
 }

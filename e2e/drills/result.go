@@ -140,6 +140,14 @@ func (h *HostResult) longestStall(way evidence.Asking, from, to evidence.Mono) t
 	return time.Duration(longest)
 }
 
+// LongestStall is that of the host whose is the longest.
+func (res *Result) LongestStall(from, to evidence.Mono) (worst time.Duration) {
+	for _, h := range res.hosts {
+		worst = max(worst, h.LongestStall(from, to))
+	}
+	return worst
+}
+
 // Failed are the replies to requests sent from from until to whose outcome is among outcomes; without any, all that are not Got.
 func (h *HostResult) Failed(from, to evidence.Mono, outcomes ...evidence.Outcome) []evidence.Reply {
 	var failed []evidence.Reply

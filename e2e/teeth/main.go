@@ -121,7 +121,7 @@ func try(ctx context.Context, root string, t tooth.Tooth) (by, not []string, err
 	defer func() { err = errors.Join(err, os.RemoveAll(runs)) }()
 	for _, drills := range t.Words(drillsKey) {
 		// That it fails is what is wanted: how, its records say.
-		failure := run(ctx, filepath.Join(root, "e2e", "drills"), program, "-test.timeout", "15m", "-test.run", "TestDrills/"+drills, "-image", image, "-name", name)
+		failure := run(ctx, filepath.Join(root, "e2e", "drills"), program, "-test.timeout", "40m", "-test.run", "TestDrills/"+drills, "-image", image, "-name", name)
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
