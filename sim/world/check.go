@@ -116,25 +116,32 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 	now, span, back := w.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.draws.Back/w.layout.TickLength())
 	// 4: on one connection IDs rise, or fall by the ring's span at most, or by as much as bursts may. Within a tick another lane's worker ID
 	// may be lower. If the clock is further back than may be slept for, the order is lost between lanes.
-	least := c.highest
-	if lane != c.lane {
-		least++
-	}
+	least := c.highest.before(lane)
 	inOrder := least
 	switch {
-	case lane != c.lane && (unordered || c.highest-now > w.sleep):
+	case lane != c.highest.lane && (unordered || c.highest.tick-now > w.sleep):
 		least = 0
 	case unordered:
-		least = c.highest - span + 1
+		least = c.highest.tick - span + 1
 	case p.slot.draws.Unordered:
 		least -= back
 	}
-	if c.highest > 0 && t < least {
-		w.violate(p.slot, "tick %d after tick %d of the same connection, and the clock is at %d; another lane: %v, the ring was used: %v", t, c.highest, now, lane != c.lane, unordered)
+	if c.highest.tick > 0 && t < least {
+		w.violate(p.slot, "tick %d after tick %d of the same connection, and the clock is at %d; another lane: %v, the ring was used: %v", t, c.highest.tick, now, lane != c.highest.lane, unordered)
 		return
 	}
-	if t > c.highest {
-		c.highest, c.lane = t, lane
+	// What it has got since a step back is in order again, over changes of lane too: the clock has shown each of those ticks since, and is
+	// behind none of them by more than may be slept for. Only another step excuses that, and the ring; with bursts that keep no order, 5 is all.
+	if unordered || p.slot.draws.Unordered || c.since.tick-now > w.sleep {
+		c.since = reached{}
+	}
+	if c.since.tick > 0 && t < c.since.before(lane) {
+		w.violate(p.slot, "tick %d after tick %d of the same connection, given since the clock was set back, and it is at %d; another lane: %v", t, c.since.tick, now, lane != c.since.lane)
+		return
+	}
+	c.highest.note(t, lane)
+	if !unordered {
+		c.since.note(t, lane)
 	}
 	// 5: an ID is as late as its host's clock, from the question to the answer.
 	low, high := min(w.layout.TickAt(c.asked.Wall), now), now
@@ -147,6 +154,26 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 	}
 	if t < low && !unordered {
 		p.drawn(t, lane, c, now, inOrder)
+	}
+}
+
+// reached is the highest tick of some of a connection's IDs, and the lane that it came from; the zero value is of none.
+type reached struct {
+	tick generator.Tick
+	lane *generator.Lane
+}
+
+// before is the first tick that a lane may give then.
+func (r reached) before(lane *generator.Lane) generator.Tick {
+	if lane != r.lane {
+		return r.tick + 1
+	}
+	return r.tick
+}
+
+func (r *reached) note(t generator.Tick, lane *generator.Lane) {
+	if t > r.tick {
+		*r = reached{t, lane}
 	}
 }
 

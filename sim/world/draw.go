@@ -62,13 +62,14 @@ func PlanOf(seed uint64) Plan {
 		p.Apart = append(p.Apart, time.Duration(upTo(r, apart)))
 	}
 	p.faults(r)
-	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	// Of numbers of their own, so that all else in a seed's plan stays as it is.
 	lanes := rand.New(rand.NewPCG(seed, 0x6c616e6573))
 	for range p.Hosts {
 		p.Lanes = append(p.Lanes, pick(lanes, 1, 1, 1, 2))
 	}
 	p.bursts(rand.New(rand.NewPCG(seed, 0x6275727374)), tick)
+	p.Faults = append(p.Faults, p.behind(rand.New(rand.NewPCG(seed, 0x626568696e64)))...)
+	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
 

@@ -4,7 +4,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/line"
 )
 
@@ -18,8 +17,8 @@ type conn struct {
 	due    func() // what the timer does, made once
 	event  bool   // waits for a change
 
-	highest generator.Tick  // of its IDs; 0: it has none
-	lane    *generator.Lane // that the highest came from
+	highest reached // of all its IDs
+	since   reached // of those since its order was lost last
 
 	number uint32
 	of     *told          // that all in got is of

@@ -74,3 +74,28 @@ func (p Plan) schedule(r *rand.Rand) []Fault {
 		return []Fault{at(0, back), at(p.Timing.Publish+time.Second, back), at(2*p.Timing.Publish+2*time.Second, Fault{Kind: pick(r, Kill, PowerCut), For: soon, Cut: pick(r, 0, 8*time.Second)})}
 	}
 }
+
+// behind has, in some runs, the clock of a daemon with several lanes be set back for long, and its connections be served by one lane and
+// another within a tick meanwhile: as the lanes get other worker IDs, one after the other. For that ticks are long, and worker IDs many.
+func (p *Plan) behind(r *rand.Rand) []Fault {
+	var with []int
+	for d, lanes := range p.Lanes {
+		if lanes > 1 {
+			with = append(with, d)
+		}
+	}
+	if len(with) == 0 || r.IntN(4) > 0 {
+		return nil
+	}
+	p.Layout = "time=41@" + pick(r, "10ms", "100ms") + ",worker=4,sequence=6;epoch=2026-01-01"
+	d, at := pick(r, with...), line.Time(5*time.Second)
+	var faults []Fault
+	for range 3 {
+		at += line.Time(time.Second) + upTo(r, 10*time.Second)
+		faults = append(faults, Fault{At: at, Kind: Step, Daemon: d, By: -between(r, 2500*time.Millisecond, pick(r, 20*time.Second, time.Hour))})
+		for after := line.Time(0); after < line.Time(60*time.Millisecond); after += line.Time(time.Millisecond) + upTo(r, 8*time.Millisecond) {
+			faults = append(faults, Fault{At: at + after, Kind: Burst, Daemon: d})
+		}
+	}
+	return faults
+}
