@@ -51,6 +51,21 @@ func TestBothJudgesAgree(t *testing.T) {
 	}
 }
 
+// A late call of before a restore lands on the restored record and lowers it, while its daemon goes on to use what it was granted: that is
+// no violation, as the marks are raised beyond it. In this seed the quick look took it for one.
+func TestLateCallAfterARestore(t *testing.T) {
+	var trace bytes.Buffer
+	r := world.Run(world.PlanOf(327924), &trace)
+	if r.Violation != "" {
+		t.Error(r.Violation)
+	}
+	_, after, restored := strings.Cut(trace.String(), "coordinator is restored")
+	before, _, raised := strings.Cut(after, "marks are raised")
+	if !restored || !raised || !strings.Contains(before, "extend a grant (given up before)") {
+		t.Error("the plan of the seed has changed: no late call lands between a restore and the raise")
+	}
+}
+
 // What only the audit finds is told as the last line of the trace, and is shrunk like any other.
 func TestTheAuditsVerdictEndsTheTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 300; seed++ {

@@ -32,13 +32,20 @@ func (w *World) wrote(by *slot, worker int, value []byte) {
 	if cluster := w.cluster.of(w.tree.Layout()); cluster != t.cluster || t.ceilings == nil {
 		*t = truth{cluster: cluster, ceilings: map[int]generator.Tick{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}, marks: map[string]published{}}
 	}
-	if last := t.opened[worker]; last.holder != r.Holder {
+	last := t.opened[worker]
+	if last.holder != r.Holder {
 		if last.slot == nil || last.slot != by || last.raised != t.raised || by.lost {
 			t.floors[r.Holder] = max(t.ceilings[worker], t.raised)
 		}
 		t.opened[worker] = opening{r.Holder, by, t.raised}
 	}
-	t.ceilings[worker] = r.Ceiling
+	ceiling := r.Ceiling
+	if w.weather.early > 0 && last.holder == r.Holder {
+		// A call from before the restore, given up since, may land now, on the record that is as old as it is. What its daemon has been granted
+		// meanwhile it goes on to use: the marks are raised beyond that.
+		ceiling = max(ceiling, t.ceilings[worker])
+	}
+	t.ceilings[worker] = ceiling
 	if by != nil && by.proc != nil {
 		t.marks[r.Holder] = published{t.marks[r.Holder].last, by.proc.mark(worker)}
 	}
