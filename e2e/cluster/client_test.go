@@ -88,16 +88,10 @@ func (c *client) take(n int) ([]int64, error) {
 	return ids, err
 }
 
-// must is take of a daemon that serves. One that refuses is asked again: on a busy machine the disk or the coordinator may take longer
-// than a request is kept waiting.
-func (c *client) must(n int) (ids []int64) {
+// must is take of a daemon that serves.
+func (c *client) must(n int) []int64 {
 	c.w.Helper()
-	var err error
-	c.w.soon("IDs of "+c.socket, func() bool {
-		ids, err = c.take(n)
-		var refused wire.Refused
-		return !errors.As(err, &refused)
-	})
+	ids, err := c.take(n)
 	if err != nil {
 		c.w.Fatalf("%s gave no IDs: %v", c.socket, err)
 	}

@@ -156,12 +156,8 @@ func (w *world) config(host string) daemon.Config {
 	c.IDs.Layout = w.layout.String()
 	c.Cluster.Coord = w.url
 	c.Grant.Publish = 300 * time.Millisecond
-	c.Waiting.MaxBlock = slowDisk
 	return c
 }
-
-// slowDisk is what the disk of a machine that does much else may take to write a journal: no request is refused for it.
-const slowDisk = 10 * time.Second
 
 // calm is a configuration for a drill with many daemons, each of which writes as seldom as one does that was told nothing.
 func (w *world) calm(host string) daemon.Config {

@@ -39,11 +39,11 @@ func (s setback) before() time.Duration {
 const busy = 3 * time.Second
 
 var stepsBack = []setback{
-	{name: "3ms", by: 3 * time.Millisecond, answer: "sleep", times: 5, watch: time.Second, aim: 10 * time.Millisecond, limit: 500 * time.Millisecond},
+	{name: "3ms", by: 3 * time.Millisecond, answer: "sleep", times: 5, watch: time.Second, aim: 10 * time.Millisecond, limit: 100 * time.Millisecond},
 	{name: "150ms", by: 150 * time.Millisecond, answer: "ring", times: 5, watch: 400 * time.Millisecond, added: true, aim: 5 * time.Millisecond, limit: 75 * time.Millisecond},
 	{name: "1.5s", by: 1500 * time.Millisecond, answer: "ring", times: 3, watch: 1600 * time.Millisecond, added: true, aim: 5 * time.Millisecond, limit: 500 * time.Millisecond},
-	{name: "30s", by: 30 * time.Second, answer: "release", times: 1, watch: settled, aim: time.Second, limit: busy},
-	{name: "1h", by: time.Hour, answer: "release", times: 1, watch: settled, aim: time.Second, limit: busy},
+	{name: "30s", by: 30 * time.Second, answer: "release", times: 1, watch: settled, aim: time.Second, limit: time.Second},
+	{name: "1h", by: time.Hour, answer: "release", times: 1, watch: settled, aim: time.Second, limit: time.Second},
 }
 
 func init() {
@@ -329,7 +329,7 @@ func judgeForward(res *Result) {
 		stalled(res, what, res.Host(0).LongestStall, at, at+evidence.Mono(settled), time.Second, busy)
 	}
 	changed(res, 0, seen.corrected)
-	within(res, "serving after the restart", time.Duration(seen.served-seen.started), restartAim, 2*busy)
+	within(res, "serving after the restart", time.Duration(seen.served-seen.started), restartAim, busy)
 }
 
 const (

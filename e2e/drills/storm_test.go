@@ -292,8 +292,8 @@ func (w *weather) hitMembers(ctx context.Context, b blow) error {
 	return m.AwaitQuorum(ctx)
 }
 
-// stormRecovery is what "soon" means: a re-election, a session that has to end and a journal's step fit in with room. A drill on a machine
-// that does much else fails only if it takes as long as stormPatience.
+// stormRecovery is what "soon" means: a re-election, a session that has to end and a journal's step fit in with room. stormPatience ends
+// a storm in which somebody does not serve at all.
 const stormRecovery, stormPatience = 10 * time.Second, time.Minute
 
 func judgeStorm(res *Result) {
@@ -308,7 +308,7 @@ func judgeStorm(res *Result) {
 	res.Figure("slowest until every host served again after a gust", w.slowest.Round(time.Millisecond).String(), "<= "+stormRecovery.String(), w.slowest <= stormRecovery)
 	for i, h := range res.Run.Hosts {
 		first, ok := res.Host(i).First(w.healed)
-		if took := time.Duration(first.Answered - w.healed); !ok || took > stormPatience {
+		if took := time.Duration(first.Answered - w.healed); !ok || took > stormRecovery {
 			res.Fail("%s served %v after everything was healed (%t)", h.Name, took.Round(time.Millisecond), ok)
 		}
 		noneFailed(res, i, w.served, res.Drill.Ended)

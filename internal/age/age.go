@@ -1,6 +1,6 @@
-// Package age tells whether something is still young, for ten nanoseconds a look.
+// Package age tells whether something is still young, for the price of reading a counter: 10 to 26 ns where it was measured.
 //
-// The system's monotonic clock costs three to five times as much. It reads the processor's time stamp counter, too, where the kernel
+// The system's monotonic clock costs several times as much. It reads the processor's time stamp counter, too, where the kernel
 // has found that one fit (its clock source is then "tsc": the counters of all processors agree, run at one rate, and never stop); then
 // a life is counted in cycles of the counter. How many cycles are surely within it is found by holding the counter against the
 // monotonic clock, each time that something is born. Wherever there is doubt, the life is 0 cycles, and the clock has to be asked.
