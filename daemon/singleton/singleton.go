@@ -1,0 +1,119 @@
+// Package singleton keeps a daemon whose coordinator was not named from running beside another such
+// daemon. Each of the two would have a coordinator of its own, which knows nothing of the other, and
+// both would issue the same IDs.
+//
+// Two locks find the other daemon: one of the network namespace, one of the user. Neither is ever
+// stale: the kernel frees both when the process ends, however it ends. They are a help for those who
+// start a daemon without settings and no part of what makes an ID unique: two hosts, and two
+// containers, share neither.
+package singleton
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// HeldError says that another daemon runs without a named coordinator.
+type HeldError struct {
+	Lock  string // "this network namespace" or "this user": whose lock it is
+	Place string // where that lock is
+	PID   int    // of its holder; 0: unknown, as in another container
+}
+
+func (e *HeldError) Error() string {
+	holder := "another process"
+	if e.PID > 0 {
+		holder = "process " + strconv.Itoa(e.PID)
+	}
+	return fmt.Sprintf("another daemon runs without --coord: %s holds the lock of %s (%s). Each of the two would have an "+
+		"embedded coordinator of its own, and both would issue the same IDs. Name one coordinator for all daemons with "+
+		"--coord etcd://... or --coord zk://..., or stop the other one. --coord embedded: takes no lock: give it if IDs of "+
+		"different state directories never meet. Containers with a network and files of their own do not share this lock, and neither do "+
+		"other hosts, so it does not find a daemon there",
+		holder, e.Lock, e.Place)
+}
+
+// Locks are those that Acquire took.
+type Locks struct{ held []io.Closer }
+
+// Acquire takes the lock of this process's network namespace (on Linux) and that of its user. It does
+// not wait: the error is a *HeldError if another process, or another part of this one, holds either.
+//
+// The user's lock is a file in $XDG_RUNTIME_DIR/flakeward, or, where that is no directory of the user,
+// in flakeward-UID in the directory for temporary files. A system without a place for it, such as a
+// container with a read-only file system, is named in log and has the other lock alone. A directory that
+// another user could write to is an error.
+func Acquire(log hclog.Logger) (*Locks, error) {
+	return acquire(places{
+		namespace: abstractName,
+		runtime:   os.Getenv("XDG_RUNTIME_DIR"),
+		temporary: os.TempDir(),
+		user:      os.Geteuid(),
+	}, log)
+}
+
+// abstractName names the socket that is the lock of a network namespace, for daemons of every version.
+const abstractName = "@flakeward/without-coord"
+
+// places says where the locks are.
+type places struct {
+	namespace string // name of an abstract socket, with its @
+	runtime   string // the value of XDG_RUNTIME_DIR
+	temporary string // a directory where everyone may make files
+	user      int
+}
+
+func acquire(p places, log hclog.Logger) (_ *Locks, err error) {
+	l := &Locks{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	// All daemons take them in this order, so of several that start at once one goes on.
+	namespace, err := lockNamespace(p.namespace)
+	if err != nil {
+		return nil, err
+	}
+	l.held = append(l.held, namespace)
+	file, err := lockUser(p)
+	switch {
+	case err == nil:
+		l.held = append(l.held, file)
+	case isNoPlace(err):
+		log.Warn("there is no place for this user's lock, so a second daemon without --coord is not found in another network namespace",
+			"error", err)
+	default:
+		return nil, err
+	}
+	return l, nil
+}
+
+// Close frees the locks.
+func (l *Locks) Close() (err error) {
+	for _, held := range l.held {
+		err = errors.Join(err, held.Close())
+	}
+	l.held = nil
+	return err
+}
+
+// userDir returns the directory of the user's lock, which is made if it is missing.
+func (p places) userDir() (string, error) {
+	// The specification wants relative paths to be ignored, and says that the directory is the user's.
+	// After su it may be another one's.
+	dir := filepath.Join(p.temporary, "flakeward-"+strconv.Itoa(p.user))
+	if filepath.IsAbs(p.runtime) && checkOwn(p.runtime, p.user) == nil {
+		dir = filepath.Join(p.runtime, "flakeward")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", fmt.Errorf("the directory of this user's lock: %w", err)
+	}
+	return dir, checkOwn(dir, p.user)
+}
