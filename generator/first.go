@@ -23,13 +23,13 @@ func (ln *Lane) Room(tenant uint32, t Tick) int {
 }
 
 // TakeFirst is Take for the first tick in [from, to] that has room, and returns
-// that tick. What lies at or below the floor, or further back than the lane
-// remembers, is left out. If no tick has room the outcome is Full.
+// that tick. What lies at or below the floor or the tick that Start noted, or further
+// back than the lane remembers, is left out. If no tick has room the outcome is Full.
 //
 // It does not look again at each tick that was found used up before: slots only
 // rise, so such a tick never has room again.
 func (ln *Lane) TakeFirst(tenant uint32, from, to Tick, n int) (Run, Tick, Outcome) {
-	from = max(from, ln.floor+1, to-Tick(ln.size)+1)
+	from = max(from, ln.floor+1, ln.Started()+1, to-Tick(ln.size)+1)
 	if from > to {
 		return Run{}, 0, Full
 	}

@@ -3,6 +3,7 @@ package generator
 import (
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -17,7 +18,7 @@ const (
 	Passed                      // the tick's slot already holds a later tick: ask for a later tick
 	BelowFloor                  // the tick is at or below the floor: it may be another holder's
 	AboveCeiling                // the tick is above the ceiling: not granted yet, or after the end of time
-	Closed                      // the lane is closed for good
+	Closed                      // the lane is closed for good, or the machine is a copy (see Bind)
 	BadTenant                   // the layout has no such tenant
 )
 
@@ -66,8 +67,9 @@ type ring struct {
 	spent spent // written only by TakeFirst, when ticks are used up
 }
 
-// Lane is one worker ID being issued from. All methods are safe for
-// concurrent use and lock-free; Take allocates only at a tenant's first ID.
+// Lane is one worker ID being issued from. All methods are safe for concurrent
+// use, and all but Raise and Limit, which take turns, are lock-free. Take allocates
+// only at a tenant's first ID.
 type Lane struct {
 	// Immutable.
 	layout    *Layout
@@ -82,6 +84,7 @@ type Lane struct {
 	timeShift uint8
 	seqShift  uint8
 	tenShift  uint8
+	machine   Generation             // that the lane was made in
 	rings     []atomic.Pointer[ring] // one for each tenant, nil until its first ID
 	_         [cacheLine]byte
 	ceiling   atomic.Int64 // written a few times a second
@@ -89,10 +92,17 @@ type Lane struct {
 	highest   atomic.Int64 // written once a tick
 	_         [cacheLine]byte
 	last      atomic.Int64 // what Close returned; openLast until then
+	started   atomic.Int64 // see Start; notStarted until then
+
+	limiting sync.Mutex // guards limit, and every change of the ceiling but Close's
+	limit    Tick       // the ceiling is never raised above it
 }
 
 // openLast stands in Lane.last for "not closed yet"; no tick is negative.
 const openLast = -1
+
+// notStarted stands in Lane.started for "not put to use yet": every tick is after it.
+const notStarted = -1
 
 // NewLane returns a lane that issues the given worker ID at ticks above floor.
 // Its ceiling is the floor, so that it issues nothing until Raise. It refuses
@@ -131,10 +141,12 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 		seqShift:  l.shift[Sequence],
 		tenShift:  l.shift[Tenant],
 		rings:     make([]atomic.Pointer[ring], 1<<l.width[Tenant]),
+		limit:     l.maxTick,
 	}
 	ln.ceiling.Store(int64(floor))
 	ln.highest.Store(int64(floor))
 	ln.last.Store(openLast)
+	ln.started.Store(notStarted)
 	return ln, nil
 }
 
@@ -170,20 +182,23 @@ func ringSize(tick time.Duration) int {
 //     to a larger one, so that no two Takes get the same number, and a number
 //     passed over is never given.
 //  3. The ceiling is looked at again after the number was taken, and the
-//     number is thrown away if the lane was closed. So every number that is
-//     given was in its slot before the lane was closed, and Close, which reads
-//     the slots after that, sees its tick or a later one. This holds also for
-//     a ring that is made while Close walks the tenants: Close may miss that
-//     ring, but all numbers in it were taken after the lane was closed.
+//     number is thrown away if t is above it by then: the lane was closed, or
+//     limited to less. So every number that is given was in its slot before
+//     the lane was closed, and Close, which reads the slots after that, sees
+//     its tick or a later one. This holds also for a ring that is made while
+//     Close walks the tenants: Close may miss that ring, but all numbers in it
+//     were taken after the lane was closed. And no Take that begins after
+//     Limit has returned gives a tick above the limit.
+//  4. The machine's generation is looked at after the number was taken as well
+//     (see Bind), and the number is thrown away if it changed: the original
+//     may give the same one. So a copy gives nothing, wherever in a Take the
+//     machine was copied.
 //
 // All of this rests on sync/atomic being sequentially consistent, as the Go
 // memory model has it.
 func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 	if c := ln.ceiling.Load(); int64(t) > c {
-		if c == closedCeiling {
-			return Run{}, Closed
-		}
-		return Run{}, AboveCeiling
+		return Run{}, above(c)
 	}
 	if t <= ln.floor {
 		return Run{}, BelowFloor
@@ -216,7 +231,10 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 			break
 		}
 	}
-	if ln.ceiling.Load() == closedCeiling {
+	if c := ln.ceiling.Load(); int64(t) > c {
+		return Run{}, above(c)
+	}
+	if ln.machine.Changed() {
 		return Run{}, Closed
 	}
 	if h := ln.highest.Load(); int64(t) > h {
@@ -224,6 +242,14 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 	}
 	first := ln.fixed | int64(t)<<ln.timeShift | int64(tenant)<<ln.tenShift | int64(used)<<ln.seqShift
 	return Run{First: first, N: int(took)}, Issued
+}
+
+// above is the outcome for a tick above the ceiling c.
+func above(c int64) Outcome {
+	if c == closedCeiling {
+		return Closed
+	}
+	return AboveCeiling
 }
 
 // raiseHighest makes highest at least t.
@@ -245,21 +271,40 @@ func (ln *Lane) makeRing(tenant uint32) *ring {
 	return ln.rings[tenant].Load()
 }
 
-// Raise lifts the ceiling to the given tick, or to MaxTick if that is lower. A
-// ceiling that is not above the present one changes nothing. It returns false
-// once the lane is closed, which nothing undoes.
+// Raise lifts the ceiling to the given tick, or to the limit if that is lower: MaxTick,
+// unless Limit said less. A ceiling that is not above the present one changes nothing. It
+// returns false once the lane is closed, which nothing undoes.
 func (ln *Lane) Raise(ceiling Tick) bool {
-	want := int64(min(ceiling, ln.layout.maxTick))
-	for {
-		c := ln.ceiling.Load()
-		if c == closedCeiling {
-			return false
-		}
-		if want <= c || ln.ceiling.CompareAndSwap(c, want) {
-			return true
-		}
-	}
+	ln.limiting.Lock()
+	defer ln.limiting.Unlock()
+	return ln.move(func(c int64) int64 { return max(c, int64(min(ceiling, ln.limit))) })
 }
+
+// Limit lowers the ceiling to the given tick, if it is above that, and keeps Raise from
+// passing it for good. A tick below the floor counts as the floor, and one that is not
+// below an earlier limit changes nothing. No Take that begins after Limit has returned
+// gives a tick above the limit.
+func (ln *Lane) Limit(to Tick) {
+	ln.limiting.Lock()
+	defer ln.limiting.Unlock()
+	ln.limit = min(ln.limit, max(to, ln.floor))
+	ln.move(func(c int64) int64 { return min(c, int64(ln.limit)) })
+}
+
+// move changes the ceiling, unless the lane is closed, which it reports. The caller holds
+// limiting: only Close may come in between, and that is final.
+func (ln *Lane) move(to func(ceiling int64) int64) bool {
+	c := ln.ceiling.Load()
+	return c != closedCeiling && ln.ceiling.CompareAndSwap(c, to(c))
+}
+
+// Start notes the clock's tick when the lane is first put to use; further calls change
+// nothing. TakeFirst gives no tick at or below it: an earlier process of this host may
+// have issued there, and only this process's own past is known to the rings.
+func (ln *Lane) Start(now Tick) { ln.started.CompareAndSwap(notStarted, int64(now)) }
+
+// Started returns the tick that Start noted; -1 before.
+func (ln *Lane) Started() Tick { return Tick(ln.started.Load()) }
 
 // Close closes the lane for good and returns a tick at or above every tick
 // that was or will be given by a Take: the floor, or the highest in a slot if
@@ -286,8 +331,9 @@ func (ln *Lane) Close() Tick {
 	return Tick(ln.last.Load())
 }
 
-// Closed returns whether the lane is closed.
-func (ln *Lane) Closed() bool { return ln.ceiling.Load() == closedCeiling }
+// Closed returns whether the lane is closed, or gives nothing because the machine has another
+// generation than the one that the lane is bound to.
+func (ln *Lane) Closed() bool { return ln.ceiling.Load() == closedCeiling || ln.machine.Changed() }
 
 // Highest returns the highest tick issued so far; the floor if there is none.
 func (ln *Lane) Highest() Tick { return Tick(ln.highest.Load()) }

@@ -17,6 +17,7 @@ type model struct {
 	span, capacity int
 	worker         uint64
 	floor, ceiling generator.Tick
+	limit          generator.Tick
 	closed         bool
 	held           map[[2]int]generator.Tick // by tenant and slot
 	used           map[string]int            // by tenant and tick
@@ -88,7 +89,7 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 			floor: generator.Tick(rapid.Int64Range(0, 5).Draw(t, "floor")),
 			held:  make(map[[2]int]generator.Tick), used: make(map[string]int), ids: make(map[int64]bool),
 		}
-		m.ceiling, m.highest = m.floor, m.floor
+		m.ceiling, m.highest, m.limit = m.floor, m.floor, l.MaxTick()
 		ln, err := generator.NewLane(l, 0, int(m.worker), m.floor)
 		if err != nil {
 			t.Fatal(err)
@@ -115,11 +116,21 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 			"raise": func(t *rapid.T) {
 				ceiling := tick.Draw(t, "ceiling")
 				if !m.closed {
-					m.ceiling = min(max(m.ceiling, ceiling), l.MaxTick())
+					m.ceiling = max(m.ceiling, min(ceiling, m.limit))
 				}
 				if got := ln.Raise(ceiling); got == m.closed {
 					t.Fatalf("Raise(%d) = %v", ceiling, got)
 				}
+			},
+			"limit": func(t *rapid.T) {
+				// Mostly not, or all else would be tried at the floor.
+				if rapid.IntRange(0, 9).Draw(t, "really") != 7 {
+					return
+				}
+				to := tick.Draw(t, "limit")
+				m.limit = min(m.limit, max(to, m.floor))
+				m.ceiling = min(m.ceiling, m.limit)
+				ln.Limit(to)
 			},
 			"room": func(t *rapid.T) {
 				tenant, from, to := tenant.Draw(t, "tenant"), tick.Draw(t, "from"), tick.Draw(t, "to")

@@ -1,0 +1,127 @@
+package generator_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// boundLane is openLane in a machine of generation 7.
+func boundLane(tb testing.TB, layout string, floor generator.Tick) (*generator.Lane, *atomic.Uint64) {
+	tb.Helper()
+	_, ln := openLane(tb, layout, floor)
+	now := new(atomic.Uint64)
+	now.Store(7)
+	ln.Bind(generator.Generation{Now: now, Then: 7})
+	return ln, now
+}
+
+func TestACopyOfTheMachineGivesNothing(t *testing.T) {
+	for name, copied := range map[string]uint64{"the next generation": 8, "an earlier one": 0, "one of other high bits": 1<<63 | 7} {
+		ln, now := boundLane(t, "flakeward", 100)
+		if run, out := ln.Take(0, 500, 2); out != generator.Issued || run.N != 2 || ln.Closed() {
+			t.Fatalf("%s: before: %+v, %s, closed %v", name, run, out, ln.Closed())
+		}
+		if _, at, out := ln.TakeFirst(0, 490, 499, 1); out != generator.Issued || at != 490 {
+			t.Fatalf("%s: before: tick %d, %s", name, at, out)
+		}
+		now.Store(copied)
+		for _, tick := range []generator.Tick{499, 500, 501, 9000} {
+			if run, out := ln.Take(0, tick, 2); out != generator.Closed || run != (generator.Run{}) {
+				t.Errorf("%s: Take at tick %d gives %+v, %s", name, tick, run, out)
+			}
+		}
+		// In a tenant's first ring, at a tick begun before, and at one that nobody used.
+		for _, from := range []generator.Tick{490, 495, 510} {
+			if run, _, out := ln.TakeFirst(0, from, from+3, 1); out != generator.Closed || run != (generator.Run{}) {
+				t.Errorf("%s: TakeFirst from tick %d gives %+v, %s", name, from, run, out)
+			}
+		}
+		if !ln.Closed() || ln.Highest() != 500 {
+			t.Errorf("%s: closed %v, highest %d, want 500", name, ln.Closed(), ln.Highest())
+		}
+		// What a copy took and threw away counts: too high is right, too low is not.
+		if last := ln.Close(); last < 500 {
+			t.Errorf("%s: Close returns %d after tick 500 was given", name, last)
+		}
+	}
+}
+
+func TestACopyGivesNothingFromATenantsFirstRing(t *testing.T) {
+	ln, now := boundLane(t, small, 100)
+	now.Store(8)
+	if run, _, out := ln.TakeFirst(1, 101, 103, 1); out != generator.Closed || run != (generator.Run{}) {
+		t.Errorf("TakeFirst gives %+v, %s", run, out)
+	}
+	if run, out := ln.Take(0, 101, 1); out != generator.Closed || run != (generator.Run{}) {
+		t.Errorf("Take gives %+v, %s", run, out)
+	}
+}
+
+func TestALaneOfNoGenerationGoesOn(t *testing.T) {
+	_, ln := openLane(t, "flakeward", 100)
+	ln.Bind(generator.Generation{})
+	if run, out := ln.Take(0, 500, 1); out != generator.Issued || run.N != 1 || ln.Closed() {
+		t.Errorf("%+v, %s, closed %v", run, out, ln.Closed())
+	}
+}
+
+// What begins after the change gives nothing, whatever runs beside it, and Close knows all that was given.
+func TestNoTakeThatBeginsAfterTheChangeGives(t *testing.T) {
+	const takers = 4
+	for range 50 {
+		ln, now := boundLane(t, wideSequence, 0)
+		var changed atomic.Bool // set once now is
+		var highest [takers]generator.Tick
+		var begun, done sync.WaitGroup
+		begun.Add(takers)
+		for g := range takers {
+			done.Go(func() {
+				for tick := generator.Tick(1); ; tick++ {
+					after := changed.Load()
+					run, out := ln.Take(0, tick, 1)
+					if tick == 1 {
+						begun.Done()
+						yield()
+					}
+					switch {
+					case out == generator.Issued && after:
+						t.Errorf("tick %d gave %+v after the change", tick, run)
+						return
+					case out == generator.Issued:
+						highest[g] = tick
+					case out == generator.Closed:
+						return
+					}
+				}
+			})
+		}
+		begun.Wait()
+		now.Store(8)
+		changed.Store(true)
+		done.Wait()
+		last := ln.Close()
+		for g, tick := range highest {
+			if tick > last {
+				t.Fatalf("goroutine %d got tick %d, and Close returned %d", g, tick, last)
+			}
+		}
+	}
+}
+
+// BenchmarkTakeBound is BenchmarkTake of a lane that is bound to a generation.
+func BenchmarkTakeBound(b *testing.B) {
+	ln, _ := boundLane(b, wideSequence, 0)
+	b.ReportAllocs()
+	var i int64
+	for b.Loop() {
+		i++
+		run, outcome := ln.Take(0, generator.Tick(1+i>>20), 1)
+		if outcome != generator.Issued {
+			b.Fatal(outcome)
+		}
+		sink += run.First
+	}
+}

@@ -1,0 +1,187 @@
+package generator
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func limitLane(t *testing.T) *Lane {
+	t.Helper()
+	l, err := ParseLayout("time=41@1ms,worker=4,sequence=18;epoch=2026-01-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := NewLane(l, 0, 3, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+func TestLimitIsForGood(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		raised         Tick // before
+		limits         []Tick
+		again          Tick // raised after
+		before, after  Tick // the ceiling before and after that
+		issues, misses Tick
+	}{
+		{"below the ceiling", 500, []Tick{300}, 900, 300, 300, 300, 301},
+		{"above the ceiling: it may rise up to there", 200, []Tick{300}, 900, 200, 300, 300, 301},
+		{"the lowest counts", 500, []Tick{300, 400, 250, 500}, 900, 250, 250, 250, 251},
+		{"the ceiling itself", 500, []Tick{500}, 900, 500, 500, 500, 501},
+		{"one below the ceiling", 500, []Tick{499}, 900, 499, 499, 499, 500},
+		{"the floor: nothing is issued", 500, []Tick{100}, 900, 100, 100, 0, 101},
+		{"below the floor", 500, []Tick{7}, 900, 100, 100, 0, 101},
+		{"beyond the end of time", 500, []Tick{1 << 60}, 900, 500, 900, 900, 901},
+	} {
+		ln := limitLane(t)
+		ln.Raise(test.raised)
+		for _, to := range test.limits {
+			ln.Limit(to)
+		}
+		if got := ln.Ceiling(); got != test.before {
+			t.Errorf("%s: limited to %v the ceiling is %d, want %d", test.name, test.limits, got, test.before)
+		}
+		if !ln.Raise(test.again) || ln.Ceiling() != test.after {
+			t.Errorf("%s: raised to %d the ceiling is %d, want %d", test.name, test.again, ln.Ceiling(), test.after)
+		}
+		if _, out := ln.Take(0, test.issues, 1); test.issues != 0 && out != Issued {
+			t.Errorf("%s: tick %d: %v", test.name, test.issues, out)
+		}
+		if run, out := ln.Take(0, test.misses, 1); out != AboveCeiling || run.N != 0 {
+			t.Errorf("%s: tick %d: %d IDs, %v", test.name, test.misses, run.N, out)
+		}
+		if test.issues != 0 {
+			if last := ln.Close(); last != test.issues {
+				t.Errorf("%s: closed at %d, want %d", test.name, last, test.issues)
+			}
+		}
+		ln.Close()
+		if ln.Limit(200); !ln.Closed() || ln.Raise(900) {
+			t.Errorf("%s: a limit has opened the lane again", test.name)
+		}
+	}
+}
+
+// TestLimitAmongRaises: whoever begins to take after a limit was set gets nothing above it,
+// however many raise the lane meanwhile.
+func TestLimitAmongRaises(t *testing.T) {
+	const rounds, limit, far = 400, 1000, 5000
+	for range rounds {
+		ln := limitLane(t)
+		ln.Raise(far)
+		var limited, done atomic.Bool
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				for to := Tick(far); !done.Load(); to++ {
+					ln.Raise(to)
+				}
+			})
+			wg.Go(func() {
+				for at := Tick(limit + 1); !done.Load(); at++ {
+					late := limited.Load()
+					if run, out := ln.Take(0, at, 1); late && (out == Issued || run.N > 0) {
+						t.Errorf("tick %d was issued after the limit was set to %d", at, limit)
+						return
+					}
+					if at == far {
+						at = limit
+					}
+				}
+			})
+		}
+		ln.Limit(limit)
+		limited.Store(true)
+		for at := Tick(limit + 1); at < limit+200; at++ {
+			if _, out := ln.Take(0, at, 1); out != AboveCeiling {
+				t.Errorf("tick %d after the limit %d: %v", at, limit, out)
+			}
+		}
+		done.Store(true)
+		wg.Wait()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// TestLimitIsLookedAtAgain: a number above the limit that was not in its slot when Limit
+// returned is thrown away, though its Take began before.
+func TestLimitIsLookedAtAgain(t *testing.T) {
+	const rounds, enough, at, takers = 3000, 5, 2000, 3
+	thrown := 0
+	for round := 0; round < rounds && thrown < enough; round++ {
+		ln := limitLane(t)
+		ln.Raise(5000)
+		var given atomic.Int64
+		var begun, wg sync.WaitGroup
+		begun.Add(takers)
+		for range takers {
+			wg.Go(func() {
+				begun.Done()
+				for {
+					run, out := ln.Take(0, at, 1)
+					if out != Issued {
+						return
+					}
+					given.Add(int64(run.N))
+				}
+			})
+		}
+		begun.Wait()
+		ln.Limit(at - 1)
+		taken := func() int64 {
+			if r := ln.rings[0].Load(); r != nil {
+				return int64(r.slots[uint64(at)&ln.mask].Load() & ln.usedMask)
+			}
+			return 0
+		}
+		before := taken()
+		wg.Wait()
+		if got := given.Load(); got > before {
+			t.Fatalf("%d numbers were given above the limit, and %d had been taken when it was set", got, before)
+		}
+		if taken() > given.Load() {
+			thrown++
+		}
+	}
+	if thrown == 0 {
+		t.Error("no number was ever thrown away: nothing was looked at again")
+	}
+}
+
+// TestTakeFirstKeepsAboveTheStart: what lies at or before a lane's first use is not drawn on.
+func TestTakeFirstKeepsAboveTheStart(t *testing.T) {
+	for _, ring := range []bool{false, true} {
+		ln := limitLane(t)
+		ln.Raise(5000)
+		if _, at, out := ln.TakeFirst(0, 150, 400, 1); ring && (out != Issued || at != 150) {
+			t.Errorf("before the start: tick %d, %v", at, out)
+		}
+		if !ring {
+			ln = limitLane(t)
+			ln.Raise(5000)
+		}
+		if got := ln.Started(); got != -1 {
+			t.Errorf("started at %d before Start", got)
+		}
+		ln.Start(300)
+		ln.Start(200)
+		if got := ln.Started(); got != 300 {
+			t.Errorf("started at %d, want 300, which was first", got)
+		}
+		if run, at, out := ln.TakeFirst(0, 150, 300, 1); out != Full || run.N != 0 {
+			t.Errorf("ring %v: tick %d, %v: an earlier process may have issued there", ring, at, out)
+		}
+		if _, at, out := ln.TakeFirst(0, 150, 400, 1); out != Issued || at != 301 {
+			t.Errorf("ring %v: tick %d, %v, want 301", ring, at, out)
+		}
+		if _, out := ln.Take(0, 250, 1); out != Issued {
+			t.Errorf("ring %v: a tick that the clock has gone back to: %v", ring, out)
+		}
+	}
+}
