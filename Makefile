@@ -1,5 +1,5 @@
 # flakeward: everything is built, checked and measured with Go alone. `make test`
-# wants a C compiler for the race detector, and ZooKeeper with Java to test against,
+# wants a C compiler for the race detector, FUSE, and ZooKeeper with Java to test against,
 # which it installs if it may; `make bench` likewise Redis and PostgreSQL.
 
 GO       ?= go
@@ -24,7 +24,7 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 TAGS  := urfave_cli_no_docs,grpcnotrace
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 
-.PHONY: build image images drill-image drill-images test lint fuzz fuzz-short torture soak e2e e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean gcc zookeeper
+.PHONY: build image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean gcc zookeeper
 
 build:
 	$(BUILD) -o flakeward .
@@ -92,12 +92,19 @@ lint: $(STATICCHECK) $(FORBIDIGO)
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=drill" $(FORBIDIGO) -set_exit_status -tests=false '$(NO_CLOCK)' -- $(CLOCKED)
 	@echo 'lint: ok'
 
+# The power of a host with the embedded coordinator cut at flushes of journal and store, 1,000 times:
+# some minutes. It wants FUSE (/dev/fuse, and root or user namespaces), as the short form does that is
+# among the tests. SEED=N has the same choices again.
+powercut:
+	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
+
 # All tests, under the race detector, those of what only a drill build has, and those of
 # the drills' own machinery. The last line says `N passed, N failed`.
-# The simulated cluster runs in one thread, where the race detector only costs time.
+# The simulated cluster runs in one thread, and the daemon whose power is cut in a process of its own: there the race
+# detector only costs time.
 DRILLED := ./clockguard ./generator ./daemon ./daemon/journal
 test: gcc zookeeper
-	@$(GO) run ./internal/testreport -race -timeout 15m $$($(GO) list $(PACKAGES) | grep -v '/sim/world$$') -- ./sim/world -- -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
+	@$(GO) run ./internal/testreport -race -timeout 15m $$($(GO) list $(PACKAGES) | grep -v -e '/sim/world$$' -e '/e2e/powercut') -- ./sim/world ./e2e/powercut/... -- -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
 # is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each

@@ -35,7 +35,8 @@ func newHost(binary, dir string, flags ...string) (host, error) {
 
 // start starts a daemon and returns when a client has its first ID, with how long that took from before the start.
 func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) {
-	args := append([]string{"daemon", "--socket", h.socket, "--state-dir", h.state}, h.flags...)
+	// Without a coordinator named, it would not start beside another daemon of this machine. The host's own flags win.
+	args := append([]string{"daemon", "--socket", h.socket, "--state-dir", h.state, "--coord", "embedded:"}, h.flags...)
 	begun := time.Now()
 	s, err := server.Start(ctx, server.Program{Path: h.binary, Args: args, Env: h.env})
 	if err != nil {

@@ -118,6 +118,7 @@ func newProgram(own paths, out *outside) *program {
 			statusCommand(own, out),
 			marksCommand(own, out),
 			claimsCommand(own, out),
+			clusterCommand(own, out),
 			versionCommand(),
 			completionCommand(),
 		},

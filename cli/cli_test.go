@@ -313,7 +313,7 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"", "daemon next decode bounds explain layout status marks claims version completion"},
+		{"", "daemon next decode bounds explain layout status marks claims cluster version completion"},
 		{"d", "daemon decode"},
 		{"-", "--help --version"},
 		{"next --", "--socket --timeout --tenant --run --config --help"},

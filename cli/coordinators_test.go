@@ -48,7 +48,7 @@ func join(t *testing.T, url, host string) *member {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.Close() })
-	if _, err := m.Join(t.Context(), coord.Layout{Text: narrow + ";datacenter=5", Workers: 4}); err != nil {
+	if _, err := m.Join(t.Context(), coord.Layout{Text: narrow + ";datacenter=5", Workers: 4, Window: 600_000}); err != nil {
 		t.Fatal(err)
 	}
 	return m

@@ -79,15 +79,17 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			"ceilings of all worker IDs in one step, gives every record a holder that no journal knows, and ends all claims.\n" +
 			"No ID is issued before that time but by daemons whose grant, from before the restore, has not ended.\n" +
 			"The time has to be later than all that any daemon may have been granted since the backup was made: now and the\n" +
-			"longest --window in use at the least. Unless told, it is " + cluster.Span(cluster.Margin) + " from now, which is enough for the windows that daemons\n" +
-			"have by default, and later than every ceiling there is. One that is less than " + cluster.Span(cluster.Enough) + " from now, or before a ceiling\n" +
-			"there is, has to be forced: IDs may be issued twice then. It is reckoned by this host's clock: see first that it is right.\n" +
+			"largest --window in use at the least. The cluster's record has the largest that any daemon has joined with. Unless told,\n" +
+			"the time is that and " + cluster.Span(cluster.Margin) + " from now, and later than every ceiling there is. One that is less than that window from now,\n" +
+			"or before a ceiling there is, has to be forced: IDs may be issued twice then. A larger window that has joined only since\n" +
+			"the backup is not in it, and a record of an earlier version has none: give --by, the largest --window and a margin.\n" +
+			"It is reckoned by this host's clock: see first that it is right.\n" +
 			"Nothing lowers a mark again.\n" +
 			"Afterwards, start the daemons again that say that the coordinator was restored; the others claim again by themselves.\n" +
 			coordinatorSource,
 		Flags: append(flags.flags(),
 			&urfave.StringFlag{Name: "to", Usage: "raise to this `TIME`: RFC 3339 (2026-05-01T12:00:00Z), without a zone (UTC), or a date (midnight UTC)"},
-			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "15m, or more to be above every ceiling", Usage: "raise to this long from now"},
+			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "the largest --window and 5m, or more to be above every ceiling", Usage: "raise to this long from now"},
 			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise to a time that is further from now"},
 			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may not be late enough, all the same"},
 			yesFlag(),
@@ -137,6 +139,10 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 	case c.IsSet("by"):
 		at = now.Add(by)
 	default:
+		if r.cluster.Window == 0 {
+			return usagef("the marks are not raised: the cluster's record does not say the largest --window in use, for no daemon of a version that stores it has joined; "+
+				"give --by, the largest --window of all daemons and %s more, with --force if that is less than %v", cluster.Span(cluster.Margin), cluster.Widest)
+		}
 		if highest, ok := cluster.Highest(r.limits.Marks); ok && to == highest.Ceiling+1 {
 			hint = fmt.Sprintf("; it is the ceiling of worker ID %d: an earlier --to or --by, with --force, leaves that one as it is", highest.Worker)
 		}
@@ -170,6 +176,9 @@ func (r raising) announce(out io.Writer) error {
 	}
 	row("cluster", "%s at %s", r.cluster.UUID, r.where)
 	row("raise to", "%s (tick %d), %s from now", cluster.Time(at), r.to, cluster.Span(at.Sub(now)))
+	if r.cluster.Window > 0 {
+		row("window", "%s is the largest that a daemon has joined with", cluster.Span(r.cluster.Window))
+	}
 	row("pause", "no daemon issues IDs until then, once its next publish has told it, or its grant from before has ended")
 	row("records", "%d of %d worker IDs; %d are held, by claims that end now", len(marks), r.cluster.Workers, held)
 	if highest, ok := cluster.Highest(marks); ok {

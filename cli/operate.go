@@ -34,7 +34,7 @@ const (
 	defaultTimeout = 10 * time.Second
 
 	coordinatorSource = "The coordinator is the one that the daemon's settings name: give the same --config, FLAKEWARD_* variables or flags.\n" +
-		"With embedded: it is the one of the daemon on this host, running or not. Times are held against this host's clock."
+		"Without --coord, or with embedded:, it is that of the daemon whose --state-dir is given, running or not. Times are held against this host's clock."
 )
 
 // places are the settings without --timeout.
@@ -65,7 +65,7 @@ type visit struct {
 
 // visit opens the coordinator and joins the cluster that is there.
 func (f *operatorFlags) visit(ctx context.Context) (*visit, error) {
-	described, err := connect.Describe(f.settings.daemon.Cluster.Coord)
+	described, err := connect.Describe(f.settings.daemon.Cluster.URL())
 	if err != nil {
 		return nil, usagef("--coord: %w", err)
 	}

@@ -85,6 +85,10 @@ func (s *standIn) Raise(ctx context.Context, to generator.Tick) (coord.Raised, e
 	return raised, s.called(ctx, "raise %d", to)
 }
 
+func (s *standIn) NewUUID(ctx context.Context) (string, error) {
+	return newUUID, s.called(ctx, "new uuid")
+}
+
 func (s *standIn) Clear(ctx context.Context, claim string) error {
 	return s.called(ctx, "clear %s", claim)
 }
@@ -100,6 +104,7 @@ func (s *standIn) Close() error {
 
 const (
 	clusterUUID = "a585efdd-18f0-4ac5-b88f-afadbb14c340"
+	newUUID     = "0e3a1b52-5f5a-4b0e-9d5e-3f6f1f3c7a11"
 	fullLayout  = "time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z"
 )
 
@@ -114,7 +119,7 @@ func tickAt(d time.Duration) generator.Tick {
 // someCluster has two members, of which one is stopped, and three records.
 func someCluster() *standIn {
 	return &standIn{
-		visited: coord.Visited{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID},
+		visited: coord.Visited{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID, Window: 600_000},
 		members: []coord.Member{
 			{Worker: 4, Host: "h1", PID: 11, Incarnation: "1a2b3c4d5e6f", Version: "v1", Claim: "claim-4", Since: noon.Add(-3 * time.Hour),
 				Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Mark: tickAt(-time.Second), Opening: "o4"},

@@ -24,7 +24,7 @@ type settings struct {
 
 func defaultSettings(p paths) *settings {
 	config := daemon.DefaultConfig()
-	config.Socket.Path, config.StateDir = p.socket, p.stateDir
+	config.Socket.Path, config.StateDir, config.Cluster.Coord = p.socket, p.stateDir, ""
 	return &settings{daemon: config, logLevel: "info"}
 }
 
@@ -50,7 +50,8 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "worker IDs to hold and to issue from, 1 to 64; connections are spread over them"},
 
 		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster",
-			Usage: "the coordinator's `URL`: embedded: (IDs are unique on this host only), etcd://h1:2379,h2:2379/prefix or zk://h1:2181,h2:2181/chroot"},
+			Usage: "the coordinator's `URL`: etcd://h1:2379,h2:2379/prefix, zk://h1:2181,h2:2181/chroot, or embedded: (IDs are unique within one state directory only); " +
+				"empty: embedded: as well, but refused beside another daemon without one, of this user or network namespace"},
 		&urfave.BoolFlag{Name: "coord-tls", Destination: &c.Cluster.TLS.On, Value: c.Cluster.TLS.On, Category: "Cluster",
 			Usage: "speak TLS to the coordinator; any of --coord-ca, --coord-cert, --coord-key and --coord-server-name asks for it, too"},
 		&urfave.PathFlag{Name: "coord-ca", Destination: &c.Cluster.TLS.CA, Value: c.Cluster.TLS.CA, Category: "Cluster",
@@ -76,6 +77,10 @@ func (s *settings) flags() []urfave.Flag {
 
 		&urfave.PathFlag{Name: "state-dir", Destination: &c.StateDir, Value: c.StateDir, Category: "Marks",
 			Usage: "`DIRECTORY` of the journal and the embedded coordinator, on a local disk"},
+		&urfave.PathFlag{Name: "machine-identity", Destination: &c.MachineIdentity, Value: c.MachineIdentity, Category: "Marks",
+			Usage: "`FILE` that tells this machine from every other, over boots; empty: the DMI table's UUID, which root alone may read"},
+		&urfave.PathFlag{Name: "vm-clock", Destination: &c.VMClock, Value: c.VMClock, Category: "Marks",
+			Usage: "`PATH` of the VMClock device, which tells a copy of the running virtual machine from its original; empty: none is looked for"},
 		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "Marks",
 			Usage: "how far ahead the coordinator grants, and so how long it may be away; 0: 10m, or 2m for layouts of fewer than 64 worker IDs"},
 		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "Marks",

@@ -58,7 +58,7 @@ var others = map[string]string{
 	"coord-server-name": "other", "coord-user": "u", "coord-password-file": "/other/password",
 	"accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
 	"layout":         "twitter", "datacenter": "3", "lanes": "4", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
-	"state-dir": "/other/state", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
+	"state-dir": "/other/state", "machine-identity": "/other/machine", "vm-clock": "/other/vmclock", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
 	"burst": "18ms", "burst-order": "none",
 }
 
@@ -358,4 +358,23 @@ func TestUsageDoesNotPointAtNeighbours(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Nobody has said so yet that two daemons without --coord may run beside each other: the daemon is to know whether somebody has.
+func TestOnlyWhoNamesTheEmbeddedCoordinatorHasNamedOne(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flakeward.yaml")
+	if err := os.WriteFile(file, []byte("coord: \"embedded:\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check := func(want string, args ...string) {
+		t.Helper()
+		if got, err := configOf(t, args...); err != nil || got.Cluster.Coord != want || got.Cluster.URL() != "embedded:" {
+			t.Errorf("%q give %q, which is %q, %v; want %q", args, got.Cluster.Coord, got.Cluster.URL(), err, want)
+		}
+	}
+	check("")
+	check("embedded:", "--coord", "embedded:")
+	check("embedded:", "--config", file)
+	t.Setenv("FLAKEWARD_COORD", "embedded:")
+	check("embedded:")
 }

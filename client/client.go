@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,8 @@ type options struct {
 	dialTimeout time.Duration
 	patience    time.Duration
 	largest     int64
+	cluster     string // a UUID in lower case, if one is demanded
+	demands     bool
 
 	dial    func(context.Context) (net.Conn, error) // nil: the socket
 	cycles  bool                                    // ages are told by the processor's counter where it can be trusted
@@ -55,8 +58,33 @@ func Patience(d time.Duration) Option { return func(o *options) { o.patience = d
 // LargestRun bounds how many IDs are asked for in one request: 1 or more. The default is what the daemon allows (its --max-count).
 func LargestRun(n int) Option { return func(o *options) { o.largest = int64(n) } }
 
+// Cluster demands IDs of one cluster: the UUID is the one that `flakeward status` shows as cluster_id, in hexadecimal digits and hyphens.
+// The client looks at the daemon's cluster at each connection, before it asks for an ID there. The error of a daemon in another cluster
+// is a *ClusterError, and so is that of one that has joined none yet, which is waited for as Patience says. The default is to take IDs of
+// whichever cluster the daemon is in, which may be one of its own.
+func Cluster(uuid string) Option {
+	return func(o *options) { o.cluster, o.demands = strings.ToLower(uuid), true }
+}
+
+// isUUID tells whether a text has the form of RFC 9562, section 4, in lower case.
+func isUUID(text string) bool {
+	for i, c := range []byte(text) {
+		switch {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if c != '-' {
+				return false
+			}
+		case (c < '0' || c > '9') && (c < 'a' || c > 'f'):
+			return false
+		}
+	}
+	return len(text) == 36
+}
+
 func (o options) check(socket string) error {
 	switch {
+	case o.demands && !isUUID(o.cluster):
+		return fmt.Errorf("flakeward: Cluster(%q) is not a cluster's UUID: take the cluster_id that `flakeward status` shows", o.cluster)
 	case socket == "" && o.dial == nil:
 		return errors.New("flakeward: the socket's path is empty: name the socket of a running daemon; `flakeward status` shows it")
 	case o.maxAge < 0 || o.maxAge > time.Hour:

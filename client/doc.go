@@ -37,6 +37,19 @@
 // begins after another has returned, in whatever goroutine, gets a higher ID. Calls that overlap get theirs in either order. Clients of
 // one daemon, and connections of one client after each other, are in the order that the daemon gives to connections.
 //
+// # Cluster
+//
+// IDs are unique within one cluster. A daemon that was told no coordinator is a cluster by itself, and a
+// program that reaches it by mistake gets IDs that may equal those of its own cluster. The option
+// Cluster demands the cluster of a given UUID:
+//
+//	ids, err := client.Open(client.DefaultSocket, client.Cluster("0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10"))
+//
+// The client asks each daemon that it connects to for its cluster first, also after a connection broke.
+// It takes no ID of a daemon in another cluster: each call returns a *ClusterError that names both. A
+// daemon that has not joined a cluster yet is waited for as one that is not there. One that issues from
+// its journal while its coordinator is away is in the cluster that its journal names.
+//
 // # Waiting
 //
 // Calls wait when there is no stock: for the daemon's reply, for the next tick at the layout's ceiling, for a daemon that is not there. Those who

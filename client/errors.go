@@ -67,6 +67,23 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
+// ClusterError says that the daemon is not in the cluster that Cluster demands. No ID of it was asked for.
+type ClusterError struct {
+	Socket string
+	Want   string // the UUID that is demanded
+	Found  string // that of the daemon's cluster; empty: it has joined none yet, and was tried again up to Patience
+}
+
+func (e *ClusterError) Error() string {
+	if e.Found == "" {
+		return fmt.Sprintf("flakeward: the daemon at the socket %s has not joined a cluster yet, and IDs of cluster %s are demanded: "+
+			"its coordinator does not answer, or it has just started; `flakeward status --socket` tells", e.Socket, e.Want)
+	}
+	return fmt.Sprintf("flakeward: the daemon at the socket %s is in cluster %s, and IDs of cluster %s are demanded: IDs of two clusters may be "+
+		"equal, so none is taken. Name the socket of a daemon of cluster %[3]s, or have this daemon join it (its --coord); if cluster %[2]s is "+
+		"the right one, demand that", e.Socket, e.Found, e.Want)
+}
+
 // ProtocolError says that what answers at the socket does not speak as a flakeward daemon does. Nothing of what it said was used, and the
 // connection was closed.
 type ProtocolError struct {

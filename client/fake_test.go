@@ -27,7 +27,8 @@ type fake struct {
 
 	mu    sync.Mutex
 	dials []time.Time
-	down  error // what dialling fails with
+	down  error  // what dialling fails with
+	uuid  string // of the cluster; empty: none is joined yet
 	asks  []ask
 	drawn map[int64]time.Time // when the request came that an ID was drawn for
 	next  int64
@@ -85,7 +86,7 @@ func (f *fake) serve(conn net.Conn) {
 		var text string
 		ok := true
 		if words[0] == "INFO" {
-			info := fmt.Sprintf("# Server\r\nflakeward_version:1\r\nmax_count:%d\r\n", f.max)
+			info := fmt.Sprintf("# Server\r\nflakeward_version:1\r\nmax_count:%d\r\n\r\n# Cluster\r\ncluster_id:%s\r\n", f.max, f.cluster())
 			text = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
 		} else {
 			text, ok = f.answer(words)
@@ -187,6 +188,19 @@ func (f *fake) goes(down error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.down = down
+}
+
+// cluster is the one that the daemon is in, and joins has it be another one.
+func (f *fake) cluster() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.uuid
+}
+
+func (f *fake) joins(uuid string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.uuid = uuid
 }
 
 func must(t *testing.T, c *client.Client) int64 {

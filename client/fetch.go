@@ -170,7 +170,7 @@ func (f *fetcher) greet(ctx context.Context, l *link) error {
 	var text string
 	err := l.conn.SetDeadline(deadline)
 	if err == nil {
-		_, err = l.conn.Write([]byte("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"))
+		_, err = l.conn.Write([]byte("*3\r\n$4\r\nINFO\r\n$6\r\nserver\r\n$7\r\ncluster\r\n"))
 	}
 	if err == nil {
 		text, err = l.in.Bulk()
@@ -194,6 +194,10 @@ func (f *fetcher) greet(ctx context.Context, l *link) error {
 		return &ProtocolError{Socket: socket, Err: errors.New("its INFO has no max_count")}
 	}
 	l.most = min(most, f.client.largest)
+	// A connection is of one cluster, but for those that were open to a machine with an embedded coordinator when it was cloned.
+	if found := reply.Cluster(text); f.client.demands && !strings.EqualFold(found, f.client.cluster) {
+		return &ClusterError{Socket: socket, Want: f.client.cluster, Found: found}
+	}
 	return nil
 }
 
@@ -297,9 +301,7 @@ func (c *Client) failed(err error, failures int) bool {
 		return false
 	}
 	c.trouble, c.low = err, false
-	var unreachable *UnreachableError
-	now := time.Now()
-	hopeless := !errors.As(err, &unreachable) || unreachable.hopeless()
+	now, hopeless := time.Now(), hopeless(err)
 	c.fail(func(w *waiter) bool { return hopeless || failures > 0 && now.Sub(w.since) >= c.patience }, err)
 	return true
 }
@@ -322,6 +324,15 @@ func refused(r reply.Refusal) error {
 }
 
 // hopeless tells whether an attempt would fail again until somebody changes something.
-func (e *UnreachableError) hopeless() bool {
-	return errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, syscall.EINVAL) || errors.Is(e.Err, syscall.ENOTSOCK)
+func hopeless(err error) bool {
+	var unreachable *UnreachableError
+	var elsewhere *ClusterError
+	switch {
+	case errors.As(err, &unreachable):
+		err = unreachable.Err
+		return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSOCK)
+	case errors.As(err, &elsewhere):
+		return elsewhere.Found != ""
+	}
+	return true
 }

@@ -41,15 +41,17 @@ func (w *Watch) Look(r Reading) (step time.Duration, stepped bool) {
 	return 0, false
 }
 
-// Run looks at c every interval (more than 0) and calls report, in the same
-// goroutine, for each step found. It returns when ctx ends, with its error.
-func (w *Watch) Run(ctx context.Context, c Clock, every time.Duration, report func(step time.Duration)) error {
+// Run looks at c every interval (more than 0) and calls looked, in the same
+// goroutine, with the step that was found, 0 for none. It returns when ctx ends or
+// looked fails, with its error.
+func (w *Watch) Run(ctx context.Context, c Clock, every time.Duration, looked func(step time.Duration) error) error {
 	for {
 		if err := c.Sleep(ctx, every); err != nil {
 			return err
 		}
-		if step, stepped := w.Look(c.Now()); stepped {
-			report(step)
+		step, _ := w.Look(c.Now())
+		if err := looked(step); err != nil {
+			return err
 		}
 	}
 }

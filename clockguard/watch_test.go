@@ -91,9 +91,16 @@ func TestWatchRunsWithNobodyAsking(t *testing.T) {
 	w := clockguard.NewWatch(clock.Now(), 25*ms)
 	ctx, cancel := context.WithCancel(t.Context())
 	var steps []time.Duration
+	looks := 0
 	ended := make(chan error)
 	go func() {
-		ended <- w.Run(ctx, clock, 100*ms, func(step time.Duration) { steps = append(steps, step) })
+		ended <- w.Run(ctx, clock, 100*ms, func(step time.Duration) error {
+			looks++
+			if step != 0 {
+				steps = append(steps, step)
+			}
+			return nil
+		})
 	}()
 	for _, step := range []time.Duration{0, -time.Second, 0, 25 * ms, time.Hour, 0} {
 		clock.BlockUntil(1)
@@ -105,7 +112,21 @@ func TestWatchRunsWithNobodyAsking(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("Run: %v, want context.Canceled", err)
 	}
-	if want := []time.Duration{-time.Second, time.Hour}; !slices.Equal(steps, want) {
-		t.Errorf("steps %v were reported, want %v", steps, want)
+	if want := []time.Duration{-time.Second, time.Hour}; !slices.Equal(steps, want) || looks != 6 {
+		t.Errorf("steps %v were reported in %d looks, want %v in 6", steps, looks, want)
+	}
+}
+
+func TestWatchEndsWithWhoLooks(t *testing.T) {
+	clock := clocktest.NewManual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	w, enough := clockguard.NewWatch(clock.Now(), 25*ms), errors.New("enough")
+	ended := make(chan error)
+	go func() {
+		ended <- w.Run(t.Context(), clock, 100*ms, func(time.Duration) error { return enough })
+	}()
+	clock.BlockUntil(1)
+	clock.Advance(100 * ms)
+	if err := <-ended; !errors.Is(err, enough) {
+		t.Errorf("Run: %v, want %v", err, enough)
 	}
 }

@@ -12,6 +12,7 @@ package coord
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
@@ -26,12 +27,19 @@ import (
 // ErrOtherCluster, also while there is no layout record, and writes nothing there.
 // That is final: every later call answers so too, except that a claim which was lost
 // before goes on to answer ErrLost. Where a back-end can tell that its servers went back
-// to an earlier state, its calls answer *RestoredError from then on.
+// to an earlier state, its calls answer *RestoredError from then on, but for Look.
 type Coordinator interface {
 	// Join makes the cluster's layout record if there is none and compares it
 	// otherwise. Layouts that differ are a *LayoutError. Join is called before
-	// any other method; those answer ErrNotJoined until it has succeeded.
+	// any other method; those answer ErrNotJoined until it has succeeded. The
+	// largest Layout.Window that ever joined stays in the record.
 	Join(ctx context.Context, layout Layout) (Cluster, error)
+
+	// Look reads the layout record again, and nothing else. It answers also where no
+	// other call does any more: after a *RestoredError, and after ErrTurnedAway, over
+	// a connection of its own if need be. So a raise that follows a restore is seen by
+	// those that may not be granted anything from then on.
+	Look(ctx context.Context) (Cluster, error)
 
 	// Claim obtains a worker ID and opens its record. It retries while other
 	// claimants win the race, until ctx ends. When every worker ID is held it
@@ -47,8 +55,18 @@ type Coordinator interface {
 	Members(ctx context.Context) ([]Member, error)
 
 	// Close ends the session, which frees every claim of this coordinator
-	// without lowering a record, and waits for all that it started.
+	// without lowering a record, and waits for all that it started. It does nothing
+	// after Detach.
 	Close() error
+
+	// Detach is Close for a copy of the process that began the session, as a clone of
+	// its virtual machine is: the session is the original's as well, and so are its
+	// claims. Detach sends the servers nothing, neither an end nor a sign of life, and
+	// resumes the session nowhere. Connections are closed. The claims live until the
+	// original ends them, or until they have no original any more and the session
+	// expires. Detach waits for all that this coordinator started; its error is that
+	// something was left behind. Afterwards every call answers ErrClosed, as after Close.
+	Detach() error
 }
 
 // Claim is a worker ID held. Its methods are safe for concurrent use; Extend
@@ -62,7 +80,7 @@ type Claim interface {
 	Name() string
 
 	// Opening returns the random ID of the opening that made this claim the
-	// record's holder.
+	// record's holder. EraOf tells when it was made.
 	Opening() string
 
 	// Continues reports whether, until this claim's opening replaced it, the
@@ -81,8 +99,8 @@ type Claim interface {
 	// record is durably at or above progress.Ceiling and was still this claim's
 	// when it was stored. ErrLost is final: every later call returns it too. So is
 	// ErrOtherCluster. A claim that was opened before an operator raised all marks
-	// is lost. After any other error the outcome is unknown: the old ceiling holds,
-	// and the call is to be made again.
+	// is lost, by a *RaisedError, and so says Release. After any other error the
+	// outcome is unknown: the old ceiling holds, and the call is to be made again.
 	Extend(ctx context.Context, progress Progress) error
 
 	// Release stores the larger of last, the highest tick that was issued, and
@@ -103,6 +121,10 @@ type Layout struct {
 	Text string
 	// Workers is the number of worker IDs, from 1 to MaxWorkers.
 	Workers int
+	// Window is how far beyond its clock this daemon asks for ceilings at most, in
+	// ticks, 0 or more; 0 if it does not say. It need not be the same everywhere: the
+	// record keeps the largest, which is what a raise of all marks has to reach beyond.
+	Window generator.Tick
 }
 
 // MaxWorkers is the largest number of worker IDs that a coordinator deals: 22
@@ -114,6 +136,39 @@ type Cluster struct {
 	// UUID was drawn when the layout record was made. A coordinator that was
 	// wiped has another one.
 	UUID string
+	// Raise is what all marks were raised to last.
+	Raise Raise
+}
+
+// Raise says what an operator raised all marks to. The zero value is for a cluster in
+// which that was never done.
+//
+// Whoever learns of a Raise issues nothing above its floor from a grant of another era:
+// the next holder of that worker ID begins there.
+type Raise struct {
+	// Floor is the tick that no record's ceiling counts for less than.
+	Floor generator.Tick
+	// Era is another one after each raise. What was opened in another era is void.
+	Era string
+}
+
+// eraMark stands between an opening's token, which has no such character, and its era.
+const eraMark = "-"
+
+// OpeningID returns the ID of an opening: a random token of letters and digits, and the
+// era in which it is made.
+func OpeningID(token, era string) string {
+	if era == "" {
+		return token
+	}
+	return token + eraMark + era
+}
+
+// EraOf returns the era in which an opening was made, by its ID; empty if marks had never
+// been raised then.
+func EraOf(opening string) string {
+	_, era, _ := strings.Cut(opening, eraMark)
+	return era
 }
 
 // Identity names the daemon that claims. It is given to a back-end when that is
@@ -170,6 +225,11 @@ type Request struct {
 	// caller's lane of that worker ID must not issue any more. It is called from
 	// within Claim, possibly more than once, and must be quick.
 	Drop func(worker int)
+	// Raised, if not nil, is called with what all marks were raised to last, before
+	// anything is sent that a raise could matter to. An error of it ends the call, with
+	// nothing more sent. It is called from within Claim, more than once, and must be
+	// quick.
+	Raised func(Raise) error
 }
 
 // AnyWorker is the Request.Worker of a caller that wants none in particular.

@@ -11,6 +11,22 @@ import (
 // another. It is final: the worker ID must be claimed anew.
 var ErrLost = errors.New("the claim on the worker ID is lost; claim again")
 
+// RaisedError is ErrLost for a claim that was opened before an operator raised all marks.
+type RaisedError struct{ Raise }
+
+func (e *RaisedError) Error() string {
+	return fmt.Sprintf("all marks were raised to tick %d, which ended every claim that was opened before: "+
+		"nothing above that tick may be issued from an older grant; claim again", e.Floor)
+}
+
+// Is makes errors.Is find ErrLost.
+func (e *RaisedError) Is(target error) bool { return target == ErrLost }
+
+// ErrTurnedAway means that servers end a connection before it can ask anything, though
+// they served it before: they have no quorum, or know less than it has seen, as after a
+// wipe or a restore from a backup.
+var ErrTurnedAway = errors.New("no server serves this connection any more")
+
 // ErrNotJoined means that a method was called before Join succeeded.
 var ErrNotJoined = errors.New("the cluster has not been joined yet; call Join first")
 

@@ -30,6 +30,13 @@ type Operator interface {
 	// was restored from a backup, they may know of more than it does.
 	Raise(ctx context.Context, to generator.Tick) (Raised, error)
 
+	// NewUUID gives the cluster that is there another UUID, which it returns, and
+	// another era, in one step: a copy of a cluster, restored from its backup, is then
+	// another cluster. Whoever has joined it before is answered ErrOtherCluster from
+	// then on. The records stay. Visit comes next. After an error the outcome is unknown;
+	// to do it twice does no harm.
+	NewUUID(ctx context.Context) (uuid string, err error)
+
 	// Clear deletes a claim's node, which frees its worker ID; the daemon that
 	// holds it, if there is one, loses the claim but neither its grant nor its
 	// record. ErrNoClaim if no claim has that name.
@@ -72,6 +79,8 @@ type Visited struct {
 	Floor generator.Tick
 	// Era is another one after each Raise; empty before the first.
 	Era string
+	// Window is the largest Layout.Window that ever joined, in ticks; 0 if none was said.
+	Window generator.Tick
 }
 
 // Mark is a worker ID's record.

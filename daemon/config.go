@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/vmclock"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -21,11 +23,14 @@ import (
 type Config struct {
 	Socket   Socket
 	StateDir string // where the journal and an embedded coordinator live; made if missing
-	Host     string // the host's name, a preference for a worker ID and no identity; empty: the system's
-	Cluster  Cluster
-	IDs      IDs
-	Grant    grant.Timing
-	Waiting  Waiting
+	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the system's UUID in the DMI table.
+	MachineIdentity string
+	VMClock         string // the path at which the hypervisor shows the machine's generation; empty: nowhere
+	Host            string // the host's name, a preference for a worker ID and no identity; empty: the system's
+	Cluster         Cluster
+	IDs             IDs
+	Grant           grant.Timing
+	Waiting         Waiting
 
 	Version string
 	Log     hclog.Logger
@@ -44,7 +49,10 @@ type Socket struct {
 
 // Cluster is the coordinator.
 type Cluster struct {
-	Coord        string        // its URL: embedded:, etcd://host:port,.../prefix or zk://host:port,.../chroot
+	// Coord is its URL: embedded:, etcd://host:port,.../prefix or zk://host:port,.../chroot. Empty means
+	// that none was named: it is embedded:, and no second daemon starts so beside this one (package
+	// singleton).
+	Coord        string
 	TLS          connect.TLS   // whether and how it is spoken to encrypted
 	User         string        // who is to be known to it, if it asks and the URL does not say
 	PasswordFile string        // the user's password, alone in a file
@@ -90,11 +98,19 @@ const (
 	longestBurst = 2 * time.Second
 )
 
-// DefaultConfig is the configuration of a daemon that was told nothing but its paths.
+// embedded is the URL of a coordinator inside the daemon.
+const embedded = "embedded:"
+
+// URL is Coord, or embedded: where none was named.
+func (c Cluster) URL() string { return cmp.Or(c.Coord, embedded) }
+
+// DefaultConfig is the configuration of a daemon that was told its paths and that its coordinator is
+// embedded:, so that several may run beside each other, each with a state directory of its own.
 func DefaultConfig() Config {
 	return Config{
+		VMClock: vmclock.DefaultPath,
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
-		Cluster: Cluster{Coord: "embedded:", TTL: 10 * time.Second},
+		Cluster: Cluster{Coord: embedded, TTL: 10 * time.Second},
 		IDs:     IDs{Layout: "flakeward", Lanes: 1},
 		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second},
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second, BurstOrder: OrderConnection},
@@ -180,7 +196,7 @@ func (c Config) Validate() error {
 
 // validateAccess checks what the coordinator is reached with.
 func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
-	coordinator, err := connect.Describe(c.Coord)
+	coordinator, err := connect.Describe(c.URL())
 	if err != nil {
 		bad("coord", "%v", err)
 	}
@@ -191,7 +207,7 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 		bad("coord-password-file", "a password needs a user: give it with --coord-user")
 	case c.User != "" && coordinator.User:
 		bad("coord-user", "--coord has a user, too: leave one out")
-	case c.User != "" && coordinator.HostOnly:
+	case c.User != "" && coordinator.Embedded:
 		bad("coord-user", "the embedded coordinator has no users: leave it out, or name a cluster with --coord")
 	}
 	if c.TLS.Cert != "" && c.TLS.Key == "" {
@@ -200,7 +216,7 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 	if c.TLS.Key != "" && c.TLS.Cert == "" {
 		bad("coord-key", "a key needs its client certificate: give it with --coord-cert")
 	}
-	if c.TLS.Wanted() && coordinator.HostOnly {
+	if c.TLS.Wanted() && coordinator.Embedded {
 		bad("coord-tls", "the embedded coordinator speaks to nobody over the network: leave TLS and its files out, or name a cluster with --coord")
 	}
 }
@@ -209,7 +225,7 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 // the error, if that cannot be done, is a *connect.ConfigError.
 func (c Config) Access() (connect.Config, error) {
 	access := connect.Config{
-		URL:      c.Cluster.Coord,
+		URL:      c.Cluster.URL(),
 		StateDir: c.StateDir,
 		TTL:      c.Cluster.TTL,
 		TLS:      c.Cluster.TLS,
@@ -239,7 +255,7 @@ func (c Config) timing(layout *generator.Layout) grant.Timing {
 
 // coordinator is the coordinator's URL without its secrets. The configuration has been validated.
 func (c Config) coordinator() connect.Description {
-	d, _ := connect.Describe(c.Cluster.Coord)
+	d, _ := connect.Describe(c.Cluster.URL())
 	return d
 }
 

@@ -19,13 +19,15 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/daemon/vmclock"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -34,22 +36,26 @@ const drainTimeout = 5 * time.Second
 
 // Daemon is one daemon. It is made by New and lives through one Run.
 type Daemon struct {
-	config      Config
-	log         hclog.Logger
-	clock       clockguard.Clock
-	layout      *generator.Layout
-	incarnation string
-	begun       clockguard.Reading
-	witness     witness
+	config  Config
+	log     hclog.Logger
+	clock   clockguard.Clock
+	layout  *generator.Layout
+	begun   clockguard.Reading
+	witness witness
+	vm      *vmclock.Page // nil: the machine shows none
 
 	lanes  []*lane // at least one
 	group  *issue.Group
-	life   *life.Life
 	server *serve.Server
 	bell   chan struct{} // rung when a lane or its ceiling changed
 
-	cluster atomic.Pointer[coord.Cluster]
-	ready   atomic.Bool
+	// What each start has of its own. A machine that is copied makes the daemon start anew.
+	machine     generator.Generation
+	dir         *journal.Dir
+	life        *life.Life
+	incarnation atomic.Pointer[string]
+	ready       atomic.Bool
+	announced   sync.Once
 }
 
 // New checks the configuration and makes a daemon that has touched nothing yet.
@@ -71,14 +77,15 @@ func New(c Config) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Daemon{
-		config:      c,
-		log:         c.Log,
-		clock:       c.Clock,
-		layout:      layout,
-		incarnation: uuid.NewString(),
-		bell:        make(chan struct{}, 1),
-	}, nil
+	d := &Daemon{config: c, log: c.Log, clock: c.Clock, layout: layout, bell: make(chan struct{}, 1)}
+	d.incarnate()
+	return d, nil
+}
+
+// incarnate draws the ID of a start.
+func (d *Daemon) incarnate() {
+	id := uuid.NewString()
+	d.incarnation.Store(&id)
 }
 
 // Run lives until ctx ends, and then answers what it has accepted, writes down the exact last tick and gives the worker ID back. It
@@ -100,16 +107,24 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.layout.CheckTime(time.Unix(0, d.begun.Wall)); err != nil {
 		return fmt.Errorf("no ID can be issued: %w", err)
 	}
-	dir, err := journal.OpenDir(d.config.StateDir)
-	if err != nil {
+	defer func() { err = errors.Join(err, d.closeVM()) }()
+	d.openVM()
+	if err := d.build(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-
-	if err := d.build(dir); err != nil {
+	defer func() { err = errors.Join(err, d.closeDir()) }()
+	if err := d.openDir(); err != nil {
 		return err
 	}
-	inherited, err := d.life.Inherit(dir)
+	if d.config.Cluster.Coord == "" {
+		locks, err := singleton.Acquire(d.log)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, locks.Close()) }()
+	}
+	d.warn(d.dir)
+	inherited, err := d.start()
 	if err != nil {
 		return err
 	}
@@ -124,24 +139,13 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	return d.live(ctx, listener, inherited)
 }
 
-// build makes the parts and ties them together.
-func (d *Daemon) build(dir *journal.Dir) error {
-	c := d.config
-	if err := d.makeLanes(dir); err != nil {
+// build makes the parts that serve requests and ties them together.
+func (d *Daemon) build() error {
+	if err := d.makeLanes(); err != nil {
 		return err
 	}
 	var issuers []*issue.Issuer
-	d.life = &life.Life{
-		Layout: d.layout,
-		Clock:  d.clock,
-		Coord:  c.coordinator().Text,
-		Open:   d.open,
-		Final:  final,
-		Joined: func(cluster coord.Cluster) { d.cluster.Store(&cluster) },
-		Log:    d.log,
-	}
 	for _, l := range d.lanes {
-		d.life.Keepers = append(d.life.Keepers, l.keeper)
 		issuers = append(issuers, l.issuer)
 	}
 	d.group = issue.NewGroup(issuers...)
@@ -149,8 +153,8 @@ func (d *Daemon) build(dir *journal.Dir) error {
 		Source:  d.witness.source(d.group),
 		Layout:  d.layout,
 		Info:    d.Info,
-		Version: c.Version,
-		Limits:  serve.Limits{Limits: resp.Limits{Count: c.Socket.MaxCount}, Connections: c.Socket.MaxConnections},
+		Version: d.config.Version,
+		Limits:  serve.Limits{Limits: resp.Limits{Count: d.config.Socket.MaxCount}, Connections: d.config.Socket.MaxConnections},
 		Log:     d.log.Named("serve"),
 		Clock:   d.clock,
 	})
@@ -164,36 +168,34 @@ func (d *Daemon) build(dir *journal.Dir) error {
 	return nil
 }
 
-// live runs the parts until ctx ends or one of them fails, and ends them in order.
+// live serves requests through one start after the other, until ctx ends or a part fails, and ends all in order.
 func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited life.Inherited) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	failed := make(chan error, 4+len(d.lanes)) // one for each part
-	var serving, parts sync.WaitGroup
-	run := func(group *sync.WaitGroup, part func() error) {
-		group.Go(func() {
-			if err := part(); err != nil {
-				failed <- err
-			}
-		})
-	}
-	var coordinator coord.Coordinator
-	run(&serving, func() error { return d.server.Serve(work, listener) })
-	for _, l := range d.lanes {
-		run(&parts, func() error { return l.keeper.Mark(work) })
-	}
-	run(&parts, func() error { d.life.Watch(work, d.group); return nil })
-	run(&parts, func() error { return d.announce(work) })
-	run(&parts, func() (err error) {
-		coordinator, err = d.lend(work, inherited)
-		return err
+	served := make(chan error, 1)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		if err := d.server.Serve(work, listener); err != nil {
+			served <- err
+		}
 	})
-
-	var err error
-	select {
-	case <-ctx.Done():
+	parts := d.begin(work, inherited)
+	err := parts.wait(ctx, served)
+	for errors.Is(err, grant.ErrCopied) {
+		d.leaveToOriginal(ctx, parts)
+		parts = nil
+		if err = d.openDir(); err != nil {
+			break
+		}
+		if inherited, err = d.start(); err != nil {
+			break
+		}
+		parts = d.begin(work, inherited)
+		err = parts.wait(ctx, served)
+	}
+	if err == nil {
 		d.log.Info("stopping: answering what has been accepted")
-	case err = <-failed:
+	} else {
 		d.log.Error("stopping", "error", err)
 	}
 	drain, cancel := context.WithTimeout(work, drainTimeout)
@@ -202,9 +204,9 @@ func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited life
 	}
 	cancel()
 	serving.Wait()
-	stop()
-	parts.Wait()
-	d.life.Leave(context.WithoutCancel(ctx), coordinator)
+	if parts != nil {
+		parts.end(ctx)
+	}
 	return err
 }
 
@@ -221,9 +223,9 @@ func (d *Daemon) announce(ctx context.Context) error {
 		if first, wait := d.soonest(now); first != nil {
 			if wait <= 0 {
 				d.ready.Store(true)
-				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.keeper.Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
+				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.keeper.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
 				if d.config.Ready != nil {
-					d.config.Ready()
+					d.announced.Do(d.config.Ready)
 				}
 				return nil
 			}

@@ -70,7 +70,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("RUN 5000 gave %d IDs", total)
 	}
 	before := r.info()
-	if before["state"] != "ready" || before["total_ids_issued"] != "6001" || before["unique_within"] != "host" {
+	if before["state"] != "ready" || before["total_ids_issued"] != "6001" || before["unique_within"] != "state-directory" {
 		t.Errorf("INFO: %v", before)
 	}
 	parts, err := layoutOf(t, c).Decompose(last)
@@ -92,17 +92,17 @@ func TestLife(t *testing.T) {
 	note(again.next())
 }
 
-// Two hosts with the default are two clusters: both say that their IDs are unique on the host only.
+// Two embedded coordinators are two clusters: both say that their IDs are unique within the state directory only.
 func TestScheduleTwoDefaults(t *testing.T) {
 	a, b := start(t, config(dir(t))), start(t, config(dir(t)))
 	if a.info()["cluster_id"] == b.info()["cluster_id"] {
-		t.Error("two hosts with a coordinator each are said to be one cluster")
+		t.Error("two daemons with a coordinator each are said to be one cluster")
 	}
 	for _, r := range []*running{a, b} {
-		if got := r.info()["unique_within"]; got != "host" {
+		if got := r.info()["unique_within"]; got != "state-directory" {
 			t.Errorf("INFO says unique within %q", got)
 		}
-		if !strings.Contains(r.log.String(), "unique on this host only") {
+		if !strings.Contains(r.log.String(), "unique within this state directory only") || !strings.Contains(r.log.String(), r.config.StateDir) {
 			t.Errorf("the log does not say it:\n%s", r.log)
 		}
 	}
@@ -183,7 +183,7 @@ func TestTornJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, whole[:len(whole)-3], 0o600); err != nil {
+	if err := os.WriteFile(path, whole[:100], 0o600); err != nil { // a part of one slot, and nothing of the other
 		t.Fatal(err)
 	}
 	again := start(t, c)
@@ -240,8 +240,8 @@ func TestCoordinatorUnreachable(t *testing.T) {
 			break // the first answers may be from before the first try failed, or from before the socket was there
 		}
 	}
-	if state := r.info()["state"]; state != "starting" {
-		t.Errorf("INFO says %s", state)
+	if info := r.info(); info["state"] != "starting" || info["cluster_id"] != "" {
+		t.Errorf("INFO says %s, in cluster %q", info["state"], info["cluster_id"])
 	}
 	etcd.Start(0)
 	r.untilReady()
@@ -256,7 +256,7 @@ func TestColdStart(t *testing.T) {
 	c.Cluster.Coord = etcd.URL("test")
 	r := start(t, c)
 	last := r.next()
-	worker := r.info()["worker_id"]
+	worker, cluster := r.info()["worker_id"], r.info()["cluster_id"]
 	etcd.Stop(0)
 	if id := r.next(); id <= last {
 		t.Errorf("ID %d after %d", id, last)
@@ -271,6 +271,9 @@ func TestColdStart(t *testing.T) {
 	info := cold.info()
 	if info["worker_id"] != worker || info["claimed"] != "false" {
 		t.Errorf("cold start with worker ID %s, claimed %s, want %s and no claim", info["worker_id"], info["claimed"], worker)
+	}
+	if info["cluster_id"] != cluster || cluster == "" {
+		t.Errorf("the journal's grant is said to be of cluster %q, want %q", info["cluster_id"], cluster)
 	}
 	last = cold.next()
 	etcd.Start(0)

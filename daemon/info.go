@@ -21,7 +21,7 @@ func (d *Daemon) Info() []resp.Section {
 func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
 	return section("Server",
 		"flakeward_version", d.config.Version,
-		"incarnation", d.incarnation,
+		"incarnation", *d.incarnation.Load(),
 		"process_id", os.Getpid(),
 		"host", d.config.Host,
 		"socket", d.config.Socket.Path,
@@ -32,22 +32,29 @@ func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
 }
 
 func (d *Daemon) infoCluster() resp.Section {
-	unique, id := "cluster", ""
-	if d.config.coordinator().HostOnly {
-		unique = "host"
-	}
-	if c := d.cluster.Load(); c != nil {
-		id = c.UUID
+	unique := "cluster"
+	if d.config.coordinator().Embedded {
+		unique = "state-directory"
 	}
 	return section("Cluster",
 		"coordinator", d.config.coordinator().Text,
-		"cluster_id", id,
+		"cluster_id", d.clusterID(),
 		"unique_within", unique,
 		"layout", d.layout,
 		"datacenter", d.config.IDs.Datacenter,
 		"layout_ends", d.layout.End().UTC().Format(time.RFC3339),
 		"layout_days_left", int64(d.layout.YearsLeft(time.Unix(0, d.clock.Now().Wall))*daysInYear),
 	)
+}
+
+// clusterID is the cluster that IDs are issued in: all lanes are of one. Empty: none was joined, nor is a grant of one in the journal.
+func (d *Daemon) clusterID() string {
+	for _, l := range d.lanes {
+		if id := l.keeper.Load().Cluster(); id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // daysInYear is the mean length of a Gregorian year.
@@ -74,9 +81,9 @@ func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
 
 // info is what INFO shows of a lane.
 func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
-	h := l.keeper.Holding()
+	h := l.keeper.Load().Holding()
 	trouble := ""
-	if err := l.keeper.Trouble(); err != nil {
+	if err := l.Trouble(); err != nil {
 		trouble = err.Error()
 	}
 	pairs := section("",

@@ -11,13 +11,14 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
 )
 
 // lend joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that they are held with, for giving them
 // back.
 func (d *Daemon) lend(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
-	c, err := d.join(ctx, inherited)
+	c, err := d.life.Join(ctx, inherited)
 	if err != nil || c == nil {
 		return c, err
 	}
@@ -61,13 +62,17 @@ func (d *Daemon) outlive(ctx context.Context, c coord.Coordinator) error {
 	return fmt.Errorf("the coordinator %s has failed and its last grant has ended: start the daemon again", d.config.coordinator().Text)
 }
 
-// join joins the cluster, and returns nothing if ctx ends before the coordinator was opened.
-func (d *Daemon) join(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
-	c, err := d.life.Join(ctx, inherited)
-	if err == nil && d.cluster.Load() != nil && d.config.coordinator().HostOnly {
-		d.log.Warn("the coordinator is embedded: IDs are unique on this host only; for several hosts give each the same --coord etcd://... or zk://...")
+// warn says within what IDs are unique, if that is less than a cluster, and whether the state directory may be lost.
+func (d *Daemon) warn(dir *journal.Dir) {
+	lost := "the next start then waits, or takes another worker ID"
+	if d.config.coordinator().Embedded {
+		lost = "the cluster is lost with it, and if the clock is behind then, IDs can be issued again"
+		d.log.Warn("the coordinator is embedded: IDs are unique within this state directory only; for several daemons give each the same --coord etcd://... or zk://...",
+			"state_dir", d.config.StateDir)
 	}
-	return c, err
+	if why := dir.Volatile(); why != "" {
+		d.log.Warn("the state directory does not last: "+why, "state_dir", d.config.StateDir, "lost", lost)
+	}
 }
 
 // open opens the coordinator.
@@ -76,7 +81,7 @@ func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	access.Identity = d.identity()
+	access.Identity, access.Moved = d.identity(), d.life.Moved
 	access.Log = d.log.Named("coord")
 	c, err := connect.Open(ctx, access)
 	if err != nil {
@@ -96,7 +101,7 @@ func (d *Daemon) identity() coord.Identity {
 	return coord.Identity{
 		Host:        d.config.Host,
 		PID:         os.Getpid(),
-		Incarnation: strings.ReplaceAll(d.incarnation, "-", ""),
+		Incarnation: strings.ReplaceAll(*d.incarnation.Load(), "-", ""),
 		Version:     d.config.Version,
 	}
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -18,12 +19,24 @@ import (
 type lane struct {
 	number int // 0 for the first
 	layout *generator.Layout
-	first  time.Duration // how long a fresh lane may have to wait for its floor, as its claim was told
-	keeper *grant.Keeper
+	first  time.Duration                // how long a fresh lane may have to wait for its floor, as its claim was told
+	keeper atomic.Pointer[grant.Keeper] // of the present start
 	issuer *issue.Issuer
 }
 
-// Use implements grant.Issuer. The keeper is made before the issuer.
+// ReLease implements issue.Lender, as do the next three.
+func (l *lane) ReLease(of *generator.Lane) { l.keeper.Load().ReLease(of) }
+
+// Hurry tells the keeper.
+func (l *lane) Hurry() { l.keeper.Load().Hurry() }
+
+// CanLend asks the keeper.
+func (l *lane) CanLend() bool { return l.keeper.Load().CanLend() }
+
+// Trouble asks the keeper.
+func (l *lane) Trouble() error { return l.keeper.Load().Trouble() }
+
+// Use implements grant.Issuer.
 func (l *lane) Use(of *generator.Lane) { l.issuer.Use(of) }
 
 // Changed implements grant.Issuer.
@@ -81,44 +94,52 @@ var states = []string{stateStarting, stateUnavailable, stateStopped, stateClockB
 // serves reports whether a lane in that state can issue.
 func serves(state string) bool { return state == stateClockBehind || state == stateReady }
 
-// makeLanes makes the daemon's lanes, each with its journal in dir.
-func (d *Daemon) makeLanes(dir *journal.Dir) error {
+// makeLanes makes the daemon's lanes, which have no keepers yet.
+func (d *Daemon) makeLanes() error {
 	c := d.config
-	timing := c.timing(d.layout)
-	first := life.FirstWait(d.layout, timing.Step, c.Waiting.MaxSleep)
+	first := life.FirstWait(d.layout, c.timing(d.layout).Step, c.Waiting.MaxSleep)
 	limits, err := life.Limits(d.layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
 	if err != nil {
 		return err
 	}
-	spent := grant.NewSpent()
 	for number := range c.IDs.Lanes {
-		file, err := dir.Lane(number)
+		l := &lane{number: number, layout: d.layout, first: first}
+		l.issuer = issue.New(d.layout, d.clock, issue.Limits{
+			Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock,
+			Burst: c.Waiting.Burst, BurstUnordered: c.Waiting.BurstOrder == OrderNone,
+		}, l)
+		d.lanes = append(d.lanes, l)
+	}
+	return nil
+}
+
+// makeKeepers makes the lanes' keepers of a start, each with its journal in dir.
+func (d *Daemon) makeKeepers(dir *journal.Dir) error {
+	c := d.config
+	spent := grant.NewSpent()
+	for _, l := range d.lanes {
+		file, err := dir.Lane(l.number)
 		if err != nil {
-			return fmt.Errorf("lane %d: %w", number, err)
+			return fmt.Errorf("lane %d: %w", l.number, err)
 		}
 		log := d.log.Named("grant")
 		if c.IDs.Lanes > 1 {
-			log = log.With("lane", number)
+			log = log.With("lane", l.number)
 		}
-		l := &lane{number: number, layout: d.layout, first: first}
-		l.keeper = grant.New(grant.Config{
+		l.keeper.Store(grant.New(grant.Config{
 			Layout:     d.layout,
 			Datacenter: c.IDs.Datacenter,
 			Coord:      c.coordinator().Text,
 			Accept:     c.acceptCluster(),
-			Timing:     timing,
-			FirstWait:  first,
+			Timing:     c.timing(d.layout),
+			FirstWait:  l.first,
 			Clock:      d.clock,
 			Journal:    file,
-			Lane:       number,
+			Lane:       l.number,
 			Spent:      spent,
+			Machine:    d.machine,
 			Log:        log,
-		}, l)
-		l.issuer = issue.New(d.layout, d.clock, issue.Limits{
-			Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock,
-			Burst: c.Waiting.Burst, BurstUnordered: c.Waiting.BurstOrder == OrderNone,
-		}, l.keeper)
-		d.lanes = append(d.lanes, l)
+		}, l))
 	}
 	return nil
 }
@@ -126,7 +147,7 @@ func (d *Daemon) makeLanes(dir *journal.Dir) error {
 // trouble is what keeps the first lane that has any from issuing; without any, that nothing is known.
 func (d *Daemon) trouble() error {
 	for _, l := range d.lanes {
-		if err := l.keeper.Trouble(); err != nil {
+		if err := l.Trouble(); err != nil {
 			return err
 		}
 	}
@@ -139,7 +160,7 @@ var errNoTrouble = errors.New("no lane says what it waits for; the clock may not
 func (d *Daemon) granted() generator.Tick {
 	var highest generator.Tick
 	for _, l := range d.lanes {
-		highest = max(highest, l.keeper.Holding().Granted)
+		highest = max(highest, l.keeper.Load().Holding().Granted)
 	}
 	return highest
 }

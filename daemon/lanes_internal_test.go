@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -22,7 +23,7 @@ func laneOf(t *testing.T) (*lane, *clocktest.Manual) {
 	}
 	clock := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
 	l := &lane{layout: layout, first: time.Second, issuer: issue.New(layout, clock, issue.Limits{}, nil)}
-	l.keeper = grant.New(grant.Config{Layout: layout, Clock: clock}, l)
+	l.keeper.Store(grant.New(grant.Config{Layout: layout, Clock: clock}, l))
 	return l, clock
 }
 
@@ -65,13 +66,13 @@ func TestTroubleIsThatOfAnyLane(t *testing.T) {
 	first, _ := laneOf(t)
 	second, _ := laneOf(t)
 	d := &Daemon{lanes: []*lane{first, second}}
-	first.keeper.NotJoined(nil)
+	first.keeper.Load().NotJoined(nil)
 	why := errors.New("the second lane's")
-	second.keeper.NotJoined(why)
+	second.keeper.Load().NotJoined(why)
 	if err := d.trouble(); !errors.Is(err, why) {
 		t.Errorf("the trouble is %v, want %v", err, why)
 	}
-	second.keeper.NotJoined(nil)
+	second.keeper.Load().NotJoined(nil)
 	if err := d.trouble(); err == nil {
 		t.Error("nothing is said where no lane knows a reason")
 	}
@@ -86,7 +87,7 @@ func TestWhatLanesShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.clock = clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
-	dir, err := journal.OpenDir(c.StateDir)
+	dir, err := journal.OpenDir(c.StateDir, place.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,19 +96,19 @@ func TestWhatLanesShare(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := d.makeLanes(dir); err != nil {
+	if err := errors.Join(d.makeLanes(), d.makeKeepers(dir)); err != nil {
 		t.Fatal(err)
 	}
 	ceilings := []generator.Tick{200, 300, 100}
 	for i, l := range d.lanes {
-		err := l.keeper.Inherit(journal.Contents{Layout: l.keeper.LayoutText(), Lanes: []journal.Entry{{Worker: i, Opening: "some", Mark: 50, Ceiling: ceilings[i]}}})
+		err := l.keeper.Load().Inherit(journal.Contents{Layout: l.keeper.Load().LayoutText(), Lanes: []journal.Entry{{Worker: i, Opening: "some", Mark: 50, Ceiling: ceilings[i]}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, l := range d.lanes {
 		for worker := range ceilings {
-			if to := l.keeper.Spent.To(worker); to != 50 {
+			if to := l.keeper.Load().Spent.To(worker); to != 50 {
 				t.Errorf("lane %d knows that worker ID %d was issued from up to %d, want 50", i, worker, to)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/internal/logtest"
 )
 
@@ -142,7 +143,7 @@ func (r *running) info() map[string]string {
 // journalOf reads the journal of a daemon that has ended.
 func journalOf(t *testing.T, c daemon.Config) journal.Contents {
 	t.Helper()
-	d, err := journal.OpenDir(c.StateDir)
+	d, err := journal.OpenDir(c.StateDir, place.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}

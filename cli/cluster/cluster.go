@@ -23,6 +23,9 @@ type Cluster struct {
 	Workers int
 	// Floor is the tick that all ceilings were raised to last, 0 if never.
 	Floor generator.Tick
+	// Window is the largest --window that a daemon has joined with; 0 if the cluster's
+	// record does not say: no daemon of a version that stores it has joined yet.
+	Window time.Duration
 }
 
 // datacenterKey stands between the layout and the datacenter in a cluster's layout
@@ -50,6 +53,7 @@ func Of(v coord.Visited) (Cluster, error) {
 		Datacenter: datacenter,
 		Workers:    min(layout.Workers(), coord.MaxWorkers),
 		Floor:      v.Floor,
+		Window:     time.Duration(min(v.Window, generator.Tick(Widest/layout.TickLength()))) * layout.TickLength(),
 	}, nil
 }
 

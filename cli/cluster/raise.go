@@ -9,18 +9,27 @@ import (
 )
 
 const (
-	// Margin is how far ahead of the clock marks are raised unless told: the
-	// daemon's default --window, 10 minutes, and half as much for clocks that
-	// differ and for the time until somebody says yes.
-	Margin = 15 * time.Minute
-	// Enough is how far ahead of the clock marks are raised at the least without
-	// being forced: the daemon's default --window, 10 minutes. A daemon may have been
-	// granted that much since the backup was made, and no record shows it.
-	Enough = 10 * time.Minute
-	// Furthest is how far ahead marks are raised without being forced: the largest
-	// --window that a daemon takes.
-	Furthest = 24 * time.Hour
+	// Margin is how much further ahead of the clock than the largest window marks are
+	// raised unless told: for clocks that differ, and for the time until somebody says
+	// yes.
+	Margin = 5 * time.Minute
+	// Widest is the largest --window that a daemon takes. It is assumed where the
+	// cluster's record does not say.
+	Widest = 24 * time.Hour
+	// Furthest is how far ahead marks are raised without being forced: beyond the
+	// largest --window that a daemon takes, and Margin.
+	Furthest = 25 * time.Hour
 )
+
+// Enough is how far ahead of the clock marks are raised at the least without being
+// forced: the largest window that a daemon has joined with. A daemon may have been
+// granted that much since the backup was made, and no record shows it.
+func (c Cluster) Enough() time.Duration {
+	if c.Window == 0 {
+		return Widest
+	}
+	return c.Window
+}
 
 // Highest is the record with the highest ceiling, damaged ones aside.
 func Highest(marks []coord.Mark) (highest coord.Mark, ok bool) {
@@ -32,10 +41,10 @@ func Highest(marks []coord.Mark) (highest coord.Mark, ok bool) {
 	return highest, ok
 }
 
-// Target is the tick to raise all ceilings to if nobody says which: Margin from
-// now, and above every ceiling there is.
+// Target is the tick to raise all ceilings to if nobody says which: Enough and Margin
+// from now, and above every ceiling there is.
 func (c Cluster) Target(now time.Time, marks []coord.Mark) generator.Tick {
-	target := c.tick(now.Add(Margin))
+	target := c.tick(now.Add(c.Enough() + Margin))
 	if highest, ok := Highest(marks); ok {
 		target = max(target, highest.Ceiling+1)
 	}
@@ -87,12 +96,15 @@ func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
 }
 
 // TooNear says why a tick may not be above all that was granted, and what may come
-// of it: it is less than Enough from now, or below a ceiling that there is. It is
+// of it: it is less than c.Enough from now, or below a ceiling that there is. It is
 // empty for one that is neither.
 func (c Cluster) TooNear(to generator.Tick, now time.Time, marks []coord.Mark) string {
 	var why string
-	if to < c.tick(now.Add(Enough)) {
-		why = fmt.Sprintf(", less than the %v that daemons are granted by default (--window)", Enough)
+	if to < c.tick(now.Add(c.Enough())) {
+		why = fmt.Sprintf(", less than the %v that daemons may have been granted, the largest --window that has joined", c.Enough())
+		if c.Window == 0 {
+			why = fmt.Sprintf(", less than the %v that daemons may have been granted: the cluster's record does not say the largest --window in use, so the largest that there is counts", c.Enough())
+		}
 	}
 	if highest, ok := Highest(marks); ok && to < highest.Ceiling {
 		if why != "" {

@@ -9,8 +9,51 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-func TestTarget(t *testing.T) {
+// windowed is the sample with the largest window that has joined.
+func windowed(t *testing.T, window time.Duration) Cluster {
+	t.Helper()
 	c := sample(t, text, 0)
+	c.Window = window
+	return c
+}
+
+// What is reckoned goes by the largest window that has joined; without one, by the largest that there is.
+func TestTargetGoesByTheWindow(t *testing.T) {
+	for _, k := range []struct{ window, enough time.Duration }{
+		{time.Minute, time.Minute}, {2 * time.Minute, 2 * time.Minute}, {3 * time.Hour, 3 * time.Hour}, {24 * time.Hour, 24 * time.Hour}, {0, 24 * time.Hour},
+	} {
+		c := windowed(t, k.window)
+		if got := c.Target(noon, nil); got != at(k.enough+5*time.Minute) {
+			t.Errorf("window %v: the target is %d, want 5 minutes beyond", k.window, got)
+		}
+		limits := Limits{Furthest: Furthest}
+		if err := c.CheckTarget(c.Target(noon, nil), noon, limits); err != nil {
+			t.Errorf("window %v: its own target is refused: %v", k.window, err)
+		}
+		if err := c.CheckTarget(at(k.enough), noon, limits); err != nil {
+			t.Errorf("window %v: a target of just as much is refused: %v", k.window, err)
+		}
+		err := c.CheckTarget(at(k.enough-time.Millisecond), noon, limits)
+		if err == nil || !strings.Contains(err.Error(), "less than the "+k.enough.String()) || !strings.Contains(err.Error(), "--force") {
+			t.Errorf("window %v: a target of less: %v, want that it has to be forced", k.window, err)
+		}
+		if err := c.CheckTarget(at(k.enough-time.Millisecond), noon, Limits{Furthest: Furthest, Forced: true}); err != nil {
+			t.Errorf("window %v: forced: %v", k.window, err)
+		}
+	}
+}
+
+func TestWindowOfAVisit(t *testing.T) {
+	for window, want := range map[generator.Tick]time.Duration{0: 0, 600_000: 10 * time.Minute, 86_400_000: 24 * time.Hour, 1 << 62: 24 * time.Hour} {
+		c, err := Of(coord.Visited{Layout: text, Window: window})
+		if err != nil || c.Window != want {
+			t.Errorf("%d ticks: %v, %v; want %v", window, c.Window, err, want)
+		}
+	}
+}
+
+func TestTarget(t *testing.T) {
+	c := windowed(t, 10*time.Minute)
 	for _, k := range []struct {
 		name  string
 		marks []coord.Mark
@@ -29,7 +72,7 @@ func TestTarget(t *testing.T) {
 }
 
 func TestCheckTarget(t *testing.T) {
-	c := sample(t, text, 0)
+	c := windowed(t, 10*time.Minute)
 	for _, k := range []struct {
 		name  string
 		to    generator.Tick
@@ -41,12 +84,12 @@ func TestCheckTarget(t *testing.T) {
 		{"one before", at(-time.Millisecond), nil, "has passed"},
 		{"long ago", 0, nil, "has passed"},
 		{"just enough", at(10 * time.Minute), nil, ""},
-		{"just not enough", at(10*time.Minute - time.Millisecond), nil, "less than the 10m0s that daemons are granted by default"},
+		{"just not enough", at(10*time.Minute - time.Millisecond), nil, "less than the 10m0s that daemons may have been granted, the largest --window that has joined"},
 		{"at the highest ceiling", at(time.Hour), []coord.Mark{{Worker: 3, Ceiling: at(time.Hour)}, {Worker: 4, Ceiling: at(time.Minute)}}, ""},
 		{"just below it", at(time.Hour - time.Millisecond), []coord.Mark{{Worker: 3, Ceiling: at(time.Hour)}, {Worker: 4, Ceiling: at(time.Minute)}}, "(+1h0m) of worker ID 3"},
 		{"below a damaged one", at(15 * time.Minute), []coord.Mark{{Ceiling: at(time.Hour), Damaged: true}}, ""},
-		{"just within", at(24*time.Hour - time.Millisecond), nil, ""},
-		{"just beyond", at(24 * time.Hour), nil, "more than --max"},
+		{"just within", at(25*time.Hour - time.Millisecond), nil, ""},
+		{"just beyond", at(25 * time.Hour), nil, "more than --max"},
 		{"the last tick", c.Layout.MaxTick(), nil, "no ID could ever be issued again"},
 		{"after it", c.Layout.MaxTick() + 1, nil, "no ID could ever be issued again"},
 		{"the last but one", c.Layout.MaxTick() - 1, nil, "--force"},
@@ -70,7 +113,7 @@ func TestCheckTarget(t *testing.T) {
 }
 
 func TestTickOf(t *testing.T) {
-	c := sample(t, text, 0)
+	c := windowed(t, 10*time.Minute)
 	if got, err := c.TickOf(noon.Add(1500 * time.Microsecond)); got != at(time.Millisecond) || err != nil {
 		t.Errorf("got %d, %v", got, err)
 	}

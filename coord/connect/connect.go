@@ -34,6 +34,9 @@ type Config struct {
 	// StateDir is the daemon's state directory; embedded: keeps its data in
 	// etcd below it.
 	StateDir string
+	// Moved says that StateDir may be a copy of another daemon's: an embedded coordinator
+	// that is in it becomes a cluster of its own.
+	Moved bool
 	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
 	// if 0.
 	TTL time.Duration
@@ -61,8 +64,9 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type Description struct {
 	// Text is the URL without user and password.
 	Text string
-	// HostOnly is true when IDs are unique on this host only.
-	HostOnly bool
+	// Embedded is true for a coordinator inside the daemon: IDs are unique within one state directory
+	// only.
+	Embedded bool
 	// User is true when the URL has a user and a password.
 	User bool
 }
@@ -74,7 +78,7 @@ func Describe(url string) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	return Description{Text: l.String(), HostOnly: l.scheme == schemeEmbedded, User: l.user != ""}, nil
+	return Description{Text: l.String(), Embedded: l.scheme == schemeEmbedded, User: l.user != ""}, nil
 }
 
 // Open returns the coordinator. For embedded: the server has been started, and
@@ -195,7 +199,31 @@ func (c *Config) startEmbedded(ctx context.Context) (*local, error) {
 	if err != nil {
 		return nil, errors.Join(&ConfigError{fmt.Errorf("the embedded coordinator: %w", err)}, server.Close())
 	}
-	return &local{coordinator, server}, nil
+	l := &local{coordinator, server}
+	if c.Moved {
+		if err := c.renew(ctx, coordinator); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
+	return l, nil
+}
+
+// renew gives the cluster in an embedded coordinator another UUID, if there is a cluster. Its
+// original has the one that it had.
+func (c *Config) renew(ctx context.Context, coordinator coord.Operator) error {
+	was, err := coordinator.Visit(ctx)
+	if errors.Is(err, coord.ErrNoCluster) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	is, err := coordinator.NewUUID(ctx)
+	if err != nil {
+		return err
+	}
+	c.Log.Warn("the embedded coordinator may be a copy of another daemon's, and is another cluster from now on", "was", was.UUID, "is", is)
+	return nil
 }
 
 // Failed is closed when the server has ended by itself. Only a new process can
@@ -205,4 +233,9 @@ func (l *local) Failed() <-chan struct{} { return l.server.Failed() }
 // Close ends the session and then the server.
 func (l *local) Close() error {
 	return errors.Join(l.Coordinator.Close(), l.server.Close())
+}
+
+// Detach leaves the session as it is and ends the server.
+func (l *local) Detach() error {
+	return errors.Join(l.Coordinator.Detach(), l.server.Close())
 }

@@ -91,7 +91,7 @@ func TestParseErrors(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	for url, want := range map[string]Description{
-		"embedded:":                   {Text: "embedded:", HostOnly: true},
+		"embedded:":                   {Text: "embedded:", Embedded: true},
 		"etcd://u:geheim@h1,h2:5/a b": {Text: "etcd://***@h1:2379,h2:5/a%20b", User: true},
 		"zk://u:geheim@h1,h2:5/a":     {Text: "zk://***@h1:2181,h2:5/a", User: true},
 	} {
@@ -158,6 +158,39 @@ func TestOpenEmbedded(t *testing.T) {
 	}
 	if floors[0] != floors[2] || floors[1] != 0 || floors[3] != 500 {
 		t.Errorf("worker ID %d above %d, then %d above %d", floors[0], floors[1], floors[2], floors[3])
+	}
+}
+
+// A copy of a process leaves the session in its store as it is, and opens the store again at once.
+func TestDetachFromEmbedded(t *testing.T) {
+	config := Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}
+	open := func() coord.Coordinator {
+		t.Helper()
+		c, err := Open(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := open()
+	claim, err := first.Claim(t.Context(), coord.Request{Worker: 3, Latest: 1 << 40})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Detach(); err != nil {
+		t.Errorf("Detach: %v", err)
+	}
+	again := open()
+	defer func() {
+		if err := again.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}()
+	if ms, err := again.Members(t.Context()); err != nil || len(ms) != 1 || ms[0].Claim != claim.Name() {
+		t.Errorf("after Detach: %+v, %v; want the claim %s", ms, err, claim.Name())
 	}
 }
 

@@ -18,6 +18,7 @@ var joining = []testCase{
 	{"join: another layout is refused and both are named", otherLayout},
 	{"join: comes before anything else", notJoined},
 	{"close: every later call says so", closed},
+	{"join: the largest window stays in the record", windows},
 	{"members: live claims with their records, in order", members},
 	{"context: every call ends with it", contexts},
 	{"context: also when no server answers", halted},
@@ -207,6 +208,7 @@ func callsOf(n *node, c coord.Claim) []call {
 		{"Claim", func(ctx context.Context) error { _, err := n.Claim(ctx, anyone()); return err }},
 		{"Claim fresh", func(ctx context.Context) error { _, err := n.Claim(ctx, fresh()); return err }},
 		{"Members", func(ctx context.Context) error { _, err := n.Members(ctx); return err }},
+		{"Look", func(ctx context.Context) error { _, err := n.Look(ctx); return err }},
 		{"Extend", func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 9000}) }},
 		{"Release", func(ctx context.Context) error { return c.Release(ctx, 10) }},
 	}

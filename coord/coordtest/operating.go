@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
@@ -97,6 +98,7 @@ func operatorCalls(o coord.Operator, claim string) []call {
 		{"Marks", func(ctx context.Context) error { _, err := o.Marks(ctx); return err }},
 		{"Raise", func(ctx context.Context) error { _, err := o.Raise(ctx, 9000); return err }},
 		{"Clear", func(ctx context.Context) error { return o.Clear(ctx, claim) }},
+		{"NewUUID", func(ctx context.Context) error { _, err := o.NewUUID(ctx); return err }},
 		{"History", func(ctx context.Context) error { _, err := o.History(ctx, 0); return err }},
 	}
 }
@@ -174,8 +176,9 @@ func cleared(k *kit) {
 		k.Errorf("floor %d, want 1000", got)
 	}
 	for range 2 {
-		if err := c.Extend(k.Context(), coord.Progress{Ceiling: 2000}); !errors.Is(err, coord.ErrLost) {
-			k.Errorf("Extend of the claim that was cleared: %v, want ErrLost", err)
+		err := c.Extend(k.Context(), coord.Progress{Ceiling: 2000})
+		if !errors.Is(err, coord.ErrLost) || !strings.Contains(err.Error(), "copy of its state directory") {
+			k.Errorf("Extend of the claim that was cleared: %v, want ErrLost and who may have done it", err)
 		}
 	}
 	if err := c.Release(k.Context(), 100); !errors.Is(err, coord.ErrLost) {

@@ -15,6 +15,8 @@ var raising = []testCase{
 	{"raised: a release goes no lower", raisedRelease},
 	{"raised: never lowers, and each time is a new era", raisedTwice},
 	{"raised: a write that was on its way is void", raisedUnderWrites},
+	{"raised: everybody is told what to", raisedTold},
+	{"raised: never", neverRaised},
 	{"raised: a lost reply leaves all of it done or none", raisedInDoubt},
 }
 
@@ -253,5 +255,75 @@ func raisedInDoubt(k *kit) {
 			// Made again, it is done.
 			k.raise(o, after.Floor+10)
 		}
+	}
+}
+
+// Who learns of a raise learns what to, whichever call it meets it with, and before it
+// sends anything that the raise could matter to.
+func raisedTold(k *kit) {
+	n, o := k.start("a"), k.operator()
+	extended, released := n.claim(wanting(1)), n.claim(wanting(2))
+	k.raise(o, 700)
+	k.raise(o, 5000)
+	v, err := k.Operator(k).Visit(k.Context())
+	if err != nil {
+		k.Fatal(err)
+	}
+	want := coord.Raise{Floor: 5000, Era: v.Era}
+	for range 2 { // it stays so
+		for name, err := range map[string]error{
+			"Extend":  extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}),
+			"Release": released.Release(k.Context(), 300),
+		} {
+			var raised *coord.RaisedError
+			if !errors.As(err, &raised) || !errors.Is(err, coord.ErrLost) || raised.Raise != want {
+				k.Errorf("%s after the raise: %v, want ErrLost by a *RaisedError to %+v", name, err, want)
+			}
+		}
+	}
+	if found, err := n.Look(k.Context()); err != nil || found != (coord.Cluster{UUID: n.uuid, Raise: want}) {
+		k.Errorf("Look: %+v, %v; want cluster %s raised to %+v", found, err, n.uuid, want)
+	}
+	if again, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers}); err != nil || again.Raise != want {
+		k.Errorf("Join: %+v, %v; want %+v", again, err, want)
+	}
+	// One whose claim was lost before meets it when it claims again.
+	late := k.start("b")
+	old := late.claim(wanting(3))
+	k.revoke(late)
+	k.raise(o, 6000)
+	refused := errors.New("not now")
+	var told []coord.Raise
+	r := continuing(old, 0)
+	r.Raised = func(raise coord.Raise) error { told = append(told, raise); return refused }
+	claims := len(n.members())
+	if _, err := late.Claim(k.Context(), r); !errors.Is(err, refused) {
+		k.Errorf("Claim: %v, want what Raised answered", err)
+	}
+	if len(n.members()) != claims {
+		k.Error("a claim was made though Raised refused it")
+	}
+	r.Raised = func(raise coord.Raise) error { told = append(told, raise); return nil }
+	c := late.claim(r)
+	if last := told[len(told)-1]; last.Floor != 6000 || last.Era != coord.EraOf(c.Opening()) || last.Era == coord.EraOf(old.Opening()) {
+		k.Errorf("told %+v; want 6000, and the era of the opening %s, which %s has not", told, c.Opening(), old.Opening())
+	}
+}
+
+// Nothing was raised: all is of one era, and a look says no more than that.
+func neverRaised(k *kit) {
+	n := k.start("a")
+	r := wanting(1)
+	r.Raised = func(raise coord.Raise) error {
+		if raise != (coord.Raise{}) {
+			k.Errorf("raised to %+v", raise)
+		}
+		return nil
+	}
+	if c := n.claim(r); coord.EraOf(c.Opening()) != "" {
+		k.Errorf("the opening %s is of an era", c.Opening())
+	}
+	if found, err := n.Look(k.Context()); err != nil || found != (coord.Cluster{UUID: n.uuid}) {
+		k.Errorf("Look: %+v, %v", found, err)
 	}
 }

@@ -37,6 +37,10 @@ func wiped(k *kit, anew bool) {
 			_, err := n.Members(k.Context())
 			return err
 		}},
+		{"Look", func(n *node, _ coord.Claim) error {
+			_, err := n.Look(k.Context())
+			return err
+		}},
 	}
 	nodes, claims := make([]*node, len(calls)), make([]coord.Claim, len(calls))
 	for i := range calls {

@@ -115,9 +115,10 @@ type store struct {
 
 	past past // what the answers showed of the servers
 
-	mu      sync.Mutex
-	current *session
-	closed  bool
+	mu       sync.Mutex
+	current  *session
+	closed   bool
+	detached bool // a lease that is granted from now on may be another's as well
 }
 
 var _ lending.Store = (*store)(nil)
@@ -166,6 +167,27 @@ const closeTimeout = time.Second
 // Close implements lending.Store. If the lease cannot be ended within a second, the
 // claims are freed when it expires.
 func (s *store) Close() error {
+	return s.finish(func(current *session) error {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		return current.close(ctx, s)
+	})
+}
+
+// Detach implements lending.Store. The lease lives on until it expires, unless another
+// renews it.
+func (s *store) Detach() error {
+	s.mu.Lock()
+	s.detached = true
+	s.mu.Unlock()
+	return s.finish(func(current *session) error {
+		current.detach()
+		return nil
+	})
+}
+
+// finish has the session ended in the way given, and then the client.
+func (s *store) finish(end func(*session) error) error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -178,9 +200,7 @@ func (s *store) Close() error {
 	s.mu.Unlock()
 	var err error
 	if current != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		err = current.close(ctx, s)
-		cancel()
+		err = end(current)
 	}
 	if s.own != nil {
 		// The client's own context ends with it, which is all that it reports.
@@ -192,7 +212,7 @@ func (s *store) Close() error {
 	return err
 }
 
-// errClosed returns coord.ErrClosed after Close.
+// errClosed returns coord.ErrClosed after Close or Detach.
 func (s *store) errClosed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -121,7 +121,10 @@ func TestRestoredFromABackup(t *testing.T) {
 		if _, err := operator.Raise(t.Context(), 1000); err != nil {
 			t.Fatal(err)
 		}
-		// The raise says nothing that this connection could go on with.
+		// The raise can be seen, and says nothing that this connection could go on with.
+		if found, err := c.Look(t.Context()); err != nil || found.Raise.Floor != 1000 || found.Raise.Era == "" {
+			t.Errorf("Look after the raise: %+v, %v; want that all was raised to 1000", found, err)
+		}
 		var restored *coord.RestoredError
 		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.As(err, &restored) {
 			t.Errorf("Extend after the raise: %v, want a RestoredError", err)

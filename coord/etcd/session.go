@@ -59,8 +59,7 @@ func isLeaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFou
 // close ends the lease, if etcd can be reached before ctx ends, and waits for the
 // goroutine. Safe to call once.
 func (s *session) close(ctx context.Context, st *store) error {
-	s.cancel()
-	s.done.Wait()
+	s.detach()
 	select {
 	case <-s.lost:
 		return nil
@@ -73,6 +72,12 @@ func (s *session) close(ctx context.Context, st *store) error {
 		}
 		return err
 	})
+}
+
+// detach stops the renewals and waits for the goroutine. It leaves the lease as it is.
+func (s *session) detach() {
+	s.cancel()
+	s.done.Wait()
 }
 
 // session returns the current session, or a new one if that is lost.
@@ -90,8 +95,7 @@ func (s *store) session(ctx context.Context) (*session, error) {
 	if current != nil {
 		select {
 		case <-current.lost:
-			current.cancel()
-			current.done.Wait()
+			current.detach()
 		default:
 			return current, nil
 		}
@@ -101,12 +105,16 @@ func (s *store) session(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	closed := s.closed
+	closed, detached := s.closed, s.detached
 	if !closed {
 		s.current = fresh
 	}
 	s.mu.Unlock()
-	if closed {
+	switch {
+	case detached:
+		fresh.detach()
+		return nil, s.errClosed()
+	case closed:
 		return nil, errors.Join(s.errClosed(), fresh.close(ctx, s))
 	}
 	return fresh, nil
@@ -120,8 +128,7 @@ func (s *store) retire(ses *session) {
 		s.current = nil
 	}
 	s.mu.Unlock()
-	ses.cancel()
-	ses.done.Wait()
+	ses.detach()
 }
 
 // Own implements lending.Store: the nodes are those attached to the lease, which

@@ -34,6 +34,18 @@ func (s *store) Look(ctx context.Context) (lending.Entry, error) {
 	return entry(kvAt(resp, 0)), nil
 }
 
+// LookAnew implements lending.Store. Etcd answers whoever asks, whatever that has seen.
+func (s *store) LookAnew(ctx context.Context) (lending.Entry, error) {
+	if err := s.connect(ctx); err != nil {
+		return lending.Entry{}, err
+	}
+	resp, _, err := s.send(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
+	if err != nil {
+		return lending.Entry{}, err
+	}
+	return entry(kvAt(resp, 0)), nil
+}
+
 // Join implements lending.Store.
 func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) {
 	if err := s.connect(ctx); err != nil {

@@ -19,11 +19,20 @@ type cluster struct {
 	lends   bool // joined as a daemon, not visited by an operator
 	floor   generator.Tick
 	era     string
+	window  generator.Tick
 }
 
 func clusterOf(l layout, entry Entry) *cluster {
-	return &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, era: l.Era}
+	return &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, era: l.Era, window: l.Window}
 }
+
+// layout is the record that j is of.
+func (j *cluster) layout() layout {
+	return layout{Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: j.floor, Era: j.era, Window: j.window}
+}
+
+// raise is what all marks were raised to last.
+func (j *cluster) raise() coord.Raise { return coord.Raise{Floor: j.floor, Era: j.era} }
 
 // readLayout decodes the layout record.
 func (c *Coordinator) readLayout(stored Entry) (layout, error) {
@@ -145,7 +154,7 @@ func (c *Coordinator) judge(j *cluster, moved *MovedError) error {
 		return fmt.Errorf("%s: %w", c.store.Name(), &coord.LayoutError{Ours: j.text, Cluster: now.Layout})
 	}
 	next := *j
-	next.entry, next.floor, next.era = moved.Found, now.Floor, now.Era
+	next.entry, next.floor, next.era, next.window = moved.Found, now.Floor, now.Era, now.Window
 	if next.era != j.era {
 		c.log.Warn("all marks were raised: claims that were opened before are lost", "floor", next.floor, "before", j.floor)
 	}

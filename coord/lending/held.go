@@ -23,7 +23,7 @@ type held struct {
 	version int64
 	record  record // as the writer saw it last
 	doubts  []doubt
-	lost    bool
+	lost    error // why; nil: not as far as is known
 }
 
 // leastOf is what a release never goes below: the ceiling of the grants before
@@ -53,6 +53,13 @@ func (h *held) Opening() string       { return h.opening }
 func (h *held) Continues() bool       { return h.continues }
 func (h *held) Floor() generator.Tick { return h.floor }
 
+// Why a claim is lost.
+var (
+	errOpened   = fmt.Errorf("another has opened the record: %w", coord.ErrLost)
+	errVanished = fmt.Errorf("the claim node is gone: its session has ended, or somebody has deleted it: "+
+		"an operator with flakeward claims clear, or a daemon that takes itself for this one, on a copy of its state directory: %w", coord.ErrLost)
+)
+
 // What a write is for.
 const (
 	doingExtend  = "extend a grant"
@@ -73,7 +80,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		return err
 	}
 	defer h.turn.Give()
-	for !h.lost {
+	for h.lost == nil {
 		next := h.record
 		next.Ceiling = max(next.Ceiling, progress.Ceiling)
 		next.Issued = max(next.Issued, progress.Issued)
@@ -88,7 +95,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("worker ID %d: %w", h.Worker(), coord.ErrLost)
+	return fmt.Errorf("worker ID %d: %w", h.Worker(), h.lost)
 }
 
 // Release implements coord.Claim.
@@ -97,7 +104,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		return err
 	}
 	defer h.turn.Give()
-	for !h.lost {
+	for h.lost == nil {
 		next := h.record
 		next.Ceiling = max(h.least, next.Issued, last)
 		next.Issued, next.Mark = next.Ceiling, next.Ceiling
@@ -113,7 +120,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 			h.c.pause(ctx, retryPause)
 		}
 	}
-	return fmt.Errorf("worker ID %d: %w", h.Worker(), coord.ErrLost)
+	return fmt.Errorf("worker ID %d: %w", h.Worker(), h.lost)
 }
 
 // write sends one write of the record, fenced. It reports whether w is stored.
@@ -125,9 +132,10 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 		sent.Doing = doingRelease
 	}
 	var done Written
-	raised := false
+	var raised error
 	err = h.c.inCluster(ctx, func(j *cluster) (err error) {
-		if raised = j.era != h.era; raised {
+		if j.era != h.era {
+			raised = &coord.RaisedError{Raise: j.raise()}
 			return nil
 		}
 		h.doubt(w)
@@ -137,8 +145,8 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), err)
-	case raised:
-		h.lose(true)
+	case raised != nil:
+		h.lose(raised, true)
 		return false, nil
 	case done.Stored:
 		h.settle(w, done.Record.Version)
@@ -150,7 +158,11 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), h.c.wentBack(h.Worker(), h.version, done.Record.Version))
 	}
 	if !ok {
-		h.lose(done.Claimed)
+		why := errOpened
+		if !done.Claimed {
+			why = errVanished
+		}
+		h.lose(why, done.Claimed)
 		return false, nil
 	}
 	h.settle(landed, done.Record.Version)
@@ -192,14 +204,14 @@ func (h *held) settle(w doubt, version int64) {
 	h.record, h.version = w.record, version
 	h.doubts = h.doubts[:0]
 	if w.release {
-		h.lost = true
+		h.lost = coord.ErrLost
 		h.c.unuse(h.node.Token)
 	}
 }
 
-// lose gives the claim up for good.
-func (h *held) lose(nodeRemains bool) {
-	h.lost = true
+// lose gives the claim up for good, and says why.
+func (h *held) lose(why error, nodeRemains bool) {
+	h.lost = why
 	if nodeRemains {
 		h.c.orphan(h.node.Token)
 		return

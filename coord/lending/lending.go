@@ -33,6 +33,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // Config is what a Coordinator needs besides a Store.
@@ -121,30 +122,76 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	if want.Workers < 1 || want.Workers > coord.MaxWorkers {
 		return coord.Cluster{}, fmt.Errorf("%s: a layout with %d worker IDs cannot be dealt; use 1 to %d", c.store.Name(), want.Workers, coord.MaxWorkers)
 	}
+	if want.Window < 0 {
+		return coord.Cluster{}, fmt.Errorf("%s: a window of %d ticks; use 0 or more", c.store.Name(), want.Window)
+	}
 	if want.Text == "" {
 		return coord.Cluster{}, fmt.Errorf("%s: the layout's text is empty; give the canonical layout and the datacenter", c.store.Name())
 	}
-	was := c.known()
-	stored, err := c.lookOrMake(ctx, want)
+	for {
+		was := c.known()
+		stored, err := c.lookOrMake(ctx, want)
+		if err != nil {
+			return coord.Cluster{}, err
+		}
+		found, err := c.readLayout(stored)
+		if err != nil {
+			return coord.Cluster{}, err
+		}
+		if found.Layout != want.Text {
+			return coord.Cluster{}, &coord.LayoutError{Ours: want.Text, Cluster: found.Layout}
+		}
+		if found.Workers != 0 && found.Workers != want.Workers {
+			return coord.Cluster{}, fmt.Errorf("%s: the cluster deals %d worker IDs and this daemon would deal %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
+		}
+		stored, found, err = c.widen(ctx, stored, found, want.Window)
+		if moved := (*MovedError)(nil); errors.As(err, &moved) && ctx.Err() == nil {
+			continue // another has changed it first
+		}
+		if err != nil {
+			return coord.Cluster{}, err
+		}
+		j := clusterOf(found, stored)
+		j.workers, j.lends = want.Workers, true
+		if err := c.enter(was, j); err != nil {
+			return coord.Cluster{}, err
+		}
+		return coord.Cluster{UUID: j.uuid, Raise: j.raise()}, nil
+	}
+}
+
+// widen stores the window in the layout record, unless it has one as large. It comes
+// before anything is claimed, so the record's is never less than one that is in use.
+func (c *Coordinator) widen(ctx context.Context, stored Entry, found layout, window generator.Tick) (Entry, layout, error) {
+	if window <= found.Window {
+		return stored, found, nil
+	}
+	found.Window = window
+	stored, err := c.store.Replace(ctx, stored, encode(found))
+	return stored, found, err
+}
+
+// Look implements coord.Coordinator.
+func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
+	var restored *coord.RestoredError
+	if _, err := c.ready(); err != nil && !errors.As(err, &restored) {
+		return coord.Cluster{}, err
+	}
+	stored, err := c.store.LookAnew(ctx)
 	if err != nil {
 		return coord.Cluster{}, err
+	}
+	if stored.Version == 0 {
+		return coord.Cluster{}, c.replaced("")
 	}
 	found, err := c.readLayout(stored)
 	if err != nil {
 		return coord.Cluster{}, err
 	}
-	if found.Layout != want.Text {
-		return coord.Cluster{}, &coord.LayoutError{Ours: want.Text, Cluster: found.Layout}
+	if found.UUID != c.known().uuid {
+		return coord.Cluster{}, c.replaced(found.UUID)
 	}
-	if found.Workers != 0 && found.Workers != want.Workers {
-		return coord.Cluster{}, fmt.Errorf("%s: the cluster deals %d worker IDs and this daemon would deal %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
-	}
-	j := clusterOf(found, stored)
-	j.workers, j.lends = want.Workers, true
-	if err := c.enter(was, j); err != nil {
-		return coord.Cluster{}, err
-	}
-	return coord.Cluster{UUID: found.UUID}, nil
+	return coord.Cluster{UUID: found.UUID, Raise: clusterOf(found, stored).raise()}, nil
 }
 
 // lookOrMake returns the layout record. It makes one only if no cluster has been
@@ -165,14 +212,25 @@ func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout) (Entry,
 	if err != nil {
 		return Entry{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
 	}
-	return c.store.Join(ctx, encode(layout{Layout: want.Text, UUID: id.String(), Workers: want.Workers}))
+	return c.store.Join(ctx, encode(layout{Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window}))
 }
 
 // Close implements coord.Coordinator. If the session cannot be ended soon, the
 // claims are freed when it expires.
 func (c *Coordinator) Close() error {
+	c.shut()
+	return c.store.Close()
+}
+
+// Detach implements coord.Coordinator.
+func (c *Coordinator) Detach() error {
+	c.shut()
+	return c.store.Detach()
+}
+
+// shut makes every later call answer ErrClosed.
+func (c *Coordinator) shut() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	return c.store.Close()
 }

@@ -16,7 +16,7 @@ import (
 // worker ID it tried.
 func (c *Coordinator) claimWorker(ctx context.Context, worker int, request coord.Request, strict bool) (*held, int, error) {
 	for {
-		n, err := c.createNode(ctx, worker)
+		n, err := c.createNode(ctx, worker, request)
 		if err != nil {
 			return nil, n.Worker, err
 		}
@@ -50,7 +50,7 @@ type owned struct {
 
 // createNode makes a claim node. If it does not own its worker ID it is deleted
 // again, and the error is errTaken; the worker ID is told all the same.
-func (c *Coordinator) createNode(ctx context.Context, worker int) (owned, error) {
+func (c *Coordinator) createNode(ctx context.Context, worker int, request coord.Request) (owned, error) {
 	value := member{
 		Host: c.identity.Host, PID: c.identity.PID, Incarnation: c.identity.Incarnation, Version: c.identity.Version,
 		Since: c.clock.Now().Wall / 1e6,
@@ -59,6 +59,11 @@ func (c *Coordinator) createNode(ctx context.Context, worker int) (owned, error)
 		n := owned{Created: Created{Node: Node{Worker: worker}}, since: value.Since}
 		err := c.inCluster(ctx, func(j *cluster) (err error) {
 			n.cluster = j
+			if request.Raised != nil {
+				if err := request.Raised(j.raise()); err != nil {
+					return err
+				}
+			}
 			// Each try has a token of its own: the node of one that failed may exist.
 			token := c.token()
 			c.use(token)
@@ -138,7 +143,7 @@ func (c *Coordinator) open(ctx context.Context, n owned, request coord.Request) 
 	floor := n.cluster.ceiling(n.record)
 	opened := n.record
 	opened.Ceiling = floor // the record's, unless it was raised with all others
-	opened.Holder, opened.Claim, opened.Nonce, opened.Era = c.token(), n.Name, c.token(), n.cluster.era
+	opened.Holder, opened.Claim, opened.Nonce, opened.Era = coord.OpeningID(c.token(), n.cluster.era), n.Name, c.token(), n.cluster.era
 	if !continues {
 		opened.Mark = 0
 	}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/google/uuid"
+
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -32,7 +34,7 @@ func (c *Coordinator) Visit(ctx context.Context) (coord.Visited, error) {
 	if err := c.enter(was, j); err != nil {
 		return coord.Visited{}, err
 	}
-	return coord.Visited{Layout: j.text, UUID: j.uuid, Floor: j.floor, Era: j.era}, nil
+	return coord.Visited{Layout: j.text, UUID: j.uuid, Floor: j.floor, Era: j.era, Window: j.window}, nil
 }
 
 // Marks implements coord.Operator.
@@ -77,7 +79,8 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 			return nil // an earlier try was stored
 		}
 		before = j
-		next := layout{Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: max(j.floor, to), Era: era}
+		next := j.layout()
+		next.Floor, next.Era = max(j.floor, to), era
 		stored, err := c.store.Replace(ctx, j.entry, encode(next))
 		if err != nil {
 			return err
@@ -91,6 +94,32 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 	}
 	raised.From, raised.To = before.floor, max(before.floor, to)
 	return raised, nil
+}
+
+// NewUUID implements coord.Operator. The era is new as well: a write that was prepared in
+// the original, and compares a layout record, must not fit here.
+func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
+	id, err := uuid.NewRandomFromReader(c.random)
+	if err != nil {
+		return "", fmt.Errorf("%s: no UUID could be drawn: %w", c.store.Name(), err)
+	}
+	era := c.token()
+	err = c.inCluster(ctx, func(j *cluster) (err error) {
+		next := j.layout()
+		next.UUID, next.Era = id.String(), era
+		_, err = c.store.Replace(ctx, j.entry, encode(next))
+		return err
+	})
+	if other := (*coord.ClusterError)(nil); errors.As(err, &other) && other.Cluster == id.String() {
+		err = nil // an earlier try of ours was stored, and found
+	}
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.joined, c.other = nil, nil // what was joined is no more: Visit comes next
+	return id.String(), nil
 }
 
 // Clear implements coord.Operator.

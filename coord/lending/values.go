@@ -25,6 +25,9 @@ type layout struct {
 	Floor generator.Tick `json:"floor,omitempty"`
 	// Era is new with every raise. What was opened in another one is void.
 	Era string `json:"era,omitempty"`
+	// Window is the largest that a daemon has joined with; 0 in a record that does not
+	// say.
+	Window generator.Tick `json:"window,omitempty"`
 }
 
 // record is the durable entry of a worker ID, as JSON. The marks are in ticks.
@@ -128,6 +131,8 @@ func decodeLayout(b []byte) (layout, error) {
 		return layout{}, errors.New("layout or uuid is missing")
 	case l.Floor < 0:
 		return layout{}, errors.New("the floor is negative")
+	case l.Window < 0:
+		return layout{}, errors.New("the window is negative")
 	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
 		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
 	}

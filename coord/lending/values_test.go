@@ -38,7 +38,7 @@ func FuzzDecodeLayout(f *testing.F) {
 			}
 			return
 		}
-		if l.Layout == "" || l.UUID == "" || l.Floor < 0 || l.Workers < 0 || l.Workers > coord.MaxWorkers {
+		if l.Layout == "" || l.UUID == "" || l.Floor < 0 || l.Window < 0 || l.Workers < 0 || l.Workers > coord.MaxWorkers {
 			t.Errorf("%q was taken as %+v", b, l)
 		}
 		if again, err := decodeLayout(encode(l)); err != nil || again != l {

@@ -50,11 +50,12 @@ type dialer struct {
 	pause time.Duration // before the next round
 	wait  time.Duration // for the next session
 
-	mu    sync.Mutex
-	wire  *wire
-	since clockguard.Mono // when requests could first be sent on it, 0 before
-	seen  bool            // there was a session before
-	last  error           // why there is no session now
+	mu     sync.Mutex
+	silent bool // no server is told anything any more
+	wire   *wire
+	since  clockguard.Mono // when requests could first be sent on it, 0 before
+	seen   bool            // there was a session before
+	last   error           // why there is no session now
 }
 
 // target is an address of a server.
@@ -134,8 +135,23 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	w := newWire(d, conn)
 	d.mu.Lock()
 	d.wire, d.since = w, 0
+	silent := d.silent
 	d.mu.Unlock()
+	if silent {
+		w.silence() // it was made too late for the other call
+	}
 	return w, nil
+}
+
+// silence has nothing sent to any server from now on.
+func (d *dialer) silence() {
+	d.mu.Lock()
+	d.silent = true
+	w := d.wire
+	d.mu.Unlock()
+	if w != nil {
+		w.silence()
+	}
 }
 
 // shake makes the TLS connection. The server must prove the name that was

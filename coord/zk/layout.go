@@ -75,6 +75,37 @@ func (s *store) Look(ctx context.Context) (lending.Entry, error) {
 	return found.entry, err
 }
 
+// LookAnew implements lending.Store. Servers that know less than a session has seen end
+// its connection before it can ask anything: only a session of which they know nothing is
+// served. It lasts for this one look.
+func (s *store) LookAnew(ctx context.Context) (lending.Entry, error) {
+	fresh, err := newStore(s.servers, s.config)
+	if err != nil {
+		return lending.Entry{}, err
+	}
+	s.mu.Lock()
+	closed := s.closed
+	if !closed {
+		fresh.network, fresh.through = s.network, s.through
+		s.sent.Add(1) // Close waits for the end of that session too
+	}
+	s.mu.Unlock()
+	if closed {
+		return lending.Entry{}, errClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	found, err := fresh.Look(ctx)
+	go func() { // what is asked of it has been answered: nobody waits for its end but Close
+		defer s.sent.Done()
+		if err := fresh.Close(); err != nil {
+			s.log.Debug("a session that was for one look did not end in order", "error", err)
+		}
+	}()
+	return found, err
+}
+
 // Join implements lending.Store. The layout is made last: whoever finds one finds
 // all that is above and beside it, and shut.
 func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // An ensemble that was restored and has elected a leader once more is ahead of every
@@ -62,5 +63,58 @@ func TestRestoredEnsembleThatRefusesNobody(t *testing.T) {
 	}
 	if _, err := k.Join(ctx, coord.Layout{Text: "layout", Workers: 8}); !errors.As(err, &restored) {
 		t.Errorf("Join: %v, want a RestoredError", err)
+	}
+}
+
+// A server that was restored turns away who has seen more than it has. That one sees the
+// raise all the same, in a session of which the server knows nothing.
+func TestRaiseSeenByOneWhoIsTurnedAway(t *testing.T) {
+	e := zktest.Start(t, zktest.Options{Members: 1})
+	servers := zk.Servers{Addresses: e.Addresses()}
+	c, _ := joined(t, servers, zk.Config{Timeout: 4 * time.Second})
+	held := claimed(t, c, 0)
+	cluster, err := c.Join(t.Context(), layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restart := func(between func()) {
+		t.Helper()
+		e.Stop()
+		between()
+		e.Start()
+		e.Ready()
+	}
+	var backup zktest.Backup
+	restart(func() { backup = e.Backup() })
+	ctx, cancel := context.WithTimeout(t.Context(), farTooLong)
+	defer cancel()
+	until := func(what string, done func() bool) {
+		t.Helper()
+		for !done() {
+			if ctx.Err() != nil {
+				t.Fatalf("%s: not within %v", what, farTooLong)
+			}
+		}
+	}
+	for i := range generator.Tick(20) {
+		until("a grant", func() bool { return held.Extend(ctx, coord.Progress{Ceiling: 1000 + i}) == nil })
+	}
+	restart(func() { e.Restore(backup) })
+
+	until("it is turned away", func() bool {
+		short, end := context.WithTimeout(ctx, 3*time.Second)
+		defer end()
+		err = held.Extend(short, coord.Progress{Ceiling: 5000})
+		return errors.Is(err, coord.ErrTurnedAway)
+	})
+	if found, err := c.Look(ctx); err != nil || found != cluster {
+		t.Errorf("Look: %+v, %v; want %+v", found, err, cluster)
+	}
+	operator, _ := joined(t, servers, zk.Config{Timeout: 4 * time.Second})
+	if _, err := operator.Raise(ctx, 900); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := c.Look(ctx); err != nil || found.UUID != cluster.UUID || found.Raise.Floor != 900 || found.Raise.Era == "" {
+		t.Errorf("Look: %+v, %v; want cluster %s raised to 900", found, err, cluster.UUID)
 	}
 }

@@ -179,19 +179,35 @@ func (n *session) close() error {
 	n.mu.Lock()
 	up, id := n.up, n.id
 	n.mu.Unlock()
+	inTime, err := n.quit()
+	if err == nil && id != 0 && !(up && inTime) {
+		err = fmt.Errorf("%s: end the session: no server answered; its claims are freed when it expires", n.s.Name())
+	}
+	return err
+}
+
+// detach ends the library without a word to the servers. The library says goodbye and
+// cannot be kept from it, so the goodbye is not sent: no connection takes or is given
+// anything any more. The store's life has ended before.
+func (n *session) detach() error {
+	n.dialer.silence()
+	_, err := n.quit()
+	return err
+}
+
+// quit ends the library and waits for all goroutines. It reports whether they ended
+// before the connection was cut.
+func (n *session) quit() (inTime bool, err error) {
 	n.conn.Close()
-	if !n.ended(closeGrace) {
-		up = false
-		n.dialer.cut() // it waits for an answer, or to be able to send
-		if !n.ended(lastGrace) {
-			return fmt.Errorf("%s: end the session: the client library does not end and is left behind, with its goroutines; "+
-				"it ends with this process, and its claims are freed when the session expires", n.s.Name())
-		}
+	if n.ended(closeGrace) {
+		return true, nil
 	}
-	if id != 0 && !up {
-		return fmt.Errorf("%s: end the session: no server answered; its claims are freed when it expires", n.s.Name())
+	n.dialer.cut() // it waits for an answer, or to be able to send
+	if !n.ended(lastGrace) {
+		return false, fmt.Errorf("%s: end the session: the client library does not end and is left behind, with its goroutines; "+
+			"it ends with this process, and its claims are freed when the session expires", n.s.Name())
 	}
-	return nil
+	return false, nil
 }
 
 // ended waits for the library's goroutines and login, and reports whether they have

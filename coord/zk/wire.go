@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/secure"
 )
 
@@ -22,6 +24,7 @@ type wire struct {
 	wait   time.Duration      // for the answer
 	cancel context.CancelFunc // of the wait for the answer
 	stop   func() bool        // keeps the end of that wait from closing the connection
+	silent atomic.Bool        // nothing is sent any more
 
 	// Used by the one goroutine that reads. Until the answer is there it writes too.
 	opened  bool          // the answer is there
@@ -66,6 +69,10 @@ func (w *wire) Read(p []byte) (int, error) {
 // one answer only. The second would wait for ever, and with it the goroutine that
 // connects and the lock that all requests need.
 func (w *wire) Write(p []byte) (int, error) {
+	if w.silent.Load() {
+		_ = w.Close() // the library takes the goodbye for sent, and ends
+		return len(p), nil
+	}
 	n, err := w.Conn.Write(p)
 	if err == nil || !w.opened {
 		return n, err
@@ -125,8 +132,16 @@ func (w *wire) explain(err error) error {
 	case closed:
 		hint = ": it has no quorum"
 	}
-	return fmt.Errorf("%s opened no session%s (%w)", w.target.address, hint, secure.Explain(err))
+	err = secure.Explain(err)
+	if closed && w.d.hadSession() {
+		err = fmt.Errorf("%w: %w", coord.ErrTurnedAway, err)
+	}
+	return fmt.Errorf("%s opened no session%s (%w)", w.target.address, hint, err)
 }
+
+// silence has whatever is written from now on dropped, and the connection closed in its
+// place.
+func (w *wire) silence() { w.silent.Store(true) }
 
 // Close also ends the wait for the answer.
 func (w *wire) Close() error {

@@ -103,7 +103,7 @@ type store struct {
 	network func(ctx context.Context, network, address string) (net.Conn, error)
 	through through // nil but in tests
 
-	life context.Context // ends with Close
+	life context.Context // ends with Close or Detach
 	end  context.CancelFunc
 	sent sync.WaitGroup // one for each request that the library has
 
@@ -113,7 +113,7 @@ type store struct {
 	closed  bool
 }
 
-// errClosed wraps coord.ErrClosed for calls after Close.
+// errClosed wraps coord.ErrClosed for calls after Close or Detach.
 var errClosed = fmt.Errorf("zk: %w", coord.ErrClosed)
 
 // newStore checks and completes the configuration.
@@ -192,7 +192,14 @@ func (s *store) connected() (*session, error) {
 // Close implements lending.Store. If the session cannot be ended within about a
 // second, the claims are freed when it expires. A client library that does not end
 // is left behind after about five; the error says so.
-func (s *store) Close() error {
+func (s *store) Close() error { return s.finish((*session).close) }
+
+// Detach implements lending.Store. The session lives on until it expires, unless another
+// has a connection for it.
+func (s *store) Detach() error { return s.finish((*session).detach) }
+
+// finish has the session ended in the way given, once.
+func (s *store) finish(end func(*session) error) error {
 	s.mu.Lock()
 	session, closed := s.session, s.closed
 	s.closed = true
@@ -203,7 +210,7 @@ func (s *store) Close() error {
 	s.end()
 	var err error
 	if session != nil {
-		err = session.close()
+		err = end(session)
 	}
 	s.sent.Wait() // the library has failed what it still had
 	return err

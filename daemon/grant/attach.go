@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // ForeignError means that the journal is of another cluster than the coordinator's, and that nobody has said to go over to that one.
@@ -70,8 +71,23 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	k.state.cluster = cluster.UUID
 	k.coord = c
 	k.mu.Unlock()
+	k.Spent.Raised(cluster.Raise)
 	return nil
 }
+
+// Cluster is the UUID of the cluster that the keeper is attached to, or, after a cold start, of the one that
+// the journal's grant is of: while something is issued, of the one in which it is. Empty: of none yet.
+func (k *Keeper) Cluster() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.coord == nil && k.state.cur.lane == nil {
+		return ""
+	}
+	return k.state.cluster
+}
+
+// Window is how far beyond the clock a grant reaches at most, as the cluster's record has to know it.
+func (k *Keeper) Window() generator.Tick { return k.window }
 
 // goOver makes the journal one of the cluster that was found: with the marks of what was left, and nothing else of it. Who claims there
 // has been through this, with all lanes, so a start that follows finds no journal of the old cluster beside one of the new, and each mark
@@ -131,6 +147,9 @@ func (k *Keeper) disown() error {
 	}
 	k.takeTurn()
 	defer k.giveTurn()
+	if err := k.copied(); err != nil {
+		return err
+	}
 	return k.Journal.Write(c)
 }
 

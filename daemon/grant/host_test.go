@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -34,6 +35,8 @@ type world struct {
 
 	mu     sync.Mutex
 	issued map[int64]string // the host that was given it
+	// repeats counts the numbers that were given twice, where a test shows that some are; nil: none may be.
+	repeats *int
 }
 
 // newWorld is a world on etcd, where a test has no reason to care.
@@ -70,7 +73,10 @@ type host struct {
 	dir   string
 	clock *clocktest.Manual // the world's, but for a host whose clock is wrong
 
-	accept string // grant.Config.Accept
+	accept  string               // grant.Config.Accept
+	machine generator.Generation // grant.Config.Machine
+	// twin is set for a host of which nothing tells that it is not another one: its journal is always at home.
+	twin bool
 }
 
 func (w *world) host(name string) *host {
@@ -111,7 +117,7 @@ func (h *host) boot() *process {
 
 func (h *host) bootWith(layout *generator.Layout) *process {
 	h.t.Helper()
-	dir, err := journal.OpenDir(h.dir)
+	dir, err := journal.OpenDir(h.dir, place.Host{Boot: "boot"})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -124,6 +130,7 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 		FirstWait: wait,
 		Clock:     h.clock,
 		Journal:   p.disk,
+		Machine:   h.machine,
 		Log:       hclog.NewNullLogger(),
 	}, p)
 	h.t.Cleanup(p.crash)
@@ -139,6 +146,13 @@ func (p *process) inherit() (journal.Contents, error) {
 	}
 	if err != nil {
 		p.t.Fatal(err)
+	}
+	why, err := p.dir.Elsewhere(contents)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if why != "" && !p.twin {
+		contents = contents.Floors()
 	}
 	return contents, p.Inherit(contents)
 }
@@ -283,7 +297,9 @@ func (p *process) issueAll() (n int) {
 func (p *process) note(id int64) {
 	p.world.mu.Lock()
 	defer p.world.mu.Unlock()
-	if before, ok := p.issued[id]; ok {
+	if before, ok := p.issued[id]; ok && p.repeats != nil {
+		*p.repeats++
+	} else if ok {
 		parts, _ := p.layout.Decompose(id)
 		p.t.Errorf("%s was given worker %d, tick %d, sequence %d, which %s had", p.name, parts.Worker, parts.Tick, parts.Sequence, before)
 	}

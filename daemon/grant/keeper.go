@@ -49,8 +49,9 @@ type Config struct {
 	Clock      clockguard.Clock
 	Random     func() float64 // in [0,1), to spread daemons in time; nil: the runtime's
 	Journal    Journal
-	Lane       int    // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
-	Spent      *Spent // shared by the keepers of one daemon; nil: the keeper's own
+	Lane       int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
+	Spent      *Spent               // shared by the keepers of one daemon; nil: the keeper's own
+	Machine    generator.Generation // of the virtual machine; another one makes this process a copy
 	Log        hclog.Logger
 }
 
@@ -71,13 +72,18 @@ type Keeper struct {
 	state state
 	moved error // the journal is not ours any more: final
 
+	raised             *coord.Raise // the last that was told; nil: none yet
+	limits, limitsKept int          // how often a raise has changed what may be issued, and how often when the journal was written last
+
 	inherited journal.Contents // as it was found; no cluster: nothing of it counts any more
 	over      string           // the UUID of the cluster that what was inherited has been left for; empty: for none
 
 	untaken coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
 	dead    []string    // claim nodes that the next claim deletes; likewise
-	trouble trouble
-	lending lending
+	// nextLook is when the cluster's record may be looked at again; of the goroutine that runs Lend.
+	nextLook clockguard.Mono
+	trouble  trouble
+	lending  lending
 }
 
 // state is what the journal is written from.
@@ -104,6 +110,8 @@ type holding struct {
 	// published is the highest mark that was sent with an Extend. For a journal that was inherited it is that journal's mark:
 	// the record has none above it, or the journal is not adopted.
 	published generator.Tick
+	// limited is set once a raise has limited the lane, and with it the grant.
+	limited bool
 	// cold is set while what was inherited is issued from without a claim of this process.
 	cold bool
 }
@@ -131,6 +139,7 @@ func New(c Config, issuer Issuer) *Keeper {
 		state:   state{cur: none, leaving: none},
 	}
 	k.giveTurn()
+	c.Spent.add(k)
 	k.trouble.set(&k.trouble.lending, k.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
 	return k
 }
@@ -184,6 +193,7 @@ func (k *Keeper) hold(h holding) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.state.cur = h
+	k.restrict(&k.state)
 }
 
 // resume issues from what is left of the grant that was inherited.
@@ -203,6 +213,7 @@ func (k *Keeper) resume() error {
 	abandoned := k.state.abandoned
 	if !abandoned {
 		k.state.cur.lane, k.state.cur.cold = lane, true
+		k.restrict(&k.state)
 	}
 	k.mu.Unlock()
 	if abandoned {
@@ -217,6 +228,7 @@ func (k *Keeper) lane(worker int, floor generator.Tick) (*generator.Lane, error)
 	if err != nil {
 		return nil, fmt.Errorf("worker ID %d: %w: %w", worker, errUnusable, err)
 	}
+	lane.Bind(k.Machine)
 	return lane, nil
 }
 
@@ -230,16 +242,19 @@ func (k *Keeper) snapshot() state {
 // Renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does nothing while a mark is still half a step
 // ahead. After an error a lane goes on to the mark that is on disk and no further.
 func (k *Keeper) Renew() error {
+	if err := k.copied(); err != nil {
+		return err
+	}
 	k.takeTurn()
 	defer k.giveTurn()
 	k.mu.Lock()
-	s, moved := k.state, k.moved
+	s, moved, owed := k.state, k.moved, k.limits != k.limitsKept
 	k.mu.Unlock()
 	if moved != nil {
 		return moved
 	}
 	cur, leaving := k.markFor(s.cur), k.markFor(s.leaving)
-	if cur <= s.cur.mark && leaving <= s.leaving.mark {
+	if cur <= s.cur.mark && leaving <= s.leaving.mark && !owed {
 		return nil
 	}
 	return k.record(func(now *state) {
@@ -270,10 +285,15 @@ func (k *Keeper) markFor(h holding) generator.Tick {
 // what is then allowed. If the write fails the state stays as it was: what is on disk is then the one or the other, and both
 // are at or above all that was issued. The caller has the writing token; change may be called twice.
 func (k *Keeper) record(change func(*state)) error {
+	if err := k.copied(); err != nil {
+		return err
+	}
 	k.mu.Lock()
 	s := k.state
 	change(&s)
 	k.forsake(&s)
+	k.restrict(&s)
+	limits := k.limits
 	k.mu.Unlock()
 	err := k.Journal.Write(k.contents(s))
 	before := k.trouble.set(&k.trouble.disk, k.now(), err)
@@ -298,6 +318,8 @@ func (k *Keeper) record(change func(*state)) error {
 	k.mu.Lock()
 	change(&k.state)
 	k.forsake(&k.state) // which may have become due while the journal was written
+	k.restrict(&k.state)
+	k.limitsKept = limits
 	s = k.state
 	k.mu.Unlock()
 	k.raise(s)

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/place"
 )
 
 // lanes is one start of a daemon with several lanes: keepers that share a state directory, a coordinator and what they know to be spent.
@@ -27,7 +28,7 @@ type lanes struct {
 // bootLanes starts a process with n lanes as far as the journals.
 func (h *host) bootLanes(n int) *lanes {
 	h.t.Helper()
-	dir, err := journal.OpenDir(h.dir)
+	dir, err := journal.OpenDir(h.dir, place.Host{Boot: "boot"})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -37,10 +37,13 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		// Its node would bar the way until its session ends.
 		request.Predecessor = s.cur.node
 	}
+	if err := k.copied(); err != nil {
+		return err
+	}
 	claim := k.untaken
 	if claim == nil {
 		var err error
-		if claim, err = k.coord.Claim(ctx, request); err != nil {
+		if claim, err = k.claim(ctx, request); err != nil {
 			err = k.lent(fmt.Errorf("no worker ID: %w", err))
 			if s.cur.lane == nil && !k.lending.reachable.Load() && k.resume() == nil {
 				k.Log.Warn("the coordinator does not answer; issuing from the journal's grant")
@@ -75,8 +78,14 @@ func (k *Keeper) take(claim coord.Claim) error {
 	k.takeTurn()
 	defer k.giveTurn()
 	s := k.snapshot()
+	continues := claim.Continues() && s.cur.opening != ""
+	if continues && coord.EraOf(s.cur.opening) != coord.EraOf(claim.Opening()) {
+		// An opening whose ID does not tell its era, as those of earlier versions do not: its lane was limited for good.
+		k.drop(claim.Worker())
+		s, continues = k.snapshot(), false
+	}
 	next := holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
-	if claim.Continues() && s.cur.opening != "" {
+	if continues {
 		next.lane, next.mark, next.published = s.cur.lane, s.cur.mark, s.cur.published
 		// A journal that was put back may name a grant that has been given back since.
 		next.granted = min(s.cur.granted, claim.Floor())
@@ -141,6 +150,9 @@ func (k *Keeper) Publish(ctx context.Context) error {
 	if h.claim == nil {
 		return k.lent(errNoClaim)
 	}
+	if err := k.copied(); err != nil {
+		return err
+	}
 	ceiling := min(k.tick()+k.window, k.Layout.MaxTick())
 	k.mu.Lock()
 	if k.state.cur.claim == h.claim {
@@ -156,6 +168,7 @@ func (k *Keeper) Publish(ctx context.Context) error {
 	k.mu.Lock()
 	if k.state.cur.claim == h.claim {
 		k.state.cur.granted = max(k.state.cur.granted, ceiling)
+		k.restrict(&k.state) // the answer may be older than a raise that another lane was told of
 	}
 	s = k.state
 	k.mu.Unlock()
@@ -166,6 +179,9 @@ func (k *Keeper) Publish(ctx context.Context) error {
 	}
 	if s.cur.claim == h.claim && !h.lane.Closed() {
 		k.issuer.Use(h.lane)
+	}
+	if s.cur.claim == h.claim && s.cur.limited {
+		k.ReLease(h.lane) // it was told of a raise, and is in the cluster's era all the same: the lane stays limited
 	}
 	return k.leave(ctx)
 }
@@ -196,6 +212,9 @@ func (k *Keeper) leave(ctx context.Context) error {
 	if h.lane == nil {
 		return nil
 	}
+	if err := k.copied(); err != nil {
+		return err
+	}
 	k.mu.Lock()
 	last := k.end(h)
 	k.mu.Unlock()
@@ -207,6 +226,7 @@ func (k *Keeper) leave(ctx context.Context) error {
 	lost := h.claim == nil
 	if !lost {
 		err := h.claim.Release(ctx, last)
+		k.heard(err)
 		lost = errors.Is(err, coord.ErrLost)
 		if err != nil && !lost {
 			return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
@@ -231,8 +251,12 @@ func (k *Keeper) forget(h holding) error {
 }
 
 // Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and so has the record if the coordinator
-// answers; if it does not, the journal keeps the grant, so that the next start can do without it.
+// answers; if it does not, the journal keeps the grant, so that the next start can do without it. A copy keeps its hands off all of it:
+// ErrCopied.
 func (k *Keeper) Shut(ctx context.Context) error {
+	if err := k.copied(); err != nil {
+		return err
+	}
 	leaving, cancel := clockguard.WithTimeout(ctx, k.Clock, lastTimeout)
 	err := k.leave(leaving)
 	cancel()
@@ -250,7 +274,12 @@ func (k *Keeper) Shut(ctx context.Context) error {
 	last := h.stop()
 	// Whether the record can be lowered must be known before the journal is written: once a lowering was sent, the grant is gone.
 	asking, cancel := clockguard.WithTimeout(ctx, k.Clock, lastTimeout)
-	reachable := h.claim != nil && h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last}) == nil
+	reachable := false
+	if h.claim != nil {
+		err := h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last})
+		k.heard(err)
+		reachable = err == nil
+	}
 	cancel()
 	// A mark below the one that the record has would be taken for an old copy of the journal, so the exact one comes last.
 	err = k.write(func(now *state) {

@@ -66,6 +66,7 @@ func (k *Keeper) CanLend() bool {
 
 // lent notes how an exchange with the coordinator ended, and returns err.
 func (k *Keeper) lent(err error) error {
+	k.heard(err)
 	could := k.CanLend()
 	var full *coord.ExhaustedError
 	var ahead *coord.AheadError
@@ -100,14 +101,15 @@ func (k *Keeper) bar(err error) {
 	}
 }
 
-// Mark renews the journal in time until ctx ends. It returns an error only if the journal must not be written any more.
+// Mark renews the journal in time until ctx ends. It returns an error only if the journal must not be written any more: journal.ErrMoved
+// or ErrCopied.
 func (k *Keeper) Mark(ctx context.Context) error {
 	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
 	every := k.Layout.TickLength() * time.Duration(k.step) / 4
 	for ctx.Err() == nil {
 		err := k.Renew()
 		bell := k.wakes.disk
-		if errors.Is(err, journal.ErrMoved) {
+		if errors.Is(err, journal.ErrMoved) || errors.Is(err, ErrCopied) {
 			return err
 		}
 		if err != nil {
@@ -119,7 +121,8 @@ func (k *Keeper) Mark(ctx context.Context) error {
 }
 
 // Lend holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and changes a worker ID that a request
-// asked to have changed. Attach has been called before. It returns an error only if the coordinator is another cluster's now.
+// asked to have changed. Attach has been called before. It returns an error only if the coordinator is another cluster's now, or in a
+// copy: ErrCopied.
 func (k *Keeper) Lend(ctx context.Context) error {
 	retry := firstRetry
 	for ctx.Err() == nil {
@@ -132,6 +135,12 @@ func (k *Keeper) Lend(ctx context.Context) error {
 		case errors.Is(err, coord.ErrOtherCluster):
 			k.Abandon()
 			return err
+		case errors.Is(err, ErrCopied):
+			return err
+		}
+		if other := k.lookAgain(ctx, err); other != nil {
+			k.Abandon()
+			return other
 		}
 		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", retry)
 		k.pause(ctx, k.jitter(retry), nil)
@@ -166,6 +175,9 @@ var errAbandoned = fmt.Errorf("all that was held is abandoned: %w", coord.ErrOth
 
 // lend does what is due now.
 func (k *Keeper) lend(ctx context.Context) error {
+	if err := k.keepLimit(); err != nil {
+		return err
+	}
 	s := k.snapshot()
 	cur := s.cur
 	unwanted := k.lending.unwanted.Load()
@@ -181,7 +193,7 @@ func (k *Keeper) lend(ctx context.Context) error {
 		if !errors.Is(err, coord.ErrLost) {
 			return err
 		}
-		k.Log.Warn("the claim is lost; claiming again", "worker", cur.worker)
+		k.Log.Warn("the claim is lost; claiming again", "worker", cur.worker, "reason", err)
 	}
 	if unwanted != nil && unwanted == cur.lane {
 		return k.within(ctx, callTimeout, func(ctx context.Context) error { return k.acquire(ctx, true) })

@@ -14,12 +14,24 @@ import (
 type Spent struct {
 	barred atomic.Bool // the coordinator has answered no for good: no journal must be used around it
 
-	mu sync.Mutex
-	to map[int]generator.Tick
+	mu      sync.Mutex
+	to      map[int]generator.Tick
+	keepers []*Keeper // those that share it
+
+	raising    sync.Mutex      // guards what follows
+	era        *string         // of the last raise that was told; nil: none yet
+	superseded map[string]bool // eras before that
 }
 
 // NewSpent knows nothing yet.
-func NewSpent() *Spent { return &Spent{to: map[int]generator.Tick{}} }
+func NewSpent() *Spent { return &Spent{to: map[int]generator.Tick{}, superseded: map[string]bool{}} }
+
+// add adds a keeper to those that share s.
+func (s *Spent) add(k *Keeper) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keepers = append(s.keepers, k)
+}
 
 // Note notes that ticks up to to may have been issued.
 func (s *Spent) Note(worker int, to generator.Tick) {

@@ -116,7 +116,7 @@ func (g *group) nothingLeft(rt *rapid.T, c *burstConnection, tenant uint32, burs
 	if tick <= lane.Floor() { // it waits for that
 		return
 	}
-	for at := max(from, lane.Floor()+1); at <= tick; at++ {
+	for at := max(from, lane.Floor()+1, min(lane.Started()+1, tick)); at <= tick; at++ {
 		if lane.Room(tenant, at) > 0 && !(c.since && at < tick) {
 			rt.Fatalf("it waits at tick %d, and tick %d has %d left of tenant %d", tick, at, lane.Room(tenant, at), tenant)
 		}
@@ -297,6 +297,69 @@ func TestBurstAfterAChangeOfLane(t *testing.T) {
 		if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lanes[1].Worker() {
 			t.Errorf("without order %v: a burst gives %d of worker ID %d, tick %d (%+v), want a whole tick of %d", unordered, run.N, worker, tick, wait, want)
 		}
+	}
+}
+
+// An earlier process of this host may have issued more than the journal says that this one started from: one that was put back,
+// older than the last publish, is refused, and a younger one is not. So no burst draws on ticks before the lane's first use.
+func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
+	const back = 2000 // ticks that a burst may draw on
+	for _, unordered := range []bool{false, true} {
+		g := newGroup(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
+		g.clock.Advance(10 * time.Second)
+		lane, err := generator.NewLane(g.layout, 0, 5, g.tick()-1700) // the mark of a journal of 1.7 s ago
+		if err != nil {
+			t.Fatal(err)
+		}
+		lane.Raise(g.tick() + 3_600_000)
+		start := g.tick()
+		g.issuers[0].Use(lane)
+		drawn := func(what string, want generator.Tick) {
+			t.Helper()
+			var ticket issue.Ticket
+			run, wait := g.Take(&ticket, 0, perTick+1)
+			if want == 0 {
+				if run.N != 0 || wait.Err != nil {
+					t.Errorf("unordered %v, %s: %d IDs (%+v), want a wait for the next tick", unordered, what, run.N, wait)
+				}
+				return
+			}
+			if _, tick := g.idOf(t, run); tick != want || run.N != perTick {
+				t.Errorf("unordered %v, %s: %d IDs of tick %d, want a whole tick of %d, started at %d", unordered, what, run.N, tick, want, start)
+			}
+		}
+		drawn("at the start", start)
+		drawn("at the start, used up", 0)
+		g.clock.Advance(3 * time.Millisecond)
+		g.issuers[0].Use(lane) // as after each publish
+		for at := start + 1; at <= start+3; at++ {
+			drawn("3 ticks later", at)
+		}
+		drawn("3 ticks later, used up", 0)
+	}
+}
+
+// A request has waited since before the lane was there.
+func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
+	g := newGroup(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(10 * time.Second)
+	var late issue.Ticket
+	g.Take(&issue.Ticket{}, 0, perTick)
+	if run, wait := g.Take(&late, 0, 1); run.N != 0 || wait.Err != nil {
+		t.Fatalf("of a tick that is used up %d IDs were given (%+v)", run.N, wait)
+	}
+	g.clock.Advance(5 * time.Millisecond)
+	lane, err := generator.NewLane(g.layout, 0, 6, g.tick()-1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lane.Raise(g.tick() + 3_600_000)
+	start := g.tick()
+	g.issuers[0].Use(lane)
+	g.clock.Advance(time.Millisecond)
+	run, wait := g.Take(&late, 0, 1)
+	if _, tick := g.idOf(t, run); tick != start+1 {
+		t.Errorf("woken late, a request gets tick %d (%+v), and the lane was started at %d", tick, wait, start)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 type Lender interface {
 	// ReLease asks for another worker ID in the place of the one that lane issues from. Asking again is harmless.
 	ReLease(lane *generator.Lane)
-	// Hurry says that requests wait because the lane has reached its ceiling.
+	// Hurry says that requests wait because the lane has reached its ceiling, or because it is one of a machine that was copied.
 	Hurry()
 	// CanLend tells whether another worker ID is to be had: false while the coordinator does not answer or has none free.
 	CanLend() bool
@@ -68,8 +68,12 @@ func New(layout *generator.Layout, clock clockguard.Clock, limits Limits, lender
 // Layout is the layout of the IDs that are handed out.
 func (i *Issuer) Layout() *generator.Layout { return i.layout }
 
-// Use makes lane the one that numbers are taken from, or none if lane is nil.
+// Use makes lane the one that numbers are taken from, or none if lane is nil. The clock's tick at a lane's first use is noted in it:
+// neither a burst nor a request that was woken late draws on that tick or one before it.
 func (i *Issuer) Use(lane *generator.Lane) {
+	if lane != nil {
+		lane.Start(i.layout.TickAt(i.clock.Now().Wall))
+	}
 	i.lane.Store(lane)
 	i.Changed()
 }
@@ -247,16 +251,25 @@ func (i *Issuer) slow(t *Ticket, seen glance, tenant uint32, n int) (generator.R
 		return generator.Run{}, answer{Wait{Event: true}, errCeiling, now, true}
 	case generator.BadTenant:
 		return generator.Run{}, answer{wait: Wait{Err: &UnavailableError{Reason: errTenant}}}
-	default: // closed, or below the floor of a lane that was just put in: another lane is on its way
-		return generator.Run{}, answer{Wait{Event: true}, errNoLane, now, true}
+	default: // closed, or below the floor of a lane that was just put in
+		return i.closed(lane, now)
 	}
+}
+
+// closed serves a request that finds the lane closed: another lane is on its way. The owner of one that is closed because the machine is
+// a copy may not know yet.
+func (i *Issuer) closed(lane *generator.Lane, now clockguard.Reading) (generator.Run, answer) {
+	if lane.Copied() {
+		i.lender.Hurry()
+	}
+	return generator.Run{}, answer{Wait{Event: true}, errNoLane, now, true}
 }
 
 // behind serves a request that finds the clock behind what the lane may issue in order.
 func (i *Issuer) behind(t *Ticket, seen glance, tenant uint32, n int) (generator.Run, answer) {
 	lane, high, now := seen.lane, seen.high, seen.now
 	if lane.Closed() {
-		return generator.Run{}, answer{Wait{Event: true}, errNoLane, now, true}
+		return i.closed(lane, now)
 	}
 	why := errClock
 	if high == lane.Floor() {

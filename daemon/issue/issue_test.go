@@ -3,6 +3,7 @@ package issue_test
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -248,6 +249,28 @@ func TestNoLane(t *testing.T) {
 	b.lane.Close()
 	if got, wait := b.take(t, 1); got != 0 || !wait.Event {
 		t.Errorf("a closed lane issued %d, wait %+v", got, wait)
+	}
+}
+
+// A request that meets a lane of a machine that was cloned tells the lane's owner at once, and waits for another lane.
+func TestALaneOfAClonedMachine(t *testing.T) {
+	for name, behind := range map[string]time.Duration{"in time": 0, "the clock behind": -time.Minute} {
+		b := newBench(t)
+		var now atomic.Uint64
+		b.use(t, b.tick()-1)
+		b.lane.Bind(generator.Generation{Now: &now})
+		if got, _ := b.take(t, 1); got == 0 || b.lender.hurried != 0 {
+			t.Fatalf("%s: before: tick %d, hurried %d times", name, got, b.lender.hurried)
+		}
+		now.Store(1)
+		b.clock.Step(behind)
+		if got, wait := b.take(t, 1); got != 0 || !wait.Event || wait.Err != nil || b.lender.hurried != 1 || len(b.lender.released) != 0 {
+			t.Errorf("%s: tick %d, wait %+v, hurried %d times, asked for %d other worker IDs", name, got, wait, b.lender.hurried, len(b.lender.released))
+		}
+		b.use(t, b.tick()-1)
+		if got, wait := b.take(t, 1); got == 0 {
+			t.Errorf("%s: the next lane gives nothing: %+v", name, wait)
+		}
 	}
 }
 

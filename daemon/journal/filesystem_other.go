@@ -4,7 +4,6 @@ package journal
 
 import "os"
 
-// fileSystemOf returns 0, no type at all: the numbers are Linux's. Elsewhere
-// nothing is refused, and to keep the directory on a local disk is up to the
-// operator.
-func fileSystemOf(*os.File) (fileSystemType, error) { return 0, nil }
+// fileSystemOf tells no type: the numbers are Linux's. Elsewhere nothing is
+// refused, and to keep the directory on a local disk is up to the operator.
+func fileSystemOf(*os.File) (fileSystemType, error) { return untold, nil }

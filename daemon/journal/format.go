@@ -6,27 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"unicode/utf8"
 )
 
-// The file is a line for its reader and for the check,
+// The file has two slots. Each begins with a line for its reader and for the check,
 //
-//	flakeward journal 1 crc32c 0d9a1b02 bytes 312
+//	flakeward journal 2 crc32c 0d9a1b02 number 7 bytes 512
 //
-// that names the format's version, the checksum of all that follows and its
-// length in bytes, and then Contents as indented JSON with a newline at the end.
+// that names the format's version, the checksum of all that follows it in the slot, how many
+// writes the journal has had with this one, and the length in bytes of what comes after the line:
+// Contents as indented JSON with a newline at the end. Writes with an odd number are in the second
+// slot. The rest of a slot is zeros, or what is left of a longer text before.
 const (
-	version    = 1
-	headerForm = "flakeward journal %d crc32c %08x bytes %d\n"
+	version    = 2
+	headerForm = "flakeward journal %d crc32c %08x "
+	summedForm = "number %d bytes %d\n"
 
-	maxBytes = 1 << 20 // of the whole file; a lane takes some 250
+	// slotSize is the size of a slot, in bytes. A text of 64 worker IDs that were left takes 10 kB.
+	// A slot begins on a block of its own on every file system, so that a write which is torn, or
+	// which the disk refuses, concerns one slot alone.
+	slotSize = 1 << 15
+	fileSize = 2 * slotSize
 )
+
+// slotOf is where the write with that number begins.
+func slotOf(number uint64) int64 { return int64(number%2) * slotSize }
 
 // The checksum of RFC 3720, appendix B.4.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// encode returns the bytes of the file that says c, or what is wrong with c.
-func encode(c Contents) ([]byte, error) {
+// encode returns the bytes of the write with that number, or what is wrong with c.
+func encode(c Contents, number uint64) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -37,43 +48,93 @@ func encode(c Contents) ([]byte, error) {
 	if err != nil { // only strings and integers are encoded
 		panic(err)
 	}
-	body = append(body, '\n')
-	data := append(header(body), body...)
-	if len(data) > maxBytes {
-		return nil, fmt.Errorf("%d lanes take %d bytes, more than the %d that a journal may have", len(c.Lanes), len(data), maxBytes)
+	data := frame(append(body, '\n'), number)
+	if len(data) > slotSize {
+		return nil, fmt.Errorf("%d lanes take %d bytes, more than the %d that a slot of the journal has", len(c.Lanes), len(data), slotSize)
 	}
 	return data, nil
 }
 
-func header(body []byte) []byte {
-	return fmt.Appendf(nil, headerForm, version, crc32.Checksum(body, castagnoli), len(body))
+// frame puts the first line before a body.
+func frame(body []byte, number uint64) []byte {
+	summed := append(fmt.Appendf(nil, summedForm, number, len(body)), body...)
+	return append(fmt.Appendf(nil, headerForm, version, crc32.Checksum(summed, castagnoli)), summed...)
 }
 
-// decode returns what the file's bytes say, or why they are not to be trusted.
-// It accepts exactly what encode returns.
-func decode(data []byte) (c Contents, reason string) {
-	if len(data) > maxBytes {
-		return Contents{}, fmt.Sprintf("it is larger than %d bytes", maxBytes)
+// found is what a file says.
+type found struct {
+	contents Contents
+	number   uint64 // of the write; 0: there is none
+	reason   string // why there is none; empty where nothing was ever written
+}
+
+// decode returns the newest write that a file holds whole. One that is whole and says what this daemon
+// would not have written was written by another version: what came before it counts no more.
+func decode(data []byte) found {
+	var newest []byte
+	var newestNumber uint64
+	var torn string
+	for i := range uint64(2) {
+		at := slotOf(i)
+		if int64(len(data)) <= at {
+			continue
+		}
+		body, number, reason := bodyOf(data[at:min(int64(len(data)), at+slotSize)])
+		switch {
+		case number == otherVersion:
+			return found{reason: reason}
+		case reason != "":
+			torn = reason
+		case number != 0 && slotOf(number) != at:
+			torn = fmt.Sprintf("write %d is in the other write's place", number)
+		case number > newestNumber:
+			newest, newestNumber = body, number
+		}
 	}
-	line, body, found := bytes.Cut(data, []byte("\n"))
-	if !found {
-		return Contents{}, "its first line is cut off"
+	if newestNumber == 0 {
+		return found{reason: torn}
+	}
+	c, reason := contentsOf(newest, newestNumber)
+	if reason != "" {
+		return found{reason: reason}
+	}
+	return found{contents: c, number: newestNumber}
+}
+
+// otherVersion stands for the number of a slot that another version has written. No torn write looks
+// like that: the version stays the same.
+const otherVersion = math.MaxUint64
+
+// bodyOf returns what follows the first line of a slot, and the number of its write; 0 where nothing was ever written.
+func bodyOf(slot []byte) (body []byte, number uint64, reason string) {
+	bad := func(format string, args ...any) ([]byte, uint64, string) { return nil, 0, fmt.Sprintf(format, args...) }
+	if len(bytes.TrimLeft(slot, "\x00")) == 0 {
+		return nil, 0, ""
+	}
+	line, rest, cut := bytes.Cut(slot, []byte("\n"))
+	if !cut {
+		return bad("its first line is cut off")
 	}
 	var (
 		v, length int
 		sum       uint32
 	)
-	if n, _ := fmt.Sscanf(string(line)+"\n", headerForm, &v, &sum, &length); n >= 1 && v != version {
-		return Contents{}, fmt.Sprintf("its format is version %d, and this daemon knows version %d", v, version)
-	} else if n < 3 {
-		return Contents{}, "its first line is not a journal's"
+	if n, _ := fmt.Sscanf(string(line)+"\n", headerForm+summedForm, &v, &sum, &number, &length); n >= 1 && v != version {
+		return nil, otherVersion, fmt.Sprintf("its format is version %d, and this daemon knows version %d", v, version)
+	} else if n < 4 || number == 0 || number == otherVersion || length < 0 {
+		return bad("its first line is not a journal's")
 	}
-	if len(body) != length {
-		return Contents{}, fmt.Sprintf("%d bytes follow its first line, which promises %d", len(body), length)
+	if len(rest) < length {
+		return bad("%d bytes follow its first line, which promises %d", len(rest), length)
 	}
-	if !bytes.Equal(data[:len(line)+1], header(body)) {
-		return Contents{}, "its checksum does not match"
+	if !bytes.Equal(slot[:len(line)+1+length], frame(rest[:length], number)) {
+		return bad("its checksum does not match")
 	}
+	return rest[:length], number, ""
+}
+
+// contentsOf returns what the body of a write says. It accepts exactly what encode makes.
+func contentsOf(body []byte, number uint64) (c Contents, reason string) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c); err != nil {
@@ -81,11 +142,11 @@ func decode(data []byte) (c Contents, reason string) {
 	}
 	// Whatever this daemon would have written otherwise, such as a key given
 	// twice, was not written by it.
-	again, err := encode(c)
+	again, err := encode(c, number)
 	if err != nil {
 		return Contents{}, err.Error()
 	}
-	if !bytes.Equal(again, data) {
+	if !bytes.Equal(again, frame(body, number)) {
 		return Contents{}, "it says more than this daemon would have written"
 	}
 	return c, ""
@@ -93,7 +154,8 @@ func decode(data []byte) (c Contents, reason string) {
 
 // check returns what makes c impossible.
 func (c Contents) check() error {
-	texts := []string{c.Cluster, c.Coord, c.Layout}
+	texts := []string{c.Cluster, c.Coord, c.Layout, c.Place.Boot, c.Place.Machine, c.Place.VM,
+		c.Place.Dir.Handle, c.Place.Lock.Handle, c.Place.Journal.Handle}
 	for _, e := range c.Lanes {
 		texts = append(texts, e.Opening, e.Claim)
 	}

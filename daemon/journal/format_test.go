@@ -8,25 +8,38 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/flakeward/flakeward/daemon/place"
 )
 
-func encoded(t testing.TB, c Contents) []byte {
+// written is where the journals of these tests were written.
+var written = place.Place{
+	Host: place.Host{Boot: "0d5c", Machine: "9f86d081884c7d65", VM: "3"},
+	Dir:  place.File{Device: 65024, Inode: 1835009, Handle: "1:0100001c7e57ab1e"}, Lock: place.File{Device: 65024, Inode: 1835010},
+	Journal: place.File{Device: 65024, Inode: 1835011, Handle: "1:0300001c5eed5eed"},
+}
+
+func encoded(t testing.TB, c Contents, number uint64) []byte {
 	t.Helper()
-	data, err := encode(c)
+	c.Place = written
+	data, err := encode(c, number)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-// TestTheFormat pins the bytes of version 1: journals outlive a daemon's version.
+// TestTheFormat pins the bytes of version 2: journals outlive a daemon's version.
 func TestTheFormat(t *testing.T) {
-	want, err := os.ReadFile("testdata/version1.journal")
+	want, err := os.ReadFile("testdata/version2.slot")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := encoded(t, contents(1234)); !bytes.Equal(got, want) {
+	if got := encoded(t, contents(1234), 7); !bytes.Equal(got, want) {
 		t.Errorf("a journal is written as\n%s\nwant\n%s", got, want)
+	}
+	if slotSize != 32768 || slotOf(6) != 0 || slotOf(7) != 32768 {
+		t.Errorf("writes 6 and 7 are at %d and %d", slotOf(6), slotOf(7))
 	}
 }
 
@@ -41,25 +54,26 @@ func wantTorn(t *testing.T, d *Dir, says string) {
 }
 
 func TestATornJournalIsNamedAndNotTrusted(t *testing.T) {
-	whole := encoded(t, contents(7))
+	whole := encoded(t, contents(7), 2)
 	head, body, _ := bytes.Cut(whole, []byte("\n"))
 	head = append(head, '\n')
-	withBody := func(s string) []byte { return append(header([]byte(s)), s...) }
+	withBody := func(s string) []byte { return frame([]byte(s), 2) }
 	for name, tt := range map[string]struct {
 		data []byte
 		says string
 	}{
-		"empty":                     {nil, "cut off"},
 		"half a first line":         {head[:10], "cut off"},
 		"a first line alone":        {head, "promises"},
 		"half a body":               {whole[:len(whole)/2], "promises"},
 		"all but the last byte":     {whole[:len(whole)-1], "promises"},
-		"a byte too many":           {append(bytes.Clone(whole), '\n'), "promises"},
 		"another's file":            {[]byte("hello\n{}\n"), "first line"},
-		"a later version":           {bytes.Replace(whole, []byte("journal 1 "), []byte("journal 2 "), 1), "version 2"},
+		"an earlier version":        {[]byte("flakeward journal 1 crc32c 0d9a1b02 bytes 312\n{}\n"), "version 1"},
+		"a later version":           {bytes.Replace(whole, []byte("journal 2 "), []byte("journal 3 "), 1), "version 3"},
 		"a body of zeros":           {append(bytes.Clone(head), make([]byte, len(body))...), "checksum"},
 		"a first line that goes on": {append(append(bytes.Clone(head[:len(head)-1]), " x\n"...), body...), "checksum"},
-		"too large":                 {bytes.Repeat([]byte("x"), maxBytes+1), "larger"},
+		"another number":            {bytes.Replace(whole, []byte("number 2 "), []byte("number 4 "), 1), "checksum"},
+		"number 0":                  {frame(body, 0), "first line"},
+		"in the other slot":         {frame(body, 3), "other write's place"},
 		"no JSON":                   {withBody("{"), "EOF"},
 		"an unknown key":            {withBody(strings.Replace(string(body), "{", `{"more": 1,`, 1)), "unknown field"},
 		"a key given twice":         {withBody(strings.Replace(string(body), "{", `{"coord": "x",`, 1)), "more than"},
@@ -78,6 +92,31 @@ func TestATornJournalIsNamedAndNotTrusted(t *testing.T) {
 	}
 }
 
+// A file of which nothing was written yet, as a crash in its making leaves it, is no journal.
+func TestAJournalOfZerosIsNone(t *testing.T) {
+	for _, size := range []int{0, 1, slotSize, fileSize - 1, fileSize} {
+		d := open(t, t.TempDir())
+		must(t, os.WriteFile(filepath.Join(d.Path(), journalName), make([]byte, size), 0o600))
+		if _, err := d.Read(); !errors.Is(err, ErrNone) {
+			t.Errorf("%d zeros: %v, want ErrNone", size, err)
+		}
+		write(t, d, contents(8))
+		wantRead(t, d, contents(8))
+	}
+}
+
+// What is left of a longer text behind a shorter one is not read.
+func TestAShorterTextOverALongerOne(t *testing.T) {
+	d := open(t, t.TempDir())
+	long, short := contents(1), contents(2)
+	long.Coord += strings.Repeat("x", 5000)
+	short.Lanes = short.Lanes[:1]
+	for _, c := range []Contents{long, long, short, short, long, short} {
+		write(t, d, c)
+		wantRead(t, d, c)
+	}
+}
+
 func TestAJournalThatIsNoFile(t *testing.T) {
 	d := open(t, t.TempDir())
 	path := filepath.Join(d.Path(), journalName)
@@ -93,19 +132,19 @@ func TestAJournalThatIsNoFile(t *testing.T) {
 // TestNoBitMayChange: a journal that differs in one bit, or was cut anywhere, is
 // never read as something else.
 func TestNoBitMayChange(t *testing.T) {
-	whole := encoded(t, contents(7))
-	if _, reason := decode(whole); reason != "" {
-		t.Fatal(reason)
+	whole := encoded(t, contents(7), 2)
+	if f := decode(whole); f.number != 2 || f.reason != "" {
+		t.Fatal(f.reason)
 	}
 	for i := range whole {
 		for bit := range 8 {
 			changed := bytes.Clone(whole)
 			changed[i] ^= 1 << bit
-			if _, reason := decode(changed); reason == "" {
+			if f := decode(changed); f.number != 0 || f.reason == "" {
 				t.Errorf("bit %d of byte %d changed, and nobody noticed", bit, i)
 			}
 		}
-		if _, reason := decode(whole[:i]); reason == "" {
+		if f := decode(whole[:i]); f.number != 0 {
 			t.Errorf("cut to %d bytes, and nobody noticed", i)
 		}
 	}
@@ -114,25 +153,62 @@ func TestNoBitMayChange(t *testing.T) {
 // FuzzDecode: whatever the file holds, decoding ends without a panic, and what it
 // accepts is exactly what would be written.
 func FuzzDecode(f *testing.F) {
-	f.Add(encoded(f, contents(7)))
+	f.Add(encoded(f, contents(7), 2))
+	f.Add(append(append(encoded(f, contents(7), 2), make([]byte, slotSize)...)[:slotSize], encoded(f, contents(8), 3)...))
 	f.Fuzz(func(t *testing.T, data []byte) { checkDecode(t, data) })
 }
 
 // FuzzBody does the same behind a first line that is right, which no fuzzer finds
 // by itself.
 func FuzzBody(f *testing.F) {
-	_, body, _ := bytes.Cut(encoded(f, contents(7)), []byte("\n"))
+	_, body, _ := bytes.Cut(encoded(f, contents(7), 2), []byte("\n"))
 	f.Add(body)
-	f.Fuzz(func(t *testing.T, body []byte) { checkDecode(t, append(header(body), body...)) })
+	for old, with := range map[string]string{
+		`"mark": 7,`: `"mark": -7,`, `"mark": 7`: `"mark": 7.5`, `"ceiling": 0`: `"ceiling": 9223372036854775808`, `"worker": 1023`: `"worker": 0`,
+		`"6f1c"`: "\"\xff\"", `"lanes": [`: `"lanes": null, "lanes": [`, `"boot": "0d5c"`: `"boot": 5`, `"inode": 1835010`: `"inode": -1`,
+	} {
+		f.Add(bytes.Replace(body, []byte(old), []byte(with), 1))
+	}
+	f.Add(append(bytes.Clone(body), body...))
+	f.Fuzz(func(t *testing.T, body []byte) { checkDecode(t, frame(body, 2)) })
 }
 
 func checkDecode(t *testing.T, data []byte) {
-	c, reason := decode(data)
-	if reason != "" {
+	got := decode(data)
+	if got.number == 0 {
 		return
 	}
-	again, err := encode(c)
-	if err != nil || !bytes.Equal(again, data) {
-		t.Fatalf("%q was accepted as %+v, which is written as %q, %v", data, c, again, err)
+	again, err := encode(got.contents, got.number)
+	at := slotOf(got.number)
+	if err != nil || int(at)+len(again) > len(data) || !bytes.Equal(again, data[at:][:len(again)]) {
+		t.Fatalf("%q was accepted as write %d, %+v, which is written as %q, %v", data, got.number, got.contents, again, err)
+	}
+}
+
+// TestWhatAnotherVersionWroteLastHidesWhatCameBefore: the older of two writes is believed where the newer one is torn,
+// and not where the newer one is whole and says what this version does not know.
+func TestWhatAnotherVersionWroteLastHidesWhatCameBefore(t *testing.T) {
+	older, newer := encoded(t, contents(7), 2), encoded(t, contents(8), 3)
+	file := func(second []byte) []byte {
+		data := make([]byte, fileSize)
+		copy(data, older)
+		copy(data[slotSize:], second)
+		return data
+	}
+	for name, tt := range map[string]struct {
+		second []byte
+		number uint64 // 0: nothing is believed
+	}{
+		"whole":                  {newer, 3},
+		"torn":                   {newer[:len(newer)-20], 2},
+		"of a later version":     {bytes.Replace(newer, []byte("journal 2 "), []byte("journal 3 "), 1), 0},
+		"with a key of a later":  {frame(bytes.Replace(bytes.Clone(newer[bytes.IndexByte(newer, '{'):]), []byte("{"), []byte(`{"more": 1,`), 1), 3), 0},
+		"zeros":                  {nil, 2},
+		"of an earlier one, old": {[]byte("flakeward journal 1 crc32c 0d9a1b02 bytes 312\n{}\n"), 0},
+	} {
+		f := decode(file(tt.second))
+		if f.number != tt.number || (f.reason == "") != (tt.number != 0) {
+			t.Errorf("%s: write %d is believed (%s), want %d", name, f.number, f.reason, tt.number)
+		}
 	}
 }

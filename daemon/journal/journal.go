@@ -5,9 +5,14 @@
 // The directory holds these files of this package. "lock" is locked by the holder
 // and never replaced, because replacing a file frees the lock that lies on it.
 // "journal" is the first lane's, and "journal-1", "journal-2" and so on are the
-// others'. Each is replaced as a whole at every write, so that whoever reads it
-// after a crash finds the contents of one write and never parts of two; and each
-// has a temporary file of its own, so that no lane waits for another's write.
+// others'. Each is written in place: it has two slots, which are written in turn
+// into the same open file, so that a write which is torn leaves the one before it
+// whole. A write needs no new descriptor, no new block and no change of the
+// directory, so that neither a full disk nor a full descriptor table stops a daemon
+// that runs. (A file system that copies on write needs new blocks all the same.)
+//
+// A journal names the place where it was written. Anywhere else it is a copy, and
+// only its marks count.
 package journal
 
 import (
@@ -17,35 +22,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/daemon/place"
 )
-
-// Contents is all that a journal says. Strings are valid UTF-8.
-type Contents struct {
-	Cluster string  `json:"cluster"` // the cluster's UUID
-	Coord   string  `json:"coord"`   // the coordinator's URL
-	Layout  string  `json:"layout"`  // the layout in its full form, with its epoch
-	Lanes   []Entry `json:"lanes"`   // one for each worker ID: the one in use last, before it one that is being left, first those of clusters that were left
-}
-
-// Entry is one worker ID's part of a journal.
-type Entry struct {
-	Worker  int            `json:"worker"`  // at least 0
-	Opening string         `json:"opening"` // the opening that the lane came from; never empty
-	Claim   string         `json:"claim"`   // the claim node's name
-	Mark    generator.Tick `json:"mark"`    // nothing above it was issued; at least 0
-	Ceiling generator.Tick `json:"ceiling"` // acknowledged by the coordinator; 0: no grant is left
-	// Left is set for a worker ID of a cluster that was left for the one of this journal. Of such an entry the mark counts, and nothing else.
-	Left bool `json:"left,omitempty"`
-}
 
 // ErrNone is what Read returns where no journal was ever written.
 var ErrNone = errors.New("no journal")
 
-// ErrMoved is what Write returns when the path of the state directory, or of
-// the lock in it, no longer leads to what OpenDir found there: another process
-// may hold the directory by now. It is final; issue nothing more above the last
-// mark that was written.
+// ErrMoved is what Write returns when the path of the state directory, of the lock
+// in it or of the journal no longer leads to what was opened there: another process
+// may hold the directory by now, or somebody put another journal in its place. It is
+// final; issue nothing more above the last mark that was written.
 var ErrMoved = errors.New("the state directory is not ours any more")
 
 // TornError is what Read returns for a journal that cannot be trusted: cut off,
@@ -72,24 +58,23 @@ type Dir struct {
 	root  *os.Root // all access goes through this handle, wherever the path leads
 	self  *os.File // the directory itself
 	lock  *os.File
-	ours  func() error // nil if the directory is still the one that was opened
-	lanes []*File      // by lane, as far as they were asked for
+	here  place.Place // but for the journal's part, which each has of its own
+	lanes []*File     // by lane, as far as they were asked for
 	count int
-	made  func(lane int) (disk, error)
+	made  func(lane int) (Disk, error)
 }
 
 // File is the journal of one lane. It is for one goroutine at a time.
 type File struct {
-	dir  *Dir
-	name string
-	disk disk
+	path   string
+	disk   Disk
+	ready  bool   // the file is open, has its full length, and number is right
+	number uint64 // of the newest write that is known to be whole
 }
 
 const (
 	lockName    = "lock"
 	journalName = "journal"
-	tempName    = journalName + tempSuffix
-	tempSuffix  = ".tmp"
 )
 
 // nameOf is the name of a lane's journal. The first lane's is what it was called
@@ -102,12 +87,14 @@ func nameOf(lane int) string {
 }
 
 // OpenDir makes the directory at path (mode 0700) unless it is there, and takes
-// its lock. The error is an *InUseError if another process, or another Dir of
+// its lock. What is written there names host as a part of its place. The error is an *InUseError if another process, or another Dir of
 // this one, holds it. It refuses a directory on a network file system, where a
 // lock may mean nothing to other hosts, and one that others may write to.
-func OpenDir(path string) (*Dir, error) { return openDir(path, fileSystemOf) }
+func OpenDir(path string, host place.Host) (*Dir, error) {
+	return openDir(path, host, fileSystemOf)
+}
 
-func openDir(path string, fileSystem func(dir *os.File) (fileSystemType, error)) (_ *Dir, err error) {
+func openDir(path string, host place.Host, fileSystem func(dir *os.File) (fileSystemType, error)) (_ *Dir, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
 	}
@@ -118,8 +105,7 @@ func openDir(path string, fileSystem func(dir *os.File) (fileSystemType, error))
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the state directory: %w", err)
 	}
-	d := &Dir{path: path, root: root, count: MaxLanes}
-	d.ours = d.inPlace
+	d := &Dir{path: path, root: root, here: place.Place{Host: host}, count: MaxLanes}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -139,15 +125,19 @@ func openDir(path string, fileSystem func(dir *os.File) (fileSystemType, error))
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the file system of the state directory %s: %w", path, err)
 	}
-	if name, refused := kind.refused(); refused {
+	if name, refused := kind.refused(); refused && !admitted(kind) {
 		return nil, fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk", path, name)
 	}
 	if d.lock, err = takeLock(root, path); err != nil {
 		return nil, err
 	}
-	d.made = func(lane int) (disk, error) {
-		return diskOf(&realDisk{root: root, dir: d.self, name: nameOf(lane)})
+	if d.here.Dir, err = place.Of(d.self); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
 	}
+	if d.here.Lock, err = place.Of(d.lock); err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	d.made = func(lane int) (Disk, error) { return diskOf(&realDisk{dir: d, name: nameOf(lane)}) }
 	if d.File, err = d.Lane(0); err != nil {
 		return nil, err
 	}
@@ -171,7 +161,7 @@ func (d *Dir) Lane(lane int) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.lanes[lane] = &File{dir: d, name: nameOf(lane), disk: disk}
+		d.lanes[lane] = &File{path: filepath.Join(d.path, nameOf(lane)), disk: disk}
 	}
 	return d.lanes[lane], nil
 }
@@ -203,49 +193,117 @@ func makeDir(path string) error {
 func (d *Dir) Path() string { return d.path }
 
 // Read returns what the last successful Write wrote, or what a Write that failed
-// at its very end tried to. The error is ErrNone, a *TornError, or one of
-// reading.
+// tried to. The error is ErrNone, a *TornError, or one of reading.
 func (f *File) Read() (Contents, error) {
-	path := f.path()
-	data, err := f.disk.read()
+	newest, err := f.read()
+	switch {
+	case err != nil:
+		return Contents{}, err
+	case newest.number != 0:
+		return newest.contents, nil
+	case newest.reason != "":
+		return Contents{}, &TornError{Path: f.path, Reason: newest.reason}
+	}
+	return Contents{}, fmt.Errorf("%s: %w", f.path, ErrNone)
+}
+
+func (f *File) read() (found, error) {
+	data, err := f.disk.Read()
 	var torn *TornError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Contents{}, fmt.Errorf("%s: %w", path, ErrNone)
+		return found{}, nil
 	case errors.As(err, &torn):
-		return Contents{}, &TornError{Path: path, Reason: torn.Reason}
+		return found{reason: torn.Reason}, nil
 	case err != nil:
-		return Contents{}, fmt.Errorf("cannot read the journal %s: %w", path, err)
+		return found{}, fmt.Errorf("cannot read the journal %s: %w", f.path, err)
 	}
-	c, reason := decode(data)
-	if reason != "" {
-		return Contents{}, &TornError{Path: path, Reason: reason}
-	}
-	return c, nil
+	return decode(data), nil
 }
 
-// Write replaces the journal and returns nil once the new one would survive a
-// power cut. After an error the journal holds either its old contents or c, and
-// the mark that counts is the lower: the one written before. The error is
-// ErrMoved if the directory or its lock was replaced under us.
-func (f *File) Write(c Contents) error {
-	path := f.path()
-	data, err := encode(c)
+// Elsewhere returns what shows that c, which Read returned, was written elsewhere
+// than where the journal lies; "" if it was written here. Contents of elsewhere
+// count for their Floors alone.
+func (f *File) Elsewhere(c Contents) (why string, err error) {
+	here, err := f.disk.Place()
 	if err != nil {
-		return fmt.Errorf("journal %s: %w", path, err)
+		return "", fmt.Errorf("the place of the journal %s: %w", f.path, err)
 	}
-	if err := f.dir.ours(); err != nil {
+	return c.Place.Elsewhere(here), nil
+}
+
+// Write makes c, with the journal's place, what the journal says, and returns nil once
+// that would survive a power cut. After an error the journal says either what it said
+// before or c, and the mark that counts is the lower: the one written before. The error
+// is ErrMoved if the directory, its lock or the journal was replaced under us.
+func (f *File) Write(c Contents) error {
+	if err := f.disk.Ours(); err != nil {
 		return err
 	}
-	if err := replace(f.disk, data); err != nil {
-		return fmt.Errorf("cannot write the journal %s: %w: %s", path, err, advice(err))
+	if err := f.prepare(); err != nil {
+		return f.failed(err)
 	}
-	// Once more: whoever took a new lock before the rename may have read the
+	var err error
+	if c.Place, err = f.disk.Place(); err != nil {
+		return fmt.Errorf("the place of the journal %s: %w", f.path, err)
+	}
+	// The other slot holds the newest write that is whole. After a write that failed
+	// it still does, so the same slot is written again.
+	number := f.number + 1
+	data, err := encode(c, number)
+	if err != nil {
+		return fmt.Errorf("journal %s: %w", f.path, err)
+	}
+	if err := f.disk.WriteAt(data, slotOf(number)); err != nil {
+		return f.failed(err)
+	}
+	if err := f.disk.Sync(); err != nil {
+		return f.failed(err)
+	}
+	f.number = number
+	// Once more: whoever took a new lock before the write may have read the
 	// old journal. Whoever takes one later reads the new.
-	return f.dir.ours()
+	return f.disk.Ours()
 }
 
-func (f *File) path() string { return filepath.Join(f.dir.path, f.name) }
+// prepare makes the file ready to be written in place, once.
+func (f *File) prepare() error {
+	if f.ready {
+		return nil
+	}
+	newest, err := f.read()
+	// What cannot be read or is not trusted now, and could be later, must not come back then beside what
+	// is written, nor a part of it after a power cut. So it is not overwritten but removed.
+	if err != nil || newest.reason != "" {
+		if err := f.disk.Discard(); err != nil {
+			return err
+		}
+	}
+	if err := prepare(f.disk); err != nil {
+		return err
+	}
+	if newest.number != 0 {
+		// What was read may be in memory alone, if the process before could not sync it. The slot of the
+		// write before it, which is on the disk, is written next: so this one has to be there first.
+		// It is written again, as a sync that failed may have the next one do nothing.
+		data, err := encode(newest.contents, newest.number)
+		if err != nil {
+			return err
+		}
+		if err := f.disk.WriteAt(data, slotOf(newest.number)); err != nil {
+			return err
+		}
+		if err := f.disk.Sync(); err != nil {
+			return err
+		}
+	}
+	f.ready, f.number = true, newest.number
+	return nil
+}
+
+func (f *File) failed(err error) error {
+	return fmt.Errorf("cannot write the journal %s: %w: %s", f.path, err, advice(err))
+}
 
 // inPlace returns nil if the path still leads to the directory and the lock that
 // this Dir holds. Neither inode can be used again while its handle is open, so
@@ -277,10 +335,15 @@ func same(path string, held *os.File, stat func(string) (fs.FileInfo, error)) er
 
 // Close frees the lock. The files stay. Every later call fails.
 func (d *Dir) Close() error {
-	if d.root == nil { // see On
-		return nil
-	}
 	var errs []error
+	for _, f := range d.lanes {
+		if f != nil {
+			errs = append(errs, f.disk.Close())
+		}
+	}
+	if d.root == nil { // see On
+		return errors.Join(errs...)
+	}
 	for _, f := range []*os.File{d.self, d.lock} {
 		if f != nil {
 			errs = append(errs, f.Close())

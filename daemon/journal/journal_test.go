@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -23,9 +24,12 @@ func contents(mark generator.Tick) Contents {
 	}
 }
 
+// here is the host of the tests.
+var here = place.Host{Boot: "boot", Machine: "machine"}
+
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
-	d, err := OpenDir(path)
+	d, err := OpenDir(path, here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,9 +46,21 @@ func write(t *testing.T, d *Dir, c Contents) {
 
 func wantRead(t *testing.T, d *Dir, want Contents) {
 	t.Helper()
-	got, err := d.Read()
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Fatalf("Read() = %+v, %v, want %+v", got, err, want)
+	wantContents(t, d.File, want)
+}
+
+// wantContents wants a journal that says what is wanted, and was written where it lies.
+func wantContents(t *testing.T, f *File, want Contents) {
+	t.Helper()
+	got, err := f.Read()
+	if err != nil {
+		t.Fatalf("Read(): %v, want %+v", err, want)
+	}
+	if why, err := f.Elsewhere(got); err != nil || why != "" {
+		t.Fatalf("the journal was written elsewhere: %s, %v", why, err)
+	}
+	if got.Place = (place.Place{}); !reflect.DeepEqual(got, want) {
+		t.Fatalf("Read() = %+v, want %+v", got, want)
 	}
 }
 
@@ -102,7 +118,7 @@ func TestOpenDirRefuses(t *testing.T) {
 		"a lock that is a link":            {linked, "another file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := OpenDir(tt.path)
+			d, err := OpenDir(tt.path, here)
 			if err == nil {
 				d.Close()
 				t.Fatal("opened")
@@ -115,14 +131,20 @@ func TestOpenDirRefuses(t *testing.T) {
 }
 
 func TestNetworkFileSystemsAreRefused(t *testing.T) {
-	// Numbers from statfs(2), not from the table under test.
+	// Numbers from statfs(2) and from GNU coreutils' src/stat.c, not from the table under test.
 	for kind, local := range map[fileSystemType]bool{
 		0x6969: false, 0x517b: false, 0xff534d42: false, 0xfe534d42: false, 0x5346414f: false,
-		0x6b414653: false, 0x00c36400: false, 0x01021997: false, 0x65735546: false,
-		0xef53: true, 0x58465342: true, 0x9123683e: true, 0x01021994: true, 0x794c7630: true, 0: true,
+		0x6b414653: false, 0x00c36400: false, 0x01021997: false, 0x65735546: false, 0: false,
+		0x564c: false, 0x73757245: false, 0x0bd00bd0: false, 0x47504653: false, 0x01161970: false, 0x7461636f: false,
+		0x786f4256: false, 0xbacbacbc: false, 0x7c7c6673: false, 0x19830326: false, 0x20030528: false,
+		0xaad7aaea: false, 0xbeefdead: false, 0x61636673: false, 0x013111a8: false, 0xa501fcf5: false, 0x18031977: false,
+		0x00c0ffee: false,
+		// ext4, xfs, btrfs, zfs, f2fs, exfat, vfat, bcachefs, tmpfs, ramfs, overlay, and what is not Linux's
+		0xef53: true, 0x58465342: true, 0x9123683e: true, 0x2fc12fc1: true, 0xf2f52010: true, 0x2011bab0: true, 0x4d44: true,
+		0xca451a4e: true, 0x01021994: true, 0x858458f6: true, 0x794c7630: true, untold: true,
 	} {
 		path := filepath.Join(t.TempDir(), "state")
-		d, err := openDir(path, func(*os.File) (fileSystemType, error) { return kind, nil })
+		d, err := openDir(path, here, func(*os.File) (fileSystemType, error) { return kind, nil })
 		if (err == nil) != local {
 			t.Errorf("type %#x: opened %v (%v), want %v", uint32(kind), err == nil, err, local)
 		}
@@ -133,7 +155,7 @@ func TestNetworkFileSystemsAreRefused(t *testing.T) {
 		}
 	}
 	broken := errors.New("statfs failed")
-	if _, err := openDir(t.TempDir(), func(*os.File) (fileSystemType, error) { return 0, broken }); !errors.Is(err, broken) {
+	if _, err := openDir(t.TempDir(), here, func(*os.File) (fileSystemType, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("openDir on an unknown file system: %v, want %v", err, broken)
 	}
 }
@@ -157,15 +179,22 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 		"a cluster of no UTF-8":  {func(c *Contents) { c.Cluster = "\xff" }, false},
 		"an opening of no UTF-8": {func(c *Contents) { c.Lanes[0].Opening = "\xff" }, false},
 		"a claim of no UTF-8":    {func(c *Contents) { c.Lanes[0].Claim = "\xff" }, false},
-		"larger than it may be":  {func(c *Contents) { c.Coord = strings.Repeat("x", maxBytes) }, false},
-		"as large as it may be":  {func(c *Contents) { fillUp(t, c) }, true},
-		"a byte above that":      {func(c *Contents) { fillUp(t, c); c.Coord += "x" }, false},
+		"larger than it may be":  {func(c *Contents) { c.Coord = strings.Repeat("x", slotSize) }, false},
+		"as large as it may be":  {change: nil, ok: true},
+		"a byte above that":      {change: nil, ok: false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, t.TempDir())
 			write(t, d, contents(1))
 			c := Contents{Cluster: "c", Lanes: []Entry{lane}}
-			tt.change(&c)
+			if tt.change == nil {
+				fillUp(t, d, &c)
+				if !tt.ok {
+					c.Coord += "x"
+				}
+			} else {
+				tt.change(&c)
+			}
 			err := d.Write(c)
 			if (err == nil) != tt.ok {
 				t.Fatalf("Write: %v, want success %v", err, tt.ok)
@@ -179,14 +208,19 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 	}
 }
 
-// fillUp makes c's file exactly as long as a journal may be.
-func fillUp(t *testing.T, c *Contents) {
-	c.Coord = strings.Repeat("x", 1_000_000) // the header already has as many digits as in the end
-	data, err := encode(*c)
+// fillUp makes c's text exactly as long as a slot, in a journal that has been written once.
+func fillUp(t *testing.T, d *Dir, c *Contents) {
+	c.Coord = strings.Repeat("x", 20_000) // the first line already has as many digits as in the end
+	with := *c
+	var err error
+	if with.Place, err = d.disk.Place(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := encode(with, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Coord += strings.Repeat("x", maxBytes-len(data))
+	c.Coord += strings.Repeat("x", slotSize-len(data))
 }
 
 // TestScheduleTheLockThatWasFreed: two daemons must never write one journal,
@@ -198,7 +232,7 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		for mark := range generator.Tick(3) {
 			write(t, d, contents(mark))
 			var inUse *InUseError
-			if _, err := OpenDir(d.Path()); !errors.As(err, &inUse) || inUse.PID != os.Getpid() || inUse.Dir != d.Path() {
+			if _, err := OpenDir(d.Path(), here); !errors.As(err, &inUse) || inUse.PID != os.Getpid() || inUse.Dir != d.Path() {
 				t.Fatalf("after write %d, OpenDir: %v, want it to be in use by %d", mark, err, os.Getpid())
 			}
 		}
@@ -237,32 +271,58 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		must(t, os.Remove(filepath.Join(first.Path(), lockName)))
 		wantMoved(t, first, contents(2)) // gone
 		second := open(t, first.Path())
-		wantRead(t, second, contents(1))
+		if c, err := second.Read(); err != nil || c.Lanes[0].Mark != 1 {
+			t.Fatalf("Read() = %+v, %v, want mark 1", c, err)
+		}
 		write(t, second, contents(3))
 		wantMoved(t, first, contents(4)) // another
 		wantRead(t, second, contents(3))
 	})
 	t.Run("the lock is replaced during a write", func(t *testing.T) {
 		first := open(t, t.TempDir())
-		first.disk = &hookedDisk{disk: first.disk, beforeRename: func() {
+		write(t, first, contents(1))
+		first.disk = &hookedDisk{Disk: first.disk, beforeWrite: func() {
 			must(t, os.Remove(filepath.Join(first.Path(), lockName)))
 			second := open(t, first.Path())
-			if _, err := second.Read(); !errors.Is(err, ErrNone) {
-				t.Fatalf("Read() before the rename: %v, want ErrNone", err)
+			if c, err := second.Read(); err != nil || c.Lanes[0].Mark != 1 {
+				t.Fatalf("Read() before the write: %+v, %v, want mark 1", c, err)
 			}
 		}}
-		wantMoved(t, first, contents(1))
+		wantMoved(t, first, contents(2))
+	})
+	t.Run("another journal is put in the place of this one", func(t *testing.T) {
+		first := open(t, t.TempDir())
+		path := filepath.Join(first.Path(), journalName)
+		write(t, first, contents(1))
+		old, err := os.ReadFile(path)
+		must(t, err)
+		write(t, first, contents(2))
+		must(t, os.WriteFile(path+".old", old, 0o600))
+		must(t, os.Rename(path+".old", path))
+		wantMoved(t, first, contents(3))
+		must(t, os.Remove(path))
+		wantMoved(t, first, contents(4))
+	})
+	t.Run("another journal is put there during a write", func(t *testing.T) {
+		first := open(t, t.TempDir())
+		path := filepath.Join(first.Path(), journalName)
+		write(t, first, contents(1))
+		first.disk = &hookedDisk{Disk: first.disk, beforeWrite: func() {
+			must(t, os.WriteFile(path+".old", nil, 0o600))
+			must(t, os.Rename(path+".old", path))
+		}}
+		wantMoved(t, first, contents(2))
 	})
 }
 
 type hookedDisk struct {
-	disk
-	beforeRename func()
+	Disk
+	beforeWrite func()
 }
 
-func (d *hookedDisk) rename() error {
-	d.beforeRename()
-	return d.disk.rename()
+func (d *hookedDisk) WriteAt(data []byte, at int64) error {
+	d.beforeWrite()
+	return d.Disk.WriteAt(data, at)
 }
 
 func must(t *testing.T, err error) {

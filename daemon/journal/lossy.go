@@ -15,12 +15,15 @@ import (
 // DiskVariable names the environment variable that gives a drill build a disk from
 // which the end of the process, however it comes, takes what a power cut would:
 // "lossy", or "lossy/5s" with how long it takes until what nobody synced is
-// written back after all; 3 s if that is not said. It is looked at by OpenDir.
+// written back after all; 3 s if that is not said. With "fuse" the state directory
+// may lie on a FUSE file system, which then does that. It is looked at by OpenDir.
 const DiskVariable = "FLAKEWARD_DRILL_DISK"
+
+const onFUSE = "fuse"
 
 const defaultWriteBack = 3 * time.Second
 
-func diskOf(d *realDisk) (disk, error) {
+func diskOf(d *realDisk) (Disk, error) {
 	text := os.Getenv(DiskVariable)
 	kind, after, timed := strings.Cut(text, "/")
 	writeBack := defaultWriteBack
@@ -29,12 +32,17 @@ func diskOf(d *realDisk) (disk, error) {
 		writeBack, err = time.ParseDuration(after)
 	}
 	switch {
-	case text == "":
+	case text == "", text == onFUSE:
 		return d, nil
 	case kind != "lossy" || err != nil || writeBack <= 0:
-		return nil, fmt.Errorf("$%s is %q: write lossy, or lossy/5s", DiskVariable, text)
+		return nil, fmt.Errorf("$%s is %q: write lossy, or lossy/5s, or fuse", DiskVariable, text)
 	}
-	return &lossyDisk{durable: d, now: monotonic, writeBack: writeBack}, nil
+	return &lossyDisk{Disk: d, now: monotonic, writeBack: writeBack}, nil
+}
+
+// admitted returns whether a state directory may lie on a file system of the type although that is refused otherwise.
+func admitted(t fileSystemType) bool {
+	return t == unix.FUSE_SUPER_MAGIC && os.Getenv(DiskVariable) == onFUSE
 }
 
 // monotonic is the time by which the kernel writes back. No drill sets it.
@@ -44,98 +52,81 @@ func monotonic() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// lossyDisk keeps in memory what was not synced. A journal reaches the disk below when
-// both its bytes and its name have been synced, or have been there for long enough: a
-// kernel writes back by itself in time, which is why a sync that is missing leaves an
-// old journal and not none. It is looked for at each call; nothing happens in between.
+// lossyDisk keeps in memory what was not synced. A write reaches the disk below when it has been
+// synced, or has been there for long enough: a kernel writes back by itself in time, which is why a
+// sync that is missing leaves an old journal and not none. It is looked for at each call; nothing
+// happens in between.
 type lossyDisk struct {
-	durable   disk // what a power cut leaves
+	Disk      // what a power cut leaves
 	now       func() time.Duration
 	writeBack time.Duration
 
-	temp    *lossyFile
-	renamed []lossyName // what the journal's name has led to since durable has it, the newest last
+	written []lossyWrite // since the disk below has it, the newest last
 }
 
-type lossyName struct {
-	file   *lossyFile
-	at     time.Duration // of the rename
-	synced bool
-}
-
-// lossyFile is a file that nobody has found on the disk yet.
-type lossyFile struct {
-	disk   *lossyDisk
+type lossyWrite struct {
 	data   []byte
-	at     time.Duration // of the last write
+	at     int64
+	when   time.Duration
 	synced bool
 }
 
-func (d *lossyDisk) read() ([]byte, error) {
+// Read returns what the process sees: its own writes over what the disk below has.
+func (d *lossyDisk) Read() ([]byte, error) {
 	_ = d.settle()
-	if n := len(d.renamed); n > 0 {
-		return bytes.Clone(d.renamed[n-1].file.data), nil
+	data, err := d.Disk.Read()
+	if err != nil {
+		return nil, err
 	}
-	return d.durable.read()
+	for _, w := range d.written {
+		if end := int(w.at) + len(w.data); end > len(data) {
+			data = append(data, make([]byte, end-len(data))...)
+		}
+		copy(data[w.at:], w.data)
+	}
+	return data, nil
 }
 
-func (d *lossyDisk) openTemp() (tempFile, error) {
-	_ = d.settle()
-	d.temp = &lossyFile{disk: d, at: d.now()}
-	return d.temp, nil
+// Discard forgets what was written as well.
+func (d *lossyDisk) Discard() error {
+	d.written = nil
+	return d.Disk.Discard()
 }
 
-func (d *lossyDisk) rename() error {
+// WriteAt remembers a write.
+func (d *lossyDisk) WriteAt(data []byte, at int64) error {
 	_ = d.settle()
-	if d.temp == nil {
-		return os.ErrNotExist
-	}
-	d.renamed = append(d.renamed, lossyName{file: d.temp, at: d.now()})
-	d.temp = nil
+	d.written = append(d.written, lossyWrite{data: bytes.Clone(data), at: at, when: d.now()})
 	return nil
 }
 
-func (d *lossyDisk) removeTemp() error {
-	d.temp = nil
-	return d.durable.removeTemp() // what an earlier process left
-}
-
-// syncDir fails if the disk below does: a full one is noticed here.
-func (d *lossyDisk) syncDir() error {
-	for i := range d.renamed {
-		d.renamed[i].synced = true
+// Sync fails if the disk below does: a full one is noticed here.
+func (d *lossyDisk) Sync() error {
+	for i := range d.written {
+		d.written[i].synced = true
 	}
 	return d.settle()
 }
 
-// settle makes the newest journal durable that is due. If the disk below fails, it
-// is tried again at the next call.
+// settle makes durable what is due. If the disk below fails, it is tried again at the next call.
 func (d *lossyDisk) settle() error {
-	now := d.now()
-	for i := len(d.renamed) - 1; i >= 0; i-- {
-		n := d.renamed[i]
-		if !n.synced && now-n.at < d.writeBack || !n.file.synced && now-n.file.at < d.writeBack {
-			continue
+	now, due := d.now(), 0
+	for i, w := range d.written {
+		if w.synced || now-w.when >= d.writeBack {
+			due = i + 1
 		}
-		d.renamed = d.renamed[i:] // those before were replaced
-		if err := replace(d.durable, n.file.data); err != nil {
-			return err
-		}
-		d.renamed = d.renamed[1:]
+	}
+	if due == 0 {
 		return nil
 	}
+	for _, w := range d.written[:due] {
+		if err := d.Disk.WriteAt(w.data, w.at); err != nil {
+			return err
+		}
+	}
+	if err := d.Disk.Sync(); err != nil {
+		return err
+	}
+	d.written = d.written[due:]
 	return nil
 }
-
-func (f *lossyFile) Write(b []byte) (int, error) {
-	f.data = append(f.data, b...)
-	f.at, f.synced = f.disk.now(), false
-	return len(b), nil
-}
-
-func (f *lossyFile) Sync() error {
-	f.synced = true
-	return f.disk.settle()
-}
-
-func (f *lossyFile) Close() error { return nil }

@@ -4,7 +4,6 @@ package journal
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/generator"
@@ -49,55 +49,36 @@ func TestDrillALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// Disks on which one step is left out.
-type unsyncedDisk struct{ disk }
+// unsyncedDisk is a disk on which the sync is left out.
+type unsyncedDisk struct{ Disk }
 
-func (d unsyncedDisk) openTemp() (tempFile, error) {
-	f, err := d.disk.openTemp()
-	return unsyncedFile{f}, err
-}
+func (unsyncedDisk) Sync() error { return nil }
 
-type unsyncedFile struct{ tempFile }
-
-func (unsyncedFile) Sync() error { return nil }
-
-type unsyncedName struct{ disk }
-
-func (unsyncedName) syncDir() error { return nil }
-
-// TestDrillALossyDiskLosesWhatWasNotSynced: with either sync left out an older journal comes back, a whole one: the newest
+// TestDrillALossyDiskLosesWhatWasNotSynced: with the sync left out an older journal comes back, a whole one: the newest
 // that was there for the time of the write-back when the disk was last used.
 func TestDrillALossyDiskLosesWhatWasNotSynced(t *testing.T) {
-	for name, without := range map[string]func(disk) disk{
-		"no sync of the file":      func(d disk) disk { return unsyncedDisk{d} },
-		"no sync of the directory": func(d disk) disk { return unsyncedName{d} },
-		"no sync at all":           func(d disk) disk { return unsyncedDisk{unsyncedName{d}} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			now := time.Duration(0)
-			d, lossy := openLossy(t, t.TempDir(), &now)
-			d.disk = without(lossy)
-			for second := range generator.Tick(3) {
-				now = time.Duration(second) * time.Second
-				write(t, d, contents(second))
-			}
-			wantRead(t, d, contents(2)) // the process sees its own
-			d = kill(t, d)
-			if _, err := d.Read(); !errors.Is(err, ErrNone) {
-				t.Fatalf("Read: %v: something unsynced was there at once", err)
-			}
-
-			now = 0
-			d, lossy = openLossy(t, t.TempDir(), &now)
-			d.disk = without(lossy)
-			for second := range generator.Tick(11) {
-				now = time.Duration(second) * time.Second
-				write(t, d, contents(second))
-			}
-			wantRead(t, d, contents(10))
-			wantRead(t, kill(t, d), contents(7))
-		})
+	now := time.Duration(0)
+	d, lossy := openLossy(t, t.TempDir(), &now)
+	d.disk = unsyncedDisk{lossy}
+	for second := range generator.Tick(3) {
+		now = time.Duration(second) * time.Second
+		write(t, d, contents(second))
 	}
+	wantRead(t, d, contents(2)) // the process sees its own
+	d = kill(t, d)
+	if _, err := d.Read(); !errors.Is(err, ErrNone) {
+		t.Fatalf("Read: %v: something unsynced was there at once", err)
+	}
+
+	now = 0
+	d, lossy = openLossy(t, t.TempDir(), &now)
+	d.disk = unsyncedDisk{lossy}
+	for second := range generator.Tick(11) {
+		now = time.Duration(second) * time.Second
+		write(t, d, contents(second))
+	}
+	wantRead(t, d, contents(10))
+	wantRead(t, kill(t, d), contents(7))
 }
 
 // TestDrillALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is the last journal that was
@@ -105,58 +86,62 @@ func TestDrillALossyDiskLosesWhatWasNotSynced(t *testing.T) {
 func TestDrillALossyDiskIsADisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Duration(0)
-		below := &memoryDisk{left: 1 << 30}
-		d := &lossyDisk{durable: below, now: func() time.Duration { return now }, writeBack: defaultWriteBack}
+		below := newMemory()
+		lossy := &lossyDisk{Disk: below, now: func() time.Duration { return now }, writeBack: defaultWriteBack}
 		newest, durable := 0, 0
+		d := On("/elsewhere", lossy)
 		for i := 1; i <= 12; i++ {
 			now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
-			with, acknowledged := disk(d), true
-			if rapid.Bool().Draw(t, "no sync of the file") {
-				with, acknowledged = unsyncedDisk{with}, false
+			d.disk = lossy
+			synced := rapid.Bool().Draw(t, "synced")
+			if !synced {
+				d.disk = unsyncedDisk{lossy}
 			}
-			if rapid.Bool().Draw(t, "no sync of the directory") {
-				with, acknowledged = unsyncedName{with}, false
-			}
-			if err := replace(with, []byte{byte(i)}); err != nil {
+			if err := d.Write(contents(generator.Tick(i))); err != nil {
 				t.Fatal(err)
 			}
-			if newest = i; acknowledged {
+			if newest = i; synced {
 				durable = i
 			}
 		}
-		if b, err := d.read(); err != nil || len(b) != 1 || int(b[0]) != newest {
-			t.Fatalf("the process reads %v, %v, want %d", b, err, newest)
+		if c, err := On("/elsewhere", lossy).Read(); err != nil || int(c.Lanes[0].Mark) != newest {
+			t.Fatalf("the process reads %+v, %v, want %d", c, err, newest)
 		}
-		b, err := below.read()
+		c, err := On("/elsewhere", below).Read()
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && durable == 0:
-		case err != nil || len(b) != 1 || int(b[0]) < durable || int(b[0]) > newest:
-			t.Fatalf("after the power cut: %v, %v, want %d to %d", b, err, durable, newest)
+		case errors.Is(err, ErrNone) && durable == 0:
+		case err != nil || int(c.Lanes[0].Mark) < durable || int(c.Lanes[0].Mark) > newest:
+			t.Fatalf("after the power cut: %+v, %v, want %d to %d", c, err, durable, newest)
 		}
 	})
 }
 
-// TestDrillALossyDiskThatIsFull: a Write that could not reach the disk below fails, and goes through once there is room.
-func TestDrillALossyDiskThatIsFull(t *testing.T) {
+// TestDrillALossyDiskThatFails: a Write that could not reach the disk below fails, and goes through once that works.
+func TestDrillALossyDiskThatFails(t *testing.T) {
 	now := time.Duration(0)
 	d, lossy := openLossy(t, t.TempDir(), &now)
 	write(t, d, contents(1))
-	healthy := lossy.durable
-	lossy.durable = &fullDisk{healthy}
+	healthy := lossy.Disk
+	lossy.Disk = failingDisk{healthy}
 	for mark := range generator.Tick(3) {
 		if err := d.Write(contents(2 + mark)); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space") {
 			t.Fatalf("Write: %v", err)
 		}
 	}
-	lossy.durable = healthy
+	lossy.Disk = healthy
 	write(t, d, contents(9))
 	wantRead(t, kill(t, d), contents(9))
 }
 
+// failingDisk takes nothing at all.
+type failingDisk struct{ Disk }
+
+func (failingDisk) WriteAt([]byte, int64) error { return syscall.ENOSPC }
+
 func TestDrillTheDiskOfADrill(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": 0, "lossy": defaultWriteBack, "lossy/250ms": 250 * time.Millisecond, "lossy/": -1, "lossy/0s": -1, "/3s": -1, "tape": -1} {
 		t.Setenv(DiskVariable, text)
-		d, err := OpenDir(filepath.Join(t.TempDir(), "state"))
+		d, err := OpenDir(filepath.Join(t.TempDir(), "state"), here)
 		if want < 0 {
 			if err == nil || !strings.Contains(err.Error(), DiskVariable) {
 				t.Errorf("%q: %v, want the variable named", text, err)
@@ -193,4 +178,25 @@ func TestDrillEachLaneHasALossyDiskOfItsOwn(t *testing.T) {
 	d = kill(t, d)
 	wantRead(t, d, contents(3))
 	wantLane(t, d, 1, contents(1))
+}
+
+// A drill build refuses FUSE as any build does, unless it is told that this is its disk.
+func TestDrillAStateDirectoryOnFUSE(t *testing.T) {
+	const fuse, nfs = fileSystemType(unix.FUSE_SUPER_MAGIC), fileSystemType(unix.NFS_SUPER_MAGIC)
+	for _, tt := range []struct {
+		disk string
+		on   fileSystemType
+		open bool
+	}{{"", fuse, false}, {"lossy", fuse, false}, {"fuse", fuse, true}, {"fuse", nfs, false}} {
+		t.Setenv(DiskVariable, tt.disk)
+		d, err := openDir(t.TempDir(), here, func(*os.File) (fileSystemType, error) { return tt.on, nil })
+		if (err == nil) != tt.open {
+			t.Errorf("$%s=%s: a state directory on %#x: %v", DiskVariable, tt.disk, tt.on, err)
+		}
+		if err == nil {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/flakeward/flakeward/generator"
 )
 
 // The test binary plays a process of its own if this variable names its part.
@@ -22,6 +24,8 @@ func TestMain(m *testing.M) {
 		os.Exit(hold(dir))
 	case "limited":
 		os.Exit(limited(dir))
+	case "without":
+		os.Exit(without(dir))
 	}
 	os.Exit(m.Run())
 }
@@ -36,7 +40,7 @@ func part(name, dir string) *exec.Cmd {
 // hold writes mark 1, says so and holds the directory until its input ends or it
 // is killed.
 func hold(dir string) int {
-	d, err := OpenDir(dir)
+	d, err := OpenDir(dir, here)
 	if err == nil {
 		err = d.Write(contents(1))
 	}
@@ -65,7 +69,7 @@ func TestTheLockIsFreedByItsHoldersDeath(t *testing.T) {
 	}
 
 	var inUse *InUseError
-	if _, err := OpenDir(dir); !errors.As(err, &inUse) || inUse.PID != cmd.Process.Pid ||
+	if _, err := OpenDir(dir, here); !errors.As(err, &inUse) || inUse.PID != cmd.Process.Pid ||
 		!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), fmt.Sprint("process ", cmd.Process.Pid)) {
 		t.Fatalf("OpenDir: %v, want it to be in use by %d", err, cmd.Process.Pid)
 	}
@@ -77,7 +81,7 @@ func TestTheLockIsFreedByItsHoldersDeath(t *testing.T) {
 // limited writes a journal into a file that the kernel cuts off.
 func limited(dir string) int {
 	signal.Ignore(syscall.SIGXFSZ) // so that the write fails instead of the process
-	d, err := OpenDir(dir)
+	d, err := OpenDir(dir, here)
 	if err == nil {
 		err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100, Max: 100})
 	}
@@ -106,4 +110,40 @@ func TestADiskThatTakesNoMore(t *testing.T) {
 	if entries, err := os.ReadDir(d.Path()); err != nil || len(entries) != 2 {
 		t.Errorf("the directory holds %v, %v, want the lock and the journal alone", entries, err)
 	}
+}
+
+// without writes a journal while no descriptor is to be had.
+func without(dir string) int {
+	d, err := OpenDir(dir, here)
+	if err == nil {
+		err = d.Write(contents(2))
+	}
+	if err == nil {
+		err = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{})
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if f, err := os.Open(dir); err == nil {
+		fmt.Printf("%s is opened without descriptors\n", f.Name())
+		return 1
+	}
+	for mark := range generator.Tick(10) {
+		if err := d.Write(contents(3 + mark)); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+	return 0
+}
+
+// TestAFullDescriptorTableStopsNoJournal: a journal that is open needs no further descriptor, in a process of its own
+// because the limit is one of processes.
+func TestAFullDescriptorTableStopsNoJournal(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := part("without", dir).Output(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wantRead(t, open(t, dir), contents(12))
 }

@@ -21,17 +21,28 @@ func (i Inherited) any() bool {
 //
 // The journals of lanes that an earlier start had and this one does not stay, with their marks, for a start that has them again.
 // Their claims are deleted with the first claim of this one.
+//
+// Of a journal that lies elsewhere than where it was written, only the marks are handed on: whose claim it names may live.
 func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 	inherited := make(Inherited, len(l.Keepers))
 	var first *journal.Contents
 	var idle []func()
-	for lane := range dir.Lanes() {
+	all := make([]laneJournal, dir.Lanes())
+	l.Moved = true
+	for lane := range all {
 		f, err := dir.Lane(lane)
 		if err != nil {
 			return nil, err
 		}
-		log := l.logOf(lane)
-		c := read(f, log)
+		c, home := read(f, l.logOf(lane))
+		all[lane] = laneJournal{f, c, home}
+		l.Moved = l.Moved && !home
+	}
+	for lane, found := range all {
+		f, c, home, log := found.file, found.contents, found.home, l.logOf(lane)
+		if c != nil && l.Moved && l.Alone && c.Coord == l.Coord {
+			c.Cluster = "" // the coordinator in the directory is a copy as well, and becomes another cluster
+		}
 		switch {
 		case c == nil:
 		case lane >= len(l.Keepers):
@@ -52,7 +63,9 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 				log.Warn("the journal is not used; the record rules", "error", err)
 				continue
 			}
-			inherited[lane] = c
+			if home {
+				inherited[lane] = c
+			}
 			if first == nil {
 				first = c
 			}
@@ -64,17 +77,35 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 	return inherited, nil
 }
 
-// read returns what a journal says, nil if that is nothing or not to be trusted.
-func read(f *journal.File, log hclog.Logger) *journal.Contents {
-	c, err := f.Read()
+// laneJournal is a lane's journal, as it was found.
+type laneJournal struct {
+	file     *journal.File
+	contents *journal.Contents // nil: it says nothing, or is not to be trusted
+	home     bool              // it lies where it was written
+}
+
+// read returns what a journal says, nil if that is nothing or not to be trusted, and whether it lies where it was written. Of one
+// that lies elsewhere it returns the floors.
+func read(f *journal.File, log hclog.Logger) (c *journal.Contents, home bool) {
+	said, err := f.Read()
 	if errors.Is(err, journal.ErrNone) {
-		return nil
+		return nil, false
 	}
-	if err != nil {
+	why := ""
+	if err == nil {
+		why, err = f.Elsewhere(said)
+	}
+	switch {
+	case err != nil:
 		log.Warn("the journal is not used; the record rules", "error", err)
-		return nil
+		return nil, false
+	case why != "":
+		log.Warn("the journal was not written here, so it may be a copy of another daemon's: nothing of it counts but that no ID is issued "+
+			"at or below its marks, and another worker ID is claimed", "reason", why)
+		said = said.Floors()
+		return &said, false
 	}
-	return &c
+	return &said, true
 }
 
 // logOf names the lane, where there are several.

@@ -47,9 +47,16 @@ type Life struct {
 	Open func(context.Context) (coord.Coordinator, error)
 	// Final reports whether no further try to open or join can succeed; nil: each may.
 	Final func(error) bool
-	// Joined is called with the cluster before anything is claimed in it.
+	// Joined is called with the cluster before anything is claimed in it; nil: nobody is to know.
 	Joined func(coord.Cluster)
-	Log    hclog.Logger
+	// Machine is the generation of the virtual machine that this was begun in.
+	Machine generator.Generation
+	// Alone is set if the coordinator lies in the state directory, beside the journals.
+	Alone bool
+	// Moved is set by Inherit if no journal says that the state directory is where it was: there is none, none is to be trusted, or
+	// all were written elsewhere.
+	Moved bool
+	Log   hclog.Logger
 }
 
 // FirstWait is how long a fresh lane may have to wait for its floor before a claim elsewhere is better: as long as after a crash.
@@ -124,11 +131,14 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) err
 	cluster, err := (*coordinator).Join(try, coord.Layout{
 		Text:    l.Keepers[0].LayoutText(),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
+		Window:  l.Keepers[0].Window(),
 	})
 	if err != nil {
 		return fmt.Errorf("coordinator %q: %w", l.Coord, err)
 	}
-	l.Joined(cluster)
+	if l.Joined != nil {
+		l.Joined(cluster)
+	}
 	// All of them, before any claims: what one lane was issued from in another cluster may be dealt to the next in this one.
 	var refused error
 	for _, k := range l.Keepers {
@@ -190,14 +200,26 @@ type Issuer interface {
 	Changed()
 }
 
-// Watch finds steps of the clock until ctx ends, also while nobody asks for an ID.
-func (l *Life) Watch(ctx context.Context, issuer Issuer) {
+// Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns grant.ErrCopied when the machine is a
+// copy, and nil otherwise.
+func (l *Life) Watch(ctx context.Context, issuer Issuer) error {
 	w := clockguard.NewWatch(l.Clock.Now(), clockguard.DefaultTolerance)
-	_ = w.Run(ctx, l.Clock, WatchEvery, func(step time.Duration) {
+	err := w.Run(ctx, l.Clock, WatchEvery, func(step time.Duration) error {
+		if l.Machine.Changed() {
+			return grant.ErrCopied
+		}
+		if step == 0 {
+			return nil
+		}
 		l.Log.Warn("the clock has stepped", "by", step.Round(time.Millisecond))
 		issuer.Check()
 		issuer.Changed() // a request may be waiting for an instant that has moved
+		return nil
 	})
+	if errors.Is(err, grant.ErrCopied) {
+		return err
+	}
+	return nil
 }
 
 // together runs all of it side by side.
@@ -217,24 +239,28 @@ func (l *Life) together(all ...func()) {
 }
 
 // Leave gives the worker IDs back and ends the session, if a coordinator was opened. Requests, and all else that was begun, have ended
-// before.
+// before. In a copy of the machine it leaves worker IDs, journals and session as they are: they are the original's.
 func (l *Life) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
 	all := make([]func(), len(l.Keepers))
 	for i, k := range l.Keepers {
 		all[i] = func() {
-			if err := k.Shut(ctx); err != nil {
+			if err := k.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
 				// The record then stays where it is: the next start has to wait, or takes another worker ID.
 				l.logOf(i).Warn("the worker ID was not given back in order", "error", err)
 			}
 		}
 	}
 	l.together(all...)
+	end, how := coord.Coordinator.Close, "stopped"
+	if l.Machine.Changed() {
+		end, how = coord.Coordinator.Detach, "left worker IDs, journals and session to the original"
+	}
 	if coordinator != nil {
-		if err := coordinator.Close(); err != nil {
+		if err := end(coordinator); err != nil {
 			l.Log.Warn("the coordinator's session did not end in order", "error", err)
 		}
 	}
-	l.Log.Info("stopped")
+	l.Log.Info(how)
 }

@@ -14,6 +14,7 @@
 #include "rules.pml"
 #include "tree.pml"
 #include "issue.pml"
+#include "copies.pml"
 #include "lend.pml"
 #include "spare.pml"
 #include "reduce.pml"
@@ -86,10 +87,32 @@ end:
   :: d_step { renewFails() }
   :: d_step { takeUpFails() }
 #endif
-#ifdef COPIES
-  :: d_step { copyJournal() }
+#ifdef PUTBACKS
+  :: d_step { saveJournal() }
   :: d_step { putCopy() }
   :: d_step { loseJournal() }
+#endif
+
+  /* copies.pml */
+#ifdef COPIES
+  :: d_step { copyJournal() }
+  :: d_step { placeCopy() }
+#ifdef MOVED_DELETES_CLAIM
+  :: d_step { deleteNamed() }
+#endif
+#endif
+#ifdef CLONES
+#ifndef NOW
+  :: d_step { takeImage() }
+#endif
+  :: d_step { runImage() }
+  :: d_step { notice() }
+#endif
+#ifdef WIPES
+  :: d_step { acceptCluster() }
+#endif
+#ifdef CAPS
+  :: d_step { seeRaise() }
 #endif
   DONE
 }
@@ -104,6 +127,9 @@ end:
   :: d_step { landWrite() }
   :: d_step { landOpening() }
   :: d_step { late.kind != NOCALL -> forget() }
+#ifdef WIPES
+  :: d_step { wipe() }
+#endif
 #ifdef RAISES
   :: atomic { raiseAll() }
 #endif

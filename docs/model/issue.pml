@@ -15,21 +15,29 @@ inline journal() {
 #ifdef SPARES
   enter(jspare[d], SPARE); tidyEntry(jspare[d]);
 #endif
-#ifdef COPIES
+#ifdef PUTBACKS
   put[d] = 0;
+#endif
+#ifdef MOVES
+  away[d] = JOURNALED_AWAY;
 #endif
   tidyEntry(jcur[d]);
   if :: jcur[d].w != NONE && jleav[d].granted <= jleav[d].mark -> clearEntry(jleav[d]) :: else fi /* nothing to start from */
 }
 
 inline inherit(h, e) {
-  clearHolding(h); h.w = e.w; h.op = (e.w != NONE); h.is = e.is; h.was = e.was; h.mark = e.mark; h.granted = e.granted
+  clearHolding(h); h.w = e.w; h.op = (e.w != NONE); h.is = e.is; h.was = e.was; h.mark = e.mark; h.granted = e.granted;
+  believe(h)
 }
 
 /* The process ends, and the next one reads the journal (daemon/grant/attach.go:
    Inherit). It is down for as long as it does nothing. */
 inline restart() {
   stopping[d] = 0;
+#ifdef CLONES
+  cloned[d] = 0;
+#endif
+  foldFloors();
   jcur[d].own = 0; jleav[d].own = 0;
   inherit(CUR, jcur[d]); clearHolding(LEAV); clearClaim(UNTAKEN);
 #ifdef SPARES
@@ -61,13 +69,13 @@ inline coldStart() {
   openLane(CUR.mark)
 }
 inline coldStartOlder() {
-  COLD && LEAV.w == NONE && jleav[d].w != NONE && jleav[d].granted > jleav[d].mark ->
+  COLD && MAYSTART && LEAV.w == NONE && jleav[d].w != NONE && jleav[d].granted > jleav[d].mark ->
   printf("daemon %d: starts cold with the worker ID before, %d, above %d\n", d, jleav[d].w, jleav[d].mark);
   inherit(CUR, jleav[d]); openLane(CUR.mark)
 }
 /* Where the newest is not in the journal, the one that was being left is the newest. */
 inline inheritOlder() {
-  RUNS && CUR.w == NONE && LEAV.w == NONE && UNTAKEN.w == NONE && jleav[d].w != NONE ->
+  RUNS && MAYINHERIT && CUR.w == NONE && LEAV.w == NONE && UNTAKEN.w == NONE && jleav[d].w != NONE ->
   printf("daemon %d: goes on from the worker ID before, %d, mark %d\n", d, jleav[d].w, jleav[d].mark);
   inherit(CUR, jleav[d])
 }
@@ -96,7 +104,10 @@ inline issue(h) {
   h.free = 0;
 #endif
   h.last = MAX(h.last, watch); if :: !UNTAKEN.cont -> tidyHolding(h) :: else fi;
-  assert(!issued); issued = 1
+  assert(!issued || EXCUSED); issued = 1;
+#ifdef WIPES
+  knew[d] = 1
+#endif
 }
 
 /* A Take (generator/lane.go) of the watched tick. The others are in Holding.last. */
@@ -115,8 +126,8 @@ inline closed(which) {
 #ifdef LOOKS
 inline lookCur() { take[d] == 0 && WATCHED(CUR) -> take[d] = 1; printf("daemon %d: looks at worker ID 0's ceiling\n", d) }
 inline lookLeaving() { take[d] == 0 && WATCHED(LEAV) -> take[d] = 2; printf("daemon %d: looks at worker ID 0's ceiling\n", d) }
-inline takeCur() { take[d] == 1 -> take[d] = 0; if :: CUR.free -> issue(CUR) :: else fi }
-inline takeLeaving() { take[d] == 2 -> take[d] = 0; if :: LEAV.free -> issue(LEAV) :: else fi }
+inline takeCur() { take[d] == 1 -> take[d] = 0; if :: CUR.free && STILL -> issue(CUR) :: else fi }
+inline takeLeaving() { take[d] == 2 -> take[d] = 0; if :: LEAV.free && STILL -> issue(LEAV) :: else fi }
 inline takeClosed() {
   take[d] == 3 -> take[d] = 0;
 #ifdef NO_SECOND_LOOK
@@ -135,10 +146,10 @@ inline rollBack() {
 }
 #endif
 
-#ifdef COPIES
-/* The journal is copied, and put back when the daemon is down. Refused must be what
+#ifdef PUTBACKS
+/* The journal is copied, and put back in its place when the daemon is down. Refused must be what
    is older than the last publish; what has the opening's last mark may pass. */
-inline copyJournal() {
+inline saveJournal() {
   jcur[d].w != NONE && jcur[d].is && !put[d] -> printf("daemon %d: its journal is copied, with mark %d\n", d, jcur[d].mark);
   copyEntry(copy[d], jcur[d])
 }

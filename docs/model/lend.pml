@@ -17,7 +17,7 @@ inline drop(worker) {
    (coord/lending/orphans.go). */
 #define UNUSED(worker) (HAS(worker) && !USES(worker))
 inline reap() {
-  RUNS && (UNUSED(0) || UNUSED(1)) ->
+  RUNS && MAYREAP && (UNUSED(0) || UNUSED(1)) ->
   if :: UNUSED(0) -> w = 0 :: UNUSED(1) -> w = 1 fi;
   d_step { printf("daemon %d: deletes a claim of its own on worker ID %d\n", d, w); vanish(w); w = 0 }
 }
@@ -70,7 +70,7 @@ inline claimNode() {
 /* The claim and its opening (node.go: claimWorker, open): a re-lease, a claim after
    a loss, the first, or one that is to be kept in reserve. */
 inline acquire() {
-  RUNS && UNTAKEN.w == NONE && ((FREE(0) && READ(0)) || (FREE(1) && READ(1))) ->
+  RUNS && JOINED && SEEN && UNTAKEN.w == NONE && ((FREE(0) && READ(0)) || (FREE(1) && READ(1))) ->
   if :: FREE(0) && READ(0) -> w = 0 :: FREE(1) && READ(1) -> w = 1 fi;
 #ifdef SPARES
   if :: s = 0 :: CUR.lane == OPEN && (SPARE.w == NONE || SPARE.lane == NOLANE && !SPARE.claim) -> s = 1 fi;
@@ -120,7 +120,7 @@ inline takeUp() {
 #endif
   :: else -> /* the record's ceiling is the floor */
      setAside();
-     clearHolding(CUR); CUR.w = UNTAKEN.w; CUR.op = 1; CUR.mark = UNTAKEN.floor; openLane(UNTAKEN.floor)
+     clearHolding(CUR); CUR.w = UNTAKEN.w; CUR.op = 1; CUR.mark = MAX(UNTAKEN.floor, ABOVE(CUR.w)); openLane(CUR.mark)
   fi;
   CUR.is = UNTAKEN.is; CUR.claim = 1; CUR.was = 0;
 #ifdef HOLDER_IS_START
@@ -202,7 +202,7 @@ inline leave() {
     printf("daemon %d: closes the lane of worker ID %d, last tick %d\n", d, LEAV.w, LEAV.last) }
 }
 inline giveBack(h) {
-  RUNS && LOWERS(h) && STANDS(h) ->
+  RUNS && LOWERING && LOWERS(h) && STANDS(h) ->
   if
   :: d_step { true -> h.claim = 0; LOWERED(h); printf("daemon %d: gives worker ID %d back, ceiling %d\n", d, h.w, h.last) }
   :: d_step { MAYLOSE && late.kind == NOCALL -> LOST; giveUp(RELEASE, h.w, 0, h.last, h.last);
@@ -238,9 +238,9 @@ inline stop() {
 inline stopped() {
   stopping[d] == 1 ->
   if
-  :: d_step { STANDS(CUR) -> LOWERED(CUR); stopping[d] = 2;
+  :: d_step { STANDS(CUR) && LOWERING -> LOWERED(CUR); stopping[d] = 2;
        printf("daemon %d: gives worker ID %d back, ceiling %d\n", d, CUR.w, CUR.last) }
-  :: d_step { STANDS(CUR) && MAYLOSE && late.kind == NOCALL -> LOST; giveUp(RELEASE, CUR.w, 0, CUR.last, CUR.last);
+  :: d_step { STANDS(CUR) && LOWERING && MAYLOSE && late.kind == NOCALL -> LOST; giveUp(RELEASE, CUR.w, 0, CUR.last, CUR.last);
        printf("daemon %d: gives worker ID %d back, ceiling %d, gives up on it, and starts again\n", d, CUR.w, CUR.last); restart() }
   :: d_step { !STANDS(CUR) -> printf("daemon %d: has lost worker ID %d, and starts again\n", d, CUR.w); restart() }
   fi

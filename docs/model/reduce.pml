@@ -6,20 +6,22 @@
  *  - what is not the record's, and has no grant that reaches the watched tick from below,
  *    is forgotten: it could only keep its daemon from doing more;
  *  - a claim node that nothing uses, and no call that may land, is gone: it only bars;
+ *  - a clone's slots, its last tick and its journal are forgotten: it issues nothing, gives
+ *    nothing back, and its journal has moved;
  *  - the mark that a record shows is left out: it decides about put-back journals only;
  *  - the two daemons are alike: the one with the larger memory is daemon 1 (not with
  *    -DUNORDERED: a trail is to be read).
  */
 #ifdef REDUCED
 
-#if defined(COPIES) || defined(STALE) || defined(STRAYS) || defined(LOOKS) || defined(RAISES) || defined(RESTORES) || defined(NO_CLAIM_CHECK)
+#if defined(PUTBACKS) || defined(WIPES) || defined(STALE) || defined(STRAYS) || defined(LOOKS) || defined(RAISES) || defined(RESTORES) || defined(NO_CLAIM_CHECK)
 #error "REDUCED is for configurations that have none of these"
 #endif
 
 #define SPENT(h) (DEAD(h) && (h.w != 0 || h.mark >= watch || h.granted < watch))
 inline settleEntry(e) { if :: SPENT(e) -> clearEntry(e) :: else fi }
 inline settleHolding(h, o) {
-  if :: h.claim && !(h.is && node[h.w] == 1 + o) -> h.claim = 0 :: else fi;
+  if :: h.claim && !(h.is && OWNS(o, h.w)) -> h.claim = 0 :: else fi;
   if
   :: DEAD(h) && h.lane == OPEN && (!h.free || h.granted < watch) -> clearHolding(h)
   :: DEAD(h) && h.lane == NOLANE && SPENT(h) -> clearHolding(h)
@@ -31,10 +33,16 @@ inline settleHolding(h, o) {
 #else
 #define KEEPS(o, worker) false
 #endif
+#ifdef CLONES
+#define CLAIMED(c, l, u, worker) ((c.claim && c.w == worker) || (l.claim && l.w == worker) || u.w == worker)
+#define SHARED(o, worker) ((cloned[o] && CLAIMED(cur[o], leav[o], untaken[o], worker)) || CLAIMED(imageCur, imageLeav, imageUntaken, worker))
+#else
+#define SHARED(o, worker) false
+#endif
 inline settleNode(o, worker) {
   if
   :: node[worker] == 1 + o && !(cur[o].claim && cur[o].w == worker) && !(leav[o].claim && leav[o].w == worker) &&
-     untaken[o].w != worker && !KEEPS(o, worker) && !(late.kind != NOCALL && late.w == worker) -> node[worker] = 0
+     untaken[o].w != worker && !KEEPS(o, worker) && !SHARED(1 - o, worker) && !(late.kind != NOCALL && late.w == worker) -> node[worker] = 0
   :: else
   fi
 }
@@ -55,6 +63,34 @@ inline settleDaemon(o) {
   settleNode(o, 0); settleNode(o, 1)
 }
 
+#ifdef CLONES
+#if defined(CLONE_ISSUES) || defined(CLONE_GIVES_BACK) || defined(CLONE_JOURNALS_HERE) || defined(CLONE_UNSHOWN) || defined(CLONE_ENDS_SESSION)
+#error "REDUCED is for clones that keep to the rules"
+#endif
+inline settleClone(h) { h.free = 0; h.last = 0 }
+inline settleImage(h) {
+  if :: h.claim && !(h.is && node[h.w] != 0) -> h.claim = 0 :: else fi;
+  if
+  :: DEAD(h) && (h.lane == OPEN || h.lane == NOLANE && SPENT(h)) -> clearHolding(h)
+  :: else
+  fi
+}
+#endif
+inline settleCopies() {
+#ifdef COPIES
+  settleEntry(copied); settleEntry(copiedLeav);
+#endif
+#ifdef CLONES
+  settleClone(imageCur); settleClone(imageLeav);
+  if :: !imageUntaken.cont && !imageStopping -> settleImage(imageCur) :: else fi;
+  settleImage(imageLeav);
+  clearEntry(imageJcur); clearEntry(imageJleav);
+  if :: cloned[0] -> settleClone(cur[0]); settleClone(leav[0]); clearEntry(jcur[0]); clearEntry(jleav[0]) :: else fi;
+  if :: cloned[1] -> settleClone(cur[1]); settleClone(leav[1]); clearEntry(jcur[1]); clearEntry(jleav[1]) :: else fi;
+#endif
+  skip
+}
+
 /* The daemons' order. */
 #ifdef UNORDERED
 #define order() skip
@@ -66,7 +102,14 @@ hidden Claim opening;
 hidden byte number;
 #define PACKED(h) ((((((((h.w * 2 + h.is) * 2 + h.op) * 2 + h.claim) * 4 + h.lane) * 2 + h.free) * 8 + h.last) * 8 + h.mark) * 8 + h.granted)
 #define ENTERED(e) (((e.w * 2 + e.is) * 8 + e.mark) * 8 + e.granted)
-#define FIRST(o) (PACKED(cur[o]) * 1024 + ENTERED(jcur[o]))
+#if defined(CLONES)
+#define PLACED(o) (away[o] * 2 + cloned[o])
+#elif defined(MOVES)
+#define PLACED(o) away[o]
+#else
+#define PLACED(o) 0
+#endif
+#define FIRST(o) ((PLACED(o) * 131072 + PACKED(cur[o])) * 1024 + ENTERED(jcur[o]))
 #define SECOND(o) (PACKED(leav[o]) * 1024 + ENTERED(jleav[o]))
 #define THIRD(o) (((((untaken[o].w * 2 + untaken[o].is) * 2 + untaken[o].cont) * 8 + untaken[o].floor) * 4 + stopping[o]) * 256 + COUNTED(o))
 #if defined(CRASHES) && defined(LOSSES) && defined(EXPIRIES)
@@ -76,7 +119,6 @@ hidden byte number;
 #endif
 inline swapHolding(a, b) { copyHolding(kept, a); copyHolding(a, b); copyHolding(b, kept) }
 inline swapEntry(a, b) { copyEntry(entry, a); copyEntry(a, b); copyEntry(b, entry) }
-inline copyClaim(to, c) { to.w = c.w; to.is = c.is; to.cont = c.cont; to.spare = c.spare; to.floor = c.floor }
 inline swapNumber(a, b) { number = a; a = b; b = number }
 inline swap() {
   swapHolding(cur[0], cur[1]); swapHolding(leav[0], leav[1]);
@@ -86,6 +128,12 @@ inline swap() {
   swapHolding(spare[0], spare[1]); swapEntry(jspare[0], jspare[1]);
 #endif
   swapNumber(stopping[0], stopping[1]);
+#ifdef MOVES
+  swapNumber(away[0], away[1]);
+#endif
+#ifdef CLONES
+  swapNumber(cloned[0], cloned[1]);
+#endif
 #ifdef CRASHES
   swapNumber(crashes[0], crashes[1]);
 #endif
@@ -112,7 +160,7 @@ inline order() {
 #endif
 
 inline settle() {
-  settleDaemon(0); settleDaemon(1); order()
+  settleDaemon(0); settleDaemon(1); settleCopies(); order()
 }
 
 #define EACH do :: atomic { if

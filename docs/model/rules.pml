@@ -12,7 +12,12 @@
 #endif
 
 #define RUNS (stopping[d] == 0)
-#define HAS(worker) (node[worker] == 1 + d)
+#ifdef CLONES
+#define OWNS(o, worker) (cloned[o] -> node[worker] != 0 : node[worker] == 1 + o) /* a clone has the original's session */
+#else
+#define OWNS(o, worker) (node[worker] == 1 + o)
+#endif
+#define HAS(worker) OWNS(d, worker)
 #ifdef SPARES
 #define RESERVED(worker) (SPARE.claim && SPARE.w == worker)
 #else
@@ -49,7 +54,7 @@
 #else
 #define CEILING(h) MIN(h.granted, h.mark)
 #endif
-#define WATCHED(h) (h.lane == OPEN && h.w == 0 && h.free && watch <= CEILING(h) && SHOWS(watch))
+#define WATCHED(h) (h.lane == OPEN && h.w == 0 && h.free && watch <= CEILING(h) && SHOWS(watch) && ISSUES && PASSED)
 
 /* Invariant 1: what an Extend and an opening store. */
 #ifdef EXTEND_LOWERS
@@ -88,7 +93,73 @@
 #define FLOOR FOUND
 #endif
 
-#ifdef COPIES
+/* Invariant 7: a process whose VM generation has changed issues nothing, gives nothing
+   back, and journals as of the place where it started. A Take looks at it twice, as at
+   the ceiling. */
+#if defined(CLONES) && !defined(CLONE_UNSHOWN)
+#define CHANGED cloned[d]
+#else
+#define CHANGED false
+#endif
+#ifdef CLONE_ISSUES
+#define ISSUES true
+#else
+#define ISSUES !CHANGED
+#endif
+#ifdef CLONE_LOOKS_ONCE
+#define STILL true
+#else
+#define STILL ISSUES
+#endif
+#ifdef CLONE_GIVES_BACK
+#define LOWERING true
+#else
+#define LOWERING !CHANGED
+#endif
+#ifdef CLONE_JOURNALS_HERE
+#define JOURNALED_AWAY false
+#else
+#define JOURNALED_AWAY CHANGED
+#endif
+/* Invariant 7 for what a start does with the entry of a worker ID that was being left. */
+#if defined(MOVES) && !defined(MOVED_STARTS_COLD)
+#define MAYSTART !away[d]
+#else
+#define MAYSTART true
+#endif
+#if defined(MOVES) && !defined(MOVED_STARTS_COLD) && !defined(MOVED_CONTINUES)
+#define MAYINHERIT !away[d]
+#else
+#define MAYINHERIT true
+#endif
+/* The claims that a journal names are deleted at home only. */
+#ifdef MOVES
+#define MAYREAP !away[d]
+#else
+#define MAYREAP true
+#endif
+
+/* Who has not accepted the new cluster claims nothing; what a journal says of other clusters is a floor. */
+#ifdef WIPES
+#define JOINED !foreign[d]
+#define ABOVE(worker) (worker == 0 -> floors[d] : 0)
+#define EXCUSED (wiped && !knew[d]) /* only what the journal says of itself is promised */
+#else
+#define JOINED true
+#define ABOVE(worker) 0
+#define EXCUSED false
+#endif
+/* The margin of a raise: from grants older than it nobody issues above its floor before
+   its host has seen it. */
+#ifdef CAPS
+#define PASSED (!restored || aware[d] || watch <= cap)
+#define SEEN (!restored || aware[d])
+#else
+#define PASSED true
+#define SEEN true
+#endif
+
+#ifdef PUTBACKS
 #define ANSWERS !put[d]  /* an old copy while the coordinator is away: not promised */
 #else
 #define ANSWERS true

@@ -16,6 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 one="WORKERS=1 TICKS=2 OTHER=0"
 two="WORKERS=2 TICKS=2 OTHER=0"
 spares="WORKERS=2 TICKS=1 OTHER=0 LOSSES=0 REDUCED SPARES"
+tick="WORKERS=1 TICKS=1 OTHER=0"
 few="CRASHES=1 LOSSES=1 EXPIRIES=1"
 
 # A line for each check: in which runs, what must come of it, its name, how it is searched
@@ -32,9 +33,19 @@ quick holds one-worker-small dfs $one
 all   holds clocks dfs $one ROLLBACKS=1 REDUCED
 all   holds stale dfs $one STALE STRAYS
 all   holds looks-disk dfs $one LOOKS DISKFAULTS
-all   holds copies dfs $one COPIES LOSSES=0
+all   holds put-back dfs $one PUTBACKS LOSSES=0
 all   holds raises dfs $one RAISES LOSSES=0
 all   holds restores dfs $one RESTORES LOSSES=0
+all   holds raise-caps dfs $one RESTORES CAPS LOSSES=0
+all   holds copies dfs $one COPIES
+quick holds copies-small dfs $tick COPIES LOSSES=0
+all   holds copies-two dfs WORKERS=2 TICKS=1 OTHER=0 COPIES REDUCED
+all   holds copies-wipes dfs $tick COPIES WIPES LOSSES=0
+all   holds clones dfs $tick CLONES REDUCED
+all   holds clones-plain dfs $tick CLONES LOSSES=0
+quick holds clones-now dfs $tick CLONES NOW LOSSES=0
+all   holds clones-now-two dfs WORKERS=2 TICKS=1 OTHER=0 CLONES NOW LOSSES=0 REDUCED
+all   holds clones-now-looks dfs $tick CLONES NOW LOOKS LOSSES=0
 END
 }
 # A switch is one more definition, by its name.
@@ -56,12 +67,24 @@ quick duplicate UNKNOWN_IS_DONE bfs $one
 all   duplicate NEW_HOLDER_OLD_MARK bfs $one
 all   duplicate EXTEND_LOWERS bfs $one
 all   duplicate SLOT_TWICE bfs $one
-all   duplicate NO_MARK_TEST bfs $one COPIES
-all   duplicate GRANT_PUT_BACK dfs $one LOSSES=0 COPIES
+all   duplicate NO_MARK_TEST bfs $one PUTBACKS
+all   duplicate GRANT_PUT_BACK dfs $one LOSSES=0 PUTBACKS
 all   duplicate NO_ERA 120 $one LOSSES=0 RESTORES
 all   duplicate SPARE_UNJOURNALED bfs $spares UNORDERED
 all   duplicate SPARE_LOWERED_FIRST bfs $spares UNORDERED
 all   holds NO_CLAIM_CHECK dfs $one
+all   duplicate MOVED_CONTINUES bfs $one LOSSES=0 COPIES BESIDE
+all   duplicate MOVED_STARTS_COLD bfs $one LOSSES=0 COPIES BESIDE
+all   duplicate MOVED_WITHOUT_FLOORS bfs $one LOSSES=0 COPIES BESIDE WIPES
+all   holds MOVED_DELETES_CLAIM dfs $one COPIES
+all   duplicate CLONE_ISSUES bfs $tick LOSSES=0 CLONES NOW
+all   duplicate CLONE_LOOKS_ONCE bfs $tick LOSSES=0 CLONES NOW LOOKS
+all   duplicate CLONE_GIVES_BACK bfs $tick LOSSES=0 CLONES
+all   duplicate CLONE_JOURNALS_HERE bfs $tick LOSSES=0 CLONES NOW
+quick holds CLONE_ENDS_SESSION dfs $tick LOSSES=0 CLONES NOW
+all   duplicate CLONE_UNSHOWN bfs $tick LOSSES=0 CLONES NOW
+all   duplicate RAISE_NO_CAP bfs $one LOSSES=0 RESTORES CAPS
+all   duplicate CAP_UNJOURNALED bfs $one LOSSES=0 RESTORES CAPS
 END
 }
 
@@ -73,7 +96,7 @@ build() {
   cp "$here"/*.pml .
   spin -a $(printf -- '-D%s ' "$@") flakeward.pml >spin.out 2>&1 && grep -q . pan.c || { cat spin.out >&2; return 1; }
   # Every step is atomic and changes what all see: there is nothing for partial orders to reduce.
-  gcc -O1 -w -DSAFETY -DNOREDUCE -DNOFAIR -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM=6000 $search -o pan pan.c
+  gcc -O1 -w -DSAFETY -DNOREDUCE -DNOFAIR -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM=4000 $search -o pan pan.c
 }
 
 # check NUMBER RUNS holds|duplicate NAME HOW DEFINITION... leaves a row of the table, and what was found.
@@ -91,7 +114,7 @@ check() {
     seconds=$(($(date +%s) - begun))
     states=$(awk '/states, stored/ {print $1}' pan.out)
     reached=$(sed -n 's/.*depth reached \([0-9]*\).*/\1/p' pan.out)
-    if grep -q 'assertion violated  *!(issued)' pan.out; then
+    if grep -q 'assertion violated  *( *!(issued)' pan.out; then
       found=duplicate
       result="a duplicate, after $(steps "$@" | wc -l) steps"
     elif grep -q 'errors: 0$' pan.out && ! grep -q -e 'max search depth too small' -e 'Search not completed' pan.out; then

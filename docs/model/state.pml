@@ -147,14 +147,46 @@ Entry jcur[2], jleav[2];
 #ifdef SPARES
 Entry jspare[2];
 #endif
-#ifdef COPIES
+#ifdef PUTBACKS
 Entry copy[2];           /* of an older jcur */
 bit put[2];              /* it was put back, and not overwritten yet */
+#endif
+
+/* Copies that run beside the original: of a journal, of a machine. */
+#if defined(COPIES) || defined(CLONES)
+#define MOVES
+bit away[2];             /* the journal was written at another place than it is at */
+#endif
+#ifdef COPIES
+Entry copied, copiedLeav;
+#endif
+#ifdef CLONES
+/* An image of a machine: its memory, its disk. With NOW it runs the moment it is made. */
+Holding imageCur, imageLeav;
+Claim imageUntaken;
+Entry imageJcur, imageJleav;
+byte imageStopping;
+#ifdef LOOKS
+byte imageTake;
+#endif
+bit cloned[2];           /* the process came to run by an image */
+#endif
+#ifdef WIPES
+bit wiped;
+bit foreign[2];          /* the journal is of a cluster that was wiped */
+byte floors[2];          /* what the journal says of worker ID 0 beside its entries */
+bit knew[2];             /* the watched tick is issued, and this journal or its original said so */
+byte copiedFloor; bit copiedKnew, copiedForeign;
+#define MARKED(e) (e.w == 0 -> e.mark : 0)
 #endif
 
 #ifdef RESTORES
 Record backup[2];
 bit saved, restored;
+#endif
+#ifdef CAPS
+byte cap;                /* the floor that all marks were raised to */
+bit aware[2];             /* the daemon has seen the raise */
 #endif
 
 /* Worker ID 0 is watched at one tick, which is any: the worker IDs are alike, so
@@ -183,6 +215,8 @@ inline copyEntry(to, e) {
   to.w = e.w; to.is = e.is; to.own = e.own; to.was = e.was; to.mark = e.mark; to.granted = e.granted
 }
 
+inline copyClaim(to, c) { to.w = c.w; to.is = c.is; to.cont = c.cont; to.spare = c.spare; to.floor = c.floor }
+
 inline clearClaim(c) { c.w = NONE; c.is = 0; c.cont = 0; c.spare = 0; c.floor = 0 }
 
 inline nothing(d) {
@@ -193,8 +227,15 @@ inline nothing(d) {
 #ifdef STALE
   seen[d].w = NONE;
 #endif
-#ifdef COPIES
+#ifdef PUTBACKS
   clearEntry(copy[d]);
+#endif
+#ifdef COPIES
+  clearEntry(copied); clearEntry(copiedLeav);
+#endif
+#ifdef CLONES
+  clearHolding(imageCur); clearHolding(imageLeav); clearClaim(imageUntaken);
+  clearEntry(imageJcur); clearEntry(imageJleav);
 #endif
   skip
 }

@@ -38,7 +38,11 @@ inline vanish(worker) {
 
 /* What is not the record's and has no grant left does nothing any more: it is cleared
    at once, so that there are fewer states. */
+#ifdef WIPES
+#define IDLE(ref) false /* its mark is a floor */
+#else
 #define IDLE(ref) (DEAD(ref) && ref.granted <= ref.mark)
+#endif
 inline tidyEntry(e) { if :: IDLE(e) -> clearEntry(e) :: else fi }
 inline tidyHolding(h) {
   if :: IDLE(h) && !h.claim && !(h.free && watch <= h.granted) -> clearHolding(h) :: else fi
@@ -51,8 +55,15 @@ inline tidy(o) {
   if :: !untaken[o].cont -> tidyHolding(spare[o]) :: else fi;
   tidyEntry(jspare[o]);
 #endif
-#ifdef COPIES
+#ifdef PUTBACKS
   if :: !copy[o].is -> clearEntry(copy[o]) :: else fi; /* refused: as good as none */
+#endif
+#ifdef COPIES
+  tidyEntry(copied); tidyEntry(copiedLeav);
+#endif
+#ifdef CLONES
+  if :: !imageUntaken.cont -> tidyHolding(imageCur) :: else fi;
+  tidyHolding(imageLeav); tidyEntry(imageJcur); tidyEntry(imageJleav);
 #endif
   skip
 }
@@ -68,8 +79,16 @@ inline displace(o, who, worker) {
 #ifdef SPARES
   displaced(spare[o], who == o, worker); displaced(jspare[o], who == o, worker);
 #endif
-#ifdef COPIES
+#ifdef PUTBACKS
   displaced(copy[o], who == o, worker);
+#endif
+#ifdef COPIES
+  displaced(copied, false, worker); displaced(copiedLeav, false, worker);
+#endif
+#ifdef CLONES
+  displaced(imageCur, false, worker); displaced(imageLeav, false, worker);
+  displaced(imageJcur, false, worker); displaced(imageJleav, false, worker);
+  if :: imageUntaken.w == worker -> imageUntaken.is = 0 :: else fi;
 #endif
   if :: untaken[o].w == worker -> untaken[o].is = 0 :: else fi
 }
@@ -92,8 +111,11 @@ inline voided(o) {
 #ifdef STALE
   seen[o].fresh = 0;
 #endif
-#ifdef COPIES
+#ifdef PUTBACKS
   VOID(copy[o]);
+#endif
+#ifdef COPIES
+  VOID(copied); VOID(copiedLeav);
 #endif
   skip
 }
@@ -137,7 +159,12 @@ inline raiseAll() {
 }
 
 /* A backup, and the return to it with the raise that must follow: above what was
-   granted, and before a daemon starts. */
+   granted, and before a daemon starts. With CAPS it is only above what was issued. */
+#ifdef CAPS
+#define REACHED (issued -> watch : 0)
+#else
+#define REACHED MAX(rec[0].ceil, rec[1].ceil)
+#endif
 #ifdef RESTORES
 inline backUp() {
   !saved -> saved = 1; printf("world: the coordinator is backed up\n");
@@ -149,11 +176,14 @@ inline backUp() {
 }
 inline putBack() {
   saved && !restored ->
-  t = MAX(rec[0].ceil, rec[1].ceil); do :: t < TICKS -> t++ :: break od; skip;
+  t = REACHED; do :: t < TICKS -> t++ :: break od; skip;
   d_step {
     restored = 1; printf("world: the backup is put back and all marks are raised to %d\n", t);
     rec[0].ceil = backup[0].ceil; rec[0].mark = backup[0].mark; rec[1].ceil = backup[1].ceil; rec[1].mark = backup[1].mark;
     rec[0].ceil = LATER(0); rec[1].ceil = LATER(1); newEra();
+#ifdef CAPS
+    cap = t;
+#endif
     backup[0].ceil = 0; backup[0].mark = 0; backup[1].ceil = 0; backup[1].mark = 0; t = 0 }
 }
 #endif

@@ -29,6 +29,9 @@ import (
 
 var long = flag.Bool("long", false, "run each drill in its long form, and hold it to the limits of time that it has")
 
+// program is for drills that run on the program as users have it: what an earlier one did can be shown.
+var program = flag.String("program", "", "the `file` with the daemon in drills of copies and disks; built from here if left out")
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if !*long {
@@ -36,8 +39,10 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "6")
 	}
 	code := m.Run()
-	if built != "" {
-		_ = os.RemoveAll(built)
+	for _, dir := range []string{built, builtNormal} {
+		if dir != "" {
+			_ = os.RemoveAll(dir)
+		}
 	}
 	os.Exit(code)
 }
@@ -254,7 +259,8 @@ func (w *world) claimNodes() (n int) {
 func (w *world) tick() generator.Tick { return w.layout.TickAt(time.Now().UnixNano()) }
 
 var (
-	built  string // where the daemon was built, if it was
+	built, builtNormal string // where the daemon was built, if it was
+
 	binary = sync.OnceValues(func() (string, error) {
 		var err error
 		if built, err = os.MkdirTemp("", "fwc-built"); err != nil {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"os"
 	"sync"
 	"time"
 
@@ -139,13 +140,28 @@ func (w *world) spawn(c daemon.Config) *node {
 	if err != nil {
 		w.Fatal(err)
 	}
-	host, err := process.NewHost(program, c.Socket.Path+"p",
+	return w.spawnOn(c, machine{program: program})
+}
+
+// machine is what a process finds in place of what this one has.
+type machine struct {
+	program string   // the daemon's
+	within  []string // as process.Host has it
+	env     []string
+	begun   string // a file that is made when the program itself starts, if not at once
+}
+
+// spawnOn is spawn on another machine, or one that looks like it.
+func (w *world) spawnOn(c daemon.Config, m machine) *node {
+	w.Helper()
+	host, err := process.NewHost(m.program, c.Socket.Path+"p",
 		"--coord", c.Cluster.Coord, "--socket", c.Socket.Path, "--state-dir", c.StateDir, "--host", c.Host,
 		"--layout", c.IDs.Layout, "--ttl", c.Cluster.TTL.String(), "--window", c.Grant.Window.String(), "--publish", c.Grant.Publish.String(),
 		"--journal-step", c.Grant.Step.String(), "--max-block", c.Waiting.MaxBlock.String())
 	if err != nil {
 		w.Fatal(err)
 	}
+	host.Within, host.Env = m.within, m.env
 	n := &node{w: w, config: c, client: &client{w: w, socket: c.Socket.Path}, begun: time.Now()}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
@@ -159,6 +175,13 @@ func (w *world) spawn(c daemon.Config) *node {
 	defer cancel()
 	if err := n.process.Await(waiting, "ready"); err != nil {
 		w.Fatal(err)
+	}
+	if m.begun != "" {
+		info, err := os.Stat(m.begun)
+		if err != nil {
+			w.Fatal(err)
+		}
+		n.begun = info.ModTime()
 	}
 	n.took = time.Since(n.begun)
 	return n

@@ -39,7 +39,7 @@ func TestCoordinatorGone(t *testing.T) {
 		restart := func(n *node, again func() *node) {
 			n.must(100)
 			worker, ceiling := n.holds(), n.granted()
-			incarnation := n.info()["incarnation"]
+			incarnation, cluster := n.info()["incarnation"], n.info()["cluster_id"]
 			if n == dies {
 				n.kill()
 			} else {
@@ -49,7 +49,7 @@ func TestCoordinatorGone(t *testing.T) {
 			n = again()
 			n.must(100)
 			info := n.info()
-			if n.holds() != worker || n.granted() != ceiling || info["incarnation"] == incarnation || info["cluster_id"] != "" {
+			if n.holds() != worker || n.granted() != ceiling || info["incarnation"] == incarnation || info["claimed"] != "false" || info["cluster_id"] != cluster {
 				w.Errorf("%s had worker ID %d up to %d and has, with the coordinator gone: %v", n.config.Host, worker, ceiling, info)
 			}
 			w.figure("%s: serves %v after its end, from its journal", n.config.Host, time.Since(stopped).Round(time.Millisecond))

@@ -228,7 +228,7 @@ func fromTheJournal(ctx context.Context, h *Host, had held) error {
 	if err != nil {
 		return err
 	}
-	if now.worker != had.worker || now.ceiling != had.ceiling || now.claimed || now.cluster != "" {
+	if now.worker != had.worker || now.ceiling != had.ceiling || now.claimed || now.cluster != had.cluster {
 		return fmt.Errorf("%s had %+v and issues, with no coordinator, from %+v", h.Name, had, now)
 	}
 	text, err := h.Log(ctx)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
 	"github.com/flakeward/flakeward/e2e/wire"
@@ -22,7 +23,7 @@ import (
 // smallMount is where a client has the small state directory of its host: so it stays when the daemon is gone.
 const smallMount = "/state"
 
-var errSmall = errors.New("this is not done to a small state directory: leave Options.SmallState out")
+var errSmall = errors.New("a small state directory is not copied: leave Options.SmallState out")
 
 // exec runs the sidecar's program in the client's container, as the daemon's user, and returns what it prints.
 func (h *Host) exec(ctx context.Context, args ...string) (string, error) {
@@ -48,12 +49,16 @@ func (h *Host) FreeState(ctx context.Context) error {
 	return nil
 }
 
-// LoseState empties the state directory. The daemon must not run.
+// LoseState empties the state directory, or, of a small one, loses the journal. The daemon must not run.
 func (h *Host) LoseState(ctx context.Context) error {
 	if err := h.dead(ctx, "its state is lost"); err != nil {
 		return err
 	}
 	h.r.instant("state lost", h.Name)
+	if h.stateDir == "" {
+		_, err := h.exec(ctx, "remove", smallMount+"/journal")
+		return err
+	}
 	return files.Remove(h.stateDir)
 }
 
@@ -61,7 +66,7 @@ func (h *Host) LoseState(ctx context.Context) error {
 type Copy struct{ path string }
 
 // SaveState copies the state directory as it is now; the daemon may run.
-func (h *Host) SaveState(ctx context.Context) (Copy, error) {
+func (h *Host) SaveState() (Copy, error) {
 	if h.stateDir == "" {
 		return Copy{}, errSmall
 	}
@@ -69,23 +74,14 @@ func (h *Host) SaveState(ctx context.Context) (Copy, error) {
 	if err != nil {
 		return Copy{}, fmt.Errorf("the state of %s cannot be copied: %w", h.Name, err)
 	}
-	for {
-		// The file that the daemon is about to put in the journal's place may be gone before it is copied.
-		err := files.Copy(h.stateDir, path)
-		if !errors.Is(err, fs.ErrNotExist) {
-			return Copy{path}, err
-		}
-		if err := files.Remove(path); err != nil {
-			return Copy{}, err
-		}
-		if ctx.Err() != nil {
-			return Copy{}, context.Cause(ctx)
-		}
-	}
+	return Copy{path}, files.Copy(h.stateDir, path)
 }
 
-// PutBack replaces the state directory by a copy. The daemon must not run.
+// PutBack replaces the state directory by a copy, of this host's or of another's. The daemon must not run.
 func (h *Host) PutBack(ctx context.Context, c Copy) error {
+	if h.stateDir == "" {
+		return errSmall
+	}
 	if err := h.dead(ctx, "an old state is put back"); err != nil {
 		return err
 	}
@@ -98,9 +94,6 @@ func (h *Host) PutBack(ctx context.Context, c Copy) error {
 
 // dead makes sure that the daemon does not run.
 func (h *Host) dead(ctx context.Context, what string) error {
-	if h.stateDir == "" {
-		return errSmall
-	}
 	running, _, err := h.Running(ctx)
 	if err == nil && running {
 		err = fmt.Errorf("%s must not run while %s: kill or stop it first", h.Name, what)
@@ -140,7 +133,7 @@ func (h *Host) JournalOf(ctx context.Context, lane int) (journal.Contents, error
 	if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 		return journal.Contents{}, err
 	}
-	d, err := journal.OpenDir(dir)
+	d, err := journal.OpenDir(dir, place.Host{})
 	if err != nil {
 		return journal.Contents{}, err
 	}

@@ -103,7 +103,7 @@ func (w *weather) copyDisks(ctx context.Context) error {
 	return Each(w.r.Hosts, func(h *Host) error {
 		old := &w.copies[h.Index]
 		var err error
-		if old.copy, err = h.SaveState(ctx); err != nil {
+		if old.copy, err = h.SaveState(); err != nil {
 			return err
 		}
 		// They were written after the copy was made, so no grant in the copy is later.

@@ -26,9 +26,15 @@ const Package = "github.com/flakeward/flakeward"
 const clockVariable = "FLAKEWARD_DRILL_CLOCK"
 
 // Build builds the daemon with the drill clock into dir and returns the program's path.
-func Build(ctx context.Context, dir string) (string, error) {
+func Build(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "drill") }
+
+// BuildNormal builds the daemon as users have it, without the drill clock, into dir and returns the
+// program's path.
+func BuildNormal(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "") }
+
+func build(ctx context.Context, dir, tags string) (string, error) {
 	binary := filepath.Join(dir, "flakeward")
-	out, err := exec.CommandContext(ctx, "go", "build", "-tags", "drill", "-o", binary, Package).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", binary, Package).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("cannot build %s: %w: run this inside of its module\n%s", Package, err, out)
 	}
@@ -43,6 +49,10 @@ type Host struct {
 	Clock    *Clock
 	Log      string   // file that all daemons' logs are appended to
 	Flags    []string // more flags for each daemon
+	Env      []string // more of its environment, as NAME=value
+	// Within is a command that gets the program and its arguments as its last ones and becomes it
+	// by exec, such as nsenter; nil: the program is started itself.
+	Within []string
 }
 
 // NewHost has daemons of the given program keep everything below dir.
@@ -99,11 +109,12 @@ const tailLines = 40
 func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	args := append([]string{"daemon", "--socket", h.Socket, "--state-dir", h.StateDir, "--coord", "embedded:", "--log-json"}, h.Flags...)
 	d := &Daemon{
-		command: exec.CommandContext(ctx, h.Binary, args...),
-		ended:   make(chan struct{}),
-		said:    make(map[string]chan struct{}),
+		ended: make(chan struct{}),
+		said:  make(map[string]chan struct{}),
 	}
-	d.command.Env = append(environment(), clockVariable+"="+h.Clock.path)
+	words := append(append(slices.Clone(h.Within), h.Binary), args...)
+	d.command = exec.CommandContext(ctx, words[0], words[1:]...)
+	d.command.Env = append(append(environment(), clockVariable+"="+h.Clock.path), h.Env...)
 	d.command.SysProcAttr = Orphanless()
 	log, err := d.command.StderrPipe()
 	if err != nil {
@@ -208,9 +219,18 @@ func (d *Daemon) Tail() string {
 	return strings.Join(d.tail, "\n")
 }
 
+// PID returns the process ID.
+func (d *Daemon) PID() int { return d.command.Process.Pid }
+
 // Kill kills the daemon as kill -9 does and waits until it is gone. The error says that it was gone before.
-func (d *Daemon) Kill() error {
-	if err := d.command.Process.Kill(); err != nil {
+func (d *Daemon) Kill() error { return d.KillThen(func() {}) }
+
+// KillThen is Kill, which runs do in between: once the process runs no more code, and before it is waited for. What the
+// process hangs in has to be let go by then.
+func (d *Daemon) KillThen(do func()) error {
+	err := d.command.Process.Kill()
+	do()
+	if err != nil {
 		<-d.ended
 		return fmt.Errorf("%w by itself: %v\n%s", ErrEnded, d.err, d.Tail())
 	}

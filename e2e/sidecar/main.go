@@ -25,6 +25,7 @@ sidecar cut both|in|out                        drop all packets of this network 
 sidecar heal                                   no longer; prints how many were dropped
 sidecar fill DIR                               use up the disk that DIR is on; prints the bytes it took
 sidecar free DIR                               give them back
+sidecar remove FILE                            remove it
 sidecar cat FILE                               print it
 `
 
@@ -81,6 +82,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		})
 	case "free":
 		return one(files.Free)
+	case "remove":
+		return one(os.Remove)
 	case "cat":
 		return one(func(path string) error { return files.Cat(stdout, path) })
 	case "help", "--help", "-h", "-help":

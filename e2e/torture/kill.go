@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/e2e/check"
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/e2e/process"
@@ -237,7 +238,7 @@ func (t *torture) endUnderLoad(ctx context.Context, l life, daemon *process.Daem
 
 // judgeLife reads what the daemon left and judges the life.
 func (t *torture) judgeLife(number uint32, l life) (check.Verdict, error) {
-	dir, err := journal.OpenDir(t.host.StateDir)
+	dir, err := journal.OpenDir(t.host.StateDir, place.Host{})
 	if err != nil {
 		return check.Verdict{}, err
 	}

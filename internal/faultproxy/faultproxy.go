@@ -50,6 +50,13 @@ func Listen(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatalf("the proxy cannot listen: %v", err)
 	}
+	return Serve(t, listener, target)
+}
+
+// Serve is Listen on a listener that is there already, as in another network namespace. The proxy
+// closes it.
+func Serve(t testing.TB, listener net.Listener, target string) *Proxy {
+	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
 	p := &Proxy{
 		target: target, listener: listener, ctx: ctx, end: end,

@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/place"
 )
 
 // Disk implements journal.Disk.
@@ -18,157 +20,170 @@ type Disk struct {
 	// not return at all if the process dies there.
 	Step func(Step) error
 
-	// Full makes writes fail. Failing makes syncs and renames fail, or the one step FailsAt, with Errno or EIO; a sync or a rename that
-	// fails does what it is for all the same if Anyway is set. Stuck makes the removal of what is left fail as well.
-	Full, Failing, Anyway, Stuck bool
-	FailsAt                      Step
-	Errno                        error
+	// Where is where the disk is: what is written there names it.
+	Where place.Place
+
+	// Full makes the file unable to grow, and with that its making fail. Failing makes syncs fail, or the one step FailsAt, with Errno or EIO; a
+	// step that fails does what it is for all the same if Anyway is set.
+	Full, Failing, Anyway bool
+	FailsAt               Step
+	Errno                 error
 
 	// Moved, if not 0, is after how many looks, this one included, the path is found to lead elsewhere.
 	Moved int
 
-	// Unread is why the journal cannot be read, until it is replaced; nil if it can.
+	// Unread is why the journal cannot be read, until it is written; nil if it can.
 	Unread error
 
 	// Lies makes syncs do nothing and succeed. No daemon is promised to survive that.
 	Lies bool
 
-	names []*file // what the journal's name led to; the last one is what it leads to now
-	temp  *file
-	kept  [][]byte // contents of before, for old copies: the newest last
+	there   bool    // there is a file
+	durable []byte  // what a power cut leaves for sure
+	dirty   []write // what was written since, the newest last
+
+	// Old contents are kept as the oldest of them and what made each of the others of the one before.
+	oldest []byte
+	synced [][]write // by sync, the newest last
+	since  []write   // what has become durable since the last sync
+	next   func()    // puts another file in the journal's place; nil: nobody has
 }
 
-// Step is one of the steps in which a journal is replaced.
+// Step is one of the steps in which a journal is written.
 type Step string
 
 // The steps.
 const (
-	StepOpen   Step = "open"
-	StepWrite  Step = "write"
-	StepSync   Step = "fsync"
-	StepRename Step = "rename"
-	StepDir    Step = "fsync of the directory"
+	StepOpen  Step = "open"
+	StepWrite Step = "write"
+	StepSync  Step = "fsync"
 )
 
-type file struct {
-	d      *Disk
-	data   []byte
-	synced bool
-	named  bool // the name leads here also after a power cut
+type write struct {
+	data  []byte
+	at    int64
+	whole bool // the file is data and nothing else
 }
 
-// dirty is how many journals may be on their way to the disk: a kernel writes back by itself in time, so a sync that is missing leaves an
+// most is how many writes may be on their way to the disk: a kernel writes back by itself in time, so a sync that is missing leaves an
 // old journal and not none.
-const dirty = 4
+const most = 4
 
 // keep is how many old contents are remembered.
 const keep = 24
+
+// on returns what w makes of a file, which it may do in place.
+func (w write) on(file []byte) []byte {
+	if w.whole {
+		return append(file[:0], w.data...)
+	}
+	if end := int(w.at) + len(w.data); end > len(file) {
+		file = append(file, make([]byte, end-len(file))...)
+	}
+	copy(file[w.at:], w.data)
+	return file
+}
+
+// now is what a process sees.
+func (d *Disk) now() []byte {
+	file := slices.Clone(d.durable)
+	for _, w := range d.dirty {
+		file = w.on(file)
+	}
+	return file
+}
+
+// length is that of now, in bytes.
+func (d *Disk) length() int64 {
+	n := int64(len(d.durable))
+	for _, w := range d.dirty {
+		n = max(n, w.at+int64(len(w.data)))
+	}
+	return n
+}
+
+// reach makes a write durable.
+func (d *Disk) reach(w write) {
+	d.durable, d.since = w.on(d.durable), append(d.since, w)
+}
 
 // Read implements journal.Disk.
 func (d *Disk) Read() ([]byte, error) {
 	if d.Unread != nil {
 		return nil, d.Unread
 	}
-	if len(d.names) == 0 {
+	if !d.there {
 		return nil, fs.ErrNotExist
 	}
-	return slices.Clone(d.names[len(d.names)-1].data), nil
+	return d.now(), nil
 }
 
-// OpenTemp implements journal.Disk.
-func (d *Disk) OpenTemp() (journal.TempFile, error) {
+// Open implements journal.Disk.
+func (d *Disk) Open() (int64, error) {
+	if d.there {
+		return d.length(), nil
+	}
 	if err := d.Step(StepOpen); err != nil {
-		return nil, err
-	}
-	if d.fails(StepOpen) {
-		return nil, d.errno()
-	}
-	d.temp = &file{d: d}
-	return d.temp, nil
-}
-
-func (f *file) Write(b []byte) (int, error) {
-	if err := f.d.Step(StepWrite); err != nil {
 		return 0, err
 	}
-	if f.d.fails(StepWrite) {
-		return 0, f.d.errno()
+	if d.fails(StepOpen) {
+		return 0, d.errno()
 	}
-	if f.d.Full {
-		f.data = append(f.data, b[:len(b)/2]...)
-		return len(b) / 2, syscall.ENOSPC
-	}
-	f.data, f.synced = append(f.data, b...), false
-	return len(b), nil
+	d.there = true
+	return 0, nil
 }
 
-func (f *file) Sync() error {
-	if err := f.d.Step(StepSync); err != nil {
+// Discard implements journal.Disk.
+func (d *Disk) Discard() error {
+	if err := d.Step(StepOpen); err != nil {
 		return err
 	}
-	failed := f.d.fails(StepSync)
-	if failed && !f.d.Anyway {
-		return f.d.errno()
+	if d.fails(StepOpen) {
+		return d.errno()
 	}
-	f.synced = !f.d.Lies
-	if failed {
-		return f.d.errno()
-	}
+	d.there, d.durable, d.dirty, d.since, d.Unread = false, nil, nil, nil, nil
+	d.oldest, d.synced = nil, nil
 	return nil
 }
 
-func (f *file) Close() error { return nil }
-
-// Rename implements journal.Disk.
-func (d *Disk) Rename() error {
-	if err := d.Step(StepRename); err != nil {
+// WriteAt implements journal.Disk.
+func (d *Disk) WriteAt(data []byte, at int64) error {
+	if err := d.Step(StepWrite); err != nil {
 		return err
 	}
-	failed := d.fails(StepRename)
-	if failed && !d.Anyway || d.temp == nil {
-		return d.errno()
+	w, err := write{data: slices.Clone(data), at: at}, error(nil)
+	switch {
+	case d.fails(StepWrite):
+		w.data, err = w.data[:len(data)/2], d.errno()
+	case d.Full && at+int64(len(data)) > d.length():
+		w.data, err = w.data[:len(data)/2], syscall.ENOSPC
 	}
 	d.Unread = nil
-	if d.names = append(d.names, d.temp); len(d.names) > dirty {
-		d.names = append(d.names[:0], d.names[1:]...)
-		d.names[0].synced, d.names[0].named = true, true
+	if d.dirty = append(d.dirty, w); len(d.dirty) > most {
+		d.reach(d.dirty[0])
+		d.dirty = d.dirty[1:]
 	}
-	d.temp = nil
-	if failed {
-		return d.errno()
-	}
-	return nil
+	return err
 }
 
-// RemoveTemp implements journal.Disk.
-func (d *Disk) RemoveTemp() error {
-	d.temp = nil
-	if d.Failing && d.Stuck {
-		return d.errno()
-	}
-	return nil
-}
-
-// SyncDir implements journal.Disk.
-func (d *Disk) SyncDir() error {
-	if err := d.Step(StepDir); err != nil {
+// Sync implements journal.Disk.
+func (d *Disk) Sync() error {
+	if err := d.Step(StepSync); err != nil {
 		return err
 	}
-	failed := d.fails(StepDir)
+	failed := d.fails(StepSync)
 	if failed && !d.Anyway {
 		return d.errno()
 	}
-	if d.Lies {
-		return nil
-	}
-	last := d.names[len(d.names)-1]
-	last.named = true
-	if len(d.kept) == keep {
-		d.kept = append(d.kept[:0], d.kept[1:]...)
-	}
-	d.kept = append(d.kept, last.data)
-	if last.synced { // otherwise its name may get to the disk after its data, so late
-		d.names = append(d.names[:0], last)
+	if !d.Lies {
+		for _, w := range d.dirty {
+			d.reach(w)
+		}
+		d.synced, d.dirty, d.since = append(d.synced, d.since), nil, nil
+		if len(d.synced) > keep {
+			d.oldest = after(d.oldest, d.synced[0])
+			d.synced = append(d.synced[:0], d.synced[1:]...)
+		}
 	}
 	if failed {
 		return d.errno()
@@ -176,9 +191,15 @@ func (d *Disk) SyncDir() error {
 	return nil
 }
 
+// Close implements journal.Disk.
+func (d *Disk) Close() error { return nil }
+
+// Place implements journal.Disk.
+func (d *Disk) Place() (place.Place, error) { return d.Where, nil }
+
 // fails reports whether a step does.
 func (d *Disk) fails(step Step) bool {
-	return d.Failing && (d.FailsAt == step || d.FailsAt == "" && step != StepOpen && step != StepWrite)
+	return d.Failing && (d.FailsAt == step || d.FailsAt == "" && step == StepSync)
 }
 
 func (d *Disk) errno() error {
@@ -200,46 +221,85 @@ func (d *Disk) Ours() error {
 	return nil
 }
 
-// PowerCut loses what was not synced, as far as fate says: of names that were not synced any may have been reached, and a
-// file that was not may hold anything. It says what is left.
+// PowerCut loses what was not synced, as far as fate says: each write by itself may have been reached, in part or as a whole. It says what
+// is left.
 func (d *Disk) PowerCut(fate *rand.Rand) string {
-	d.temp = nil
-	if len(d.names) == 0 {
+	if !d.there {
 		return "no journal"
 	}
-	at := fate.IntN(len(d.names))
-	if !d.names[0].named {
-		at = fate.IntN(len(d.names)+1) - 1
-	}
-	if at < 0 {
-		d.names = nil
-		return "no journal"
-	}
-	left := d.names[at]
-	text := "the newest journal"
-	if at < len(d.names)-1 {
-		text = fmt.Sprintf("the journal of %d writes before", len(d.names)-1-at)
-	}
-	if !left.synced {
+	lost, torn := 0, 0
+	for _, w := range d.dirty {
 		switch fate.IntN(3) {
 		case 0:
-			left.data, text = nil, "an empty journal"
-		case 1:
-			left.data, text = left.data[:len(left.data)/2], "a torn journal"
+			lost++
+		case 1: // one end of it or the other, up to any byte
+			cut := fate.IntN(len(w.data) + 1)
+			if fate.IntN(2) == 0 {
+				w.data = w.data[:cut]
+			} else {
+				w.data, w.at = w.data[cut:], w.at+int64(cut)
+			}
+			d.reach(w)
+			torn++
+		default:
+			d.reach(w)
 		}
 	}
-	left.synced, left.named = true, true
-	d.names = append(d.names[:0], left)
-	return text
+	of := len(d.dirty)
+	d.dirty = nil
+	if of == 0 {
+		return "the newest journal"
+	}
+	return fmt.Sprintf("a journal without %d of its last %d writes, and parts of %d", lost, of, torn)
 }
 
 // Lose makes it another, empty disk.
-func (d *Disk) Lose() { d.names, d.temp, d.kept, d.Unread = nil, nil, nil, nil }
+func (d *Disk) Lose() {
+	d.there, d.durable, d.dirty, d.Unread = false, nil, nil, nil
+	d.oldest, d.synced, d.since, d.next = nil, nil, nil, nil
+}
 
 // Copies are contents that the journal had before, the newest last.
-func (d *Disk) Copies() [][]byte { return d.kept }
+func (d *Disk) Copies() [][]byte {
+	copies, file := make([][]byte, 0, len(d.synced)), slices.Clone(d.oldest)
+	for _, writes := range d.synced {
+		file = after(file, writes)
+		copies = append(copies, slices.Clone(file))
+	}
+	return copies
+}
 
-// Put puts a copy back.
+// after is what writes make of a file, which they may do in place.
+func after(file []byte, writes []write) []byte {
+	for _, w := range writes {
+		file = w.on(file)
+	}
+	return file
+}
+
+// Put puts a copy back: into the same file, so that its place does not tell.
 func (d *Disk) Put(data []byte) {
-	d.names, d.temp, d.Unread = []*file{{d: d, data: data, synced: true, named: true}}, nil, nil
+	d.there, d.dirty, d.Unread = true, nil, nil
+	d.reach(write{data: bytes.Clone(data), whole: true})
+}
+
+// Replace has another file renamed into the journal's place, as it is known there. Whoever has the journal open keeps the one that was
+// there, and learns of it after looks of Moved; Reopen is the next one.
+func (d *Disk) Replace(data []byte, known place.File, looks int) {
+	d.Moved = looks
+	d.next = func() {
+		d.Put(data)
+		d.Where.Journal = known
+	}
+}
+
+// Reopen is for a process that starts: the path leads to the disk again. It reports whether it leads to another file than before.
+func (d *Disk) Reopen() (replaced bool) {
+	d.Moved = 0
+	next := d.next
+	if next != nil {
+		d.next = nil
+		next()
+	}
+	return next != nil
 }

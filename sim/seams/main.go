@@ -53,6 +53,9 @@ var simulation = subject{
 			pkg: "daemon/journal", title: "what Read and Write lead to",
 			roots:     []string{"File.Read", "File.Write"},
 			elsewhere: map[string]string{"realDisk": "a simulated disk"},
+			exceptions: map[exception]string{
+				{"File.Write", `return fmt.Errorf("the place of the journal %s: %w", f.path, err)`}: "a disk that is open knows its place",
+			},
 		},
 		{
 			pkg: "daemon/grant", title: "what calls all that", further: true,

@@ -104,14 +104,14 @@ func TestReachOfTheTables(t *testing.T) {
 	for _, want := range []string{
 		"coord/lending Coordinator.claimSticky", "coord/lending Coordinator.judge", "coord/lending Coordinator.deleteOrphans", "coord/lending held.write",
 		"coord/lending decodeLayout", "coord/lending decodeRecord", "coord/lending decodeHistory", "coord/lending decodeHost",
-		"daemon/journal encode", "daemon/journal decode", "daemon/journal Entry.check", "daemon/journal replace", "daemon/journal otherDisk.rename",
+		"daemon/journal encode", "daemon/journal bodyOf", "daemon/journal contentsOf", "daemon/journal Entry.check", "daemon/journal prepare", "daemon/journal File.prepare",
 		"daemon/grant Keeper.leave", "daemon/grant Keeper.take",
 	} {
 		if !has[want] {
 			t.Errorf("%s is not looked at", want)
 		}
 	}
-	for _, none := range []string{"coord/lending Coordinator.Join", "coord/lending Coordinator.Raise", "daemon/journal realDisk.rename", "daemon/journal openDir", "daemon/journal Dir.Close"} {
+	for _, none := range []string{"coord/lending Coordinator.Join", "coord/lending Coordinator.Raise", "daemon/journal realDisk.make", "daemon/journal openDir", "daemon/journal Dir.Close"} {
 		if has[none] {
 			t.Errorf("%s is looked at", none)
 		}

@@ -168,6 +168,15 @@ func (s *Store) Look(ctx context.Context) (found lending.Entry, err error) {
 	return found, err
 }
 
+// LookAnew implements lending.Store.
+func (s *Store) LookAnew(ctx context.Context) (found lending.Entry, err error) {
+	err = s.carry(ctx, looking, func(t *Tree) func() {
+		e := t.layout
+		return func() { found = e }
+	})
+	return found, err
+}
+
 // Join implements lending.Store.
 func (s *Store) Join(ctx context.Context, layout []byte) (stored lending.Entry, err error) {
 	err = s.plain(ctx, "join", func(t *Tree) func() {
@@ -237,6 +246,7 @@ func (s *Store) put(ctx context.Context, layout lending.Entry, n lending.Node, c
 			n.Number = t.ticket()
 		}
 		n.Name = nameOf(n)
+		t.deal = c.Deal
 		n, ok := t.add(session, n)
 		n.Value = nil
 		named := n
@@ -335,6 +345,14 @@ func (s *Store) Close() error {
 	defer s.mu.Unlock()
 	s.closed = true
 	return err
+}
+
+// Detach implements lending.Store.
+func (s *Store) Detach() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
 }
 
 // nameOf is w7-INCARNATION-TOKEN, or d12-... for a node whose number deals its worker ID.

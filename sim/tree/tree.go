@@ -35,12 +35,15 @@ type Tree struct {
 	history  map[int]lending.Entry
 	hosts    map[string]lending.Entry
 	sessions map[int64]bool
-	session  int64 // the last one's number
+	session  int64                   // the last one's number
+	deal     func(number uint64) int // as whoever has made the last claim does
 
 	// Unfenced makes the servers store every write of a record, whoever wrote it before. No daemon is promised to survive that.
 	Unfenced bool
 	// Stored is called after each write of a record; it may be nil.
 	Stored func(worker int, value []byte)
+	// Deleted is called with the name and the incarnation of each claim that somebody deletes; it may be nil.
+	Deleted func(name, incarnation string)
 	// Opened is called for each new session; it may be nil.
 	Opened func(session int64)
 }
@@ -71,16 +74,16 @@ func (t *Tree) Clone() *Tree {
 
 // Restore puts a backup in the tree's place. Sessions that it does not know are gone, and their numbers are not given again.
 func (t *Tree) Restore(backup *Tree) {
-	session, stored, opened, unfenced := t.session, t.Stored, t.Opened, t.Unfenced
+	was := *t
 	*t = *backup.Clone()
-	t.session, t.Stored, t.Opened, t.Unfenced = session, stored, opened, unfenced
+	t.session, t.Stored, t.Deleted, t.Opened, t.Unfenced = was.session, was.Stored, was.Deleted, was.Opened, was.Unfenced
 }
 
 // Wipe deletes everything. A tree of ZooKeeper's starts to count anew.
 func (t *Tree) Wipe() {
 	was := *t
 	*t = *New(was.kind)
-	t.session, t.Stored, t.Opened, t.Unfenced = was.session, was.Stored, was.Opened, was.Unfenced
+	t.session, t.Stored, t.Deleted, t.Opened, t.Unfenced = was.session, was.Stored, was.Deleted, was.Opened, was.Unfenced
 	if t.kind == Etcd {
 		t.revision = was.revision + 1
 	}
@@ -101,6 +104,19 @@ func (t *Tree) Sessions() []int64 { return slices.Sorted(maps.Keys(t.sessions)) 
 
 // Claims is how many claims there are.
 func (t *Tree) Claims() int { return len(t.claims) }
+
+// Claimed are the worker IDs that there is a claim for.
+func (t *Tree) Claimed() map[int]bool {
+	claimed := map[int]bool{}
+	for _, c := range t.claims {
+		worker := c.Worker
+		if worker == lending.Dealt {
+			worker = t.deal(c.Number)
+		}
+		claimed[worker] = true
+	}
+	return claimed
+}
 
 // Layout is the layout record's value; nil if there is none.
 func (t *Tree) Layout() []byte { return t.layout.Value }
@@ -213,7 +229,12 @@ func seat(host string, lane int) string { return lending.SeatOf(url.PathEscape(h
 
 func (t *Tree) delete(name string) {
 	t.revision++
-	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool { return c.Name == name })
+	t.claims = slices.DeleteFunc(t.claims, func(c claim) bool {
+		if c.Name == name && t.Deleted != nil {
+			t.Deleted(name, c.Incarnation)
+		}
+		return c.Name == name
+	})
 }
 
 func (t *Tree) own(incarnation string) []lending.Node {

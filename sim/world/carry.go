@@ -43,7 +43,8 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 		return err
 	}
 	if p.slot.sheltered {
-		p.w.serving = p.slot
+		p.w.serving, p.w.asking = p.slot, p
+		defer func() { p.w.asking = nil }()
 		return beside{p.w}.Carry(ctx, what, stale, do)
 	}
 	p.point("send", what)
@@ -105,8 +106,9 @@ func (p *proc) arrive(c *call, what string, stale bool, do func(*tree.Tree) func
 	if stale && w.older != nil && w.chance(w.weather.stale) {
 		t = w.older
 	}
-	w.serving = p.slot
+	w.serving, w.asking = p.slot, p
 	answer := do(t)
+	w.asking = nil
 	if w.out != nil {
 		late := ""
 		if c.over || p.dead {

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"slices"
+
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
@@ -45,6 +47,7 @@ func (p *proc) use(by *seat, lane *generator.Lane) {
 		book = &ledger{ticks: map[generator.Tick]int{}, all: make([]numbers, 1, 256)}
 		p.w.books[at] = book
 	}
+	p.slot.part(p.w, lane.Worker())
 	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.keeper.Holding().Opening}
 }
 
@@ -90,14 +93,14 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	p.granted(l, t)
 	// 3: the ticks of successive holders are disjoint.
 	if !l.used {
-		l.used, l.first, l.last, l.spent = true, t, t, p.spent(l.place)
+		l.used, l.first, l.last, l.spent = true, t, t, p.spent(l.place, lane.Floor())
 		if n := len(book.lanes); n > 0 && book.lanes[n-1].slot != p.slot {
 			w.counts.Handovers++
 		}
 		book.lanes = append(book.lanes, l)
 	}
 	if t <= l.spent {
-		w.violate(p.slot, "worker ID %d, tick %d: this start knows of all up to %d in another cluster", worker, t, l.spent)
+		w.violate(p.slot, "worker ID %d, tick %d: this start knows that all up to %d may be another's", worker, t, l.spent)
 		return
 	}
 	l.first, l.last = min(l.first, t), max(l.last, t)
@@ -185,7 +188,10 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least
 		w.violate(p.slot, "tick %d, and the clock's tick %d has %d for the %d that are wanted", t, now, room, c.queue[0].n)
 		return
 	}
-	from := now - generator.Tick(p.slot.draws.Back/w.layout.TickLength())
+	from := max(now-generator.Tick(p.slot.draws.Back/w.layout.TickLength()), lane.Started()+1)
+	if t < from {
+		w.violate(p.slot, "a burst draws on tick %d, and the lane was started at %d", t, lane.Started())
+	}
 	if !p.slot.draws.Unordered {
 		from = max(from, least)
 	}
@@ -195,9 +201,19 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least
 }
 
 // spent is up to where a worker ID was used in other clusters than the one it is held in now, as far as this start knows: by its own
-// lanes, and by the journals that it found.
-func (p *proc) spent(at place) generator.Tick {
-	last := generator.Tick(-1)
+// lanes, and by the journals that it found. Of journals that were written elsewhere each mark counts, in this cluster too.
+//
+// What journals from elsewhere say is a floor for who opens the worker ID. A lane that goes on from a journal at home, with floor as its mark, has
+// a grant of its own.
+func (p *proc) spent(at place, floor generator.Tick) generator.Tick {
+	last := markOf(p.foreign, at.worker)
+	for _, found := range p.inherited {
+		if found != nil && found.Cluster == at.cluster && slices.ContainsFunc(found.Lanes, func(e journal.Entry) bool {
+			return e.Worker == at.worker && !e.Left && e.Mark == floor
+		}) {
+			last = -1
+		}
+	}
 	for _, found := range p.inherited {
 		if found != nil && found.Cluster != at.cluster {
 			last = max(last, markOf(found.Lanes, at.worker))

@@ -13,10 +13,13 @@ import (
 
 // host is a machine: its clocks, and whether anything runs on it.
 type host struct {
-	w      *World
-	clocks *clocks.Pair
-	paused int      // how many reasons there are why nothing runs
-	later  []func() // what is due since
+	w       *World
+	number  int
+	clocks  *clocks.Pair
+	boots   int
+	machine string   // its hardware identity; empty: it has none
+	paused  int      // how many reasons there are why nothing runs
+	later   []func() // what is due since
 }
 
 // do has something happen on the host: now, or when the host runs again.

@@ -109,7 +109,7 @@ func (w *World) damageRecord(f Fault, s *slot) bool {
 // damageHint spoils what nothing rests on.
 func (w *World) damageHint(_ Fault, s *slot) bool {
 	if w.fate.IntN(4) == 0 {
-		w.tree.SetHost(fmt.Sprintf("h%d", w.plan.Hosts[s.number]), []byte("x"))
+		w.tree.SetHost(s.hostName, []byte("x"))
 		return true
 	}
 	w.tree.SetHistory(w.workerOf(s), pick(w.fate, []byte("["), []byte(`[{"from":-1}]`), []byte(`[{"from":2},{"from":1}]`)))
@@ -129,15 +129,20 @@ func (w *World) workerOf(s *slot) int {
 // damageJournal kills a daemon and leaves its journal as no daemon does: the record rules then.
 func (w *World) damageJournal(s *slot, down time.Duration) bool {
 	data, err := s.disk.Read()
-	if err != nil || len(data) == 0 || len(data) > 1<<20 { // damaged before
+	if err != nil {
+		return false
+	}
+	text := newest(data)
+	if text == nil { // damaged before
 		return false
 	}
 	left := "damaged"
 	variant := w.fate.IntN(len(spoilers) + 2)
 	s.proc.end("killed", down)
+	s.home[0] = false
 	switch {
 	case variant < len(spoilers):
-		s.disk.Put(spoilers[variant](data))
+		s.disk.Put(spoilers[variant](text))
 	case variant == len(spoilers):
 		left = "no file"
 		s.disk.Unread = &journal.TornError{Reason: "it is no regular file"}
@@ -149,20 +154,20 @@ func (w *World) damageJournal(s *slot, down time.Duration) bool {
 	return true
 }
 
-// spoilers make a journal one that is not to be trusted, or of a daemon that has more worker IDs. A first line that is right has been
-// made for the rest: there it is the rest that cannot be.
-var spoilers = []func(data []byte) []byte{
+// spoilers make of a journal's newest write a file that is not to be trusted, or of a daemon that has more worker IDs. A first line that is
+// right has been made for the rest: there it is the rest that cannot be.
+var spoilers = []func(text []byte) []byte{
 	func([]byte) []byte { return []byte{} },
 	func([]byte) []byte { return []byte("nothing that a daemon writes\n") },
-	func(data []byte) []byte { return data[:len(data)*2/3] },
-	func(data []byte) []byte { return bytes.Replace(data, []byte(" 1 "), []byte(" 2 "), 1) },
-	func(data []byte) []byte { data[len(data)*2/3] ^= 4; return data },
-	func(data []byte) []byte { return append(data, make([]byte, 1<<20)...) },
-	func(data []byte) []byte {
-		return framed(bytes.Replace(bodyOf(data), []byte("{"), []byte(`{"more": 1,`), 1))
+	func(text []byte) []byte { return inSlot(text[:len(text)*2/3]) },
+	func(text []byte) []byte { return inSlot(bytes.Replace(text, []byte(" 2 "), []byte(" 3 "), 1)) },
+	func(text []byte) []byte { text[len(text)*2/3] ^= 4; return inSlot(text) },
+	func(text []byte) []byte { return append(make([]byte, 2*slotBytes), text...) }, // beyond the end
+	func(text []byte) []byte {
+		return framed(bytes.Replace(bodyOf(text), []byte("{"), []byte(`{"more": 1,`), 1))
 	},
-	func(data []byte) []byte {
-		return framed(bytes.Replace(bodyOf(data), []byte("{"), []byte(`{"coord": "x",`), 1))
+	func(text []byte) []byte {
+		return framed(bytes.Replace(bodyOf(text), []byte("{"), []byte(`{"coord": "x",`), 1))
 	},
 	replaced(`"worker": \d+`, `"worker": -1`),
 	replaced(`"worker": \d+`, `"worker": 4000000`),
@@ -172,7 +177,7 @@ var spoilers = []func(data []byte) []byte{
 	replaced(`\n    \{[^}]*\}`, `$0,$0`),
 	func([]byte) []byte { // what would be too large if this daemon wrote it
 		var lanes strings.Builder
-		for i := range 12000 {
+		for i := range 1000 { // they fit into a slot as long as nothing is indented
 			fmt.Fprintf(&lanes, `,{"worker":%d,"opening":"o"}`, i)
 		}
 		return framed([]byte(`{"lanes":[` + lanes.String()[1:] + "]}\n"))
@@ -189,9 +194,31 @@ func bodyOf(data []byte) []byte {
 	return body
 }
 
-// framed is a journal's first line before a body.
+// slotBytes is as daemon/journal has it, written here a second time so that a change there shows.
+const slotBytes = 1 << 15
+
+// newest is the text of the newest write that looks whole; nil if there is none.
+func newest(file []byte) (text []byte) {
+	highest := 0
+	for at := 0; at < len(file) && at < 2*slotBytes; at += slotBytes {
+		var version, sum, number, length int
+		in := file[at:min(len(file), at+slotBytes)]
+		line, rest, _ := bytes.Cut(in, []byte("\n"))
+		n, _ := fmt.Sscanf(string(line), "flakeward journal %d crc32c %x number %d bytes %d", &version, &sum, &number, &length)
+		if n == 4 && number > highest && length <= len(rest) {
+			highest, text = number, bytes.Clone(in[:len(line)+1+length])
+		}
+	}
+	return text
+}
+
+// inSlot is a file that holds a text alone, where an odd write belongs.
+func inSlot(text []byte) []byte { return append(make([]byte, slotBytes), text...) }
+
+// framed is such a file, with a first line that is right for the body.
 func framed(body []byte) []byte {
-	return append(fmt.Appendf(nil, "flakeward journal 1 crc32c %08x bytes %d\n", crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)), len(body)), body...)
+	summed := append(fmt.Appendf(nil, "number 1 bytes %d\n", len(body)), body...)
+	return inSlot(append(fmt.Appendf(nil, "flakeward journal 2 crc32c %08x ", crc32.Checksum(summed, crc32.MakeTable(crc32.Castagnoli))), summed...))
 }
 
 // clear deletes the claim that a daemon uses.

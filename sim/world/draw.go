@@ -69,6 +69,7 @@ func PlanOf(seed uint64) Plan {
 	}
 	p.bursts(rand.New(rand.NewPCG(seed, 0x6275727374)), tick)
 	p.Faults = append(p.Faults, p.behind(rand.New(rand.NewPCG(seed, 0x626568696e64)))...)
+	p.Faults = append(p.Faults, p.whereabouts(rand.New(rand.NewPCG(seed, 0x706c61636573)))...)
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
@@ -91,7 +92,7 @@ func (p *Plan) bursts(r *rand.Rand, tick string) {
 
 // faults draws what goes wrong: in each run only some kinds of things, but these often, so that they meet each other.
 func (p *Plan) faults(r *rand.Rand) {
-	ofClocks, others := some(r, 0, lastOfClocks, 3), some(r, lastOfClocks+1, kinds, 7)
+	ofClocks, others := some(r, 0, lastOfClocks, 3), some(r, lastOfClocks+1, drawn, 7)
 	for i := range 8 + 16 + r.IntN(8) {
 		from := others
 		if i < 8 {
@@ -147,7 +148,7 @@ func (p Plan) beside(r *rand.Rand, f Fault) Fault {
 var (
 	requests = []string{"", "", "", "create a claim", "read what was claimed", "open a record", "open a record", "extend a grant", "extend a grant", "release a worker ID",
 		"release a worker ID", "delete a claim", "list the claims", "list own claims", "join", "take a ticket", "open a session", "read the host's worker ID"}
-	steps = []string{"", "", string(disk.StepOpen), string(disk.StepWrite), string(disk.StepSync), string(disk.StepRename), string(disk.StepDir)}
+	steps = []string{"", "", string(disk.StepOpen), string(disk.StepWrite), string(disk.StepSync)}
 )
 
 // at puts a fault at a step of its daemon.

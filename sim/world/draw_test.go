@@ -13,7 +13,7 @@ import (
 func TestEveryKindOfFaultHappens(t *testing.T) {
 	var mu sync.Mutex
 	missing := map[string]bool{}
-	for k := world.Step; k <= world.Refused; k++ {
+	for k := world.Step; k <= world.PutAside; k++ {
 		if k.String() != "" {
 			missing[k.String()] = true
 		}

@@ -66,6 +66,11 @@ func (w *World) recovered() {
 func (w *World) least() int {
 	left, daemons := w.layout.Workers(), 0
 	all := w.plan.lanes()
+	for _, s := range w.slots[len(all):] {
+		if !s.idle {
+			all = append(all, len(s.disks()))
+		}
+	}
 	slices.Sort(all)
 	for _, lanes := range slices.Backward(all) {
 		if left <= 0 {

@@ -25,6 +25,11 @@ type Plan struct {
 	Load    time.Duration // between two requests to a daemon, on the average
 	Faults  []Fault       // in the order of their time
 
+	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so. Nameless are, by host, those
+	// without a hardware identity.
+	Copies   []Copy
+	Nameless []bool
+
 	// Recover has the run go on without faults after Length, and judges whether all is well in the end.
 	Recover bool
 
@@ -125,15 +130,23 @@ const (
 	RequestLate   // it arrives that much later
 	ReplyLost
 	Refused
-	kinds
+
+	// What plans draw apart from the kinds before.
+	Copied   // a daemon begins on a copy of this one's state directory, which lives on
+	Rebooted // a host is, with all that runs there
+	PutAside // old copies of a daemon's journals are renamed into their place
 )
+
+// drawn is beyond the kinds that each plan draws from.
+const drawn = Refused + 1
 
 var kindNames = [...]string{"clock is set", "clock is set and set back", "clock strobes", "wall clock freezes", "one clock drifts", "both clocks drift",
 	"leap second", "host is suspended", "virtual machine is paused", "processes are stopped", "", "killed", "power cut",
 	"stopped in order", "disk is full", "disk fails", "disk is slow", "disk is lost", "journal is damaged", "old copy of the journal", "coordinator is away", "cut off", "messages get lost",
 	"messages are late", "requests happen twice", "hints and reads are stale", "session ends early", "sessions last longer", "claim is cleared", "marks are raised",
 	"coordinator is restored", "coordinator is wiped", "layout record is damaged", "record is damaged", "history or preference is damaged", "state directory is replaced", "wrong configuration",
-	"burst of requests", "request is lost", "request is late", "reply is lost", "request is refused"}
+	"burst of requests", "request is lost", "request is late", "reply is lost", "request is refused",
+	"state directory is copied", "host boots again", "old journals are renamed into place"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -160,6 +173,9 @@ func (f Fault) String() string {
 	}
 	if f.Where != "" {
 		text += fmt.Sprintf(" at %s %d", f.Where, f.N)
+	}
+	if f.Kind == Copied {
+		text += fmt.Sprintf(", as copy %d", f.N)
 	}
 	if f.Cut != 0 {
 		text += fmt.Sprintf(", then cut off for %v", f.Cut)

@@ -71,9 +71,12 @@ func (c wrongly) coord() string { return coords[int(c)%len(coords)] }
 // datacenter is one that the layout does not have.
 func (c wrongly) datacenter() uint64 { return uint64(int(c) / len(coords)) }
 
-// misconfigured reports whether any daemon is configured wrongly, or would be at its next start.
+// stray is how long a request may still arrive that a daemon has given up.
+const stray = line.Time(15 * time.Second)
+
+// misconfigured reports whether any daemon is configured wrongly, would be at its next start, or may have asked to join not long ago.
 func (w *World) misconfigured() bool {
-	return slices.ContainsFunc(w.slots, func(s *slot) bool { return s.wrongly != 0 || s.proc != nil && s.proc.wrongly != 0 })
+	return w.line.Now() < w.strayUntil || slices.ContainsFunc(w.slots, func(s *slot) bool { return s.wrongly != 0 || s.proc != nil && s.proc.wrongly != 0 })
 }
 
 // misconfigure stops a daemon in order and starts it with a wrong configuration, once.
@@ -84,7 +87,7 @@ func (w *World) misconfigure(s *slot, f Fault) bool {
 	s.wrongly = wrongly(1 + w.fate.IntN(2*len(coords)-1))
 	s.proc.stop(time.Millisecond)
 	w.line.At(w.line.Now()+line.Time(f.For), func() {
-		s.wrongly = 0
+		s.wrongly, w.strayUntil = 0, w.line.Now()+stray
 		s.host.do(func() {
 			if s.proc != nil {
 				s.proc.stop(time.Millisecond)

@@ -36,6 +36,15 @@ type slot struct {
 	number int
 	host   *host
 	draws  Draws
+
+	hostName string
+	files    int    // that were made for it
+	home     []bool // by lane: the journal is as this daemon has left it, where it was written
+	idle     bool   // a copy that is not made yet, or that has ended
+	copied   bool   // a copy that was made
+	parted   bool   // which has had a worker ID
+	before   int    // the one that its original had
+
 	disk   *disk.Disk   // of the first lane's journal
 	others []*disk.Disk // of the other lanes' journals
 	proc   *proc        // nil while none runs
@@ -83,6 +92,7 @@ type proc struct {
 	joined   bool
 
 	inherited lifetime.Inherited
+	foreign   []journal.Entry // of journals that were written elsewhere: their marks are floors
 	lanes     map[*generator.Lane]*laneOf
 	conns     [conns]conn
 
@@ -110,6 +120,9 @@ func (r reader) Read(b []byte) (int, error) {
 
 // start starts a daemon, as daemon.Run does.
 func (w *World) start(s *slot) {
+	if s.idle {
+		return
+	}
 	s.starts++
 	w.counts.Starts++
 	p := &proc{w: w, slot: s, host: s.host, wrongly: s.wrongly, began: w.line.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(w.plan.Seed, uint64(s.number)<<32|s.starts))}
@@ -130,8 +143,9 @@ func (w *World) start(s *slot) {
 		}
 	}
 	for _, d := range s.disks() {
-		d.Step, d.Moved = p.diskStep, 0
+		d.Step = p.diskStep
 	}
+	s.reopen()
 	log := hclog.NewNullLogger()
 	if w.out != nil {
 		log = hclog.New(&hclog.LoggerOptions{Output: logTo{w, s}, DisableTime: true, Level: hclog.Info})
@@ -149,7 +163,7 @@ func (w *World) start(s *slot) {
 	p.store = tree.NewStore(w.plan.Servers, p.incarnation, w.plan.Tells, p)
 	var err error
 	p.coord, err = lending.New(watched{p.store, p}, lending.Config{
-		Identity: coord.Identity{Host: fmt.Sprintf("h%d", w.plan.Hosts[s.number]), PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},
+		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},
 		Clock:    p, Random: reader{p.random}, Log: log,
 	})
 	if err != nil {
@@ -174,6 +188,7 @@ func (w *World) start(s *slot) {
 // begin is what a start does from its journals on.
 func (p *proc) begin(dir *journal.Dir) {
 	w, s := p.w, p.slot
+	found := p.journals()
 	var err error
 	if p.inherited, err = p.lifetime.Inherit(dir); err != nil {
 		w.violate(s, "the journals cannot be read: %v", err)
@@ -182,6 +197,8 @@ func (p *proc) begin(dir *journal.Dir) {
 	if p.ending {
 		return
 	}
+	p.believed(found)
+	p.parting(found)
 	for i, found := range p.inherited {
 		if found != nil {
 			p.cluster, p.seats[i].durable = found.Cluster, found.Lanes
@@ -191,7 +208,7 @@ func (p *proc) begin(dir *journal.Dir) {
 	for _, seat := range p.seats {
 		p.flow(func() { p.check(seat.keeper.Mark(p.life)) })
 	}
-	p.flow(func() { p.lifetime.Watch(p.life, p.group) })
+	p.flow(func() { p.check(p.lifetime.Watch(p.life, p.group)) })
 	p.flow(p.lend)
 	p.keepAlive()
 	p.arrivals()
@@ -302,7 +319,7 @@ func (p *proc) diskStep(step disk.Step) error {
 		line.Unwind()
 	}
 	took := 20 * time.Microsecond
-	if step == disk.StepSync || step == disk.StepDir {
+	if step == disk.StepSync {
 		took = 200 * time.Microsecond
 		if p.w.weather.slowed[p.slot.number] > 0 {
 			took = time.Duration(p.random.ExpFloat64() * 4e8)
@@ -323,7 +340,7 @@ func (r recorded) Write(c journal.Contents) error {
 	err := r.File.Write(c)
 	p := r.of.p
 	if err == nil {
-		r.of.durable, p.slot.lost = c.Lanes, false
+		r.of.durable, p.slot.lost, p.slot.home[r.of.number] = c.Lanes, false, true
 		if r.of.number == 0 { // that is the one that people put their hands on
 			p.slot.sheltered, p.slot.tampered = false, false
 		}

@@ -37,7 +37,7 @@ func (w *World) running(s *slot) int {
 		return all
 	}
 	r := rand.New(rand.NewPCG(w.plan.Seed^0x6665776572, uint64(s.number)<<32|s.starts)) // its own: whatever else is drawn stays as it is
-	if r.IntN(fewer) > 0 {
+	if r.IntN(fewer) > 0 && !(s.copied && r.IntN(2) == 0) {
 		return all
 	}
 	return 1 + r.IntN(all-1)

@@ -75,5 +75,10 @@ func (c *Counts) Add(d Counts) {
 	c.Unordered += d.Unordered
 	c.Drawn += d.Drawn
 	c.Elsewhere += d.Elsewhere
+	c.Copies += d.Copies
+	c.Parted += d.Parted
+	c.Apart += d.Apart
+	c.Calmly += d.Calmly
+	c.Parting += d.Parting
 	c.Simulated += d.Simulated
 }

@@ -29,8 +29,13 @@ func (w *World) strike(f Fault) {
 func (w *World) hit(f Fault, s *slot) {
 	// Each has a chance of its own: to leave it out changes nothing for the others.
 	w.fate = rand.New(rand.NewPCG(w.plan.Seed, uint64(f.At)<<8|uint64(f.Kind)))
+	if s.idle {
+		return // there is no such daemon yet, or any more
+	}
 	hit := false
-	if f.Kind.OfClocks() {
+	if f.Kind >= drawn {
+		hit = w.strikePlace(f, s)
+	} else if f.Kind.OfClocks() {
 		hit = w.strikeClock(f, s.host)
 	} else if f.Kind <= OldCopy {
 		hit = w.strikeDaemon(f, s)
@@ -121,9 +126,9 @@ func (w *World) strikeDaemon(f Fault, s *slot) bool {
 		s.all(func(d *disk.Disk) { d.Full = true })
 		return w.until(f, func() { s.all(func(d *disk.Disk) { d.Full = false }) })
 	case DiskFails:
-		errno, anyway, stuck := pick(w.fate, syscall.EIO, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EDQUOT, syscall.EFBIG), w.fate.IntN(2) == 0, w.fate.IntN(4) == 0
+		errno, anyway := pick(w.fate, syscall.EIO, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EDQUOT, syscall.EFBIG), w.fate.IntN(2) == 0
 		s.all(func(d *disk.Disk) {
-			d.Failing, d.FailsAt, d.Errno, d.Anyway, d.Stuck = true, disk.Step(f.What), errno, anyway, stuck
+			d.Failing, d.FailsAt, d.Errno, d.Anyway = true, disk.Step(f.What), errno, anyway
 		})
 		return w.until(f, func() { s.all(func(d *disk.Disk) { d.Failing = false }) })
 	case DiskSlow:
@@ -148,8 +153,8 @@ func (w *World) strikeDaemon(f Fault, s *slot) bool {
 	case DiskLost:
 		p.end("killed, and its disk lost", f.For)
 		s.all((*disk.Disk).Lose)
-		s.lost, s.tampered = true, true
-		s.acked = map[place]generator.Tick{}
+		s.moved()
+		s.tampered = true
 	case DamagedJournal:
 		return w.damageJournal(s, f.For)
 	case OldCopy:
@@ -201,7 +206,7 @@ func (w *World) putOld(s *slot, down time.Duration) bool {
 			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
 		}
 		s.disk.Put(data)
-		s.sheltered, s.tampered = true, true
+		s.sheltered, s.tampered, s.home[0] = true, true, false
 		return true
 	}
 	return false

@@ -67,14 +67,15 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 }
 
 // adopted judges a journal that a daemon finds: it is never behind what the coordinator knows of it. A record of before the marks were
-// raised may be one that was restored, which knows of a mark and not of the exact last tick that took its place.
+// raised may be one that was restored, which knows of a mark and not of the exact last tick that took its place. An entry of which only
+// the mark counts is not adopted.
 func (w *World) adopted(s *slot, lane int, found journal.Contents) {
 	if w.plan.Blind || w.plan.Lying || s.tampered && lane == 0 || len(w.damaged) > 0 || w.weather.early > 0 || found.Cluster != w.cluster.of(w.tree.Layout()) {
 		return
 	}
 	era := eraOf(w.tree.Layout())
 	for _, e := range found.Lanes {
-		if r := w.record.of(w.tree.Record(e.Worker)); r.Holder == e.Opening && r.Era == era && r.Mark > e.Mark {
+		if r := w.record.of(w.tree.Record(e.Worker)); !e.Left && r.Holder == e.Opening && r.Era == era && r.Mark > e.Mark {
 			w.violate(s, "worker ID %d: the journal's mark is %d, and the record has one of %d from it", e.Worker, e.Mark, r.Mark)
 		}
 	}

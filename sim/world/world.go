@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -17,7 +18,6 @@ import (
 	"github.com/flakeward/flakeward/coord/lending"
 	lifetime "github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/sim/clocks"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/line"
 	"github.com/flakeward/flakeward/sim/tree"
@@ -46,7 +46,9 @@ type World struct {
 	highest  generator.Tick // of all ceilings, ever
 	books    map[place]*ledger
 	truth    truth
-	serving  *slot // whose request takes place
+	serving  *slot // whose request took place last
+	asking   *proc // whose takes place; nil: nobody's, or an operator's
+	places   bool  // journals may lie elsewhere than where they were written
 	record   memo[stored]
 	cluster  memo[string]
 	evidence map[string]*testimony // by cluster
@@ -55,10 +57,12 @@ type World struct {
 	text     string                // of the layout
 	conns    uint32                // that were made
 	damaged  []*damage
-	counts   Counts
-	wrong    string
-	healed   bool      // nothing goes wrong any more
-	out      io.Writer // nil: no trace
+	// strayUntil is until when what a daemon of a wrong configuration has asked may still arrive.
+	strayUntil line.Time
+	counts     Counts
+	wrong      string
+	healed     bool      // nothing goes wrong any more
+	out        io.Writer // nil: no trace
 }
 
 // Counts is what happened in a run.
@@ -66,11 +70,14 @@ type Counts struct {
 	Faults, OfClocks             int // those that took place
 	IDs, Served, Refused, Events uint64
 	ColdStarts, Starts           uint64
-	Handovers                    uint64 // of worker IDs, from one daemon to another that issues
-	Continued, Released          uint64 // claims that went on from what was there; that were given back
-	Unordered                    uint64 // runs out of the ring, or wherever there was room
-	Drawn                        uint64 // runs of ticks before the request came, by a burst
-	Elsewhere                    uint64 // runs of another lane than the connection's own
+	Handovers                    uint64        // of worker IDs, from one daemon to another that issues
+	Continued, Released          uint64        // claims that went on from what was there; that were given back
+	Unordered                    uint64        // runs out of the ring, or wherever there was room
+	Drawn                        uint64        // runs of ticks before the request came, by a burst
+	Elsewhere                    uint64        // runs of another lane than the connection's own
+	Copies, Parted, Apart        uint64        // daemons on a copy of a state directory; that got a worker ID; and another than their original had
+	Calmly                       uint64        // copies with nothing in their way, that got one in time
+	Parting                      time.Duration // until copies got one
 	Simulated                    time.Duration
 }
 
@@ -144,21 +151,26 @@ func (w *World) build() {
 	w.capacity = 1 << w.layout.Bits(generator.Sequence)
 	w.sleep = max(1, generator.Tick(maxSleep/w.layout.TickLength()))
 	w.tree.Opened, w.tree.Unfenced = w.open, p.Unfenced
-	w.tree.Stored = w.stores
+	w.tree.Stored, w.tree.Deleted = w.stores, w.deleted
+	w.places = slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind >= drawn })
 	w.text = w.layout.String()
 	for i, h := range p.Hosts {
 		if h >= len(w.hosts) {
-			w.hosts = append(w.hosts, &host{w: w, clocks: clocks.New(begin.UnixNano() + int64(p.Apart[len(w.hosts)]) + w.fate.Int64N(2e6))})
+			w.hostOf(h)
 		}
-		w.slots = append(w.slots, &slot{number: i, draws: p.draws(i), host: w.hosts[len(w.hosts)-1], disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}})
+		s := &slot{number: i, draws: p.draws(i), host: w.hosts[len(w.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}}
 		for range p.lanes()[i] - 1 {
-			w.slots[i].others = append(w.slots[i].others, &disk.Disk{Lies: p.Lying})
+			s.others = append(s.others, &disk.Disk{Lies: p.Lying})
 		}
+		s.settle()
+		s.home = make([]bool, len(s.disks()))
+		w.slots = append(w.slots, s)
 	}
-	w.weather.deaf, w.weather.mute, w.weather.slowed = make([]int, len(w.hosts)), make([]int, len(w.hosts)), make([]int, len(w.slots))
 	for _, s := range w.slots {
 		w.line.At(line.Time(w.fate.Int64N(5e8)), func() { w.start(s) })
 	}
+	w.copies()
+	w.weather.deaf, w.weather.mute, w.weather.slowed = make([]int, len(w.hosts)), make([]int, len(w.hosts)), make([]int, len(w.slots))
 	for _, f := range p.Faults {
 		if f.Kind == Restored {
 			var b *backup
@@ -217,7 +229,8 @@ func (w *World) header() {
 		return
 	}
 	p := w.plan
-	fmt.Fprintf(w.out, "seed %d: %d daemons on hosts %v, lanes %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v\n", p.Seed, len(p.Hosts), p.Hosts, p.Lanes, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
+	fmt.Fprintf(w.out, "seed %d: %d daemons on hosts %v, lanes %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v, copies %+v, hosts without an identity %v\n",
+		p.Seed, len(p.Hosts), p.Hosts, p.Lanes, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load, p.Copies, p.Nameless)
 	for i, f := range p.Faults {
 		fmt.Fprintf(w.out, "fault %d: %s\n", i, f)
 	}

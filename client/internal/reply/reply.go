@@ -150,14 +150,23 @@ func integer(line []byte, kind byte) (int64, error) {
 
 // MaxCount finds in the text of INFO how many IDs one request may ask for; 0: it does not say, as no flakeward daemon does.
 func MaxCount(info string) int64 {
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "max_count:"); ok {
-			if n, err := strconv.ParseInt(value, 10, 32); err == nil && n > 0 {
-				return n
-			}
-		}
+	if n, err := strconv.ParseInt(value(info, "max_count"), 10, 32); err == nil && n > 0 {
+		return n
 	}
 	return 0
+}
+
+// Cluster finds in the text of INFO the UUID of the daemon's cluster; empty: it is in none yet.
+func Cluster(info string) string { return value(info, "cluster_id") }
+
+// value is what the first line with a key says; empty if there is none.
+func value(info, key string) string {
+	for line := range strings.Lines(info) {
+		if k, v, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok && k == key {
+			return v
+		}
+	}
+	return ""
 }
 
 // Unavailable takes the text of an UNAVAILABLE refusal apart: why there are no IDs, after how long the daemon gave up, and how much

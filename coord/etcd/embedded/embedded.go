@@ -93,7 +93,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	s.client = v3client.New(s.server)
 	select {
 	case <-s.server.ReadyNotify():
-		if err = markBorn(c.Dir); err == nil {
+		if err = errors.Join(syncDatabase(c.Dir), markBorn(c.Dir)); err == nil {
 			if err := reserve(c.Dir, c.Quota); err != nil {
 				c.Log.Warn("no disk space is set aside for the embedded etcd: it stops when the disk is full", "dir", c.Dir, "error", err)
 			}
@@ -142,6 +142,13 @@ func markBorn(dir string) error {
 		return fmt.Errorf("the directory of the embedded etcd cannot be written: %w", err)
 	}
 	return nil
+}
+
+// syncDatabase makes the database's name durable. etcd defragments, also as it starts, by a rename
+// that it does not make so. If a power cut undid that, the old database would come back, which is
+// older than the newest snapshot of the log, and etcd would not start on it.
+func syncDatabase(dir string) error {
+	return syncDir(filepath.Join(dir, "member", "snap"))
 }
 
 func syncDir(dir string) error {
@@ -277,6 +284,9 @@ func (s *Server) MakeRoom(ctx context.Context) error {
 		return fmt.Errorf("compact: %w", err)
 	}
 	if err := s.server.Defragment(); err != nil {
+		return fmt.Errorf("defragment: %w", err)
+	}
+	if err := syncDatabase(s.dir); err != nil {
 		return fmt.Errorf("defragment: %w", err)
 	}
 	if _, err := s.client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {

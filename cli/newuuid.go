@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+func clusterCommand(own paths, out *outside) *urfave.Command {
+	timeout := defaultTimeout
+	flags := newOperatorFlags(own, out, &timeout)
+	return withConfig(&urfave.Command{
+		Name:        "cluster",
+		Usage:       "show which cluster the coordinator holds, or make a restored copy a cluster of its own",
+		Description: "Its UUID, and its layout.\n" + coordinatorSource,
+		Flags:       flags.flags(),
+		Subcommands: []*urfave.Command{newUUIDCommand(own, out)},
+		Action: func(c *urfave.Context) error {
+			if err := noSubcommand(c); err != nil {
+				return err
+			}
+			return flags.with(c.Context, func(v *visit) error {
+				_, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nlayout   %s\n", v.cluster.UUID, v.where, v.cluster.Layout)
+				return err
+			})
+		},
+	})
+}
+
+func newUUIDCommand(own paths, out *outside) *urfave.Command {
+	timeout := defaultTimeout
+	flags := newOperatorFlags(own, out, &timeout)
+	return withConfig(&urfave.Command{
+		Name:  "new-uuid",
+		Usage: "give the cluster in this coordinator a UUID of its own: after it was made from another one's backup",
+		Description: "A coordinator that was filled from the backup of another one, as a staging cluster may be from production's, holds a cluster\n" +
+			"of the same UUID: journals and clients of the one pass in the other. This gives the cluster that --coord names a fresh\n" +
+			"UUID, and voids all that was opened before, in one step. The records stay: no ID is issued below their ceilings.\n" +
+			"Run it before the first daemon is started on the copy, and never on the original: daemons that are connected stop, and\n" +
+			"start again only with --accept-cluster and the new UUID.\n" +
+			coordinatorSource,
+		Flags: append(flags.flags(), yesFlag()),
+		Action: func(c *urfave.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			return flags.with(c.Context, func(v *visit) error {
+				members, err := v.members(c.Context)
+				if err != nil {
+					return err
+				}
+				if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nclaims   %d live: their daemons stop, and are not started again but with --accept-cluster\n",
+					v.cluster.UUID, v.where, len(members)); err != nil {
+					return err
+				}
+				if err := out.confirm(c, "Give it another UUID?"); err != nil {
+					return err
+				}
+				return v.newUUID(c)
+			})
+		},
+	})
+}
+
+// newUUID does it, and says what the new one is.
+func (v *visit) newUUID(c *urfave.Context) error {
+	var uuid string
+	err := v.ask(c.Context, func(ctx context.Context) (err error) {
+		uuid, err = v.NewUUID(ctx)
+		return err
+	})
+	if errors.Is(err, coord.ErrOtherCluster) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("whether the cluster has another UUID is not known (see flakeward cluster), and to give it one twice does no harm: run it again: %w", err)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "\nthe cluster is now %s, and was %s\n", uuid, v.cluster.UUID)
+	return err
+}

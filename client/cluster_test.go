@@ -1,0 +1,145 @@
+package client_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/flakeward/flakeward/client"
+)
+
+const (
+	wanted = "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10"
+	other  = "a4943c11-7c5e-4c60-964d-5d3d4cd9c108"
+)
+
+// refusedFor is the error of a call that a daemon of the wrong cluster, or of none, was there for.
+func refusedFor(t *testing.T, c *client.Client, found string) {
+	t.Helper()
+	id, err := c.Next(t.Context())
+	var e *client.ClusterError
+	if !errors.As(err, &e) || e.Found != found || id != 0 {
+		t.Fatalf("got ID %d, %v, want that cluster %q was found", id, err, found)
+	}
+	for _, text := range []string{e.Socket, e.Want, e.Found} {
+		if !strings.Contains(err.Error(), text) || e.Want == "" || e.Socket == "" {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}
+
+// A daemon of another cluster is asked for nothing, and not waited for: it stays in that.
+func TestDaemonOfAnotherClusterIsAskedForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.joins(other)
+		c := f.open(client.Cluster(wanted))
+		begun := time.Now()
+		refusedFor(t, c, other)
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("it was waited for, for %v", took)
+		}
+		if asks, _ := f.counts(); asks != 0 {
+			t.Errorf("it was asked for IDs %d times", asks)
+		}
+		f.joins(wanted) // as another daemon at that socket
+		must(t, c)
+	})
+}
+
+func TestDaemonWithoutAClusterIsWaitedForAsLongAsPatienceSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		c := f.open(client.Cluster(wanted))
+		begun := time.Now()
+		refusedFor(t, c, "")
+		if took := time.Since(begun); took < client.DefaultPatience || took > client.DefaultPatience+time.Second {
+			t.Errorf("it was waited for, for %v", took)
+		}
+		if asks, _ := f.counts(); asks != 0 {
+			t.Errorf("it was asked for IDs %d times", asks)
+		}
+		joined := time.AfterFunc(time.Second, func() { f.joins(wanted) })
+		defer joined.Stop()
+		begun = time.Now()
+		must(t, c)
+		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
+			t.Errorf("the ID came after %v", took)
+		}
+	})
+}
+
+// Each connection is looked at by itself: behind the socket there may be another daemon.
+func TestClusterIsLookedAtWithEachConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.joins(wanted)
+		f.answers(func(a ask) (string, bool) { return f.draw(a), a.number != 3 })
+		c := f.open(client.Cluster(strings.ToUpper(wanted)), client.MaxAge(0))
+		must(t, c)
+		must(t, c)
+		must(t, c)
+		synctest.Wait() // the connection has ended
+		f.joins(other)
+		refusedFor(t, c, other)
+		if asks, _ := f.counts(); asks != 3 {
+			t.Errorf("%d requests for IDs, want the 3 of before", asks)
+		}
+	})
+}
+
+func TestClusterThatIsNoUUIDIsRefused(t *testing.T) {
+	for _, uuid := range []string{"", "production", wanted[1:], wanted + "0", "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b1g", "0b7d1c586c1c4b5e9d1e6f4f2a7c9b100000"} {
+		c, err := client.Open("fake", client.Cluster(uuid))
+		if err == nil || !strings.Contains(err.Error(), "cluster_id") {
+			t.Errorf("Cluster(%q): %v", uuid, err)
+		}
+		if err == nil {
+			_ = c.Close()
+		}
+	}
+}
+
+// Two daemons, each in a cluster of its own: who demands one of them gets IDs there and nowhere else.
+func TestClusterOfRealDaemons(t *testing.T) {
+	ours, theirs := start(t, dir(t), "flakeward"), start(t, dir(t), "flakeward")
+	uuid := clusterOf(t, ours.config.Socket.Path)
+	c := open(t, ours.config.Socket.Path, client.Cluster(uuid), client.MaxAge(0))
+	before := must(t, c)
+	refusedFor(t, open(t, theirs.config.Socket.Path, client.Cluster(uuid)), clusterOf(t, theirs.config.Socket.Path))
+
+	ours.stop() // and starts again: the same cluster
+	<-ours.ended
+	ours.start()
+	if id := must(t, c); id <= before {
+		t.Errorf("ID %d after %d", id, before)
+	}
+
+	ours.stop() // and another one takes its place
+	if err := os.Symlink(theirs.config.Socket.Path, ours.config.Socket.Path); err != nil {
+		t.Fatal(err)
+	}
+	refusedFor(t, c, clusterOf(t, theirs.config.Socket.Path))
+}
+
+// clusterOf is the UUID that a daemon shows.
+func clusterOf(t *testing.T, socket string) string {
+	t.Helper()
+	r := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
+	defer r.Close()
+	text, err := r.Info(t.Context(), "cluster").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text, "cluster_id:")
+	id, _, _ := strings.Cut(rest, "\r\n")
+	if id == "" {
+		t.Fatalf("no cluster in %q", text)
+	}
+	return id
+}

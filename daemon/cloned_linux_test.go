@@ -1,0 +1,329 @@
+//go:build amd64 || arm64
+
+package daemon_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// hypervisor shows the daemon a VMClock in a file.
+type hypervisor struct {
+	t    *testing.T
+	path string
+}
+
+func newHypervisor(t *testing.T, generation uint64) hypervisor {
+	t.Helper()
+	page := make([]byte, 4096)
+	binary.LittleEndian.PutUint32(page[0:], 0x4b4c4356)
+	binary.LittleEndian.PutUint32(page[4:], 4096)
+	binary.LittleEndian.PutUint16(page[8:], 1)
+	binary.LittleEndian.PutUint64(page[24:], 1<<8)
+	binary.LittleEndian.PutUint64(page[104:], generation)
+	h := hypervisor{t, filepath.Join(t.TempDir(), "vmclock0")}
+	if err := os.WriteFile(h.path, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// clone makes the machine that the daemon runs in a clone of itself.
+func (h hypervisor) clone(generation uint64) {
+	h.t.Helper()
+	f, err := os.OpenFile(h.path, os.O_WRONLY, 0)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	_, err = f.WriteAt(binary.LittleEndian.AppendUint64(nil, generation), 104)
+	if err := errors.Join(err, f.Close()); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// watched is the cluster of a daemon as an operator sees it.
+func watched(t *testing.T, c daemon.Config) (members map[string]coord.Member, marks map[int]coord.Mark) {
+	t.Helper()
+	access, err := c.Access()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := connect.Operate(t.Context(), access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = o.Close() }()
+	_, err = o.Visit(t.Context())
+	all, listing := o.Members(t.Context())
+	records, reading := o.Marks(t.Context())
+	if err := errors.Join(err, listing, reading); err != nil {
+		t.Fatal(err)
+	}
+	members, marks = map[string]coord.Member{}, map[int]coord.Mark{}
+	for _, m := range all {
+		members[m.Claim] = m
+	}
+	for _, m := range records {
+		marks[m.Worker] = m
+	}
+	return members, marks
+}
+
+// journalAt reads the journal of a daemon that may be running.
+func journalAt(t *testing.T, c daemon.Config) journal.Contents {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(c.StateDir, "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.StateDir = t.TempDir()
+	if err := errors.Join(os.Chmod(c.StateDir, 0o700), os.WriteFile(filepath.Join(c.StateDir, "journal"), b, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return journalOf(t, c)
+}
+
+// load is what some connections ask for and get, without an end.
+type load struct {
+	r       *running
+	layout  *generator.Layout
+	old     atomic.Pointer[[]string] // the worker IDs of which nothing may come any more
+	stop    atomic.Bool
+	served  []atomic.Int64 // replies, by connection
+	longest atomic.Int64   // time for a reply, in nanoseconds
+	seen    []map[int64]bool
+	done    sync.WaitGroup
+}
+
+func (r *running) load(connections int) *load {
+	l := &load{r: r, layout: layoutOf(r.t, r.config), served: make([]atomic.Int64, connections), seen: make([]map[int64]bool, connections)}
+	l.old.Store(new([]string))
+	for i := range connections {
+		l.seen[i] = map[int64]bool{}
+		l.done.Go(func() { l.connection(i) })
+	}
+	return l
+}
+
+func (l *load) connection(i int) {
+	t := l.r.t
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: l.r.config.Socket.Path, MaxRetries: -1, PoolSize: 1, ReadTimeout: time.Minute})
+	defer func() { _ = client.Close() }()
+	conn := client.Conn() // the same one all the time
+	defer func() { _ = conn.Close() }()
+	last := int64(0)
+	for n := 1; !l.stop.Load(); n++ {
+		old, begun := *l.old.Load(), time.Now()
+		ids, err := conn.Do(t.Context(), "NEXT", 1+n%3*50).Int64Slice()
+		if err != nil {
+			t.Errorf("connection %d: %v", i, err)
+			return
+		}
+		took := int64(time.Since(begun))
+		for longest := l.longest.Load(); took > longest && !l.longest.CompareAndSwap(longest, took); longest = l.longest.Load() {
+		}
+		for _, id := range ids {
+			if id <= last {
+				t.Errorf("connection %d: ID %d came after %d", i, id, last)
+			}
+			last = id
+			l.seen[i][id] = true
+			if parts, err := l.layout.Decompose(id); err != nil || slices.Contains(old, strconv.FormatUint(parts.Worker, 10)) {
+				t.Errorf("connection %d: ID %d (%+v, %v) was asked for after the machine was cloned, and comes from its original's worker ID", i, id, parts, err)
+				return
+			}
+		}
+		l.served[i].Add(1)
+	}
+}
+
+// each waits until each connection has had so many more replies.
+func (l *load) each(more int64) {
+	l.r.t.Helper()
+	for i := range l.served {
+		want := l.served[i].Load() + more
+		l.r.until("replies on each connection", func(map[string]string) bool { return l.r.t.Failed() || l.served[i].Load() >= want })
+	}
+}
+
+// end ends the load; no ID may have come twice.
+func (l *load) end() (ids int) {
+	l.stop.Store(true)
+	l.done.Wait()
+	all := map[int64]bool{}
+	for _, seen := range l.seen {
+		ids += len(seen)
+		maps.Copy(all, seen)
+	}
+	if len(all) != ids {
+		l.r.t.Errorf("%d IDs came twice", ids-len(all))
+	}
+	return ids
+}
+
+// Clients of a daemon whose machine is cloned under load see one late reply and no error, on the connections that they have. Whatever
+// is asked for from then on comes from other worker IDs, and the original's claims are as they were.
+func TestACloneUnderLoad(t *testing.T) {
+	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
+	for name, url := range map[string]string{
+		"etcd": etcd.URL("test"), "ZooKeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test", "embedded": "embedded:",
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := newHypervisor(t, 7)
+			c := config(dir(t))
+			c.VMClock, c.Cluster.Coord, c.IDs.Lanes, c.Cluster.TTL = machine.path, url, 2, time.Minute
+			r := start(t, c)
+			r.until("two lanes", lanesReady(2))
+			l := r.load(6)
+			var old []string
+			for generation := uint64(8); generation < 11; generation++ {
+				l.each(20)
+				before := r.info()
+				claims, marks := watched(t, c)
+				old = append(old, lanesWorkers(before, 2)...)
+				l.longest.Store(0)
+				machine.clone(generation)
+				gone := slices.Clone(old)
+				l.old.Store(&gone)
+				l.each(20)
+				after := r.until("two other lanes", func(info map[string]string) bool {
+					return info["lanes_ready"] == "2" && !slices.Contains(old, info["worker_id"]) && !slices.Contains(old, info["lane1_worker_id"])
+				})
+				t.Logf("generation %d: worker IDs %v, were %v; the longest wait for a reply was %v",
+					generation, lanesWorkers(after, 2), lanesWorkers(before, 2), time.Duration(l.longest.Load()).Round(time.Millisecond))
+				if after["incarnation"] == before["incarnation"] {
+					t.Error("the incarnation is the original's")
+				}
+				now, later := watched(t, c)
+				for claim, m := range claims {
+					if n, there := now[claim]; !there || n.Opening != m.Opening || later[m.Worker].Ceiling < marks[m.Worker].Ceiling {
+						t.Errorf("generation %d: the original's claim was %+v and is %+v, %v", generation, m, n, there)
+					}
+				}
+			}
+			t.Logf("%d IDs", l.end())
+			r.stop()
+			for _, e := range journalOf(t, c).Lanes {
+				if slices.Contains(old, strconv.Itoa(e.Worker)) != e.Left {
+					t.Errorf("the journal has %+v; the originals' worker IDs are %v", e, old)
+				}
+			}
+			if claims, _ := watched(t, c); len(claims) != len(old) {
+				t.Errorf("after the clean end of the last clone there are the claims %+v, want the originals' %d", claims, len(old))
+			}
+		})
+	}
+}
+
+// A clone without the coordinator issues nothing at all, although the original's grant is in its journal and in its memory; and says so.
+// When the coordinator answers, it goes on with another worker ID.
+func TestACloneWithoutTheCoordinator(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	machine := newHypervisor(t, 0)
+	c := config(dir(t))
+	c.VMClock, c.Cluster.Coord, c.Cluster.TTL, c.Waiting.MaxBlock = machine.path, etcd.URL("test"), time.Minute, 300*time.Millisecond
+	r := start(t, c)
+	r.next()
+	original := r.info()
+	etcd.StopAll()
+	r.next()
+	machine.clone(1)
+	for range 10 {
+		if id, err := r.do("NEXT"); err == nil || !strings.HasPrefix(err.Error(), "UNAVAILABLE") {
+			t.Fatalf("a clone without its coordinator: %v, %v", id, err)
+		}
+	}
+	if info := r.info(); info["state"] != "starting" || info["trouble"] == "" || info["incarnation"] == original["incarnation"] {
+		t.Errorf("INFO: %v", info)
+	}
+	if !strings.Contains(r.log.String(), "cloned or put back, so this daemon is a copy") || !strings.Contains(r.log.String(), "the journal was not written here") {
+		t.Errorf("the log does not say it:\n%s", r.log)
+	}
+	etcd.StartAll()
+	for {
+		if _, err := r.do("NEXT"); err == nil {
+			break
+		}
+		if t.Context().Err() != nil || t.Failed() {
+			return
+		}
+	}
+	if got := r.info()["worker_id"]; got == original["worker_id"] {
+		t.Errorf("the clone has its original's worker ID %s", got)
+	}
+	if claims, _ := watched(t, c); len(claims) != 2 || claims[original["claim"]].Opening != original["opening"] {
+		t.Errorf("the claims are %+v; the original's is %s", claims, original["claim"])
+	}
+}
+
+// A clone that is stopped before it has noticed gives nothing back: the original goes on with it.
+func TestACloneThatIsStoppedAtOnce(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	machine := newHypervisor(t, 0)
+	c := config(dir(t))
+	c.VMClock, c.Cluster.Coord, c.Cluster.TTL = machine.path, etcd.URL("test"), time.Minute
+	r := start(t, c)
+	r.next()
+	original := r.info()
+	_, marks := watched(t, c)
+	written := journalAt(t, c)
+	machine.clone(1)
+	r.stop()
+	claims, later := watched(t, c)
+	if worker := strconv.Itoa(claims[original["claim"]].Worker); worker != original["worker_id"] {
+		t.Errorf("the original's claim %s is gone: %+v", original["claim"], claims)
+	}
+	for worker, m := range marks {
+		if later[worker].Ceiling < m.Ceiling {
+			t.Errorf("the record of worker ID %d was lowered from %d to %d", worker, m.Ceiling, later[worker].Ceiling)
+		}
+	}
+	if after := journalAt(t, c); after.Lanes[0].Opening != written.Lanes[0].Opening || after.Lanes[0].Ceiling != written.Lanes[0].Ceiling || after.Place.VM != "0" {
+		t.Errorf("the journal was %+v and is %+v", written, after)
+	}
+}
+
+// What is at the path and is no VMClock is named in the log, and changes nothing else.
+func TestWithoutAVMClock(t *testing.T) {
+	for path, says := range map[string]string{
+		"": "", filepath.Join(t.TempDir(), "none"): "[DEBUG]", os.Args[0]: "[WARN]",
+	} {
+		c := config(dir(t))
+		c.VMClock = path
+		r := start(t, c)
+		r.next()
+		r.stop()
+		line := ""
+		for l := range strings.Lines(r.log.String()) {
+			if strings.Contains(l, "a copy of the running machine") {
+				line = l
+			}
+		}
+		if (line == "") != (says == "") || !strings.Contains(line, says) || !strings.Contains(line, path) {
+			t.Errorf("at %q: the log has %q, want a line with %q", path, line, says)
+		}
+		if vm := journalOf(t, c).Place.VM; vm != "" {
+			t.Errorf("at %q: the journal names the generation %q", path, vm)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package grant_test
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// copied is another host that has a copy of h's state directory, and h's name: all that identified a host to the coordinator.
+func (h *host) copied() *host {
+	h.t.Helper()
+	c := h.world.host(h.name)
+	c.clock = h.clock
+	if err := os.CopyFS(c.dir, os.DirFS(h.dir)); err != nil {
+		h.t.Fatal(err)
+	}
+	return c
+}
+
+// A copy of a live state directory: the daemon on it neither deletes the original's claim nor goes on from its opening nor
+// its grant. It gets another worker ID, and the original goes on.
+func TestACopyBesideTheOriginalGetsAnotherWorkerID(t *testing.T) {
+	for name, state := range map[string]func(original *process){
+		"connected": func(*process) {},
+		"cut off": func(original *process) {
+			original.coord.before = func(string) error { return errCut }
+		},
+		"its session ended": func(original *process) { original.revoke() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				h := w.host("H")
+				original := h.start()
+				c := h.copied()
+				state(original)
+				claim := original.Holding().Claim
+				copied := c.start()
+				if copied.worker() == original.worker() {
+					t.Errorf("the copy holds worker ID %d, as the original does", copied.worker())
+				}
+				if copied.issueAll() == 0 || original.issueAll() == 0 {
+					t.Error("nothing was issued")
+				}
+				if name == "connected" {
+					if err := original.Publish(t.Context()); err != nil || original.Holding().Claim != claim {
+						t.Errorf("the original has lost its claim to the copy: %v", err)
+					}
+					original.issueAll()
+				}
+				w.clock.Advance(window / 2)
+				if err := copied.Publish(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if copied.issueAll() == 0 {
+					t.Error("the copy goes on with nothing")
+				}
+			})
+		})
+	}
+}
+
+// A copy has no cold start: its original may be issuing from that very grant.
+func TestACopyIssuesNothingWithoutTheCoordinator(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("H")
+	original := h.start()
+	c := h.copied()
+	if _, err := c.coldStart(); !errors.Is(err, grant.ErrNoGrant) {
+		t.Errorf("a cold start on a copy: %v, want ErrNoGrant", err)
+	}
+	original.issueAll()
+	if p, err := h.copied().coldStart(); !errors.Is(err, grant.ErrNoGrant) || p.issueAll() != 0 {
+		t.Errorf("a cold start on a later copy: %v, want ErrNoGrant", err)
+	}
+}
+
+// The marks of a copy are floors, also after its daemon has written a journal of its own and was started again, where the
+// coordinator has lost what it knew.
+func TestTheMarksOfACopyAreFloors(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("H")
+	original := h.start()
+	mark, worker := original.Holding().Mark, original.worker()
+	c := h.copied()
+	first := c.start()
+	first.issueAll()
+	first.crash()
+
+	contents, err := c.reboot().dir.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := generator.Tick(-1)
+	for _, e := range contents.Lanes {
+		if e.Worker == worker && e.Left && e.Claim == "" && e.Ceiling == 0 {
+			left = e.Mark
+		}
+	}
+	if left != mark {
+		t.Errorf("the journal of the copy says of worker ID %d: %d, want the mark %d: %+v", worker, left, mark, contents.Lanes)
+	}
+}

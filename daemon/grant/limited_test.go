@@ -1,0 +1,395 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// overGranted is a host that was granted more, while its clock was ahead for a moment, than all marks are raised to after a backup from
+// before that was put back. Its journal's mark is beyond that, too.
+type overGranted struct {
+	*process
+	restore func()
+	to      generator.Tick // what is raised to
+	was     *generator.Lane
+}
+
+const aheadFor = 10 * time.Second
+
+func (w *world) overGranted() *overGranted {
+	w.t.Helper()
+	h := w.fast("A", 0)
+	o := &overGranted{process: h.start()}
+	o.issueAll()
+	o.restore = w.save()
+	o.publishAhead()
+	o.to, o.was = w.tick()+500, o.inUse()
+	return o
+}
+
+// publishAhead has a publish fall due while the clock is ahead.
+func (o *overGranted) publishAhead() {
+	o.t.Helper()
+	o.clock.Step(aheadFor)
+	if err := o.Publish(o.t.Context()); err != nil {
+		o.t.Fatal(err)
+	}
+	o.clock.Step(-aheadFor)
+}
+
+// restoreAndRaise is what the documentation says to do after the loss of a coordinator.
+func (o *overGranted) restoreAndRaise() {
+	o.t.Helper()
+	o.restore()
+	o.raise(o.to)
+}
+
+// limited looks whether nothing above what all was raised to can be issued any more, now or from the journal.
+func (o *overGranted) limited(how string) {
+	o.t.Helper()
+	if h := o.Holding(); h.Granted > o.to {
+		o.t.Errorf("%s: the grant reaches up to %d, and all was raised to %d", how, h.Granted, o.to)
+	}
+	if c, err := o.dir.Read(); err != nil {
+		o.t.Error(err)
+	} else {
+		for _, e := range c.Lanes {
+			if e.Ceiling > o.to {
+				o.t.Errorf("%s: the journal says %+v, and all was raised to %d", how, e, o.to)
+			}
+		}
+	}
+}
+
+// The next host is dealt the very worker ID, as the coordinator's sequence counter is that of the backup too. It begins at what all was
+// raised to, within a grant that the coordinator does not know. Whichever way the holder of that grant learns of the raise, nothing is
+// issued twice.
+func TestScheduleGrantBeyondTheRaise(t *testing.T) {
+	for name, learns := range map[string]func(o *overGranted){
+		"by a publish": func(o *overGranted) {
+			o.restoreAndRaise()
+			if err := o.Publish(o.t.Context()); !errors.Is(err, coord.ErrLost) {
+				o.t.Fatalf("the publish ended with %v, want that the claim is lost", err)
+			}
+			if err := o.Renew(); err != nil { // which the loop that keeps the journal is woken for
+				o.t.Fatal(err)
+			}
+		},
+		"by a claim": func(o *overGranted) {
+			o.revoke()
+			if err := o.Publish(o.t.Context()); !errors.Is(err, coord.ErrLost) {
+				o.t.Fatal(err)
+			}
+			o.restoreAndRaise()
+			o.world.clock.Advance(time.Second)
+			o.clock.Advance(time.Second)
+			other := o.world.host("in the way").bootFor(o.worker())
+			other.attach()
+			other.acquire() // so that the lane of before is left, and not dropped
+			o.coord.loseExtend = true
+			if err := o.Acquire(o.t.Context(), false); !errors.Is(err, errCut) {
+				o.t.Fatal(err)
+			}
+			other.revoke()
+		},
+		"by a look, after it was told of the restore": func(o *overGranted) {
+			o.restored()
+			ctx, stop := context.WithCancel(o.t.Context())
+			ended := make(chan error, 2)
+			go func() { ended <- o.Lend(ctx) }()
+			go func() { ended <- o.Mark(ctx) }()
+			o.restoreAndRaise()
+			o.until("the journal says what all was raised to", func(context.Context) (bool, error) {
+				o.clock.BlockUntil(2)
+				o.clock.Advance(step / 4)
+				c, err := o.dir.Read()
+				return err == nil && c.Lanes[0].Ceiling <= o.to, err
+			})
+			o.clock.BlockUntil(2)
+			stop()
+			if err := errors.Join(<-ended, <-ended); err != nil {
+				o.t.Error(err)
+			}
+		},
+		"by a start": func(o *overGranted) {
+			// It issues from its journal's grant when the coordinator comes back.
+			o.crash()
+			again, err := o.host.coldStart()
+			if err != nil {
+				o.t.Fatal(err)
+			}
+			o.restoreAndRaise()
+			o.process, o.was = again, again.inUse()
+			o.attach()
+			if err := o.Renew(); err != nil {
+				o.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *world) {
+				o := w.overGranted()
+				worker := o.worker()
+				learns(o)
+				o.limited(name)
+				if got := o.was.Ceiling(); got > max(o.to, o.was.Floor()) {
+					t.Errorf("the lane issues up to %d, and all was raised to %d", got, o.to)
+				}
+				w.clock.Advance(time.Second) // beyond what all was raised to
+				next := w.host("B").bootFor(worker)
+				next.attach()
+				next.acquire()
+				if next.worker() != worker || next.Holding().Floor < o.to || next.Holding().Floor > o.to+1000 {
+					t.Fatalf("the next host has %+v, want worker ID %d not long above %d", next.Holding(), worker, o.to)
+				}
+				w.clock.Advance(aheadFor - 1100*time.Millisecond)
+				next.issueFrom(o.to)
+				o.issueAll() // what was given to the next host is reported
+				issueAllOf(o.process, o.was)
+
+				o.crash()
+				o.clock.Advance(max(0, time.Duration(o.layout.UnixNanos(o.to+1)-o.clock.Now().Wall)))
+				cold, err := o.host.coldStart()
+				if !errors.Is(err, grant.ErrNoGrant) {
+					t.Errorf("a start without the coordinator ended with %v, want no grant beyond what all was raised to", err)
+				}
+				cold.issueAll()
+			})
+		})
+	}
+}
+
+// issueAllOf is issueAll for a lane that is in use no more.
+func issueAllOf(p *process, lane *generator.Lane) {
+	p.t.Helper()
+	p.mu.Lock()
+	now := p.lane
+	p.lane = lane
+	p.mu.Unlock()
+	p.issueAll()
+	p.Use(now)
+}
+
+// The lane that is being left has a grant from before, too.
+func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		o := w.overGranted()
+		left := o.inUse()
+		lost := 0
+		o.coord.before = func(call string) error { // the new lane's first grant is not acknowledged
+			if call == "extend" {
+				lost++
+				return errCut
+			}
+			return nil
+		}
+		if err := o.Acquire(t.Context(), true); !errors.Is(err, errCut) || lost == 0 || left.Closed() {
+			t.Fatalf("ended with %v, the lane before is closed: %v; the case is void", err, left.Closed())
+		}
+		o.coord.before = nil
+		if c, err := o.dir.Read(); err != nil || len(c.Lanes) != 2 || c.Lanes[0].Ceiling <= o.to {
+			t.Fatalf("the journal says %+v, %v; the case is void", c, err)
+		}
+		o.restoreAndRaise()
+		if err := o.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+			t.Fatal(err)
+		}
+		if left.Ceiling() > o.to {
+			t.Errorf("the lane that is left issues up to %d, and all was raised to %d", left.Ceiling(), o.to)
+		}
+		if err := o.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		o.limited("the one that is left")
+	})
+}
+
+// Nothing is sent after a raise was met before the journal says so.
+func TestRaiseIsJournaledFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		o := w.overGranted()
+		was := o.inUse()
+		o.restoreAndRaise()
+		if err := o.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+			t.Fatal(err)
+		}
+		o.disk.full = true
+		if err := o.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
+			t.Errorf("a claim with a full disk ended with %v", err)
+		}
+		if names, err := w.tree.claims(t.Context()); err != nil || len(names) != 0 {
+			t.Errorf("claims were made before the journal was written: %v, %v", names, err)
+		}
+		if was.Ceiling() > o.to {
+			t.Errorf("the lane issues up to %d, and all was raised to %d", was.Ceiling(), o.to)
+		}
+		o.disk.full = false
+		o.acquire()
+		o.limited("with room on the disk again")
+	})
+}
+
+// What one lane is told binds the others, though none of their own calls has been answered since.
+func TestRaiseBindsAllLanes(t *testing.T) {
+	w := newWorld(t)
+	h := w.fast("A", 0)
+	l := h.startLanes(3)
+	restore := w.save()
+	h.clock.Step(aheadFor)
+	for _, p := range l.all {
+		if err := p.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.clock.Step(-aheadFor)
+	to := w.tick() + 500
+	restore()
+	w.raise(to)
+	if err := l.all[1].Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+		t.Fatal(err)
+	}
+	for i, p := range l.all {
+		if h := p.Holding(); h.Granted > to || p.inUse().Ceiling() > to {
+			t.Errorf("lane %d issues up to %d of %d, and all was raised to %d", i, p.inUse().Ceiling(), h.Granted, to)
+		}
+	}
+	h.clock.Advance(time.Second)
+	for i, p := range l.all {
+		if err := p.Publish(t.Context()); err == nil {
+			t.Errorf("lane %d has a grant of before extended", i)
+		}
+		p.acquire()
+		p.issueFrom(to)
+	}
+}
+
+// A raise that comes while the journal is written, or while an answer from before it is on its way, binds too.
+func TestRaiseDuringAWrite(t *testing.T) {
+	w := newWorld(t)
+	o := w.overGranted()
+	o.restoreAndRaise()
+	o.clock.Step(aheadFor)
+	o.disk.during = func() {
+		if err := o.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+			t.Errorf("the publish ended with %v", err)
+		}
+	}
+	o.clock.Advance(step)
+	if err := o.Renew(); err != nil { // a mark that the grant of before allows
+		t.Fatal(err)
+	}
+	if got := o.inUse().Ceiling(); got > o.to {
+		t.Errorf("the lane issues up to %d, and all was raised to %d", got, o.to)
+	}
+	if err := o.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	o.limited("after the next write")
+}
+
+// What was opened after the raise is of its era: a restart goes on from it, below the record's ceiling.
+func TestRestartInTheEraOfARaise(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		w.host("first").start().crash()
+		w.raise(w.tick())
+		h := w.host("J")
+		p := h.start()
+		p.issueAll()
+		was := p.Holding()
+		if coord.EraOf(was.Opening) == "" {
+			t.Fatalf("the opening %s tells no era", was.Opening)
+		}
+		p.crash()
+		again := h.reboot()
+		again.attach()
+		if got := again.Holding(); got.Granted != was.Granted {
+			t.Errorf("a start in the same era limits its journal's grant from %d to %d", was.Granted, got.Granted)
+		}
+		again.acquire()
+		if got := again.Holding(); got.Worker != was.Worker || got.Floor >= was.Granted {
+			t.Errorf("a restart in the same era has %+v, want to continue below %d", got, was.Granted)
+		}
+		again.issueAll()
+	})
+}
+
+// An era that another has followed limits nobody: who names it has read an old state, as a server that lags gives.
+func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		p := w.host("A").start()
+		before := coord.Raise{}
+		w.raise(w.tick())
+		if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+			t.Fatalf("a grant of before the raise was extended: %v", err)
+		}
+		w.clock.Advance(window + wait)
+		p.acquire()
+		granted := p.Holding().Granted
+		p.Spent.Raised(before)
+		if got := p.Holding().Granted; got != granted {
+			t.Errorf("told of the era before, the grant went from %d to %d", granted, got)
+		}
+		w.clock.Advance(step)
+		if err := p.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if p.Holding().Granted <= granted || p.issueAll() == 0 {
+			t.Error("the lane is limited for good")
+		}
+	})
+}
+
+// A start finds a journal with a worker ID that was being left, granted beyond the raise, and a newest opening without a grant. It learns
+// of the raise by joining, and claims nothing yet. Then it crashes, and the next start finds the coordinator away.
+func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {
+	w := newWorld(t)
+	o := w.overGranted()
+	w1 := o.worker()
+	o.coord.before = func(call string) error {
+		if call == "extend" {
+			return errCut
+		}
+		return nil
+	}
+	if err := o.Acquire(t.Context(), true); !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	o.coord.before = nil
+	o.crash()
+	o.restoreAndRaise()
+	again := o.host.reboot()
+	again.attach()
+	if err := again.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	again.coord.before = func(string) error { return errCut } // all worker IDs are held, say
+	_ = again.Acquire(t.Context(), false)
+	if c, err := again.dir.Read(); err != nil {
+		t.Fatal(err)
+	} else {
+		for _, e := range c.Lanes {
+			if e.Ceiling > o.to {
+				t.Errorf("the journal says %+v, and all was raised to %d", e, o.to)
+			}
+		}
+	}
+	again.crash()
+	w.clock.Advance(aheadFor + 50*time.Millisecond)
+	o.clock.Advance(aheadFor + 50*time.Millisecond)
+	next := w.host("B").bootFor(w1)
+	next.attach()
+	next.acquire()
+	next.issueAll()
+	cold, err := o.host.coldStart()
+	if err == nil {
+		cold.issueAll() // reports duplicates
+	} else if !errors.Is(err, grant.ErrNoGrant) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,147 @@
+package grant_test
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// machine gives the host a virtual machine of generation 7, and returns that generation: whoever changes it makes of each process that
+// runs a copy of itself, and who changes it back, the original again.
+func (h *host) inMachine() *atomic.Uint64 {
+	now := new(atomic.Uint64)
+	now.Store(7)
+	h.machine = generator.Generation{Now: now, Then: 7}
+	return now
+}
+
+// untouched counts what the process asks of the coordinator and writes to its journal from now on.
+func (p *process) untouched() func() (calls, writes int) {
+	calls, before := 0, p.disk.writes
+	p.coord.before = func(string) error { calls++; return nil }
+	return func() (int, int) { return calls, p.disk.writes - before }
+}
+
+// steps are all that a keeper does by itself.
+func (p *process) steps() map[string]func() error {
+	ctx := p.t.Context()
+	return map[string]func() error{
+		"Renew":            p.Renew,
+		"Publish":          func() error { return p.Publish(ctx) },
+		"Acquire":          func() error { return p.Acquire(ctx, false) },
+		"Acquire, afresh":  func() error { return p.Acquire(ctx, true) },
+		"Mark":             func() error { return p.Mark(ctx) },
+		"Lend":             func() error { return p.Lend(ctx) },
+		"Shut":             func() error { return p.Shut(ctx) },
+		"Renew, when due":  func() error { p.clock.Advance(step); return p.Renew() },
+		"Publish, when it": func() error { p.clock.Advance(window / 2); return p.Publish(ctx) },
+	}
+}
+
+// A process that runs on in a clone of its machine gives nothing, writes nothing and asks for nothing, in whichever step it is. Its
+// original, which is the same process in the machine as it was, goes on with its claim; and the clone's next start gets another worker ID.
+func TestACloneLeavesAllToItsOriginal(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("H")
+		now := h.inMachine()
+		original := h.start()
+		original.issueAll()
+		claim := original.Holding().Claim
+		touched := original.untouched()
+
+		now.Store(8)
+		for what, do := range original.steps() {
+			if err := do(); !errors.Is(err, grant.ErrCopied) {
+				t.Errorf("%s in a clone: %v, want ErrCopied", what, err)
+			}
+		}
+		if n := original.issueAll(); n != 0 {
+			t.Errorf("a clone issued %d numbers", n)
+		}
+		if calls, writes := touched(); calls != 0 || writes != 0 {
+			t.Errorf("a clone made %d calls and %d writes", calls, writes)
+		}
+		anew := h.copied().start()
+		if anew.worker() == original.worker() || anew.issueAll() == 0 {
+			t.Errorf("the clone's next start has worker ID %d, which its original has, or issues nothing", anew.worker())
+		}
+
+		now.Store(7)
+		if err := original.Publish(t.Context()); err != nil || original.Holding().Claim != claim {
+			t.Fatalf("the original has lost its claim to the clone: %v", err)
+		}
+		if original.issueAll() == 0 || anew.issueAll() != 0 {
+			t.Error("the original does not go on, or the clone has more than was granted")
+		}
+	})
+}
+
+// The machine is cloned in the middle of a step: what the step makes gives nothing either, and nothing follows it.
+func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		at     func(p *process, clone func())
+		do     func(p *process) error
+		writes int // that were under way
+	}{
+		"a claim": {at: func(p *process, clone func()) {
+			p.coord.before = func(call string) error {
+				if call == "claim" {
+					clone()
+				}
+				return nil
+			}
+		}, do: func(p *process) error { return p.Acquire(p.t.Context(), true) }},
+		"the write of a claim's opening": {at: func(p *process, clone func()) { p.disk.during = clone },
+			do: func(p *process) error { return p.Acquire(p.t.Context(), true) }, writes: 1},
+		"the first grant of another worker ID": {at: func(p *process, clone func()) {
+			p.coord.before = func(call string) error {
+				switch call {
+				case "extend":
+					clone()
+				case "release":
+					p.t.Error("the clone gives the worker ID back that was replaced")
+				}
+				return nil
+			}
+		}, do: func(p *process) error { return p.Acquire(p.t.Context(), true) }, writes: 1},
+		"an extend": {at: func(p *process, clone func()) {
+			p.coord.before = func(string) error { clone(); return nil }
+		}, do: func(p *process) error { p.clock.Advance(window / 2); return p.Publish(p.t.Context()) }},
+		"a renewal": {at: func(p *process, clone func()) { p.disk.during = clone },
+			do: func(p *process) error { p.clock.Advance(step); return p.Renew() }, writes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			h := w.host("H")
+			now := h.inMachine()
+			p := h.start()
+			p.issueAll()
+			before := p.disk.writes
+			c.at(p, func() { now.Store(8) })
+			if err := c.do(p); err != nil && !errors.Is(err, grant.ErrCopied) {
+				t.Errorf("the step: %v", err)
+			}
+			if now.Load() != 8 {
+				t.Fatal("the machine was not cloned; the case is void")
+			}
+			if n := p.issueAll(); n != 0 {
+				t.Errorf("the clone issued %d numbers", n)
+			}
+			if writes := p.disk.writes - before; writes != c.writes {
+				t.Errorf("%d writes, want %d", writes, c.writes)
+			}
+			touched := p.untouched()
+			for what, do := range p.steps() {
+				if err := do(); !errors.Is(err, grant.ErrCopied) {
+					t.Errorf("%s afterwards: %v, want ErrCopied", what, err)
+				}
+			}
+			if calls, writes := touched(); calls != 0 || writes != 0 {
+				t.Errorf("the clone made %d calls and %d writes afterwards", calls, writes)
+			}
+		})
+	}
+}

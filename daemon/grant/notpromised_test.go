@@ -1,0 +1,116 @@
+package grant_test
+
+import (
+	"testing"
+)
+
+// What docs/guarantees.md does not promise, each shown by IDs that come twice: if one of these fails, the list there has become
+// too long.
+
+// wantRepeats wants a test to show numbers that were given twice.
+func (w *world) wantRepeats(test func()) {
+	w.t.Helper()
+	w.repeats = new(int)
+	test()
+	if *w.repeats == 0 {
+		w.t.Error("no number was given twice: this could be promised")
+	}
+}
+
+// Two copies of one running machine, where neither a machine identity nor a VM generation tells them apart.
+func TestNotPromisedCopiesThatNothingTellsApart(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("H")
+	original := h.start()
+	c := h.copied()
+	c.twin = true
+	w.clock.Advance(step)
+	if err := original.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	w.wantRepeats(func() {
+		copied, err := c.coldStart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied.issueAll()
+		original.issueAll()
+	})
+}
+
+// An old copy of the journal, written into the same file while the coordinator is away.
+func TestNotPromisedAnOldJournalInTheSameFileWithoutTheCoordinator(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("H")
+	p := h.start()
+	old := h.copied()
+	old.twin = true
+	w.clock.Advance(step)
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	p.issueAll()
+	p.crash()
+	w.wantRepeats(func() {
+		again, err := old.coldStart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.issueAll()
+	})
+}
+
+// A coordinator that was restored from a backup, before the marks were raised.
+func TestNotPromisedARestoredCoordinatorBeforeTheRaise(t *testing.T) {
+	w := newWorld(t)
+	restore := w.save()
+	h := w.host("H")
+	before := h.start()
+	before.issueAll()
+	restore()
+	w.wantRepeats(func() {
+		after := w.host("K").bootFor(before.worker())
+		after.attach()
+		after.acquire()
+		after.issueAll()
+	})
+}
+
+// A coordinator that was wiped and set up anew is another cluster: its IDs may equal those of the old one.
+func TestNotPromisedTwoClusters(t *testing.T) {
+	w := newWorld(t)
+	before := w.host("H").start()
+	before.issueAll()
+	w.wipe()
+	w.wantRepeats(func() {
+		after := w.host("K").bootFor(before.worker())
+		after.attach()
+		after.acquire()
+		if after.cluster == before.cluster {
+			t.Fatal("the cluster is the same")
+		}
+		after.issueAll()
+	})
+}
+
+// A journal that is younger than the last publish, written back into the same file, and a clock that is back by as much.
+func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("H")
+	p := h.start()
+	w.clock.Advance(step)
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	old := h.copied()
+	old.twin = true
+	w.clock.Advance(2 * step)
+	if err := p.Renew(); err != nil {
+		t.Fatal(err)
+	}
+	p.issueAll()
+	p.crash()
+	w.clock.Advance(step)
+	w.clock.Step(-step)
+	w.wantRepeats(func() { old.start().issueAll() })
+}

@@ -1,0 +1,39 @@
+package journal
+
+import (
+	"slices"
+
+	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Contents is all that a journal says. Strings are valid UTF-8.
+type Contents struct {
+	Place   place.Place `json:"place"`   // where it was written; Write sets it
+	Cluster string      `json:"cluster"` // the cluster's UUID
+	Coord   string      `json:"coord"`   // the coordinator's URL
+	Layout  string      `json:"layout"`  // the layout in its full form, with its epoch
+	Lanes   []Entry     `json:"lanes"`   // one for each worker ID: the one in use last, before it one that is being left, first those of which only the mark counts
+}
+
+// Entry is one worker ID's part of a journal.
+type Entry struct {
+	Worker  int            `json:"worker"`  // at least 0
+	Opening string         `json:"opening"` // the opening that the lane came from; never empty
+	Claim   string         `json:"claim"`   // the claim node's name
+	Mark    generator.Tick `json:"mark"`    // nothing above it was issued; at least 0
+	Ceiling generator.Tick `json:"ceiling"` // acknowledged by the coordinator; 0: no grant is left
+	// Left is set for a worker ID of a cluster that was left for the one of this journal, and for one of a journal that was found
+	// elsewhere than where it was written. Of such an entry the mark counts, and nothing else.
+	Left bool `json:"left,omitempty"`
+}
+
+// Floors returns what a journal says that lies elsewhere than where it was written. It is a copy, and another daemon may have gone on
+// from what it is a copy of: its marks are floors, and nothing else of it counts.
+func (c Contents) Floors() Contents {
+	c.Lanes = slices.Clone(c.Lanes)
+	for i, e := range c.Lanes {
+		c.Lanes[i] = Entry{Worker: e.Worker, Opening: e.Opening, Mark: e.Mark, Left: true}
+	}
+	return c
+}

@@ -1,0 +1,86 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon/place"
+)
+
+// TestAJournalWrittenElsewhereSaysSo: a copy, by whatever way, is told from the journal that it is a copy of, and what is
+// written to it from then on is at home.
+func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
+	copied := func(t *testing.T, from, to string) {
+		data, err := os.ReadFile(from)
+		must(t, err)
+		must(t, os.WriteFile(to, data, 0o600))
+	}
+	for name, tt := range map[string]struct {
+		there func(t *testing.T, path string) (string, place.Host) // where the daemon starts that finds it
+		says  string
+	}{
+		"the same": {func(_ *testing.T, path string) (string, place.Host) { return path, here }, ""},
+		"after a boot of a known machine": {func(_ *testing.T, path string) (string, place.Host) {
+			return path, place.Host{Boot: "other", Machine: here.Machine}
+		}, ""},
+		"another directory": {func(t *testing.T, path string) (string, place.Host) {
+			to := t.TempDir()
+			copied(t, filepath.Join(path, journalName), filepath.Join(to, journalName))
+			return to, here
+		}, "state directory"},
+		"the directory moved": {func(t *testing.T, path string) (string, place.Host) {
+			must(t, os.Rename(path, path+".new"))
+			return path + ".new", here
+		}, ""},
+		"the lock made anew": {func(t *testing.T, path string) (string, place.Host) {
+			must(t, os.Rename(filepath.Join(path, lockName), filepath.Join(path, "aside")))
+			return path, here
+		}, "the lock"},
+		"the journal put back": {func(t *testing.T, path string) (string, place.Host) {
+			copied(t, filepath.Join(path, journalName), filepath.Join(path, "old"))
+			must(t, os.Rename(filepath.Join(path, "old"), filepath.Join(path, journalName)))
+			return path, here
+		}, "the journal"},
+		"another host": {func(_ *testing.T, path string) (string, place.Host) {
+			return path, place.Host{Boot: "other", Machine: "other"}
+		}, "another machine"},
+		"after a boot of a machine without identity": {func(_ *testing.T, path string) (string, place.Host) {
+			return path, place.Host{Boot: "other"}
+		}, "--machine-identity"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, filepath.Join(t.TempDir(), "state"))
+			write(t, d, contents(1))
+			must(t, d.Close())
+			path, host := tt.there(t, d.Path())
+			d, err := OpenDir(path, host)
+			must(t, err)
+			defer d.Close()
+			c, err := d.Read()
+			must(t, err)
+			why, err := d.Elsewhere(c)
+			must(t, err)
+			if (why == "") != (tt.says == "") || !strings.Contains(why, tt.says) {
+				t.Fatalf("it was written elsewhere: %q, want %q", why, tt.says)
+			}
+			write(t, d, c)
+			wantRead(t, d, contents(1))
+		})
+	}
+}
+
+func TestOfACopyTheMarksCountAlone(t *testing.T) {
+	c := contents(5)
+	c.Lanes[1].Left = true
+	got := c.Floors()
+	want := []Entry{{Worker: 0, Opening: "o-1", Mark: 5, Left: true}, {Worker: 1023, Opening: "o-2 <&>", Mark: 1<<62 + 5, Left: true}}
+	if !reflect.DeepEqual(got.Lanes, want) || got.Cluster != c.Cluster || got.Layout != c.Layout {
+		t.Errorf("Floors() = %+v, want the lanes %+v", got, want)
+	}
+	if !reflect.DeepEqual(c.Lanes[0], contents(5).Lanes[0]) {
+		t.Error("Floors has changed what it was made of")
+	}
+}

@@ -1,0 +1,236 @@
+package life_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// asked is a coordinator that takes down the claims that it is asked for, and gives none.
+type asked struct {
+	office
+	requests []coord.Request
+}
+
+var errNone = errors.New("no worker ID today")
+
+func (a *asked) Claim(_ context.Context, r coord.Request) (coord.Claim, error) {
+	a.requests = append(a.requests, r)
+	return nil, errNone
+}
+
+// issuedFrom is an issuer that takes down the lanes that it is to use.
+type issuedFrom struct{ lanes []*generator.Lane }
+
+func (i *issuedFrom) Use(l *generator.Lane) {
+	if l != nil {
+		i.lanes = append(i.lanes, l)
+	}
+}
+func (*issuedFrom) Changed() {}
+
+var (
+	one   = place.Host{Boot: "boot 1", Machine: "machine 1"}
+	other = place.Host{Boot: "boot 2", Machine: "machine 2"}
+)
+
+// written makes a state directory with the journals of three lanes, which hold the worker IDs 7, 8 and 9, and a mark
+// and a grant from now on.
+func written(t *testing.T, clock *hands, layout *generator.Layout) (path string, now generator.Tick) {
+	t.Helper()
+	path, now = filepath.Join(t.TempDir(), "state"), layout.TickAt(clock.Now().Wall)
+	dir, err := journal.OpenDir(path, one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lane := range 3 {
+		f, err := dir.Lane(lane)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Write(journal.Contents{
+			Cluster: "the cluster", Coord: "there", Layout: layout.String() + ";datacenter=0",
+			Lanes: []journal.Entry{{Worker: 7 + lane, Opening: "opening", Claim: "claim", Mark: now, Ceiling: now + 60_000}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := dir.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path, now
+}
+
+// begun starts a daemon of two lanes on a state directory, as far as its journals.
+func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host place.Host) (*life.Life, *grant.Spent, *issuedFrom, life.Inherited) {
+	t.Helper()
+	layout, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := journal.OpenDir(path, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { dir.Close() })
+	spent, issuer := grant.NewSpent(), &issuedFrom{}
+	l := &life.Life{
+		Layout: layout, Clock: clock, Coord: "there", Joined: func(coord.Cluster) {}, Log: hclog.NewNullLogger(),
+		Open: func(context.Context) (coord.Coordinator, error) { return o, nil },
+	}
+	for lane := range 2 {
+		f, err := dir.Lane(lane)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Keepers = append(l.Keepers, grant.New(grant.Config{
+			Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second},
+			Clock: clock, Journal: f, Lane: lane, Spent: spent, Log: hclog.NewNullLogger(),
+		}, issuer))
+	}
+	inherited, err := l.Inherit(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, spent, issuer, inherited
+}
+
+// TestOfAJournalThatMovedOnlyTheMarksCount: a journal that lies elsewhere than where it was written names nobody's
+// opening, grant or claim, of any lane; its marks are floors. At home it names all of them.
+func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
+	for _, home := range []bool{true, false} {
+		clock, layout := &hands{}, mustLayout(t)
+		path, now := written(t, clock, layout)
+		host := one
+		if !home {
+			host = other
+		}
+		o := &asked{}
+		l, spent, _, inherited := begun(t, clock, o, path, host)
+		if l.Moved == home {
+			t.Errorf("at home %v: Moved is %v", home, l.Moved)
+		}
+		for lane, c := range inherited {
+			if (c != nil) != home {
+				t.Errorf("at home %v: lane %d has inherited %+v", home, lane, c)
+			}
+		}
+		if _, err := l.Join(t.Context(), inherited); err != nil {
+			t.Fatal(err)
+		}
+		for lane, k := range l.Keepers {
+			if err := k.Acquire(t.Context(), false); !errors.Is(err, errNone) {
+				t.Fatal(err)
+			}
+			r := o.requests[lane]
+			wantClaims := []string{}
+			if home && lane == 0 {
+				wantClaims = []string{"claim"} // of the third lane, which does not run
+			}
+			if continues := r.Opening == "opening" && r.Worker == 7+lane && r.Mark == now; continues != home {
+				t.Errorf("at home %v: lane %d asks for %+v", home, lane, r)
+			}
+			if (r.Predecessor == "claim") != home || !slices.Equal(r.Dead, wantClaims) && len(r.Dead)+len(wantClaims) > 0 {
+				t.Errorf("at home %v: lane %d has the claims %q and %q deleted", home, lane, r.Predecessor, r.Dead)
+			}
+		}
+		for worker := 7; worker <= 9; worker++ {
+			if got := spent.To(worker); got != now {
+				t.Errorf("at home %v: worker ID %d is known to be issued up to %d, want %d", home, worker, got, now)
+			}
+		}
+	}
+}
+
+// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal at home is issued from.
+func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
+	for _, home := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(t.Context())
+		clock := &hands{end: cancel, last: 3}
+		path, _ := written(t, clock, mustLayout(t))
+		host := one
+		if !home {
+			host = other
+		}
+		o := &asked{office: office{answers: slices.Repeat([]error{errBusy}, 100)}}
+		l, _, issuer, inherited := begun(t, clock, o, path, host)
+		if _, err := l.Join(ctx, inherited); err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		if home {
+			want = 2
+		}
+		if len(issuer.lanes) != want {
+			t.Errorf("at home %v: %d lanes are issued from, want %d", home, len(issuer.lanes), want)
+		}
+	}
+}
+
+// TestACopiedCoordinatorIsNoWitnessOfTheCluster: where the coordinator lies beside the journal, a journal that moved does not
+// hold its daemon to the cluster that both are a copy of.
+func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
+	for _, alone := range []bool{true, false} {
+		clock := &hands{}
+		path, _ := written(t, clock, mustLayout(t))
+		dir, err := journal.OpenDir(path, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { dir.Close() })
+		o := &renamed{}
+		l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		l.Alone = alone
+		inherited, err := l.Inherit(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.Join(t.Context(), inherited)
+		if foreign := (*grant.ForeignError)(nil); errors.As(err, &foreign) == alone {
+			t.Errorf("alone %v: joining another cluster: %v", alone, err)
+		}
+	}
+}
+
+// renamed is a coordinator of another cluster.
+type renamed struct{ office }
+
+func (*renamed) Join(context.Context, coord.Layout) (coord.Cluster, error) {
+	return coord.Cluster{UUID: "another cluster"}, nil
+}
+
+func mustLayout(t *testing.T) *generator.Layout {
+	t.Helper()
+	layout, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout
+}
+
+// TestOneJournalAtHomeHoldsTheCoordinator: the coordinator beside the journals is no copy if any of them is at home, whichever is lost.
+func TestOneJournalAtHomeHoldsTheCoordinator(t *testing.T) {
+	for _, lost := range []string{"journal", "journal-1", "journal-2"} {
+		clock := &hands{}
+		path, _ := written(t, clock, mustLayout(t))
+		if err := os.Remove(filepath.Join(path, lost)); err != nil {
+			t.Fatal(err)
+		}
+		if l, _, _, _ := begun(t, clock, &asked{}, path, one); l.Moved {
+			t.Errorf("without %s, the coordinator is taken for a copy", lost)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package daemon_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestACopiedEmbeddedCoordinatorIsAnotherCluster: a daemon on a copy of a state directory with an embedded
+// coordinator in it says another cluster's UUID than its original, starts all the same, and begins above what the copy
+// says that was issued. Started again where it is, it keeps that UUID.
+func TestACopiedEmbeddedCoordinatorIsAnotherCluster(t *testing.T) {
+	c := config(dir(t))
+	original := start(t, c)
+	last := original.next()
+	first := original.info()["cluster_id"]
+	original.stop()
+
+	copied := config(dir(t))
+	if err := os.CopyFS(copied.StateDir, os.DirFS(c.StateDir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{copied.StateDir, filepath.Join(copied.StateDir, "etcd")} {
+		if err := os.Chmod(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := start(t, copied)
+	if id := r.next(); id <= last {
+		t.Errorf("ID %d after %d", id, last)
+	}
+	second := r.info()["cluster_id"]
+	if second == first || second == "" {
+		t.Errorf("the copy is of cluster %q, as its original", second)
+	}
+	if !strings.Contains(r.log.String(), "was not written here") || !strings.Contains(r.log.String(), "another cluster from now on") {
+		t.Errorf("the log does not say what was found:\n%s", r.log)
+	}
+	r.stop()
+	again := start(t, copied)
+	if got := again.info()["cluster_id"]; got != second {
+		t.Errorf("started again it is of cluster %q, want %q", got, second)
+	}
+	again.stop()
+
+	back := start(t, c)
+	if got := back.info()["cluster_id"]; got != first {
+		t.Errorf("the original is of cluster %q, want %q", got, first)
+	}
+}

@@ -1,0 +1,280 @@
+package world
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/disk"
+	"github.com/flakeward/flakeward/sim/line"
+)
+
+// Copy is a daemon that begins in the midst of a run, on a copy of another's state directory.
+type Copy struct {
+	Of    int  // the original
+	Host  int  // the host that it runs on
+	Named bool // that host has the name of the original's
+}
+
+// Where a copy lies, as seen from its original: on the same host or another, as files of their own
+// or as a volume that was cloned, on which each file has the number and the handle that it had.
+const (
+	inDirectory = "in another directory"
+	onVolume    = "on a cloned volume"
+	onHost      = "on another host"
+	asClone     = "on a clone of the machine"
+)
+
+// copies makes the daemons that will be copies of others.
+func (w *World) copies() {
+	for _, c := range w.plan.Copies {
+		for c.Host >= len(w.hosts) {
+			w.hostOf(len(w.hosts))
+		}
+		of := w.slots[c.Of]
+		s := &slot{number: len(w.slots), draws: of.draws, host: w.hosts[c.Host], hostName: of.hostName, acked: map[place]generator.Tick{}, idle: true}
+		if !c.Named {
+			s.hostName = fmt.Sprintf("h%d", c.Host)
+		}
+		s.disk = &disk.Disk{Lies: w.plan.Lying}
+		for range of.others {
+			s.others = append(s.others, &disk.Disk{Lies: w.plan.Lying})
+		}
+		s.home = make([]bool, len(s.disks()))
+		w.slots = append(w.slots, s)
+	}
+}
+
+// copied starts a daemon on a copy of another's journals, which lives on. It ends for good after
+// For, if that is not 0.
+func (w *World) copied(f Fault, from *slot) bool {
+	to := w.slots[len(w.plan.Hosts)+f.N]
+	if !to.idle || to.starts > 0 || w.healed {
+		return false
+	}
+	to.settle()
+	originals, there := from.disks(), false
+	for i, d := range to.disks() {
+		if f.What == onVolume || f.What == asClone {
+			was := originals[i].Where
+			d.Where.Dir, d.Where.Lock, d.Where.Journal = was.Dir, was.Lock, was.Journal
+		}
+		if f.What == asClone && from.host.machine != "" && to.host.machine != "" && f.N%2 == 0 && f.At%2 == 0 {
+			d.Where.Boot = from.host.known().Boot // resumed from a copy of the memory
+		}
+		if f.What == onVolume {
+			d.Where.Dir.Device, d.Where.Lock.Device, d.Where.Journal.Device = 2, 2, 2
+		}
+		if data := w.taken(originals[i]); data != nil {
+			d.Put(data)
+			there = true
+		}
+	}
+	if !there {
+		return false
+	}
+	to.idle, to.copied = false, true
+	w.line.At(w.line.Now(), func() { to.host.do(func() { w.start(to) }) })
+	w.counts.Copies++
+	if f.For != 0 {
+		w.line.At(w.line.Now()+line.Time(f.For), func() {
+			if w.healed {
+				return
+			}
+			to.idle = true
+			if to.proc != nil {
+				to.proc.end("ended for good", 0)
+			}
+		})
+	}
+	return true
+}
+
+// taken is what a copy of a journal holds: the journal as it is, or as it was before, whole or
+// torn; nil if there is none.
+func (w *World) taken(d *disk.Disk) []byte {
+	data, err := d.Read()
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	before := data
+	if old := d.Copies(); len(old) > 0 {
+		before = old[w.fate.IntN(len(old))]
+	}
+	switch at := w.fate.IntN(2)*slotBytes + w.fate.IntN(900); w.fate.IntN(8) {
+	case 0, 1:
+		return before
+	case 2:
+		return data[:min(at, len(data))]
+	case 3:
+		if at < min(len(data), len(before)) {
+			copy(data[at:], before[at:])
+		}
+	}
+	return data
+}
+
+// soonEnough is within how long a copy has a worker ID of its own, where there is one and the
+// coordinator answers.
+const soonEnough = 2 * time.Second
+
+// parting judges how long the first start of a copy takes to have a worker ID, if nothing goes
+// wrong meanwhile.
+func (p *proc) parting(found []*journal.Contents) {
+	w, s := p.w, p.slot
+	if !s.copied || s.starts != 1 {
+		return
+	}
+	for _, c := range found {
+		if c != nil && (c.Cluster != w.cluster.of(w.tree.Layout()) || s.wrongly != 0) {
+			return
+		}
+		if c != nil && len(c.Lanes) > 0 {
+			s.before = c.Lanes[len(c.Lanes)-1].Worker
+		}
+	}
+	faults, read, free := w.counts.Faults, p.host.read(), p.free(p.host.read().Wall)
+	if !w.calm(s) {
+		return
+	}
+	w.line.At(w.line.Now()+line.Time(soonEnough), func() {
+		now := p.host.read()
+		evenly := func(passed int64) bool { return passed > int64(soonEnough)-1e7 && passed < int64(soonEnough)+1e7 }
+		if p.dead || p.ending || faults != w.counts.Faults || !w.calm(s) || !evenly(now.Wall-read.Wall) || !evenly(int64(now.Mono-read.Mono)) {
+			return
+		}
+		still := p.free(read.Wall)
+		for worker := range free {
+			if still[worker] && !s.parted {
+				w.violate(s, "a copy has no worker ID %v after its start, and %d is free", soonEnough, worker)
+				return
+			}
+		}
+		if s.parted {
+			w.counts.Calmly++
+		}
+	})
+}
+
+// calm reports whether nothing lies between a daemon and a worker ID.
+func (w *World) calm(s *slot) bool {
+	x, h := &w.weather, s.host.id(w)
+	broken := false
+	s.all(func(d *disk.Disk) { broken = broken || d.Full || d.Failing || d.Moved > 0 })
+	return !broken && x.down == 0 && x.lost == 0 && x.late == 0 && x.stale == 0 && x.early == 0 && x.deaf[h] == 0 && x.mute[h] == 0 && x.slowed[s.number] == 0 &&
+		len(w.damaged) == 0 && s.host.paused == 0 && len(s.armed) == 0 && s.twist == nil
+}
+
+// free are the worker IDs that nobody has claimed and that nothing was issued from later than a
+// time.
+func (p *proc) free(wall int64) map[int]bool {
+	w, free := p.w, map[int]bool{}
+	tick := w.layout.TickAt(wall)
+	if tick > w.layout.MaxTick()-generator.Tick(time.Minute/w.layout.TickLength()) {
+		return free
+	}
+	claimed := w.tree.Claimed()
+	for worker := range w.layout.Workers() {
+		floor := max(w.record.of(w.tree.Record(worker)).Ceiling, w.truth.raised, markOf(p.foreign, worker))
+		if !claimed[worker] && floor < tick {
+			free[worker] = true
+		}
+	}
+	return free
+}
+
+// part notes that a copy has a worker ID.
+func (s *slot) part(w *World, worker int) {
+	if !s.copied || s.parted {
+		return
+	}
+	s.parted = true
+	w.counts.Parted++
+	if worker != s.before {
+		w.counts.Apart++
+	}
+	took := time.Duration(w.line.Now() - s.proc.began)
+	w.counts.Parting += took
+	w.say(s, "the copy has worker ID %d after %v; its original had %d", worker, took, s.before)
+}
+
+// whereabouts draws, in some runs, daemons that begin as copies of others, reboots, and old
+// journals renamed into their place.
+func (p *Plan) whereabouts(r *rand.Rand) (faults []Fault) {
+	hosts := 1
+	for _, h := range p.Hosts {
+		hosts = max(hosts, h+1)
+	}
+	for range hosts + 2 {
+		p.Nameless = append(p.Nameless, r.IntN(3) == 0)
+	}
+	when := func() line.Time { return line.Time(3*time.Second) + upTo(r, time.Duration(p.Length)*3/4) }
+	if r.IntN(4) == 0 {
+		for range 1 + r.IntN(4)/3 {
+			copied := p.copy(r, hosts, when())
+			hosts = max(hosts, p.Copies[len(p.Copies)-1].Host+1)
+			faults = append(faults, copied...)
+		}
+	}
+	if r.IntN(5) == 0 {
+		for range 1 + r.IntN(2) {
+			faults = append(faults, Fault{Kind: Rebooted, At: when(), Daemon: r.IntN(len(p.Hosts)), For: between(r, 500*time.Millisecond, 8*time.Second), What: pick(r, "", "", nameless)})
+		}
+	}
+	if r.IntN(5) == 0 {
+		for range 1 + r.IntN(2) {
+			faults = append(faults, Fault{Kind: PutAside, At: when(), Daemon: r.IntN(len(p.Hosts)), For: between(r, time.Millisecond, 2*time.Second)})
+		}
+	}
+	return faults
+}
+
+// copy draws a daemon that begins as a copy of another, what the original is up to then, and what
+// befalls the copy.
+func (p *Plan) copy(r *rand.Rand, hosts int, when line.Time) []Fault {
+	of := r.IntN(len(p.Hosts))
+	n, number := len(p.Copies), len(p.Hosts)+len(p.Copies)
+	copied := Fault{Kind: Copied, At: when, Daemon: of, N: n, What: pick(r, inDirectory, onVolume, onHost, onHost, asClone, asClone)}
+	c := Copy{Of: of, Host: p.Hosts[of], Named: true}
+	if copied.What == onHost || copied.What == asClone {
+		c.Host, c.Named = hosts, r.IntN(2) == 0
+		p.Apart = append(p.Apart, time.Duration(upTo(r, pick(r, time.Millisecond, 100*time.Millisecond, 3*time.Second))))
+	}
+	p.Copies = append(p.Copies, c)
+	if r.IntN(2) == 0 {
+		copied.For = between(r, 5*time.Second, 30*time.Second)
+	}
+	faults := []Fault{copied}
+	near := func(f Fault) { // what its original, or the copy itself, is up to
+		f.At = when - upTo(r, time.Second)
+		f.For = between(r, time.Second, 20*time.Second)
+		faults = append(faults, f)
+	}
+	switch r.IntN(8) {
+	case 0, 1:
+		near(Fault{Kind: Cut, Daemon: of})
+	case 2:
+		near(Fault{Kind: pick(r, Pause, Stopped), Daemon: of})
+	case 3:
+		near(Fault{Kind: pick(r, Restart, Kill, PowerCut), Daemon: of})
+	case 4:
+		near(Fault{Kind: Rebooted, Daemon: of, What: pick(r, "", nameless)})
+	}
+	switch r.IntN(6) {
+	case 0:
+		near(Fault{Kind: Cut, Daemon: number})
+	case 1:
+		near(Fault{Kind: Outage, Daemon: number})
+	}
+	for range 1 + r.IntN(3) {
+		f := p.fault(r, pick(r, Kill, PowerCut, Restart, DiskFails, DiskFull, Cut, EndSession, Clear, Step, Pause, Stopped, Drift, OldCopy, Burst, Rebooted, PutAside))
+		if f.Kind == Rebooted || f.Kind == PutAside {
+			f.For = between(r, time.Millisecond, 4*time.Second)
+		}
+		f.Daemon, f.At = number, when+upTo(r, 20*time.Second)
+		faults = append(faults, f)
+	}
+	return faults
+}

@@ -1,0 +1,196 @@
+package world
+
+import (
+	"fmt"
+
+	"github.com/flakeward/flakeward/daemon/journal"
+	places "github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/clocks"
+	"github.com/flakeward/flakeward/sim/disk"
+)
+
+// nameless is what is said of a reboot after which the host has no hardware identity.
+const nameless = "its hardware identity is gone"
+
+// known is what the host is known by.
+func (h *host) known() places.Host {
+	return places.Host{Boot: fmt.Sprintf("boot %d of host %d", h.boots, h.number), Machine: h.machine}
+}
+
+// file is what a file is known by that was made on a daemon's own volume.
+func (s *slot) file() places.File {
+	s.files++
+	return places.File{Device: 1, Inode: uint64(1000*s.number + s.files), Handle: fmt.Sprintf("generation %d", s.files)}
+}
+
+// settle gives the journals of a new daemon their place.
+func (s *slot) settle() {
+	at := places.Place{Host: s.host.known(), Dir: s.file(), Lock: s.file()}
+	for _, d := range s.disks() {
+		at.Journal = s.file()
+		d.Where = at
+	}
+}
+
+// hostOf makes a host.
+func (w *World) hostOf(number int) *host {
+	h := &host{w: w, number: number, machine: fmt.Sprintf("machine %d", number)}
+	if number < len(w.plan.Nameless) && w.plan.Nameless[number] {
+		h.machine = ""
+	}
+	h.clocks = clocks.New(begin.UnixNano() + int64(w.plan.Apart[number]) + w.fate.Int64N(2e6))
+	w.hosts = append(w.hosts, h)
+	return h
+}
+
+// strikePlace makes a fault happen that concerns where journals lie.
+func (w *World) strikePlace(f Fault, s *slot) bool {
+	switch f.Kind {
+	case Copied:
+		return w.copied(f, s)
+	case Rebooted:
+		return w.reboot(f, s.host)
+	default:
+		return w.putAside(f, s)
+	}
+}
+
+// reboot ends all that runs on a host. It comes back with another boot ID, and with its hardware
+// identity where it has one.
+func (w *World) reboot(f Fault, h *host) bool {
+	known := h.machine != "" && f.What != nameless
+	h.boots++
+	if !known {
+		h.machine = ""
+	}
+	suddenly := w.fate.IntN(2) == 0
+	for _, s := range w.slots {
+		if s.host != h || s.idle && !s.copied {
+			continue
+		}
+		if suddenly {
+			s.all(func(d *disk.Disk) { d.PowerCut(w.fate) })
+		}
+		if s.proc != nil {
+			s.proc.end("ended by a reboot", f.For)
+		}
+		s.all(func(d *disk.Disk) { d.Where.Host = h.known() })
+		if !known {
+			s.moved()
+		}
+	}
+	return true
+}
+
+// moved notes that no journal of a daemon lies where it was written any more.
+func (s *slot) moved() {
+	s.lost, s.acked = true, map[place]generator.Tick{}
+	clear(s.home)
+}
+
+// putAside has old copies of a daemon's journals renamed into their place, whoever has them open
+// and whether or not the coordinator is there: a journal that is another file is none of this
+// daemon's.
+func (w *World) putAside(f Fault, s *slot) bool {
+	all, put := w.fate.IntN(2) == 0, false
+	for i, d := range s.disks() {
+		old := d.Copies()
+		if len(old) == 0 || i > 0 && !all {
+			continue
+		}
+		known := s.file()
+		if w.fate.IntN(3) == 0 { // the number of a file that is gone is given again
+			known.Inode = d.Where.Journal.Inode
+		}
+		d.Replace(old[max(w.fate.IntN(len(old)), w.fate.IntN(len(old)))], known, 1+w.fate.IntN(2))
+		put = true
+	}
+	if put && s.proc != nil && w.fate.IntN(2) == 0 {
+		s.proc.end("killed, and old copies of its journals renamed into their place", f.For)
+	}
+	return put
+}
+
+// reopen is what a start finds of its journals' files.
+func (s *slot) reopen() {
+	replaced := 0
+	for i, d := range s.disks() {
+		if d.Reopen() {
+			s.home[i] = false
+			replaced++
+		}
+	}
+	if replaced == len(s.disks()) {
+		s.moved()
+	}
+}
+
+// here reports whether what names a place was written there.
+func here(was, now places.Place) bool {
+	host := was.Boot == now.Boot
+	if was.Machine != "" && now.Machine != "" {
+		host = was.Machine == now.Machine
+	}
+	return host && was.Dir == now.Dir && was.Lock == now.Lock && was.Journal == now.Journal
+}
+
+// journals are what a start finds on its disks, by lane; nil where that is nothing, or not to be
+// trusted. In a run in which no journal can lie elsewhere nobody looks.
+func (p *proc) journals() []*journal.Contents {
+	if !p.w.places {
+		return nil
+	}
+	found := make([]*journal.Contents, len(p.slot.disks()))
+	for i, d := range p.slot.disks() {
+		if c, err := journal.On("", d).Read(); err == nil {
+			found[i] = &c
+		}
+	}
+	return found
+}
+
+// believed judges what a start goes on from: the journals that it has left itself, and no other's.
+func (p *proc) believed(found []*journal.Contents) {
+	w, s := p.w, p.slot
+	var first *journal.Contents
+	for i, c := range found {
+		if c == nil {
+			if s.home[i] && !w.plan.Lying {
+				w.violate(s, "lane %d finds no whole journal, and it has left one here", i)
+			}
+			continue
+		}
+		home := here(c.Place, s.disks()[i].Where)
+		if !home {
+			p.foreign = append(p.foreign, c.Lanes...)
+		}
+		if i >= len(p.seats) {
+			continue
+		}
+		if first == nil && len(c.Lanes) > 0 && c.Layout == p.seats[i].keeper.LayoutText() {
+			first = c // that says which cluster the journals are of: one that says nothing of worker IDs does not
+		}
+		took := p.inherited[i] != nil
+		switch usable := s.wrongly == 0 && first != nil && len(c.Lanes) > 0 && c.Cluster == first.Cluster && c.Layout == p.seats[i].keeper.LayoutText(); {
+		case took && !home:
+			w.violate(s, "lane %d goes on from a journal that was written elsewhere: %+v, and not %+v", i, c.Place, s.disks()[i].Where)
+		case !took && s.home[i] && usable && !w.plan.Lying:
+			w.violate(s, "lane %d does not go on from the journal that it has left here", i)
+		}
+	}
+}
+
+// deleted judges that somebody's claim was deleted: nobody deletes one of a process that runs, but
+// that process and operators.
+func (w *World) deleted(name, incarnation string) {
+	by := w.asking
+	if by == nil || by.incarnation == incarnation || w.plan.Blind {
+		return
+	}
+	for _, s := range w.slots {
+		if p := s.proc; p != nil && p.incarnation == incarnation {
+			w.violate(by.slot, "deletes the claim %s of d%d, which runs", name, s.number)
+		}
+	}
+}
