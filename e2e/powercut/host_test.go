@@ -1,0 +1,386 @@
+//go:build linux
+
+package powercut
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/check"
+	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
+	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/e2e/wire"
+)
+
+const (
+	patience = 4 * time.Minute // for any wait; only what hangs takes so long
+	// clients is how many ask at once, each for perRequest IDs every millisecond: 50,000 a second.
+	clients    = 2
+	perRequest = 25
+)
+
+// settings are a history's.
+type settings struct {
+	step, publish time.Duration
+	lanes         int
+	lies          func(path string) bool
+}
+
+// drawn draws settings: short steps flush often, long ones have marks reach further.
+func drawn(chance *rand.Rand) settings {
+	s := settings{step: 100 * time.Millisecond, publish: 100 * time.Millisecond, lanes: 1}
+	switch chance.IntN(4) {
+	case 0:
+		s.step = 20 * time.Millisecond
+	case 1:
+		s.step = time.Second
+	}
+	if chance.IntN(3) == 0 {
+		s.publish = 10 * time.Second
+	}
+	if chance.IntN(4) == 0 {
+		s.lanes = 2
+	}
+	return s
+}
+
+// crowd is how many lanes have the store write so much, at the shortest interval, that it makes a
+// snapshot of itself every three seconds and begins a new file of its log every fifteen.
+const crowd = 48
+
+// cut is when the power of one life is cut.
+type cut struct {
+	from   moment                 // from when on flushes count
+	counts func(path string) bool // of what flushes; nil: all
+	number int
+	after  bool
+}
+
+type moment int
+
+const (
+	starting moment = iota // the start of the process
+	serving                // its first ID
+	stopping               // when it is told to stop
+)
+
+// drawnCut draws one. A daemon that did not come to serve is followed by one that must.
+func (s settings) drawnCut(chance *rand.Rand, served bool) cut {
+	c := cut{after: chance.IntN(2) == 0, from: serving}
+	switch {
+	case served && chance.IntN(3) == 0:
+		c.from, c.number = starting, 1+chance.IntN(firstFlushes)
+		return c
+	case s.lanes == crowd && chance.IntN(3) > 0:
+		c.counts, c.number = isSnapshot, 1
+		return c
+	case s.lanes == crowd:
+		c.counts, c.number = isNewLog, 1+chance.IntN(2)
+		return c
+	}
+	switch chance.IntN(6) {
+	case 0:
+		c.counts, c.number = isLog, 1+chance.IntN(4)
+	case 1:
+		c.counts, c.number = isDatabase, 1+chance.IntN(4)
+	case 2:
+		c.from, c.number = stopping, 1+chance.IntN(6)
+	case 3:
+		c.number = 1 + chance.IntN(12)
+	default:
+		c.counts, c.number = isJournal, 1+chance.IntN(6)
+	}
+	return c
+}
+
+// host is one disk, and the daemons that lived on it one after the other.
+type host struct {
+	*testing.T
+	settings
+	chance *rand.Rand
+	disk   *forgetfs.FS
+	host   *process.Host
+	ids    []int64       // all that left any daemon
+	took   time.Duration // the last start, until its first ID
+	tally  tally
+
+	serving atomic.Bool // the last daemon has served
+}
+
+func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
+	t.Helper()
+	daemon, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "fwp") // short enough for a socket in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	h := &host{T: t, settings: s, chance: chance}
+	h.host, err = process.NewHost(daemon, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.host.Flags = []string{"--journal-step", s.step.String(), "--publish", s.publish.String(), "--lanes", fmt.Sprint(s.lanes), "--host", "powercut"}
+	h.host.Env = []string{"FLAKEWARD_DRILL_DISK=fuse"}
+	mount := filepath.Join(dir, "disk")
+	if err := os.Mkdir(mount, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.disk, err = forgetfs.Mount(mount, forgetfs.Options{Lies: s.lies, Sector: sector})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.disk.Unmount(); err != nil {
+			t.Error(err)
+		}
+	})
+	h.host.StateDir = filepath.Join(mount, "state")
+	return h
+}
+
+// sector is where a write may be torn. The journal survives that at any byte. The store's log takes
+// sectors of 512 bytes to be written whole or not at all, as disks do.
+func sector(path string) int64 {
+	if isJournal(path) {
+		return 1
+	}
+	return 512
+}
+
+// live has a daemon live until the power is cut, and the disk forget.
+func (h *host) live(c cut) {
+	h.Helper()
+	var at forgetfs.Flush
+	var off <-chan forgetfs.Flush
+	if c.from == starting {
+		off = h.arm(c)
+	}
+	h.serving.Store(false)
+	l := h.start()
+	defer l.cancel()
+	stopped := make(chan error, 1)
+	select {
+	case at = <-off:
+	case <-l.served:
+		h.serves(l)
+		if c.from != starting {
+			off = h.arm(c)
+		}
+		if c.from == stopping {
+			l.asking.Go(func() { stopped <- l.daemon.Stop(l.over) })
+		}
+		select {
+		case at = <-off:
+		case <-l.daemon.Ended():
+		case <-l.over.Done():
+		}
+	case <-l.daemon.Ended():
+	case <-l.over.Done():
+	}
+	h.disk.PowerOff()
+	err := l.daemon.KillThen(h.disk.Release)
+	if err != nil && at == (forgetfs.Flush{}) && c.from == stopping {
+		err = <-stopped // it has stopped before so many flushes: then the power is cut after that
+	}
+	h.collect(l)
+	if err = errors.Join(err, context.Cause(l.over)); err != nil {
+		h.fail(err)
+	}
+	h.disk.Restore(h.chance)
+	h.tally.cut(at, c, h.serving.Load())
+}
+
+func (h *host) arm(c cut) <-chan forgetfs.Flush {
+	// Where the flushes that were asked for do not come, any counts after a while.
+	longest := 3 * time.Second
+	if h.lanes == crowd {
+		longest = 30 * time.Second
+	}
+	armed := time.Now()
+	counts := func(f forgetfs.Flush) bool { return c.counts == nil || c.counts(f.Path) || time.Since(armed) > longest }
+	return h.disk.Arm(forgetfs.Cut{Counts: counts, Number: c.number, After: c.after})
+}
+
+// end has the last daemon serve, and stop.
+func (h *host) end() {
+	h.Helper()
+	l := h.start()
+	defer l.cancel()
+	select {
+	case <-l.served:
+		h.serves(l)
+		if err := l.daemon.Stop(l.over); err != nil {
+			h.fail(err)
+		}
+	case <-l.daemon.Ended():
+		h.fail(errors.New("the daemon has ended by itself"))
+	case <-l.over.Done():
+		h.fail(context.Cause(l.over))
+	}
+	h.collect(l)
+}
+
+// between is what happens, as chance has it, while there is no power. The clock is set back, by up
+// to what the last start took and a step and a half. Now and then the disk comes back as another
+// device: the journal in it is a copy then, for all that the daemon can know.
+func (h *host) between() {
+	h.Helper()
+	if h.chance.IntN(3) > 0 {
+		h.back(time.Duration(h.chance.Int64N(int64(h.took + 200*time.Millisecond + h.step*3/2))))
+		h.tally.stepped++
+	}
+	if h.chance.IntN(12) == 0 {
+		if err := h.disk.Remount(); err != nil {
+			h.Fatal(err)
+		}
+		h.tally.moved++
+	}
+}
+
+func (h *host) back(by time.Duration) {
+	h.Helper()
+	if err := h.host.Clock.Set(h.host.Clock.Offset() - by); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// fail ends the test with what is known of the daemon.
+func (h *host) fail(err error) {
+	h.Helper()
+	h.Fatalf("%v; after %d cuts; the daemons said:\n%s", err, h.tally.cuts, h.logged())
+}
+
+// logged is the end of the daemons' log.
+func (h *host) logged() string {
+	b, err := os.ReadFile(h.host.Log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[max(0, len(b)-8<<10):])
+}
+
+// life is one daemon and what asks it.
+type life struct {
+	daemon *process.Daemon
+	begun  time.Time
+	served chan struct{}   // closed at the first ID
+	over   context.Context // done when all of it takes too long
+	cancel context.CancelFunc
+	asking sync.WaitGroup
+	first  sync.Once
+
+	mu  sync.Mutex
+	ids []int64
+}
+
+// start starts a daemon and asks it for IDs as soon as it is ready.
+func (h *host) start() *life {
+	h.Helper()
+	over, cancel := context.WithTimeoutCause(h.Context(), patience, errors.New("a daemon takes too long"))
+	l := &life{begun: time.Now(), served: make(chan struct{}), over: over, cancel: cancel}
+	var err error
+	if l.daemon, err = h.host.Start(h.Context()); err != nil {
+		h.Fatal(err)
+	}
+	l.asking.Go(func() {
+		if l.daemon.Await(over, "ready") != nil {
+			return // it was killed, or takes too long
+		}
+		for range clients {
+			l.asking.Go(func() { l.ask(h.host.Socket) })
+		}
+	})
+	return l
+}
+
+// serves notes that a daemon did.
+func (h *host) serves(l *life) {
+	h.serving.Store(true)
+	h.took = time.Since(l.begun)
+	h.tally.starts = append(h.tally.starts, h.took)
+	if h.tally.cuts == 0 {
+		h.tally.fresh = append(h.tally.fresh, h.disk.Flushes())
+	}
+}
+
+// collect waits for what asked a daemon that is gone, and keeps what it got.
+func (h *host) collect(l *life) {
+	l.asking.Wait()
+	h.ids = append(h.ids, l.ids...)
+}
+
+// ask asks for IDs, at a steady rate, until the daemon is gone.
+func (l *life) ask(socket string) {
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return // it was killed meanwhile
+	}
+	l.asking.Go(func() {
+		request := wire.AppendCommand(nil, "NEXT", strconv.Itoa(perRequest))
+		each := time.NewTicker(time.Millisecond)
+		defer each.Stop()
+		for err := error(nil); err == nil; _, err = conn.Write(request) {
+			<-each.C
+		}
+	})
+	defer conn.Close()
+	// Every integer is an ID, also one of a reply that does not end.
+	for in := bufio.NewReader(conn); ; {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if line[0] != ':' {
+			continue
+		}
+		id, err := strconv.ParseInt(strings.TrimSpace(line[1:]), 10, 64)
+		if err != nil {
+			panic(fmt.Sprintf("the daemon answered %q", line))
+		}
+		l.mu.Lock()
+		l.ids = append(l.ids, id)
+		l.mu.Unlock()
+		l.first.Do(func() { close(l.served) })
+	}
+}
+
+// duplicates compares all IDs.
+func (h *host) duplicates() check.Duplicates {
+	h.Helper()
+	found, err := check.FindDuplicates(func(id func(int64)) error {
+		for _, n := range h.ids {
+			id(n)
+		}
+		return nil
+	}, 1<<30)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return found
+}
+
+// judge fails the test if an ID came twice.
+func (h *host) judge() {
+	h.Helper()
+	found := h.duplicates()
+	h.tally.ids, h.tally.repeated = found.IDs, found.Repeated
+	if found.Repeated > 0 {
+		h.Errorf("%d IDs, %d duplicates: %v; the daemons said:\n%s", found.IDs, found.Repeated, found.Examples, h.logged())
+	}
+}

@@ -1,0 +1,161 @@
+//go:build linux
+
+// Package powercut cuts the power of a host whose daemon has the default coordinator: journal and
+// store lie on one disk, and each loses what it did not flush, by itself. The disk is a file system
+// that forgets (package forgetfs); the daemon is a process of its own, built as for all drills,
+// under load. The power goes at a flush of the journal, of the store's log or database, of a
+// directory, or of anything else there, just before it takes effect or just after. Then a new
+// daemon starts on what is left, often with its clock set back so that a lost mark would show. It
+// must serve again, and no ID may be one that ever left any daemon on that disk.
+//
+// The short form is part of the tests. `make powercut` runs the long one, of 1,000 cuts.
+package powercut
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
+	"github.com/flakeward/flakeward/e2e/process"
+)
+
+var (
+	cuts    = flag.Int("cuts", 40, "how often the power is cut, at least")
+	seed    = flag.Uint64("seed", 0, "of all random choices; 0: another each time, logged")
+	program = flag.String("daemon", "", "a daemon built with -tags drill; empty: build it")
+)
+
+var built string // where the daemon was built, if it was
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(forgetfs.Alone(func() int {
+		// Mostly they wait: for marks to pass, and for flushes.
+		_ = flag.Set("test.parallel", "4")
+		code := m.Run()
+		if built != "" {
+			_ = os.RemoveAll(built)
+		}
+		return code
+	}))
+}
+
+var binary = sync.OnceValues(func() (string, error) {
+	if *program != "" {
+		return *program, nil
+	}
+	var err error
+	if built, err = os.MkdirTemp("", "powercut-built"); err != nil {
+		return "", err
+	}
+	return process.Build(context.Background(), built)
+})
+
+// begin returns the seed of a test.
+func begin(t *testing.T) uint64 {
+	t.Helper()
+	s := *seed
+	for s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("seed %d: -args -seed %d has the same choices again, if not the same times", s, s)
+	return s
+}
+
+// firstFlushes is how many flushes a daemon makes on an empty disk until it serves, and a few more:
+// at each of them the power is cut in a history of its own. A slow machine has more of them, as the
+// store flushes by the clock, too.
+const firstFlushes = 34
+
+// The power is cut at each of the first flushes of a daemon on an empty disk, and then at others.
+func TestPowerCuts(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	histories, crowded := min(*cuts, firstFlushes), 0
+	if *cuts >= 8*firstFlushes {
+		histories, crowded = 2*firstFlushes, 4 // before and after each of them
+	}
+	var total tally
+	t.Run("histories", func(t *testing.T) {
+		for i := range histories {
+			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+				t.Parallel()
+				chance := rand.New(rand.NewPCG(s, uint64(i)))
+				s := drawn(chance)
+				if i < crowded {
+					s = settings{step: time.Second, publish: 100 * time.Millisecond, lanes: crowd}
+				}
+				h := newHost(t, chance, s)
+				h.live(cut{number: i%firstFlushes + 1, after: (i/firstFlushes+i)%2 == 0})
+				for h.tally.cuts < (*cuts+i)/histories {
+					h.between()
+					h.live(h.drawnCut(chance, h.serving.Load()))
+				}
+				h.between()
+				h.end()
+				h.judge()
+				total.add(&h.tally)
+			})
+		}
+	})
+	t.Log(&total)
+	if !t.Failed() && total.cuts != *cuts {
+		t.Errorf("%d cuts, not %d", total.cuts, *cuts)
+	}
+}
+
+// That a mark is lost shows as duplicates: here by a disk that reports flushes of the journal as
+// done when they are not, from the time on when the daemon serves.
+func TestALostMarkShows(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	chance := rand.New(rand.NewPCG(s, 0))
+	const limit = 30
+	var h *host
+	h = newHost(t, chance, settings{step: 200 * time.Millisecond, publish: 10 * time.Second, lanes: 1, lies: func(path string) bool {
+		return h.serving.Load() && isJournal(path)
+	}})
+	for n := range limit {
+		h.live(cut{from: serving, counts: isJournal, number: 10 + chance.IntN(5)})
+		// The next one begins to issue a second before this one ended, if the mark lets it.
+		h.back(h.took + time.Second)
+		if same := h.duplicates(); same.Repeated > 0 {
+			t.Logf("%d duplicates among %d IDs after %d cuts", same.Repeated, same.IDs, n+1)
+			return
+		}
+	}
+	t.Errorf("no duplicate among %d IDs after %d cuts of a disk that lies", len(h.ids), limit)
+}
+
+// isJournal, isLog and isDatabase say what a flush was of: a lane's journal, the store's
+// write-ahead log, its database.
+func isJournal(path string) bool {
+	return strings.HasPrefix(path, "state/journal")
+}
+
+func isLog(path string) bool {
+	return strings.HasPrefix(path, logs)
+}
+
+const logs = "state/etcd/member/wal" // the directory
+
+// isSnapshot and isNewLog say whether it was of the store's raft snapshot, or of a log file that it
+// is about to begin.
+func isSnapshot(path string) bool {
+	return strings.HasPrefix(path, "state/etcd/member/snap/") && strings.HasSuffix(path, ".snap")
+}
+
+func isNewLog(path string) bool {
+	return path == logs || isLog(path) && strings.HasSuffix(path, ".tmp")
+}
+
+func isDatabase(path string) bool {
+	return path == "state/etcd/member/snap/db"
+}
