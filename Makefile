@@ -24,7 +24,7 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 TAGS  := urfave_cli_no_docs,grpcnotrace
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 
-.PHONY: build image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean gcc zookeeper
+.PHONY: build image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-short e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean gcc zookeeper
 
 build:
 	$(BUILD) -o flakeward .
@@ -133,6 +133,10 @@ soak:
 SEED ?= 0
 e2e: drill-images
 	@$(call drills,40m,)
+
+# The short form, for every change: each drill on one of the two coordinators, in turn.
+e2e-short: drill-images
+	@$(call drills,40m,-once)
 
 # The long form: a long storm of faults on each coordinator, about 15 minutes.
 e2e-long: drill-images

@@ -20,11 +20,21 @@ func (k *kit) window() generator.Tick {
 
 // join joins with a window, as a start of a daemon does.
 func (k *kit) join(window generator.Tick) (*node, error) {
+	n := k.stranger()
+	return n, n.joinWith(window)
+}
+
+// stranger is a daemon that has not joined yet.
+func (k *kit) stranger() *node {
 	n := &node{k: k, identity: coord.Identity{Incarnation: rand.Text()}}
 	n.Coordinator = k.Open(k, n.identity)
-	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: window})
+	return n
+}
+
+func (n *node) joinWith(window generator.Tick) error {
+	cluster, err := n.Join(n.k.Context(), coord.Layout{Text: text, Workers: n.k.workers, Window: window})
 	n.uuid = cluster.UUID
-	return n, err
+	return err
 }
 
 // A window is in the record before anything is claimed with it, and only a larger one
@@ -65,8 +75,9 @@ func windows(k *kit) {
 	// Of many at once the largest stays.
 	var all sync.WaitGroup
 	for i := range generator.Tick(8) {
+		n := k.stranger() // a kit is for one goroutine
 		all.Go(func() {
-			if _, err := k.join(10_000 + i); err != nil {
+			if err := n.joinWith(10_000 + i); err != nil {
 				k.Error(err)
 			}
 		})

@@ -136,35 +136,38 @@ func (s *wiping) goAhead(ctx context.Context, r *Run) (had held, err error) {
 	})
 }
 
-// untilWiped waits until a daemon has stopped and said why: with its end; or, where the servers turn it away for having seen more than
-// they have, as ZooKeeper's do, with what it refuses requests with at the end of its grant.
+// untilWiped waits until a daemon has stopped and said why: with its end; or, where the servers turn it away for having
+// seen more than they have, as ZooKeeper's may, with what it refuses requests with at the end of its grant.
 func untilWiped(ctx context.Context, r *Run, h *Host, seen *wiping) error {
-	if r.Coordinator == "etcd" {
-		if err := h.AwaitLog(ctx, "was wiped or replaced"); err != nil {
+	return lookUntil(ctx, r, h.Name+" to say that the coordinator was wiped, and to stop", func() error {
+		running, status, err := h.Running(ctx)
+		if err != nil {
 			return err
 		}
-		return lookUntil(ctx, r, h.Name+" to end", func() error {
-			running, status, err := h.Running(ctx)
+		if !running {
+			text, err := h.Log(ctx)
 			switch {
-			case err == nil && running:
-				return errors.New("it runs")
-			case err == nil && status == 0:
+			case err != nil:
+				return err
+			case status == 0:
 				return errors.New("it has ended with success")
 			}
 			seen.stopped[h.Index] = evidence.Now()
-			return err
-		})
-	}
-	var last evidence.Reply
-	_, err := h.Await(ctx, func(reply evidence.Reply) bool {
-		last = reply
-		return reply.Outcome == evidence.Refused && says("", reply.Text, "since ", "was not granted more", "as after a wipe") == nil
+			return says(h.Name, text, "was wiped or replaced")
+		}
+		if r.Coordinator == "etcd" {
+			return errors.New("it runs")
+		}
+		soon, cancel := context.WithTimeout(ctx, logEvery)
+		defer cancel()
+		if _, err := h.Await(soon, func(reply evidence.Reply) bool {
+			return reply.Outcome == evidence.Refused && says("", reply.Text, "since ", "was not granted more", "as after a wipe") == nil
+		}); err != nil {
+			return fmt.Errorf("it does not refuse with what it suspects: %w", err)
+		}
+		seen.stopped[h.Index] = evidence.Now()
+		return h.Kill(ctx) // if it ended by itself in between, the next look finds it so
 	})
-	if err != nil {
-		return fmt.Errorf("%s should say that the coordinator seems wiped, and says %q: %w", h.Name, last.Text, err)
-	}
-	seen.stopped[h.Index] = evidence.Now()
-	return h.Kill(ctx)
 }
 
 // refused starts a daemon as it was started before, which must refuse and name both clusters, and returns the new one's UUID.
