@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,10 +33,15 @@ func (a *asked) Claim(_ context.Context, r coord.Request) (coord.Claim, error) {
 	return nil, errNone
 }
 
-// issuedFrom is an issuer that takes down the lanes that it is to use.
-type issuedFrom struct{ lanes []*generator.Lane }
+// issuedFrom is an issuer that records the lanes that it is to use. Lanes start cold side by side.
+type issuedFrom struct {
+	mu    sync.Mutex
+	lanes []*generator.Lane
+}
 
 func (i *issuedFrom) Use(l *generator.Lane) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	if l != nil {
 		i.lanes = append(i.lanes, l)
 	}
