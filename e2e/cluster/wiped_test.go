@@ -21,29 +21,28 @@ func (w *world) short(host string) *node {
 	return w.start(c)
 }
 
-// untilStopped waits until a daemon that issues has stopped to, and returns what it says: with its last words, or to those who ask.
-func (n *node) untilStopped(says ...string) string {
+// untilWiped waits until a daemon has stopped issuing because the coordinator was wiped, and returns its words: the error that it
+// ended with, or, where the servers may turn it away for good, the refusal of a request.
+func (n *node) untilWiped(turnedAway bool) string {
 	n.w.Helper()
 	var text string
 	n.w.soon(n.config.Host+" stops", func() bool {
 		select {
 		case err := <-n.ended:
 			n.ended <- err
-			if err == nil {
-				n.w.Fatalf("%s ended without a word", n.config.Host)
+			if err == nil || !contains(err.Error(), "was wiped or replaced") {
+				n.w.Fatalf("%s ended, and does not say that the coordinator was wiped: %v", n.config.Host, err)
 			}
 			text = err.Error()
 			return true
 		default:
 		}
-		if _, err := n.take(1); err != nil {
+		_, err := n.take(1)
+		if err != nil {
 			text = err.Error()
 		}
-		return contains(text, says...)
+		return turnedAway && contains(text, "since ", "was not granted more", "as after a wipe")
 	})
-	if !contains(text, says...) {
-		n.w.Errorf("%s says %q, and nothing with %q", n.config.Host, text, says)
-	}
 	return text
 }
 
@@ -63,7 +62,7 @@ func TestWiped(t *testing.T) {
 				// Those who saw it may have ended, and tell their ceiling no more. No grant is longer than the window.
 				ceiling := w.tick() + generator.Tick(nodes[0].config.Grant.Window/w.layout.TickLength()) + 1
 				for _, n := range nodes {
-					text := n.untilStopped(w.saysWiped(name)...)
+					text := n.untilWiped(name == "data" && w.backend == "zookeeper")
 					if n == nodes[0] {
 						w.Logf("a daemon says: %s", text)
 					}
@@ -91,14 +90,6 @@ func TestWiped(t *testing.T) {
 			})
 		})
 	}
-}
-
-// saysWiped is what a daemon says of a wiped coordinator. A ZooKeeper without its data turns clients away who have seen more than it has.
-func (w *world) saysWiped(how string) []string {
-	if how == "data" && w.backend == "zookeeper" {
-		return []string{"since ", "was not granted more", "as after a wipe"}
-	}
-	return []string{"was wiped or replaced"}
 }
 
 // operate opens the coordinator as a person would who sets something right.
@@ -195,7 +186,7 @@ func (w *world) restored(atOnce bool) {
 	}
 }
 
-// untilStoppedOrAbove is untilStopped for a coordinator that was restored, or, where that may be, waits until the daemon issues above what
+// untilStoppedOrAbove waits until a daemon whose coordinator was restored has stopped and says so, or, where that may be, issues above what
 // the marks were raised to.
 func (n *node) untilStoppedOrAbove(to generator.Tick, may bool) (moved bool) {
 	n.w.Helper()
