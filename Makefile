@@ -7,9 +7,6 @@ BIN      := .bin/$(shell $(GO) env GOVERSION)
 PACKAGES ?= ./...
 FUZZTIME ?= 60s
 
-# Where Debian's libzookeeper-java has ZooKeeper.
-ZOOKEEPER_JAR := /usr/share/java/zookeeper.jar
-
 # The linters, each built once into $(BIN); a new version is a new file.
 STATICCHECK := $(BIN)/staticcheck-v0.8.2
 FORBIDIGO   := $(BIN)/forbidigo-v2.3.1
@@ -24,16 +21,19 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 TAGS  := urfave_cli_no_docs,grpcnotrace
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 
-.PHONY: build image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-short e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean gcc zookeeper
+help: ## what make can do
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build:
+.PHONY: help check full build image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-short e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean race-detector zookeeper
+
+build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
 
 # The image flakeward:latest, from scratch: the program without its symbols, which
 # are a third of it. Its context is put together apart, so nothing else gets in.
 IMAGE ?= flakeward:latest
 IMAGE_MOST := 30000000
-image:
+image: ## the image flakeward:latest
 	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
 	mkdir -p "$$context/own/run/flakeward" "$$context/own/var/lib/flakeward" "$$context/own/volumes/1" "$$context/own/volumes/2" "$$context/own/volumes/3"; \
 	chmod 700 "$$context/own/var/lib/flakeward" "$$context"/own/volumes/*; \
@@ -44,7 +44,7 @@ image:
 	[ "$$size" -le $(IMAGE_MOST) ] || { echo "make image: that is more than $(IMAGE_MOST): find out what came in" >&2; exit 1; }
 
 # All images that deploy/local.env names: for machines without a registry.
-images: image
+images: image ## all images that deploy/local.env names, without a registry
 	@GO=$(GO) sh e2e/images/build.sh etcd
 	@GO=$(GO) sh e2e/images/build.sh zookeeper
 
@@ -53,7 +53,7 @@ images: image
 DRILL_IMAGE ?= flakeward-drill:local
 drill-image:
 	@$(MAKE) --no-print-directory image IMAGE=$(DRILL_IMAGE) TAGS=$(TAGS),drill
-drill-images: drill-image
+drill-images: drill-image ## the images that the drills run
 	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
 	mkdir -p "$$context/own/out"; \
 	GOOS=linux $(BUILD) -ldflags '-s -w' -o "$$context/sidecar" ./e2e/sidecar; \
@@ -69,7 +69,7 @@ CLOCKED  := ./generator/... ./clockguard/... ./coord/... ./daemon/...
 NO_CLOCK := {p: "^time\\.(Now|Since|Until|Sleep|After|AfterFunc|Tick|NewTimer|NewTicker)$$", msg: "the real clock: use the injected clockguard.Clock"}
 NO_SLEEP := {p: "^time\\.Sleep$$", msg: "no sleeping: wait for the event, or inject the clock"}
 
-lint: $(STATICCHECK) $(FORBIDIGO)
+lint: $(STATICCHECK) $(FORBIDIGO) ## gofmt, vet, staticcheck, no sleeping, no real clock
 	@echo 'lint: gofmt'
 	@unformatted=$$(find . -name '*.go' -not -path './.bin/*' -print0 | xargs -0 -r "$$($(GO) env GOROOT)/bin/gofmt" -s -l); \
 	if [ -n "$$unformatted" ]; then \
@@ -95,56 +95,69 @@ lint: $(STATICCHECK) $(FORBIDIGO)
 # The power of a host with the embedded coordinator cut at flushes of journal and store, 1,000 times:
 # some minutes. It wants FUSE (/dev/fuse, and root or user namespaces), as the short form does that is
 # among the tests. SEED=N has the same choices again.
-powercut:
+powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
+
+# The quick loop: what needs neither a server nor a C compiler.
+SERVED := /(bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest|linear)|daemon/grant|e2e/.*|internal/zkserver|sim/(seams|world))$$
+check: lint ## format, vet, lint, and every test that needs no server and no C compiler
+	@$(GO) run ./internal/testreport -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)')
+
+# What takes longer than a change may, in one table: docs/verification.md keeps the last one. Hours.
+full: ## everything that is longer than .ci/run: drills, mutants, simulation, power cuts, model
+	@scripts/full
 
 # All tests, under the race detector, those of what only a drill build has, and those of
 # the drills' own machinery. The last line says `N passed, N failed`.
 # The simulated cluster runs in one thread, and the daemon whose power is cut in a process of its own: there the race
 # detector only costs time.
+# Three packages at a time on two cores, and those first whose tests mostly wait for servers.
 DRILLED := ./clockguard ./generator ./daemon ./daemon/journal
-test: gcc zookeeper
-	@$(GO) run ./internal/testreport -race -timeout 15m $$($(GO) list $(PACKAGES) | grep -v -e '/sim/world$$' -e '/e2e/powercut') -- ./sim/world ./e2e/powercut/... -- -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
+TESTED = $(GO) list $(PACKAGES) | grep -v -e '/sim/world$$' -e '/e2e/powercut' | \
+	awk '{ print ($$0 ~ "/(e2e/cluster|e2e/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
+test: race-detector zookeeper ## all tests, with the race detector
+	@$(GO) run ./internal/testreport -race -p 3 -timeout 15m $$($(TESTED)) -- ./sim/world ./e2e/powercut/... -- \
+		-race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
 # is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each
 # week, about half an hour; the short form is for every change. The last line says
 # `N targets fuzzed for 60s each, N failed`.
-fuzz:
+fuzz: ## every parser, FUZZTIME (60s) each
 	@$(GO) run ./internal/fuzzall -time $(FUZZTIME) -p $(FUZZERS) $(PACKAGES)
 
 FUZZERS ?= 2
-fuzz-short:
+fuzz-short: ## every parser, two seconds each
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZERS=4
 
 # Kills, restarts and clock steps under load, the long form.
-torture:
+torture: ## kills, restarts and clock steps under load, the long form
 	$(GO) run ./e2e/torture
 
 # The drills of a cluster in their long form, one after the other, each with its
 # figures: about 25 minutes. DRILL=TestLeaderKilled runs one of them.
 DRILL ?= .
-soak:
+soak: ## the cluster's drills in their long form; DRILL=Name for one
 	$(GO) test ./e2e/cluster -count=1 -parallel 1 -timeout 3h -v -run '$(DRILL)' -args -long
 
 # Drills: clusters in containers, on etcd and on ZooKeeper, broken in every way and judged by every ID that they
 # handed out. Wants docker with compose. The report is e2e/report.html, the evidence lies below e2e/runs.
 # DRILL=etcd/calm runs one of them (DRILL=/calm on both), SEED=N chooses the same faults again.
 SEED ?= 0
-e2e: drill-images
+e2e: drill-images ## drills in containers on etcd and on ZooKeeper; DRILL=/name for one
 	@$(call drills,40m,)
 
 # The short form, for every change: each drill on one of the two coordinators, in turn.
-e2e-short: drill-images
+e2e-short: drill-images ## each drill on one of the two
 	@$(call drills,40m,-once)
 
 # The long form: a long storm of faults on each coordinator, about 15 minutes.
-e2e-long: drill-images
+e2e-long: drill-images ## the drills with a long storm of faults
 	@$(call drills,1h,-long)
 
 # Whether the drills bite: the daemon broken on purpose, in a copy, in each way that e2e/teeth has. TOOTH=floor for one.
 TOOTH ?=
-e2e-teeth: drill-images
+e2e-teeth: drill-images ## whether the drills find what is broken on purpose
 	@$(GO) run ./e2e/teeth $(TOOTH)
 
 # drills TIMEOUT,FLAGS: the program itself and not go test runs them, so that a signal reaches it and its table comes last.
@@ -154,101 +167,49 @@ exec "$(CURDIR)/$(BIN)/drills" -test.v -test.timeout $(1) -test.run '$(if $(filt
 endef
 
 # Clusters simulated from seeds, 10,000 of them; a failing one prints the command that replays it.
-sim:
+sim: ## 10,000 simulated clusters
 	$(GO) run ./sim -n 10000
 
 # Which error returns of the code that lends worker IDs and keeps the journal the simulation takes, by coverage: all of
 # them, or this fails. About a minute on two cores.
-sim-seams:
+sim-seams: ## which error returns the simulation takes
 	$(GO) run ./sim/seams
 
 # Whether the simulation and the unit tests bite: flakeward broken on purpose, in copies, in each way that sim/teeth has, about
 # half an hour. TOOTH=floor-ignored for one.
-teeth: zookeeper
+teeth: zookeeper ## whether simulation and tests find what is broken on purpose; TOOTH=name for one
 	@$(GO) run ./sim/teeth $(TOOTH)
 
 # The protocol, model-checked; wants spin and gcc, two cores, 8 GB, and some minutes.
-model:
+model: ## the protocol, model-checked by spin
 	@docs/model/run.sh
 
 # Ten histories of claims on etcd and ten on ZooKeeper under faults, each judged: some minutes.
 # SEED=N begins with the same chance again; a history that is not linearizable is shown in a page for a browser.
-linear: gcc zookeeper
+linear: race-detector zookeeper ## histories of claims, judged by porcupine
 	$(GO) test ./coord/linear -race -count=1 -timeout 2h -v -args -long -seed $(SEED)
 
 # Speed, memory and growth next to the peers, measured in turn on this machine, some twenty minutes of it: docs/benchmarks.md
 # with tables, docs/benchmarks with plots and samples. ONLY=socket,idle measures these sections and leaves the page's others;
 # bench-render makes page and plots again without measuring. As root it installs the peers that are missing, by apt-get.
 ONLY ?=
-bench: build peers
+bench: build peers ## speed, memory and growth next to the peers: docs/benchmarks.md
 	$(GO) run ./bench -daemon ./flakeward -only '$(ONLY)'
 
-bench-render:
+bench-render: ## the page of the benchmarks again, without measuring
 	$(GO) run ./bench -render
 
-# Without a peer the figures next to it are missing, and the page says so. Debian's packages of servers start them where the
-# system starts services; bench runs its own.
-peers:
-	@set -u; \
-	missing=; \
-	command -v redis-server >/dev/null || missing="$$missing redis-server"; \
-	command -v redis-benchmark >/dev/null || missing="$$missing redis-tools"; \
-	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || command -v postgres >/dev/null || missing="$$missing postgresql"; \
-	[ -n "$$missing" ] || exit 0; \
-	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
-		echo "make bench: not all peers are here. Debian, Ubuntu, as root: apt-get install --no-install-recommends$$missing" >&2; \
-		exit 0; \
-	fi; \
-	echo "make bench: installing$$missing (systemctl disable --now redis-server postgresql ends what the packages may start)"; \
-	log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	export DEBIAN_FRONTEND=noninteractive; \
-	get() { apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 $$missing; }; \
-	{ get || { apt-get update -q && get; }; } </dev/null >"$$log" 2>&1 || { \
-		cat "$$log" >&2; \
-		echo "make bench: apt-get could not install$$missing (its messages are above): install them by hand. The rest is measured." >&2; }
+peers: ## the benchmarks' peers, by apt-get
+	@scripts/need-peers
 
-clean:
+clean: ## removes what was built
 	rm -rf flakeward .bin
 
-# The race detector links with C.
-gcc:
-	@set -- $$($(GO) env CC); command -v "$$1" >/dev/null || { \
-		echo "make test: the race detector needs a C compiler, and there is no '$$1' on the PATH." >&2; \
-		echo "Debian, Ubuntu: apt-get install gcc libc6-dev. Fedora: dnf install gcc. Alpine: apk add gcc musl-dev." >&2; \
-		exit 1; }
-	@[ "$$($(GO) env CGO_ENABLED)" = 1 ] || { \
-		echo "make test: the race detector needs cgo, and CGO_ENABLED is $$($(GO) env CGO_ENABLED): unset it." >&2; \
-		exit 1; }
+race-detector:
+	@GO=$(GO) scripts/need-race-detector
 
-# The tests run real ZooKeeper servers: those of $ZOOKEEPER_HOME, an unpacked
-# distribution, or of Debian's package. Without either, root gets the latter here;
-# it is jars only, and nothing is set up that would run by itself.
 zookeeper:
-	@set -eu; \
-	if [ -n "$${ZOOKEEPER_HOME:-}" ]; then \
-		ls "$$ZOOKEEPER_HOME"/lib/zookeeper-[0-9]*.jar >/dev/null 2>&1 || { \
-			echo "make test: ZOOKEEPER_HOME is '$$ZOOKEEPER_HOME', where there is no lib/zookeeper-VERSION.jar: set it to an unpacked distribution of Apache ZooKeeper, or unset it." >&2; \
-			exit 1; }; \
-		missing=; \
-	else \
-		missing=$$([ -e $(ZOOKEEPER_JAR) ] || echo libzookeeper-java); \
-	fi; \
-	[ -x "$${JAVA_HOME:-/none}/bin/java" ] || command -v java >/dev/null || missing="$$missing default-jre-headless"; \
-	[ -n "$$missing" ] || exit 0; \
-	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
-		echo "make test: the tests run real ZooKeeper servers, and this is missing:" $$missing >&2; \
-		echo "Debian, Ubuntu, as root: apt-get install --no-install-recommends" $$missing >&2; \
-		echo "Elsewhere: install Java 11 or later, unpack a distribution of Apache ZooKeeper 3.8 or later, and set ZOOKEEPER_HOME to its directory." >&2; \
-		exit 1; \
-	fi; \
-	echo "make test: installing" $$missing; \
-	log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	export DEBIAN_FRONTEND=noninteractive; \
-	get() { apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 $$missing; }; \
-	{ get || { apt-get update -q && get; }; } </dev/null >"$$log" 2>&1 || { \
-		cat "$$log" >&2; \
-		echo "make test: apt-get could not install" $$missing "(its messages are above): install them by hand, or set ZOOKEEPER_HOME to an unpacked distribution of Apache ZooKeeper." >&2; \
-		exit 1; }
+	@scripts/need-zookeeper
 
 $(STATICCHECK):
 	@$(call install,honnef.co/go/tools/cmd/staticcheck@v0.8.2,staticcheck)
