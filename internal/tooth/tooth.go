@@ -120,9 +120,6 @@ func (t Tooth) Apply(ctx context.Context, dir string) error { return t.git(ctx, 
 // Undo mends what Apply broke.
 func (t Tooth) Undo(ctx context.Context, dir string) error { return t.git(ctx, dir, "--reverse") }
 
-// Fits returns nil if the patch can be applied to the source in dir, and otherwise ErrStale.
-func (t Tooth) Fits(ctx context.Context, dir string) error { return t.git(ctx, dir, "--check") }
-
 func (t Tooth) git(ctx context.Context, dir string, flags ...string) error {
 	c := exec.CommandContext(ctx, "git", slices.Concat([]string{"apply"}, flags, []string{t.Path})...)
 	c.Dir = dir

@@ -84,12 +84,12 @@ func TestCopyIsBroken(t *testing.T) {
 			t.Errorf("%q, %v, not %q", b, err, want)
 		}
 	}
-	if err := errors.Join(all[0].Fits(t.Context(), to), all[0].Apply(t.Context(), to)); err != nil {
+	if err := all[0].Apply(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
 	reads(to, "bad\n")
 	reads(root, "good\n")
-	if err := all[0].Fits(t.Context(), to); !errors.Is(err, tooth.ErrStale) {
+	if err := all[0].Apply(t.Context(), to); !errors.Is(err, tooth.ErrStale) {
 		t.Errorf("what is broken already can be broken again: %v", err)
 	}
 	if err := all[0].Undo(t.Context(), to); err != nil {
@@ -98,5 +98,28 @@ func TestCopyIsBroken(t *testing.T) {
 	reads(to, "good\n")
 	if _, err := os.Stat(filepath.Join(to, "built")); err == nil {
 		t.Error("what git ignores was copied")
+	}
+}
+
+// TestCompiler: a patch that fits and does not compile is told from one that compiles.
+func TestCompiler(t *testing.T) {
+	root, patches := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), "module example.org/m\n\ngo 1.24\n")
+	write(t, filepath.Join(root, "x.go"), "package m\n\nvar X = 1\n")
+	write(t, filepath.Join(patches, "bad.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 1\n+var X = y\n")
+	write(t, filepath.Join(patches, "good.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 1\n+var X = 2\n")
+	write(t, filepath.Join(patches, "stale.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 7\n+var X = 2\n")
+	all, err := tooth.Load(patches, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler, err := tooth.NewCompiler(t.Context(), root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"undefined: y", "", tooth.ErrStale.Error()} {
+		if err := compiler.Check(t.Context(), all[i]); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", all[i].Name, err)
+		}
 	}
 }

@@ -7,20 +7,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/tooth"
 )
 
 // root is that of the source, from here.
 var root = filepath.Join("..", "..")
 
-// TestEachPatchFits: a patch that does not fit the source any more breaks nothing.
+// TestEachPatchFits: a patch that does not fit the source any more, or does not compile, breaks nothing.
 func TestEachPatchFits(t *testing.T) {
 	teeth, err := load(filepath.Join(root, patches), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	compiler, err := tooth.NewCompiler(t.Context(), root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	sim := 0
 	for _, b := range teeth {
-		if err := b.Fits(t.Context(), root); err != nil {
+		if err := compiler.Check(t.Context(), b.Tooth); err != nil {
 			t.Error(err)
 		}
 		if slices.Contains(b.must, bySim) {
