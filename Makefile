@@ -11,8 +11,8 @@ FUZZTIME ?= 60s
 STATICCHECK := $(BIN)/staticcheck-v0.8.2
 FORBIDIGO   := $(BIN)/forbidigo-v2.3.1
 
-# The version that `flakeward version` prints. Without it, the build's own
-# information is used.
+# The version that `flakeward version` prints. Without it, the program prints the release and the
+# commit of the checkout.
 VERSION ?=
 LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSION))
 
@@ -24,10 +24,17 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full build image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-short e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean race-detector zookeeper
+.PHONY: help check full build install image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-short e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean race-detector zookeeper
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
+
+# DESTDIR is for packagers. The files land below it as they would below /.
+PREFIX  ?= /usr/local
+DESTDIR ?=
+install: build ## the program in $(PREFIX)/bin; DESTDIR for packagers
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 flakeward '$(DESTDIR)$(PREFIX)/bin/flakeward'
 
 # The image flakeward:latest, from scratch: the program without its symbols, which
 # are a third of it. Its context is put together apart, so nothing else gets in.

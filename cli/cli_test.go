@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -370,7 +371,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestVersionOf(t *testing.T) {
+func TestVersionNamesTheReleaseAndTheCommit(t *testing.T) {
 	build := func(module string, settings ...string) *debug.BuildInfo {
 		b := &debug.BuildInfo{Main: debug.Module{Version: module}}
 		for pair := range slices.Chunk(settings, 2) {
@@ -384,15 +385,26 @@ func TestVersionOf(t *testing.T) {
 		build  *debug.BuildInfo
 		want   string
 	}{
-		{"v9", build("v1.2.3"), "v9"},
-		{"", build("v1.2.3"), "v1.2.3"},
-		{"", build("(devel)", "vcs.revision", commit), "devel-0123456789ab"},
-		{"", build("", "vcs.revision", commit, "vcs.modified", "true"), "devel-0123456789ab-modified"},
-		{"", build("(devel)"), "devel"},
-		{"", nil, "devel"},
+		{"v9", build("v1.2.3", "vcs.revision", commit), "v9"},
+		{"", build("v1.2.3"), "1.2.3"},
+		{"", build("v0.0.0-20261122112000-0123456789ab", "vcs.revision", commit), "0.1.0+0123456789ab"},
+		{"", build("(devel)", "vcs.revision", commit), "0.1.0+0123456789ab"},
+		{"", build("", "vcs.revision", commit, "vcs.modified", "true"), "0.1.0+0123456789ab.modified"},
+		{"", build("(devel)"), "0.1.0"},
+		{"", nil, "0.1.0"},
 	} {
 		if got := versionOf(c.linked, c.build); got != c.want {
 			t.Errorf("versionOf(%q, %v) = %q, want %q", c.linked, c.build, got, c.want)
 		}
+	}
+}
+
+func TestChangelogHasTheRelease(t *testing.T) {
+	changelog, err := os.ReadFile("../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if heading := "\n## [" + release + "]"; !strings.Contains(string(changelog), heading) {
+		t.Errorf("CHANGELOG.md has no section %q: write it, or correct release in version.go", strings.TrimSpace(heading))
 	}
 }

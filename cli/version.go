@@ -4,15 +4,19 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 )
 
-// version is set by the linker (-X), when a build is to carry a name of its own.
+// release is the version of this source. CHANGELOG.md has an entry for it.
+const release = "0.1.0"
+
+// version is set by the linker (-X) for a build with a name of its own.
 var version string
 
-// Version is the version of this build: the one the linker was given, else the
-// module's, else the commit it was built from, else "devel".
+// Version is the version of this build. The linker's name goes first, then the module's version.
+// A build in a checkout has the release and the commit, such as 0.1.0+0123456789ab.
 func Version() string {
 	build, _ := debug.ReadBuildInfo()
 	return versionOf(version, build)
@@ -23,24 +27,25 @@ func versionOf(linked string, build *debug.BuildInfo) string {
 		return linked
 	}
 	if build == nil {
-		return "devel"
-	}
-	if v := build.Main.Version; v != "" && v != "(devel)" {
-		return v
+		return release
 	}
 	commit, modified := "", ""
 	for _, setting := range build.Settings {
 		switch {
 		case setting.Key == "vcs.revision" && len(setting.Value) >= 12:
-			commit = "-" + setting.Value[:12]
+			commit = "+" + setting.Value[:12]
 		case setting.Key == "vcs.modified" && setting.Value == "true":
-			modified = "-modified"
+			modified = ".modified"
 		}
 	}
-	if commit == "" {
-		return "devel"
+	if commit != "" {
+		return release + commit + modified
 	}
-	return "devel" + commit + modified
+	// Without a checkout, the module's version names the commit where there is no tag.
+	if v := build.Main.Version; v != "" && v != "(devel)" {
+		return strings.TrimPrefix(v, "v")
+	}
+	return release
 }
 
 func versionCommand() *urfave.Command {
