@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// pages returns the Markdown pages by their paths.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			found[path] = readFile(t, path)
+		}
+	}
+	return found
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestREADMEIsReadInOneGo(t *testing.T) {
+	if n := len(readFile(t, "README.md")); n > 6000 {
+		t.Errorf("README.md has %d bytes, at most 6000 are wanted: move text to docs/", n)
+	}
+}
+
+func TestDocsAreWrapped(t *testing.T) {
+	for path, page := range pages(t) {
+		if strings.Contains(page, "<!-- Made by ") {
+			continue // a generated page
+		}
+		for i, line := range strings.Split(page, "\n") {
+			free := strings.HasPrefix(line, "|") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "![")
+			if n := utf8.RuneCountInString(line); n > 100 && !free {
+				t.Errorf("%s:%d has %d columns, at most 100 are wanted", path, i+1, n)
+			}
+		}
+	}
+}
+
+var (
+	link     = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading  = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	noAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+func TestDocsLinksLeadSomewhere(t *testing.T) {
+	all := pages(t)
+	for path, page := range all {
+		for _, m := range link.FindAllStringSubmatch(page, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			file, anchor, _ := strings.Cut(m[1], "#")
+			target := path
+			if file != "" {
+				target = filepath.Join(filepath.Dir(path), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads nowhere: %v", path, m[1], err)
+			} else if anchor != "" && !anchors(all[target])[anchor] {
+				t.Errorf("%s: the link %s leads to no heading of %s", path, m[1], target)
+			}
+		}
+	}
+}
+
+// anchors returns the anchors of a page's headings as GitHub makes them.
+func anchors(page string) map[string]bool {
+	found := make(map[string]bool)
+	for _, m := range heading.FindAllStringSubmatch(page, -1) {
+		found[strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
+	}
+	return found
+}
+
+// A row with ... at its end has all packages below its own.
+func TestArchitecturePageHasEveryPackage(t *testing.T) {
+	_, page, _ := strings.Cut(readFile(t, "docs/architecture.md"), "\n## The packages\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	comments, err := packageComments(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var below []string
+	rows := make(map[string]bool)
+	for _, line := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(page, -1) {
+		for _, name := range strings.Split(strings.ReplaceAll(line[1], "`", ""), ", ") {
+			if dir, all := strings.CutSuffix(name, "/..."); all {
+				below = append(below, dir)
+			} else if rows[name] = true; comments[name].text == "" {
+				t.Errorf("docs/architecture.md has the package %s, the source does not", name)
+			}
+		}
+	}
+	for dir := range comments {
+		described := rows[dir]
+		for _, parent := range below {
+			described = described || dir == parent || strings.HasPrefix(dir, parent+"/")
+		}
+		if !described {
+			t.Errorf("docs/architecture.md does not have the package %s", dir)
+		}
+	}
+}
+
+var (
+	row       = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
+	complaint = regexp.MustCompile(`\.(?:Warn|Error)\("([^"]+)"`)
+)
+
+// A message that the code has and the page has not would leave its reader without a next step.
+func TestDocsHaveEveryWarningOfTheDaemon(t *testing.T) {
+	_, page, found := strings.Cut(readFile(t, "docs/operations.md"), "\n## Troubles\n")
+	if !found {
+		t.Fatal("docs/operations.md has no section Troubles")
+	}
+	source := goSource(t, "daemon") + goSource(t, "coord") + goSource(t, "generator")
+	var rows []string
+	for _, m := range row.FindAllStringSubmatch(page, -1) {
+		rows = append(rows, m[1])
+		if !strings.Contains(source, m[1]) {
+			t.Errorf("docs/operations.md has the message %q, the code does not", m[1])
+		}
+	}
+	for _, m := range complaint.FindAllStringSubmatch(source, -1) {
+		described := strings.Contains(m[1], "drill")
+		for _, r := range rows {
+			described = described || strings.HasPrefix(m[1], r)
+		}
+		if !described {
+			t.Errorf("the code logs %q, docs/operations.md does not say what to do then", m[1])
+		}
+	}
+}
+
+// goSource returns the production code below a directory, without the kits of its tests.
+func goSource(t *testing.T, root string) string {
+	t.Helper()
+	var text bytes.Buffer
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "testdata" || strings.HasSuffix(entry.Name(), "test")):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		text.Write(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
