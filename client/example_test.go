@@ -4,20 +4,57 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/flakeward/flakeward/client"
 )
 
+// examples is the cluster of the daemon that the examples ask.
+const examples = "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10"
+
+// exampleDaemon answers on a Unix socket with IDs from 1000 on, until stop is called.
+func exampleDaemon() (socket string, stop func()) {
+	dir, err := os.MkdirTemp("", "flakeward")
+	if err != nil {
+		panic(err)
+	}
+	socket = filepath.Join(dir, "socket")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		panic(err)
+	}
+	f := &fake{max: 65536, step: 1, pairs: 1, drawn: map[int64]time.Time{}, next: 1000, uuid: examples}
+	f.serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			f.serving.Go(func() { f.serve(conn) })
+		}
+	})
+	return socket, func() {
+		_ = l.Close()
+		f.serving.Wait()
+		_ = os.RemoveAll(dir)
+	}
+}
+
 func Example() {
-	ids, err := client.Open(client.DefaultSocket, client.MaxAge(2*time.Millisecond))
+	socket, stop := exampleDaemon()
+	defer stop()
+
+	ids, err := client.Open(socket, client.MaxAge(2*time.Millisecond))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer ids.Close() //nolint:errcheck // is nil
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	id, err := ids.Next(ctx)
 	var unavailable *client.UnavailableError
@@ -29,4 +66,73 @@ func Example() {
 	default:
 		fmt.Println(id)
 	}
+	// Output:
+	// 1000
+}
+
+func ExampleClient_Take() {
+	socket, stop := exampleDaemon()
+	defer stop()
+	ids, err := client.Open(socket)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ids.Close() //nolint:errcheck // is nil
+
+	runs, err := ids.Take(context.Background(), 3)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, run := range runs {
+		for id := range run.IDs() {
+			fmt.Println(id)
+		}
+	}
+	// Output:
+	// 1000
+	// 1001
+	// 1002
+}
+
+func ExampleClient_IDs() {
+	socket, stop := exampleDaemon()
+	defer stop()
+	ids, err := client.Open(socket)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ids.Close() //nolint:errcheck // is nil
+
+	last, rises := int64(0), true
+	for id, err := range ids.IDs(context.Background(), 100) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		last, rises = id, rises && id > last
+	}
+	fmt.Println("the IDs rise:", rises)
+	// Output:
+	// the IDs rise: true
+}
+
+// A daemon that was started without its coordinator is in a cluster of its own.
+func ExampleCluster() {
+	socket, stop := exampleDaemon()
+	defer stop()
+	ids, err := client.Open(socket, client.Cluster("ffffffff-6c1c-4b5e-9d1e-6f4f2a7c9b10"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ids.Close() //nolint:errcheck // is nil
+
+	_, err = ids.Next(context.Background())
+	var other *client.ClusterError
+	fmt.Println(errors.As(err, &other) && other.Found == examples)
+	// Output:
+	// true
 }
