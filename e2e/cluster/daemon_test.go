@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // node is one life of a daemon, in this process or in its own.
@@ -28,6 +29,7 @@ type node struct {
 	ended  chan error
 	// In its own:
 	process *process.Daemon
+	clock   *process.Clock
 }
 
 // launch starts a daemon in this process and does not wait for it. It ends with the drill.
@@ -143,12 +145,36 @@ func (w *world) spawn(c daemon.Config) *node {
 	return w.spawnOn(c, machine{program: program})
 }
 
+// spawnAhead is spawn on a host whose clock is ahead.
+func (w *world) spawnAhead(c daemon.Config, ahead time.Duration) *node {
+	w.Helper()
+	program, err := binary()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return w.spawnOn(c, machine{program: program, ahead: ahead})
+}
+
+// setClock sets how far the clock of a daemon that was spawned is ahead, and waits until the daemon
+// sees it.
+func (n *node) setClock(ahead time.Duration) {
+	n.w.Helper()
+	if err := n.clock.Set(ahead); err != nil {
+		n.w.Fatal(err)
+	}
+	n.w.soon("the clock of "+n.config.Host, func() bool {
+		off := time.Duration(generator.Tick(n.number("now"))-n.w.tick()) * n.w.layout.TickLength()
+		return (off - ahead).Abs() < time.Minute
+	})
+}
+
 // machine is what a process finds in place of what this one has.
 type machine struct {
 	program string   // the daemon's
 	within  []string // as process.Host has it
 	env     []string
-	begun   string // a file that is made when the program itself starts, if not at once
+	ahead   time.Duration // of the clock, for a program with the drills' clock
+	begun   string        // a file that is made when the program itself starts, if not at once
 }
 
 // spawnOn is spawn on another machine, or one that looks like it.
@@ -162,7 +188,12 @@ func (w *world) spawnOn(c daemon.Config, m machine) *node {
 		w.Fatal(err)
 	}
 	host.Within, host.Env = m.within, m.env
-	n := &node{w: w, config: c, client: &client{w: w, socket: c.Socket.Path}, begun: time.Now()}
+	if m.ahead != 0 {
+		if err := host.Clock.Set(m.ahead); err != nil {
+			w.Fatal(err)
+		}
+	}
+	n := &node{w: w, config: c, client: &client{w: w, socket: c.Socket.Path}, begun: time.Now(), clock: host.Clock}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
 	if n.process, err = host.Start(ctx); err != nil {

@@ -1,0 +1,159 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/faultproxy"
+)
+
+// sawRaise is what a daemon logs when a raise limits a grant of before.
+const sawRaise = "all marks were raised: nothing above that is issued from a grant of before"
+
+// TestGrantBeyondTheRaise restores the coordinator from a backup and raises the marks as the
+// documentation says. Meanwhile a daemon that cannot reach it has a grant beyond the raise: the grant
+// is younger than the backup, and the daemon's clock was an hour ahead when it got the grant. The
+// restored counter deals the same worker ID to the next host, which begins at the raise.
+func TestGrantBeyondTheRaise(t *testing.T) {
+	for name, others := range map[string]int{
+		// They write more than the restored coordinator has, so that it is seen to have gone back.
+		"told of the restore": 5,
+		"told of the raise":   0,
+	} {
+		t.Run(name, func(t *testing.T) {
+			on(t, 1, func(w *world) { w.raisedBelowAGrant(others) })
+		})
+	}
+}
+
+func (w *world) raisedBelowAGrant(others int) {
+	w.Helper()
+	first := w.start(w.config("first")) // makes the cluster, so that it is in the backup
+	first.must(1000)
+	first.stop()
+	restore := w.backup()
+
+	a, proxy := w.grantedAnHourAhead(others)
+	worker, granted := a.holds(), a.granted()
+	proxy.CutAll()
+	restore()
+	w.raiseMarks()
+	// Beyond the raise, which is 15 minutes ahead by default, and within the grant.
+	const beyond = 30 * time.Minute
+	b := w.spawnAhead(w.config("b"), beyond)
+	b.must(1000)
+	to := generator.Tick(b.number("floor"))
+	if got := b.holds(); got != worker || to <= w.tick() || to >= granted {
+		w.Fatalf("the next host has worker ID %d above tick %d; the drill is void unless it is worker ID %d and a tick from %d to %d",
+			got, to, worker, w.tick(), granted)
+	}
+	proxy.Open()
+	a.awaitRaise()
+
+	for _, ahead := range []time.Duration{0, beyond, time.Hour} {
+		a.setClock(ahead)
+		b.setClock(max(ahead, beyond))
+		ofA, ofB := a.takeBeside(b)
+		w.Logf("%v ahead: %d IDs of the daemon with the grant, %d of the next", ahead, ofA, ofB)
+		if ofB == 0 {
+			w.Errorf("%v ahead, the daemon that began at the raise gives no IDs", ahead)
+		}
+	}
+	var text string
+	w.soon("a daemon that serves or says why it does not", func() bool {
+		text = a.refusal()
+		return text == "" || contains(text, "raise")
+	})
+	if text == "" && a.holds() == worker {
+		w.Errorf("the daemon with the grant still serves from worker ID %d", worker)
+	}
+	w.Logf("the daemon with the grant has worker ID %d and refuses with %q", a.holds(), text)
+
+	a.stop()
+	a = w.spawn(a.config)
+	a.must(1000)
+	if got := a.number("floor"); a.holds() == worker || got < int64(to) {
+		w.Errorf("started again, it has worker ID %d above tick %d", a.holds(), got)
+	}
+	a.takeBeside(b)
+}
+
+// grantedAnHourAhead starts a daemon that has a grant of an hour and its window. Its clock is right
+// again, and it has issued nothing ahead. So many others have come and gone meanwhile.
+func (w *world) grantedAnHourAhead(others int) (*node, *faultproxy.Proxy) {
+	w.Helper()
+	proxy := faultproxy.Listen(w.T, w.addresses()[0])
+	c := w.config("a")
+	c.Cluster.Coord = w.urlOf([]string{proxy.Address()}, "drill")
+	c.Waiting.MaxBlock = 300 * time.Millisecond
+	n := w.spawn(c)
+	n.must(1000)
+	for range others {
+		w.start(w.config("passes by")).stop()
+	}
+	n.setClock(time.Hour)
+	hour := generator.Tick(time.Hour / w.layout.TickLength())
+	w.soon("a grant of an hour", func() bool { return n.granted() > w.tick()+hour })
+	n.setClock(0)
+	n.must(1000)
+	if got := n.number("issued"); got > int64(w.tick()) {
+		w.Fatalf("it has issued up to tick %d, and the clock is at %d", got, w.tick())
+	}
+	return n, proxy
+}
+
+// raiseMarks runs what the documentation says to run after a restore.
+func (w *world) raiseMarks() {
+	w.Helper()
+	program, err := binary()
+	if err != nil {
+		w.Fatal(err)
+	}
+	out, err := exec.CommandContext(w.Context(), program, "marks", "raise", "--coord", w.url, "--yes").CombinedOutput()
+	if err != nil {
+		w.Fatalf("marks raise: %v\n%s", err, out)
+	}
+	w.Logf("marks raise:\n%s", out)
+}
+
+// awaitRaise waits until the daemon logs that it knows of the raise. Without that the test fails, but
+// goes on, for the IDs are to be judged.
+func (n *node) awaitRaise() {
+	n.w.Helper()
+	ctx, cancel := context.WithTimeout(n.w.Context(), time.Minute)
+	defer cancel()
+	if err := n.process.Await(ctx, sawRaise); err != nil {
+		n.w.Errorf("%s does not say that it knows of the raise: %v", n.config.Host, err)
+	}
+}
+
+// takeBeside asks two daemons for IDs at the same instants, each until it refuses or has given
+// enough, and returns how many each gave.
+func (n *node) takeBeside(other *node) (own, others int) {
+	n.w.Helper()
+	ask := func(n *node, ids *int) {
+		for range 100 {
+			got, err := n.take(500)
+			*ids += len(got)
+			var refused wire.Refused
+			if errors.As(err, &refused) {
+				return
+			}
+			if err != nil {
+				n.w.Errorf("%s answers neither with IDs nor with a refusal: %v", n.config.Host, err)
+				return
+			}
+		}
+	}
+	var asking sync.WaitGroup
+	asking.Go(func() { ask(n, &own) })
+	asking.Go(func() { ask(other, &others) })
+	asking.Wait()
+	return own, others
+}
