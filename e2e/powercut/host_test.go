@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	patience = 4 * time.Minute // for any wait; only what hangs takes so long
+	timeout = 4 * time.Minute // of any wait; only what hangs takes so long
 	// clients is how many ask at once, each for perRequest IDs every millisecond: 50,000 a second.
 	clients    = 2
 	perRequest = 25
@@ -56,24 +56,25 @@ func drawn(chance *rand.Rand) settings {
 	return s
 }
 
-// crowd is how many lanes have the store write so much, at the shortest interval, that it makes a
-// snapshot of itself every three seconds and begins a new file of its log every fifteen.
-const crowd = 48
+// manyLanes have the store write so much, at the shortest interval, that it makes a snapshot of
+// itself every three seconds and begins a new file of its log every fifteen.
+const manyLanes = 48
 
 // cut is when the power of one life is cut.
 type cut struct {
-	from   moment                 // from when on flushes count
+	from   phase                  // from when on flushes count
 	counts func(path string) bool // of what flushes; nil: all
 	number int
 	after  bool
 }
 
-type moment int
+// phase is of a daemon's life.
+type phase int
 
 const (
-	starting moment = iota // the start of the process
-	serving                // its first ID
-	stopping               // when it is told to stop
+	starting phase = iota // the start of the process
+	serving               // its first ID
+	stopping              // when it is told to stop
 )
 
 // drawnCut draws one. A daemon that did not come to serve is followed by one that must.
@@ -83,10 +84,10 @@ func (s settings) drawnCut(chance *rand.Rand, served bool) cut {
 	case served && chance.IntN(3) == 0:
 		c.from, c.number = starting, 1+chance.IntN(firstFlushes)
 		return c
-	case s.lanes == crowd && chance.IntN(3) > 0:
+	case s.lanes == manyLanes && chance.IntN(3) > 0:
 		c.counts, c.number = isSnapshot, 1
 		return c
-	case s.lanes == crowd:
+	case s.lanes == manyLanes:
 		c.counts, c.number = isNewLog, 1+chance.IntN(2)
 		return c
 	}
@@ -209,7 +210,7 @@ func (h *host) live(c cut) {
 func (h *host) arm(c cut) <-chan forgetfs.Flush {
 	// Where the flushes that were asked for do not come, any counts after a while.
 	longest := 3 * time.Second
-	if h.lanes == crowd {
+	if h.lanes == manyLanes {
 		longest = 30 * time.Second
 	}
 	armed := time.Now()
@@ -292,7 +293,7 @@ type life struct {
 // start starts a daemon and asks it for IDs as soon as it is ready.
 func (h *host) start() *life {
 	h.Helper()
-	over, cancel := context.WithTimeoutCause(h.Context(), patience, errors.New("a daemon takes too long"))
+	over, cancel := context.WithTimeoutCause(h.Context(), timeout, errors.New("a daemon takes too long"))
 	l := &life{begun: time.Now(), served: make(chan struct{}), over: over, cancel: cancel}
 	var err error
 	if l.daemon, err = h.host.Start(h.Context()); err != nil {

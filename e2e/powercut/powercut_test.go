@@ -78,9 +78,9 @@ const firstFlushes = 34
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
-	histories, crowded := min(*cuts, firstFlushes), 0
+	histories, withManyLanes := min(*cuts, firstFlushes), 0
 	if *cuts >= 8*firstFlushes {
-		histories, crowded = 2*firstFlushes, 4 // before and after each of them
+		histories, withManyLanes = 2*firstFlushes, 4 // before and after each of them
 	}
 	var total tally
 	t.Run("histories", func(t *testing.T) {
@@ -89,8 +89,8 @@ func TestPowerCuts(t *testing.T) {
 				t.Parallel()
 				chance := rand.New(rand.NewPCG(s, uint64(i)))
 				s := drawn(chance)
-				if i < crowded {
-					s = settings{step: time.Second, publish: 100 * time.Millisecond, lanes: crowd}
+				if i < withManyLanes {
+					s = settings{step: time.Second, publish: 100 * time.Millisecond, lanes: manyLanes}
 				}
 				h := newHost(t, chance, s)
 				h.live(cut{number: i%firstFlushes + 1, after: (i/firstFlushes+i)%2 == 0})
