@@ -16,6 +16,18 @@ import (
 // servesWithin is how soon a copy has to serve, from the start of its process.
 const servesWithin = 2 * time.Second
 
+// longSession is the TTL of a daemon whose session does not end by anything that is done to it.
+const longSession = 30 * time.Second
+
+// bound is the limit that a daemon is held to. In the short form, in which much else runs, it is one
+// that only a daemon breaks which waits for the end of such a session, or of a grant.
+func bound(limit time.Duration) time.Duration {
+	if *long {
+		return limit
+	}
+	return longSession * 2 / 3
+}
+
 // original is a daemon that is copied while it runs. Its state directory is on a disk of its own, which
 // can be cloned as a volume is, and which nothing else sees.
 type original struct {
@@ -29,8 +41,7 @@ type original struct {
 func (w *world) original() *original {
 	w.Helper()
 	c := w.config("original")
-	// So long that nothing which is done to it here ends its session.
-	c.Cluster.TTL = 30 * time.Second
+	c.Cluster.TTL = longSession
 	o := &original{image: filepath.Join(w.dir, "original.img"), awake: true}
 	w.run("truncate", "--size=16M", o.image)
 	w.run("mkfs.ext4", "-q", o.image)
@@ -181,8 +192,8 @@ func (c *copying) once(round int) {
 	copied.must(1)
 	took := time.Since(copied.begun)
 	c.took = append(c.took, took)
-	if took > servesWithin {
-		w.errorIfLong("%s, %s: the copy served after %v, more than %v", c.kind.name, c.state.name, took, servesWithin)
+	if limit := bound(servesWithin); took > limit {
+		w.Errorf("%s, %s: the copy served after %v, more than %v", c.kind.name, c.state.name, took, limit)
 	}
 	if got := copied.holds(); got == worker {
 		w.Errorf("%s, %s: the copy serves from worker ID %d, which is the original's", c.kind.name, c.state.name, got)
