@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/expand"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const selfExpand = "expand"

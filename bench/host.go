@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/server"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/redisbench"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 func TestChoose(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/server"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // peer is a server that answers redis-benchmark on a Unix socket.

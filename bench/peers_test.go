@@ -19,7 +19,7 @@ import (
 	"github.com/flakeward/flakeward/bench/inprocess"
 	"github.com/flakeward/flakeward/bench/pace"
 	"github.com/flakeward/flakeward/bench/report"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // spreadOf is a spread with all its values at one duration.

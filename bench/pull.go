@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const selfPull = "pull"

@@ -15,7 +15,7 @@ import (
 	"github.com/flakeward/flakeward/bench/server"
 	"github.com/flakeward/flakeward/bench/stat"
 	"github.com/flakeward/flakeward/cli/info"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/report"
-	"github.com/flakeward/flakeward/e2e/wire"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 func TestAhead(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // Run says which benchmarks to run, and how. They run in turn, A B C A B C and so on, so that values of the same place in Results were

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // serve accepts connections on a socket and has handle serve each, until the test ends.

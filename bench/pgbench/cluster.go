@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/server"
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // waits makes the test program wait until its input ends, in place of testing.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // Program is the name of the executable.

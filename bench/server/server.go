@@ -14,7 +14,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // Server is a process. Make it with Start, and end it with Stop or Kill.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/load"
-	"github.com/flakeward/flakeward/e2e/wire"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // client asks one daemon, one request after the other. What it gets is kept by the world.

@@ -23,8 +23,8 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/e2e/check"
-	"github.com/flakeward/flakeward/e2e/process"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 var long = flag.Bool("long", false, "run each drill in its long form, and hold it to the limits of time that it has")

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/e2e/process"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // node is one life of a daemon, in this process or in its own.

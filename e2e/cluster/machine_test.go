@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/e2e/process"
 	"github.com/flakeward/flakeward/internal/faultproxy"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // normal is the program as users have it, or the one that the test was told of.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/wire"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/faultproxy"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // sawRaise is what a daemon logs when a raise limits a grant of before.

@@ -17,7 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // smallMount is where a client has the small state directory of its host: so it stays when the daemon is gone.

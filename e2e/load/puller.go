@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/flakeward/flakeward/e2e/idlog"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const (

@@ -20,8 +20,8 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/check"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
-	"github.com/flakeward/flakeward/e2e/process"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const (

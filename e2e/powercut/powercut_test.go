@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 var (

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/flakeward/flakeward/e2e/idlog"
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // crew is the client processes.

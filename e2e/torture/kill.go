@@ -12,8 +12,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/e2e/check"
 	"github.com/flakeward/flakeward/e2e/load"
-	"github.com/flakeward/flakeward/e2e/process"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const (

@@ -23,7 +23,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 func main() {

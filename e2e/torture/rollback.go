@@ -14,8 +14,8 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/check"
 	"github.com/flakeward/flakeward/e2e/load"
-	"github.com/flakeward/flakeward/e2e/process"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // answers counts the clock guard's answers that cost something, as INFO shows them.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/check"
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 func TestMain(m *testing.M) {

@@ -57,7 +57,7 @@ var table = []row{
 	{"logs of what daemons and clients did", "e2e/evidence", "read", "FuzzReadEvents FuzzEvent FuzzReadReplies FuzzReply", "what is read can be written, and reads as the same"},
 	{"logs of IDs", "e2e/idlog", "Read", "FuzzRead", "what is accepted and written anew reads as the same"},
 	{"the drills' files", "e2e/report", "Read", "FuzzRead", "what is accepted and written anew reads as the same, and can be drawn"},
-	{"replies of daemons", "e2e/wire", "Int Ints Bulk Expand", "FuzzReader", "the same byte by byte; a run has as many IDs as it says"},
+	{"replies of daemons", "internal/wire", "Int Ints Bulk Expand", "FuzzReader", "the same byte by byte; a run has as many IDs as it says"},
 	{"replies as they are noted down", "e2e/sidecar/ask", "batch inRuns", "FuzzReplies", "the same IDs in the same order, as many as were asked for"},
 	{"the sidecar's counts", "e2e/drills", "parseDrops", "FuzzDrops", "what is accepted is what is printed"},
 	{"INFO as the torture reads it", "e2e/torture", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const host = "127.0.0.1"

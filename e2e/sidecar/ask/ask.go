@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // Config is what is asked for, and how often. Each way of asking has a connection of its own.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // asker asks in one way, over one connection at a time.

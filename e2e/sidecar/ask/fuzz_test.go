@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/e2e/wire"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // FuzzReplies: IDs of a reply are noted down as runs that have the same IDs in the same order, and as many as were asked for; anything else is

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // What is paused runs nothing any more, on none of its threads.

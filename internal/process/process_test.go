@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/process"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // TestMain plays the daemon when it is started as one. Its last argument says how.
