@@ -9,7 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/server"
-	"github.com/flakeward/flakeward/internal/zkserver"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/generator"
 )
 

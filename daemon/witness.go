@@ -11,17 +11,17 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/audit/evidence"
+	witnesses "github.com/flakeward/flakeward/audit/record"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/resp"
-	witnesses "github.com/flakeward/flakeward/daemon/witness"
-	"github.com/flakeward/flakeward/e2e/evidence"
 )
 
 // EvidenceVariable names the environment variable that holds the directory where a drill build writes down what it
 // does: one log of package evidence for each start. Without it nothing is written.
 const EvidenceVariable = "FLAKEWARD_DRILL_EVIDENCE"
 
-// witness is the log in which package witness writes down what the daemon does.
+// witness is the log in which package record writes down what the daemon does.
 type witness struct {
 	events *evidence.Events // nil: nothing is written
 	step   int64            // between the IDs of a run

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/e2e/evidence"
 )
 
 // logs returns what was written down, one log for each start.

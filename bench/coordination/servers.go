@@ -17,7 +17,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/zk"
-	"github.com/flakeward/flakeward/internal/zkserver"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 )
 
 // etcdServer is an etcd server in this process, with its default configuration.

@@ -18,11 +18,11 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/e2e/check"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/process"
 )
@@ -110,7 +110,7 @@ func (w *world) judge() {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	duplicates, err := check.FindDuplicates(func(id func(int64)) error {
+	duplicates, err := received.FindDuplicates(func(id func(int64)) error {
 		for _, ids := range w.lives {
 			for _, n := range ids {
 				id(n)
@@ -121,7 +121,7 @@ func (w *world) judge() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	shared := check.FindSharedTicks(w.layout, w.lives)
+	shared := received.FindSharedTicks(w.layout, w.lives)
 	if duplicates.Repeated > 0 || shared.Shared > 0 || shared.Undecodable > 0 {
 		w.Errorf("%d IDs: %d duplicates %v; %d shared ticks, %d undecodable: %q", duplicates.IDs, duplicates.Repeated, duplicates.Examples,
 			shared.Shared, shared.Undecodable, shared.Examples)

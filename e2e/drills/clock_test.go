@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/generator"
 )
 

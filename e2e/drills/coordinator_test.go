@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 func init() {

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/e2e/history"
 	"github.com/flakeward/flakeward/generator"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 func init() {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/generator"
 )
 

@@ -13,7 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/audit/history"
 )
 
 // lookPatience is how long one member may take to say how it is.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/audit"
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // Host is one daemon, its client, and what outlives both: state, clock, evidence. Its methods may be called from several

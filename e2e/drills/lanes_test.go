@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/generator"
 )
 

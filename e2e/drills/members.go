@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/e2e/compose"
-	"github.com/flakeward/flakeward/e2e/history"
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/generator"
 )
 

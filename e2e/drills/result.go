@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/audit"
-	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/audit"
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/e2e/report"
 	"github.com/flakeward/flakeward/generator"
 )

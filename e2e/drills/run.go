@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/e2e/compose"
-	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/e2e/history"
 	"github.com/flakeward/flakeward/e2e/report"
 	"github.com/flakeward/flakeward/generator"
 )

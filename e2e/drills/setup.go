@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/e2e/compose"
-	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/generator"
 )
 

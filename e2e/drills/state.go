@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
-	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
 	"github.com/flakeward/flakeward/internal/wire"
 )

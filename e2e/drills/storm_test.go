@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/generator"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // watch follows what a host's client records, while it records it. One goroutine reads; all methods may be called from any.

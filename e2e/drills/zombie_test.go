@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // zombieWindow leaves some of the grant when the one that sleeps is resumed: its session has ended by then, and another has its worker ID.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/audit/history"
 )
 
 var dialer net.Dialer

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/check"
+	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -362,9 +362,9 @@ func (l *life) ask(socket string) {
 }
 
 // duplicates compares all IDs.
-func (h *host) duplicates() check.Duplicates {
+func (h *host) duplicates() received.Duplicates {
 	h.Helper()
-	found, err := check.FindDuplicates(func(id func(int64)) error {
+	found, err := received.FindDuplicates(func(id func(int64)) error {
 		for _, n := range h.ids {
 			id(n)
 		}

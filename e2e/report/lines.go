@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // Usual is how long a client may wait for a single ID before it counts as a stall. On a machine that runs

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // ms is an instant: milliseconds from start on.

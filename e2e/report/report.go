@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // Run is all drills that were run together.

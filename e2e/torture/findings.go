@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/check"
+	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/e2e/load"
 )
 
@@ -26,9 +26,9 @@ type findings struct {
 	Unanswered  int
 	Torn        int
 	Trouble     []string
-	Verdict     check.Verdict
+	Verdict     received.Verdict
 	Workers     int // worker IDs that IDs came from
-	Duplicates  check.Duplicates
+	Duplicates  received.Duplicates
 	Places      []string // of duplicates
 	restarts    []restart
 	fresh       time.Duration // from the first start to the first ID

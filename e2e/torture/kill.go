@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
-	"github.com/flakeward/flakeward/e2e/check"
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/process"
@@ -42,7 +42,7 @@ type torture struct {
 	tortureConfig
 	host  *process.Host
 	crew  *crew
-	judge *check.Host
+	judge *received.Host
 	found findings
 }
 
@@ -64,7 +64,7 @@ func newTorture(ctx context.Context, c tortureConfig) (*torture, error) {
 		tortureConfig: c,
 		host:          host,
 		crew:          crew,
-		judge:         check.NewHost(layout),
+		judge:         received.NewHost(layout),
 		found:         findings{Seed: c.Seed, Clients: c.Clients},
 	}, nil
 }
@@ -237,22 +237,22 @@ func (t *torture) endUnderLoad(ctx context.Context, l life, daemon *process.Daem
 }
 
 // judgeLife reads what the daemon left and judges the life.
-func (t *torture) judgeLife(number uint32, l life) (check.Verdict, error) {
+func (t *torture) judgeLife(number uint32, l life) (received.Verdict, error) {
 	dir, err := journal.OpenDir(t.host.StateDir, place.Host{})
 	if err != nil {
-		return check.Verdict{}, err
+		return received.Verdict{}, err
 	}
 	contents, err := dir.Read()
 	if err = errors.Join(err, dir.Close()); err != nil {
 		// Killed before its first claim there may be none.
 		if l.End != killedAtStart || !errors.Is(err, journal.ErrNone) {
-			return check.Verdict{}, err
+			return received.Verdict{}, err
 		}
 	}
-	past := check.Life{Steady: l.Step != during, Journal: contents.Lanes}
+	past := received.Life{Steady: l.Step != during, Journal: contents.Lanes}
 	if l.End != killedAtStart {
 		if past.Connections, err = t.crew.fresh(number); err != nil {
-			return check.Verdict{}, err
+			return received.Verdict{}, err
 		}
 	}
 	return t.judge.Judge(past), nil
@@ -261,7 +261,7 @@ func (t *torture) judgeLife(number uint32, l life) (check.Verdict, error) {
 // compare compares all IDs of all lives, and finds out where those that came twice came from.
 func (t *torture) compare() error {
 	var err error
-	t.found.Duplicates, err = check.FindDuplicates(func(id func(int64)) error {
+	t.found.Duplicates, err = received.FindDuplicates(func(id func(int64)) error {
 		return t.crew.each(func(_ int, _ uint32, ids []int64) {
 			for _, n := range ids {
 				id(n)

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/check"
+	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -118,7 +118,7 @@ func (r *rollbacks) measure(ctx context.Context, binary, dir string, rate int, f
 	if err = errors.Join(err, ended); err != nil {
 		return err
 	}
-	same, err := check.FindDuplicates(func(id func(int64)) error {
+	same, err := received.FindDuplicates(func(id func(int64)) error {
 		for _, n := range ids {
 			id(n)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/check"
+	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -146,7 +146,7 @@ func TestPlan(t *testing.T) {
 // TestVerdict looks at each violation by itself: it must fail the run and be in the table.
 func TestVerdict(t *testing.T) {
 	sound := func() findings {
-		return findings{Kills: 50, Duplicates: check.Duplicates{IDs: 0}, restarts: []restart{{took: time.Second}, {took: 2 * time.Second, life: 7}}}
+		return findings{Kills: 50, Duplicates: received.Duplicates{IDs: 0}, restarts: []restart{{took: time.Second}, {took: 2 * time.Second, life: 7}}}
 	}
 	for _, tt := range []struct {
 		name string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/audit/record"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/lending"
@@ -17,7 +18,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	lifetime "github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/daemon/resp"
-	"github.com/flakeward/flakeward/daemon/witness"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/line"
@@ -173,7 +173,7 @@ func (w *World) start(s *slot) {
 	p.lifetime = &lifetime.Life{
 		Keepers: p.keepers(), Together: p.together, Layout: w.layout, Clock: p, Coord: s.wrongly.coord(), Log: log,
 		Open: func(context.Context) (coord.Coordinator, error) {
-			return witness.Coordinator(shared{p.coord, p}, p.testify), nil
+			return record.Coordinator(shared{p.coord, p}, p.testify), nil
 		},
 		Joined: func(cluster coord.Cluster) { p.cluster, p.joined = cluster.UUID, true },
 	}

@@ -1,9 +1,9 @@
 package world
 
 import (
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/sim/line"
 )
 

@@ -7,11 +7,11 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/audit/record"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
 	lifetime "github.com/flakeward/flakeward/daemon/life"
-	"github.com/flakeward/flakeward/daemon/witness"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/line"
@@ -63,7 +63,7 @@ func (p *proc) seat(dir *journal.Dir, log hclog.Logger) error {
 		p.seats, issuers = append(p.seats, seat), append(issuers, seat.issuer)
 	}
 	p.group = issue.NewGroup(issuers...)
-	p.source = witness.Source(p.group, w.layout.Step(), p.testify)
+	p.source = record.Source(p.group, w.layout.Step(), p.testify)
 	p.group.OnChange(func() { p.changed = true })
 	return nil
 }

@@ -5,9 +5,9 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/flakeward/flakeward/e2e/audit"
-	"github.com/flakeward/flakeward/e2e/evidence"
-	"github.com/flakeward/flakeward/e2e/history"
+	"github.com/flakeward/flakeward/audit"
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -111,7 +111,7 @@ func (t *testimony) lifeOf(p *proc) *testifying {
 // name is what the evidence calls a daemon.
 func (s *slot) name() string { return fmt.Sprintf("d%d", s.number) }
 
-// testify implements witness.Log.
+// testify implements record.Log.
 func (p *proc) testify(e evidence.Event) error {
 	cluster := p.cluster
 	if e.Kind == evidence.Issued {

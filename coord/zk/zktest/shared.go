@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/internal/zkserver"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 )
 
 // pool is the server that all tests of this program share.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/internal/zkserver"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 )
 
 // Options say what servers to start: one with a plain port, if zero.

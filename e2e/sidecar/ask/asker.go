@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // peer is the daemon's side of a connection in a test.

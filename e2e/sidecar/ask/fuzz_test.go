@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 

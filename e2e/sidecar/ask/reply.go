@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/flakeward/flakeward/e2e/evidence"
+	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // errWrong is a reply that is in order as RESP and is not what was asked for.

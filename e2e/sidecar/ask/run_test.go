@@ -10,8 +10,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/e2e/evidence"
 	"github.com/flakeward/flakeward/internal/logtest"
 )
 

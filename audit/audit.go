@@ -1,0 +1,189 @@
+// Package audit judges everything that a cluster of daemons handed out, by five
+// invariants, exactly and over every ID: those in replies that got lost count as
+// issued, for the daemons' own logs have them.
+//
+// The logs are those of package evidence, written by package record around a daemon and
+// by the drills' client; package history reads the coordinator's store. Package received
+// judges where no daemon wrote a log.
+//
+// It reads the evidence as streams, a few times over, and works on rows of IDs within
+// one tick: what it keeps does not grow with the number of IDs beyond a bound.
+package audit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Cluster is all that there is to judge.
+type Cluster struct {
+	Layout  *generator.Layout
+	Hosts   []Host
+	History []history.Version
+	// Past is the histories of trees that were wiped while the cluster ran, oldest first. What was
+	// acknowledged in one of them counts in it alone.
+	Past [][]history.Version
+	// Unordered leaves out the invariants of order, Rising and Skewed. Their findings say so.
+	Unordered bool
+
+	asIs bool // times are told as they are in the evidence
+}
+
+// Host is one host's evidence.
+type Host struct {
+	Name    string
+	Daemons []string // files of evidence.Event, one for each start of a daemon, in any order
+	Clients []string // files of evidence.Reply
+	Steps   []Step   // of the host's clock, in order
+}
+
+// Step is a change of a clock's offset from the machine's own.
+type Step struct {
+	At     evidence.Mono
+	Offset int64 // nanoseconds, from then on; before the first step it is 0
+}
+
+// stream hands out the entries of one log, in their order and the same ones whenever it is called. It
+// ends with the first error of yield.
+type stream[T any] func(yield func(T) error) error
+
+// log is a stream with the name that errors and examples give it.
+type log[T any] struct {
+	name string
+	read stream[T]
+}
+
+// site is a Host whose logs can be read.
+type site struct {
+	name    string
+	daemons []log[evidence.Event]
+	clients []log[evidence.Reply]
+	steps   []Step
+}
+
+// partMemory bounds how much of the logs is compared at a time, in bytes.
+const partMemory = 512 << 20
+
+// Judge judges a cluster after all its daemons and clients have ended. It returns an error, and no
+// verdict, if the evidence is not there, cannot be read or contradicts itself.
+func Judge(c Cluster) (Verdict, error) {
+	sites := make([]site, len(c.Hosts))
+	for i, h := range c.Hosts {
+		s := site{name: h.Name, steps: h.Steps}
+		for _, path := range h.Daemons {
+			s.daemons = append(s.daemons, log[evidence.Event]{path, func(yield func(evidence.Event) error) error {
+				return evidence.ReadEvents(path, yield)
+			}})
+		}
+		for _, path := range h.Clients {
+			s.clients = append(s.clients, log[evidence.Reply]{path, func(yield func(evidence.Reply) error) error {
+				return evidence.ReadReplies(path, yield)
+			}})
+		}
+		sites[i] = s
+	}
+	return judge(c, sites, partMemory)
+}
+
+// judge is Judge on streams, with about memory bytes of IDs at a time.
+func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
+	if c.Layout == nil {
+		return Verdict{}, errors.New("audit: no layout is given")
+	}
+	s, err := shapeOf(c.Layout)
+	if err != nil {
+		return Verdict{}, fmt.Errorf("audit: %w", err)
+	}
+	if err := present(sites); err != nil {
+		return Verdict{}, err
+	}
+	known, err := readHistory(append(append([][]history.Version{}, c.Past...), c.History))
+	if err != nil {
+		return Verdict{}, err
+	}
+	lives, err := findLives(c.Layout, sites)
+	if err != nil {
+		return Verdict{}, err
+	}
+	j := &court{shape: s, sites: sites, lives: lives, base: lives[0].began, verdict: newVerdict(sites, c.Unordered), excuses: excuses{}}
+	for _, l := range lives {
+		j.base = min(j.base, l.began)
+	}
+	if c.asIs {
+		j.base = 0
+	}
+	clocks, err := j.grants(known)
+	if err != nil {
+		return Verdict{}, err
+	}
+	if err := j.replies(clocks, c.Unordered); err != nil {
+		return Verdict{}, err
+	}
+	if err := j.unique(memory); err != nil {
+		return Verdict{}, err
+	}
+	if j.verdict.Issued == 0 && j.verdict.Received == 0 {
+		return Verdict{}, errors.New("audit: no ID was issued: there is nothing to judge")
+	}
+	return j.verdict, nil
+}
+
+// present is an error if a host is named twice or has no log at all of one kind.
+func present(sites []site) error {
+	if len(sites) == 0 {
+		return errors.New("audit: no host is given")
+	}
+	names := map[string]bool{}
+	files := map[string]bool{}
+	for _, s := range sites {
+		switch {
+		case names[s.name]:
+			return fmt.Errorf("audit: host %q is given twice", s.name)
+		case len(s.daemons) == 0:
+			return fmt.Errorf("audit: host %s has no log of a daemon", s.name)
+		case len(s.clients) == 0:
+			return fmt.Errorf("audit: host %s has no log of a client", s.name)
+		}
+		names[s.name] = true
+		paths := []string{}
+		for _, d := range s.daemons {
+			paths = append(paths, d.name)
+		}
+		for _, c := range s.clients {
+			paths = append(paths, c.name)
+		}
+		for _, p := range paths {
+			if files[p] {
+				return fmt.Errorf("audit: %s is given twice", p)
+			}
+			files[p] = true
+		}
+		for i := 1; i < len(s.steps); i++ {
+			if s.steps[i].At < s.steps[i-1].At {
+				return fmt.Errorf("audit: the clock steps of host %s are not in order", s.name)
+			}
+		}
+	}
+	return nil
+}
+
+// court is a judgement under way.
+type court struct {
+	*shape
+	sites   []site
+	lives   []life
+	base    evidence.Mono // the first start of a daemon, unless times are told as they are: they are told from it
+	verdict Verdict
+	excuses excuses
+
+	issuedRows, receivedRows uint64 // how many there are to compare
+}
+
+// when tells an instant to a reader.
+func (j *court) when(at evidence.Mono) string {
+	return fmt.Sprintf("%.6f s", float64(at-j.base)/1e9)
+}

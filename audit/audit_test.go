@@ -1,0 +1,213 @@
+package audit
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/received"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func layoutOf(t interface{ Fatal(...any) }, text string) *generator.Layout {
+	l, err := generator.ParseLayout(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// chance picks evenly.
+func chance(seed uint64) func(n int) int {
+	return rand.New(rand.NewPCG(seed, 0)).IntN
+}
+
+// Whatever befalls a cluster that keeps its promises, nothing is found, and all is counted.
+func TestSoundClusters(t *testing.T) {
+	layouts := []string{"flakeward", "sonyflake", "time=41@1ms,sequence=9,worker=3;epoch=2026-01-01", "worker=4,time=40@1ms,sequence=8;epoch=2026-01-01", "time=33@1s,worker=3,sequence=16;epoch=2026-01-01"}
+	var seen seen
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(layoutOf(t, rapid.SampledFrom(layouts).Draw(t, "layout")), 3, chance(rapid.Uint64().Draw(t, "seed")))
+		for _, h := range w.hosts {
+			h.start(true)
+			h.ask(5, true)
+		}
+		for range rapid.SampledFrom([]int{20, 200, 600}).Draw(t, "steps") {
+			w.live()
+		}
+		seen.look(w)
+		if w.got+w.lost == 0 {
+			return // no ID was issued: that is no verdict
+		}
+		c, sites := w.evidence()
+		memory := rapid.SampledFrom([]int64{partMemory, 500}).Draw(t, "memory")
+		v, err := judge(c, sites, memory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Violations() != 0 {
+			t.Fatalf("found %q", v.Examples())
+		}
+		if v.Received != w.got || v.Lost != w.lost || v.Issued != w.got+w.lost {
+			t.Fatalf("counted %+v, want %d received and %d lost", v.Counts, w.got, w.lost)
+		}
+		var sum Counts
+		requests := 0
+		for i, h := range v.Hosts {
+			sum.Issued, sum.Received, sum.Lost = sum.Issued+h.Issued, sum.Received+h.Received, sum.Lost+h.Lost
+			sum.Got, sum.Refused, sum.LostReplies, sum.Unsent = sum.Got+h.Got, sum.Refused+h.Refused, sum.LostReplies+h.LostReplies, sum.Unsent+h.Unsent
+			requests += len(w.hosts[i].replies)
+			if h.Lives != len(w.hosts[i].lives) {
+				t.Fatalf("%s had %d lives, counted were %d", h.Host, len(w.hosts[i].lives), h.Lives)
+			}
+		}
+		if sum != v.Counts || requests != int(v.Got+v.Refused+v.LostReplies+v.Unsent) {
+			t.Fatalf("the hosts add up to %+v, the cluster to %+v, of %d requests", sum, v.Counts, requests)
+		}
+	})
+	if seen.continued == 0 || seen.cold == 0 || seen.down == 0 || seen.late == 0 || seen.taken == 0 {
+		t.Errorf("the clusters were too quiet to show anything: %+v", seen)
+	}
+}
+
+// seen counts what befell clusters.
+type seen struct {
+	continued int // claims
+	cold      int // IDs issued without a claim
+	down      int // IDs below one before them from the same worker ID
+	late      int // recorded when their lane had been given back
+	taken     int // worker IDs that another host took over
+}
+
+func (s *seen) look(w *world) {
+	held := map[int]string{}
+	for _, h := range w.hosts {
+		for _, l := range h.lives {
+			claimed, high, closed := false, map[int]key{}, map[int]bool{}
+			for _, e := range l {
+				switch e.Kind {
+				case evidence.Claimed:
+					claimed = true
+					if e.Continues {
+						s.continued++
+					}
+				case evidence.Releasing:
+					closed[e.Worker] = true
+				case evidence.Issued:
+					k := w.keyOf(e.Run.First)
+					worker := w.workerOf(k)
+					if !claimed {
+						s.cold++
+					}
+					if k < high[worker] {
+						s.down++
+					}
+					if closed[worker] {
+						s.late++
+					}
+					if held[worker] != "" && held[worker] != h.name {
+						s.taken++
+					}
+					held[worker] = h.name
+					high[worker] = max(high[worker], k)
+				}
+			}
+		}
+	}
+}
+
+// One ID is issued again somewhere: it is found, and counted as simply as that can be done.
+func TestRepeatsAreCountedExactly(t *testing.T) {
+	layout := layoutOf(t, "sonyflake")
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(layout, 2, chance(rapid.Uint64().Draw(t, "seed")))
+		for _, h := range w.hosts {
+			h.start(true)
+		}
+		for range 30 {
+			w.live()
+			w.hosts[0].ask(3, true)
+			w.hosts[1].ask(3, w.pick(2) == 0)
+		}
+		var runs []evidence.Run
+		for _, h := range w.hosts {
+			for _, l := range h.lives {
+				for _, e := range l {
+					if e.Kind == evidence.Issued {
+						runs = append(runs, e.Run)
+					}
+				}
+			}
+		}
+		if len(runs) == 0 {
+			return
+		}
+		for range rapid.IntRange(1, 5).Draw(t, "planted") {
+			again := rapid.SampledFrom(runs).Draw(t, "run")
+			skip := w.pick(again.N)
+			again.First += int64(skip) * again.Step
+			again.N = 1 + w.pick(again.N-skip)
+			h := w.hosts[w.pick(2)]
+			l := &h.lives[w.pick(len(h.lives))]
+			*l = append(*l, evidence.Event{At: w.now, Kind: evidence.Issued, Run: again})
+			runs = append(runs, again)
+			if w.pick(2) == 0 {
+				h.replies = append(h.replies, evidence.Reply{Connection: 99, Asking: evidence.InRuns, Outcome: evidence.Got, Asked: w.now, Answered: w.now + 1, IDs: []evidence.Run{again}})
+			}
+		}
+		twice := func(each func(id func(int64))) uint64 {
+			d, err := received.FindDuplicates(func(id func(int64)) error { each(id); return nil }, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d.Repeated
+		}
+		all := func(id func(int64), r evidence.Run) {
+			for i := range r.N {
+				id(r.First + int64(i)*r.Step)
+			}
+		}
+		issued := twice(func(id func(int64)) {
+			for _, r := range runs {
+				all(id, r)
+			}
+		})
+		received := twice(func(id func(int64)) {
+			for _, h := range w.hosts {
+				for _, r := range h.replies {
+					for _, run := range r.IDs {
+						all(id, run)
+					}
+				}
+			}
+		})
+		issuedIDs, receivedIDs := map[int64]int{}, map[int64]bool{}
+		for _, r := range runs {
+			all(func(id int64) { issuedIDs[id]++ }, r)
+		}
+		for _, h := range w.hosts {
+			for _, r := range h.replies {
+				for _, run := range r.IDs {
+					all(func(id int64) { receivedIDs[id] = true }, run)
+				}
+			}
+		}
+		lost := uint64(0)
+		for id, n := range issuedIDs {
+			if !receivedIDs[id] {
+				lost += uint64(n)
+			}
+		}
+		c, sites := w.evidence()
+		v, err := judge(c, sites, rapid.SampledFrom([]int64{partMemory, 500}).Draw(t, "memory"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kinds := v.Findings[Unique].Kinds
+		if kinds[IssuedTwice] != issued || kinds[ReceivedTwice] != received || v.Lost != lost {
+			t.Fatalf("found %v and %d lost, want %d issued twice, %d received twice, %d lost", kinds, v.Lost, issued, received, lost)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package audit
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// A step of a host's clock takes effect when its daemon next looks at the file, within a few milliseconds; a daemon that was
+// paused looks when it goes on, and so does one whose machine is busy. So both what was before and what is after a step count as
+// possible from shortly before it until the daemon has issued for settling since: pauses do not count towards that.
+const (
+	early    = evidence.Mono(5 * time.Millisecond)
+	settling = evidence.Mono(time.Second)
+	longest  = evidence.Mono(10 * time.Millisecond) // of a time between two IDs, that counts as issuing
+	always   = evidence.Mono(math.MaxInt64)
+	never    = evidence.Mono(math.MinInt64)
+)
+
+// clock is a host's, as far as it was stepped.
+type clock struct {
+	steps []stepped
+	next  int                     // the first step that no ID was issued after yet
+	open  []int                   // steps that are not settled, or not made up for
+	highs map[seat]generator.Tick // the highest tick that the host issued so far
+	cells map[int][]cell          // by worker ID; made when they are asked for
+}
+
+// stepped is one step, and what became of it.
+type stepped struct {
+	at        evidence.Mono
+	from, to  int64 // offsets, in nanoseconds
+	issuing   evidence.Mono
+	last      evidence.Mono
+	highs     map[seat]generator.Tick // the highest ticks issued before it had settled, of what has not passed them
+	settled   evidence.Mono           // always: never
+	caughtUp  map[int]evidence.Mono   // until when those that have left highs may have been behind, by worker ID
+	isSettled bool
+}
+
+// cell is a stretch of time, up to the next cell, in which the same is possible.
+type cell struct {
+	start     evidence.Mono
+	low, high int64 // the offsets that the clock may have had; high also has those that its lanes may still be ahead by
+	behind    bool  // the clock may be behind what its lanes have issued
+}
+
+func newClock(steps []Step) *clock {
+	c := &clock{highs: map[seat]generator.Tick{}, cells: map[int][]cell{}}
+	offset := int64(0)
+	for _, s := range steps {
+		c.steps = append(c.steps, stepped{at: s.At, from: offset, to: s.Offset, settled: always, caughtUp: map[int]evidence.Mono{}})
+		offset = s.Offset
+	}
+	return c
+}
+
+// issued notes that the host issued an ID of tick. Calls are in the order of the logs.
+func (c *clock) issued(at evidence.Mono, by seat, tick generator.Tick) {
+	rises := tick > c.highs[by]
+	c.highs[by] = max(c.highs[by], tick)
+	for c.next < len(c.steps) && c.steps[c.next].at < at {
+		c.steps[c.next].last = c.steps[c.next].at
+		c.open = append(c.open, c.next)
+		c.next++
+	}
+	if len(c.open) > 0 {
+		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, by, tick, rises, c.highs) })
+	}
+}
+
+// issued reports whether all is known of the step. The tick rises if it is above all that the lane issued before.
+func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, rises bool, highs map[seat]generator.Tick) bool {
+	if s.isSettled {
+		if rises {
+			s.passed(at, by, tick)
+		}
+		return len(s.highs) == 0
+	}
+	if at > s.last {
+		s.issuing += min(at-s.last, longest)
+		s.last = at
+	}
+	if s.issuing < settling {
+		return false
+	}
+	s.isSettled, s.settled, s.highs = true, at, maps.Clone(highs)
+	return s.to >= s.from
+}
+
+// passed notes a tick of a lane that is above all that it issued before. The clock has passed what other lanes had issued from the worker
+// ID below that: they are not behind any more, though one that has lost it will never show that. What it took may be recorded late.
+func (s *stepped) passed(at evidence.Mono, by seat, tick generator.Tick) {
+	for lane, high := range s.highs {
+		if lane.worker != by.worker || tick <= high {
+			continue
+		}
+		until := at
+		if lane != by {
+			until += slow
+		}
+		s.caughtUp[by.worker] = max(s.caughtUp[by.worker], until)
+		delete(s.highs, lane)
+	}
+}
+
+// behindUntil is until when a lane of the worker ID could be behind what it had issued before the step. Of two lanes that had it one after
+// the other, one may be.
+func (s *stepped) behindUntil(worker int) evidence.Mono {
+	if !s.isSettled {
+		return always
+	}
+	for by := range s.highs {
+		if by.worker == worker {
+			return always
+		}
+	}
+	return max(s.settled, s.caughtUp[worker])
+}
+
+// settle makes the cells of a worker ID, when all logs were read.
+func (c *clock) settle(worker int) []cell {
+	var cells []cell
+	type possible struct {
+		from, until evidence.Mono
+		offset      int64
+		ahead       bool // a lane may be ahead by the offset, the clock itself is not
+	}
+	all := []possible{{from: never, until: always}}
+	for _, s := range c.steps {
+		all[len(all)-1].until = s.settled
+		if s.to < s.from {
+			all = slices.Insert(all, len(all)-1, possible{s.at - early, s.behindUntil(worker), s.from, true})
+		}
+		all = append(all, possible{s.at - early, always, s.to, false})
+	}
+	starts := []evidence.Mono{never}
+	for _, p := range all {
+		starts = append(starts, p.from)
+		if p.until != always {
+			starts = append(starts, p.until+1)
+		}
+	}
+	slices.Sort(starts)
+	for _, start := range slices.Compact(starts) {
+		now := cell{start: start, low: math.MaxInt64, high: math.MinInt64}
+		for _, p := range all {
+			if p.from > start || p.until < start {
+				continue
+			}
+			now.high = max(now.high, p.offset)
+			if p.ahead {
+				now.behind = true
+			} else {
+				now.low = min(now.low, p.offset)
+			}
+		}
+		cells = append(cells, now)
+	}
+	return cells
+}
+
+// between returns what was possible from one instant to another.
+func (c *clock) between(worker int, from, until evidence.Mono) cell {
+	cells, ok := c.cells[worker]
+	if !ok {
+		cells = c.settle(worker)
+		c.cells[worker] = cells
+	}
+	i := 0
+	if len(cells) > 1 {
+		i = sort.Search(len(cells), func(i int) bool { return cells[i].start > from }) - 1
+	}
+	now := cells[i]
+	for i++; i < len(cells) && cells[i].start <= until; i++ {
+		now.low, now.high = min(now.low, cells[i].low), max(now.high, cells[i].high)
+		now.behind = now.behind || cells[i].behind
+	}
+	return now
+}

@@ -1,0 +1,349 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// slow is how long after a worker ID was claimed anew an ID may still be recorded that was taken from the lane before, which was closed
+// before the claim was sent. Where it was released, closing is what counts, and there is no such limit.
+const slow = evidence.Mono(time.Second)
+
+// holder is a lane in one life of a daemon, as far as the ticks that it issued go.
+type holder struct {
+	life        *life
+	lane        int // of the life
+	low, high   generator.Tick
+	first, last key // of low and high
+	issued      bool
+}
+
+// held is what was issued under one opening.
+type held struct {
+	opening string
+	known   *opening // nil: the coordinator does not know it
+	next    *held    // the one that continued it
+	life    *life    // with lane: who issued that
+	lane    int
+	high    key // of the highest tick
+	issued  bool
+}
+
+// lane is what one of a host's lanes has of one worker ID, over all lives.
+type lane struct {
+	seat
+	life    *life // that the next three are of
+	holder  *holder
+	floor   generator.Tick // none: where this life's lane began above is not recorded
+	before  *former        // the lane that was closed for this one, in the same life
+	grant                  // of the last claim, or of the ones that it continues
+	journal *grant         // what the journal has, unless it has what was claimed since; nil: it has that
+	cold    bool           // nothing was claimed in this life
+}
+
+// grant is what may be issued from.
+type grant struct {
+	under   *held          // nil: nothing was claimed
+	ceiling generator.Tick // acknowledged; none: nothing was
+	closed  bool           // it is being given back
+}
+
+// former is a lane that was replaced in the same life by another of the same worker ID.
+type former struct {
+	holder  *holder
+	ceiling generator.Tick
+	at      evidence.Mono // of the claim
+	until   evidence.Mono
+}
+
+// grants judges the daemons' logs by Granted and Disjoint.
+type grants struct {
+	*court
+	past    past
+	holders map[int][]*holder // by worker ID
+	held    []*held
+	lanes   map[seat]*lane // of the host that is judged
+	life    *life
+	clock   *clock // the host's
+}
+
+// grants returns the clocks of the hosts as well: when a step of one took effect, and until when it mattered, can be told
+// from what was issued.
+func (j *court) grants(p past) ([]*clock, error) {
+	g := &grants{court: j, past: p, holders: map[int][]*holder{}}
+	for _, v := range p.stray {
+		j.verdict.against(Granted, Unfenced, 1, func() string {
+			return fmt.Sprintf("at %d the coordinator stored ceiling %d of worker ID %d for opening %s, after another had taken the record over", v.Order, v.Ceiling, v.Worker, v.Holder)
+		})
+	}
+	clocks := make([]*clock, len(j.sites))
+	for i := range j.lives {
+		l := &j.lives[i]
+		if clocks[l.host] == nil {
+			clocks[l.host] = newClock(j.sites[l.host].steps)
+			g.lanes = map[seat]*lane{}
+		}
+		g.life, g.clock = l, clocks[l.host]
+		if err := g.judge(l); err != nil {
+			return nil, fmt.Errorf("audit: %w", err)
+		}
+		j.verdict.Hosts[l.host].Lives++
+	}
+	g.judgeRecords()
+	g.judgeHolders()
+	return clocks, nil
+}
+
+// judge goes through one life.
+func (g *grants) judge(l *life) error {
+	begun := false
+	return l.log.read(func(e evidence.Event) error {
+		if begun == (e.Kind == evidence.Began) {
+			return fmt.Errorf("%s: one start of a daemon is not what it holds", l.log.name)
+		}
+		if e.Kind > evidence.Issued && (e.Worker < 0 || e.Worker >= g.workers) {
+			return fmt.Errorf("%s: the layout has no worker ID %d", l.log.name, e.Worker)
+		}
+		switch e.Kind {
+		case evidence.Began:
+			begun = true
+		case evidence.Issued:
+			return g.run(e)
+		case evidence.Claimed:
+			g.claimed(e)
+		case evidence.Extended:
+			g.extended(e)
+		case evidence.Releasing:
+			if l := g.lane(seat{e.Lane, e.Worker}); l.under != nil && l.under.opening == e.Opening {
+				l.ceiling, l.closed = min(l.ceiling, e.Last), true
+			}
+		case evidence.Released: // what the record was left at is in the history
+		default:
+			return fmt.Errorf("%s: there is no event of kind %d", l.log.name, e.Kind)
+		}
+		return nil
+	})
+}
+
+// lane is the host's that has a seat, in this life.
+func (g *grants) lane(at seat) *lane {
+	l := g.lanes[at]
+	if l == nil {
+		l = &lane{seat: at, grant: grant{ceiling: none}}
+		g.lanes[at] = l
+	}
+	if l.life != g.life {
+		// What was acknowledged may be inherited through the journal; the lane is another.
+		l.life, l.holder, l.floor, l.before, l.cold = g.life, nil, none, nil, true
+	}
+	return l
+}
+
+// holder makes the lane's, if it has none yet.
+func (g *grants) holder(l *lane) *holder {
+	if l.holder == nil {
+		l.holder = &holder{life: g.life, lane: l.seat.lane}
+		g.holders[l.worker] = append(g.holders[l.worker], l.holder)
+	}
+	return l.holder
+}
+
+// run judges what was issued.
+func (g *grants) run(e evidence.Event) error {
+	host := &g.verdict.Hosts[g.life.host]
+	g.verdict.Issued += uint64(e.Run.N)
+	host.Issued += uint64(e.Run.N)
+	whole, err := g.split(e.Run, func(r row) {
+		g.issuedRows++
+		at := seat{e.Lane, g.workerOf(r.from)}
+		g.clock.issued(e.At, at, g.tickOf(r.from))
+		g.issued(e.At, g.lane(at), r)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", g.life.log.name, err)
+	}
+	if !whole {
+		g.verdict.against(Unique, NoID, uint64(e.Run.N), func() string {
+			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.sat(g.life, e.Lane), g.when(e.At))
+		})
+	}
+	return nil
+}
+
+func (g *grants) issued(at evidence.Mono, l *lane, r row) {
+	tick := g.tickOf(r.from)
+	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
+		b.holder.note(g, r.from)
+		g.recordedLate(b, l, r.from)
+		return
+	}
+	from := &l.grant
+	if l.cold && l.journal != nil {
+		// Killed before the journal had the last claim, it goes on from the grant before: all others have been above that ever since.
+		from = l.journal
+	}
+	if tick > from.ceiling {
+		g.verdict.against(Granted, AboveCeiling, uint64(r.n), func() string {
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.tell(r.from), r.n, g.sat(g.life, l.seat.lane), g.when(at), from.granted())
+		})
+	}
+	if tick <= l.floor {
+		g.verdict.against(Disjoint, BelowFloor, uint64(r.n), func() string {
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.tell(r.from), r.n, g.sat(g.life, l.seat.lane), g.when(at), l.under.opening, l.floor)
+		})
+	}
+	from.under.note(g, r.from)
+	g.holder(l).note(g, r.from)
+}
+
+// granted tells a reader what may be issued.
+func (t *grant) granted() string {
+	switch {
+	case t.ceiling == none:
+		return "no ceiling"
+	case t.closed:
+		return fmt.Sprintf("ceiling %d, the last tick when it was given back, under opening %s", t.ceiling, t.under.opening)
+	default:
+		return fmt.Sprintf("ceiling %d, under opening %s", t.ceiling, t.under.opening)
+	}
+}
+
+func (h *held) note(g *grants, k key) {
+	if h != nil && (!h.issued || g.tickOf(k) > g.tickOf(h.high)) {
+		h.high, h.life, h.issued = k, g.life, true
+	}
+}
+
+func (h *holder) note(g *grants, k key) {
+	t := g.tickOf(k)
+	if !h.issued || t < h.low {
+		h.low, h.first = t, k
+	}
+	if !h.issued || t > h.high {
+		h.high, h.last = t, k
+	}
+	h.issued = true
+}
+
+// claimed begins a lane, or goes on with the one that there was.
+func (g *grants) claimed(e evidence.Event) {
+	l := g.lane(seat{e.Lane, e.Worker})
+	l.cold = false
+	known := g.past.openings[e.Opening]
+	if known != nil && known.worker != e.Worker {
+		known = nil
+	}
+	if known == nil {
+		g.verdict.against(Granted, UnknownClaim, 1, func() string {
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.sat(g.life, e.Lane), e.Worker, g.when(e.At), e.Opening)
+		})
+	} else if e.Floor < known.found {
+		g.verdict.against(Disjoint, LowFloor, 1, func() string {
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.sat(g.life, e.Lane), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
+		})
+	}
+	now := &held{opening: e.Opening, known: known, life: g.life, lane: e.Lane}
+	g.held = append(g.held, now)
+	floor := e.Floor
+	if known != nil {
+		floor = max(floor, known.found)
+	}
+	if e.Continues {
+		mine := ""
+		if l.under != nil {
+			mine = l.under.opening
+			l.under.next = now
+		}
+		if known != nil && (mine == "" || known.before != mine) {
+			g.verdict.against(Granted, Continued, 1, func() string {
+				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.sat(g.life, e.Lane), g.when(e.At), e.Opening, e.Worker, mine, known.before)
+			})
+		}
+		l.under, l.closed, l.journal = now, false, nil
+		l.ceiling = min(l.ceiling, floor) // what was lowered meanwhile is not there any more
+		return
+	}
+	if l.holder != nil {
+		l.before = &former{holder: l.holder, ceiling: l.ceiling, at: e.At, until: e.At + slow}
+	}
+	if l.journal == nil {
+		before := l.grant
+		l.journal = &before
+	}
+	l.grant, l.holder, l.floor = grant{under: now, ceiling: none}, nil, floor
+}
+
+// extended raises what is acknowledged, if the history says that it was stored.
+func (g *grants) extended(e evidence.Event) {
+	stored, acknowledged := none, false
+	if o := g.past.openings[e.Opening]; o != nil && o.worker == e.Worker {
+		stored, acknowledged = o.highest, o.acknowledged(e.Ceiling)
+	}
+	if !acknowledged {
+		g.verdict.against(Granted, Unacknowledged, 1, func() string {
+			return fmt.Sprintf("%s was told at %s that ceiling %d of worker ID %d is stored, under opening %s; the highest that the coordinator's history has of it is %s",
+				g.sat(g.life, e.Lane), g.when(e.At), e.Ceiling, e.Worker, e.Opening, told(stored))
+		})
+	}
+	l := g.lane(seat{e.Lane, e.Worker})
+	if l.under == nil || l.under.opening != e.Opening {
+		return
+	}
+	l.journal = nil // a claim is in the journal before it is extended
+	if acknowledged && !l.closed {
+		l.ceiling = max(l.ceiling, e.Ceiling)
+	}
+}
+
+func told(t generator.Tick) string {
+	if t == none {
+		return "none"
+	}
+	return fmt.Sprint(t)
+}
+
+// judgeRecords looks whether each opening left the record at or above all that was issued under it.
+func (g *grants) judgeRecords() {
+	for _, h := range g.held {
+		if !h.issued {
+			continue
+		}
+		for n := h; n != nil; n = n.next {
+			if n.known == nil || n.known.left >= g.tickOf(h.high) {
+				continue
+			}
+			g.verdict.against(Granted, LeftBelow, 1, func() string {
+				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.tell(h.high), g.sat(h.life, h.lane), h.opening, n.opening, n.known.left)
+			})
+			break
+		}
+	}
+}
+
+// judgeHolders looks whether the stretches of ticks of a worker ID's holders are disjoint.
+func (g *grants) judgeHolders() {
+	for worker, all := range g.holders {
+		all = slices.DeleteFunc(all, func(h *holder) bool { return !h.issued })
+		slices.SortStableFunc(all, func(a, b *holder) int {
+			return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.high, b.high))
+		})
+		var furthest *holder
+		for _, h := range all {
+			if furthest != nil && h.low <= furthest.high {
+				f := furthest
+				g.verdict.against(Disjoint, Overlap, 1, func() string {
+					return fmt.Sprintf("worker ID %d, ticks %d to %d by %s (last ID %d), and %d to %d by %s (first ID %d)", worker,
+						f.low, f.high, g.sat(f.life, f.lane), g.id(f.last), h.low, h.high, g.sat(h.life, h.lane), g.id(h.first))
+				})
+			}
+			if furthest == nil || h.high > furthest.high {
+				furthest = h
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package audit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// life is one start of a daemon.
+type life struct {
+	host   int // of sites
+	number int // on its host, from 1
+	began  evidence.Mono
+	log    log[evidence.Event]
+}
+
+var errEnough = errors.New("enough is read")
+
+// findLives reads how each log of a daemon begins. It returns the lives of the first host in their order, then those of
+// the second, and so on. A log in which nothing was written is of a daemon that was killed before it could begin.
+func findLives(layout *generator.Layout, sites []site) ([]life, error) {
+	var all []life
+	incarnations := map[string]string{}
+	cluster := layout.String()
+	for h, s := range sites {
+		var lives []life
+		for _, d := range s.daemons {
+			var began *evidence.Event
+			err := d.read(func(e evidence.Event) error {
+				began = &e
+				return errEnough
+			})
+			if err != nil && !errors.Is(err, errEnough) {
+				return nil, fmt.Errorf("audit: %w", err)
+			}
+			if began == nil {
+				continue
+			}
+			if began.Kind != evidence.Began {
+				return nil, fmt.Errorf("audit: %s does not begin with the start of a daemon", d.name)
+			}
+			if other, ok := incarnations[began.Incarnation]; ok {
+				return nil, fmt.Errorf("audit: %s is of the same start of a daemon as %s", d.name, other)
+			}
+			incarnations[began.Incarnation] = d.name
+			// The datacenter may follow the layout.
+			text, _, _ := strings.Cut(began.Layout, ";datacenter=")
+			if !isLayout(text, cluster) {
+				return nil, fmt.Errorf("audit: %s is of layout %q, and the cluster's is %s", d.name, began.Layout, cluster)
+			}
+			lives = append(lives, life{host: h, began: began.At, log: d})
+		}
+		if len(lives) == 0 {
+			return nil, fmt.Errorf("audit: no daemon of host %s has written anything", s.name)
+		}
+		slices.SortStableFunc(lives, func(a, b life) int { return cmp.Compare(a.began, b.began) })
+		for i := range lives {
+			lives[i].number = i + 1
+		}
+		all = append(all, lives...)
+	}
+	return all, nil
+}
+
+// isLayout reports whether a text is of the layout that the other is the full form of.
+func isLayout(text, full string) bool {
+	if text == full {
+		return true
+	}
+	l, err := generator.ParseLayout(text)
+	return err == nil && l.String() == full
+}
+
+// lived names a life to a reader.
+func (j *court) lived(l *life) string {
+	return fmt.Sprintf("start %d of %s", l.number, j.sites[l.host].name)
+}
+
+// seat is one of a daemon's lanes and a worker ID that it has. What one lane has of a worker ID is nothing to another: each has claims, grants
+// and a journal of its own, and is to the other what another daemon is.
+type seat struct{ lane, worker int }
+
+// sat names a lane of a life to a reader, unless it is the first.
+func (j *court) sat(l *life, lane int) string {
+	if lane == 0 {
+		return j.lived(l)
+	}
+	return fmt.Sprintf("%s, lane %d", j.lived(l), lane)
+}

@@ -1,0 +1,328 @@
+package audit
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
+)
+
+type kinds = map[string]uint64
+
+// unused is a sequence number that nobody gave.
+const unused = 3000
+
+// planted is what is done to a sound run, and what must be found then.
+type planted struct {
+	name  string
+	plant func(s *stage)
+	want  kinds
+}
+
+func TestPlanted(t *testing.T) {
+	testPlanted(t, []planted{
+		{"nothing", func(*stage) {}, kinds{}},
+
+		{"an ID on two hosts", func(s *stage) {
+			again := s.event(0, 1, evidence.Issued).Run
+			again.N = 1
+			s.issue(2, again)
+		}, kinds{IssuedTwice: 1, AboveCeiling: 1, Overlap: 1}},
+		{"an ID on two hosts, and received from both", func(s *stage) {
+			again := s.event(0, 1, evidence.Issued).Run
+			again.N = 1
+			s.issue(2, again)
+			s.receive(2, 99, again)
+		}, kinds{IssuedTwice: 1, ReceivedTwice: 1, AboveCeiling: 1, Overlap: 1, Behind: 1}},
+		{"IDs twice on one host", func(s *stage) {
+			again := s.event(1, 1, evidence.Issued).Run
+			again.First, again.N = again.First+3, 2
+			s.issue(1, again)
+		}, kinds{IssuedTwice: 2}},
+		{"IDs twice, and nobody received them", func(s *stage) { s.record(1, s.lost) }, kinds{IssuedTwice: 10}},
+		{"IDs twice, and received the second time", func(s *stage) {
+			again := s.lost.Run
+			again.N = 9
+			s.give(1, 99, again)
+		}, kinds{IssuedTwice: 9}},
+		{"IDs received twice", func(s *stage) {
+			again := *s.reply(0)
+			again.Connection = 99
+			s.hosts[0].replies = append(s.hosts[0].replies, again)
+		}, kinds{ReceivedTwice: 20}},
+		{"received, and not recorded", func(s *stage) {
+			r := *s.reply(0)
+			r.Connection, r.IDs = 99, []evidence.Run{{First: r.IDs[0].First + unused, Step: 1, N: 7}}
+			s.hosts[0].replies = append(s.hosts[0].replies, r)
+		}, kinds{Unrecorded: 7}},
+		{"received, and recorded but for the middle", func(s *stage) {
+			l := s.end(0)
+			r := s.reply(0).IDs[0]
+			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r })
+			l[i].Run.N = 5
+			tail := l[i]
+			tail.Run.First, tail.Run.N = tail.Run.First+8, 12
+			s.record(0, tail)
+		}, kinds{Unrecorded: 3}},
+		{"received from one host, and recorded by another", func(s *stage) {
+			r := *s.reply(0)
+			r.Connection = 99
+			r.IDs = []evidence.Run{s.lost.Run}
+			s.hosts[0].replies = append(s.hosts[0].replies, r)
+		}, kinds{Unrecorded: 10}},
+		{"received before it was made", func(s *stage) {
+			l := s.end(0)
+			r := s.reply(0)
+			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r.IDs[0] })
+			l[i].At = r.Answered + 1
+		}, kinds{Early: 20}},
+		{"recorded before it was asked for", func(s *stage) {
+			s.receive(1, 99, s.lost.Run)
+			s.hosts[1].replies[len(s.hosts[1].replies)-1].Asked++
+		}, kinds{Stale: 10}},
+		{"issued again after it was received", func(s *stage) {
+			l := s.end(0)
+			r := s.reply(0)
+			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r.IDs[0] })
+			again := l[i]
+			again.At, again.Run.N = r.Answered+1, 2
+			l[i].Run.First, l[i].Run.N = l[i].Run.First+1, l[i].Run.N-1
+			s.record(0, again)
+		}, kinds{IssuedTwice: 1, Early: 1}},
+		{"no IDs", func(s *stage) {
+			s.issue(0, evidence.Run{First: s.maxID - 1, Step: 1, N: 3})
+			s.hosts[0].replies = append(s.hosts[0].replies, evidence.Reply{Asked: s.now, Answered: s.now, Outcome: evidence.Got, IDs: []evidence.Run{{First: -1, Step: 1, N: 1}}})
+		}, kinds{NoID: 4}},
+
+		{"above the ceiling", func(s *stage) { s.issue(0, s.of(3, s.hosts[0].cur.granted+1, 0)) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		{"at the ceiling", func(s *stage) { s.issue(0, s.of(3, s.hosts[0].cur.granted, 0)) }, kinds{}},
+		{"an answer that was never stored", func(s *stage) {
+			s.record(0, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 3, Opening: s.hosts[0].cur.opening, Ceiling: s.hosts[0].cur.granted + 1})
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+1, 0))
+		}, kinds{Unacknowledged: 1, AboveCeiling: 1, LeftBelow: 1}},
+		{"the last answer is not in the history", func(s *stage) {
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 3 && v.Ceiling == s.hosts[0].cur.granted })
+			s.stored = slices.Delete(s.stored, i, i+1)
+		}, kinds{Unacknowledged: 1}},
+		{"given back, and issued above the last tick", func(s *stage) {
+			l := &s.hosts[0].lives[0]
+			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, s.released()+1, 0)})
+		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		{"given back, and recorded late", func(s *stage) {
+			l := &s.hosts[0].lives[0]
+			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, s.released(), unused)})
+		}, kinds{}},
+		{"extended after it was given back", func(s *stage) {
+			l := &s.hosts[0].lives[0]
+			r := s.event(0, 0, evidence.Releasing)
+			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == r.Last })]
+			v.Order, v.Ceiling = v.Order+1, r.Last+5
+			s.stored = append(s.stored, v)
+			s.event(1, 1, evidence.Claimed).Floor = v.Ceiling
+			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 0, Opening: r.Opening, Ceiling: v.Ceiling},
+				evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, r.Last+1, 0)})
+		}, kinds{AboveCeiling: 1}},
+		{"an answer that was not stored, and a later one that was", func(s *stage) {
+			s.extend(0, 3, 5000, false)
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+4000, 0))
+			s.extend(0, 3, 10000, true)
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+9000, 0))
+		}, kinds{Unacknowledged: 1, AboveCeiling: 1}},
+		{"an answer twice, and stored once", func(s *stage) {
+			s.extend(0, 3, 5000, true)
+			s.extend(0, 3, 5000, false)
+		}, kinds{Unacknowledged: 1}},
+		{"two answers, in the other order than they were stored", func(s *stage) {
+			s.extend(0, 3, 10000, true)
+			s.extend(0, 3, 5000, true)
+			l := s.end(0)
+			n := len(l)
+			l[n-2].Ceiling, l[n-1].Ceiling = l[n-1].Ceiling, l[n-2].Ceiling
+		}, kinds{Unacknowledged: 1}},
+		{"an answer that got lost, and one that was below what was there", func(s *stage) {
+			s.records[3].ceiling += 20000
+			s.store(3)
+			s.extend(0, 3, 5000, true)
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+5000, 0))
+			s.issue(0, s.of(3, s.hosts[0].cur.granted+5001, 0))
+		}, kinds{AboveCeiling: 1}},
+		{"a record lowered too far", func(s *stage) {
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })
+			s.stored[i].Ceiling--
+		}, kinds{LeftBelow: 1}},
+		{"an opening that is not in the history", func(s *stage) {
+			s.record(0, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 9, Opening: "x"})
+		}, kinds{UnknownClaim: 1}},
+		{"an opening of another worker ID", func(s *stage) {
+			s.record(0, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 9, Opening: s.event(2, 0, evidence.Claimed).Opening})
+		}, kinds{UnknownClaim: 1}},
+		{"another's opening continued", func(s *stage) { s.event(1, 1, evidence.Claimed).Continues = true }, kinds{Continued: 1}},
+		{"a write that was not fenced", func(s *stage) {
+			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 })]
+			v.Order = 1 << 40
+			s.stored = append(s.stored, v)
+		}, kinds{Unfenced: 1}},
+		{"a start from the journal, above its grant", func(s *stage) {
+			h := s.hosts[2]
+			granted := h.cur.granted
+			h.crash()
+			h.lives = append(h.lives, []evidence.Event{
+				{At: s.now, Kind: evidence.Began, Incarnation: "x", Layout: s.layout.String()},
+				{At: s.now, Kind: evidence.Issued, Run: s.of(2, granted, 0)},
+				{At: s.now, Kind: evidence.Issued, Run: s.of(2, granted+1, 0)},
+			})
+		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
+
+		{"continued, and issued above what was lowered meanwhile", func(s *stage) {
+			first, claim := s.event(2, 0, evidence.Claimed), s.event(2, 1, evidence.Claimed)
+			l := s.hosts[2].lives[0]
+			high := s.tickOf(s.keyOf(l[len(l)-1].Run.First))
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == claim.Opening })
+			s.stored[i].Ceiling = high
+			lowered := s.stored[i]
+			lowered.Order, lowered.Holder = lowered.Order-1, first.Opening
+			s.stored = append(s.stored, lowered)
+			claim.Floor = high
+			at := evidence.Event{At: claim.At, Kind: evidence.Issued, Run: s.of(2, high+1, unused)}
+			i = slices.IndexFunc(s.hosts[2].lives[1], func(e evidence.Event) bool { return e.Kind == evidence.Claimed })
+			s.hosts[2].lives[1] = slices.Insert(s.hosts[2].lives[1], i+1, at)
+		}, kinds{AboveCeiling: 1}},
+		{"a record lowered by the opening after", func(s *stage) {
+			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == s.hosts[2].cur.opening })]
+			v.Order, v.Ceiling = 1<<40, 5
+			s.stored = append(s.stored, v)
+		}, kinds{LeftBelow: 2}},
+		{"three holders in one stretch of ticks", func(s *stage) {
+			tick := s.tickOf(s.keyOf(s.event(1, 1, evidence.Issued).Run.First))
+			s.issue(2, s.of(0, tick+1, unused))
+			s.issue(0, s.of(0, tick+100, unused))
+		}, kinds{Overlap: 2, AboveCeiling: 2, LeftBelow: 1}},
+		{"recorded late, within another's ticks", func(s *stage) {
+			s.again(slow - 1)
+			tick := s.tickOf(s.keyOf(s.end(1)[len(s.end(1))-1].Run.First))
+			s.issue(2, s.of(0, tick-1, unused+1))
+			s.issue(2, s.of(0, tick, unused+1))
+		}, kinds{Overlap: 1, AboveCeiling: 2}},
+		{"two holders in one stretch of ticks", func(s *stage) {
+			tick := s.tickOf(s.keyOf(s.event(1, 1, evidence.Issued).Run.First)) + 1
+			l := &s.hosts[0].lives[0]
+			*l = slices.Insert(*l, slices.IndexFunc(*l, func(e evidence.Event) bool { return e.Kind == evidence.Releasing }),
+				evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, tick, unused)})
+		}, kinds{Overlap: 1, LeftBelow: 1}},
+		{"two lives in one stretch of ticks", func(s *stage) {
+			first := s.tickOf(s.keyOf(s.event(2, 0, evidence.Issued).Run.First))
+			s.issue(2, s.of(2, first, unused))
+		}, kinds{Overlap: 1}},
+		{"a successor at its floor", func(s *stage) { s.issue(1, s.of(0, s.released(), unused)) }, kinds{BelowFloor: 1, Overlap: 1}},
+		{"a floor below the ceiling", func(s *stage) { s.event(1, 1, evidence.Claimed).Floor-- }, kinds{LowFloor: 1}},
+		{"a floor below the ceiling, and issued from", func(s *stage) {
+			s.event(1, 1, evidence.Claimed).Floor -= 3
+			s.issue(1, s.of(0, s.released(), unused))
+		}, kinds{LowFloor: 1, BelowFloor: 1, Overlap: 1}},
+		{"claimed again, and the slots of before", func(s *stage) { s.again(slow) }, kinds{BelowFloor: 1, AboveCeiling: 1, Overlap: 1}},
+		{"claimed again, and recorded late", func(s *stage) { s.again(slow - 1) }, kinds{}},
+		{"claimed again, recorded late, and asked for before that", func(s *stage) {
+			s.again(1)
+			s.receivedLate(0)
+		}, kinds{}},
+		{"claimed again, recorded at once, and asked for after that", func(s *stage) {
+			s.again(1)
+			s.receivedLate(1)
+		}, kinds{BelowFloor: 1}},
+
+		{"claimed anew, killed, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1), 0)) }, kinds{}},
+		{"claimed anew and killed, twice, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(2), 0)) }, kinds{}},
+		{"claimed anew, killed, and issued above the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1)+1, 0)) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		{"claimed anew, killed, and that continued: the grant of before has ended", func(s *stage) {
+			granted := s.killed(1)
+			s.records[2].holder = "continued"
+			s.store(2)
+			s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: "continued", Continues: true, Floor: granted})
+			s.hosts[2].lives = append(s.hosts[2].lives, []evidence.Event{{At: s.now + 1, Kind: evidence.Began, Incarnation: "cold", Layout: s.layout.String()}})
+			s.issue(2, s.of(2, granted, 0))
+		}, kinds{AboveCeiling: 1}},
+		{"claimed anew, extended, killed, and started from that", func(s *stage) {
+			ceiling := s.killed(1) + 10
+			s.records[2].ceiling = ceiling
+			s.store(2)
+			l := &s.hosts[2].lives[2]
+			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 2, Opening: s.records[2].holder, Ceiling: ceiling})
+			s.issue(2, s.of(2, ceiling, 0))
+		}, kinds{}},
+
+		{"put back from a copy", func(s *stage) {
+			s.past = append(s.past, s.stored)
+			s.stored = slices.Clone(s.stored[:len(s.stored)/2])
+		}, kinds{}},
+		{"put back from a copy, and its holder went on from there", func(s *stage) {
+			s.past = append(s.past, s.stored)
+			holder := s.records[2].holder
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == holder })
+			s.stored = slices.Clone(s.stored[:i+1])
+			v := s.stored[i]
+			v.Order, v.Ceiling = 1<<40, v.Ceiling+1
+			s.stored = append(s.stored, v)
+		}, kinds{}},
+		{"put back from a copy, and one who had been replaced went on", func(s *stage) {
+			s.past = append(s.past, s.stored)
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })
+			s.stored = slices.Clone(s.stored[:i+1])
+			v := s.stored[i]
+			v.Order, v.Ceiling = 1<<40, v.Ceiling+1
+			s.stored = append(s.stored, v)
+		}, kinds{Unfenced: 1}},
+	})
+}
+
+func testPlanted(t *testing.T, tests []planted) {
+	t.Helper()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t)
+			tt.plant(s)
+			c, sites := s.evidence()
+			v, err := judge(c, sites, partMemory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, sum := kinds{}, uint64(0)
+			for i, f := range v.Findings {
+				total := uint64(0)
+				for kind, n := range f.Kinds {
+					got[kind] = n
+					total += n
+					if under[kind] != i {
+						t.Errorf("%q was held against invariant %q", kind, f.Invariant)
+					}
+				}
+				if total != f.Count || (f.Count > 0) != (len(f.Examples) > 0) || len(f.Examples) > maxExamples || !f.Judged {
+					t.Errorf("%d of %v with examples %q", f.Count, f.Kinds, f.Examples)
+				}
+				sum += f.Count
+			}
+			if !maps.Equal(got, tt.want) {
+				t.Errorf("found %v, want %v: %q", got, tt.want, v.Examples())
+			}
+			if v.Violations() != sum {
+				t.Errorf("%d violations, want %d", v.Violations(), sum)
+			}
+			for _, e := range v.Examples() {
+				t.Log(e)
+				if !strings.Contains(e, "host-") && !strings.Contains(e, "coordinator") {
+					t.Errorf("the example %q names nobody", e)
+				}
+			}
+		})
+	}
+}
+
+var under = map[string]int{
+	IssuedTwice: Unique, ReceivedTwice: Unique, Unrecorded: Unique, Early: Unique, Stale: Unique, NoID: Unique,
+	AboveCeiling: Granted, Unacknowledged: Granted, UnknownClaim: Granted, Continued: Granted, Unfenced: Granted, LeftBelow: Granted,
+	Overlap: Disjoint, BelowFloor: Disjoint, LowFloor: Disjoint,
+	Descent: Rising,
+	Behind:  Skewed,
+}

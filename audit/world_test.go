@@ -1,0 +1,348 @@
+package audit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// world is a cluster that keeps all its promises, made up of one step after the other. It leaves the evidence that a real one
+// does.
+type world struct {
+	*shape
+	now     evidence.Mono
+	wall    int64 // of the machine at 0
+	pick    func(n int) int
+	hosts   []*computer
+	records map[int]*entryOf
+	claims  map[int]*computer // live ones, by worker ID
+	stored  []history.Version
+	past    [][]history.Version
+	drawn   int
+	lost    uint64
+	got     uint64
+}
+
+type entryOf struct {
+	ceiling, mark generator.Tick
+	holder        string
+}
+
+// computer is a host with its daemon.
+type computer struct {
+	w       *world
+	name    string
+	steps   []Step
+	offset  int64
+	next    int64 // the offset that takes effect at due
+	due     evidence.Mono
+	lives   [][]evidence.Event
+	replies []evidence.Reply
+	free    [2]evidence.Mono // when each connection may be used again
+	last    [2]key           // the last ID that each connection got
+	number  uint32           // of the first connection of this life
+	up      bool
+	cur     grantOf
+	journal grantOf
+}
+
+// grantOf is what a daemon, or its journal, has.
+type grantOf struct {
+	worker        int
+	opening       string
+	floor         generator.Tick
+	mark, granted generator.Tick
+	high          generator.Tick
+	slots         map[generator.Tick]int64 // nil: no lane
+}
+
+const (
+	stepTicks   = 200
+	windowTicks = 5000
+)
+
+func newWorld(layout *generator.Layout, hosts int, pick func(n int) int) *world {
+	s, err := shapeOf(layout)
+	if err != nil {
+		panic(err)
+	}
+	w := &world{shape: s, pick: pick, now: 1e9, wall: layout.UnixNanos(10_000_000), records: map[int]*entryOf{}, claims: map[int]*computer{}}
+	for i := range hosts {
+		h := &computer{w: w, name: fmt.Sprintf("host-%d", i+1)}
+		w.hosts = append(w.hosts, h)
+	}
+	return w
+}
+
+func (h *computer) tick() generator.Tick {
+	if h.w.now >= h.due {
+		h.offset = h.next
+	}
+	return h.w.layout.TickAt(h.w.wall + int64(h.w.now) + h.offset)
+}
+
+func (h *computer) log(e evidence.Event) {
+	e.At = h.w.now
+	h.lives[len(h.lives)-1] = append(h.lives[len(h.lives)-1], e)
+}
+
+func (w *world) advance(d time.Duration) { w.now += evidence.Mono(d) }
+
+func (w *world) store(worker int) {
+	r := w.records[worker]
+	w.stored = append(w.stored, history.Version{Order: int64(10 * (len(w.stored) + 1)), Worker: worker, Ceiling: r.ceiling, Mark: r.mark, Holder: r.holder})
+}
+
+// step sets a clock. It takes effect within 4 ms.
+func (h *computer) step(offset time.Duration) {
+	h.tick()
+	h.next = int64(offset)
+	h.due = h.w.now + evidence.Mono(h.w.pick(4_000_001))
+	h.steps = append(h.steps, Step{h.w.now, int64(offset)})
+}
+
+// start starts the daemon. Without the coordinator it issues from the journal, if that has a grant.
+func (h *computer) start(coordinator bool) {
+	if h.up {
+		return
+	}
+	h.up = true
+	h.lives = append(h.lives, nil)
+	h.number += 2
+	h.last = [2]key{}
+	h.offset, h.due = h.next, 0 // the file is read at once
+	h.log(evidence.Event{Kind: evidence.Began, Host: h.name, Incarnation: fmt.Sprintf("%s-%d", h.name, len(h.lives)), Layout: h.w.layout.String() + ";datacenter=0"})
+	h.cur = h.journal
+	h.cur.slots = nil
+	if h.cur.opening != "" && h.w.claims[h.cur.worker] == h {
+		delete(h.w.claims, h.cur.worker)
+	}
+	if coordinator {
+		h.claim()
+	} else if h.cur.opening != "" && h.cur.granted > h.cur.mark && h.cur.granted > h.tick() {
+		h.lane(h.cur.mark)
+	}
+}
+
+func (h *computer) lane(floor generator.Tick) {
+	h.cur.floor, h.cur.high, h.cur.slots = floor, floor, map[generator.Tick]int64{}
+}
+
+// claim opens a record: the one that is continued if nobody has it, another that suits the clock otherwise.
+func (h *computer) claim() {
+	worker := h.cur.worker
+	if h.cur.opening == "" || h.w.claims[worker] != nil {
+		h.reLease(false)
+		return
+	}
+	h.open(worker)
+	h.extend()
+}
+
+// open takes a record over.
+func (h *computer) open(worker int) {
+	r := h.w.records[worker]
+	if r == nil {
+		r = &entryOf{}
+		h.w.records[worker] = r
+	}
+	continues := h.cur.opening != "" && r.holder == h.cur.opening && r.mark <= h.cur.mark && h.cur.worker == worker
+	h.w.drawn++
+	opening := fmt.Sprintf("opening%d", h.w.drawn)
+	floor := r.ceiling
+	r.holder = opening
+	if !continues {
+		r.mark = 0
+	}
+	h.w.store(worker)
+	h.w.claims[worker] = h
+	h.w.advance(time.Millisecond)
+	h.log(evidence.Event{Kind: evidence.Claimed, Worker: worker, Opening: opening, Continues: continues, Floor: floor})
+	if continues {
+		h.cur.opening = opening
+		h.cur.granted = min(h.cur.granted, floor)
+		if h.cur.slots == nil {
+			h.lane(h.cur.mark)
+		}
+	} else {
+		h.cur = grantOf{worker: worker, opening: opening, mark: floor}
+		h.lane(floor)
+	}
+	if len(h.lives) > 1 && h.w.pick(20) == 0 {
+		h.crash() // before it is in the journal
+		return
+	}
+	h.write()
+}
+
+// write writes the journal.
+func (h *computer) write() { h.journal = h.cur }
+
+// extend publishes, if the claim is held.
+func (h *computer) extend() {
+	r := h.w.records[h.cur.worker]
+	if !h.up || h.cur.slots == nil || r == nil || r.holder != h.cur.opening || h.w.claims[h.cur.worker] != h {
+		return
+	}
+	r.ceiling = max(r.ceiling, h.tick()+windowTicks)
+	r.mark = max(r.mark, h.cur.mark)
+	h.w.store(h.cur.worker)
+	if h.w.pick(8) == 0 {
+		return // the reply is lost
+	}
+	ceiling := h.tick() + windowTicks
+	h.w.advance(time.Millisecond)
+	h.log(evidence.Event{Kind: evidence.Extended, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling})
+	h.cur.granted = max(h.cur.granted, ceiling)
+	h.write()
+}
+
+// release gives back what is held.
+func (h *computer) release(g grantOf, answered bool) {
+	r := h.w.records[g.worker]
+	if g.slots == nil || h.w.claims[g.worker] != h || r.holder != g.opening {
+		return
+	}
+	h.log(evidence.Event{Kind: evidence.Releasing, Worker: g.worker, Opening: g.opening, Last: g.high})
+	h.recordLate(g.worker)
+	if !answered {
+		return
+	}
+	r.ceiling, r.mark = g.high, g.high
+	h.w.store(g.worker)
+	delete(h.w.claims, g.worker)
+	h.w.advance(time.Millisecond)
+	h.log(evidence.Event{Kind: evidence.Released, Worker: g.worker, Opening: g.opening, Last: g.high})
+}
+
+// recordLate has a slow thread record the last IDs only now.
+func (h *computer) recordLate(worker int) {
+	l := h.lives[len(h.lives)-1]
+	if n := len(l); n > 1 && l[n-2].Kind == evidence.Issued && h.w.workerOf(h.w.keyOf(l[n-2].Run.First)) == worker && h.w.pick(2) == 0 {
+		l[n-2], l[n-1] = l[n-1], l[n-2]
+	}
+}
+
+// reLease takes another worker ID, and gives back the one that is held.
+func (h *computer) reLease(fresh bool) {
+	old := h.cur
+	for worker := range h.w.workers {
+		r := h.w.records[worker]
+		if h.w.claims[worker] != nil || fresh && worker == old.worker || r != nil && r.ceiling >= h.tick() {
+			continue
+		}
+		if worker != old.worker {
+			h.cur = grantOf{}
+		}
+		h.open(worker)
+		h.extend()
+		if worker != old.worker && h.up {
+			h.release(old, true)
+		}
+		return
+	}
+}
+
+// take issues up to n IDs to a connection.
+func (h *computer) take(connection, n int) []evidence.Run {
+	c := &h.cur
+	t := h.tick()
+	if !h.up || c.slots == nil {
+		return nil
+	}
+	if t <= c.floor && c.floor-t > stepTicks || c.high-t >= h.w.span {
+		h.reLease(true)
+		return nil
+	}
+	if c.mark-t <= stepTicks/2 {
+		c.mark = max(c.mark, min(c.granted, t+stepTicks))
+		h.write()
+	}
+	if t <= c.floor || t > min(c.granted, c.mark) {
+		return nil
+	}
+	last := h.last[connection]
+	if h.w.tickOf(last) == t && h.w.workerOf(last) != c.worker {
+		return nil // it waits for the next tick
+	}
+	used := c.slots[t]
+	took := min(int64(n), h.w.capacity-used)
+	if took == 0 {
+		return nil
+	}
+	c.slots[t] = used + took
+	c.high = max(c.high, t)
+	first, err := h.w.layout.Compose(generator.Parts{Tick: t, Worker: uint64(c.worker), Sequence: uint64(used)})
+	if err != nil {
+		panic(err)
+	}
+	run := evidence.Run{First: first, Step: h.w.layout.Step(), N: int(took)}
+	h.log(evidence.Event{Kind: evidence.Issued, Run: run})
+	h.last[connection] = h.w.keyOf(run.First)
+	return []evidence.Run{run}
+}
+
+// ask asks for n IDs; arrives is false if the reply gets lost.
+func (h *computer) ask(n int, arrives bool) {
+	c := h.w.pick(2)
+	h.w.now = max(h.w.now, h.free[c])
+	r := evidence.Reply{Connection: h.number + uint32(c), Asking: evidence.Batch, Asked: h.w.now, Outcome: evidence.Got}
+	h.w.advance(time.Duration(1 + h.w.pick(300_000)))
+	r.IDs = h.take(c, n)
+	for range 2 {
+		if len(r.IDs) > 0 && r.IDs[len(r.IDs)-1].N < n {
+			more := h.take(c, n)
+			r.IDs = append(r.IDs, more...)
+		}
+	}
+	switch {
+	case !h.up:
+		r.Outcome = evidence.Unsent
+	case len(r.IDs) == 0:
+		r.Outcome, r.Text = evidence.Refused, "UNAVAILABLE"
+	case !arrives:
+		for _, run := range r.IDs {
+			h.w.lost += uint64(run.N)
+		}
+		r.Outcome, r.IDs = evidence.Lost, nil
+	}
+	for _, run := range r.IDs {
+		h.w.got += uint64(run.N)
+	}
+	r.Answered = h.w.now + evidence.Mono(1+h.w.pick(300_000)) // others may ask meanwhile
+	h.free[c] = r.Answered + 1
+	h.replies = append(h.replies, r)
+}
+
+// crash ends the daemon at once; its claim stays until expire.
+func (h *computer) crash() { h.up = false }
+
+// expire ends a claim that nobody holds any more, or that the holder believes to hold.
+func (w *world) expire(worker int) { delete(w.claims, worker) }
+
+// stop ends the daemon in order.
+func (h *computer) stop(reachable bool) {
+	if !h.up {
+		return
+	}
+	h.up = false
+	if h.cur.slots == nil {
+		return
+	}
+	r := h.w.records[h.cur.worker]
+	held := reachable && h.w.claims[h.cur.worker] == h && r.holder == h.cur.opening
+	h.journal = h.cur
+	if held {
+		h.journal.granted = 0
+		answered := h.w.pick(4) > 0
+		h.release(h.cur, answered)
+		if answered {
+			h.journal.mark = h.cur.high
+		}
+		return
+	}
+	h.journal.mark = max(h.cur.high, min(h.cur.mark, r.mark))
+}

@@ -1,0 +1,261 @@
+// Package zkserver runs real ZooKeeper servers as child processes, one or an
+// ensemble of several: for tests (package zktest is made for those) and for measuring. They listen on loopback only and do not outlive their parent.
+package zkserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Options say what to run. The zero value is one server with a plain port.
+type Options struct {
+	// Members is the number of servers: 1 if 0. Three or more are an ensemble.
+	Members int
+	// Tick is ZooKeeper's tickTime, which sessions and elections are counted in:
+	// 500 ms if 0.
+	Tick time.Duration
+	// MinSession and MaxSession bound the session timeouts that clients get: two
+	// ticks and two minutes if 0.
+	MinSession, MaxSession time.Duration
+	// TLS adds to each member a port that speaks TLS.
+	TLS *TLS
+	// Config are more settings for zoo.cfg. One that zoo.cfg does not know becomes
+	// the system property `zookeeper.` + name: DigestAuthenticationProvider.superDigest, say.
+	Config map[string]string
+}
+
+// TLS are PEM files for the servers' TLS port.
+type TLS struct {
+	// Cert and Key are the servers' certificate with its chain, and its key: RSA or
+	// elliptic (ZooKeeper 3.8 knows no Ed25519), in any PEM form that crypto/tls reads.
+	Cert, Key string
+	// ClientCA, if set, is the certificate authority that each client must have a
+	// certificate of. Otherwise no client is asked for one.
+	ClientCA string
+}
+
+// Ensemble is a number of ZooKeeper servers, their ports and their data. Its methods
+// are for one goroutine, but for Addresses, TLSAddresses and Word.
+type Ensemble struct {
+	options Options
+	java    install
+	members []*member
+}
+
+// New prepares servers that keep everything below dir. None runs yet. Close frees
+// what they hold.
+func New(dir string, options Options) (*Ensemble, error) {
+	java, err := find()
+	if err != nil {
+		return nil, err
+	}
+	options.Members = max(options.Members, 1)
+	if options.Tick == 0 {
+		options.Tick = 500 * time.Millisecond
+	}
+	if options.MinSession == 0 {
+		options.MinSession = 2 * options.Tick
+	}
+	if options.MaxSession == 0 {
+		options.MaxSession = 2 * time.Minute
+	}
+	e := &Ensemble{options: options, java: java}
+	for i := range options.Members {
+		m, err := newMember(filepath.Join(dir, strconv.Itoa(i)), options.TLS != nil)
+		if err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		e.members = append(e.members, m)
+	}
+	for i := range e.members {
+		if err := e.configure(i); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	return e, nil
+}
+
+// Close kills what runs and gives the ports back. The data stay.
+func (e *Ensemble) Close() error {
+	var errs []error
+	for _, m := range e.members {
+		errs = append(errs, m.kill())
+		for _, p := range m.ports() {
+			errs = append(errs, p.release())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Members is the number of members, whether they run or not.
+func (e *Ensemble) Members() int { return len(e.members) }
+
+// Addresses are the members' addresses for clients, host:port, by member. They stay
+// the same when a member is started again; meanwhile they refuse connections.
+func (e *Ensemble) Addresses() []string {
+	var addresses []string
+	for _, m := range e.members {
+		addresses = append(addresses, m.client.address())
+	}
+	return addresses
+}
+
+// TLSAddresses are the members' addresses for clients that speak TLS, by member. There
+// are none without Options.TLS.
+func (e *Ensemble) TLSAddresses() []string {
+	var addresses []string
+	for _, m := range e.members {
+		if m.secure.number != 0 {
+			addresses = append(addresses, m.secure.address())
+		}
+	}
+	return addresses
+}
+
+// Start starts the given members, or all, on the data that they have. If a majority
+// runs then, it returns once the started ones serve; otherwise at once.
+func (e *Ensemble) Start(ctx context.Context, members ...int) error {
+	members = e.orAll(members)
+	for _, i := range members {
+		if err := e.members[i].start(e.java); err != nil {
+			return fmt.Errorf("cannot start ZooKeeper server %d: %w", i, err)
+		}
+	}
+	if !e.majority() {
+		return nil
+	}
+	return e.Ready(ctx, members...)
+}
+
+// Stop ends the given members, or all, in order (SIGTERM), and waits for their end.
+func (e *Ensemble) Stop(ctx context.Context, members ...int) error {
+	members = e.orAll(members)
+	for _, i := range members {
+		if err := e.members[i].terminate(); err != nil {
+			return fmt.Errorf("cannot stop ZooKeeper server %d: %w", i, err)
+		}
+	}
+	for _, i := range members {
+		if err := e.members[i].wait(ctx); err != nil {
+			return fmt.Errorf("ZooKeeper server %d got SIGTERM and does not end: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Kill ends the given members, or all, at once (SIGKILL). Their data are as a crash
+// leaves them.
+func (e *Ensemble) Kill(members ...int) error {
+	for _, i := range e.orAll(members) {
+		if err := e.members[i].kill(); err != nil {
+			return fmt.Errorf("cannot kill ZooKeeper server %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Pause stops the given members, or all, where they are (SIGSTOP), until Resume. Their
+// connections stay, and are not answered.
+func (e *Ensemble) Pause(members ...int) error {
+	for _, i := range e.orAll(members) {
+		if err := e.members[i].pause(); err != nil {
+			return fmt.Errorf("cannot pause ZooKeeper server %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Resume lets the given members, or all, go on after Pause.
+func (e *Ensemble) Resume(members ...int) error {
+	for _, i := range e.orAll(members) {
+		if err := e.members[i].resume(); err != nil {
+			return fmt.Errorf("cannot resume ZooKeeper server %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// Data is the directory that the member keeps its data in.
+func (e *Ensemble) Data(member int) string { return e.members[member].data() }
+
+// Running says whether the member was started and neither ended nor is paused.
+func (e *Ensemble) Running(member int) bool { return e.members[member].active() }
+
+func (e *Ensemble) orAll(members []int) []int {
+	if len(members) > 0 {
+		return members
+	}
+	for i := range e.members {
+		members = append(members, i)
+	}
+	return members
+}
+
+func (e *Ensemble) majority() bool {
+	n := 0
+	for _, m := range e.members {
+		if m.active() {
+			n++
+		}
+	}
+	return n > len(e.members)/2
+}
+
+// stopped is an error if any member runs: its files are then its own.
+func (e *Ensemble) stopped() error {
+	for i, m := range e.members {
+		if m.running() {
+			return fmt.Errorf("ZooKeeper server %d runs: stop all members before their data are touched", i)
+		}
+	}
+	return nil
+}
+
+// Wipe deletes the data of all members, which must be stopped: they start empty.
+func (e *Ensemble) Wipe() error {
+	if err := e.stopped(); err != nil {
+		return err
+	}
+	for _, m := range e.members {
+		if err := os.RemoveAll(m.versions()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Backup copies the data of all members, which must be stopped, to dir, which must not
+// be there yet.
+func (e *Ensemble) Backup(dir string) error {
+	if err := e.stopped(); err != nil {
+		return err
+	}
+	for i, m := range e.members {
+		if err := os.CopyFS(filepath.Join(dir, strconv.Itoa(i)), os.DirFS(m.data())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore replaces the data of all members, which must be stopped, by those that
+// Backup copied to dir.
+func (e *Ensemble) Restore(dir string) error {
+	if err := e.stopped(); err != nil {
+		return err
+	}
+	for i, m := range e.members {
+		if err := os.RemoveAll(m.data()); err != nil {
+			return err
+		}
+		if err := os.CopyFS(m.data(), os.DirFS(filepath.Join(dir, strconv.Itoa(i)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
