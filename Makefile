@@ -119,9 +119,9 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # The simulated cluster runs in one thread, and the daemon whose power is cut in a process of its own: there the race
 # detector only costs time.
 # Three packages at a time on two cores, and those first whose tests mostly wait for servers.
-DRILLED := ./clockguard ./generator ./daemon ./daemon/journal
+DRILLED := ./generator ./internal/fault
 TESTED = $(GO) list $(PACKAGES) | grep -v -e '/sim/world$$' -e '/e2e/powercut' | \
-	awk '{ print ($$0 ~ "/(e2e/cluster|e2e/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
+	awk '{ print ($$0 ~ "/(e2e/cluster|audit/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
 test: race-detector zookeeper ## all tests, with the race detector
 	@$(GO) run ./internal/testreport -race -p 3 -timeout 15m $$($(TESTED)) -- ./sim/world ./e2e/powercut/... -- \
 		-race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills

@@ -16,7 +16,7 @@ func main() {
 	// The first signal ends ctx; the next one is no longer caught and ends the
 	// process at once.
 	context.AfterFunc(ctx, stop)
-	err := cli.Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
+	err := cli.Run(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr, serve)
 	cli.Report(os.Stderr, err)
 	os.Exit(cli.ExitCode(err))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/bench/server"
 	"github.com/flakeward/flakeward/bench/stat"
 	"github.com/flakeward/flakeward/cli/info"
+	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -27,8 +28,6 @@ const (
 	rollbackBefore = 2 * time.Second
 	rollbackAfter  = 1500 * time.Millisecond
 	rollbackSlice  = 50 * time.Millisecond // of the plot
-	// drillClock names the file that a daemon built for drills reads its clock's offset from.
-	drillClock = "FLAKEWARD_DRILL_CLOCK"
 )
 
 // rollbackLoad is 1,000,000 IDs a second, as runs of 100.
@@ -86,7 +85,7 @@ func setBack(ctx context.Context, s setting, dir string, l pace.Load) (r pace.Re
 		return r, err
 	}
 	offset := filepath.Join(dir, "offset")
-	h.env = []string{drillClock + "=" + offset}
+	h.env = []string{fault.Clock + "=" + offset}
 	d, _, err := h.start(ctx)
 	if err != nil {
 		return r, err

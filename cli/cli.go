@@ -56,17 +56,13 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// runner is daemon.Run, or a stand-in.
-type runner func(ctx context.Context, config daemon.Config) error
+// Serve is daemon.Run, or a stand-in.
+type Serve func(ctx context.Context, config daemon.Config) error
 
 // Run carries out one command. args begins with the program's name. The command
 // ends early when ctx does; the daemon then drains first. Results go to stdout,
 // the daemon's log to stderr; the error returned is for Report to print.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	return run(ctx, args, stdin, stdout, stderr, daemon.Run)
-}
-
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, serve runner) error {
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, serve Serve) error {
 	return newProgram(ownPaths(), world(serve)).run(ctx, args, stdin, stdout, stderr)
 }
 

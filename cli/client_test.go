@@ -118,7 +118,7 @@ func integers(values ...int64) string {
 func command(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errOut strings.Builder
-	err = run(t.Context(), append([]string{"flakeward"}, args...), strings.NewReader(stdin), &out, &errOut, nil)
+	err = Run(t.Context(), append([]string{"flakeward"}, args...), strings.NewReader(stdin), &out, &errOut, nil)
 	return out.String(), errOut.String(), err
 }
 

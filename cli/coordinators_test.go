@@ -289,7 +289,7 @@ func TestWatchGoesOnThroughAnOutage(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	out, complaints, ended := make(said, 1000), make(said, 1000), make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"flakeward", "status", "--cluster", "--watch=100ms", "--timeout", "1s", "--coord", servers.URL("/flakeward")}, nil, out, complaints, nil)
+		ended <- Run(ctx, []string{"flakeward", "status", "--cluster", "--watch=100ms", "--timeout", "1s", "--coord", servers.URL("/flakeward")}, nil, out, complaints, nil)
 	}()
 	out.await(t, "0 members of 4 worker IDs")
 	servers.StopAll()

@@ -17,7 +17,7 @@ const (
 // logLevels are the levels that can be asked for, besides off.
 var logLevels = []string{"trace", "debug", "info", "warn", "error"}
 
-func daemonCommand(own paths, s *settings, serve runner) *urfave.Command {
+func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 	return withConfig(&urfave.Command{
 		Name:  daemonName,
 		Usage: "hand out IDs on a Unix socket until it is told to stop",

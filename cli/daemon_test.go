@@ -27,7 +27,7 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	var log strings.Builder // read once the daemon has ended
 	go func() {
 		args := []string{"flakeward", "daemon", "--state-dir", filepath.Join(dir, "state"), "--coord", "embedded:", "--layout", "twitter", "--datacenter", "9", "--max-count", "300", "--max-block", "1m"}
-		ended <- run(ctx, args, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
+		ended <- Run(ctx, args, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
 			config.Ready = func() { close(ready) }
 			return daemon.Run(ctx, config)
 		})
@@ -93,7 +93,7 @@ func TestOperatorsOfAnEmbeddedCoordinator(t *testing.T) {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	var log strings.Builder // read once the daemon has ended
 	go func() {
-		ended <- run(ctx, []string{"flakeward", "daemon", "--host", "this-one", "--coord", "embedded:"}, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
+		ended <- Run(ctx, []string{"flakeward", "daemon", "--host", "this-one", "--coord", "embedded:"}, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
 			config.Ready = func() { close(ready) }
 			return daemon.Run(ctx, config)
 		})

@@ -158,14 +158,14 @@ func (v *visit) history(ctx context.Context, worker int) (history []coord.Tenure
 
 // outside is what commands reach beyond their own process, or stand-ins for it.
 type outside struct {
-	serve    runner
+	serve    Serve
 	operate  func(ctx context.Context, config daemon.Config) (coord.Operator, error)
 	clock    clockguard.Clock
 	terminal func(stream any) bool // whether a person sits at a stream
 }
 
 // world is what is really outside.
-func world(serve runner) *outside {
+func world(serve Serve) *outside {
 	return &outside{serve: serve, operate: operate, clock: clockguard.System{}, terminal: isTerminal}
 }
 

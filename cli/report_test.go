@@ -33,7 +33,7 @@ func TestReport(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("FLAKEWARD_LOG_JSON", c.env)
 			var out strings.Builder
-			err := run(t.Context(), append([]string{"flakeward"}, strings.Fields(c.args)...), strings.NewReader(""), &out, &out,
+			err := Run(t.Context(), append([]string{"flakeward"}, strings.Fields(c.args)...), strings.NewReader(""), &out, &out,
 				func(context.Context, daemon.Config) error { return failed })
 			Report(&out, err)
 			if code := ExitCode(err); code != c.code {

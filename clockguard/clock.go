@@ -10,7 +10,6 @@ package clockguard
 
 import (
 	"context"
-	"io"
 	"math"
 	"time"
 )
@@ -39,15 +38,6 @@ type Clock interface {
 	// earlier, whatever the wall clock does meanwhile. It returns ctx.Err()
 	// if ctx ended first, or had ended already. A d of 0 or less does not wait.
 	Sleep(ctx context.Context, d time.Duration) error
-}
-
-// Close ends what Open started for c and waits for it. It does nothing for a
-// clock that owns nothing, such as System.
-func Close(c Clock) error {
-	if closer, ok := c.(io.Closer); ok {
-		return closer.Close()
-	}
-	return nil
 }
 
 // since returns a - b, saturating instead of wrapping round.

@@ -36,6 +36,7 @@ type Config struct {
 	Log     hclog.Logger
 	Clock   clockguard.Clock // nil: the real one
 	Ready   func()           // called once, when the first ID can be issued; may be nil
+	Journal journal.Options  // what the state directory is opened with
 }
 
 // Socket is the Unix socket that sidecars ask on, and its bounds.

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -36,13 +37,15 @@ const drainTimeout = 5 * time.Second
 
 // Daemon is one daemon. It is made by New and lives through one Run.
 type Daemon struct {
-	config  Config
-	log     hclog.Logger
-	clock   clockguard.Clock
-	layout  *generator.Layout
-	begun   clockguard.Reading
-	witness witness
-	vm      *vmclock.Page // nil: the machine shows none
+	config Config
+	log    hclog.Logger
+	clock  clockguard.Clock
+	layout *generator.Layout
+	begun  clockguard.Reading
+	vm     *vmclock.Page // nil: the machine shows none
+
+	source      func(resp.Source) resp.Source
+	coordinator func(coord.Coordinator) coord.Coordinator
 
 	lanes  []*lane // at least one
 	group  *issue.Group
@@ -78,8 +81,18 @@ func New(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	d := &Daemon{config: c, log: c.Log, clock: c.Clock, layout: layout, bell: make(chan struct{}, 1)}
+	if d.clock == nil {
+		d.clock = clockguard.System{}
+	}
+	d.Decorate(func(s resp.Source) resp.Source { return s }, func(c coord.Coordinator) coord.Coordinator { return c })
 	d.incarnate()
 	return d, nil
+}
+
+// Decorate makes Run issue from what source returns, given the daemon's own source, and claim
+// with what coordinator returns, given each coordinator that is opened.
+func (d *Daemon) Decorate(source func(resp.Source) resp.Source, coordinator func(coord.Coordinator) coord.Coordinator) {
+	d.source, d.coordinator = source, coordinator
 }
 
 // incarnate draws the ID of a start.
@@ -91,19 +104,7 @@ func (d *Daemon) incarnate() {
 // Run lives until ctx ends, and then answers what it has accepted, writes down the exact last tick and gives the worker ID back. It
 // returns nil after such an end, and otherwise what made going on impossible.
 func (d *Daemon) Run(ctx context.Context) (err error) {
-	if d.clock == nil {
-		clock, err := clockguard.Open()
-		if err != nil {
-			return fmt.Errorf("the clock: %w", err)
-		}
-		defer func() { err = errors.Join(err, clockguard.Close(clock)) }()
-		d.clock = clock
-	}
 	d.begun = d.clock.Now()
-	if d.witness, err = d.testify(); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.witness.close()) }()
 	if err := d.layout.CheckTime(time.Unix(0, d.begun.Wall)); err != nil {
 		return fmt.Errorf("no ID can be issued: %w", err)
 	}
@@ -150,7 +151,7 @@ func (d *Daemon) build() error {
 	}
 	d.group = issue.NewGroup(issuers...)
 	d.server = serve.New(serve.Config{
-		Source:  d.witness.source(d.group),
+		Source:  d.source(d.group),
 		Layout:  d.layout,
 		Info:    d.Info,
 		Version: d.config.Version,

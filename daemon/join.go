@@ -81,13 +81,13 @@ func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	access.Identity, access.Moved = d.identity(), d.life.Moved
+	access.Identity, access.Moved = d.Identity(), d.life.Moved
 	access.Log = d.log.Named("coord")
 	c, err := connect.Open(ctx, access)
 	if err != nil {
 		return nil, err
 	}
-	return d.witness.coordinator(c), nil
+	return d.coordinator(c), nil
 }
 
 // final reports whether an error of opening or joining stays as long as this process runs.
@@ -96,8 +96,8 @@ func final(err error) bool {
 	return errors.Is(err, connect.ErrFailed) || errors.As(err, &configuration)
 }
 
-// identity is what the daemon is known as in the coordinator.
-func (d *Daemon) identity() coord.Identity {
+// Identity is what the daemon is known as in the coordinator.
+func (d *Daemon) Identity() coord.Identity {
 	return coord.Identity{
 		Host:        d.config.Host,
 		PID:         os.Getpid(),

@@ -58,6 +58,11 @@ func config(d string) daemon.Config {
 // launch starts a daemon and does not wait for it.
 func launch(t *testing.T, c daemon.Config) *running {
 	t.Helper()
+	return launchBy(t, c, daemon.Run)
+}
+
+func launchBy(t *testing.T, c daemon.Config, run func(context.Context, daemon.Config) error) *running {
+	t.Helper()
 	r := &running{t: t, log: &logtest.Buffer{}, ready: make(chan struct{}), ended: make(chan error, 1)}
 	c.Log = hclog.New(&hclog.LoggerOptions{Output: r.log, Level: hclog.Debug})
 	c.Ready = func() { close(r.ready) }
@@ -66,7 +71,7 @@ func launch(t *testing.T, c daemon.Config) *running {
 	r.client = redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path, MaxRetries: -1, ReadTimeout: time.Minute})
 	var ctx context.Context
 	ctx, r.cancel = context.WithCancel(context.Background())
-	go func() { r.ended <- daemon.Run(ctx, c) }()
+	go func() { r.ended <- run(ctx, c) }()
 	t.Cleanup(func() {
 		r.cancel()
 		_ = r.client.Close()
@@ -80,7 +85,12 @@ func launch(t *testing.T, c daemon.Config) *running {
 // start starts a daemon and waits until it can issue.
 func start(t *testing.T, c daemon.Config) *running {
 	t.Helper()
-	r := launch(t, c)
+	return startBy(t, c, daemon.Run)
+}
+
+func startBy(t *testing.T, c daemon.Config, run func(context.Context, daemon.Config) error) *running {
+	t.Helper()
+	r := launchBy(t, c, run)
 	r.untilReady()
 	return r
 }

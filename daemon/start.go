@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/daemon/vmclock"
@@ -48,7 +47,7 @@ func (d *Daemon) closeDir() error {
 
 // openDir takes the state directory, and the machine as it is now.
 func (d *Daemon) openDir() (err error) {
-	d.dir, err = journal.OpenDir(d.config.StateDir, d.host())
+	d.dir, err = d.config.Journal.OpenDir(d.config.StateDir, d.host())
 	return err
 }
 

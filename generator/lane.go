@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // Outcome says what came of a Take.
@@ -121,9 +123,6 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 	if l.Bits(Tenant) > maxTenantBits {
 		return nil, fmt.Errorf("layout %s has %d tenant bits: IDs are issued for at most %d", l, l.Bits(Tenant), maxTenantBits)
 	}
-	if err := stretching(); err != nil {
-		return nil, err
-	}
 	size := ringSize(l.TickLength())
 	ln := &Lane{
 		layout: l,
@@ -215,7 +214,7 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 	}
 	slot := &r.slots[uint64(t)&ln.mask]
 	var used, took uint64
-	ln.stretch(slot, t) // in a drill: the worst place to be preempted
+	fault.Hold(slot, uint64(t)<<ln.usedBits) // in a drill: the worst place to be preempted
 	for {
 		word := slot.Load()
 		used = word & ln.usedMask

@@ -8,6 +8,9 @@ type fileSystemType uint32
 // untold is the type where the system tells none of Linux's numbers. No file system has it.
 const untold fileSystemType = 1
 
+// fuse is one of them.
+const fuse fileSystemType = 0x65735546
+
 // refusedFileSystems are the types on which a lock may hold on this host only, or an fsync may return
 // before the other side has the data.
 //
@@ -48,7 +51,7 @@ var refusedFileSystems = map[fileSystemType]string{
 	0x786f4256: "a file system shared by machines (vboxsf)",                      // s: VirtualBox
 	0xbacbacbc: "a file system shared by machines (vmhgfs)",                      // VMware: open-vm-tools, HGFS_SUPER_MAGIC
 	0x7c7c6673: "a file system shared by machines (prl_fs)",                      // Parallels
-	0x65735546: "a FUSE file system, which may be a network's (sshfs, virtiofs)", // s: fs/fuse/inode.c
+	fuse:       "a FUSE file system, which may be a network's (sshfs, virtiofs)", // s: fs/fuse/inode.c
 }
 
 // volatileFileSystems are local, and say when all that is on them is lost: at a reboot (magic.h), or with

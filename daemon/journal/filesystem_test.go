@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -38,5 +39,23 @@ func TestNoFileSystemIsBothRefusedAndVolatile(t *testing.T) {
 			t.Errorf("types %#x and %#x are both %s", uint32(kind), uint32(other), name)
 		}
 		seen[name] = kind
+	}
+}
+
+// TestFUSEIsRefusedUnlessAskedFor: and with the option no other file system is let in.
+func TestFUSEIsRefusedUnlessAskedFor(t *testing.T) {
+	const nfs fileSystemType = 0x6969
+	for _, tt := range []struct {
+		allowed bool
+		on      fileSystemType
+		open    bool
+	}{{false, fuse, false}, {true, fuse, true}, {true, nfs, false}} {
+		d, err := Options{FUSE: tt.allowed}.openDir(t.TempDir(), here, func(*os.File) (fileSystemType, error) { return tt.on, nil })
+		if (err == nil) != tt.open {
+			t.Errorf("a state directory on %#x, with FUSE allowed %v: %v", tt.on, tt.allowed, err)
+		}
+		if err == nil {
+			must(t, d.Close())
+		}
 	}
 }

@@ -61,7 +61,7 @@ type Dir struct {
 	here  place.Place // but for the journal's part, which each has of its own
 	lanes []*File     // by lane, as far as they were asked for
 	count int
-	made  func(lane int) (Disk, error)
+	made  func(lane int) Disk
 }
 
 // File is the journal of one lane. It is for one goroutine at a time.
@@ -91,10 +91,21 @@ func nameOf(lane int) string {
 // this one, holds it. It refuses a directory on a network file system, where a
 // lock may mean nothing to other hosts, and one that others may write to.
 func OpenDir(path string, host place.Host) (*Dir, error) {
-	return openDir(path, host, fileSystemOf)
+	return Options{}.OpenDir(path, host)
 }
 
-func openDir(path string, host place.Host, fileSystem func(dir *os.File) (fileSystemType, error)) (_ *Dir, err error) {
+// Options are what a state directory can be opened with besides. A daemon has the zero value.
+type Options struct {
+	Disk func(Disk) Disk // returns the disk of a lane, given the real one; nil: the real one
+	FUSE bool            // whether the directory may lie on FUSE
+}
+
+// OpenDir is as the function of that name, with the options.
+func (o Options) OpenDir(path string, host place.Host) (*Dir, error) {
+	return o.openDir(path, host, fileSystemOf)
+}
+
+func (o Options) openDir(path string, host place.Host, fileSystem func(dir *os.File) (fileSystemType, error)) (_ *Dir, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
 	}
@@ -125,7 +136,7 @@ func openDir(path string, host place.Host, fileSystem func(dir *os.File) (fileSy
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the file system of the state directory %s: %w", path, err)
 	}
-	if name, refused := kind.refused(); refused && !admitted(kind) {
+	if name, refused := kind.refused(); refused && !(o.FUSE && kind == fuse) {
 		return nil, fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk", path, name)
 	}
 	if d.lock, err = takeLock(root, path); err != nil {
@@ -137,7 +148,13 @@ func openDir(path string, host place.Host, fileSystem func(dir *os.File) (fileSy
 	if d.here.Lock, err = place.Of(d.lock); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	d.made = func(lane int) (Disk, error) { return diskOf(&realDisk{dir: d, name: nameOf(lane)}) }
+	d.made = func(lane int) Disk {
+		real := &realDisk{dir: d, name: nameOf(lane)}
+		if o.Disk != nil {
+			return o.Disk(real)
+		}
+		return real
+	}
 	if d.File, err = d.Lane(0); err != nil {
 		return nil, err
 	}
@@ -157,11 +174,7 @@ func (d *Dir) Lane(lane int) (*File, error) {
 		d.lanes = append(d.lanes, nil)
 	}
 	if d.lanes[lane] == nil {
-		disk, err := d.made(lane)
-		if err != nil {
-			return nil, err
-		}
-		d.lanes[lane] = &File{path: filepath.Join(d.path, nameOf(lane)), disk: disk}
+		d.lanes[lane] = &File{path: filepath.Join(d.path, nameOf(lane)), disk: d.made(lane)}
 	}
 	return d.lanes[lane], nil
 }

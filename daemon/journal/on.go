@@ -5,7 +5,7 @@ package journal
 func On(path string, first Disk, others ...Disk) *Dir {
 	all := append([]Disk{first}, others...)
 	d := &Dir{path: path, count: len(all)}
-	d.made = func(lane int) (Disk, error) { return all[lane], nil }
+	d.made = func(lane int) Disk { return all[lane] }
 	d.File, _ = d.Lane(0)
 	return d
 }

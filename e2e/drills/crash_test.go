@@ -13,13 +13,14 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 func init() {
 	// The default time between two publishes: the record's mark is then older than what a disk may lose, so that a journal which lost
 	// something is not refused for it. What was not fsynced and is younger than 2 s is lost at each kill.
 	const published = 10 * time.Second
-	lossy := map[string]string{"FLAKEWARD_DRILL_DISK": "lossy/2s"}
+	lossy := map[string]string{fault.Disk: "lossy/2s"}
 	register(
 		Drill{
 			Name: "kill-behind-5s",

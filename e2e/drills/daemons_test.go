@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 func init() {
@@ -39,7 +40,7 @@ func init() {
 				// A daemon waits for a fresh worker ID as long as for its own mark: so the one whose clock is behind can take this one.
 				Step:     2 * passedBehind,
 				MaxBlock: 2 * passedBehind,
-				Env:      map[string]string{"FLAKEWARD_DRILL_STRETCH": "300/1s"},
+				Env:      map[string]string{fault.Stretch: "300/1s"},
 				Client:   []string{"--single=1ms", "--pipelined=0", "--batch=0", "--runs=0"}, // a tick for each request
 			},
 			Script: passedOn,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 const (
@@ -42,7 +43,7 @@ func init() {
 			Window: lanesWindow, Publish: lanesPublish,
 			TTL:      20 * time.Second, // no claim is to end but the one that is cleared
 			MaxBlock: 25 * time.Second, // whoever waits shows as a stall
-			Env:      map[string]string{"FLAKEWARD_DRILL_DISK": "lossy"},
+			Env:      map[string]string{fault.Disk: "lossy"},
 			Limit:    3 * time.Minute,
 		},
 		Script: lanes,

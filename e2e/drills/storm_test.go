@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 func init() {
@@ -24,7 +25,7 @@ func init() {
 			Limit: 20 * time.Minute,
 			Lanes: []int{1, 2}, // whatever befalls a host befalls one with two lanes now and then
 			// What was not synced to the disk is lost when a daemon is killed, and now and then a number takes long to be taken.
-			Env: map[string]string{"FLAKEWARD_DRILL_DISK": "lossy", "FLAKEWARD_DRILL_STRETCH": "1000/30ms"},
+			Env: map[string]string{fault.Disk: "lossy", fault.Stretch: "1000/30ms"},
 		},
 		Script: storm,
 		Judge:  judgeStorm,

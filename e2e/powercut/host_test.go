@@ -20,6 +20,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
+	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
@@ -137,7 +138,7 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 		t.Fatal(err)
 	}
 	h.host.Flags = []string{"--journal-step", s.step.String(), "--publish", s.publish.String(), "--lanes", fmt.Sprint(s.lanes), "--host", "powercut"}
-	h.host.Env = []string{"FLAKEWARD_DRILL_DISK=fuse"}
+	h.host.Env = []string{fault.Disk + "=fuse"}
 	mount := filepath.Join(dir, "disk")
 	if err := os.Mkdir(mount, 0o700); err != nil {
 		t.Fatal(err)

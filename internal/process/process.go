@@ -17,13 +17,12 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // Package is the daemon's import path.
 const Package = "github.com/flakeward/flakeward"
-
-// clockVariable tells a drill build where its clock's offset is (package clockguard, built with the tag drill).
-const clockVariable = "FLAKEWARD_DRILL_CLOCK"
 
 // Build builds the daemon with the drill clock into dir and returns the program's path.
 func Build(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "drill") }
@@ -114,7 +113,7 @@ func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	}
 	words := append(append(slices.Clone(h.Within), h.Binary), args...)
 	d.command = exec.CommandContext(ctx, words[0], words[1:]...)
-	d.command.Env = append(append(environment(), clockVariable+"="+h.Clock.path), h.Env...)
+	d.command.Env = append(append(environment(), fault.Clock+"="+h.Clock.path), h.Env...)
 	d.command.SysProcAttr = Orphanless()
 	log, err := d.command.StderrPipe()
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -49,7 +50,7 @@ func daemon(how string) int {
 		fmt.Fprintln(os.Stderr, `{"@message":"deaf"}`)
 		select {}
 	}
-	clock, _ := os.ReadFile(os.Getenv("FLAKEWARD_DRILL_CLOCK"))
+	clock, _ := os.ReadFile(os.Getenv(fault.Clock))
 	fmt.Fprintf(os.Stderr, "{\"@message\":%q}\n", "clock "+strings.TrimSpace(string(clock))+os.Getenv("FLAKEWARD_LAYOUT"))
 	<-terminated
 	return 0

@@ -1,6 +1,4 @@
-//go:build drill
-
-package clockguard
+package inject
 
 import (
 	"context"
@@ -8,17 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// DrillVariable names the environment variable that holds the path of the
-// drill clock's file.
-const DrillVariable = "FLAKEWARD_DRILL_CLOCK"
+	"github.com/flakeward/flakeward/clockguard"
+)
 
 const (
 	drillEvery   = 2 * time.Millisecond       // between two looks at the file
@@ -26,26 +21,13 @@ const (
 	drillBytes   = 64                         // a longer file holds no duration
 )
 
-// Open returns the machine's clock with its wall part set off by what the file
-// named by $FLAKEWARD_DRILL_CLOCK says: a Go duration such as -1h or +1s. A
-// missing or empty file is an offset of 0; without the variable there is no
-// offset at all. A change takes effect within a few milliseconds. A file that
-// turns malformed leaves the offset as it was and is logged once; one that is
-// malformed from the start is an error. Hand the clock to Close when done.
-func Open() (Clock, error) {
-	path := os.Getenv(DrillVariable)
-	if path == "" {
-		return System{}, nil
-	}
-	return openDrill(System{}, path, func(err error) {
-		slog.Error("drill clock: the offset stays as it was", "error", err)
-	})
-}
-
-// drillClock is a clock whose wall part is off by what a file says. One
-// goroutine follows the file; Now only loads the offset.
+// drillClock is a clock whose wall part is off by what a file says: a Go duration such as -1h or
+// +1s. A missing or empty file is an offset of 0. A file that turns malformed leaves the offset as
+// it was and is reported once; one that is malformed from the start is an error. One goroutine
+// follows the file, so that a change takes effect within a few milliseconds; Now only loads the
+// offset.
 type drillClock struct {
-	Clock
+	clockguard.Clock
 	path   string
 	report func(error)
 	offset atomic.Int64 // nanoseconds
@@ -58,7 +40,8 @@ type drillClock struct {
 	absent bool   // the last look found no offset
 }
 
-func openDrill(c Clock, path string, report func(error)) (*drillClock, error) {
+// follow returns c, off by what the file at path says. Close it when done.
+func follow(c clockguard.Clock, path string, report func(error)) (*drillClock, error) {
 	d := &drillClock{Clock: c, path: path, report: report}
 	offset, _, err := readOffset(path)
 	if err != nil {
@@ -76,17 +59,16 @@ func openDrill(c Clock, path string, report func(error)) (*drillClock, error) {
 }
 
 // Now reads the clock below and adds the offset to its wall part.
-func (d *drillClock) Now() Reading {
+func (d *drillClock) Now() clockguard.Reading {
 	r := d.Clock.Now()
 	r.Wall += d.offset.Load()
 	return r
 }
 
-// Close stops following the file and waits for the goroutine that did.
-func (d *drillClock) Close() error {
+// close stops following the file and waits for the goroutine that did.
+func (d *drillClock) close() {
 	d.stop()
 	d.done.Wait()
-	return nil
 }
 
 // look takes over what the file says now.

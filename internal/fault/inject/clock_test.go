@@ -1,6 +1,4 @@
-//go:build drill
-
-package clockguard
+package inject
 
 import (
 	"context"
@@ -9,29 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
 )
 
 func put(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestDrillADrillBuildHasADrillClock opens the clock as a daemon does.
-func TestDrillADrillBuildHasADrillClock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "offset")
-	put(t, path, "-1h\n")
-	t.Setenv(DrillVariable, path)
-	c, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if off := time.Duration(c.Now().Wall - (System{}).Now().Wall); off < -61*time.Minute || off > -59*time.Minute {
-		t.Errorf("the clock is off by %v, want about -1h", off)
-	}
-	if err := Close(c); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -50,10 +33,10 @@ func (s stepped) Sleep(ctx context.Context, _ time.Duration) error {
 	}
 }
 
-func TestDrillTheFileIsFollowedUntilClose(t *testing.T) {
+func TestTheFileIsFollowedUntilItIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	clock := stepped{wake: make(chan struct{})}
-	d, err := openDrill(clock, path, func(err error) { t.Error(err) })
+	d, err := follow(clock, path, func(err error) { t.Error(err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,41 +48,32 @@ func TestDrillTheFileIsFollowedUntilClose(t *testing.T) {
 			t.Errorf("at %q the wall clock shows %d, want %d", content, got, 1000+want)
 		}
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	d.close()
 	select {
 	case clock.wake <- struct{}{}:
-		t.Error("the file is still followed after Close")
+		t.Error("the file is still followed after close")
 	default:
-	}
-}
-
-func TestDrillWithoutTheVariableNothingIsSetOff(t *testing.T) {
-	t.Setenv(DrillVariable, "")
-	if c, err := Open(); err != nil || c != (System{}) {
-		t.Errorf("Open() = %#v, %v, want the machine's clock itself", c, err)
 	}
 }
 
 // still is a clock that never lets the follower look by itself.
 type still struct{}
 
-func (still) Now() Reading { return Reading{Wall: 1000, Mono: 7} }
+func (still) Now() clockguard.Reading { return clockguard.Reading{Wall: 1000, Mono: 7} }
 func (still) Sleep(ctx context.Context, _ time.Duration) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-func TestDrillWhatTheFileSays(t *testing.T) {
+func TestWhatTheFileSays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	var reports []string
 	put(t, path, "5ns")
-	d, err := openDrill(still{}, path, func(err error) { reports = append(reports, err.Error()) })
+	d, err := follow(still{}, path, func(err error) { reports = append(reports, err.Error()) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	defer d.close()
 	for i, tt := range []struct {
 		content string // "-": the file is gone
 		want    int64  // offset after one look
@@ -133,26 +107,11 @@ func TestDrillWhatTheFileSays(t *testing.T) {
 			put(t, path, tt.content)
 		}
 		d.look()
-		if got := d.Now(); got != (Reading{Wall: 1000 + tt.want, Mono: 7}) || len(reports) != tt.reports {
+		if got := d.Now(); got != (clockguard.Reading{Wall: 1000 + tt.want, Mono: 7}) || len(reports) != tt.reports {
 			t.Fatalf("look %d, at %q: %+v and %d reports, want an offset of %d and %d reports", i, tt.content, got, len(reports), tt.want, tt.reports)
 		}
 	}
 	if !strings.Contains(reports[0], path) || !strings.Contains(reports[0], "nonsense") || !strings.Contains(reports[0], "-1h") {
 		t.Errorf("the report %q does not name the file, what it holds and what to write", reports[0])
-	}
-}
-
-func TestDrillAFileThatIsMalformedFromTheStart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "offset")
-	put(t, path, "yesterday")
-	t.Setenv(DrillVariable, path)
-	if c, err := Open(); err == nil {
-		Close(c)
-		t.Error("a malformed file was accepted")
-	}
-	t.Setenv(DrillVariable, filepath.Dir(path)) // a directory
-	if c, err := Open(); err == nil {
-		Close(c)
-		t.Error("a directory was accepted")
 	}
 }

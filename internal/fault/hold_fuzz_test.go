@@ -1,6 +1,6 @@
 //go:build drill
 
-package generator
+package fault
 
 import (
 	"strings"
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// FuzzStretch: a drill that is asked for holds at least one Take for some time; all else is an error that names the variable.
-func FuzzStretch(f *testing.F) {
+// FuzzHold: a drill that is asked for holds at least one Take for some time; all else is an error that names the variable.
+func FuzzHold(f *testing.F) {
 	for _, text := range []string{"", "100/50ms", "1/1ns", "0/1s", "1/-1s", "1", "/", "5000000000/1s", "1/1s/1s"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := parseStretch(text)
+		s, err := parseHold(text)
 		switch {
 		case err != nil:
-			if s != (stretches{}) || !strings.Contains(err.Error(), StretchVariable) {
+			if s != (holding{}) || !strings.Contains(err.Error(), Stretch) {
 				t.Errorf("%q: %+v, %v", text, s, err)
 			}
 		case text == "":

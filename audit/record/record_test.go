@@ -1,18 +1,13 @@
-//go:build drill
-
-package daemon
+package record
 
 import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
@@ -41,21 +36,25 @@ func (lent) Floor() generator.Tick                               { return 9 }
 func (l lent) Extend(context.Context, coord.Progress) error      { l.extended++; return nil }
 func (l lent) Release(_ context.Context, _ generator.Tick) error { l.released++; return nil }
 
-// testWitness returns a witness and what makes its log fail.
-func testWitness(t *testing.T) (witness, func()) {
+// open returns a log, and what makes it fail.
+func open(t *testing.T) (*File, func()) {
 	t.Helper()
-	events, err := evidence.OpenEvents(filepath.Join(t.TempDir(), "log"))
+	layout, err := generator.ParseLayout("flakeward")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return witness{events: events, step: 1, log: hclog.NewNullLogger(), said: new(sync.Once)}, func() { _ = events.Close() }
+	f, err := Open(t.TempDir(), coord.Identity{Host: "host", Incarnation: "i"}, layout, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, func() { _ = f.Close() }
 }
 
-// TestDrillWhatCannotBeWrittenDownDoesNotHappen: no ID leaves, and no claim, ceiling or release is believed.
-func TestDrillWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
-	w, fail := testWitness(t)
+// TestWhatCannotBeWrittenDownDoesNotHappen: no ID leaves, and no claim, ceiling or release is believed.
+func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
+	f, fail := open(t)
 	l := &lender{}
-	source, c := w.source(l), w.coordinator(l)
+	source, c := f.Source(l), f.Coordinator(l)
 	claim, err := c.Claim(t.Context(), coord.Request{})
 	if err != nil {
 		t.Fatal(err)
@@ -78,15 +77,15 @@ func TestDrillWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	}
 }
 
-// TestDrillAWitnessedCoordinatorStillFails: what the daemon asks of a coordinator in its process goes through.
-func TestDrillAWitnessedCoordinatorStillFails(t *testing.T) {
-	w, fail := testWitness(t)
+// TestARecordedCoordinatorStillFails: what the daemon asks of a coordinator in its process goes through.
+func TestARecordedCoordinatorStillFails(t *testing.T) {
+	f, fail := open(t)
 	defer fail()
 	l := &lender{failed: make(chan struct{})}
-	if f, ok := w.coordinator(l).(interface{ Failed() <-chan struct{} }); !ok || f.Failed() != l.failed {
+	if c, ok := f.Coordinator(l).(interface{ Failed() <-chan struct{} }); !ok || c.Failed() != l.failed {
 		t.Error("the channel is not the coordinator's")
 	}
-	if _, ok := w.coordinator(struct{ coord.Coordinator }{l}).(interface{ Failed() <-chan struct{} }); ok {
+	if _, ok := f.Coordinator(struct{ coord.Coordinator }{l}).(interface{ Failed() <-chan struct{} }); ok {
 		t.Error("a coordinator elsewhere is said to be in the process")
 	}
 }

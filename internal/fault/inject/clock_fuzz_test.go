@@ -1,6 +1,4 @@
-//go:build drill
-
-package clockguard
+package inject
 
 import (
 	"strings"

@@ -1,30 +1,24 @@
-//go:build drill
-
-package journal
+package inject
 
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/internal/fault"
 )
-
-// DiskVariable names the environment variable that gives a drill build a disk from
-// which the end of the process, however it comes, takes what a power cut would:
-// "lossy", or "lossy/5s" with how long it takes until what nobody synced is
-// written back after all; 3 s if that is not said. With "fuse" the state directory
-// may lie on a FUSE file system, which then does that. It is looked at by OpenDir.
-const DiskVariable = "FLAKEWARD_DRILL_DISK"
-
-const onFUSE = "fuse"
 
 const defaultWriteBack = 3 * time.Second
 
-func diskOf(d *realDisk) (Disk, error) {
-	text := os.Getenv(DiskVariable)
+// parseDisk reads what disk a drill asks for: "lossy" is one from which the end of the process,
+// however it comes, takes what a power cut would. "lossy/5s" says how long it takes until what
+// nobody synced is written back after all; 3 s if that is not said. With "fuse" the state directory
+// may lie on a FUSE file system, which then does that.
+func parseDisk(text string) (journal.Options, error) {
 	kind, after, timed := strings.Cut(text, "/")
 	writeBack := defaultWriteBack
 	var err error
@@ -32,17 +26,16 @@ func diskOf(d *realDisk) (Disk, error) {
 		writeBack, err = time.ParseDuration(after)
 	}
 	switch {
-	case text == "", text == onFUSE:
-		return d, nil
+	case text == "":
+		return journal.Options{}, nil
+	case text == "fuse":
+		return journal.Options{FUSE: true}, nil
 	case kind != "lossy" || err != nil || writeBack <= 0:
-		return nil, fmt.Errorf("$%s is %q: write lossy, or lossy/5s, or fuse", DiskVariable, text)
+		return journal.Options{}, fmt.Errorf("$%s is %q: write lossy, or lossy/5s, or fuse", fault.Disk, text)
 	}
-	return &lossyDisk{Disk: d, now: monotonic, writeBack: writeBack}, nil
-}
-
-// admitted returns whether a state directory may lie on a file system of the type although that is refused otherwise.
-func admitted(t fileSystemType) bool {
-	return t == unix.FUSE_SUPER_MAGIC && os.Getenv(DiskVariable) == onFUSE
+	return journal.Options{Disk: func(d journal.Disk) journal.Disk {
+		return &lossyDisk{Disk: d, now: monotonic, writeBack: writeBack}
+	}}, nil
 }
 
 // monotonic is the time by which the kernel writes back. No drill sets it.
@@ -57,9 +50,9 @@ func monotonic() time.Duration {
 // sync that is missing leaves an old journal and not none. It is looked for at each call; nothing
 // happens in between.
 type lossyDisk struct {
-	Disk      // what a power cut leaves
-	now       func() time.Duration
-	writeBack time.Duration
+	journal.Disk // what a power cut leaves
+	now          func() time.Duration
+	writeBack    time.Duration
 
 	written []lossyWrite // since the disk below has it, the newest last
 }

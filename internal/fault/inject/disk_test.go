@@ -1,0 +1,232 @@
+package inject
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func contents(mark generator.Tick) journal.Contents {
+	return journal.Contents{
+		Cluster: "6f1c", Coord: "embedded:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
+		Lanes: []journal.Entry{{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark, Ceiling: mark + 600_000}},
+	}
+}
+
+// testDisk is a lossy disk on which the sync can be left out.
+type testDisk struct {
+	*lossyDisk
+	unsynced bool
+}
+
+func (d *testDisk) Sync() error {
+	if d.unsynced {
+		return nil
+	}
+	return d.lossyDisk.Sync()
+}
+
+// tested is a state directory on lossy disks, one for each lane that was opened, in that order.
+type tested struct {
+	*journal.Dir
+	disks []*testDisk
+}
+
+// lossy opens path with lossy disks whose time is what now points to.
+func lossy(t *testing.T, path string, now *time.Duration) *tested {
+	t.Helper()
+	o, err := parseDisk("lossy")
+	must(t, err)
+	var dir tested
+	disk := o.Disk
+	o.Disk = func(d journal.Disk) journal.Disk {
+		made := &testDisk{lossyDisk: disk(d).(*lossyDisk)}
+		made.now = func() time.Duration { return *now }
+		dir.disks = append(dir.disks, made)
+		return made
+	}
+	dir.Dir, err = o.OpenDir(path, place.Host{Boot: "boot"})
+	must(t, err)
+	t.Cleanup(func() { dir.Close() })
+	return &dir
+}
+
+// kill ends d as a power cut does and opens what it left.
+func kill(t *testing.T, d *tested, now *time.Duration) *tested {
+	t.Helper()
+	must(t, d.Close())
+	return lossy(t, d.Path(), now)
+}
+
+func wantMark(t *testing.T, f *journal.File, mark generator.Tick) {
+	t.Helper()
+	if c, err := f.Read(); err != nil || len(c.Lanes) != 1 || c.Lanes[0].Mark != mark {
+		t.Fatalf("Read: %+v, %v, want the mark %d", c, err, mark)
+	}
+}
+
+// TestALossyDiskKeepsWhatWasAcknowledged: the real order of steps survives each power cut at once.
+func TestALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
+	now := time.Duration(0)
+	d := lossy(t, t.TempDir(), &now)
+	for mark := range generator.Tick(5) {
+		must(t, d.Write(contents(mark)))
+		wantMark(t, d.File, mark)
+		d = kill(t, d, &now)
+		wantMark(t, d.File, mark)
+	}
+}
+
+// TestALossyDiskLosesWhatWasNotSynced: with the sync left out an older journal comes back, a whole one: the newest that was there for
+// the time of the write-back when the disk was last used.
+func TestALossyDiskLosesWhatWasNotSynced(t *testing.T) {
+	for seconds, kept := range map[int]generator.Tick{3: -1, 11: 7} {
+		now := time.Duration(0)
+		d := lossy(t, t.TempDir(), &now)
+		d.disks[0].unsynced = true
+		for second := range seconds {
+			now = time.Duration(second) * time.Second
+			must(t, d.Write(contents(generator.Tick(second))))
+		}
+		wantMark(t, d.File, generator.Tick(seconds-1)) // the process sees its own
+		d = kill(t, d, &now)
+		if kept >= 0 {
+			wantMark(t, d.File, kept)
+		} else if _, err := d.Read(); !errors.Is(err, journal.ErrNone) {
+			t.Fatalf("Read: %v: something unsynced was there at once", err)
+		}
+	}
+}
+
+// memory is a disk that keeps everything.
+type memory struct {
+	journal.Disk
+	there bool
+	data  []byte
+}
+
+func (m *memory) Read() ([]byte, error) {
+	if !m.there {
+		return nil, fs.ErrNotExist
+	}
+	return bytes.Clone(m.data), nil
+}
+func (m *memory) Open() (int64, error) { m.there = true; return int64(len(m.data)), nil }
+func (m *memory) WriteAt(data []byte, at int64) error {
+	m.data = append(m.data, make([]byte, max(0, int(at)+len(data)-len(m.data)))...)
+	copy(m.data[at:], data)
+	return nil
+}
+func (*memory) Sync() error                 { return nil }
+func (*memory) Ours() error                 { return nil }
+func (*memory) Place() (place.Place, error) { return place.Place{}, nil }
+
+// TestALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is the last journal that was synced or
+// a later one, as a whole.
+func TestALossyDiskIsADisk(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := time.Duration(0)
+		below := &memory{}
+		disk := &testDisk{lossyDisk: &lossyDisk{Disk: below, now: func() time.Duration { return now }, writeBack: defaultWriteBack}}
+		newest, durable := 0, 0
+		d := journal.On("/elsewhere", disk)
+		for i := 1; i <= 12; i++ {
+			now += time.Duration(rapid.IntRange(0, 2000).Draw(t, "ms")) * time.Millisecond
+			synced := rapid.Bool().Draw(t, "synced")
+			disk.unsynced = !synced
+			if err := d.Write(contents(generator.Tick(i))); err != nil {
+				t.Fatal(err)
+			}
+			if newest = i; synced {
+				durable = i
+			}
+		}
+		if c, err := journal.On("/elsewhere", disk).Read(); err != nil || int(c.Lanes[0].Mark) != newest {
+			t.Fatalf("the process reads %+v, %v, want %d", c, err, newest)
+		}
+		c, err := journal.On("/elsewhere", below).Read()
+		switch {
+		case errors.Is(err, journal.ErrNone) && durable == 0:
+		case err != nil || int(c.Lanes[0].Mark) < durable || int(c.Lanes[0].Mark) > newest:
+			t.Fatalf("after the power cut: %+v, %v, want %d to %d", c, err, durable, newest)
+		}
+	})
+}
+
+// TestALossyDiskThatFails: a Write that could not reach the disk below fails, and goes through once that works.
+func TestALossyDiskThatFails(t *testing.T) {
+	now := time.Duration(0)
+	d := lossy(t, t.TempDir(), &now)
+	must(t, d.Write(contents(1)))
+	disk := d.disks[0]
+	healthy := disk.Disk
+	disk.Disk = failingDisk{healthy}
+	for mark := range generator.Tick(3) {
+		if err := d.Write(contents(2 + mark)); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free space") {
+			t.Fatalf("Write: %v", err)
+		}
+	}
+	disk.Disk = healthy
+	must(t, d.Write(contents(9)))
+	wantMark(t, kill(t, d, &now).File, 9)
+}
+
+// failingDisk takes nothing at all.
+type failingDisk struct{ journal.Disk }
+
+func (failingDisk) WriteAt([]byte, int64) error { return syscall.ENOSPC }
+
+func TestTheDiskOfADrill(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "fuse": 0, "lossy": defaultWriteBack, "lossy/250ms": 250 * time.Millisecond, "lossy/": -1, "lossy/0s": -1, "/3s": -1, "tape": -1} {
+		o, err := parseDisk(text)
+		if want < 0 {
+			if err == nil || !strings.Contains(err.Error(), fault.Disk) {
+				t.Errorf("%q: %v, want the variable named", text, err)
+			}
+			continue
+		}
+		must(t, err)
+		if (o.Disk != nil) != (want > 0) || o.FUSE != (text == "fuse") || want > 0 && o.Disk(nil).(*lossyDisk).writeBack != want {
+			t.Errorf("%q gave %+v", text, o)
+		}
+	}
+	if monotonic() <= 0 {
+		t.Error("there is no monotonic time")
+	}
+}
+
+// TestEachLaneHasALossyDiskOfItsOwn: what one lane syncs makes nothing of another's durable.
+func TestEachLaneHasALossyDiskOfItsOwn(t *testing.T) {
+	now := time.Duration(0)
+	d := lossy(t, t.TempDir(), &now)
+	other, err := d.Lane(1)
+	must(t, err)
+	must(t, other.Write(contents(1)))
+	d.disks[1].unsynced = true
+	must(t, other.Write(contents(2)))
+	must(t, d.Write(contents(3)))
+	d = kill(t, d, &now)
+	wantMark(t, d.File, 3)
+	if other, err = d.Lane(1); err != nil {
+		t.Fatal(err)
+	}
+	wantMark(t, other, 1)
+}

@@ -1,0 +1,8 @@
+//go:build !drill
+
+package main
+
+import "github.com/flakeward/flakeward/daemon"
+
+// serve runs the daemon.
+var serve = daemon.Run
