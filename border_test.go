@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"go/build/constraint"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/flakeward/flakeward"
+
+// product is what ships, as directories of the module; "." is the program itself.
+var product = []string{".", "cli", "client", "clockguard", "coord", "daemon", "generator"}
+
+// proof is what shows that the product is right. What ships imports nothing of it. A name without
+// a slash is a directory anywhere.
+var proof = []string{
+	"audit", "e2e", "sim", "bench", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "internal/fault/inject",
+	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/process", "internal/wire",
+}
+
+// ofProof reports whether a package, by its path below the module, is a part of the proof.
+func ofProof(pkg string) bool {
+	return slices.ContainsFunc(proof, func(p string) bool {
+		return under(pkg, p) || !strings.Contains(p, "/") && slices.Contains(strings.Split(pkg, "/"), p)
+	})
+}
+
+// under reports whether a path is a directory or lies in it.
+func under(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+// ofProduct reports whether a package belongs to what ships, on the face of its path.
+func ofProduct(pkg string) bool {
+	return !ofProof(pkg) && slices.ContainsFunc(product, func(p string) bool { return under(pkg, p) })
+}
+
+// source is one production file: the packages of this module that it imports, and whether only a
+// build with the tag drill has it.
+type source struct {
+	path    string
+	imports []string
+	drill   bool
+}
+
+// sources reads the production files below root by their package, whatever tags they are behind.
+func sources(root string) (map[string][]source, error) {
+	all := map[string][]source{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && path != root):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		s := source{path: path}
+		for _, group := range file.Comments {
+			for _, comment := range group.List {
+				if expression, err := constraint.Parse(comment.Text); err == nil {
+					s.drill = !expression.Eval(func(tag string) bool { return tag != "drill" })
+				}
+			}
+		}
+		for _, i := range file.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			if below, ours := strings.CutPrefix(name, module+"/"); ours {
+				s.imports = append(s.imports, below)
+			}
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		all[filepath.ToSlash(pkg)] = append(all[filepath.ToSlash(pkg)], s)
+		return err
+	})
+	return all, err
+}
+
+// crossings are the files of the product that import what is proof. The product's packages count,
+// and whatever they import in turn. Main's file with the tag drill may name the faults.
+func crossings(all map[string][]source) (found []string) {
+	seen := map[string]bool{}
+	var visit func(pkg string)
+	visit = func(pkg string) {
+		if seen[pkg] {
+			return
+		}
+		seen[pkg] = true
+		for _, s := range all[pkg] {
+			for _, i := range s.imports {
+				switch {
+				case pkg == "." && s.drill && i == "internal/fault/inject":
+				case ofProof(i):
+					found = append(found, s.path+" imports "+i)
+				default:
+					visit(i)
+				}
+			}
+		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(all)) {
+		if ofProduct(pkg) {
+			visit(pkg)
+		}
+	}
+	return found
+}
+
+// TestBorder: what ships imports nothing of what proves.
+func TestBorder(t *testing.T) {
+	all, err := sources(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range append([]string{"coord/etcd"}, product...) {
+		if len(all[pkg]) == 0 {
+			t.Errorf("no file of %s was found: the walk does not see the module", pkg)
+		}
+	}
+	for _, crossing := range crossings(all) {
+		t.Errorf("%s: what ships must not need what proves it; hand it in from a test or a drill", crossing)
+	}
+}
+
+// TestBorderIsWatched: an import across the border is found, whatever file and tag it is behind.
+func TestBorderIsWatched(t *testing.T) {
+	for _, tt := range []struct{ pkg, imports, text string }{
+		{"daemon/grant", "audit/evidence", ""},
+		{"coord/etcd", "coord/etcd/etcdtest", ""},
+		{"coord/zk", "coord/zk/zktest/zkserver", "//go:build windows\n\n"},
+		{"generator", "internal/fault/inject", "//go:build drill\n\n"},
+		{"internal/age", "sim/clocks", ""}, // which the product imports
+		{".", "audit/record", "//go:build drill\n\n"},
+		{".", "internal/fault/inject", "//go:build !drill\n\n"},
+		{"clockguard", "clockguard/clocktest", "//go:build e2e\n\n"},
+		{"cli", "bench/stat", "//go:build drill || linux\n\n"},
+	} {
+		root := t.TempDir()
+		plant(t, root, "client/client.go", "package client\n\nimport _ \""+module+"/internal/age\"\n")
+		plant(t, root, "internal/age/age.go", "package age\n")
+		plant(t, root, filepath.Join(tt.pkg, "planted.go"), tt.text+"package planted\n\nimport _ \""+module+"/"+tt.imports+"\"\n")
+		all, err := sources(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := crossings(all); len(found) != 1 || !strings.Contains(found[0], tt.imports) {
+			t.Errorf("%s importing %s was found as %q", tt.pkg, tt.imports, found)
+		}
+	}
+}
+
+func plant(t *testing.T, root, path, text string) {
+	t.Helper()
+	path = filepath.Join(root, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestANormalBuildHasNoFaults: neither a variable of the drills nor a function that injects faults
+// is in the program that ships. A drill build has both, or this would look for the wrong names.
+func TestANormalBuildHasNoFaults(t *testing.T) {
+	for _, tags := range []string{"", "drill"} {
+		program := filepath.Join(t.TempDir(), "flakeward")
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", program, ".").CombinedOutput(); err != nil {
+			t.Fatalf("go build: %v\n%s", err, out)
+		}
+		content, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The names of functions stand in the program for stack traces.
+		for _, name := range []string{"FLAKEWARD_DRILL", module + "/internal/fault.", module + "/internal/fault/inject.", module + "/audit/"} {
+			if has := bytes.Contains(content, []byte(name)); has != (tags != "") {
+				t.Errorf("a build with the tags %q has %s: %v", tags, name, has)
+			}
+		}
+	}
+}
