@@ -108,7 +108,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
 
 # The quick loop: what needs neither a server nor a C compiler.
-SERVED := /(bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest|linear)|daemon/grant|e2e/.*|internal/zkserver|sim/(seams|world))$$
+SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(seams|world))$$
 check: lint ## format, vet, lint, and every test that needs no server and no C compiler
 	@$(GO) run ./internal/testreport -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)')
 

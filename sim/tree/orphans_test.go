@@ -1,4 +1,4 @@
-package lending_test
+package tree_test
 
 import (
 	"context"
