@@ -25,8 +25,9 @@ func held(t *testing.T, floor generator.Tick, long time.Duration) *generator.Lan
 	return ln
 }
 
-// TestDrillALaneClosedWhileATakeIsHeld: the Take comes back after the lane was closed, and gives nothing out. If this goroutine was too
-// slow to close before that, the tick that is given is in what Close returns.
+// TestDrillALaneClosedWhileATakeIsHeld: the Take comes back after the lane was closed, and gives
+// nothing out. If this goroutine was too slow to close before that, the tick that is given is in
+// what Close returns.
 func TestDrillALaneClosedWhileATakeIsHeld(t *testing.T) {
 	ln := held(t, 10, 50*time.Millisecond)
 	ln.Raise(1000)

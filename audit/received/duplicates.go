@@ -21,8 +21,9 @@ type Duplicates struct {
 
 const maxExamples = 10
 
-// FindDuplicates compares all IDs of source with each other. It keeps about memory bytes of them at a time and calls source once
-// to count and then as often as that needs, so the number of IDs is not bounded by memory.
+// FindDuplicates compares all IDs of source with each other. It keeps about memory bytes of them at
+// a time and calls source once to count and then as often as that needs, so the number of IDs is
+// not bounded by memory.
 func FindDuplicates(source Source, memory int64) (Duplicates, error) {
 	var d Duplicates
 	if err := source(func(int64) { d.IDs++ }); err != nil {
@@ -55,8 +56,8 @@ func FindDuplicates(source Source, memory int64) (Duplicates, error) {
 	return d, nil
 }
 
-// partOf spreads IDs evenly over the parts, whatever their fields hold: multiplicative hashing (Knuth, The Art of Computer
-// Programming, volume 3, section 6.4).
+// partOf spreads IDs evenly over the parts, whatever their fields hold: multiplicative hashing
+// (Knuth, The Art of Computer Programming, volume 3, section 6.4).
 func partOf(id int64, parts uint64) uint64 {
 	const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
 	return (uint64(id) * golden >> 32) % parts

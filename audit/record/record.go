@@ -17,7 +17,8 @@ import (
 // Log writes an event down, when it has set its instant. It may be called from any goroutine.
 type Log func(evidence.Event) error
 
-// Source returns a source that hands out what s does, when it is written down. Step is between the IDs of a run.
+// Source returns a source that hands out what s does, when it is written down. Step is between the
+// IDs of a run.
 func Source(s resp.Source, step int64, log Log) resp.Source { return source{s, step, log} }
 
 type source struct {
@@ -61,7 +62,8 @@ type coordinator struct {
 	log Log
 }
 
-// Claim hands over the claim when it has been written down. One that could not be lingers, as after any error.
+// Claim hands over the claim when it has been written down. One that could not be lingers, as after
+// any error.
 func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
 	lent, err := c.Coordinator.Claim(ctx, r)
 	if err != nil {
@@ -86,7 +88,8 @@ func (c *claim) add(e evidence.Event) error {
 	return c.log(e)
 }
 
-// Extend tells of a ceiling when it has been written down. Otherwise the outcome is as good as unknown.
+// Extend tells of a ceiling when it has been written down. Otherwise the outcome is as good as
+// unknown.
 func (c *claim) Extend(ctx context.Context, p coord.Progress) error {
 	if err := c.Claim.Extend(ctx, p); err != nil {
 		return err

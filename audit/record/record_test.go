@@ -50,7 +50,8 @@ func open(t *testing.T) (*File, func()) {
 	return f, func() { _ = f.Close() }
 }
 
-// TestWhatCannotBeWrittenDownDoesNotHappen: no ID leaves, and no claim, ceiling or release is believed.
+// TestWhatCannotBeWrittenDownDoesNotHappen: no ID leaves, and no claim, ceiling or release is
+// believed.
 func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	f, fail := open(t)
 	l := &lender{}
@@ -77,7 +78,8 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	}
 }
 
-// TestARecordedCoordinatorStillFails: what the daemon asks of a coordinator in its process goes through.
+// TestARecordedCoordinatorStillFails: what the daemon asks of a coordinator in its process goes
+// through.
 func TestARecordedCoordinatorStillFails(t *testing.T) {
 	f, fail := open(t)
 	defer fail()

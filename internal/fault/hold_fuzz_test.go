@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// FuzzHold: a drill that is asked for holds at least one Take for some time; all else is an error that names the variable.
+// FuzzHold: a drill that is asked for holds at least one Take for some time; all else is an error
+// that names the variable.
 func FuzzHold(f *testing.F) {
 	for _, text := range []string{"", "100/50ms", "1/1ns", "0/1s", "1/-1s", "1", "/", "5000000000/1s", "1/1s/1s"} {
 		f.Add(text)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzOffset: what is taken is a duration within the clock's range, and prints to what is read back to the same; all else is an error
-// that names the file.
+// FuzzOffset: what is taken is a duration within the clock's range, and prints to what is read back
+// to the same; all else is an error that names the file.
 func FuzzOffset(f *testing.F) {
 	for _, content := range []string{"", "-1h\n", "+1s", "876000h", "876001h", "1", "9223372036854775807ns", strings.Repeat("1h", 40)} {
 		f.Add(content)

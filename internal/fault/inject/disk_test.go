@@ -95,8 +95,8 @@ func TestALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// TestALossyDiskLosesWhatWasNotSynced: with the sync left out an older journal comes back, a whole one: the newest that was there for
-// the time of the write-back when the disk was last used.
+// TestALossyDiskLosesWhatWasNotSynced: with the sync left out an older journal comes back, a whole
+// one: the newest that was there for the time of the write-back when the disk was last used.
 func TestALossyDiskLosesWhatWasNotSynced(t *testing.T) {
 	for seconds, kept := range map[int]generator.Tick{3: -1, 11: 7} {
 		now := time.Duration(0)
@@ -139,8 +139,8 @@ func (*memory) Sync() error                 { return nil }
 func (*memory) Ours() error                 { return nil }
 func (*memory) Place() (place.Place, error) { return place.Place{}, nil }
 
-// TestALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is the last journal that was synced or
-// a later one, as a whole.
+// TestALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is
+// the last journal that was synced or a later one, as a whole.
 func TestALossyDiskIsADisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Duration(0)
@@ -171,7 +171,8 @@ func TestALossyDiskIsADisk(t *testing.T) {
 	})
 }
 
-// TestALossyDiskThatFails: a Write that could not reach the disk below fails, and goes through once that works.
+// TestALossyDiskThatFails: a Write that could not reach the disk below fails, and goes through once
+// that works.
 func TestALossyDiskThatFails(t *testing.T) {
 	now := time.Duration(0)
 	d := lossy(t, t.TempDir(), &now)

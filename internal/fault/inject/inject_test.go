@@ -12,7 +12,8 @@ import (
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
-// TestAFaultThatCannotBeHadEndsTheStart, with an error that names what was asked for. Nothing is made.
+// TestAFaultThatCannotBeHadEndsTheStart, with an error that names what was asked for. Nothing is
+// made.
 func TestAFaultThatCannotBeHadEndsTheStart(t *testing.T) {
 	malformed := filepath.Join(t.TempDir(), "offset")
 	put(t, malformed, "yesterday")
