@@ -194,7 +194,7 @@ func (f *fetcher) greet(ctx context.Context, l *link) error {
 		return &ProtocolError{Socket: socket, Err: errors.New("its INFO has no max_count")}
 	}
 	l.most = min(most, f.client.largest)
-	// A connection is of one cluster, but for those that were open to a machine with an embedded coordinator when it was cloned.
+	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that it has.
 	if found := reply.Cluster(text); f.client.demands && !strings.EqualFold(found, f.client.cluster) {
 		return &ClusterError{Socket: socket, Want: f.client.cluster, Found: found}
 	}

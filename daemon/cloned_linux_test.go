@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
@@ -113,6 +114,7 @@ type load struct {
 	longest atomic.Int64   // time for a reply, in nanoseconds
 	seen    []map[int64]bool
 	done    sync.WaitGroup
+	cuts    atomic.Int64 // connections that the daemon has closed
 }
 
 func (r *running) load(connections int) *load {
@@ -127,14 +129,20 @@ func (r *running) load(connections int) *load {
 
 func (l *load) connection(i int) {
 	t := l.r.t
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: l.r.config.Socket.Path, MaxRetries: -1, PoolSize: 1, ReadTimeout: time.Minute})
-	defer func() { _ = client.Close() }()
-	conn := client.Conn() // the same one all the time
+	pool := redis.NewClient(&redis.Options{Network: "unix", Addr: l.r.config.Socket.Path, MaxRetries: -1, PoolSize: 1, ReadTimeout: time.Minute})
+	defer func() { _ = pool.Close() }()
+	conn := pool.Conn() // the same one all the time
 	defer func() { _ = conn.Close() }()
 	last := int64(0)
 	for n := 1; !l.stop.Load(); n++ {
 		old, begun := *l.old.Load(), time.Now()
 		ids, err := conn.Do(t.Context(), "NEXT", 1+n%3*50).Int64Slice()
+		if refused := redis.Error(nil); err != nil && !errors.As(err, &refused) {
+			l.cuts.Add(1)
+			_ = conn.Close()
+			conn = pool.Conn()
+			continue
+		}
 		if err != nil {
 			t.Errorf("connection %d: %v", i, err)
 			return
@@ -181,8 +189,9 @@ func (l *load) end() (ids int) {
 	return ids
 }
 
-// Clients of a daemon whose machine is cloned under load see one late reply and no error, on the connections that they have. Whatever
-// is asked for from then on comes from other worker IDs, and the original's claims are as they were.
+// Clients of a daemon whose machine is cloned under load see one late reply and no error, on the connections that they have. Where the
+// clone is another cluster, its coordinator being embedded, each connection is closed, once. Whatever is asked for from then on comes
+// from other worker IDs, and the original's claims are as they were.
 func TestACloneUnderLoad(t *testing.T) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{
@@ -194,6 +203,12 @@ func TestACloneUnderLoad(t *testing.T) {
 			c.VMClock, c.Cluster.Coord, c.IDs.Lanes, c.Cluster.TTL = machine.path, url, 2, time.Minute
 			r := start(t, c)
 			r.until("two lanes", lanesReady(2))
+			closed := int64(0) // how often each connection is to be closed
+			if name == "embedded" {
+				closed = 3
+				_ = r.client.Close()
+				r.client = redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path, ReadTimeout: time.Minute}) // connects again
+			}
 			l := r.load(6)
 			var old []string
 			for generation := uint64(8); generation < 11; generation++ {
@@ -222,6 +237,9 @@ func TestACloneUnderLoad(t *testing.T) {
 				}
 			}
 			t.Logf("%d IDs", l.end())
+			if want := closed * int64(len(l.served)); l.cuts.Load() != want {
+				t.Errorf("%d connections were closed, want %d", l.cuts.Load(), want)
+			}
 			r.stop()
 			for _, e := range journalOf(t, c).Lanes {
 				if slices.Contains(old, strconv.Itoa(e.Worker)) != e.Left {
@@ -232,6 +250,33 @@ func TestACloneUnderLoad(t *testing.T) {
 				t.Errorf("after the clean end of the last clone there are the claims %+v, want the originals' %d", claims, len(old))
 			}
 		})
+	}
+}
+
+// A clone with an embedded coordinator is another cluster. A client that demands the original's gets no ID of the clone, on the
+// connection that it has as little as on any other.
+func TestAClientThatDemandsTheOriginalGetsNothingOfTheClone(t *testing.T) {
+	machine := newHypervisor(t, 7)
+	c := config(dir(t))
+	c.VMClock = machine.path
+	r := start(t, c)
+	uuid := r.info()["cluster_id"]
+	ids, err := client.Open(c.Socket.Path, client.Cluster(uuid), client.MaxAge(0), client.Patience(time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ids.Close()
+	if _, err := ids.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	machine.clone(8)
+	id, err := ids.Next(t.Context())
+	var other *client.ClusterError
+	if !errors.As(err, &other) || other.Found == uuid || other.Found == "" {
+		t.Errorf("of a clone of cluster %s the client got %d, %v", uuid, id, err)
+	}
+	if now := r.info()["cluster_id"]; other != nil && now != other.Found {
+		t.Errorf("the clone is of cluster %q, and the client was told %q", now, other.Found)
 	}
 }
 

@@ -58,6 +58,7 @@ type Daemon struct {
 	life        *life.Life
 	incarnation atomic.Pointer[string]
 	ready       atomic.Bool
+	cluster     string // the UUID of the one that was joined last
 	announced   sync.Once
 }
 

@@ -40,6 +40,16 @@ func (d *Daemon) lend(ctx context.Context, inherited life.Inherited) (coord.Coor
 	return c, errors.Join(failed...)
 }
 
+// joined closes the connections if the cluster is not the one that they were opened to: a client may
+// demand a cluster, and looks at it once for each connection.
+func (d *Daemon) joined(cluster coord.Cluster) {
+	if d.cluster != "" && d.cluster != cluster.UUID {
+		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster.UUID)
+		d.server.Disconnect()
+	}
+	d.cluster = cluster.UUID
+}
+
 // outlive waits until a coordinator that runs in this process has failed for good, as one does that could not write to its disk, and
 // then until the last grant has ended: up to there nothing is missing. Only a new start can open the coordinator again.
 func (d *Daemon) outlive(ctx context.Context, c coord.Coordinator) error {

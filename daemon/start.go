@@ -62,6 +62,7 @@ func (d *Daemon) start() (life.Inherited, error) {
 		Coord:   d.config.coordinator().Text,
 		Open:    d.open,
 		Final:   final,
+		Joined:  d.joined,
 		Machine: d.machine,
 		Alone:   d.config.coordinator().Embedded,
 		Log:     d.log,
@@ -147,7 +148,7 @@ func (p *parts) end(ctx context.Context) {
 }
 
 // leaveToOriginal ends a start in a copy of the machine: what it holds is the original's as well. Requests wait for the next start, and
-// connections stay. Another process may take the state directory before that does; then this one ends.
+// connections stay unless that finds another cluster. Another process may take the state directory before that does; then this one ends.
 func (d *Daemon) leaveToOriginal(ctx context.Context, p *parts) {
 	d.log.Warn("the virtual machine was cloned or put back, so this daemon is a copy: it issues nothing more from its worker IDs, leaves them and "+
 		"its session to the original, and starts anew", "generation", d.machine.Now.Load(), "was", d.machine.Then)

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// engine answers the connections it is given. Only wait blocks.
+// engine answers the connections it is given. Only wait and disconnect block.
 type engine interface {
 	add(c net.Conn, id int64) error // takes c over; on an error too
 	wake()                          // tries again what waits for a change
+	disconnect()                    // closes the connections that were answered something; returns once nothing more is sent to them
 	drain()                         // answers what has been received, then closes each connection; none is added after it
 	stop()                          // closes everything; none is added after it
 	wait()                          // until drain or stop is through and all that the engine started has ended

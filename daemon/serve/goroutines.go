@@ -70,6 +70,14 @@ func (e *goroutines) wake() {
 	e.changed, e.change = context.WithCancel(e.ctx)
 }
 
+func (e *goroutines) disconnect() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for c := range e.conns {
+		_ = c.Close() // what its goroutine gets from now on, it cannot send
+	}
+}
+
 func (e *goroutines) drain() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

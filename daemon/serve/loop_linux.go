@@ -70,17 +70,6 @@ type send struct {
 	from, up int
 }
 
-// inbox is what other goroutines tell the loop.
-type inbox struct {
-	mu      sync.Mutex
-	fresh   []*conn
-	closed  bool
-	poked   atomic.Bool // an event is on its way
-	changed atomic.Bool
-	drain   atomic.Bool
-	stop    atomic.Bool
-}
-
 func startLoop(c Config, n *counts) (*loop, error) {
 	l := &loop{
 		config:  c,
@@ -178,21 +167,6 @@ func duplicate(nc net.Conn) (int, error) {
 	return fd, nil
 }
 
-func (l *loop) wake() {
-	l.inbox.changed.Store(true)
-	l.poke()
-}
-
-func (l *loop) drain() {
-	l.inbox.drain.Store(true)
-	l.poke()
-}
-
-func (l *loop) stop() {
-	l.inbox.stop.Store(true)
-	l.poke()
-}
-
 func (l *loop) wait() {
 	l.ended.Wait()
 	l.alarm.close()
@@ -205,19 +179,6 @@ func (l *loop) closeOwn() {
 	_ = unix.Close(l.event)
 	_ = unix.Close(l.epoll)
 	l.event = -1
-}
-
-// poke has the loop look at its inbox and its alarms.
-func (l *loop) poke() {
-	if l.inbox.poked.Swap(true) {
-		return
-	}
-	l.inbox.mu.Lock()
-	defer l.inbox.mu.Unlock()
-	if l.event >= 0 {
-		one := [8]byte{1}
-		_, _ = unix.Write(l.event, one[:])
-	}
 }
 
 func (l *loop) run() {
@@ -291,62 +252,11 @@ func (l *loop) await() int {
 // severalPs tells whether other goroutines can run while the loop keeps its P.
 func severalPs() bool { return runtime.GOMAXPROCS(0) > 1 }
 
-// attend does what other goroutines asked for. It returns true once everything is closed.
-func (l *loop) attend() bool {
-	l.keepsP = severalPs() // Go changes it with the limits of a container
-	var count [8]byte
-	_, _ = unix.Read(l.event, count[:])
-	l.inbox.poked.Store(false)
-	if l.inbox.stop.Load() {
-		l.shut()
-		return true
-	}
-	// Looked at before the fresh ones are taken: who was added before the drain began is then among them, and not closed unread.
-	drain := l.inbox.drain.Load()
-	l.inbox.mu.Lock()
-	fresh := l.inbox.fresh
-	l.inbox.fresh = nil
-	l.inbox.mu.Unlock()
-	for _, c := range fresh {
-		l.adopt(c)
-	}
-	if drain && !l.draining {
-		l.draining = true
-		for _, c := range l.conns {
-			if c != nil {
-				l.limitToReceived(c)
-			}
-		}
-	}
-	l.retry(l.inbox.changed.Swap(false))
-	l.cutOff()
-	l.setAlarm()
-	return false
-}
-
 // rung does what is due, but for the waiting requests, which have been tried by now. If that has set the timer again, there is nothing to do.
 func (l *loop) rung() {
 	if l.timer.rung() {
 		l.cutOff()
 		l.setAlarm()
-	}
-}
-
-// shut closes everything, the connections that were never adopted too.
-func (l *loop) shut() {
-	l.inbox.mu.Lock()
-	l.inbox.closed = true
-	fresh := l.inbox.fresh
-	l.inbox.fresh = nil
-	l.inbox.mu.Unlock()
-	for _, c := range fresh {
-		_ = unix.Close(c.fd)
-		l.counts.ended.Add(1)
-	}
-	for _, c := range l.conns {
-		if c != nil {
-			l.drop(c)
-		}
 	}
 }
 

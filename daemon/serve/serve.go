@@ -132,6 +132,14 @@ func (s *Server) Wake() {
 	}
 }
 
+// Disconnect closes the connections that are open, and returns once nothing more is sent on them: a
+// request that waits gets no answer. Who connects afterwards is served.
+func (s *Server) Disconnect() {
+	if e := s.engine.Load(); e != nil {
+		(*e).disconnect()
+	}
+}
+
 var errServed = errors.New("the server has served its listener already, or was drained before it did")
 
 // Serve accepts and answers connections until Drain is called, and then returns nil, or until ctx ends, and then closes all of
