@@ -150,6 +150,10 @@ type Raise struct {
 	Floor generator.Tick
 	// Era is another one after each raise. What was opened in another era is void.
 	Era string
+	// Number orders the eras that one Coordinator has told of: the later one has the
+	// higher number, and an era keeps its own, also after a restore that brings it back.
+	// Answers reach their callers in any order.
+	Number int
 }
 
 // eraMark stands between an opening's token, which has no such character, and its era.

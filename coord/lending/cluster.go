@@ -19,6 +19,7 @@ type cluster struct {
 	lends   bool // joined as a daemon, not visited by an operator
 	floor   generator.Tick
 	era     string
+	number  int // the era's
 	window  generator.Tick
 }
 
@@ -32,7 +33,9 @@ func (j *cluster) layout() layout {
 }
 
 // raise is what all marks were raised to last.
-func (j *cluster) raise() coord.Raise { return coord.Raise{Floor: j.floor, Era: j.era} }
+func (j *cluster) raise() coord.Raise {
+	return coord.Raise{Floor: j.floor, Era: j.era, Number: j.number}
+}
 
 // readLayout decodes the layout record.
 func (c *Coordinator) readLayout(stored Entry) (layout, error) {
@@ -74,7 +77,7 @@ func (c *Coordinator) enter(was, j *cluster) error {
 	now := c.joined
 	switch {
 	case now == nil:
-		c.joined = j
+		c.adopt(j)
 	case now.uuid != j.uuid:
 		c.mu.Unlock()
 		return c.replaced(j.uuid)
@@ -84,10 +87,20 @@ func (c *Coordinator) enter(was, j *cluster) error {
 		if now.lends { // a daemon that visits stays one
 			j.workers, j.lends = now.workers, true
 		}
-		c.joined = j
+		c.adopt(j)
 	}
 	c.mu.Unlock()
 	return nil
+}
+
+// adopt makes j the cluster that is joined, and numbers its era. The caller holds mu.
+func (c *Coordinator) adopt(j *cluster) {
+	number, seen := c.eras[j.era]
+	if !seen {
+		number = len(c.eras)
+		c.eras[j.era] = number
+	}
+	j.number, c.joined = number, j
 }
 
 // wentBack notes that a record is older than it was, which is final: what was
@@ -162,7 +175,7 @@ func (c *Coordinator) judge(j *cluster, moved *MovedError) error {
 	defer c.mu.Unlock()
 	// An answer that took long must not bring back what has changed since.
 	if c.joined == j {
-		c.joined = &next
+		c.adopt(&next)
 	}
 	return nil
 }

@@ -29,6 +29,8 @@ func (s *scripted) Look(context.Context) (Entry, error) {
 	return read, nil
 }
 
+func (s *scripted) LookAnew(ctx context.Context) (Entry, error) { return s.Look(ctx) }
+
 func (s *scripted) History(_ context.Context, layout Entry, _ int) (Entry, error) {
 	return s.history(layout)
 }
@@ -112,6 +114,38 @@ func TestLookThatIsLate(t *testing.T) {
 			t.Errorf("%s: the coordinator believes in era %q, lends %v (%v)", name, j.era, j.lends, err)
 		}
 	}
+}
+
+// Of two eras the one that was learned of later has the higher number, also if a Look that found the
+// earlier one is answered after that; and an era that a restore brings back has the number that it had.
+func TestErasAreNumberedInTheirOrder(t *testing.T) {
+	s, c := newScripted(t)
+	s.history = func(layout Entry) (Entry, error) {
+		if layout.Version == 1 {
+			return Entry{}, &MovedError{Found: era(3, "SECOND")}
+		}
+		return Entry{}, nil
+	}
+	look := func(found Entry, want string, number int) {
+		t.Helper()
+		s.look = found
+		got, err := c.Look(t.Context())
+		if err != nil || got.Raise.Era != want || got.Raise.Number != number {
+			t.Errorf("%s: %+v, %v; want era %q, number %d", found.Value, got, err, want, number)
+		}
+	}
+	look(era(1, ""), "", 0)
+	s.looked = func() { // the marks are raised once more while the answer is under way
+		if _, err := c.History(t.Context(), 1); err != nil {
+			t.Error(err)
+		}
+	}
+	look(era(2, "FIRST"), "SECOND", 1)
+	s.looked = nil
+	look(era(3, "SECOND"), "SECOND", 1)
+	look(era(4, "THIRD"), "THIRD", 2)
+	look(era(3, "SECOND"), "THIRD", 2)
+	look(era(5, "FOURTH"), "FOURTH", 3)
 }
 
 // What a layout record that is another one means.

@@ -71,7 +71,8 @@ type Coordinator struct {
 	log      hclog.Logger
 
 	mu     sync.Mutex
-	joined *cluster // nil before Join or Visit
+	joined *cluster       // nil before Join or Visit
+	eras   map[string]int // those that joined has had, numbered in their order
 	closed bool
 	other  *coord.ClusterError
 	gone   *coord.RestoredError
@@ -113,6 +114,7 @@ func New(store Store, config Config) (*Coordinator, error) {
 		clock:    config.Clock,
 		random:   config.Random,
 		log:      config.Log,
+		eras:     map[string]int{},
 		live:     map[string]bool{},
 	}, nil
 }
@@ -156,7 +158,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 		if err := c.enter(was, j); err != nil {
 			return coord.Cluster{}, err
 		}
-		return coord.Cluster{UUID: j.uuid, Raise: j.raise()}, nil
+		return coord.Cluster{UUID: j.uuid, Raise: c.known().raise()}, nil
 	}
 }
 
@@ -177,6 +179,7 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	if _, err := c.ready(); err != nil && !errors.As(err, &restored) {
 		return coord.Cluster{}, err
 	}
+	was := c.known()
 	stored, err := c.store.LookAnew(ctx)
 	if err != nil {
 		return coord.Cluster{}, err
@@ -188,10 +191,23 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	if err != nil {
 		return coord.Cluster{}, err
 	}
-	if found.UUID != c.known().uuid {
+	if found.UUID != was.uuid {
 		return coord.Cluster{}, c.replaced(found.UUID)
 	}
-	return coord.Cluster{UUID: found.UUID, Raise: clusterOf(found, stored).raise()}, nil
+	if !c.seen(found.Era) {
+		if err := c.enter(was, clusterOf(found, stored)); err != nil {
+			return coord.Cluster{}, err
+		}
+	}
+	return coord.Cluster{UUID: found.UUID, Raise: c.known().raise()}, nil
+}
+
+// seen reports whether the era is or was that of the cluster that was joined.
+func (c *Coordinator) seen(era string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, seen := c.eras[era]
+	return seen
 }
 
 // lookOrMake returns the layout record. It makes one only if no cluster has been

@@ -18,6 +18,7 @@ type faulty struct {
 	loseClaim, loseExtend, loseRelease bool
 	before                             func(call string) error // refuses a call before it is made
 	asked                              func(coord.Request)     // sees what is claimed
+	late                               func()                  // called once, between the answer to an extend and its caller
 }
 
 func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
@@ -53,7 +54,12 @@ func (c *faultyClaim) Extend(ctx context.Context, p coord.Progress) error {
 	if err := c.f.refuse("extend"); err != nil {
 		return err
 	}
-	if err := c.Claim.Extend(ctx, p); err != nil || !c.f.loseExtend {
+	err := c.Claim.Extend(ctx, p)
+	if late := c.f.late; late != nil {
+		c.f.late = nil
+		late()
+	}
+	if err != nil || !c.f.loseExtend {
 		return err
 	}
 	return errCut

@@ -345,6 +345,42 @@ func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
 	})
 }
 
+// Marks are raised twice. One lane is answered with the first raise, and says so only after another lane was told of the second: what
+// is claimed from then on is limited by neither.
+func TestRaisesToldInTheWrongOrderLimitNobodyForLong(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		l := w.host("A").startLanes(2)
+		w.raise(w.tick())
+		lost := func(p *process) {
+			if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+				t.Errorf("a grant of before the raise was extended: %v", err)
+			}
+		}
+		l.coord.late = func() {
+			w.raise(w.tick() + 10)
+			if _, err := l.coord.Members(t.Context()); err != nil { // as a claim lists who holds what
+				t.Error(err)
+			}
+			lost(l.all[1])
+		}
+		lost(l.all[0])
+		w.clock.Advance(window + wait)
+		if err := errors.Join(l.claimAll()...); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Advance(step)
+		for i, p := range l.all {
+			granted := p.Holding().Granted
+			if err := p.Publish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if p.Holding().Granted <= granted || p.issueAll() == 0 {
+				t.Errorf("lane %d is limited for good: %+v", i, p.Holding())
+			}
+		}
+	})
+}
+
 // A start finds a journal with a worker ID that was being left, granted beyond the raise, and a newest opening without a grant. It learns
 // of the raise by joining, and claims nothing yet. Then it crashes, and the next start finds the coordinator away.
 func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {

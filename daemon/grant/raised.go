@@ -16,19 +16,16 @@ import (
 // learns of a raise issues nothing above its floor from a grant of another era: neither from the lane in use nor from the one that is
 // being left, nor, after a crash, from the journal.
 
-// Raised tells all of the daemon's keepers what all marks were raised to last. What one of them is told binds the others. An era
-// that another has followed is over: who names it has read an old state, or was told of the raise before another lane and says so
-// after it. No raise ever makes it the cluster's again, so it limits nobody.
+// Raised tells all of the daemon's keepers what all marks were raised to last. What one of them is told binds the others. An era that
+// another has followed is over: who names it has read an old state, or was told of the raise before another lane and says so after it.
+// No raise ever makes it the cluster's again, so it limits nobody.
 func (s *Spent) Raised(r coord.Raise) {
 	s.raising.Lock() // until all are told, so that none is told of two raises in another order
 	defer s.raising.Unlock()
-	if s.superseded[r.Era] {
+	if r.Number < s.newest {
 		return
 	}
-	if s.era != nil && *s.era != r.Era {
-		s.superseded[*s.era] = true
-	}
-	s.era = &r.Era
+	s.newest = r.Number
 	s.mu.Lock()
 	keepers := slices.Clone(s.keepers)
 	s.mu.Unlock()

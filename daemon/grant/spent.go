@@ -18,13 +18,12 @@ type Spent struct {
 	to      map[int]generator.Tick
 	keepers []*Keeper // those that share it
 
-	raising    sync.Mutex      // guards what follows
-	era        *string         // of the last raise that was told; nil: none yet
-	superseded map[string]bool // eras before that
+	raising sync.Mutex // guards what follows
+	newest  int        // the number of the last raise that was told
 }
 
 // NewSpent knows nothing yet.
-func NewSpent() *Spent { return &Spent{to: map[int]generator.Tick{}, superseded: map[string]bool{}} }
+func NewSpent() *Spent { return &Spent{to: map[int]generator.Tick{}} }
 
 // add adds a keeper to those that share s.
 func (s *Spent) add(k *Keeper) {
