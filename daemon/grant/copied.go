@@ -11,6 +11,9 @@ var ErrCopied = errors.New("the virtual machine was cloned or put back, so this 
 // copied returns ErrCopied in a copy. Whoever writes the journal or asks the coordinator asks it first. A copy that is made after that
 // does what its original does at the same time: the same write to the journal, which names the original's generation and so counts in
 // no copy, or the same request, which has the original's nonce.
+//
+// A claim that comes back in a copy is not released: the copy cannot tell whether its original made the same one. Nothing was granted
+// with it. If it is nobody's, its node bars its worker ID until the session ends that the copy has left.
 func (k *Keeper) copied() error {
 	if k.Machine.Changed() {
 		return ErrCopied

@@ -1,10 +1,13 @@
 package grant_test
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -77,6 +80,33 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 			t.Error("the original does not go on, or the clone has more than was granted")
 		}
 	})
+}
+
+// The machine is cloned while a claim is being made: no claim node is left that neither the original knows nor the clone.
+func TestACloneInTheMiddleOfAClaimLeavesNoClaim(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("H")
+		now := h.inMachine()
+		p := h.start()
+		before := w.members()
+		p.coord.asked = func(coord.Request) { now.Store(8) }
+		if err := p.Acquire(t.Context(), true); !errors.Is(err, grant.ErrCopied) {
+			t.Errorf("the claim: %v, want ErrCopied", err)
+		}
+		if after := w.members(); !slices.Equal(after, before) {
+			t.Errorf("there are the claims %+v; before the machine was cloned there were %+v", after, before)
+		}
+	})
+}
+
+// members are the claims, as an operator sees them.
+func (w *world) members() (all []coord.Member) {
+	w.t.Helper()
+	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
+		all, err = o.Members(ctx)
+		return err
+	})
+	return all
 }
 
 // The machine is cloned in the middle of a step: what the step makes gives nothing either, and nothing follows it.

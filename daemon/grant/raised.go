@@ -97,8 +97,11 @@ func (k *Keeper) keepLimit() error {
 // errLimited ends a claim that has met a raise before anything is sent. It is made again once the journal knows.
 var errLimited = errors.New("all marks were raised, and the journal does not say so yet")
 
-// onRaise is coord.Request's Raised.
+// onRaise is coord.Request's Raised. It is called before each claim node is made, so a copy makes none.
 func (k *Keeper) onRaise(r coord.Raise) error {
+	if err := k.copied(); err != nil {
+		return err
+	}
 	k.Spent.Raised(r)
 	if k.owesLimit() {
 		return errLimited
