@@ -186,10 +186,7 @@ func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited life
 	for errors.Is(err, grant.ErrCopied) {
 		d.leaveToOriginal(ctx, parts)
 		parts = nil
-		if err = d.openDir(); err != nil {
-			break
-		}
-		if inherited, err = d.start(); err != nil {
+		if inherited, err = d.startAnew(); err != nil {
 			break
 		}
 		parts = d.begin(work, inherited)

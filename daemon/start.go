@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -71,6 +72,18 @@ func (d *Daemon) start() (life.Inherited, error) {
 		d.life.Keepers = append(d.life.Keepers, l.keeper.Load())
 	}
 	return d.life.Inherit(d.dir)
+}
+
+// startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it starts
+// it again, and sees why that is needed.
+func (d *Daemon) startAnew() (inherited life.Inherited, err error) {
+	if err = d.openDir(); err == nil {
+		inherited, err = d.start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the virtual machine was cloned or put back, and this copy could not start anew: %w", err)
+	}
+	return inherited, nil
 }
 
 // host is what the machine is known by, as a part of the journal's place. The generation that it names is what the start is bound to.
