@@ -33,8 +33,9 @@ type Operator interface {
 	// NewUUID gives the cluster that is there another UUID, which it returns, and
 	// another era, in one step: a copy of a cluster, restored from its backup, is then
 	// another cluster. Whoever has joined it before is answered ErrOtherCluster from
-	// then on. The records stay. Visit comes next. After an error the outcome is unknown;
-	// to do it twice does no harm.
+	// then on. The records stay. Over this connection no host gets back the worker ID that
+	// it had last: that was in the original. Visit comes next. After an error the outcome is
+	// unknown; to do it twice does no harm.
 	NewUUID(ctx context.Context) (uuid string, err error)
 
 	// Clear deletes a claim's node, which frees its worker ID; the daemon that

@@ -219,6 +219,35 @@ func TestEmbeddedSpreads(t *testing.T) {
 	}
 }
 
+// A copy does not get the worker ID that its original had last, though the original's preference is in it. What the
+// copy was dealt instead is its own from then on.
+func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
+	c := Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}
+	c.Identity.Host = "host"
+	worker := func(moved bool) int {
+		t.Helper()
+		c.Moved = moved
+		opened, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = opened.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim, err := opened.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker})
+		if err := errors.Join(err, opened.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return claim.Worker()
+	}
+	original, again := worker(false), worker(false)
+	copied, later := worker(true), worker(false)
+	if again != original || copied == original || later != copied {
+		t.Errorf("worker IDs: the original %d, then %d; its copy %d, then %d", original, again, copied, later)
+	}
+}
+
 func TestOpenAfterFailure(t *testing.T) {
 	dir := t.TempDir()
 	config := Config{URL: "embedded:", StateDir: dir, Identity: identity}

@@ -96,7 +96,10 @@ func orNil(h *held) coord.Claim {
 
 // hostsWorker returns the worker ID that this lane of this host had last.
 func (c *Coordinator) hostsWorker(ctx context.Context, lane int) (worker int, ok bool, err error) {
-	if c.identity.Host == "" {
+	c.mu.Lock()
+	copied := c.copied
+	c.mu.Unlock()
+	if c.identity.Host == "" || copied {
 		return 0, false, nil
 	}
 	stored, err := c.store.Host(ctx, c.identity.Host, lane)

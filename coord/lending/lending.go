@@ -77,6 +77,7 @@ type Coordinator struct {
 	other  *coord.ClusterError
 	gone   *coord.RestoredError
 	live   map[string]bool // tokens of the claim nodes in use or being made
+	copied bool            // set by NewUUID: the hosts' preferences are the original's
 	doubts int             // publishes that are still to look for orphans
 }
 

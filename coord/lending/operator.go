@@ -118,7 +118,7 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.joined, c.other = nil, nil // what was joined is no more: Visit comes next
+	c.joined, c.other, c.copied = nil, nil, true // what was joined is no more: Visit comes next
 	return id.String(), nil
 }
 
