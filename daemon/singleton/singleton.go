@@ -17,6 +17,8 @@ import (
 	"strconv"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/internal/filelock"
 )
 
 // HeldError says that another daemon runs without a named coordinator.
@@ -27,16 +29,12 @@ type HeldError struct {
 }
 
 func (e *HeldError) Error() string {
-	holder := "another process"
-	if e.PID > 0 {
-		holder = "process " + strconv.Itoa(e.PID)
-	}
 	return fmt.Sprintf("another daemon runs without --coord: %s holds the lock of %s (%s). Each of the two would have an "+
 		"embedded coordinator of its own, and both would issue the same IDs. Name one coordinator for all daemons with "+
 		"--coord etcd://... or --coord zk://..., or stop the other one. --coord embedded: takes no lock: give it if IDs of "+
 		"different state directories never meet. Containers with a network and files of their own do not share this lock, and neither do "+
 		"other hosts, so it does not find a daemon there",
-		holder, e.Lock, e.Place)
+		filelock.Process(e.PID), e.Lock, e.Place)
 }
 
 // Locks are those that Acquire took.

@@ -20,7 +20,7 @@ var table = []row{
 	{"requests of clients, RESP and inline", "daemon/resp", "parse parseInline decode", "FuzzServe", "however the bytes are split into reads, the replies are the same, are whole, and little is kept"},
 	{"replies as the Go client reads them", "client/internal/reply", "Runs Bulk MaxCount Unavailable", "FuzzReader FuzzUnavailable", "the same byte by byte; no more IDs than were asked for, none below 0; written anew it reads as the same"},
 	{"the journal", "daemon/journal", "decode bodyOf contentsOf", "FuzzDecode FuzzBody", "what is accepted is byte for byte what would be written"},
-	{"the state directory's lock", "daemon/journal", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
+	{"the lock of the state directory, and of a user", "internal/filelock", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
 	{"VMClock's page", "daemon/vmclock", "parseHeader", "FuzzHeader", "used if and only if the words that say so do; reading changes nothing"},
 	{"records, the layout record, claims' values, hosts", "coord/lending", "decode decodeRecord decodeLayout decodeMember decodeHost", "FuzzDecodeRecord FuzzDecodeLayout FuzzDecodeMember FuzzDecodeHost",
 		"an error comes with nothing; what is accepted is possible, and is encoded to what decodes to the same"},

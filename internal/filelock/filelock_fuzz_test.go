@@ -1,4 +1,4 @@
-package journal
+package filelock
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // FuzzPID: the number that an error tells of a lock's holder is one that the lock begins with, or none.
 func FuzzPID(f *testing.F) {
-	lock, err := os.Create(filepath.Join(f.TempDir(), lockName))
+	lock, err := os.Create(filepath.Join(f.TempDir(), "lock"))
 	if err != nil {
 		f.Fatal(err)
 	}
