@@ -200,7 +200,7 @@ func TestACloneUnderLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			machine := newHypervisor(t, 7)
 			c := config(dir(t))
-			c.VMClock, c.Cluster.Coord, c.IDs.Lanes, c.Cluster.TTL = machine.path, url, 2, time.Minute
+			c.VMClock, c.Cluster.Coord, c.IDs.Lanes, c.Cluster.TTL = machine.path, url, 2, 2*time.Minute
 			r := start(t, c)
 			r.until("two lanes", lanesReady(2))
 			closed := int64(0) // how often each connection is to be closed

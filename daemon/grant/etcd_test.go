@@ -2,6 +2,8 @@ package grant_test
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,18 +95,22 @@ func (e *etcdTree) save(ctx context.Context) (func(context.Context) error, error
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		if err := e.wipe(ctx); err != nil {
+		there, err := e.client.Get(ctx, etcd.DefaultPrefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		if err != nil {
 			return err
 		}
+		// In one step: who looks meanwhile must not find the cluster gone.
+		ops := map[string]clientv3.Op{}
+		for _, kv := range there.Kvs {
+			ops[string(kv.Key)] = clientv3.OpDelete(string(kv.Key))
+		}
 		for _, kv := range saved.Kvs {
-			if kv.Lease != 0 {
-				continue
-			}
-			if _, err := e.client.Put(ctx, string(kv.Key), string(kv.Value)); err != nil {
-				return err
+			if kv.Lease == 0 {
+				ops[string(kv.Key)] = clientv3.OpPut(string(kv.Key), string(kv.Value))
 			}
 		}
-		return nil
+		_, err = e.client.Txn(ctx).Then(slices.Collect(maps.Values(ops))...).Commit()
+		return err
 	}, nil
 }
 
