@@ -46,8 +46,6 @@ type Issuer struct {
 	sleep  generator.Tick // limits.Guard.MaxSleep, at least 1
 	lender Lender
 
-	moment moment
-
 	lane    atomic.Pointer[generator.Lane]
 	changed atomic.Pointer[func()]
 	answers [clockguard.Wait + 1]atomic.Uint64
@@ -56,13 +54,11 @@ type Issuer struct {
 
 // New makes an issuer without a lane: requests wait until Use gives it one.
 func New(layout *generator.Layout, clock clockguard.Clock, limits Limits, lender Lender) *Issuer {
-	i := &Issuer{
+	return &Issuer{
 		layout: layout, clock: clock, limits: limits, lender: lender,
 		burst: generator.Tick(limits.Burst / layout.TickLength()),
 		sleep: max(1, generator.Tick(limits.Guard.MaxSleep/layout.TickLength())),
 	}
-	i.moment.on(clock, layout)
-	return i
 }
 
 // Layout is the layout of the IDs that are handed out.
@@ -126,20 +122,11 @@ func (i *Issuer) look() glance {
 
 // quick takes numbers of the clock's tick if the lane can give any and nothing else is to be thought of, which is nearly always.
 func (i *Issuer) quick(t *Ticket, tenant uint32, n int) (generator.Run, glance, bool) {
-	if lane := i.lane.Load(); lane != nil && t.since == 0 {
-		high := lane.Highest() // before the moment, as before the clock in look
-		if tick, ok := i.moment.now(); ok {
-			if run, ok := i.take(t, lane, high, tick, tenant, n); ok {
-				return run, glance{}, true
-			}
-		}
-	}
 	seen := i.look()
 	if seen.lane == nil || t.since != 0 {
 		return generator.Run{}, seen, false
 	}
 	tick := i.layout.TickAt(seen.now.Wall)
-	i.moment.saw(tick)
 	run, ok := i.take(t, seen.lane, seen.high, tick, tenant, n)
 	return run, seen, ok
 }

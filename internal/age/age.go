@@ -23,9 +23,6 @@ func Now() Birth {
 	return b
 }
 
-// Latest is the last reading: by then the thing had been born.
-func (b Birth) Latest() time.Time { return b.after }
-
 // Younger tells whether less than limit has gone by since the birth, by the monotonic clock and by the wall clock. The latter goes on
 // while the machine is suspended, which the former does not see; where it was only set forward, something young counts as old.
 func (b Birth) Younger(limit time.Duration) bool {
@@ -51,7 +48,8 @@ const (
 	mostDoubts = 3
 )
 
-// Gauge knows the rate of the counter. One goroutine owns it. The zero value knows nothing yet and trusts nothing.
+// Gauge knows the rate of the counter. One goroutine owns it. The zero value knows nothing yet and trusts nothing. Nor does a gauge
+// any more that saw the counter go another way than the clock too often.
 type Gauge struct {
 	trusted func() bool // asks the kernel; nil: the counter is not to be used
 	anchor  Birth
@@ -67,10 +65,6 @@ func NewGauge() *Gauge {
 	}
 	return &Gauge{trusted: trusted}
 }
-
-// Trusts tells whether the counter may be used at all: not where the kernel does not, nor after it was seen to go another way than the
-// clock too often. Once false, it stays so.
-func (g *Gauge) Trusts() bool { return g.trusted != nil }
 
 // Life is how many cycles of the counter after the birth are surely within limit; 0: not known. The births of one gauge come in their order.
 func (g *Gauge) Life(b Birth, limit time.Duration) uint64 {
