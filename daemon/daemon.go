@@ -48,7 +48,7 @@ type Daemon struct {
 	coordinator func(coord.Coordinator) coord.Coordinator
 
 	lanes  []*lane // at least one
-	group  *issue.Group
+	pool   *issue.Pool
 	server *serve.Server
 	bell   chan struct{} // rung when a lane or its ceiling changed
 
@@ -150,9 +150,9 @@ func (d *Daemon) build() error {
 	for _, l := range d.lanes {
 		issuers = append(issuers, l.issuer)
 	}
-	d.group = issue.NewGroup(issuers...)
+	d.pool = issue.NewPool(issuers...)
 	d.server = serve.New(serve.Config{
-		Source:  d.source(d.group),
+		Source:  d.source(d.pool),
 		Layout:  d.layout,
 		Info:    d.Info,
 		Version: d.config.Version,
@@ -160,7 +160,7 @@ func (d *Daemon) build() error {
 		Log:     d.log.Named("serve"),
 		Clock:   d.clock,
 	})
-	d.group.OnChange(func() {
+	d.pool.OnChange(func() {
 		d.server.Wake()
 		select {
 		case d.bell <- struct{}{}:
@@ -236,7 +236,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 		case <-d.bell:
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), errStartTimeout) {
-				return fmt.Errorf("no ID could be issued within --start-timeout %v: %w", d.config.Cluster.StartTimeout, d.trouble())
+				return fmt.Errorf("no ID could be issued within --start-timeout %v: %w", d.config.Cluster.StartTimeout, d.condition())
 			}
 			return nil
 		}

@@ -83,7 +83,7 @@ func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
 func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
 	h := l.keeper.Load().Holding()
 	trouble := ""
-	if err := l.Trouble(); err != nil {
+	if err := l.Condition(); err != nil {
 		trouble = err.Error()
 	}
 	pairs := section("",

@@ -24,17 +24,17 @@ type lane struct {
 	issuer *issue.Issuer
 }
 
-// ReLease implements issue.Lender, as do the next three.
+// ReLease implements issue.Owner, as do the next three.
 func (l *lane) ReLease(of *generator.Lane) { l.keeper.Load().ReLease(of) }
 
-// Hurry tells the keeper.
-func (l *lane) Hurry() { l.keeper.Load().Hurry() }
+// ExtendNow tells the keeper.
+func (l *lane) ExtendNow() { l.keeper.Load().ExtendNow() }
 
-// CanLend asks the keeper.
-func (l *lane) CanLend() bool { return l.keeper.Load().CanLend() }
+// CanAcquire asks the keeper.
+func (l *lane) CanAcquire() bool { return l.keeper.Load().CanAcquire() }
 
-// Trouble asks the keeper.
-func (l *lane) Trouble() error { return l.keeper.Load().Trouble() }
+// Condition asks the keeper.
+func (l *lane) Condition() error { return l.keeper.Load().Condition() }
 
 // Use implements grant.Issuer.
 func (l *lane) Use(of *generator.Lane) { l.issuer.Use(of) }
@@ -144,17 +144,17 @@ func (d *Daemon) makeKeepers(dir *journal.Dir) error {
 	return nil
 }
 
-// trouble is what keeps the first lane that has any from issuing; without any, that nothing is known.
-func (d *Daemon) trouble() error {
+// condition is what keeps the first lane that has any from issuing; without any, that nothing is known.
+func (d *Daemon) condition() error {
 	for _, l := range d.lanes {
-		if err := l.Trouble(); err != nil {
+		if err := l.Condition(); err != nil {
 			return err
 		}
 	}
-	return errNoTrouble
+	return errNoCondition
 }
 
-var errNoTrouble = errors.New("no lane says what it waits for; the clock may not have come to its first tick yet")
+var errNoCondition = errors.New("no lane says what it waits for; the clock may not have come to its first tick yet")
 
 // granted is the highest ceiling that any lane has from the coordinator.
 func (d *Daemon) granted() generator.Tick {

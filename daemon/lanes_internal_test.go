@@ -62,18 +62,18 @@ func TestALaneAheadOfTheClockIsNotReady(t *testing.T) {
 }
 
 // What a start waits for is what any of the lanes waits for.
-func TestTroubleIsThatOfAnyLane(t *testing.T) {
+func TestConditionIsThatOfAnyLane(t *testing.T) {
 	first, _ := laneOf(t)
 	second, _ := laneOf(t)
 	d := &Daemon{lanes: []*lane{first, second}}
 	first.keeper.Load().NotJoined(nil)
 	why := errors.New("the second lane's")
 	second.keeper.Load().NotJoined(why)
-	if err := d.trouble(); !errors.Is(err, why) {
-		t.Errorf("the trouble is %v, want %v", err, why)
+	if err := d.condition(); !errors.Is(err, why) {
+		t.Errorf("the condition is %v, want %v", err, why)
 	}
 	second.keeper.Load().NotJoined(nil)
-	if err := d.trouble(); err == nil {
+	if err := d.condition(); err == nil {
 		t.Error("nothing is said where no lane knows a reason")
 	}
 }

@@ -132,7 +132,7 @@ func (d *Daemon) begin(ctx context.Context, inherited life.Inherited) *parts {
 	for _, k := range p.life.Keepers {
 		run(func() error { return k.Mark(ctx) })
 	}
-	run(func() error { return p.life.Watch(ctx, d.group) })
+	run(func() error { return p.life.Watch(ctx, d.pool) })
 	run(func() error { return d.announce(ctx) })
 	run(func() (err error) {
 		p.coordinator, err = d.lend(ctx, inherited)

@@ -28,12 +28,12 @@ type source struct {
 }
 
 // Take hands out what has been written down.
-func (s source) Take(t *issue.Ticket, tenant uint32, n int) (generator.Run, issue.Wait) {
-	run, wait := s.Source.Take(t, tenant, n)
+func (s source) Take(c *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait) {
+	run, wait := s.Source.Take(c, tenant, n)
 	if run.N == 0 {
 		return run, wait
 	}
-	e := evidence.Event{Kind: evidence.Issued, Lane: t.Lane(), Run: evidence.Run{First: run.First, Step: s.step, N: run.N}}
+	e := evidence.Event{Kind: evidence.Issued, Lane: c.Lane(), Run: evidence.Run{First: run.First, Step: s.step, N: run.N}}
 	if err := s.log(e); err != nil {
 		return generator.Run{}, issue.Wait{Err: err}
 	}

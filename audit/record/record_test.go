@@ -20,7 +20,7 @@ type lender struct {
 	failed             chan struct{}
 }
 
-func (*lender) Take(*issue.Ticket, uint32, int) (generator.Run, issue.Wait) {
+func (*lender) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
 	return generator.Run{First: 7, N: 3}, issue.Wait{}
 }
 func (l *lender) Claim(context.Context, coord.Request) (coord.Claim, error) { return lent{l}, nil }
@@ -60,11 +60,11 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if run, wait := source.Take(&issue.Ticket{}, 0, 3); run.N != 3 || wait.Err != nil {
+	if run, wait := source.Take(&issue.Connection{}, 0, 3); run.N != 3 || wait.Err != nil {
 		t.Fatalf("Take: %+v, %v", run, wait.Err)
 	}
 	fail()
-	if run, wait := source.Take(&issue.Ticket{}, 0, 3); run != (generator.Run{}) || !errors.Is(wait.Err, os.ErrClosed) {
+	if run, wait := source.Take(&issue.Connection{}, 0, 3); run != (generator.Run{}) || !errors.Is(wait.Err, os.ErrClosed) {
 		t.Errorf("Take: %+v, %v", run, wait.Err)
 	}
 	if claim, err := c.Claim(t.Context(), coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {

@@ -174,18 +174,18 @@ func issuer(layout string) (*issue.Issuer, error) {
 
 // caller is one such connection.
 func caller(i *issue.Issuer, s *sink) Next {
-	var ticket issue.Ticket
+	var c issue.Connection
 	return func() error {
-		run, wait := i.Take(&ticket, 0, 1)
+		run, wait := i.Take(&c, 0, 1)
 		for run.N == 0 {
 			if wait.Err != nil {
 				return wait.Err
 			}
 			timer := time.NewTimer(wait.For)
 			<-timer.C
-			run, wait = i.Take(&ticket, 0, 1)
+			run, wait = i.Take(&c, 0, 1)
 		}
-		ticket.Follow()
+		c.BeginQueued()
 		s.id = uint64(run.First)
 		return nil
 	}
@@ -195,9 +195,9 @@ func caller(i *issue.Issuer, s *sink) Next {
 type nobody struct{}
 
 func (nobody) ReLease(*generator.Lane) {}
-func (nobody) Hurry()                  {}
-func (nobody) CanLend() bool           { return false }
-func (nobody) Trouble() error          { return nil }
+func (nobody) ExtendNow()              {}
+func (nobody) CanAcquire() bool        { return false }
+func (nobody) Condition() error        { return nil }
 
 // Result is what goroutines got out of a generator.
 type Result struct {

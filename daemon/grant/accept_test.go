@@ -62,10 +62,10 @@ func TestScheduleTheOtherCluster(t *testing.T) {
 		again := h.reboot()
 		err := again.refused()
 		again.says(err, old, again.cluster, coordAt, "--accept-cluster "+again.cluster, "--coord at cluster "+old, "--state-dir")
-		if again.inUse() != nil || again.CanLend() {
+		if again.inUse() != nil || again.CanAcquire() {
 			t.Error("a refused daemon has a lane, or says that it can have one")
 		}
-		again.says(again.Trouble(), old, again.cluster)
+		again.says(again.Condition(), old, again.cluster)
 		if c := again.contents(); c.Cluster != old || c.Lanes[0].Opening != before.Opening || c.Lanes[0].Mark != before.Mark || c.Lanes[0].Ceiling != 0 {
 			t.Errorf("the journal is %+v, want it as it was but for the grant, %+v", c, before)
 		}
@@ -192,7 +192,7 @@ func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
 		if !cold.lane.Closed() {
 			t.Error("the lane goes on")
 		}
-		cold.says(cold.Trouble(), old, cold.cluster)
+		cold.says(cold.Condition(), old, cold.cluster)
 		if e := cold.onDisk(); e.Ceiling != 0 || e.Mark < last {
 			t.Errorf("the journal has mark %d and a grant up to %d, want at least %d and none", e.Mark, e.Ceiling, last)
 		}

@@ -110,11 +110,11 @@ func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
 	if p.lane != lane || lane.Closed() {
 		t.Error("the lane was given up for nothing")
 	}
-	if p.CanLend() {
+	if p.CanAcquire() {
 		t.Error("a request would ask again at once")
 	}
 	w.clock.Advance(2 * time.Second)
-	if !p.CanLend() {
+	if !p.CanAcquire() {
 		t.Error("nobody asks again")
 	}
 }
@@ -313,7 +313,7 @@ func TestFailedReLeaseIsTold(t *testing.T) {
 	if err := p.Acquire(t.Context(), true); !errors.Is(err, errCut) {
 		t.Fatal(err)
 	}
-	if c.told != 1 || p.CanLend() {
+	if c.told != 1 || p.CanAcquire() {
 		t.Errorf("told %d times, want once", c.told)
 	}
 	// It answers again, and what is granted is no more than before, for the clock is behind: those who wait can have another worker ID now.
@@ -323,7 +323,7 @@ func TestFailedReLeaseIsTold(t *testing.T) {
 	if err := p.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if c.told != 1 || !p.CanLend() {
+	if c.told != 1 || !p.CanAcquire() {
 		t.Errorf("told %d times that another worker ID can be had, want once", c.told)
 	}
 }

@@ -94,8 +94,8 @@ func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
 		if p.lane.Ceiling() != mark {
 			t.Errorf("the lane may issue up to %d, want the last mark that is known to be on disk, %d", p.lane.Ceiling(), mark)
 		}
-		if !errors.Is(p.Trouble(), errDisk) {
-			t.Errorf("the trouble is %v, want the disk", p.Trouble())
+		if !errors.Is(p.Condition(), errDisk) {
+			t.Errorf("the trouble is %v, want the disk", p.Condition())
 		}
 		w.clock.Advance(time.Millisecond)
 		if out := p.take(); out != generator.AboveCeiling {
@@ -108,25 +108,25 @@ func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
 		if out := p.take(); out != generator.Issued {
 			t.Errorf("with room again a request met %v", out)
 		}
-		if p.Trouble() != nil {
-			t.Errorf("the trouble is still %v", p.Trouble())
+		if p.Condition() != nil {
+			t.Errorf("the trouble is still %v", p.Condition())
 		}
 	}
 }
 
 // Nothing has failed yet, but an answer is late: a request is told which one, and since when.
-func TestTroubleBeforeAnythingFailed(t *testing.T) {
+func TestConditionBeforeAnythingFailed(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()
-	if err := p.Trouble(); err != nil {
+	if err := p.Condition(); err != nil {
 		t.Fatalf("the trouble is %v, want none", err)
 	}
 	w.clock.Advance(step + time.Millisecond)
-	p.says(p.Trouble(), "journal's next mark", "since ")
+	p.says(p.Condition(), "journal's next mark", "since ")
 	if err := p.Renew(); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Trouble(); err != nil {
+	if err := p.Condition(); err != nil {
 		t.Errorf("with the mark on disk the trouble is %v, want none", err)
 	}
 	w.clock.Advance(window)
@@ -134,11 +134,11 @@ func TestTroubleBeforeAnythingFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := w.layout.StartOf(p.Holding().Granted + 1).UTC().Format(time.RFC3339)
-	p.says(p.Trouble(), "has not answered yet", coordAt, "since "+ended)
+	p.says(p.Condition(), "has not answered yet", coordAt, "since "+ended)
 	if err := p.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Trouble(); err != nil {
+	if err := p.Condition(); err != nil {
 		t.Errorf("granted again, the trouble is %v, want none", err)
 	}
 }
@@ -196,14 +196,14 @@ func TestLostReplyRaisesNothing(t *testing.T) {
 	if got := p.Holding().Granted; got != granted {
 		t.Errorf("the grant went from %d to %d on a write whose outcome is unknown", granted, got)
 	}
-	if p.CanLend() {
+	if p.CanAcquire() {
 		t.Error("a coordinator that does not answer is taken for one that lends")
 	}
 	p.coord.loseExtend = false
 	if err := p.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := p.Holding().Granted, w.tick()+generator.Tick(window/time.Millisecond); got != want || !p.CanLend() {
+	if got, want := p.Holding().Granted, w.tick()+generator.Tick(window/time.Millisecond); got != want || !p.CanAcquire() {
 		t.Errorf("granted %d, want %d", got, want)
 	}
 }
@@ -275,7 +275,7 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 	if err := late.Acquire(t.Context(), false); !errors.As(err, &full) || full.Held != len(held) {
 		t.Fatalf("the claim ended with %v, want how many are held", err)
 	}
-	if late.CanLend() {
+	if late.CanAcquire() {
 		t.Error("a worker ID is said to be had")
 	}
 	if err := held[0].Shut(t.Context()); err != nil {

@@ -295,7 +295,7 @@ func TestLanesStartCold(t *testing.T) {
 		} else if want && p.issueAll() == 0 {
 			t.Errorf("lane %d has nothing to issue", i)
 		}
-		if err := p.Trouble(); err == nil || !strings.Contains(err.Error(), away.Error()) {
+		if err := p.Condition(); err == nil || !strings.Contains(err.Error(), away.Error()) {
 			t.Errorf("lane %d says %v, want %v", i, err, away)
 		}
 	}

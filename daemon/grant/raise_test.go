@@ -148,7 +148,7 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 			t.Error("issued before the clock has passed what all were raised to")
 		}
 		at := w.layout.StartOf(to + 1).UTC().Format(time.RFC3339)
-		if err := a.Trouble(); err == nil || !strings.Contains(err.Error(), "no ID before "+at) {
+		if err := a.Condition(); err == nil || !strings.Contains(err.Error(), "no ID before "+at) {
 			t.Errorf("the trouble is %v, want that there is no ID before %s", err, at)
 		}
 
@@ -169,7 +169,7 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 		for _, p := range []*process{a, b, fresh} {
 			p.issueFrom(to)
 		}
-		if err := a.Trouble(); err != nil {
+		if err := a.Condition(); err != nil {
 			t.Errorf("the trouble is still %v", err)
 		}
 	})

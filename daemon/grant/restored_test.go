@@ -53,12 +53,12 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 		}
 		w.clock.BlockUntil(2)
 		var restored *coord.RestoredError
-		err := p.Trouble()
+		err := p.Condition()
 		if !errors.As(err, &restored) || !strings.Contains(err.Error(), time.Unix(0, since.Wall).UTC().Format("2006-01-02T15:04:")) ||
 			!strings.Contains(err.Error(), "marks raise") {
 			t.Errorf("the trouble is %v, want since when, why, and what to do", err)
 		}
-		if p.CanLend() {
+		if p.CanAcquire() {
 			t.Error("another worker ID is said to be had")
 		}
 		stop()

@@ -46,28 +46,28 @@ type lending struct {
 	dry       atomic.Int64 // clockguard.Mono until which no worker ID is free
 }
 
-// ReLease implements issue.Lender.
+// ReLease implements issue.Owner.
 func (k *Keeper) ReLease(lane *generator.Lane) {
 	if k.lending.unwanted.Swap(lane) != lane {
 		ring(k.wakes.lend)
 	}
 }
 
-// Hurry implements issue.Lender.
-func (k *Keeper) Hurry() {
+// ExtendNow implements issue.Owner.
+func (k *Keeper) ExtendNow() {
 	ring(k.wakes.disk)
 	ring(k.wakes.lend)
 }
 
-// CanLend implements issue.Lender.
-func (k *Keeper) CanLend() bool {
+// CanAcquire implements issue.Owner.
+func (k *Keeper) CanAcquire() bool {
 	return k.lending.reachable.Load() && int64(k.now().Mono) >= k.lending.dry.Load()
 }
 
 // lent notes how an exchange with the coordinator ended, and returns err.
 func (k *Keeper) lent(err error) error {
 	k.heard(err)
-	could := k.CanLend()
+	could := k.CanAcquire()
 	var full *coord.ExhaustedError
 	var ahead *coord.AheadError
 	none := errors.As(err, &full) || errors.As(err, &ahead)
@@ -76,7 +76,7 @@ func (k *Keeper) lent(err error) error {
 	}
 	k.lending.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
 	k.bar(err)
-	if could != k.CanLend() {
+	if could != k.CanAcquire() {
 		k.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
 	before := k.trouble.set(&k.trouble.lending, k.now(), err)

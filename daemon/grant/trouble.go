@@ -34,9 +34,9 @@ func (t *trouble) set(which **ailment, now clockguard.Reading, err error) (befor
 	return before
 }
 
-// Trouble says what keeps IDs from being issued beyond the ceiling, and since when; nil if nothing does. The disk goes first: what it
+// Condition says what keeps IDs from being issued beyond the ceiling, and since when; nil if nothing does. The disk goes first: what it
 // holds back is the nearer of the two ceilings. Where the floor is what the clock has not reached, it says when that will be.
-func (k *Keeper) Trouble() error {
+func (k *Keeper) Condition() error {
 	err, early := k.trouble.worst(), k.early()
 	if err == nil {
 		err = k.late()

@@ -16,20 +16,21 @@ import (
 // twoTenants has 8 IDs of each tenant in a tick.
 const twoTenants = "time=40@1ms,worker=4,tenant=1,sequence=3;epoch=2026-01-01"
 
-// TestBurstTakesExactlyWhatIsLeft: connections ask for IDs of two tenants, of one lane or two, which may be replaced. Whatever waits, waits
-// because none is left that it may have; whatever is issued is young enough, within the lane's grant and issued once; and with the order
-// kept, no connection's tick falls, and each tenant's IDs rise on it.
+// TestBurstTakesExactlyWhatIsLeft: connections ask for IDs of two tenants, of one lane or two,
+// which may be replaced. Whatever waits, waits because none is left that it may have; whatever is
+// issued is young enough, within the lane's grant and issued once; and with the order kept, no
+// connection's tick falls, and each tenant's IDs rise on it.
 func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 	var young, old, waited int
 	rapid.Check(t, func(rt *rapid.T) {
 		burst := generator.Tick(rapid.SampledFrom([]int{1, 5, 40, 2000}).Draw(rt, "burst"))
 		unordered := rapid.Bool().Draw(rt, "unordered")
 		lanes := rapid.IntRange(1, 2).Draw(rt, "lanes")
-		g := newGroup(rt, twoTenants, lanes, issue.Limits{Burst: time.Duration(burst) * time.Millisecond, BurstUnordered: unordered})
+		g := newPool(rt, twoTenants, lanes, issue.Limits{Burst: time.Duration(burst) * time.Millisecond, BurstUnordered: unordered})
 		floors := map[*generator.Lane]generator.Tick{}
 		conns := make([]burstConnection, 3)
 		for i := range conns {
-			conns[i].ticket.Home = uint32(i)
+			conns[i].conn.Number = uint32(i)
 		}
 		issued := map[int64]bool{}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -42,12 +43,12 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 				c := &conns[rapid.IntRange(0, len(conns)-1).Draw(rt, "connection")]
 				fresh := c.last == [2]int64{} && !c.since
 				if rapid.Bool().Draw(rt, "renew") {
-					c.ticket.Renew()
+					c.conn.Begin()
 					c.since, fresh = false, true
 				}
 				tenant, n := rapid.Uint32Range(0, 1).Draw(rt, "tenant"), rapid.IntRange(1, 30).Draw(rt, "n")
 				tick := g.tick()
-				run, wait := g.Take(&c.ticket, tenant, n)
+				run, wait := g.Take(&c.conn, tenant, n)
 				if run.N == 0 {
 					waited++
 					c.since = true
@@ -96,7 +97,7 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 
 // burstConnection is a connection, with the highest ID of each tenant.
 type burstConnection struct {
-	ticket issue.Ticket
+	conn   issue.Connection
 	last   [2]int64
 	tick   generator.Tick
 	worker int
@@ -104,7 +105,7 @@ type burstConnection struct {
 }
 
 // nothingLeft looks at each tick that a connection that was told to wait may have IDs of.
-func (g *group) nothingLeft(rt *rapid.T, c *burstConnection, tenant uint32, burst generator.Tick, unordered bool) {
+func (g *pool) nothingLeft(rt *rapid.T, c *burstConnection, tenant uint32, burst generator.Tick, unordered bool) {
 	lane, tick := g.lanes[0], g.tick()
 	from := tick - burst
 	if !unordered {
@@ -123,16 +124,17 @@ func (g *group) nothingLeft(rt *rapid.T, c *burstConnection, tenant uint32, burs
 	}
 }
 
-// A burst gives at once what the last ticks have left, the earliest first, and then goes on as without.
+// A burst gives at once what the last ticks have left, the earliest first, and then goes on as
+// without.
 func TestBurst(t *testing.T) {
 	const back = 10
 	for _, unordered := range []bool{false, true} {
-		g := newGroup(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
+		g := newPool(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(time.Second)
-		var busy, idle issue.Ticket
-		take := func(ticket *issue.Ticket, n int) (generator.Tick, int, issue.Wait) {
-			ticket.Renew()
-			run, wait := g.Take(ticket, 0, n)
+		var busy, idle issue.Connection
+		take := func(conn *issue.Connection, n int) (generator.Tick, int, issue.Wait) {
+			conn.Begin()
+			run, wait := g.Take(conn, 0, n)
 			if run.N == 0 {
 				return 0, 0, wait
 			}
@@ -169,28 +171,28 @@ func TestBurst(t *testing.T) {
 
 // While the clock is behind, and at the ceiling, there is no burst.
 func TestNoBurst(t *testing.T) {
-	g := newGroup(t, "flakeward", 1, issue.Limits{Burst: time.Second})
+	g := newPool(t, "flakeward", 1, issue.Limits{Burst: time.Second})
 	g.clock.Advance(5 * time.Second)
-	var ticket issue.Ticket
-	g.Take(&ticket, 0, perTick)
+	var conn issue.Connection
+	g.Take(&conn, 0, perTick)
 	g.clock.Step(-2 * time.Millisecond)
-	ticket = issue.Ticket{}
-	if run, wait := g.Take(&ticket, 0, 1); run.N != 0 || wait.For != 3*time.Millisecond {
+	conn = issue.Connection{}
+	if run, wait := g.Take(&conn, 0, perTick+1); run.N != 0 || wait.For != 3*time.Millisecond {
 		t.Errorf("with the clock behind it gets %d, waits %+v", run.N, wait)
 	}
 	g.clock.Advance(time.Hour - 5*time.Second + 10*time.Millisecond)
-	ticket = issue.Ticket{}
-	if run, wait := g.Take(&ticket, 0, 2*perTick); run.N != 0 || !wait.Event || g.lenders[0].hurried == 0 {
+	conn = issue.Connection{}
+	if run, wait := g.Take(&conn, 0, 2*perTick); run.N != 0 || !wait.Event || g.owners[0].extended == 0 {
 		t.Errorf("above the ceiling it gets %d, waits %+v", run.N, wait)
 	}
 }
 
-// Bursts, normal issue and the ring run side by side, with the clock stepping: no ID comes twice, and on a connection IDs rise as long as
-// the clock does.
+// Bursts, normal issue and the ring run side by side, with the clock stepping: no ID comes twice,
+// and on a connection IDs rise as long as the clock does.
 func TestBurstBesideTheRing(t *testing.T) {
 	const goroutines, ids = 6, 30_000
 	for _, unordered := range []bool{false, true} {
-		g := newGroup(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", 2, issue.Limits{Burst: 100 * time.Millisecond, BurstUnordered: unordered})
+		g := newPool(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", 2, issue.Limits{Burst: 100 * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(5 * time.Second)
 		var steps atomic.Int64 // how often the clock went back
 		var peak atomic.Int64  // the latest tick that it went back from
@@ -206,7 +208,7 @@ func TestBurstBesideTheRing(t *testing.T) {
 		for i := range goroutines {
 			wg.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(i), 3))
-				ticket := issue.Ticket{Home: uint32(i)}
+				conn := issue.Connection{Number: uint32(i)}
 				last := int64(0)
 				for n := 0; n < ids; {
 					switch random.IntN(1000) {
@@ -221,11 +223,11 @@ func TestBurstBesideTheRing(t *testing.T) {
 					default:
 						advance(time.Duration(random.IntN(20)) * time.Microsecond)
 					}
-					ticket.Renew()
+					conn.Begin()
 					clock.Lock()
 					before, caughtUp := steps.Load(), int64(g.tick()) > peak.Load()
 					clock.Unlock()
-					run, _ := g.Take(&ticket, 0, 1+random.IntN(100))
+					run, _ := g.Take(&conn, 0, 1+random.IntN(100))
 					if run.N == 0 {
 						advance(100 * time.Microsecond)
 						continue
@@ -267,24 +269,24 @@ func TestBurstInLongTicks(t *testing.T) {
 		tick string
 		back generator.Tick
 	}{{"1ms", 100}, {"10ms", 10}, {"100ms", 1}} {
-		g := newGroup(t, "time=40@"+c.tick+",worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{Burst: 100 * time.Millisecond})
+		g := newPool(t, "time=40@"+c.tick+",worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{Burst: 100 * time.Millisecond})
 		g.clock.Advance(5 * time.Second)
-		var ticket issue.Ticket
-		run, wait := g.Take(&ticket, 0, 9)
+		var conn issue.Connection
+		run, wait := g.Take(&conn, 0, 9)
 		if _, tick := g.idOf(t, run); run.N != 8 || tick != g.tick()-c.back {
 			t.Errorf("in ticks of %s a burst gives %d of %d ticks ago (%+v), want 8 of %d ago", c.tick, run.N, g.tick()-tick, wait, c.back)
 		}
 	}
 }
 
-// After a change of lane a burst draws only on ticks above that of the connection's highest ID, whose other numbers may be lower there;
-// without order on all.
+// After a change of lane a burst draws only on ticks above that of the connection's highest ID,
+// whose other numbers may be lower there; without order on all.
 func TestBurstAfterAChangeOfLane(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
-		g := newGroup(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond, BurstUnordered: unordered})
+		g := newPool(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(time.Second)
-		var ticket issue.Ticket
-		first, _ := g.Take(&ticket, 0, 1)
+		var conn issue.Connection
+		first, _ := g.Take(&conn, 0, 1)
 		_, last := g.idOf(t, first)
 		g.drop(0, false)
 		g.clock.Advance(5 * time.Millisecond)
@@ -292,20 +294,21 @@ func TestBurstAfterAChangeOfLane(t *testing.T) {
 		if unordered {
 			want = g.tick() - 10
 		}
-		ticket.Renew()
-		run, wait := g.Take(&ticket, 0, perTick+1)
+		conn.Begin()
+		run, wait := g.Take(&conn, 0, perTick+1)
 		if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lanes[1].Worker() {
 			t.Errorf("without order %v: a burst gives %d of worker ID %d, tick %d (%+v), want a whole tick of %d", unordered, run.N, worker, tick, wait, want)
 		}
 	}
 }
 
-// An earlier process of this host may have issued more than the journal says that this one started from: one that was put back,
-// older than the last publish, is refused, and a younger one is not. So no burst draws on ticks before the lane's first use.
+// An earlier process of this host may have issued more than the journal says that this one started
+// from: one that was put back, older than the last publish, is refused, and a younger one is not.
+// So no burst draws on ticks before the lane's first use.
 func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 	const back = 2000 // ticks that a burst may draw on
 	for _, unordered := range []bool{false, true} {
-		g := newGroup(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
+		g := newPool(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(10 * time.Second)
 		lane, err := generator.NewLane(g.layout, 0, 5, g.tick()-1700) // the mark of a journal of 1.7 s ago
 		if err != nil {
@@ -316,8 +319,8 @@ func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 		g.issuers[0].Use(lane)
 		drawn := func(what string, want generator.Tick) {
 			t.Helper()
-			var ticket issue.Ticket
-			run, wait := g.Take(&ticket, 0, perTick+1)
+			var conn issue.Connection
+			run, wait := g.Take(&conn, 0, perTick+1)
 			if want == 0 {
 				if run.N != 0 || wait.Err != nil {
 					t.Errorf("unordered %v, %s: %d IDs (%+v), want a wait for the next tick", unordered, what, run.N, wait)
@@ -341,10 +344,10 @@ func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 
 // A request has waited since before the lane was there.
 func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
-	g := newGroup(t, "flakeward", 1, issue.Limits{})
+	g := newPool(t, "flakeward", 1, issue.Limits{})
 	g.clock.Advance(10 * time.Second)
-	var late issue.Ticket
-	g.Take(&issue.Ticket{}, 0, perTick)
+	var late issue.Connection
+	g.Take(&issue.Connection{}, 0, perTick)
 	if run, wait := g.Take(&late, 0, 1); run.N != 0 || wait.Err != nil {
 		t.Fatalf("of a tick that is used up %d IDs were given (%+v)", run.N, wait)
 	}
@@ -365,17 +368,17 @@ func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
 
 // After a burst the connection goes on above what that gave, whichever lane serves.
 func TestOrderAfterABurst(t *testing.T) {
-	g := newGroup(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond})
+	g := newPool(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond})
 	g.clock.Advance(time.Second)
-	g.Take(&issue.Ticket{Home: 2}, 0, perTick) // the clock's tick of the connection's own lane
-	var ticket issue.Ticket
+	g.Take(&issue.Connection{Number: 2}, 0, perTick) // the clock's tick of the connection's own lane
+	var conn issue.Connection
 	for range 10 {
-		ticket.Renew()
-		g.Take(&ticket, 0, perTick)
+		conn.Begin()
+		g.Take(&conn, 0, perTick)
 	}
 	g.drop(0, false)
-	ticket.Renew()
-	if run, wait := g.Take(&ticket, 0, perTick+1); run.N != perTick {
+	conn.Begin()
+	if run, wait := g.Take(&conn, 0, perTick+1); run.N != perTick {
 		t.Errorf("it gets %d of another lane (%+v), want the tick that its own had used up", run.N, wait)
 	} else if _, tick := g.idOf(t, run); tick != g.tick() {
 		t.Errorf("it had all up to tick %d, and gets tick %d of another lane", g.tick()-1, tick)
@@ -383,11 +386,11 @@ func TestOrderAfterABurst(t *testing.T) {
 }
 
 func TestBurstAllocatesNothing(t *testing.T) {
-	g := newGroup(t, "flakeward", 1, issue.Limits{Burst: time.Second})
+	g := newPool(t, "flakeward", 1, issue.Limits{Burst: time.Second})
 	g.clock.Advance(5 * time.Second)
 	if n := testing.AllocsPerRun(1000, func() {
-		var ticket issue.Ticket
-		g.Take(&ticket, 0, perTick+1)
+		var conn issue.Connection
+		g.Take(&conn, 0, perTick+1)
 	}); n != 0 {
 		t.Errorf("a burst allocates %v times", n)
 	}
@@ -395,18 +398,18 @@ func TestBurstAllocatesNothing(t *testing.T) {
 
 // BenchmarkBurstOfNone is a request that finds nothing left in a second of ticks.
 func BenchmarkBurstOfNone(b *testing.B) {
-	g := newGroup(b, "flakeward", 1, issue.Limits{Burst: time.Second})
+	g := newPool(b, "flakeward", 1, issue.Limits{Burst: time.Second})
 	g.clock.Advance(5 * time.Second)
 	for {
-		var ticket issue.Ticket
-		if run, _ := g.Take(&ticket, 0, perTick+1); run.N == 0 {
+		var conn issue.Connection
+		if run, _ := g.Take(&conn, 0, perTick+1); run.N == 0 {
 			break
 		}
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		var ticket issue.Ticket
-		if run, _ := g.Take(&ticket, 0, 1); run.N != 0 {
+		var conn issue.Connection
+		if run, _ := g.Take(&conn, 0, 1); run.N != 0 {
 			b.Fatal("there is one")
 		}
 	}

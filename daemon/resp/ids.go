@@ -25,7 +25,7 @@ type work struct {
 	taken  []generator.Run
 	at     int // the run, and the ID in it, that is sent next
 	within int
-	ticket issue.Ticket
+	issue  issue.Connection
 }
 
 func (w *work) begin(k kind, n int, tenant uint32) {
@@ -43,18 +43,18 @@ func (w *work) done(nextIsHere bool) {
 		w.taken = nil
 	}
 	if nextIsHere {
-		w.ticket.Follow()
+		w.issue.BeginQueued()
 	} else {
-		w.ticket.Renew()
+		w.issue.Begin()
 	}
 }
 
 // proceed goes on with the session's work: to its end (Read), until replies have to be sent first (Write) or IDs to be waited for (Wait).
 func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 	w := &s.work
-	w.ticket.Home = uint32(s.ID)
+	w.issue.Number = uint32(s.ID)
 	for w.kind != sending && w.left > 0 {
-		run, wait := h.config.Source.Take(&w.ticket, w.tenant, w.left)
+		run, wait := h.config.Source.Take(&w.issue, w.tenant, w.left)
 		switch {
 		case run.N > 0:
 			w.left -= run.N
@@ -69,7 +69,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 			if w.kind != singles {
 				return out, Next{}
 			}
-			// The others of these requests have been here as long: the ticket stays as it is, and they are refused
+			// The others of these requests have been here as long: their deadline is the same, and they are refused
 			// as well unless there are IDs by now.
 			w.left--
 		default:

@@ -17,7 +17,7 @@ import (
 // Source issues IDs; *issue.Issuer is one. Take never blocks.
 type Source interface {
 	// Take takes up to n IDs for tenant, for the request whose patience t is. A run without IDs comes with what to do instead.
-	Take(t *issue.Ticket, tenant uint32, n int) (generator.Run, issue.Wait)
+	Take(c *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait)
 }
 
 // Config is what a Handler answers from.

@@ -21,7 +21,7 @@ type ticks struct {
 	asked  int    // calls
 }
 
-func (s *ticks) Take(_ *issue.Ticket, tenant uint32, n int) (generator.Run, issue.Wait) {
+func (s *ticks) Take(_ *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait) {
 	s.tenant = tenant
 	s.asked++
 	if s.err != nil {

@@ -39,7 +39,7 @@ func newStore(left int) *store {
 	return &store{left: left, wait: issue.Wait{Event: true}, waited: make(chan struct{}, 1000)}
 }
 
-func (s *store) Take(_ *issue.Ticket, _ uint32, n int) (generator.Run, issue.Wait) {
+func (s *store) Take(_ *issue.Connection, _ uint32, n int) (generator.Run, issue.Wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -84,7 +84,7 @@ type proc struct {
 	coord  *lending.Coordinator
 	claims []*sharedClaim
 	seats  []*seat // by lane
-	group  *issue.Group
+	pool   *issue.Pool
 	source resp.Source // the group, and what it hands out is written down
 
 	lifetime *lifetime.Life
@@ -208,7 +208,7 @@ func (p *proc) begin(dir *journal.Dir) {
 	for _, seat := range p.seats {
 		p.flow(func() { p.check(seat.keeper.Mark(p.life)) })
 	}
-	p.flow(func() { p.check(p.lifetime.Watch(p.life, p.group)) })
+	p.flow(func() { p.check(p.lifetime.Watch(p.life, p.pool)) })
 	p.flow(p.lend)
 	p.keepAlive()
 	p.arrivals()

@@ -9,13 +9,13 @@ import (
 
 // conn is a client's connection: its requests are served one after the other.
 type conn struct {
-	p      *proc
-	ticket issue.Ticket
-	queue  []request
-	asked  clockguard.Reading // when the first of those that followed each other was
-	timer  *line.Event
-	due    func() // what the timer does, made once
-	event  bool   // waits for a change
+	p     *proc
+	issue issue.Connection
+	queue []request
+	asked clockguard.Reading // when the first of those that followed each other was
+	timer *line.Event
+	due   func() // what the timer does, made once
+	event bool   // waits for a change
 
 	highest reached // of all its IDs
 	since   reached // of those since its order was lost last
@@ -56,8 +56,8 @@ func (p *proc) request() {
 func (c *conn) ask(n int) {
 	c.queue = append(c.queue, request{n, c.p.w.line.Now()})
 	if len(c.queue) == 1 {
-		c.ticket.Home = c.number
-		c.ticket.Renew()
+		c.issue.Number = c.number
+		c.issue.Begin()
 		c.asked = c.p.host.read()
 		c.serve()
 	}
@@ -72,7 +72,7 @@ func (c *conn) serve() {
 		before := p.host.read()
 		c.asked.Wall = min(c.asked.Wall, before.Wall) // it may have gone back meanwhile
 		used := p.outOfOrder()
-		run, wait := p.source.Take(&c.ticket, 0, c.queue[0].n)
+		run, wait := p.source.Take(&c.issue, 0, c.queue[0].n)
 		if run.N == 0 {
 			if wait.Err == nil {
 				c.later(wait)
@@ -114,7 +114,7 @@ func (c *conn) serve() {
 
 func (c *conn) next() {
 	c.queue = append(c.queue[:0], c.queue[1:]...)
-	c.ticket.Follow()
+	c.issue.BeginQueued()
 }
 
 // outOfOrder counts how often order was given up.

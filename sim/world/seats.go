@@ -62,9 +62,9 @@ func (p *proc) seat(dir *journal.Dir, log hclog.Logger) error {
 		seat.issuer = issue.New(w.layout, p, issue.Limits{Guard: w.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, seat.keeper)
 		p.seats, issuers = append(p.seats, seat), append(issuers, seat.issuer)
 	}
-	p.group = issue.NewGroup(issuers...)
-	p.source = record.Source(p.group, w.layout.Step(), p.testify)
-	p.group.OnChange(func() { p.changed = true })
+	p.pool = issue.NewPool(issuers...)
+	p.source = record.Source(p.pool, w.layout.Step(), p.testify)
+	p.pool.OnChange(func() { p.changed = true })
 	return nil
 }
 

@@ -15,35 +15,35 @@ import (
 
 const perTick = 4096 // IDs of a tick in the default layout
 
-// lender notes what requests ask of it.
-type lender struct {
-	mu       sync.Mutex
-	lends    bool
-	trouble  error
-	released []*generator.Lane
-	hurried  int
+// owner notes what requests ask of it.
+type owner struct {
+	mu        sync.Mutex
+	reachable bool
+	condition error
+	released  []*generator.Lane
+	extended  int
 }
 
-func (l *lender) ReLease(lane *generator.Lane) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.released = append(l.released, lane)
+func (o *owner) ReLease(lane *generator.Lane) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.released = append(o.released, lane)
 }
 
-func (l *lender) Hurry() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hurried++
+func (o *owner) ExtendNow() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.extended++
 }
 
-func (l *lender) CanLend() bool  { return l.lends }
-func (l *lender) Trouble() error { return l.trouble }
+func (o *owner) CanAcquire() bool { return o.reachable }
+func (o *owner) Condition() error { return o.condition }
 
 type bench struct {
 	*issue.Issuer
 	layout *generator.Layout
 	clock  *clocktest.Manual
-	lender *lender
+	owner  *owner
 	lane   *generator.Lane
 }
 
@@ -54,12 +54,12 @@ func newBench(t testing.TB) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), lender: &lender{lends: true}}
+	b := &bench{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), owner: &owner{reachable: true}}
 	limits, err := clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Issuer = issue.New(layout, b.clock, issue.Limits{Guard: limits, FirstWait: 1100 * time.Millisecond, MaxBlock: 2 * time.Second}, b.lender)
+	b.Issuer = issue.New(layout, b.clock, issue.Limits{Guard: limits, FirstWait: 1100 * time.Millisecond, MaxBlock: 2 * time.Second}, b.owner)
 	b.use(t, b.tick()-1000)
 	return b
 }
@@ -77,11 +77,12 @@ func (b *bench) use(t testing.TB, floor generator.Tick) {
 	b.Use(lane)
 }
 
-// take takes n numbers with a ticket of its own and returns the tick that they are of, 0 if there were none.
+// take takes n numbers with a conn of its own and returns the tick that they are of, 0 if there
+// were none.
 func (b *bench) take(t testing.TB, n int) (generator.Tick, issue.Wait) {
 	t.Helper()
-	var ticket issue.Ticket
-	run, wait := b.Take(&ticket, 0, n)
+	var conn issue.Connection
+	run, wait := b.Take(&conn, 0, n)
 	if run.N == 0 {
 		return 0, wait
 	}
@@ -94,28 +95,28 @@ func (b *bench) take(t testing.TB, n int) (generator.Tick, issue.Wait) {
 
 func TestClockBehind(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		back    time.Duration
-		lends   bool
-		answer  clockguard.Answer
-		issued  bool          // at the clock's own tick
-		spread  bool          // at an earlier lane tick, ahead of the clock
-		wait    time.Duration // 0: not looked at
-		release bool
+		name      string
+		back      time.Duration
+		reachable bool
+		answer    clockguard.Answer
+		issued    bool          // at the clock's own tick
+		spread    bool          // at an earlier lane tick, ahead of the clock
+		wait      time.Duration // 0: not looked at
+		release   bool
 	}{
-		{name: "1 ms: sleep", back: time.Millisecond, lends: true, answer: clockguard.Sleep, wait: time.Millisecond},
-		{name: "5 ms: sleep", back: 5 * time.Millisecond, lends: true, answer: clockguard.Sleep, wait: 5 * time.Millisecond},
-		{name: "6 ms: ring", back: 6 * time.Millisecond, lends: true, answer: clockguard.Ring, issued: true},
-		{name: "2,047 ms: ring", back: 2047 * time.Millisecond, lends: true, answer: clockguard.Ring, issued: true},
-		{name: "2,049 ms: re-lease", back: 2049 * time.Millisecond, lends: true, answer: clockguard.ReLease, release: true},
-		{name: "1 h: re-lease", back: time.Hour, lends: true, answer: clockguard.ReLease, release: true},
+		{name: "1 ms: sleep", back: time.Millisecond, reachable: true, answer: clockguard.Sleep, wait: time.Millisecond},
+		{name: "5 ms: sleep", back: 5 * time.Millisecond, reachable: true, answer: clockguard.Sleep, wait: 5 * time.Millisecond},
+		{name: "6 ms: ring", back: 6 * time.Millisecond, reachable: true, answer: clockguard.Ring, issued: true},
+		{name: "2,047 ms: ring", back: 2047 * time.Millisecond, reachable: true, answer: clockguard.Ring, issued: true},
+		{name: "2,049 ms: re-lease", back: 2049 * time.Millisecond, reachable: true, answer: clockguard.ReLease, release: true},
+		{name: "1 h: re-lease", back: time.Hour, reachable: true, answer: clockguard.ReLease, release: true},
 		{name: "1 h, nobody lends: spread", back: time.Hour, answer: clockguard.Spread, spread: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
 			b.clock.Advance(5 * time.Second) // the ring's whole span lies above the floor
 			high, _ := b.take(t, 1)
-			b.lender.lends = c.lends
+			b.owner.reachable = c.reachable
 			b.clock.Step(-c.back)
 			got, wait := b.take(t, 1)
 			if n := b.Answers(c.answer); n != 1 {
@@ -132,14 +133,15 @@ func TestClockBehind(t *testing.T) {
 			if c.wait != 0 && wait.For != c.wait {
 				t.Errorf("waits %v, want %v", wait.For, c.wait)
 			}
-			if c.release != (len(b.lender.released) == 1) {
-				t.Errorf("asked for %d other worker IDs", len(b.lender.released))
+			if c.release != (len(b.owner.released) == 1) {
+				t.Errorf("asked for %d other worker IDs", len(b.owner.released))
 			}
 		})
 	}
 }
 
-// Once the ring has been used, order is lost, and the last few ticks of the lag are no reason to sleep.
+// Once the ring has been used, order is lost, and the last few ticks of the lag are no reason to
+// sleep.
 func TestRingServesUntilTheClockHasCaughtUp(t *testing.T) {
 	b := newBench(t)
 	b.clock.Advance(5 * time.Second)
@@ -159,26 +161,28 @@ func TestRingServesUntilTheClockHasCaughtUp(t *testing.T) {
 	}
 }
 
-// After a sleep or a full tick the request goes on from the tick that it waited for, however late it is woken.
+// After a sleep or a full tick the request goes on from the tick that it waited for, however late
+// it is woken, and takes nothing from before.
 func TestLateWakeWastesNothing(t *testing.T) {
 	b := newBench(t)
+	b.clock.Advance(10 * time.Millisecond) // these ticks have all their numbers left
 	if _, wait := b.take(t, perTick); wait != (issue.Wait{}) {
 		t.Fatalf("the tick's first request waits: %+v", wait)
 	}
 	first := b.tick()
-	var ticket issue.Ticket
-	if run, wait := b.Take(&ticket, 0, 1); run.N != 0 || wait.For != time.Millisecond || wait.Event {
+	var conn issue.Connection
+	if run, wait := b.Take(&conn, 0, 1); run.N != 0 || wait.For != time.Millisecond || wait.Event {
 		t.Fatalf("took %d, waits %+v, want the next tick in 1ms", run.N, wait)
 	}
 	b.clock.Advance(3 * time.Millisecond)
 	for want := first + 1; want <= first+3; want++ {
-		run, wait := b.Take(&ticket, 0, perTick)
+		run, wait := b.Take(&conn, 0, perTick)
 		parts, err := b.layout.Decompose(run.First)
 		if err != nil || run.N != perTick || parts.Tick != want {
 			t.Fatalf("took %d at tick %d (%v, %+v), want %d at %d", run.N, parts.Tick, err, wait, perTick, want)
 		}
 	}
-	if run, _ := b.Take(&ticket, 0, 1); run.N != 0 {
+	if run, _ := b.Take(&conn, 0, 1); run.N != 0 {
 		t.Errorf("took %d more than three ticks have", run.N)
 	}
 }
@@ -196,12 +200,12 @@ func TestNewRequestTakesNoOlderTick(t *testing.T) {
 func TestFreshLaneWaitsForItsFloor(t *testing.T) {
 	b := newBench(t)
 	b.use(t, b.tick()+1000)
-	if _, wait := b.take(t, 1); wait.For < time.Second || len(b.lender.released) != 0 {
-		t.Errorf("waits %v and asked for %d other worker IDs, want the floor's second and none", wait.For, len(b.lender.released))
+	if _, wait := b.take(t, 1); wait.For < time.Second || len(b.owner.released) != 0 {
+		t.Errorf("waits %v and asked for %d other worker IDs, want the floor's second and none", wait.For, len(b.owner.released))
 	}
 	b.use(t, b.tick()+1200)
-	if _, wait := b.take(t, 1); len(b.lender.released) != 1 {
-		t.Errorf("asked for %d other worker IDs with a floor further ahead (%+v), want 1", len(b.lender.released), wait)
+	if _, wait := b.take(t, 1); len(b.owner.released) != 1 {
+		t.Errorf("asked for %d other worker IDs with a floor further ahead (%+v), want 1", len(b.owner.released), wait)
 	}
 }
 
@@ -210,25 +214,28 @@ func TestIssuedLaneDoesNotWaitLikeAFreshOne(t *testing.T) {
 	b := newBench(t)
 	b.take(t, 1)
 	b.clock.Step(-1050 * time.Millisecond) // below the floor, within FirstWait
-	if _, wait := b.take(t, 1); len(b.lender.released) != 1 {
+	if _, wait := b.take(t, 1); len(b.owner.released) != 1 {
 		t.Errorf("waits %+v, want another worker ID", wait)
 	}
 }
 
 func TestCeiling(t *testing.T) {
 	b := newBench(t)
-	b.lender.trouble = errors.New("the disk is full")
+	b.owner.condition = errors.New("the disk is full")
 	b.clock.Advance(time.Hour + time.Millisecond)
-	var ticket issue.Ticket
-	run, wait := b.Take(&ticket, 0, 1)
-	if run.N != 0 || !wait.Event || wait.Err != nil || b.lender.hurried == 0 {
-		t.Fatalf("above the ceiling: took %d, wait %+v, hurried %d", run.N, wait, b.lender.hurried)
+	var conn issue.Connection
+	run, wait := b.Take(&conn, 0, 1)
+	if run.N != 0 || !wait.Event || wait.Err != nil || b.owner.extended == 0 {
+		t.Fatalf("above the ceiling: took %d, wait %+v, extended %d", run.N, wait, b.owner.extended)
 	}
 	b.clock.Advance(2 * time.Second)
-	_, wait = b.Take(&ticket, 0, 1)
+	_, wait = b.Take(&conn, 0, 1)
 	var u *issue.UnavailableError
-	if !errors.As(wait.Err, &u) || !errors.Is(u, b.lender.trouble) || u.After != 2*time.Second {
-		t.Errorf("after the patience is over: %v, want the trouble and the time", wait.Err)
+	if !errors.As(wait.Err, &u) || !errors.Is(u, b.owner.condition) || u.After != 2*time.Second {
+		t.Errorf("after the deadline: %v, want the condition and the time", wait.Err)
+	}
+	if !errors.Is(u, issue.ErrCeiling) {
+		t.Errorf("%v is not said to be for the ceiling", u)
 	}
 	changes := 0
 	b.OnChange(func() { changes++ })
@@ -252,20 +259,21 @@ func TestNoLane(t *testing.T) {
 	}
 }
 
-// A request that meets a lane of a machine that was cloned tells the lane's owner at once, and waits for another lane.
+// A request that meets a lane of a machine that was cloned tells the lane's owner at once, and
+// waits for another lane.
 func TestALaneOfAClonedMachine(t *testing.T) {
 	for name, behind := range map[string]time.Duration{"in time": 0, "the clock behind": -time.Minute} {
 		b := newBench(t)
 		var now atomic.Uint64
 		b.use(t, b.tick()-1)
 		b.lane.Bind(generator.Generation{Now: &now})
-		if got, _ := b.take(t, 1); got == 0 || b.lender.hurried != 0 {
-			t.Fatalf("%s: before: tick %d, hurried %d times", name, got, b.lender.hurried)
+		if got, _ := b.take(t, 1); got == 0 || b.owner.extended != 0 {
+			t.Fatalf("%s: before: tick %d, extended %d times", name, got, b.owner.extended)
 		}
 		now.Store(1)
 		b.clock.Step(behind)
-		if got, wait := b.take(t, 1); got != 0 || !wait.Event || wait.Err != nil || b.lender.hurried != 1 || len(b.lender.released) != 0 {
-			t.Errorf("%s: tick %d, wait %+v, hurried %d times, asked for %d other worker IDs", name, got, wait, b.lender.hurried, len(b.lender.released))
+		if got, wait := b.take(t, 1); got != 0 || !wait.Event || wait.Err != nil || b.owner.extended != 1 || len(b.owner.released) != 0 {
+			t.Errorf("%s: tick %d, wait %+v, extended %d times, asked for %d other worker IDs", name, got, wait, b.owner.extended, len(b.owner.released))
 		}
 		b.use(t, b.tick()-1)
 		if got, wait := b.take(t, 1); got == 0 {
@@ -288,14 +296,14 @@ func TestCheckAsksBeforeARequestDoes(t *testing.T) {
 	b.take(t, 1)
 	b.Check()
 	b.clock.Step(-1100 * time.Millisecond)
-	if b.Check(); len(b.lender.released) != 1 { // below the floor the ring has no room
-		t.Errorf("asked %d times, want once", len(b.lender.released))
+	if b.Check(); len(b.owner.released) != 1 { // below the floor the ring has no room
+		t.Errorf("asked %d times, want once", len(b.owner.released))
 	}
 	b = newBench(t)
 	b.clock.Advance(5 * time.Second)
 	b.take(t, 1)
 	b.clock.Step(-time.Second)
-	if b.Check(); len(b.lender.released) != 0 {
+	if b.Check(); len(b.owner.released) != 0 {
 		t.Errorf("asked for another worker ID although the ring serves")
 	}
 }
@@ -304,15 +312,15 @@ func TestTakeAllocatesNothing(t *testing.T) {
 	b := newBench(t)
 	b.take(t, 1)
 	if n := testing.AllocsPerRun(100, func() {
-		var ticket issue.Ticket
-		b.Take(&ticket, 0, 1)
+		var conn issue.Connection
+		b.Take(&conn, 0, 1)
 	}); n != 0 {
 		t.Errorf("a request allocates %v times", n)
 	}
 	b.take(t, perTick)
 	if n := testing.AllocsPerRun(100, func() {
-		var ticket issue.Ticket
-		b.Take(&ticket, 0, 1)
+		var conn issue.Connection
+		b.Take(&conn, 0, 1)
 	}); n != 0 {
 		t.Errorf("a request that must wait allocates %v times", n)
 	}
@@ -332,11 +340,11 @@ func BenchmarkTake(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	i := issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &lender{})
+	i := issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &owner{})
 	i.Use(lane)
 	b.ReportAllocs()
 	for b.Loop() {
-		var ticket issue.Ticket
-		i.Take(&ticket, 0, 1)
+		var conn issue.Connection
+		i.Take(&conn, 0, 1)
 	}
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// group is a group with lanes that a test puts in and takes away. Worker IDs come back, above what was issued of them.
-type group struct {
-	*issue.Group
+// pool is a pool with lanes that a test puts in and takes away. Worker IDs come back, above what
+// was issued of them.
+type pool struct {
+	*issue.Pool
 	layout  *generator.Layout
 	clock   *clocktest.Manual
 	issuers []*issue.Issuer
-	lenders []*lender
+	owners  []*owner
 	lanes   []*generator.Lane      // nil: none
 	free    map[int]generator.Tick // worker IDs that no lane has, with the floor of the next
 	changes int
@@ -29,38 +30,38 @@ type group struct {
 
 const maxSleep = 5 * time.Millisecond
 
-func newGroup(t rapid.TB, layout string, lanes int, limits issue.Limits) *group {
+func newPool(t rapid.TB, layout string, lanes int, limits issue.Limits) *pool {
 	t.Helper()
 	l, err := generator.ParseLayout(layout)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &group{layout: l, clock: clocktest.NewManual(l.Epoch().Add(1000 * time.Hour)), lanes: make([]*generator.Lane, lanes), free: map[int]generator.Tick{}}
+	g := &pool{layout: l, clock: clocktest.NewManual(l.Epoch().Add(1000 * time.Hour)), lanes: make([]*generator.Lane, lanes), free: map[int]generator.Tick{}}
 	guard, err := clockguard.NewLimits(max(maxSleep, l.TickLength()), max(2048*time.Millisecond, 2*l.TickLength()), l.TickLength())
 	if err != nil {
 		t.Fatal(err)
 	}
 	limits.Guard, limits.FirstWait, limits.MaxBlock = guard, 1100*time.Millisecond, 2*time.Second
 	for range lanes {
-		lender := &lender{lends: true}
-		g.lenders = append(g.lenders, lender)
-		g.issuers = append(g.issuers, issue.New(l, g.clock, limits, lender))
+		o := &owner{reachable: true}
+		g.owners = append(g.owners, o)
+		g.issuers = append(g.issuers, issue.New(l, g.clock, limits, o))
 	}
-	g.Group = issue.NewGroup(g.issuers...)
+	g.Pool = issue.NewPool(g.issuers...)
 	g.OnChange(func() { g.changes++ })
 	for worker := range 2 * lanes {
 		g.free[worker] = 1
 	}
 	for i := range lanes {
-		g.lend(t, i, 2*lanes-1-i, time.Hour) // the higher the lane, the lower its worker ID: the harder order is to keep
+		g.acquire(t, i, 2*lanes-1-i, time.Hour) // the higher the lane, the lower its worker ID: the harder order is to keep
 	}
 	return g
 }
 
-func (g *group) tick() generator.Tick { return g.layout.TickAt(g.clock.Now().Wall) }
+func (g *pool) tick() generator.Tick { return g.layout.TickAt(g.clock.Now().Wall) }
 
-// lend puts a lane of that worker ID in, which may issue for some time from now.
-func (g *group) lend(t rapid.TB, i, worker int, grant time.Duration) {
+// acquire puts a lane of that worker ID in, which may issue for some time from now.
+func (g *pool) acquire(t rapid.TB, i, worker int, grant time.Duration) {
 	t.Helper()
 	lane, err := generator.NewLane(g.layout, 0, worker, g.free[worker])
 	if err != nil {
@@ -73,7 +74,7 @@ func (g *group) lend(t rapid.TB, i, worker int, grant time.Duration) {
 }
 
 // drop takes a lane away. Its issuer may keep it for a while, closed.
-func (g *group) drop(i int, keep bool) {
+func (g *pool) drop(i int, keep bool) {
 	if lane := g.lanes[i]; lane != nil {
 		g.free[lane.Worker()] = lane.Close()
 		g.lanes[i] = nil
@@ -84,7 +85,7 @@ func (g *group) drop(i int, keep bool) {
 }
 
 // idOf is the worker ID and the tick of a run.
-func (g *group) idOf(t rapid.TB, run generator.Run) (worker int, tick generator.Tick) {
+func (g *pool) idOf(t rapid.TB, run generator.Run) (worker int, tick generator.Tick) {
 	t.Helper()
 	parts, err := g.layout.Decompose(run.First)
 	if err != nil {
@@ -95,24 +96,25 @@ func (g *group) idOf(t rapid.TB, run generator.Run) (worker int, tick generator.
 
 // connection is one whose order is watched.
 type connection struct {
-	ticket issue.Ticket
+	conn   issue.Connection
 	id     int64          // its highest ID
 	worker int            // of it
 	tick   generator.Tick // of it
 	lane   int            // that its last ID is of
 }
 
-// TestGroupKeepsOrderAndServesWhileAnyCan: lanes come, go, close and reach their ceilings, and the clock goes back by little at times.
-// Each connection's IDs rise, none is issued twice, none of a lane that may not; a connection waits only if its own lane has merely
-// used up the tick or no other could serve it either; and it is at home whenever that can be.
-func TestGroupKeepsOrderAndServesWhileAnyCan(t *testing.T) {
+// TestPoolKeepsOrderAndServesWhileAnyCan: lanes come, go, close and reach their ceilings, and the
+// clock goes back by little at times. Each connection's IDs rise, none is issued twice, none of a
+// lane that may not; a connection waits only if its own lane has merely used up the tick or no
+// other could serve it either; and its preferred lane serves it whenever that can.
+func TestPoolKeepsOrderAndServesWhileAnyCan(t *testing.T) {
 	var served, stood, waited int
 	rapid.Check(t, func(rt *rapid.T) {
 		lanes := rapid.IntRange(2, 4).Draw(rt, "lanes")
-		g := newGroup(rt, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", lanes, issue.Limits{})
+		g := newPool(rt, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", lanes, issue.Limits{})
 		conns := make([]connection, 5)
 		for i := range conns {
-			conns[i].ticket.Home = uint32(i)
+			conns[i].conn.Number = uint32(i)
 		}
 		issued := map[int64]bool{}
 		highest := g.tick() // that the clock has shown
@@ -124,30 +126,30 @@ func TestGroupKeepsOrderAndServesWhileAnyCan(t *testing.T) {
 			"step back": func(rt *rapid.T) {
 				g.clock.Step(-time.Duration(rapid.IntRange(1, 2000).Draw(rt, "us")) * time.Microsecond)
 			},
-			"drop":         func(rt *rapid.T) { g.drop(lane.Draw(rt, "lane"), false) },
-			"close":        func(rt *rapid.T) { g.drop(lane.Draw(rt, "lane"), true) },
-			"raise":        func(rt *rapid.T) { g.raise(lane.Draw(rt, "lane"), time.Hour) },
-			"lend":         func(rt *rapid.T) { g.replace(rt, lane.Draw(rt, "lane"), time.Hour) },
-			"lend briefly": func(rt *rapid.T) { g.replace(rt, lane.Draw(rt, "lane"), 2*time.Millisecond) },
+			"drop":            func(rt *rapid.T) { g.drop(lane.Draw(rt, "lane"), false) },
+			"close":           func(rt *rapid.T) { g.drop(lane.Draw(rt, "lane"), true) },
+			"raise":           func(rt *rapid.T) { g.raise(lane.Draw(rt, "lane"), time.Hour) },
+			"acquire":         func(rt *rapid.T) { g.replace(rt, lane.Draw(rt, "lane"), time.Hour) },
+			"acquire briefly": func(rt *rapid.T) { g.replace(rt, lane.Draw(rt, "lane"), 2*time.Millisecond) },
 			"ask": func(rt *rapid.T) {
 				c := &conns[rapid.IntRange(0, len(conns)-1).Draw(rt, "connection")]
 				switch rapid.IntRange(0, 2).Draw(rt, "request") {
 				case 0:
-					c.ticket.Renew()
+					c.conn.Begin()
 				case 1:
-					c.ticket.Follow()
+					c.conn.BeginQueued()
 				}
-				home := g.lanes[int(c.ticket.Home)%lanes]
-				atHome := home != nil && g.inOrder(home, c)
+				preferred := g.lanes[int(c.conn.Number)%lanes]
+				preferredAble := preferred != nil && g.inOrder(preferred, c)
 				able := -1 // a lane that could serve at once
 				for i, lane := range g.lanes {
 					if lane != nil && g.inOrder(lane, c) {
 						able = i
 					}
 				}
-				run, wait := g.Take(&c.ticket, 0, rapid.IntRange(1, 12).Draw(rt, "n"))
+				run, wait := g.Take(&c.conn, 0, rapid.IntRange(1, 12).Draw(rt, "n"))
 				if run.N == 0 {
-					g.mayWait(rt, c, wait, home, able)
+					g.mayWait(rt, c, wait, preferred, able)
 					waited++
 					return
 				}
@@ -166,10 +168,10 @@ func TestGroupKeepsOrderAndServesWhileAnyCan(t *testing.T) {
 				if c.id != 0 && worker != c.worker && tick <= c.tick {
 					rt.Fatalf("another worker ID at tick %d after %d", tick, c.tick)
 				}
-				if atHome && worker != home.Worker() {
-					rt.Fatalf("worker ID %d served, and the connection's own %d could", worker, home.Worker())
+				if preferredAble && worker != preferred.Worker() {
+					rt.Fatalf("worker ID %d served, and the connection's own %d could", worker, preferred.Worker())
 				}
-				if home == nil || worker != home.Worker() {
+				if preferred == nil || worker != preferred.Worker() {
 					stood++
 				}
 				c.lane = slices.IndexFunc(g.lanes, func(lane *generator.Lane) bool { return lane != nil && lane.Worker() == worker })
@@ -183,14 +185,14 @@ func TestGroupKeepsOrderAndServesWhileAnyCan(t *testing.T) {
 			},
 		})
 	})
-	t.Logf("%d served at home, %d elsewhere, %d waited", served-stood, stood, waited)
+	t.Logf("%d served by the preferred lane, %d elsewhere, %d waited", served-stood, stood, waited)
 	if !t.Failed() && (served == stood || stood == 0 || waited == 0) {
 		t.Error("that is not all that may happen")
 	}
 }
 
 // raise lifts a lane's ceiling.
-func (g *group) raise(i int, grant time.Duration) {
+func (g *pool) raise(i int, grant time.Duration) {
 	if g.lanes[i] != nil {
 		g.lanes[i].Raise(g.layout.TickAt(g.clock.Now().Wall + int64(grant)))
 		g.issuers[i].Changed()
@@ -198,24 +200,25 @@ func (g *group) raise(i int, grant time.Duration) {
 }
 
 // replace puts another lane in, of any worker ID that is free.
-func (g *group) replace(rt *rapid.T, i int, grant time.Duration) {
+func (g *pool) replace(rt *rapid.T, i int, grant time.Duration) {
 	g.drop(i, true)
-	g.lend(rt, i, rapid.SampledFrom(slices.Sorted(maps.Keys(g.free))).Draw(rt, "worker ID"), grant)
+	g.acquire(rt, i, rapid.SampledFrom(slices.Sorted(maps.Keys(g.free))).Draw(rt, "worker ID"), grant)
 }
 
 // open tells whether the lane can issue at the clock's tick in the order of its own IDs.
-func (g *group) open(lane *generator.Lane) bool {
+func (g *pool) open(lane *generator.Lane) bool {
 	tick := g.tick()
 	return !lane.Closed() && tick >= lane.Highest() && tick > lane.Floor() && tick <= lane.Ceiling()
 }
 
-// inOrder tells whether the lane can issue at the clock's tick in the order of the connection, too, and has numbers.
-func (g *group) inOrder(lane *generator.Lane, c *connection) bool {
+// inOrder tells whether the lane can issue at the clock's tick in the order of the connection, too,
+// and has numbers.
+func (g *pool) inOrder(lane *generator.Lane, c *connection) bool {
 	return g.open(lane) && lane.Room(0, g.tick()) > 0 && (g.tick() > c.tick || c.worker == lane.Worker() && g.tick() == c.tick)
 }
 
 // mayWait judges a request that got nothing.
-func (g *group) mayWait(rt *rapid.T, c *connection, wait issue.Wait, home *generator.Lane, able int) {
+func (g *pool) mayWait(rt *rapid.T, c *connection, wait issue.Wait, preferred *generator.Lane, able int) {
 	if wait.Err != nil {
 		var u *issue.UnavailableError
 		if !errors.As(wait.Err, &u) || u.After != 2*time.Second {
@@ -227,13 +230,13 @@ func (g *group) mayWait(rt *rapid.T, c *connection, wait issue.Wait, home *gener
 	if able < 0 {
 		return
 	}
-	// One could have served it. Then its own lane, or the one it is served from instead, only needs a moment: the next tick, or the
-	// end of a short sleep.
+	// One could have served it. Then its own lane, or the one it is served from instead, only needs
+	// a moment: the next tick, or the end of a short sleep.
 	if wait.Err != nil || wait.For > maxSleep {
 		rt.Fatalf("lane %d can serve it, and it waits %+v", able, wait)
 	}
 	for i, lane := range g.lanes {
-		if lane == nil || lane != home && i != c.lane {
+		if lane == nil || lane != preferred && i != c.lane {
 			continue
 		}
 		if !lane.Closed() && g.tick() <= lane.Ceiling() && !g.inOrder(lane, c) {

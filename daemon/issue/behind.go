@@ -1,0 +1,100 @@
+package issue
+
+import (
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// behind serves a request that finds the clock behind what the lane may issue in order.
+func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
+	lane, tick := s.lane, i.tick(s)
+	if lane.Closed() {
+		return i.closed(s)
+	}
+	reason := ErrClock
+	if s.highest == lane.Floor() {
+		reason = ErrFloor
+	}
+	d, next := i.decide(s, tenant)
+	i.answers[d.Answer].Add(1)
+	switch d.Answer {
+	case clockguard.Ring:
+		if run, out := lane.Take(tenant, tick, n); out == generator.Issued {
+			if i.unordered.Load() != int64(s.highest) {
+				i.unordered.Store(int64(s.highest))
+			}
+			i.record(c, lane, tick)
+			return outcome{run: run}
+		}
+		return s.waits(time.Duration(i.layout.TickLength()), ErrExhausted) // another took the last one
+	case clockguard.Spread:
+		if at, ok := lane.NextRoom(tenant, i.oldest(s), s.highest); ok {
+			if run, out := lane.Take(tenant, at, n); out == generator.Issued {
+				i.record(c, lane, at)
+				return outcome{run: run}
+			}
+		}
+		return s.unavailable(i.until(next, s.now), reason)
+	case clockguard.ReLease:
+		i.owner.ReLease(lane)
+		return s.unavailable(i.until(next, s.now), reason)
+	case clockguard.Wait:
+		return s.unavailable(d.For, reason)
+	default: // Sleep, or Issue: the clock has caught up meanwhile
+		c.awaited = next
+		o := s.waits(max(d.For, 1), reason)
+		// A lane that has issued nothing yet may wait for its floor. That can be longer than a
+		// request should wait that another lane can serve.
+		o.unavailable = d.For > i.limits.Guard.MaxSleep
+		return o
+	}
+}
+
+// oldest is the first tick whose slot the lane remembers.
+func (i *Issuer) oldest(s sample) generator.Tick {
+	return s.highest - generator.Tick(s.lane.Span()) + 1
+}
+
+// decide asks the clock guard. It returns the next tick that the lane may issue in order as well.
+func (i *Issuer) decide(s sample, tenant uint32) (clockguard.Decision, generator.Tick) {
+	lane, tick := s.lane, i.tick(s)
+	next := max(s.highest, lane.Floor()+1)
+	if at, ok := lane.NextRoom(tenant, next, next+1); ok {
+		next = at
+	}
+	limits := i.limits.Guard
+	if s.highest == lane.Floor() {
+		limits.MaxSleep = max(limits.MaxSleep, i.limits.FirstWait)
+	}
+	asked := clockguard.Situation{
+		Lag: i.until(next, s.now), RoomIn: -1,
+		Unordered: i.unordered.Load() == int64(s.highest),
+		Reachable: i.owner.CanAcquire(),
+	}
+	if asked.Lag <= limits.Span {
+		if at, ok := lane.NextRoom(tenant, tick, next-1); ok {
+			asked.RoomIn = max(0, i.until(at, s.now))
+		}
+	}
+	if !asked.Reachable {
+		_, asked.AnyRoom = lane.NextRoom(tenant, i.oldest(s), s.highest)
+	}
+	return clockguard.Decide(limits, asked), next
+}
+
+// Check samples the clock as a request would, without taking a number. If a request would need
+// another worker ID, Check asks for it now, before any request waits.
+func (i *Issuer) Check() {
+	s := i.sample()
+	if s.lane == nil || s.lane.Closed() {
+		return
+	}
+	if tick := i.tick(s); tick >= s.highest && tick > s.lane.Floor() {
+		return
+	}
+	if d, _ := i.decide(s, 0); d.Answer == clockguard.ReLease {
+		i.owner.ReLease(s.lane)
+	}
+}

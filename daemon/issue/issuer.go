@@ -1,0 +1,102 @@
+// Package issue answers one request: it takes numbers from the lane in use. If the lane cannot give
+// any, it asks the clock guard what to do and tells the caller how long to wait. It never waits
+// itself.
+package issue
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Owner holds the worker ID of a lane. Requests that the lane cannot serve turn to it. Its methods
+// never block.
+type Owner interface {
+	// ReLease asks for another worker ID in the place of the lane's. Asking again is harmless.
+	ReLease(lane *generator.Lane)
+	// ExtendNow says that requests wait because the lane has reached its ceiling, or because the
+	// machine was cloned.
+	ExtendNow()
+	// CanAcquire tells whether another worker ID is to be had: not while the coordinator does not
+	// answer or has none free.
+	CanAcquire() bool
+	// Condition says what keeps the lane's ceiling from rising, or the lane from being there; nil
+	// if nothing is known.
+	Condition() error
+}
+
+// Limits bound what a request may have to wait for.
+type Limits struct {
+	Guard clockguard.Limits
+	// FirstWait is how long a lane that has not issued yet may wait for the clock to pass its floor
+	// before another worker ID is asked for. After a crash the floor is the journal's mark, at most
+	// a journal step ahead.
+	FirstWait time.Duration
+	// MaxBlock is how long a request waits before it is refused.
+	MaxBlock time.Duration
+	// Burst is how far back a request may draw on unused numbers, if the clock's tick has not
+	// enough of them. It counts up to what the lane remembers. 0: not at all.
+	Burst time.Duration
+	// BurstUnordered lets it draw on ticks below the connection's highest ID, too.
+	BurstUnordered bool
+}
+
+// Issuer hands out the numbers of one lane. Its methods may be called from any goroutine.
+type Issuer struct {
+	layout   *generator.Layout
+	clock    clockguard.Clock
+	limits   Limits
+	burst    generator.Tick // limits.Burst
+	maxSleep generator.Tick // limits.Guard.MaxSleep, at least 1
+	owner    Owner
+
+	lane    atomic.Pointer[generator.Lane]
+	changed atomic.Pointer[func()]
+	answers [clockguard.Wait + 1]atomic.Uint64
+
+	// unordered is the lane's highest tick when numbers of an earlier tick were issued last, after
+	// the clock went back. Order is lost until the highest tick rises.
+	unordered atomic.Int64
+}
+
+// New makes an issuer without a lane: requests wait until Use gives it one.
+func New(layout *generator.Layout, clock clockguard.Clock, limits Limits, owner Owner) *Issuer {
+	return &Issuer{
+		layout: layout, clock: clock, limits: limits, owner: owner,
+		burst:    generator.Tick(limits.Burst / layout.TickLength()),
+		maxSleep: max(1, generator.Tick(limits.Guard.MaxSleep/layout.TickLength())),
+	}
+}
+
+// Layout is the layout of the IDs that are handed out.
+func (i *Issuer) Layout() *generator.Layout { return i.layout }
+
+// Use makes lane the one that numbers are taken from, or none if lane is nil. The clock's tick at a
+// lane's first use is noted in it: neither a burst nor a request that was woken late draws on that
+// tick or one before it.
+func (i *Issuer) Use(lane *generator.Lane) {
+	if lane != nil {
+		lane.Start(i.layout.TickAt(i.clock.Now().Wall))
+	}
+	i.lane.Store(lane)
+	i.Changed()
+}
+
+// Lane is the lane in use, nil if there is none.
+func (i *Issuer) Lane() *generator.Lane { return i.lane.Load() }
+
+// OnChange sets what is called when waiting requests should be tried again. f is called from any
+// goroutine and must not block.
+func (i *Issuer) OnChange(f func()) { i.changed.Store(&f) }
+
+// Changed says that waiting requests should be tried again: a ceiling rose, or a lane came or went.
+func (i *Issuer) Changed() {
+	if f := i.changed.Load(); f != nil {
+		(*f)()
+	}
+}
+
+// Answers counts what the clock guard decided for requests that met a clock behind the lane.
+func (i *Issuer) Answers(a clockguard.Answer) uint64 { return i.answers[a].Load() }
