@@ -9,13 +9,15 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
-// After an accept that failed, usually because there is no file descriptor left, the next is tried after a pause that grows.
+// After an accept that failed, usually because there is no file descriptor left, the next is tried
+// after a pause that grows.
 const (
 	shortestPause = 5 * time.Millisecond
 	longestPause  = time.Second
 )
 
-// accept hands connections to the engine until the listener is closed or ctx ends. A peer that cannot be served is dropped, and accepting goes on.
+// accept hands connections to the engine until the listener is closed or ctx ends. A peer that
+// cannot be served is dropped, and accepting goes on.
 func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 	var pause time.Duration
 	for {
@@ -52,7 +54,8 @@ func (s *Server) admit(e engine, c net.Conn) {
 	}
 }
 
-// reject tells a client that there are too many. The reply fits into the buffer of a new connection, so this does not block.
+// reject tells a client that there are too many. The reply fits into the buffer of a new
+// connection, so this does not block.
 func (s *Server) reject(c net.Conn) {
 	s.counts.rejected.Add(1)
 	_, _ = c.Write(resp.Refuse(resp.TooManyConnections, s.config.Limits.Connections).Append(nil))

@@ -74,7 +74,8 @@ func TestGoRedis(t *testing.T) {
 // 2,000 clients are connected at once, each is answered, and no ID is given twice.
 func TestManyConnections(t *testing.T) {
 	clients := 2000
-	// Each connection takes a descriptor on either side, as both are in this process, and another one while it is handed over.
+	// Each connection takes a descriptor on either side, as both are in this process, and another
+	// one while it is handed over.
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)

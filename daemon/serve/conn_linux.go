@@ -1,10 +1,6 @@
 package serve
 
 import (
-	"fmt"
-	"time"
-	"unsafe"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -15,7 +11,7 @@ import (
 type conn struct {
 	fd       int // -1 once closed
 	session  resp.Session
-	epoch    uint32 // of naps
+	epoch    uint32 // of batching
 	interest uint32 // the events that epoll watches for
 	in       []byte // received and not used yet
 	backlog  []byte // replies that the client has not taken; those up to sent are gone
@@ -42,7 +38,7 @@ func (l *loop) adopt(c *conn) {
 		return
 	}
 	c.interest = unix.EPOLLIN
-	if err := l.watch(unix.EPOLL_CTL_ADD, c.fd, c.interest); err != nil {
+	if err := l.poller.watch(unix.EPOLL_CTL_ADD, c.fd, c.interest); err != nil {
 		l.reject(c, err)
 		return
 	}
@@ -50,7 +46,7 @@ func (l *loop) adopt(c *conn) {
 		l.conns = append(l.conns, nil)
 	}
 	l.conns[c.fd] = c
-	l.open++
+	l.connected++
 	if l.draining {
 		l.limitToReceived(c)
 	}
@@ -62,22 +58,16 @@ func (l *loop) reject(c *conn, err error) {
 	l.counts.ended.Add(1)
 }
 
-func (l *loop) watch(op, fd int, events uint32) error {
-	if err := unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}); err != nil {
-		return fmt.Errorf("epoll_ctl: %w", err)
-	}
-	return nil
-}
-
 // limitToReceived has the connection end once what has been received by now is answered.
 func (l *loop) limitToReceived(c *conn) {
-	// From here on the client cannot write, so nothing arrives unseen between the look and the close: its request would be
-	// lost, and it could not tell that from one that was answered into a broken connection.
+	// From here on the client cannot write, so nothing arrives unseen between the look and the
+	// close: its request would be lost, and it could not tell that from one that was answered into
+	// a broken connection.
 	_ = unix.Shutdown(c.fd, unix.SHUT_RD)
 	n, err := unix.IoctlGetInt(c.fd, unix.SIOCINQ)
 	if err != nil || n <= 0 {
 		c.ended = true
-		l.settle(c)
+		l.finish(c)
 		return
 	}
 	c.quota = n
@@ -97,10 +87,11 @@ func (l *loop) handle(c *conn, events uint32) {
 	}
 }
 
-// receive reads once: what is left in the kernel brings another event. A connection that cannot go on is not watched meanwhile.
+// receive reads once: what is left in the kernel brings another event. A connection that cannot go
+// on is not watched meanwhile.
 func (l *loop) receive(c *conn) {
-	if c.ended || c.waits || c.more || c.closing || l.clogged(c) {
-		l.mind(c, c.interest&^unix.EPOLLIN)
+	if c.ended || c.waits || c.more || c.closing || l.backpressured(c) {
+		l.setInterest(c, c.interest&^unix.EPOLLIN)
 		return
 	}
 	buf := l.in
@@ -116,16 +107,16 @@ func (l *loop) receive(c *conn) {
 		return
 	case n == 0:
 		c.ended = true
-		l.mind(c, c.interest&^unix.EPOLLIN)
-		l.settle(c)
+		l.setInterest(c, c.interest&^unix.EPOLLIN)
+		l.finish(c)
 		return
 	}
 	if c.quota != noQuota {
 		c.quota -= n
 		c.ended = c.quota == 0
 	}
-	// A connection's first bytes tell its dialect; so far there is one. Another would take the connection, and what
-	// was read, from here.
+	// A connection's first bytes tell its dialect; so far there is one. Another would take the
+	// connection, and what was read, from here.
 	if len(c.in) == 0 {
 		l.serve(c, buf[:n])
 		return
@@ -134,7 +125,8 @@ func (l *loop) receive(c *conn) {
 	l.serve(c, c.in)
 }
 
-// serve answers what it can of the requests in data and keeps the rest. data is either c.in or the loop's read buffer.
+// serve answers what it can of the requests in data and keeps the rest. data is either c.in or the
+// loop's read buffer.
 func (l *loop) serve(c *conn, data []byte) {
 	if cap(l.arena)-len(l.arena) < l.config.Limits.Output+largestExtra {
 		if l.flush(); c.fd < 0 {
@@ -168,7 +160,7 @@ func (l *loop) serve(c *conn, data []byte) {
 		c.waits = false
 		l.waiting.remove(c)
 	}
-	l.settle(c)
+	l.finish(c)
 }
 
 // keep stores what was not used of data.
@@ -182,7 +174,8 @@ func (l *loop) keep(c *conn, data []byte, used int) {
 	}
 }
 
-// park has the connection wait for IDs. A connection that got something takes its place behind the others; one that did not, keeps it.
+// park has the connection wait for IDs. A connection that got something takes its place behind the
+// others; one that did not, keeps it.
 func (l *loop) park(c *conn, next resp.Next, progress bool) {
 	if next.For <= 0 && !next.Event {
 		next.For = vagueWait
@@ -209,8 +202,8 @@ func (l *loop) queue(c *conn) {
 	}
 }
 
-// settle closes the connection if all is done, or has it watched for what it can do next.
-func (l *loop) settle(c *conn) {
+// finish closes the connection if all is done, or has it watched for what it can do next.
+func (l *loop) finish(c *conn) {
 	if c.fd < 0 || c.sending > 0 || c.waits || c.more {
 		return
 	}
@@ -223,40 +216,42 @@ func (l *loop) settle(c *conn) {
 		}
 		return
 	}
-	if !l.clogged(c) {
-		l.mind(c, c.interest|unix.EPOLLIN)
+	if !l.backpressured(c) {
+		l.setInterest(c, c.interest|unix.EPOLLIN)
 	}
 }
 
-// mind changes the events that are watched for.
-func (l *loop) mind(c *conn, events uint32) {
+// setInterest changes the events that are watched for.
+func (l *loop) setInterest(c *conn, events uint32) {
 	if c.interest == events {
 		return
 	}
 	c.interest = events
-	if err := l.watch(unix.EPOLL_CTL_MOD, c.fd, events); err != nil {
+	if err := l.poller.watch(unix.EPOLL_CTL_MOD, c.fd, events); err != nil {
 		l.drop(c)
 	}
 }
 
-// flush writes the replies of this round. They are counted first, so that a client which has its reply finds it counted.
+// flush writes the replies of this round. They are counted first, so that a client which has its
+// reply finds it counted.
 func (l *loop) flush() {
 	tally := l.handler.Tally()
-	l.counts.add(tally, l.told)
-	l.told = tally
+	l.counts.add(tally, l.reported)
+	l.reported = tally
 	for i := range l.sends {
 		s := l.sends[i]
 		l.sends[i].to = nil
 		s.to.sending--
 		if s.to.fd >= 0 && l.write(s.to, l.arena[s.from:s.up]) {
-			l.settle(s.to)
+			l.finish(s.to)
 		}
 	}
 	l.sends = l.sends[:0]
 	l.arena = l.arena[:0]
 }
 
-// write sends replies, or keeps what the client does not take yet. It returns false if the connection is gone.
+// write sends replies, or keeps what the client does not take yet. It returns false if the
+// connection is gone.
 func (l *loop) write(c *conn, replies []byte) bool {
 	if len(c.backlog) == 0 {
 		n, errno := writeNow(c.fd, replies)
@@ -270,7 +265,7 @@ func (l *loop) write(c *conn, replies []byte) bool {
 		c.deadline = l.after(l.config.Limits.WriteTimeout)
 		l.blocked[c] = struct{}{}
 		l.expect(c.deadline)
-		l.mind(c, c.interest|unix.EPOLLOUT)
+		l.setInterest(c, c.interest|unix.EPOLLOUT)
 		if c.fd < 0 {
 			return false
 		}
@@ -300,12 +295,12 @@ func (l *loop) push(c *conn) bool {
 		}
 	} else {
 		l.unblock(c)
-		l.mind(c, c.interest&^unix.EPOLLOUT)
+		l.setInterest(c, c.interest&^unix.EPOLLOUT)
 	}
-	if c.more && !l.clogged(c) {
+	if c.more && !l.backpressured(c) {
 		l.queue(c)
 	}
-	l.settle(c)
+	l.finish(c)
 	return c.fd >= 0
 }
 
@@ -330,38 +325,12 @@ func (l *loop) drop(c *conn) {
 	l.unblock(c)
 	c.more = false
 	l.conns[c.fd] = nil
-	l.open--
-	// The close alone takes it out of epoll only if this is the socket's last descriptor, and whoever added the connection may still
-	// hold the one it came with. What epoll then told of this client would be taken for the next connection with the same number.
-	_ = unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+	l.connected--
+	// The close alone takes it out of epoll only if this is the socket's last descriptor, and
+	// whoever added the connection may still hold the one it came with. What epoll then told of
+	// this client would be taken for the next connection with the same number.
+	l.poller.remove(c.fd)
 	_ = unix.Close(c.fd)
 	c.fd = -1
 	l.counts.ended.Add(1)
-}
-
-// The calls below do not block, but for pollNow if told to, so they skip telling Go's scheduler that they might, which costs more than the calls are worth at
-// hundreds of thousands a second.
-
-func readNow(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
-	return count(n, errno), errno
-}
-
-func writeNow(fd int, b []byte) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0)
-	return count(n, errno), errno
-}
-
-// pollNow waits for at most as long as told, in whole milliseconds.
-func pollNow(epoll int, events []unix.EpollEvent, most time.Duration) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)),
-		uintptr(most.Milliseconds()), 0, 0)
-	return count(n, errno)
-}
-
-func count(n uintptr, errno unix.Errno) int {
-	if errno != 0 {
-		return 0
-	}
-	return int(n)
 }

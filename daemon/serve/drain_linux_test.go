@@ -19,7 +19,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Once a drain has begun no client can send what nobody will read: it learns that before the first byte of a request is taken.
+// Once a drain has begun no client can send what nobody will read: it learns that before the first
+// byte of a request is taken.
 func TestDrainTakesNoMore(t *testing.T) {
 	s := newStore(0)
 	h := start(t, "system", s, nil)
@@ -45,8 +46,9 @@ func TestDrainTakesNoMore(t *testing.T) {
 	<-h.served
 }
 
-// Clients that keep asking through a drain, half of them on a new connection for each request: whatever the kernel has taken of them is
-// answered, and what it has not is refused. Nobody is left in doubt.
+// Clients that keep asking through a drain, half of them on a new connection for each request:
+// whatever the kernel has taken of them is answered, and what it has not is refused. Nobody is left
+// in doubt.
 func TestDrainLosesNoRequest(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		var old, fresh atomic.Int64
@@ -81,7 +83,8 @@ func TestDrainLosesNoRequest(t *testing.T) {
 	})
 }
 
-// ask connects and asks for one ID after the other, or for one alone. It returns false once it was refused.
+// ask connects and asks for one ID after the other, or for one alone. It returns false once it was
+// refused.
 func ask(t *testing.T, path string, once bool, lost *atomic.Int64, answered func()) bool {
 	c, err := net.Dial("unix", path)
 	if err != nil {
@@ -120,7 +123,8 @@ type logged func()
 
 func (f logged) Write(b []byte) (int, error) { f(); return len(b), nil }
 
-// A drain that begins right after a connection was added, while the loop is busy adopting another, answers what that one has sent.
+// A drain that begins right after a connection was added, while the loop is busy adopting another,
+// answers what that one has sent.
 func TestDrainWhileAdopting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
@@ -167,7 +171,8 @@ func TestDrainWhileAdopting(t *testing.T) {
 	e.wait()
 }
 
-// held is a connection whose own descriptor stays open after its Close, as it does for as long as the goroutine that adds it is delayed.
+// held is a connection whose own descriptor stays open after its Close, as it does for as long as
+// the goroutine that adds it is delayed.
 type held struct{ net.Conn }
 
 func (c held) SyscallConn() (syscall.RawConn, error) { return c.Conn.(syscall.Conn).SyscallConn() }

@@ -21,8 +21,8 @@ func (h *host) drainBegun(t *testing.T) {
 	}
 }
 
-// Requests that have been received when a drain begins are answered: the one that waits, those read behind it, and those that
-// the server has not read yet.
+// Requests that have been received when a drain begins are answered: the one that waits, those read
+// behind it, and those that the server has not read yet.
 func TestDrainAnswersWhatWasReceived(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		s := newStore(0)

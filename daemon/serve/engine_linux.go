@@ -10,8 +10,9 @@ import (
 
 func startEngine(c Config, n *counts) (engine, error) { return startLoop(c, n) }
 
-// refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and returns those who have connected and were not
-// accepted. Accept does not return them any more once the listener is closed.
+// refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and returns those
+// who have connected and were not accepted. Accept does not return them any more once the listener
+// is closed.
 func refuseMore(l net.Listener) (connected []net.Conn) {
 	sc, ok := l.(syscall.Conn)
 	if !ok || l.Addr().Network() != "unix" {

@@ -17,8 +17,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
-// goroutines is the engine for systems without epoll: a goroutine for each connection. It keeps the same promises as the event loop,
-// but for the order among connections that wait for IDs.
+// goroutines is the engine for systems without epoll: a goroutine for each connection. It keeps the
+// same promises as the event loop, but for the order among connections that wait for IDs.
 type goroutines struct {
 	config Config
 	counts *counts
@@ -118,14 +118,14 @@ func (e *goroutines) converse(c net.Conn, id int64) {
 	session := resp.Session{ID: id}
 	in := received{conn: c}
 	var out []byte
-	var told resp.Tally
+	var reported resp.Tally
 	for {
 		changed := e.nextChange()
 		used, replies, next := handler.Serve(&session, in.data, out[:0])
 		in.use(used)
 		tally := handler.Tally()
-		e.counts.add(tally, told)
-		told = tally
+		e.counts.add(tally, reported)
+		reported = tally
 		if out = replies; e.send(c, out) != nil {
 			return
 		}

@@ -9,19 +9,19 @@ import (
 
 // inbox is what other goroutines tell the loop.
 type inbox struct {
-	mu      sync.Mutex
-	fresh   []*conn
-	closed  bool
-	cuts    []chan struct{} // of those who wait until the connections are closed
-	poked   atomic.Bool     // an event is on its way
-	changed atomic.Bool
-	drain   atomic.Bool
-	stop    atomic.Bool
+	mu       sync.Mutex
+	fresh    []*conn
+	closed   bool
+	cuts     []chan struct{} // of those who wait until the connections are closed
+	notified atomic.Bool     // an event is on its way
+	changed  atomic.Bool
+	drain    atomic.Bool
+	stop     atomic.Bool
 }
 
 func (l *loop) wake() {
 	l.inbox.changed.Store(true)
-	l.poke()
+	l.notify()
 }
 
 func (l *loop) disconnect() {
@@ -33,44 +33,45 @@ func (l *loop) disconnect() {
 	}
 	l.inbox.cuts = append(l.inbox.cuts, done)
 	l.inbox.mu.Unlock()
-	l.poke()
+	l.notify()
 	<-done
 }
 
 func (l *loop) drain() {
 	l.inbox.drain.Store(true)
-	l.poke()
+	l.notify()
 }
 
 func (l *loop) stop() {
 	l.inbox.stop.Store(true)
-	l.poke()
+	l.notify()
 }
 
-// poke has the loop look at its inbox and its alarms.
-func (l *loop) poke() {
-	if l.inbox.poked.Swap(true) {
+// notify has the loop look at its inbox.
+func (l *loop) notify() {
+	if l.inbox.notified.Swap(true) {
 		return
 	}
 	l.inbox.mu.Lock()
 	defer l.inbox.mu.Unlock()
-	if l.event >= 0 {
+	if l.notifier >= 0 {
 		one := [8]byte{1}
-		_, _ = unix.Write(l.event, one[:])
+		_, _ = unix.Write(l.notifier, one[:])
 	}
 }
 
 // attend does what other goroutines asked for. It returns true once everything is closed.
 func (l *loop) attend() bool {
-	l.keepsP = severalPs() // Go changes it with the limits of a container
+	l.poller.keepsP = severalPs() // Go changes it with the limits of a container
 	var count [8]byte
-	_, _ = unix.Read(l.event, count[:])
-	l.inbox.poked.Store(false)
+	_, _ = unix.Read(l.notifier, count[:])
+	l.inbox.notified.Store(false)
 	if l.inbox.stop.Load() {
 		l.shut()
 		return true
 	}
-	// Looked at before the fresh ones are taken: who was added before the drain began is then among them, and not closed unread.
+	// Looked at before the fresh ones are taken: who was added before the drain began is then among
+	// them, and not closed unread.
 	drain := l.inbox.drain.Load()
 	l.inbox.mu.Lock()
 	fresh, cuts := l.inbox.fresh, l.inbox.cuts
@@ -92,7 +93,7 @@ func (l *loop) attend() bool {
 	}
 	l.retry(l.inbox.changed.Swap(false))
 	l.cutOff()
-	l.setAlarm()
+	l.setTimer()
 	return false
 }
 

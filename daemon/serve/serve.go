@@ -1,15 +1,20 @@
 // Package serve answers the connections of a listener with the Redis protocol.
 //
-// On Linux one goroutine serves all connections from an epoll loop of its own; elsewhere each connection has a goroutine. The loop is
-// own code, small as it is, because no library was found that can do all of this: stop reading from a connection whose request waits for
-// IDs, keep a client's unread replies bounded, and answer what a client asked before it closed its sending side. (gnet 2.9 has an
-// unbounded outbound buffer, cannot pause reading, and closes a half-closed connection; against Redis 7 under redis-benchmark, on two
-// processors shared with the client, it reached 0.9 to 1.0 of Redis's rate with 50 connections.) What counts is how seldom anybody has to be
-// woken: neither the loop by a client, hence the short sleeps of a fixed length while a crowd is active (naps), nor other threads of the
-// daemon by the loop, hence its waits that Go's scheduler does not see and the kernel's timer for those who wait for IDs; and how many replies
-// a client finds at once, hence all writes at the end of a round. docs/performance.md has what each of them brought.
+// On Linux one goroutine serves all connections from an epoll loop of its own; elsewhere each
+// connection has a goroutine. The loop is own code, small as it is, because no library was found
+// that can do all of this: stop reading from a connection whose request waits for IDs, keep a
+// client's unread replies bounded, and answer what a client asked before it closed its sending
+// side. (gnet 2.9 has an unbounded outbound buffer, cannot pause reading, and closes a half-closed
+// connection; against Redis 7 under redis-benchmark, on two processors shared with the client, it
+// reached 0.9 to 1.0 of Redis's rate with 50 connections.)
 //
-// Two or more Ps are best (GOMAXPROCS, as Go sets it): with one, the loop has to wait for other goroutines, and all its waits go through the scheduler.
+// What counts is how seldom anybody has to be woken: poll_linux.go says how the loop waits, and
+// timer_linux.go what wakes it for those who wait for IDs. All replies of a round are written at
+// its end, so that a client finds many of them at once. docs/performance.md has what each of them
+// brought.
+//
+// Two or more Ps are best (GOMAXPROCS, as Go sets it): with one, the loop has to wait for other
+// goroutines, and all its waits go through the scheduler.
 package serve
 
 import (
@@ -142,8 +147,8 @@ func (s *Server) Disconnect() {
 
 var errServed = errors.New("the server has served its listener already, or was drained before it did")
 
-// Serve accepts and answers connections until Drain is called, and then returns nil, or until ctx ends, and then closes all of
-// them and returns ctx's error. It closes l. A Server serves once.
+// Serve accepts and answers connections until Drain is called, and then returns nil, or until ctx
+// ends, and then closes all of them and returns ctx's error. It closes l. A Server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer l.Close() //nolint:errcheck // for the early ways out; the others have closed it
 	if s.started.Swap(true) {
@@ -163,7 +168,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case <-s.quit:
 		cancel()
-		// Who has connected may have sent a request already: nobody of them is dropped with the listener.
+		// Who has connected may have sent a request already: nobody of them is dropped with the
+		// listener.
 		for _, c := range refuseMore(l) {
 			s.admit(e, c)
 		}
@@ -189,9 +195,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// Drain stops accepting, has the requests answered that have been received, those still in the kernel's buffers included, and closes
-// each connection after its last reply. It returns nil once Serve is through. If ctx ends first, everything is closed at once and
-// ctx's error returned.
+// Drain stops accepting, has the requests answered that have been received, those still in the
+// kernel's buffers included, and closes each connection after its last reply. It returns nil once
+// Serve is through. If ctx ends first, everything is closed at once and ctx's error returned.
 func (s *Server) Drain(ctx context.Context) error {
 	s.quitOnce.Do(func() { close(s.quit) })
 	if !s.started.Swap(true) {

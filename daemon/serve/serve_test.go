@@ -19,7 +19,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// engines are run through the same tests: the one of this system, and the one for systems without an engine of their own.
+// engines are run through the same tests: the one of this system, and the one for systems without
+// an engine of their own.
 var engines = map[string]func(Config, *counts) (engine, error){
 	"system":     startEngine,
 	"goroutines": func(c Config, n *counts) (engine, error) { return startGoroutines(c, n) },
@@ -254,7 +255,8 @@ func TestQuit(t *testing.T) {
 	})
 }
 
-// A client that has sent all it wanted and says so still gets every reply, those that had to wait too.
+// A client that has sent all it wanted and says so still gets every reply, those that had to wait
+// too.
 func TestHalfClose(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		s := newStore(100)
@@ -322,7 +324,8 @@ func (b *brittle) Accept() (net.Conn, error) {
 	return b.Listener.Accept()
 }
 
-// Hole 13 of well-known generators, its second half: an error from accept was used as if it had been a connection.
+// Hole 13 of well-known generators, its second half: an error from accept was used as if it had
+// been a connection.
 func TestHole13AcceptGoesOnAfterErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)

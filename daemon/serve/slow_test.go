@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// A client that stops reading is no longer answered once so many replies are waiting for it, and ends.
+// A client that stops reading is no longer answered once so many replies are waiting for it, and
+// ends.
 func TestClientThatStopsReading(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		h := start(t, engine, newStore(-1), func(c *Config) {

@@ -1,25 +1,31 @@
 package serve
 
 import (
+	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/clockguard"
 )
 
-// bell has the loop woken at a time that may be moved.
-type bell interface {
-	set(due clockguard.Mono)
-	close()
-}
+// never is later than all times.
+const never = clockguard.Mono(1<<63 - 1)
 
-// timer is the bell of a loop that runs on the machine's clock: the kernel's own, one of the files that the loop waits for. A
-// goroutine that sleeps instead has to wake the loop, which costs two threads more for every tick that is waited for.
+// timer is one of the files that the loop waits for: it can be read once a time has come.
+//
+// The kernel keeps the time of the machine's clock. Another clock, as in tests and drills, has a
+// goroutine that sleeps on it. For the machine's clock that would cost two threads more for every
+// tick that is waited for, since the goroutine has to wake the loop.
 type timer struct {
-	clock clockguard.Clock
-	fd    int
-	due   clockguard.Mono // what the kernel was told last; never: nothing, or it has rung since
+	clock    clockguard.Clock
+	kernel   bool // the clock is the machine's
+	fd       int
+	due      clockguard.Mono    // never: it is not set, or has fired since
+	cancel   context.CancelFunc // ends the sleep
+	sleeping sync.WaitGroup
 }
 
 func newTimer(clock clockguard.Clock) (*timer, error) {
@@ -27,26 +33,50 @@ func newTimer(clock clockguard.Clock) (*timer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("timerfd_create: %w", err)
 	}
-	return &timer{clock: clock, fd: fd, due: never}, nil
+	_, kernel := clock.(clockguard.System)
+	return &timer{clock: clock, kernel: kernel, fd: fd, due: never, cancel: func() {}}, nil
 }
 
-func (t *timer) close() { _ = unix.Close(t.fd) }
+// close ends the sleep and waits for it.
+func (t *timer) close() {
+	t.cancel()
+	t.sleeping.Wait()
+	_ = unix.Close(t.fd)
+}
 
-// set moves the bell to due. What has passed already rings at once.
+// set has the timer fire at due, and not at the time that it was set to before. If due has passed,
+// it fires at once.
 func (t *timer) set(due clockguard.Mono) {
 	if due == t.due {
 		return
 	}
 	t.due = due
-	var at unix.ItimerSpec // all 0: not at all
-	if due != never {
-		at.Value = unix.NsecToTimespec(max(1, due.Sub(t.clock.Now().Mono).Nanoseconds()))
+	t.cancel()
+	if t.kernel && due != never {
+		t.arm(max(1, due.Sub(t.clock.Now().Mono)))
+		return
 	}
+	t.arm(0)
+	if due == never {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.cancel = cancel
+	t.sleeping.Go(func() {
+		if t.clock.Sleep(ctx, due.Sub(t.clock.Now().Mono)) == nil {
+			t.arm(1)
+		}
+	})
+}
+
+// arm has the kernel's timer fire after d; 0: not at all.
+func (t *timer) arm(d time.Duration) {
+	at := unix.ItimerSpec{Value: unix.NsecToTimespec(d.Nanoseconds())}
 	_ = unix.TimerfdSettime(t.fd, 0, &at, nil) // its errors are of the arguments
 }
 
-// rung tells whether the bell has rung since it was set last, and silences it.
-func (t *timer) rung() bool {
+// fired tells whether the timer has fired since it was set last, and takes note of it.
+func (t *timer) fired() bool {
 	var times [8]byte
 	if n, _ := readNow(t.fd, times[:]); n == 0 {
 		return false

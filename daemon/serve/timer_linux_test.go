@@ -7,9 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 )
 
-// The timer rings when it is due, never before, once for each time it is set, and not for a time that it was moved away from.
+// The timer fires when it is due, never before, once for each time it is set, and not for a time
+// that it was moved away from.
 func TestTimer(t *testing.T) {
 	clock := clockguard.System{}
 	timer, err := newTimer(clock)
@@ -17,26 +19,26 @@ func TestTimer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer timer.close()
-	ring := func() {
+	fire := func() {
 		t.Helper()
 		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(timer.fd), Events: unix.POLLIN}}, 10000); n != 1 {
 			t.Fatalf("poll: %d, %v", n, err)
 		}
-		if !timer.rung() {
-			t.Error("it was heard, but has not rung")
+		if !timer.fired() {
+			t.Error("it can be read, but has not fired")
 		}
-		if timer.rung() {
-			t.Error("it has rung twice")
+		if timer.fired() {
+			t.Error("it has fired twice")
 		}
 	}
 	for _, d := range []time.Duration{-time.Hour, 0, 1, time.Millisecond} {
 		due := clock.Now().Mono + clockguard.Mono(d)
 		timer.set(due)
-		ring()
+		fire()
 		timer.set(due) // it has passed by now
-		ring()
+		fire()
 		if now := clock.Now().Mono; now < due {
-			t.Errorf("set to %v from now, it rang %v early", d, due.Sub(now))
+			t.Errorf("set to %v from now, it fired %v early", d, due.Sub(now))
 		}
 	}
 	// Sooner, later, and sooner again.
@@ -44,14 +46,47 @@ func TestTimer(t *testing.T) {
 	for _, d := range []time.Duration{time.Hour, time.Millisecond, 2 * time.Hour, time.Millisecond} {
 		timer.set(now + clockguard.Mono(d))
 	}
-	ring()
+	fire()
 	// Called off.
 	timer.set(clock.Now().Mono + 1)
 	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(timer.fd), Events: unix.POLLIN}}, 10000); n != 1 {
 		t.Fatalf("poll: %d, %v", n, err)
 	}
 	timer.set(never)
-	if timer.rung() {
-		t.Error("it rang after it was called off")
+	if timer.fired() {
+		t.Error("it fired after it was called off")
+	}
+}
+
+// On a clock that the kernel does not know, the timer fires once that clock shows the time, and not
+// for a time that it was moved away from.
+func TestTimerOnAnotherClock(t *testing.T) {
+	clock := clocktest.NewManual(time.Unix(1e9, 0))
+	timer, err := newTimer(clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer timer.close()
+	begun := clock.Now().Mono
+	for _, d := range []time.Duration{time.Hour, time.Millisecond, 2 * time.Millisecond} {
+		timer.set(begun + clockguard.Mono(d))
+		clock.BlockUntil(1)
+	}
+	clock.Advance(time.Millisecond)
+	if timer.fired() {
+		t.Error("it fired at a time that it was moved away from")
+	}
+	clock.Advance(time.Millisecond)
+	timer.sleeping.Wait()
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(timer.fd), Events: unix.POLLIN}}, 10000); n != 1 || !timer.fired() {
+		t.Fatalf("it has not fired: %d, %v", n, err)
+	}
+	timer.set(begun + clockguard.Mono(time.Minute))
+	clock.BlockUntil(1)
+	timer.set(never)
+	clock.Advance(2 * time.Hour)
+	timer.sleeping.Wait()
+	if timer.fired() {
+		t.Error("it fired after it was called off")
 	}
 }

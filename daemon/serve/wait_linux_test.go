@@ -58,7 +58,7 @@ func TestWaitIsOnTheClock(t *testing.T) {
 }
 
 // A nearer wait is not held up by a farther one.
-func TestNearestWaitRings(t *testing.T) {
+func TestNearestWaitEnds(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(1e9, 0))
 	s := newStore(0)
 	s.wait = issue.Wait{For: time.Hour}
@@ -73,7 +73,8 @@ func TestNearestWaitRings(t *testing.T) {
 	near.send("NEXT\r\n")
 	<-s.waited
 	s.put(2)
-	// The loop may be between its look at the source and its look at the clock, so time goes on until the reply is there.
+	// The loop may be between its look at the source and its look at the clock, so time goes on
+	// until the reply is there.
 	replied := make(chan struct{})
 	go func() {
 		defer close(replied)
@@ -124,9 +125,10 @@ func TestWaitOnTheMachinesClock(t *testing.T) {
 	}
 }
 
-// A crowd of clients that each wait for their replies is served between naps, and each gets its own.
+// A crowd of clients that each wait for their replies is served between batching sleeps, and each
+// gets its own.
 func TestCrowd(t *testing.T) {
-	const clients, requests = 2 * napCrowd, 200
+	const clients, requests = 2 * batchCrowd, 200
 	h := start(t, "system", newStore(clients*requests), nil)
 	var all sync.WaitGroup
 	for range clients {
