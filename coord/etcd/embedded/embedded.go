@@ -83,7 +83,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := discardUnborn(c.Dir); err != nil {
+	if err := errors.Join(discardUnborn(c.Dir), finishPurge(c.Dir)); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	s := &Server{dir: c.Dir, log: c.Log, lock: lock, repairing: make(chan struct{}, 1), failed: make(chan struct{})}
