@@ -40,8 +40,10 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 	}
 	for lane, found := range all {
 		f, c, home, log := found.file, found.contents, found.home, l.logOf(lane)
-		if c != nil && l.Moved && l.Alone && c.Coord == l.Coord {
-			c.Cluster = "" // the coordinator in the directory is a copy as well, and becomes another cluster
+		if c != nil && !home && l.Alone && c.Coord == l.Coord {
+			// The coordinator in the directory is a copy as well. It becomes another cluster, or has become one in a start
+			// that did not live to write this journal.
+			c.Cluster = ""
 		}
 		switch {
 		case c == nil:
@@ -66,7 +68,7 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 			if home {
 				inherited[lane] = c
 			}
-			if first == nil {
+			if first == nil && c.Cluster != "" {
 				first = c
 			}
 		}

@@ -83,29 +83,18 @@ func written(t *testing.T, clock *hands, layout *generator.Layout) (path string,
 // begun starts a daemon of two lanes on a state directory, as far as its journals.
 func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host place.Host) (*life.Life, *grant.Spent, *issuedFrom, life.Inherited) {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := journal.OpenDir(path, host)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
-	spent, issuer := grant.NewSpent(), &issuedFrom{}
-	l := &life.Life{
-		Layout: layout, Clock: clock, Coord: "there", Joined: func(coord.Cluster) {}, Log: hclog.NewNullLogger(),
-		Open: func(context.Context) (coord.Coordinator, error) { return o, nil },
-	}
-	for lane := range 2 {
+	l, spent, issuer := lanes(t, clock, o)
+	for lane, k := range l.Keepers {
 		f, err := dir.Lane(lane)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Keepers = append(l.Keepers, grant.New(grant.Config{
-			Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second},
-			Clock: clock, Journal: f, Lane: lane, Spent: spent, Log: hclog.NewNullLogger(),
-		}, issuer))
+		k.Journal = f
 	}
 	inherited, err := l.Inherit(dir)
 	if err != nil {
@@ -113,6 +102,27 @@ func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host pl
 	}
 	return l, spent, issuer, inherited
 }
+
+// lanes is a daemon of two lanes, whose journals nobody writes.
+func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*life.Life, *grant.Spent, *issuedFrom) {
+	t.Helper()
+	layout, spent, issuer := mustLayout(t), grant.NewSpent(), &issuedFrom{}
+	l := &life.Life{
+		Layout: layout, Clock: clock, Coord: "there", Joined: func(coord.Cluster) {}, Log: hclog.NewNullLogger(),
+		Open: func(context.Context) (coord.Coordinator, error) { return o, nil },
+	}
+	for lane := range 2 {
+		l.Keepers = append(l.Keepers, grant.New(grant.Config{
+			Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second},
+			Clock: clock, Journal: unwritten{}, Lane: lane, Spent: spent, Log: hclog.NewNullLogger(),
+		}, issuer))
+	}
+	return l, spent, issuer
+}
+
+type unwritten struct{}
+
+func (unwritten) Write(journal.Contents) error { return nil }
 
 // TestOfAJournalThatMovedOnlyTheMarksCount: a journal that lies elsewhere than where it was written names nobody's
 // opening, grant or claim, of any lane; its marks are floors. At home it names all of them.
@@ -207,6 +217,49 @@ func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
 		_, err = l.Join(t.Context(), inherited)
 		if foreign := (*grant.ForeignError)(nil); errors.As(err, &foreign) == alone {
 			t.Errorf("alone %v: joining another cluster: %v", alone, err)
+		}
+	}
+}
+
+// TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster: the first start after a move ends, by a cut of the power, when it has
+// written only some of the lanes' journals for the new cluster of the coordinator beside them.
+func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T) {
+	for lane := range 3 {
+		clock, layout := &hands{}, mustLayout(t)
+		path, now := written(t, clock, layout)
+		dir, err := journal.OpenDir(path, other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { dir.Close() })
+		f, err := dir.Lane(lane)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Write(journal.Contents{
+			Cluster: "another cluster", Coord: "there", Layout: layout.String() + ";datacenter=0",
+			Lanes: []journal.Entry{{Worker: 20, Opening: "new", Mark: now, Ceiling: now + 60_000}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		l, spent, _ := lanes(t, clock, &renamed{})
+		l.Alone = true
+		inherited, err := l.Inherit(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Join(t.Context(), inherited); err != nil {
+			t.Errorf("lane %d is written anew: %v", lane, err)
+		}
+		for i, c := range inherited {
+			if (c != nil) != (i == lane) {
+				t.Errorf("lane %d is written anew: lane %d has inherited %+v", lane, i, c)
+			}
+		}
+		for worker := 7; worker <= 9; worker++ {
+			if worker != 7+lane && spent.To(worker) != now {
+				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, spent.To(worker), now)
+			}
 		}
 	}
 }
