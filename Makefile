@@ -24,7 +24,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full build install image images drill-image drill-images test lint fuzz fuzz-short torture powercut soak e2e e2e-short e2e-long e2e-teeth sim teeth sim-seams model linear bench bench-render peers clean race-detector zookeeper
+.PHONY: help check full build install image images drill-image drill-images test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -108,7 +108,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
 
 # The quick loop: what needs neither a server nor a C compiler.
-SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(seams|world))$$
+SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|world))$$
 check: lint ## format, vet, lint, and every test that needs no server and no C compiler
 	@$(GO) run ./internal/testreport -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)')
 
@@ -140,8 +140,8 @@ fuzz-short: ## every parser, two seconds each
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZERS=4
 
 # Kills, restarts and clock steps under load, the long form.
-torture: ## kills, restarts and clock steps under load, the long form
-	$(GO) run ./e2e/torture
+stress: ## kills, restarts and clock steps under load, the long form
+	$(GO) run ./e2e/stress
 
 # The drills of a cluster in their long form, one after the other, each with its
 # figures: about 25 minutes. DRILL=TestLeaderKilled runs one of them.
@@ -164,10 +164,10 @@ e2e-short: drill-images ## each drill on one of the two
 e2e-long: drill-images ## the drills with a long storm of faults
 	@$(call drills,1h,-long)
 
-# Whether the drills bite: the daemon broken on purpose, in a copy, in each way that e2e/teeth has. TOOTH=floor for one.
-TOOTH ?=
-e2e-teeth: drill-images ## whether the drills find what is broken on purpose
-	@$(GO) run ./e2e/teeth $(TOOTH)
+# Whether the drills find bugs: the daemon broken on purpose, in a copy, in each way that e2e/mutants has. MUTANT=floor for one.
+MUTANT ?=
+e2e-mutants: drill-images ## whether the drills find what is broken on purpose
+	@$(GO) run ./e2e/mutants $(MUTANT)
 
 # drills TIMEOUT,FLAGS: the program itself and not go test runs them, so that a signal reaches it and its table comes last.
 define drills
@@ -181,13 +181,13 @@ sim: ## 10,000 simulated clusters
 
 # Which error returns of the code that lends worker IDs and keeps the journal the simulation takes, by coverage: all of
 # them, or this fails. About a minute on two cores.
-sim-seams: ## which error returns the simulation takes
-	$(GO) run ./sim/seams
+error-paths: ## which error returns the simulation takes
+	$(GO) run ./sim/errorpaths
 
-# Whether the simulation and the unit tests bite: flakeward broken on purpose, in copies, in each way that sim/teeth has, about
-# half an hour. TOOTH=floor-ignored for one.
-teeth: zookeeper ## whether simulation and tests find what is broken on purpose; TOOTH=name for one
-	@$(GO) run ./sim/teeth $(TOOTH)
+# Whether the simulation and the unit tests find bugs: flakeward broken on purpose, in copies, in each way that sim/mutants has, about
+# half an hour. MUTANT=floor-ignored for one.
+mutants: zookeeper ## whether simulation and tests find what is broken on purpose; MUTANT=name for one
+	@$(GO) run ./sim/mutants $(MUTANT)
 
 # The protocol, model-checked; wants spin and gcc, two cores, 8 GB, and some minutes.
 model: ## the protocol, model-checked by spin

@@ -144,15 +144,15 @@ func TestBorderIsWatched(t *testing.T) {
 		{"coord/etcd", "coord/etcd/etcdtest", ""},
 		{"coord/zk", "coord/zk/zktest/zkserver", "//go:build windows\n\n"},
 		{"generator", "internal/fault/inject", "//go:build drill\n\n"},
-		{"internal/age", "sim/clocks", ""}, // which the product imports
+		{"internal/tsc", "sim/clocks", ""}, // which the product imports
 		{".", "audit/record", "//go:build drill\n\n"},
 		{".", "internal/fault/inject", "//go:build !drill\n\n"},
 		{"clockguard", "clockguard/clocktest", "//go:build e2e\n\n"},
 		{"cli", "bench/stat", "//go:build drill || linux\n\n"},
 	} {
 		root := t.TempDir()
-		plant(t, root, "client/client.go", "package client\n\nimport _ \""+module+"/internal/age\"\n")
-		plant(t, root, "internal/age/age.go", "package age\n")
+		plant(t, root, "client/client.go", "package client\n\nimport _ \""+module+"/internal/tsc\"\n")
+		plant(t, root, "internal/tsc/age.go", "package age\n")
 		plant(t, root, filepath.Join(tt.pkg, "planted.go"), tt.text+"package planted\n\nimport _ \""+module+"/"+tt.imports+"\"\n")
 		all, err := sources(root)
 		if err != nil {

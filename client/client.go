@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flakeward/flakeward/internal/age"
+	"github.com/flakeward/flakeward/internal/tsc"
 )
 
 // DefaultSocket is where the socket of a daemon is that root started without naming one.
@@ -149,7 +149,7 @@ func Open(socket string, opts ...Option) (*Client, error) {
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	f := fetcher{client: c}
 	if c.cycles {
-		f.gauge = age.NewGauge()
+		f.gauge = tsc.NewGauge()
 	}
 	go f.run()
 	return c, nil

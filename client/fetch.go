@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/client/internal/reply"
-	"github.com/flakeward/flakeward/internal/age"
+	"github.com/flakeward/flakeward/internal/tsc"
 )
 
 // fetcher is the client's goroutine: it alone talks to the daemon, one request at a time. Without demand it sleeps.
 type fetcher struct {
 	client *Client
-	gauge  *age.Gauge // nil: ages are told by the clock
+	gauge  *tsc.Gauge // nil: ages are told by the clock
 
 	link     *link
 	failures int // attempts since the last reply
@@ -96,7 +96,7 @@ func (f *fetcher) fetch() error {
 func (f *fetcher) ask(n int64, sends uint64) error {
 	c := f.client
 	f.request = appendRequest(f.request[:0], n, c.tenant)
-	birth := age.Now()
+	birth := tsc.Now()
 	if _, err := f.link.conn.Write(f.request); err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/flakeward/flakeward/internal/age"
+	"github.com/flakeward/flakeward/internal/tsc"
 )
 
 // Next returns an ID. If there is one in stock, that takes no lock, allocates nothing, and does not look at ctx. Otherwise it waits
@@ -16,7 +16,7 @@ import (
 func (c *Client) Next(ctx context.Context) (int64, error) {
 	r := c.current.Load()
 	t := r.taken.Add(1)
-	if t <= r.n && t != r.mark && age.Cycles()-r.born < r.life {
+	if t <= r.n && t != r.mark && tsc.Cycles()-r.born < r.life {
 		return r.id(t), nil
 	}
 	return c.next(ctx, r, t)

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flakeward/flakeward/internal/age"
+	"github.com/flakeward/flakeward/internal/tsc"
 )
 
 // run is IDs in stock: one pair of a reply. All but taken stays as it was made.
@@ -19,7 +19,7 @@ type run struct {
 	life  uint64 // cycles of the counter after born, in which it is surely young; 0: the clock has to be asked
 	first int64
 	step  int64
-	birth age.Birth // before it was asked for
+	birth tsc.Birth // before it was asked for
 }
 
 // id is the ID of the t-th claim, counted from 1.
@@ -53,7 +53,7 @@ type waiter struct {
 	// while the call waits for the others, which do not: they are drawn while it waits.
 	old    int   // runs
 	oldIDs int64 // how many IDs they have
-	oldest age.Birth
+	oldest tsc.Birth
 
 	sends uint64 // requests that had been sent when it began to wait: the reply to a later one is its own
 	since time.Time

@@ -55,13 +55,13 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	}
 	k.mu.Unlock()
 	if foreign && k.Accept != cluster.UUID && k.over != cluster.UUID {
-		if err := k.disown(); err != nil {
+		if err := k.dropGrants(); err != nil {
 			k.Log.Warn("the journal keeps a grant of a cluster that its coordinator does not hold any more", "error", err)
 		}
 		return k.refuse(&ForeignError{Journal: was, Joined: k.inherited.Coord, Found: cluster.UUID, Coord: k.Coord, Accept: k.Accept})
 	}
 	if foreign {
-		if err := k.goOver(cluster.UUID); err != nil {
+		if err := k.migrate(cluster.UUID); err != nil {
 			return fmt.Errorf("cluster %s is not left for %s yet: %w", was, cluster.UUID, err)
 		}
 		k.Log.Warn("the journal is of another cluster, which is left; the record rules, but nothing at or below the journal's marks is issued",
@@ -89,10 +89,10 @@ func (k *Keeper) Cluster() string {
 // Window is how far beyond the clock a grant reaches at most, as the cluster's record has to know it.
 func (k *Keeper) Window() generator.Tick { return k.window }
 
-// goOver makes the journal one of the cluster that was found: with the marks of what was left, and nothing else of it. Who claims there
+// migrate makes the journal one of the cluster that was found: with the marks of what was left, and nothing else of it. Who claims there
 // has been through this, with all lanes, so a start that follows finds no journal of the old cluster beside one of the new, and each mark
 // in the journal that it was in, whichever lane is dealt the worker ID.
-func (k *Keeper) goOver(to string) error {
+func (k *Keeper) migrate(to string) error {
 	s := k.snapshot()
 	left := join(s.left, k.inherited.Lanes, k.contents(s).Lanes)
 	if err := k.write(func(now *state) {
@@ -131,9 +131,9 @@ func (k *Keeper) refuse(err *ForeignError) error {
 	return err
 }
 
-// disown takes the grants out of the journal of a cluster that is not at its coordinator any more: a start that finds that
+// dropGrants takes the grants out of the journal of a cluster that is not at its coordinator any more: a start that finds that
 // coordinator away must not issue from them. The journal of a cluster that is elsewhere stays as it is.
-func (k *Keeper) disown() error {
+func (k *Keeper) dropGrants() error {
 	if k.snapshot().cur.lane != nil { // started from the journal
 		return k.write(func(*state) {})
 	}
@@ -180,7 +180,7 @@ func (k *Keeper) Inherit(c journal.Contents) error {
 	return nil
 }
 
-// InheritLeft takes over a journal of a cluster that an earlier start has left for another one, over: its marks, and the claims for Bury.
+// InheritLeft takes over a journal of a cluster that an earlier start has left for another one, over: its marks, and the claims for DeleteStale.
 // It is called instead of Inherit, and Attach to that other one makes the journal one of it. The layout is the keeper's.
 func (k *Keeper) InheritLeft(c journal.Contents, over string) {
 	k.mu.Lock()
@@ -188,7 +188,7 @@ func (k *Keeper) InheritLeft(c journal.Contents, over string) {
 	k.state.cluster, k.state.left = c.Cluster, join(c.Lanes)
 	k.mu.Unlock()
 	k.Spent.NoteAll(c)
-	k.Bury(claimsOf(c))
+	k.DeleteStale(claimsOf(c))
 }
 
 func claimsOf(c journal.Contents) (names []string) {
@@ -201,13 +201,13 @@ func claimsOf(c journal.Contents) (names []string) {
 }
 
 // Idle takes the grants out of the journal of a lane that does not run: nobody will know, by the time that it does, whether its cluster
-// is still the coordinator's. The marks are noted, unless they are of another layout, and the claims are for Bury, once: those that a
+// is still the coordinator's. The marks are noted, unless they are of another layout, and the claims are for DeleteStale, once: those that a
 // start does not come to delete end with their session. It reports whether the journal has changed by that.
 func (k *Keeper) Idle(c *journal.Contents) (changed bool) {
 	if c.Layout == k.LayoutText() {
 		k.Spent.NoteAll(*c)
 	}
-	k.Bury(claimsOf(*c))
+	k.DeleteStale(claimsOf(*c))
 	c.Lanes = slices.Clone(c.Lanes)
 	for i := range c.Lanes {
 		e := &c.Lanes[i]
@@ -217,8 +217,8 @@ func (k *Keeper) Idle(c *journal.Contents) (changed bool) {
 	return changed
 }
 
-// Bury has the next claim delete the claim nodes of dead processes that nobody goes on from. It is called before the first Acquire.
-func (k *Keeper) Bury(nodes []string) { k.dead = append(k.dead, nodes...) }
+// DeleteStale has the next claim delete the claim nodes of dead processes that nobody goes on from. It is called before the first Acquire.
+func (k *Keeper) DeleteStale(nodes []string) { k.stale = append(k.stale, nodes...) }
 
 func inherited(e journal.Entry) holding {
 	return holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}

@@ -78,8 +78,8 @@ type Keeper struct {
 	inherited journal.Contents // as it was found; no cluster: nothing of it counts any more
 	over      string           // the UUID of the cluster that what was inherited has been left for; empty: for none
 
-	untaken coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
-	dead    []string    // claim nodes that the next claim deletes; likewise
+	pending coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
+	stale   []string    // claim nodes that the next claim deletes; likewise
 	// nextLook is when the cluster's record may be looked at again; of the goroutine that runs Lend.
 	nextLook clockguard.Mono
 	trouble  trouble
@@ -198,7 +198,7 @@ func (k *Keeper) hold(h holding) {
 
 // resume issues from what is left of the grant that was inherited.
 func (k *Keeper) resume() error {
-	if k.Spent.barred.Load() {
+	if k.Spent.poisoned.Load() {
 		return ErrRefused
 	}
 	cur := k.snapshot().cur
@@ -291,7 +291,7 @@ func (k *Keeper) record(change func(*state)) error {
 	k.mu.Lock()
 	s := k.state
 	change(&s)
-	k.forsake(&s)
+	k.revoke(&s)
 	k.restrict(&s)
 	limits := k.limits
 	k.mu.Unlock()
@@ -317,7 +317,7 @@ func (k *Keeper) record(change func(*state)) error {
 	}
 	k.mu.Lock()
 	change(&k.state)
-	k.forsake(&k.state) // which may have become due while the journal was written
+	k.revoke(&k.state) // which may have become due while the journal was written
 	k.restrict(&k.state)
 	k.limitsKept = limits
 	s = k.state

@@ -27,7 +27,7 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		Latest:  k.tick() + ticks(k.Layout, k.FirstWait),
 		Drop:    k.drop,
 		Lane:    k.Lane,
-		Dead:    k.dead,
+		Dead:    k.stale,
 	}
 	if s.cur.cold {
 		request.From = s.cur.lane.Floor() // for the history: what was issued since is this process's
@@ -40,7 +40,7 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 	if err := k.copied(); err != nil {
 		return err
 	}
-	claim := k.untaken
+	claim := k.pending
 	if claim == nil {
 		var err error
 		if claim, err = k.claim(ctx, request); err != nil {
@@ -55,18 +55,18 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		k.Log.Warn("the journal is not continued; the record rules", "journal's worker", s.cur.worker, "journal's mark", s.cur.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
-	k.dead = nil
+	k.stale = nil
 	// An opening that could not be journaled is kept for the next try: to give it back would lower the record below what
 	// the lane before it may still issue.
-	k.untaken = claim
+	k.pending = claim
 	switch err := k.take(claim); {
 	case errors.Is(err, errUnusable):
-		k.untaken = nil
+		k.pending = nil
 		return k.lent(err)
 	case err != nil:
 		return err
 	}
-	k.untaken = nil
+	k.pending = nil
 	return k.Publish(ctx)
 }
 
@@ -267,7 +267,7 @@ func (k *Keeper) Shut(ctx context.Context) error {
 	h := s.cur
 	if h.lane == nil {
 		if s.abandoned {
-			return k.disown()
+			return k.dropGrants()
 		}
 		return nil
 	}

@@ -75,7 +75,7 @@ func (k *Keeper) lent(err error) error {
 		k.lending.dry.Store(int64(k.now().Mono + clockguard.Mono(lastRetry)))
 	}
 	k.lending.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
-	k.bar(err)
+	k.poison(err)
 	if could != k.CanAcquire() {
 		k.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
@@ -92,12 +92,12 @@ func (k *Keeper) lent(err error) error {
 	return err
 }
 
-// bar remembers an answer that no later failure to answer takes back. A coordinator that was restored or replaced may have lent what the
+// poison remembers an answer that no later failure to answer takes back. A coordinator that was restored or replaced may have lent what the
 // journal holds to another.
-func (k *Keeper) bar(err error) {
+func (k *Keeper) poison(err error) {
 	var restored *coord.RestoredError
 	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
-		k.Spent.barred.Store(true)
+		k.Spent.poisoned.Store(true)
 	}
 }
 
@@ -154,13 +154,13 @@ func (k *Keeper) Lend(ctx context.Context) error {
 func (k *Keeper) Abandon() {
 	k.mu.Lock()
 	k.state.abandoned = true
-	k.forsake(&k.state)
+	k.revoke(&k.state)
 	k.mu.Unlock()
 	k.issuer.Changed()
 }
 
-// forsake ends what s holds if the cluster was abandoned. The caller holds mu.
-func (k *Keeper) forsake(s *state) {
+// revoke ends what s holds if the cluster was abandoned. The caller holds mu.
+func (k *Keeper) revoke(s *state) {
 	if !s.abandoned {
 		return
 	}
@@ -188,7 +188,7 @@ func (k *Keeper) lend(ctx context.Context) error {
 			return err
 		}
 	}
-	if k.untaken == nil && cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane) {
+	if k.pending == nil && cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane) {
 		err := k.within(ctx, callTimeout, k.Publish)
 		if !errors.Is(err, coord.ErrLost) {
 			return err

@@ -12,7 +12,7 @@ import (
 // less. The keepers of a daemon share one, as a worker ID that one of them has left may be dealt to another, and as what the coordinator
 // has answered to one of them is true for all. Its methods may be called from any goroutine.
 type Spent struct {
-	barred atomic.Bool // the coordinator has answered no for good: no journal must be used around it
+	poisoned atomic.Bool // the coordinator has answered no for good: no journal must be used around it
 
 	mu      sync.Mutex
 	to      map[int]generator.Tick

@@ -11,16 +11,16 @@ import (
 // trouble is what keeps the ceiling from rising, and since when.
 type trouble struct {
 	mu            sync.Mutex
-	lending, disk *ailment
+	lending, disk *condition
 }
 
-type ailment struct {
+type condition struct {
 	err   error
 	since time.Time
 }
 
 // set notes how a try of one kind ended; which is &t.lending or &t.disk. It returns how the one before it did.
-func (t *trouble) set(which **ailment, now clockguard.Reading, err error) (before error) {
+func (t *trouble) set(which **condition, now clockguard.Reading, err error) (before error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	since := time.Unix(0, now.Wall).UTC()
@@ -29,7 +29,7 @@ func (t *trouble) set(which **ailment, now clockguard.Reading, err error) (befor
 	}
 	*which = nil
 	if err != nil {
-		*which = &ailment{err: err, since: since}
+		*which = &condition{err: err, since: since}
 	}
 	return before
 }
@@ -51,11 +51,11 @@ func (k *Keeper) Condition() error {
 	}
 }
 
-// worst is the first ailment that there is.
+// worst is the first condition that there is.
 func (t *trouble) worst() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, a := range []*ailment{t.disk, t.lending} {
+	for _, a := range []*condition{t.disk, t.lending} {
 		if a != nil {
 			return fmt.Errorf("since %s: %w", a.since.Format(time.RFC3339), a.err)
 		}
@@ -93,6 +93,6 @@ func (k *Keeper) late() error {
 // NotJoined notes why the cluster could not be joined.
 func (k *Keeper) NotJoined(err error) {
 	k.lending.reachable.Store(false)
-	k.bar(err)
+	k.poison(err)
 	k.trouble.set(&k.trouble.lending, k.now(), err)
 }

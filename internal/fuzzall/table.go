@@ -60,7 +60,7 @@ var table = []row{
 	{"replies of daemons", "internal/wire", "Int Ints Bulk Expand", "FuzzReader", "the same byte by byte; a run has as many IDs as it says"},
 	{"replies as they are noted down", "e2e/sidecar/ask", "batch inRuns", "FuzzReplies", "the same IDs in the same order, as many as were asked for"},
 	{"the sidecar's counts", "e2e/drills", "parseDrops", "FuzzDrops", "what is accepted is what is printed"},
-	{"INFO as the torture reads it", "e2e/torture", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},
+	{"INFO as the stress reads it", "e2e/stress", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},
 	{"ZooKeeper's snapshots", "coord/zk/zktest/zkserver", "counterAt setCounter", "FuzzCounter", "the counter is changed and nothing else"},
 	{"the simulated coordinator's names", "sim/tree", "Parse", "FuzzParse", "what is accepted is printed as it was"},
 	{"output of benchmarks", "bench/gobench", "Parse", "FuzzParse", "finite figures with names, or an error"},
@@ -76,7 +76,7 @@ var table = []row{
 // notFuzzed are functions that are called as parsers are and read nothing from outside, and why.
 var notFuzzed = map[string]string{
 	"cli decodeCommand":        "makes the command; FuzzDecode runs it",
-	"e2e/torture parse":        "flags of a tool, read by package flag",
+	"e2e/stress parse":         "flags of a tool, read by package flag",
 	"bench parse":              "flags of a tool, read by package flag",
 	"bench/openloop parse":     "flags of a tool, read by package flag",
 	"bench/coordination parse": "flags of a tool, read by package flag",

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 // Pair is the two clocks of one host.
 type Pair struct {
-	since line.Time // when the readings below were taken
+	since scheduler.Time // when the readings below were taken
 	wall  hand
 	mono  hand
 }
@@ -38,46 +38,46 @@ func (h hand) after(d int64) int64 {
 }
 
 // Read is what the clocks show at a time, which is never before that of an earlier call.
-func (p *Pair) Read(now line.Time) clockguard.Reading {
+func (p *Pair) Read(now scheduler.Time) clockguard.Reading {
 	d := int64(now - p.since)
 	return clockguard.Reading{Wall: p.wall.after(d), Mono: clockguard.Mono(p.mono.after(d))}
 }
 
 // set goes on from now in another way.
-func (p *Pair) set(now line.Time) {
+func (p *Pair) set(now scheduler.Time) {
 	r := p.Read(now)
 	p.since, p.wall.at, p.mono.at = now, r.Wall, int64(r.Mono)
 }
 
 // Step moves the wall clock.
-func (p *Pair) Step(now line.Time, by time.Duration) {
+func (p *Pair) Step(now scheduler.Time, by time.Duration) {
 	p.set(now)
 	p.wall.at += int64(by)
 }
 
 // Drift sets by how many millionths either clock is fast.
-func (p *Pair) Drift(now line.Time, wall, mono int64) {
+func (p *Pair) Drift(now scheduler.Time, wall, mono int64) {
 	p.set(now)
 	p.wall.ppm, p.mono.ppm = wall, mono
 }
 
 // FreezeWall stops the wall clock, or lets it go on from where it stands.
-func (p *Pair) FreezeWall(now line.Time, frozen bool) {
+func (p *Pair) FreezeWall(now scheduler.Time, frozen bool) {
 	p.set(now)
 	p.wall.frozen = frozen
 }
 
 // FreezeMono stops the monotonic clock, or lets it go on from where it stands.
-func (p *Pair) FreezeMono(now line.Time, frozen bool) {
+func (p *Pair) FreezeMono(now scheduler.Time, frozen bool) {
 	p.set(now)
 	p.mono.frozen = frozen
 }
 
 // Until is how long it truly takes until the monotonic clock has moved on by d, if it goes on as it does. It is never
 // too long by more than a microsecond, and whoever wakes then looks again.
-func (p *Pair) Until(d clockguard.Mono) line.Time {
+func (p *Pair) Until(d clockguard.Mono) scheduler.Time {
 	if p.mono.ppm == 0 {
-		return line.Time(d)
+		return scheduler.Time(d)
 	}
-	return line.Time(float64(d)/(1+float64(p.mono.ppm)/1e6)) + 1
+	return scheduler.Time(float64(d)/(1+float64(p.mono.ppm)/1e6)) + 1
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord/lending"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -31,13 +31,13 @@ type call struct {
 	answered bool
 	deaf     bool // nobody hears the answer
 	over     bool // nobody waits for it any more
-	flow     *line.Flow
+	flow     *scheduler.Flow
 }
 
 // Carry implements tree.Carrier.
 func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree.Tree) func()) error {
 	if p.dead {
-		line.Unwind()
+		scheduler.Unwind()
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 	}
 	way := w.way()
 	if w.chance(w.weather.late) {
-		way += line.Time(w.net.ExpFloat64() * 2e9)
+		way += scheduler.Time(w.net.ExpFloat64() * 2e9)
 	}
 	lost := false
 	if twist := p.slot.twist; twist != nil {
@@ -67,7 +67,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 		case RequestLost:
 			lost = true
 		case RequestLate:
-			way += line.Time(twist.For)
+			way += scheduler.Time(twist.For)
 		case ReplyLost:
 			c.deaf = true
 		}
@@ -138,8 +138,8 @@ func (p *proc) arrive(c *call, what string, stale bool, do func(*tree.Tree) func
 }
 
 // way is how long a message takes.
-func (w *World) way() line.Time {
-	return line.Time(200*time.Microsecond) + line.Time(w.net.ExpFloat64()*1e6)
+func (w *World) way() scheduler.Time {
+	return scheduler.Time(200*time.Microsecond) + scheduler.Time(w.net.ExpFloat64()*1e6)
 }
 
 func (w *World) chance(p float64) bool { return p > 0 && w.net.Float64() < p }
@@ -147,7 +147,7 @@ func (w *World) chance(p float64) bool { return p > 0 && w.net.Float64() < p }
 // open starts the life of a session at the servers.
 func (w *World) open(session int64) {
 	w.seen[session] = w.line.Now()
-	w.line.At(w.line.Now()+line.Time(w.plan.TTL), func() { w.expire(session) })
+	w.line.At(w.line.Now()+scheduler.Time(w.plan.TTL), func() { w.expire(session) })
 }
 
 // expire ends a session that was not heard of for its time to live.
@@ -156,7 +156,7 @@ func (w *World) expire(session int64) {
 	if !ok {
 		return
 	}
-	now, ttl := w.line.Now(), line.Time(w.plan.TTL)
+	now, ttl := w.line.Now(), scheduler.Time(w.plan.TTL)
 	switch {
 	case w.weather.down > 0: // nobody counts
 		w.line.At(now+ttl, func() { w.expire(session) })
@@ -177,7 +177,7 @@ func (p *proc) keepAlive() {
 			w.seen[s] = w.line.Now()
 		}
 	}
-	w.line.At(w.line.Now()+line.Time(w.plan.TTL)/3, func() { p.do(p.keepAlive) })
+	w.line.At(w.line.Now()+scheduler.Time(w.plan.TTL)/3, func() { p.do(p.keepAlive) })
 }
 
 func (h *host) id(w *World) int {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/sim/clocks"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 // host is a machine: its clocks, and whether anything runs on it.
@@ -34,10 +34,10 @@ func (h *host) do(f func()) {
 func (h *host) read() clockguard.Reading { return h.clocks.Read(h.w.line.Now()) }
 
 // pause stops the host for a while.
-func (h *host) pause(d time.Duration, begin, end func(line.Time)) {
+func (h *host) pause(d time.Duration, begin, end func(scheduler.Time)) {
 	h.paused++
 	begin(h.w.line.Now())
-	h.w.line.At(h.w.line.Now()+line.Time(d), func() {
+	h.w.line.At(h.w.line.Now()+scheduler.Time(d), func() {
 		h.paused--
 		end(h.w.line.Now())
 		if h.paused > 0 {
@@ -57,15 +57,15 @@ const never = clockguard.Mono(math.MaxInt64)
 // waiter is a flow of a process, when it waits.
 type waiter struct {
 	p     *proc
-	flow  *line.Flow
+	flow  *scheduler.Flow
 	n     uint64 // how often it has waited: of this wait
 	bell  <-chan struct{}
-	timer *line.Event
+	timer *scheduler.Event
 	due   func() // what the timer does, made once
 }
 
 // waiterOf is the waiter of a flow.
-func (p *proc) waiterOf(fl *line.Flow) *waiter {
+func (p *proc) waiterOf(fl *scheduler.Flow) *waiter {
 	for _, w := range p.waiters {
 		if w.flow == fl {
 			return w
@@ -81,7 +81,7 @@ func (p *proc) waiterOf(fl *line.Flow) *waiter {
 // clock has reached a point. A stroke of bell wakes it.
 func (p *proc) wait(until clockguard.Mono, bell <-chan struct{}, done func() bool) {
 	if p.dead {
-		line.Unwind()
+		scheduler.Unwind()
 	}
 	fl := p.w.line.Running()
 	for !done() {
@@ -101,7 +101,7 @@ func (p *proc) wait(until clockguard.Mono, bell <-chan struct{}, done func() boo
 }
 
 // after has f, which looks whether the process has ended, happen when the monotonic clock has moved on by d.
-func (p *proc) after(d clockguard.Mono, f func()) *line.Event {
+func (p *proc) after(d clockguard.Mono, f func()) *scheduler.Event {
 	return p.w.line.At(p.w.line.Now()+p.host.clocks.Until(d), f)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 // Copy is a daemon that begins in the midst of a run, on a copy of another's state directory.
@@ -79,7 +79,7 @@ func (w *World) copied(f Fault, from *slot) bool {
 	w.line.At(w.line.Now(), func() { to.host.do(func() { w.start(to) }) })
 	w.counts.Copies++
 	if f.For != 0 {
-		w.line.At(w.line.Now()+line.Time(f.For), func() {
+		w.line.At(w.line.Now()+scheduler.Time(f.For), func() {
 			if w.healed {
 				return
 			}
@@ -139,7 +139,7 @@ func (p *proc) parting(found []*journal.Contents) {
 	if !w.calm(s) {
 		return
 	}
-	w.line.At(w.line.Now()+line.Time(soonEnough), func() {
+	w.line.At(w.line.Now()+scheduler.Time(soonEnough), func() {
 		now := p.host.read()
 		evenly := func(passed int64) bool { return passed > int64(soonEnough)-1e7 && passed < int64(soonEnough)+1e7 }
 		if p.dead || p.ending || faults != w.counts.Faults || !w.calm(s) || !evenly(now.Wall-read.Wall) || !evenly(int64(now.Mono-read.Mono)) {
@@ -210,7 +210,7 @@ func (p *Plan) whereabouts(r *rand.Rand) (faults []Fault) {
 	for range hosts + 2 {
 		p.Nameless = append(p.Nameless, r.IntN(3) == 0)
 	}
-	when := func() line.Time { return line.Time(3*time.Second) + upTo(r, time.Duration(p.Length)*3/4) }
+	when := func() scheduler.Time { return scheduler.Time(3*time.Second) + upTo(r, time.Duration(p.Length)*3/4) }
 	if r.IntN(4) == 0 {
 		for range 1 + r.IntN(4)/3 {
 			copied := p.copy(r, hosts, when())
@@ -233,7 +233,7 @@ func (p *Plan) whereabouts(r *rand.Rand) (faults []Fault) {
 
 // copy draws a daemon that begins as a copy of another, what the original is up to then, and what
 // befalls the copy.
-func (p *Plan) copy(r *rand.Rand, hosts int, when line.Time) []Fault {
+func (p *Plan) copy(r *rand.Rand, hosts int, when scheduler.Time) []Fault {
 	of := r.IntN(len(p.Hosts))
 	n, number := len(p.Copies), len(p.Hosts)+len(p.Copies)
 	copied := Fault{Kind: Copied, At: when, Daemon: of, N: n, What: pick(r, inDirectory, onVolume, onHost, onHost, asClone, asClone)}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 	"github.com/flakeward/flakeward/sim/world"
 )
@@ -23,8 +23,8 @@ func calmWith(seed uint64, where string, faults ...world.Fault) world.Plan {
 	if strings.Contains(where, "host") || strings.Contains(where, "machine") {
 		p.Copies[0].Host, p.Copies[0].Named = 3, seed%3 > 0
 	}
-	p.Length = line.Time(30 * time.Second)
-	p.Faults = append(faults, world.Fault{Kind: world.Copied, At: line.Time(10 * time.Second), What: where})
+	p.Length = scheduler.Time(30 * time.Second)
+	p.Faults = append(faults, world.Fault{Kind: world.Copied, At: scheduler.Time(10 * time.Second), What: where})
 	return p
 }
 
@@ -32,7 +32,7 @@ func calmWith(seed uint64, where string, faults ...world.Fault) world.Plan {
 // up to, gets a worker ID of its own within 2 s; the original keeps its own. The world judges both,
 // and that no ID comes twice.
 func TestACopyGetsAWorkerIDOfItsOwn(t *testing.T) {
-	const second = line.Time(time.Second)
+	const second = scheduler.Time(time.Second)
 	states := map[string][]world.Fault{
 		"connected": nil,
 		"cut off":   {{Kind: world.Cut, At: 9 * second, For: 15 * time.Second}},
@@ -75,7 +75,7 @@ func TestACopyGetsAWorkerIDOfItsOwn(t *testing.T) {
 // worker ID if it has none.
 func TestARebootIsAMoveWithoutAnIdentity(t *testing.T) {
 	for _, nameless := range []bool{false, true} {
-		plan := calmWith(1, "", world.Fault{Kind: world.Rebooted, At: line.Time(5 * time.Second), For: 100 * time.Millisecond})
+		plan := calmWith(1, "", world.Fault{Kind: world.Rebooted, At: scheduler.Time(5 * time.Second), For: 100 * time.Millisecond})
 		plan.Faults, plan.Copies, plan.Lanes = plan.Faults[:1], nil, nil
 		plan.Nameless = []bool{nameless, false, false}
 		var trace bytes.Buffer

@@ -9,7 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -25,7 +25,7 @@ func between(r *rand.Rand, lowest, highest time.Duration) time.Duration {
 }
 
 // upTo draws a time from 0 to less than d.
-func upTo(r *rand.Rand, d time.Duration) line.Time { return line.Time(r.Int64N(int64(d))) }
+func upTo(r *rand.Rand, d time.Duration) scheduler.Time { return scheduler.Time(r.Int64N(int64(d))) }
 
 // PlanOf draws the plan of a seed.
 func PlanOf(seed uint64) Plan {
@@ -42,7 +42,7 @@ func PlanOf(seed uint64) Plan {
 		},
 		TTL:    pick(r, 2*time.Second, 3*time.Second, 6*time.Second),
 		Load:   pick(r, 50*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond),
-		Length: line.Time(60 * time.Second),
+		Length: scheduler.Time(60 * time.Second),
 	}
 	if r.IntN(40) == 0 { // the time field ends in the midst of the run
 		ends := begin.Add(time.Duration(p.Length) * 2 / 3)
@@ -168,7 +168,7 @@ func at(r *rand.Rand, f Fault) Fault {
 
 // scenario has a daemon do what it does seldom, and something go wrong at a step of that.
 func (p Plan) scenario(r *rand.Rand) []Fault {
-	d, when := r.IntN(len(p.Hosts)), line.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
+	d, when := r.IntN(len(p.Hosts)), scheduler.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
 	back := Fault{At: when, Kind: Step, Daemon: d, By: -between(r, 2500*time.Millisecond, 10*time.Second)}
 	short := pick(r, time.Millisecond, 100*time.Millisecond, time.Second)
 	first := []Fault{back}
@@ -212,8 +212,8 @@ func (p Plan) scenario(r *rand.Rand) []Fault {
 
 // contested has a daemon claim, and something go wrong at two steps of that which follow each other.
 func (p Plan) contested(r *rand.Rand) []Fault {
-	d, when := r.IntN(len(p.Hosts)), line.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
-	fault := func(after line.Time, k Kind, where, what string, n int) Fault {
+	d, when := r.IntN(len(p.Hosts)), scheduler.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
+	fault := func(after scheduler.Time, k Kind, where, what string, n int) Fault {
 		return Fault{At: when + after, Kind: k, Daemon: d, Where: where, What: what, N: n}
 	}
 	back := Fault{At: when + 2, Kind: Step, Daemon: d, By: -between(r, 2500*time.Millisecond, 10*time.Second)}
@@ -243,7 +243,7 @@ func rare(k Kind) bool {
 }
 
 func (p Plan) fault(r *rand.Rand, k Kind) Fault {
-	f := Fault{At: line.Time(time.Second) + upTo(r, time.Duration(p.Length)*9/10), Daemon: r.IntN(len(p.Hosts)), Kind: k}
+	f := Fault{At: scheduler.Time(time.Second) + upTo(r, time.Duration(p.Length)*9/10), Daemon: r.IntN(len(p.Hosts)), Kind: k}
 	sign := pick(r, time.Duration(-1), 1)
 	f.For = between(r, 50*time.Millisecond, 10*time.Second)
 	switch k {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 const (
@@ -46,7 +46,7 @@ func (w *World) recovered() {
 	}
 	issuing := 0
 	for _, s := range w.slots {
-		if s.issued > 0 && w.line.Now()-s.issued < line.Time(lately) {
+		if s.issued > 0 && w.line.Now()-s.issued < scheduler.Time(lately) {
 			issuing++
 		}
 	}

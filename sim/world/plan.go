@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
 // Plan is all that a run is made of: the same plan gives the same run.
 type Plan struct {
 	Seed    uint64
-	Length  line.Time // of the run, in which all faults begin
+	Length  scheduler.Time // of the run, in which all faults begin
 	Layout  string
 	Servers tree.Kind
 	Tells   bool            // the servers' revision shows that they were restored
@@ -70,7 +70,7 @@ func (p Plan) draws(daemon int) Draws {
 
 // Fault is one thing that goes wrong.
 type Fault struct {
-	At     line.Time
+	At     scheduler.Time
 	Kind   Kind
 	Daemon int           // or its host
 	For    time.Duration // how long it lasts, or how long the daemon is down then

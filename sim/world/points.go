@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 // point is a step of a process at which something goes wrong.
@@ -72,7 +72,7 @@ func (c wrongly) coord() string { return coords[int(c)%len(coords)] }
 func (c wrongly) datacenter() uint64 { return uint64(int(c) / len(coords)) }
 
 // stray is how long a request may still arrive that a daemon has given up.
-const stray = line.Time(15 * time.Second)
+const stray = scheduler.Time(15 * time.Second)
 
 // misconfigured reports whether any daemon is configured wrongly, would be at its next start, or may have asked to join not long ago.
 func (w *World) misconfigured() bool {
@@ -86,7 +86,7 @@ func (w *World) misconfigure(s *slot, f Fault) bool {
 	}
 	s.wrongly = wrongly(1 + w.fate.IntN(2*len(coords)-1))
 	s.proc.stop(time.Millisecond)
-	w.line.At(w.line.Now()+line.Time(f.For), func() {
+	w.line.At(w.line.Now()+scheduler.Time(f.For), func() {
 		s.wrongly, w.strayUntil = 0, w.line.Now()+stray
 		s.host.do(func() {
 			if s.proc != nil {

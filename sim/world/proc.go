@@ -20,7 +20,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -53,7 +53,7 @@ type slot struct {
 	armed  []*point // where something goes wrong
 	twist  *Fault   // what goes wrong with the next request that is sent
 	acked  map[place]generator.Tick
-	issued line.Time // when it did last; 0: never
+	issued scheduler.Time // when it did last; 0: never
 	// sheltered is set while nothing may come between the daemon and the coordinator, as its journal is an old copy.
 	sheltered bool
 	tampered  bool // the journal is not as a daemon has left it
@@ -68,7 +68,7 @@ type proc struct {
 	host    *host
 	random  *rand.Rand
 	life    *life
-	flows   []*line.Flow
+	flows   []*scheduler.Flow
 	waiters []*waiter // one for each flow that ever waited
 	parked  []*waiter // those that do
 	dead    bool
@@ -77,7 +77,7 @@ type proc struct {
 	changed bool
 	cluster string // that lanes are of now
 
-	began       line.Time
+	began       scheduler.Time
 	incarnation string
 
 	store  *tree.Store
@@ -283,7 +283,7 @@ func (p *proc) stop(down time.Duration) {
 	})
 }
 
-func (p *proc) left(flows []*line.Flow) bool {
+func (p *proc) left(flows []*scheduler.Flow) bool {
 	for _, f := range flows {
 		if !f.Done() {
 			return true
@@ -304,7 +304,7 @@ func (p *proc) end(how string, down time.Duration) {
 		f.End()
 	}
 	p.w.say(s, "%s", how)
-	p.w.line.At(p.w.line.Now()+line.Time(down), func() {
+	p.w.line.At(p.w.line.Now()+scheduler.Time(down), func() {
 		s.host.do(func() {
 			if s.proc == nil {
 				p.w.start(s)
@@ -316,7 +316,7 @@ func (p *proc) end(how string, down time.Duration) {
 // diskStep is before each step of a write of the journal.
 func (p *proc) diskStep(step disk.Step) error {
 	if p.dead {
-		line.Unwind()
+		scheduler.Unwind()
 	}
 	took := 20 * time.Microsecond
 	if step == disk.StepSync {

@@ -4,7 +4,7 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 // conn is a client's connection: its requests are served one after the other.
@@ -13,7 +13,7 @@ type conn struct {
 	issue issue.Connection
 	queue []request
 	asked clockguard.Reading // when the first of those that followed each other was
-	timer *line.Event
+	timer *scheduler.Event
 	due   func() // what the timer does, made once
 	event bool   // waits for a change
 
@@ -28,7 +28,7 @@ type conn struct {
 // request is one for IDs.
 type request struct {
 	n  int // that are still wanted
-	at line.Time
+	at scheduler.Time
 }
 
 // conns is how many connections a daemon has.
@@ -36,7 +36,7 @@ const conns = 3
 
 // arrivals has requests arrive from now on.
 func (p *proc) arrivals() {
-	gap := line.Time(p.random.ExpFloat64() * float64(p.w.plan.Load))
+	gap := scheduler.Time(p.random.ExpFloat64() * float64(p.w.plan.Load))
 	p.w.line.At(p.w.line.Now()+gap, p.arrived)
 }
 

@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 // schedule is one of those orders of things in which a rule that is missing shows: each took thought to find, and chance alone
 // brings it about too seldom.
 func (p Plan) schedule(r *rand.Rand) []Fault {
-	d, when := r.IntN(len(p.Hosts)), line.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
+	d, when := r.IntN(len(p.Hosts)), scheduler.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
 	at := func(after time.Duration, f Fault) Fault {
-		f.Daemon, f.At = d, when+line.Time(after)
+		f.Daemon, f.At = d, when+scheduler.Time(after)
 		return f
 	}
 	send := func(after time.Duration, what string, n int, f Fault) Fault {
@@ -50,7 +50,7 @@ func (p Plan) schedule(r *rand.Rand) []Fault {
 	case 4: // all claim at once, and one of them stops
 		faults := []Fault{reply(0, "delete a claim", 1+r.IntN(3), Fault{Kind: Restart, For: soon})}
 		for other := range p.Hosts {
-			faults = append(faults, Fault{At: when + line.Time(soon), Daemon: other, Kind: pick(r, EndSession, EndSession, Clear)})
+			faults = append(faults, Fault{At: when + scheduler.Time(soon), Daemon: other, Kind: pick(r, EndSession, EndSession, Clear)})
 		}
 		return faults
 	case 5: // claims that nobody knows of, which cannot be deleted
@@ -88,12 +88,12 @@ func (p *Plan) behind(r *rand.Rand) []Fault {
 		return nil
 	}
 	p.Layout = "time=41@" + pick(r, "10ms", "100ms") + ",worker=4,sequence=6;epoch=2026-01-01"
-	d, at := pick(r, with...), line.Time(5*time.Second)
+	d, at := pick(r, with...), scheduler.Time(5*time.Second)
 	var faults []Fault
 	for range 3 {
-		at += line.Time(time.Second) + upTo(r, 10*time.Second)
+		at += scheduler.Time(time.Second) + upTo(r, 10*time.Second)
 		faults = append(faults, Fault{At: at, Kind: Step, Daemon: d, By: -between(r, 2500*time.Millisecond, pick(r, 20*time.Second, time.Hour))})
-		for after := line.Time(0); after < line.Time(60*time.Millisecond); after += line.Time(time.Millisecond) + upTo(r, 8*time.Millisecond) {
+		for after := scheduler.Time(0); after < scheduler.Time(60*time.Millisecond); after += scheduler.Time(time.Millisecond) + upTo(r, 8*time.Millisecond) {
 			faults = append(faults, Fault{At: at + after, Kind: Burst, Daemon: d})
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	lifetime "github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
 // disks are those of all lanes' journals. They are one disk: what befalls it befalls all.
@@ -90,7 +90,7 @@ func (p *proc) together(all ...func()) {
 	for _, f := range all {
 		p.flow(f)
 	}
-	for p.left(append([]*line.Flow(nil), p.flows[before:before+len(all)]...)) {
+	for p.left(append([]*scheduler.Flow(nil), p.flows[before:before+len(all)]...)) {
 		p.Pause(context.Background(), time.Millisecond, nil)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -55,7 +55,7 @@ func (w *World) hit(f Fault, s *slot) {
 
 // until undoes a fault when its time is over.
 func (w *World) until(f Fault, undo func()) bool {
-	w.line.At(w.line.Now()+line.Time(f.For), func() {
+	w.line.At(w.line.Now()+scheduler.Time(f.For), func() {
 		if w.healed {
 			return
 		}
@@ -86,7 +86,7 @@ func (w *World) strikeClock(f Fault, h *host) bool {
 			if i%2 == 1 {
 				by = -by
 			}
-			w.line.At(now+line.Time(f.For)/times*line.Time(i), func() { step(by) })
+			w.line.At(now+scheduler.Time(f.For)/times*scheduler.Time(i), func() { step(by) })
 		}
 	case FreezeWall:
 		h.clocks.FreezeWall(now, true)
@@ -102,19 +102,19 @@ func (w *World) strikeClock(f Fault, h *host) bool {
 		return w.until(f, func() { h.clocks.Drift(w.line.Now(), 0, 0) })
 	case Leap:
 		left := 1e9 - h.read().Wall%1e9
-		w.line.At(now+line.Time(left), func() { step(-time.Second) })
+		w.line.At(now+scheduler.Time(left), func() { step(-time.Second) })
 	case Suspend:
-		h.pause(f.For, func(t line.Time) { h.clocks.FreezeMono(t, true) }, func(t line.Time) { h.clocks.FreezeMono(t, false) })
+		h.pause(f.For, func(t scheduler.Time) { h.clocks.FreezeMono(t, true) }, func(t scheduler.Time) { h.clocks.FreezeMono(t, false) })
 	case Pause:
-		freeze := func(frozen bool) func(line.Time) {
-			return func(t line.Time) {
+		freeze := func(frozen bool) func(scheduler.Time) {
+			return func(t scheduler.Time) {
 				h.clocks.FreezeMono(t, frozen)
 				h.clocks.FreezeWall(t, frozen && !w.healed)
 			}
 		}
 		h.pause(f.For, freeze(true), freeze(false))
 	case Stopped:
-		h.pause(f.For, func(line.Time) {}, func(line.Time) {})
+		h.pause(f.For, func(scheduler.Time) {}, func(scheduler.Time) {})
 	}
 	return true
 }
@@ -170,7 +170,7 @@ func (w *World) cutAfter(f Fault, h *host) {
 	}
 	id := h.id(w)
 	w.weather.mute[id]++
-	w.line.At(w.line.Now()+line.Time(f.Cut), func() {
+	w.line.At(w.line.Now()+scheduler.Time(f.Cut), func() {
 		if !w.healed {
 			w.weather.mute[id]--
 		}
@@ -272,7 +272,7 @@ func (w *World) strikeCoordinator(f Fault, s *slot) bool {
 		delete(w.seen, session)
 		w.tree.End(session)
 	case Prolong:
-		w.prolong(line.Time(f.For))
+		w.prolong(scheduler.Time(f.For))
 	case Clear:
 		return w.clear(s)
 	case Raise:
@@ -296,7 +296,7 @@ func (w *World) strikeCoordinator(f Fault, s *slot) bool {
 }
 
 // prolong has the servers hear of every session, or more than that.
-func (w *World) prolong(by line.Time) {
+func (w *World) prolong(by scheduler.Time) {
 	for _, session := range w.tree.Sessions() {
 		w.seen[session] = w.line.Now() + by
 	}
@@ -357,7 +357,7 @@ func (w *World) restore(f Fault, b *backup) {
 	}
 	// Who holds what is what it was: nobody who only extends a grant can do harm until the marks are raised.
 	w.weather.early++
-	w.line.At(w.line.Now()+line.Time(f.By), func() {
+	w.line.At(w.line.Now()+scheduler.Time(f.By), func() {
 		w.weather.early--
 		w.mendAll() // nothing can be raised before
 		w.raise(w.highest)
@@ -378,7 +378,7 @@ func (w *World) sameHolders(now, before *tree.Tree) bool {
 // startAgain has people start every daemon again, one after the other.
 func (w *World) startAgain() {
 	for _, s := range w.slots {
-		w.line.At(w.line.Now()+line.Time(w.fate.Int64N(int64(5*time.Second))), func() {
+		w.line.At(w.line.Now()+scheduler.Time(w.fate.Int64N(int64(5*time.Second))), func() {
 			s.host.do(func() {
 				if s.proc != nil {
 					s.proc.stop(100 * time.Millisecond)

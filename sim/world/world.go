@@ -19,7 +19,7 @@ import (
 	lifetime "github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
-	"github.com/flakeward/flakeward/sim/line"
+	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -29,7 +29,7 @@ var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 // World is a cluster being simulated.
 type World struct {
 	plan     Plan
-	line     line.Line
+	line     scheduler.Line
 	tree     *tree.Tree
 	older    *tree.Tree // for hints and plain reads that are old
 	layout   *generator.Layout
@@ -42,7 +42,7 @@ type World struct {
 	net      *rand.Rand // latencies, and what is lost
 	fate     *rand.Rand // what else is left to chance, anew for each fault
 	people   *rand.Rand // what operators draw
-	seen     map[int64]line.Time
+	seen     map[int64]scheduler.Time
 	highest  generator.Tick // of all ceilings, ever
 	books    map[place]*ledger
 	truth    truth
@@ -58,7 +58,7 @@ type World struct {
 	conns    uint32                // that were made
 	damaged  []*damage
 	// strayUntil is until when what a daemon of a wrong configuration has asked may still arrive.
-	strayUntil line.Time
+	strayUntil scheduler.Time
 	counts     Counts
 	wrong      string
 	healed     bool      // nothing goes wrong any more
@@ -92,7 +92,7 @@ type Result struct {
 func Run(p Plan, out io.Writer) (result Result) {
 	w := &World{
 		plan: p, tree: tree.New(p.Servers), out: out,
-		seen: map[int64]line.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*testimony{},
+		seen: map[int64]scheduler.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*testimony{},
 		net: rand.New(rand.NewPCG(p.Seed, 1)), fate: rand.New(rand.NewPCG(p.Seed, 2)), people: rand.New(rand.NewPCG(p.Seed, 3)),
 	}
 	defer func() {
@@ -114,7 +114,7 @@ func Run(p Plan, out io.Writer) (result Result) {
 	w.line.Run(p.Length)
 	if p.Recover && !w.over() {
 		w.heal()
-		w.line.Run(p.Length + line.Time(rest))
+		w.line.Run(p.Length + scheduler.Time(rest))
 		if !w.over() {
 			w.recovered()
 		}
@@ -167,14 +167,14 @@ func (w *World) build() {
 		w.slots = append(w.slots, s)
 	}
 	for _, s := range w.slots {
-		w.line.At(line.Time(w.fate.Int64N(5e8)), func() { w.start(s) })
+		w.line.At(scheduler.Time(w.fate.Int64N(5e8)), func() { w.start(s) })
 	}
 	w.copies()
 	w.weather.deaf, w.weather.mute, w.weather.slowed = make([]int, len(w.hosts)), make([]int, len(w.hosts)), make([]int, len(w.slots))
 	for _, f := range p.Faults {
 		if f.Kind == Restored {
 			var b *backup
-			w.line.At(f.At-line.Time(f.For), func() { b = w.backup() })
+			w.line.At(f.At-scheduler.Time(f.For), func() { b = w.backup() })
 			w.line.At(f.At, func() { w.restore(f, b) })
 			continue
 		}
@@ -186,7 +186,7 @@ func (w *World) build() {
 // remember keeps an older state for hints that are old.
 func (w *World) remember() {
 	w.older = w.tree.Clone()
-	w.line.At(w.line.Now()+line.Time(5*time.Second), w.remember)
+	w.line.At(w.line.Now()+scheduler.Time(5*time.Second), w.remember)
 }
 
 // over reports whether there is nothing more to find out.

@@ -1,0 +1,137 @@
+package mutant
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Compiler checks whether broken source still compiles. It checks types against the compiled packages of the unbroken source, so a patch
+// takes milliseconds and not a build.
+type Compiler struct {
+	root   string
+	of     map[string]built // by the folder, from root
+	fset   *token.FileSet
+	others types.Importer
+}
+
+// built is one package, as `go list` says it.
+type built struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// NewCompiler compiles the source in root, with build tags.
+func NewCompiler(ctx context.Context, root string, tags string) (*Compiler, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	list := exec.CommandContext(ctx, "go", "list", "-export", "-deps", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles", "./...")
+	list.Dir, list.Stderr = root, os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("the source in %s does not compile: %w", root, err)
+	}
+	c := &Compiler{root: root, of: map[string]built{}, fset: token.NewFileSet()}
+	exports := map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var b built
+		switch err := d.Decode(&b); {
+		case errors.Is(err, io.EOF):
+			c.others = importer.ForCompiler(c.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+			return c, nil
+		case err != nil:
+			return nil, err
+		}
+		exports[b.ImportPath] = b.Export
+		if dir, err := filepath.Rel(root, b.Dir); err == nil && filepath.IsLocal(dir) {
+			c.of[dir] = b
+		}
+	}
+}
+
+// Check returns nil if each package that the patch touches compiles with it.
+func (c *Compiler) Check(ctx context.Context, t Mutant) (err error) {
+	touched, err := t.files()
+	if err != nil {
+		return err
+	}
+	broken, err := os.MkdirTemp("", "flakeward-compile-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(broken)) }()
+	dirs := map[string]bool{}
+	for _, name := range touched {
+		text, err := os.ReadFile(filepath.Join(c.root, name))
+		if err != nil {
+			return fmt.Errorf("%s: %w (%w)", t.Name, ErrStale, err)
+		}
+		dirs[filepath.Dir(name)] = true
+		if err := os.MkdirAll(filepath.Join(broken, filepath.Dir(name)), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(broken, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	if err := t.Apply(ctx, broken); err != nil {
+		return err
+	}
+	for dir := range maps.Keys(dirs) {
+		if err := c.check(dir, broken, touched); err != nil {
+			return fmt.Errorf("%s does not compile: %w", t.Name, err)
+		}
+	}
+	return nil
+}
+
+// check checks the types of one package, of whose files those that were touched are below broken.
+func (c *Compiler) check(dir, broken string, touched []string) error {
+	b, ok := c.of[dir]
+	if !ok {
+		return fmt.Errorf("there is no package in %s", dir)
+	}
+	var files []*ast.File
+	for _, name := range b.GoFiles {
+		from := c.root
+		if slices.Contains(touched, filepath.Join(dir, name)) {
+			from = broken
+		}
+		f, err := parser.ParseFile(c.fset, filepath.Join(from, dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	_, err := (&types.Config{Importer: c.others}).Check(b.ImportPath, c.fset, files, nil)
+	return err
+}
+
+// files are those that the patch touches, from the root of the source.
+func (t Mutant) files() (names []string, err error) {
+	text, err := os.ReadFile(t.Path)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "+++ b/"); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,87 @@
+// Command errorpaths shows that the simulation takes every error return of the code that claims, extends and gives back worker IDs and
+// that keeps the journal: each return statement that may return an error, in a function that Claim, Extend, Release, Read or Write
+// leads to within its package, has returned one.
+//
+//	go run ./sim/errorpaths                  seeds 1 to 2000
+//	go run ./sim/errorpaths -from 5000 -n 100
+//
+// Coverage of statements cannot tell the error that a statement returns from the nil that it returns at other times. So each such
+// statement is split in two, in a copy of the source, before that is built with coverage. The numbers are of returned errors alone.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := measure(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "errorpaths:", err)
+		os.Exit(1)
+	}
+}
+
+// table is a package, and which of its functions are looked at.
+type table struct {
+	pkg        string // below the module
+	title      string
+	roots      []string             // these, and all that they lead to
+	elsewhere  map[string]string    // types that the simulation has something else in the place of, and what
+	exceptions map[exception]string // what cannot be taken, and why
+	further    bool                 // what is not taken is told, and is no failure
+}
+
+// exception is a return statement: its function, and its text in one line.
+type exception struct{ function, text string }
+
+var simulation = subject{
+	module:  "github.com/flakeward/flakeward",
+	program: "sim",
+	tables: []table{
+		{
+			pkg: "coord/lending", title: "what Claim, Extend and Release lead to",
+			roots: []string{"Coordinator.Claim", "held.Extend", "held.Release"},
+		},
+		{
+			pkg: "coord/internal/turn", title: "what Extend and Release wait for",
+			roots: []string{"Turn.Take"},
+		},
+		{
+			pkg: "daemon/journal", title: "what Read and Write lead to",
+			roots:     []string{"File.Read", "File.Write"},
+			elsewhere: map[string]string{"realDisk": "a simulated disk"},
+			exceptions: map[exception]string{
+				{"File.Write", `return fmt.Errorf("the place of the journal %s: %w", f.path, err)`}: "a disk that is open knows its place",
+			},
+		},
+		{
+			pkg: "daemon/grant", title: "what calls all that", further: true,
+			roots: []string{
+				"Keeper.Attach", "Keeper.Inherit", "Keeper.ColdStart", "Keeper.Acquire", "Keeper.Publish", "Keeper.Renew", "Keeper.Shut",
+				"Keeper.Mark", "Keeper.Lend",
+			},
+		},
+	},
+}
+
+func measure(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("errorpaths", flag.ContinueOnError)
+	from := flags.Uint64("from", 1, "the first seed")
+	n := flags.Uint64("n", 2000, "how many seeds")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "errorpaths")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	found, simulated := simulation.measure(".", work, out, "-from", fmt.Sprint(*from), "-n", fmt.Sprint(*n), "-again", "0")
+	if found == nil {
+		return simulated
+	}
+	return errors.Join(simulated, report(out, found))
+}

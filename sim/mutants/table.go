@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// shown is how many tests and how much of a violation the table has.
+const (
+	shownTests     = 3
+	shownViolation = 110
+)
+
+// report prints the table and, below it, what is not as the heads say. It returns whether all is.
+func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "mutant\tseed\tunit tests that failed\tviolated\tbreaks")
+	var wrong []string
+	sim, tests, last := 0, 0, uint64(0)
+	for _, f := range findings {
+		if f.bad != nil {
+			wrong = append(wrong, fmt.Sprintf("NO MUTANT: %s: %v", f.Name, f.bad))
+			fmt.Fprintf(table, "%s\t-\t-\tnot tried, see below\t%s\n", f.Name, f.Breaks)
+			continue
+		}
+		by := f.by()
+		seed := "-"
+		if f.seed != 0 {
+			seed = fmt.Sprint(f.seed)
+			sim++
+			last = max(last, f.seed)
+		}
+		if len(f.failed) > 0 {
+			tests++
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.Name, seed, names(f.failed), short(f.violated), f.Breaks)
+		for _, who := range f.must {
+			if !slices.Contains(by, who) {
+				wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.Name, who))
+			}
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return false, err
+	}
+	fmt.Fprintf(w, "\n%d bugs: %d found by the simulation within %d seeds, the last after %d; %d by unit tests; %d not as they must be\n", len(findings), sim, seeds, last, tests, len(wrong))
+	for _, line := range wrong {
+		fmt.Fprintln(w, line)
+	}
+	return len(wrong) == 0, nil
+}
+
+func names(failed []string) string {
+	if len(failed) == 0 {
+		return "-"
+	}
+	text := strings.Join(failed[:min(shownTests, len(failed))], " ")
+	if more := len(failed) - shownTests; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func short(violated string) string {
+	if violated == "" {
+		return "-"
+	}
+	if r := []rune(violated); len(r) > shownViolation {
+		return string(r[:shownViolation-3]) + "..."
+	}
+	return violated
+}
