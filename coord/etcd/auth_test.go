@@ -8,9 +8,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
-	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/internal/certtest"
 )
 
@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: r.user, Password: r.password}, etcd.Config{Prefix: "/ours/" + r.user})
-			if err := d.refused(r.want); !errors.Is(err, lending.ErrRefused) {
+			if err := d.refused(r.want); !errors.Is(err, claims.ErrRefused) {
 				t.Errorf("%v is not ErrRefused", err)
 			}
 			if err := r.mend(); err != nil {
@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 	}
 	t.Run("no user", func(t *testing.T) {
 		d := dial(t, etcd.Servers{Endpoints: c.Endpoints()}, etcd.Config{})
-		if err := d.refused("it knows only users: give --coord-user"); !errors.Is(err, lending.ErrRefused) {
+		if err := d.refused("it knows only users: give --coord-user"); !errors.Is(err, claims.ErrRefused) {
 			t.Errorf("%v is not ErrRefused", err)
 		}
 		if _, err := root.AuthDisable(t.Context()); err != nil {
@@ -100,7 +100,7 @@ func TestPermissionTakenAway(t *testing.T) {
 	if _, err := root.UserRevokeRole(t.Context(), "ours", "ours"); err != nil {
 		t.Fatal(err)
 	}
-	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, lending.ErrRefused) {
+	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, claims.ErrRefused) {
 		t.Errorf("Extend: %v, want ErrRefused", err)
 	}
 	if _, err := root.UserGrantRole(t.Context(), "ours", "ours"); err != nil {

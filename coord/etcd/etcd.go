@@ -22,8 +22,8 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/internal/turn"
-	"github.com/flakeward/flakeward/coord/lending"
 )
 
 // DefaultPrefix is the root of the tree when none is configured.
@@ -53,7 +53,7 @@ type Config struct {
 	// of 0: clusters of one host each, made by mistake, then rarely deal the same.
 	Spread bool
 	// History is how many entries are kept for each worker ID;
-	// lending.DefaultHistory if 0.
+	// claims.DefaultHistory if 0.
 	History int
 	// Clock tells since when a claim is held, for people to read;
 	// clockguard.System if nil.
@@ -65,9 +65,9 @@ type Config struct {
 	Log hclog.Logger
 }
 
-// Coordinator is a lending.Coordinator on etcd. Make it with New or Dial.
+// Coordinator is a claims.Coordinator on etcd. Make it with New or Dial.
 type Coordinator struct {
-	*lending.Coordinator
+	*claims.Coordinator
 	store *store
 }
 
@@ -85,7 +85,7 @@ func New(client *clientv3.Client, config Config) (*Coordinator, error) {
 
 // lend returns the coordinator of a store.
 func lend(s *store, config Config) (*Coordinator, error) {
-	core, err := lending.New(s, lending.Config{
+	core, err := claims.New(s, claims.Config{
 		Identity: config.Identity, Spread: config.Spread, History: config.History, Clock: config.Clock, Log: config.Log,
 	})
 	if err != nil {
@@ -94,7 +94,7 @@ func lend(s *store, config Config) (*Coordinator, error) {
 	return &Coordinator{core, s}, nil
 }
 
-// store implements lending.Store.
+// store implements claims.Store.
 type store struct {
 	keys        keys
 	ttl         time.Duration
@@ -121,7 +121,7 @@ type store struct {
 	detached bool // a lease that is granted from now on may be another's as well
 }
 
-var _ lending.Store = (*store)(nil)
+var _ claims.Store = (*store)(nil)
 
 // use takes the client.
 func (s *store) use(client *clientv3.Client) {
@@ -164,7 +164,7 @@ func newStore(config Config) (*store, error) {
 // ended expires.
 const closeTimeout = time.Second
 
-// Close implements lending.Store. If the lease cannot be ended within a second, the
+// Close implements claims.Store. If the lease cannot be ended within a second, the
 // claims are freed when it expires.
 func (s *store) Close() error {
 	return s.finish(func(current *session) error {
@@ -174,7 +174,7 @@ func (s *store) Close() error {
 	})
 }
 
-// Detach implements lending.Store. The lease lives on until it expires, unless another
+// Detach implements claims.Store. The lease lives on until it expires, unless another
 // renews it.
 func (s *store) Detach() error {
 	s.mu.Lock()
@@ -222,7 +222,7 @@ func (s *store) errClosed() error {
 	return fmt.Errorf("%s: %w", s.Name(), coord.ErrClosed)
 }
 
-// Name implements lending.Store.
+// Name implements claims.Store.
 func (s *store) Name() string {
 	if s.where == "" {
 		return "etcd"
@@ -230,5 +230,5 @@ func (s *store) Name() string {
 	return "etcd (" + s.where + ")"
 }
 
-// Path implements lending.Store.
+// Path implements claims.Store.
 func (s *store) Path(what string) string { return s.keys.path(what) }

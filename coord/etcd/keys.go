@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // keys builds the keys of one tree. The tree's root ends in a slash.
@@ -32,7 +32,7 @@ func (k keys) record(worker int) string { return k.workers() + pad(worker) }
 
 func (k keys) history(worker int) string { return k.root + "history/" + pad(worker) }
 
-// path is the key of what lending.Store.Path is asked for.
+// path is the key of what claims.Store.Path is asked for.
 func (k keys) path(what string) string {
 	dir, id, _ := strings.Cut(what, "/")
 	if worker, err := strconv.Atoi(id); err == nil {
@@ -46,7 +46,7 @@ func (k keys) claimsOn(worker int) string { return k.claims() + pad(worker) + "-
 
 // host escapes the name: a slash in it must not lead to another key.
 func (k keys) host(name string, lane int) string {
-	return k.root + "hosts/" + lending.SeatOf(url.PathEscape(name), lane)
+	return k.root + "hosts/" + claims.SeatOf(url.PathEscape(name), lane)
 }
 
 // nameOf is the inverse of claim.
@@ -97,7 +97,7 @@ func parseName(s string) (nodeName, bool) {
 		return nodeName{}, false
 	}
 	worker, ok := unpad(parts[0])
-	if !ok || !validTicket(parts[1]) || !lending.ValidToken(parts[2]) || !lending.ValidToken(parts[3]) {
+	if !ok || !validTicket(parts[1]) || !claims.ValidToken(parts[2]) || !claims.ValidToken(parts[3]) {
 		return nodeName{}, false
 	}
 	return nodeName{worker: worker, ticket: parts[1], incarnation: parts[2], nonce: parts[3]}, true
@@ -112,6 +112,6 @@ func validTicket(s string) bool {
 }
 
 // node is what the name tells.
-func (n nodeName) node() lending.Node {
-	return lending.Node{Name: n.String(), Worker: n.worker, Incarnation: n.incarnation, Token: n.nonce}
+func (n nodeName) node() claims.Node {
+	return claims.Node{Name: n.String(), Worker: n.worker, Incarnation: n.incarnation, Token: n.nonce}
 }

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // session is one lease, kept alive by a goroutine of its own until close or
@@ -131,9 +131,9 @@ func (s *store) retire(ses *session) {
 	ses.detach()
 }
 
-// Own implements lending.Store: the nodes are those attached to the lease, which
+// Own implements claims.Store: the nodes are those attached to the lease, which
 // etcd's leader tells. A lease that was lost before has none.
-func (s *store) Own(ctx context.Context) ([]lending.Node, error) {
+func (s *store) Own(ctx context.Context) ([]claims.Node, error) {
 	s.mu.Lock()
 	current := s.current
 	s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *store) Own(ctx context.Context) ([]lending.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	var own []lending.Node
+	var own []claims.Node
 	for _, key := range keys {
 		if n, ok := s.Parse(s.keys.nameOf(string(key))); ok {
 			own = append(own, n)

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
-	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/certtest"
 )
@@ -74,7 +74,7 @@ func TestTLSMistakes(t *testing.T) {
 			}
 			d := dial(t, servers, etcd.Config{})
 			err := d.refused(c.want)
-			if errors.Is(err, lending.ErrRefused) {
+			if errors.Is(err, claims.ErrRefused) {
 				t.Errorf("final: %v", err)
 			}
 			if n := d.log.count("WARN", c.want); n != c.told {

@@ -11,45 +11,45 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // entry is the value of a key with its modification revision.
-func entry(kv *mvccpb.KeyValue) lending.Entry {
+func entry(kv *mvccpb.KeyValue) claims.Entry {
 	if kv == nil {
-		return lending.Entry{}
+		return claims.Entry{}
 	}
-	return lending.Entry{Value: kv.Value, Version: kv.ModRevision}
+	return claims.Entry{Value: kv.Value, Version: kv.ModRevision}
 }
 
-// Look implements lending.Store.
-func (s *store) Look(ctx context.Context) (lending.Entry, error) {
+// Look implements claims.Store.
+func (s *store) Look(ctx context.Context) (claims.Entry, error) {
 	if err := s.connect(ctx); err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	resp, err := s.txn(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	return entry(kvAt(resp, 0)), nil
 }
 
-// LookAnew implements lending.Store. Etcd answers whoever asks, whatever that has seen.
-func (s *store) LookAnew(ctx context.Context) (lending.Entry, error) {
+// LookAnew implements claims.Store. Etcd answers whoever asks, whatever that has seen.
+func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
 	if err := s.connect(ctx); err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	resp, _, err := s.send(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	return entry(kvAt(resp, 0)), nil
 }
 
-// Join implements lending.Store.
-func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) {
+// Join implements claims.Store.
+func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
 	if err := s.connect(ctx); err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	key := s.keys.layout()
 	resp, err := s.txn(ctx, kindJoin,
@@ -57,28 +57,28 @@ func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) 
 		[]clientv3.Op{clientv3.OpPut(key, string(layout))},
 		[]clientv3.Op{clientv3.OpGet(key)})
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	if resp.Succeeded {
-		return lending.Entry{Value: layout, Version: resp.Header.Revision}, nil
+		return claims.Entry{Value: layout, Version: resp.Header.Revision}, nil
 	}
 	kv := kvAt(resp, 0)
 	if kv == nil {
-		return lending.Entry{}, fmt.Errorf("%s: the layout record %s vanished while it was read; try again", s.Name(), key)
+		return claims.Entry{}, fmt.Errorf("%s: the layout record %s vanished while it was read; try again", s.Name(), key)
 	}
 	return entry(kv), nil
 }
 
-// Replace implements lending.Store.
-func (s *store) Replace(ctx context.Context, layout lending.Entry, value []byte) (lending.Entry, error) {
+// Replace implements claims.Store.
+func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) (claims.Entry, error) {
 	resp, err := s.inCluster(ctx, layout, kindReplace, nil, []clientv3.Op{clientv3.OpPut(s.keys.layout(), string(value))}, nil)
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
-	return lending.Entry{Value: value, Version: resp.Header.Revision}, nil
+	return claims.Entry{Value: value, Version: resp.Header.Revision}, nil
 }
 
-// Create implements lending.Store.
+// Create implements claims.Store.
 //
 // A single transaction that counts and claims would have to compare the counter
 // with the value it was read at, and of a thousand that start together all but one
@@ -87,19 +87,19 @@ func (s *store) Replace(ctx context.Context, layout lending.Entry, value []byte)
 // applies them, and nothing is compared. The claim then names the worker ID that
 // the ticket's number deals. A crash in between skips a number, which costs
 // nothing: numbers only deal, they own nothing. Ownership is by create revision.
-func (s *store) Create(ctx context.Context, layout lending.Entry, claim lending.Claimant) (lending.Created, error) {
+func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Claimant) (claims.Created, error) {
 	name := nodeName{worker: claim.Worker, ticket: sticky, incarnation: s.incarnation, nonce: claim.Token}
-	if claim.Worker == lending.Dealt {
+	if claim.Worker == claims.Dealt {
 		number, err := s.ticket(ctx, layout)
 		if err != nil {
-			return lending.Created{}, err
+			return claims.Created{}, err
 		}
 		name.worker, name.ticket = claim.Deal(number), strconv.FormatUint(number, 10)
 	}
 	for {
 		session, err := s.session(ctx)
 		if err != nil {
-			return lending.Created{}, err
+			return claims.Created{}, err
 		}
 		resp, err := s.put(ctx, layout, session.id, name, claim.Value)
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
@@ -113,14 +113,14 @@ func (s *store) Create(ctx context.Context, layout lending.Entry, claim lending.
 				// looks for orphans any more.
 				_ = s.Delete(ctx, name.String()) // answers the same
 			}
-			return lending.Created{}, err
+			return claims.Created{}, err
 		}
 		return s.created(resp, name), nil
 	}
 }
 
 // ticket returns how many tickets were taken before.
-func (s *store) ticket(ctx context.Context, layout lending.Entry) (uint64, error) {
+func (s *store) ticket(ctx context.Context, layout claims.Entry) (uint64, error) {
 	resp, err := s.inCluster(ctx, layout, kindTicket, nil, []clientv3.Op{clientv3.OpPut(s.keys.seq(), "", clientv3.WithPrevKV())}, nil)
 	if err != nil {
 		return 0, err
@@ -135,7 +135,7 @@ func taken(resp *clientv3.TxnResponse) uint64 {
 
 // put creates a claim node under the lease and reads, in the same transaction, all
 // claims on its worker ID, the record and the history.
-func (s *store) put(ctx context.Context, layout lending.Entry, lease clientv3.LeaseID, name nodeName, value []byte) (*clientv3.TxnResponse, error) {
+func (s *store) put(ctx context.Context, layout claims.Entry, lease clientv3.LeaseID, name nodeName, value []byte) (*clientv3.TxnResponse, error) {
 	key := s.keys.claim(name.String())
 	look := []clientv3.Op{
 		clientv3.OpGet(s.keys.claimsOn(name.worker), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
@@ -150,8 +150,8 @@ func (s *store) put(ctx context.Context, layout lending.Entry, lease clientv3.Le
 }
 
 // created reads the answer to put.
-func (s *store) created(resp *clientv3.TxnResponse, name nodeName) lending.Created {
-	c := lending.Created{Node: name.node(), Record: entry(kvAt(resp, 2)), History: entry(kvAt(resp, 3))}
+func (s *store) created(resp *clientv3.TxnResponse, name nodeName) claims.Created {
+	c := claims.Created{Node: name.node(), Record: entry(kvAt(resp, 2)), History: entry(kvAt(resp, 3))}
 	nodes := kvsAt(resp, 1)
 	for _, kv := range nodes {
 		if s.keys.nameOf(string(kv.Key)) == c.Name {
@@ -169,8 +169,8 @@ func (s *store) created(resp *clientv3.TxnResponse, name nodeName) lending.Creat
 	return c
 }
 
-// Write implements lending.Store.
-func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write) (lending.Written, error) {
+// Write implements claims.Store.
+func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
 	claim, record, history := s.keys.claim(w.Node.Name), s.keys.record(w.Node.Worker), s.keys.history(w.Node.Worker)
 	cmps := []clientv3.Cmp{
 		clientv3.Compare(clientv3.CreateRevision(claim), "=", w.Node.Created),
@@ -189,30 +189,30 @@ func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write
 	}
 	resp, err := s.inCluster(ctx, layout, kind(w.Doing), cmps, then, []clientv3.Op{clientv3.OpGet(claim), clientv3.OpGet(record)})
 	if err != nil {
-		return lending.Written{}, err
+		return claims.Written{}, err
 	}
 	if resp.Succeeded {
-		return lending.Written{Stored: true, Record: lending.Entry{Value: w.Record.Value, Version: resp.Header.Revision}, Claimed: !w.Delete}, nil
+		return claims.Written{Stored: true, Record: claims.Entry{Value: w.Record.Value, Version: resp.Header.Revision}, Claimed: !w.Delete}, nil
 	}
-	return lending.Written{Claimed: kvAt(resp, 0) != nil, Record: entry(kvAt(resp, 1))}, nil
+	return claims.Written{Claimed: kvAt(resp, 0) != nil, Record: entry(kvAt(resp, 1))}, nil
 }
 
-// Delete implements lending.Store.
+// Delete implements claims.Store.
 func (s *store) Delete(ctx context.Context, name string) error {
 	_, err := s.txn(ctx, kindDelete, nil, []clientv3.Op{clientv3.OpDelete(s.keys.claim(name))}, nil)
 	return err
 }
 
-// List implements lending.Store.
-func (s *store) List(ctx context.Context, layout lending.Entry) (lending.Tree, error) {
+// List implements claims.Store.
+func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, error) {
 	resp, err := s.inCluster(ctx, layout, kindList, nil, []clientv3.Op{
 		clientv3.OpGet(s.keys.claims(), clientv3.WithPrefix()),
 		clientv3.OpGet(s.keys.workers(), clientv3.WithPrefix()),
 	}, nil)
 	if err != nil {
-		return lending.Tree{}, err
+		return claims.Tree{}, err
 	}
-	tree := lending.Tree{Records: map[int]lending.Entry{}}
+	tree := claims.Tree{Records: map[int]claims.Entry{}}
 	for _, kv := range kvsAt(resp, 0) {
 		n, ok := s.Parse(s.keys.nameOf(string(kv.Key)))
 		if !ok {
@@ -229,29 +229,29 @@ func (s *store) List(ctx context.Context, layout lending.Entry) (lending.Tree, e
 	return tree, nil
 }
 
-// Host implements lending.Store.
-func (s *store) Host(ctx context.Context, host string, lane int) (lending.Entry, error) {
+// Host implements claims.Store.
+func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, error) {
 	resp, err := s.txn(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host, lane))}, nil)
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	return entry(kvAt(resp, 0)), nil
 }
 
-// History implements lending.Store.
-func (s *store) History(ctx context.Context, layout lending.Entry, worker int) (lending.Entry, error) {
+// History implements claims.Store.
+func (s *store) History(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
 	resp, err := s.inCluster(ctx, layout, kindHistory, nil, []clientv3.Op{clientv3.OpGet(s.keys.history(worker))}, nil)
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	return entry(kvAt(resp, 0)), nil
 }
 
-// Parse implements lending.Store.
-func (s *store) Parse(name string) (lending.Node, bool) {
+// Parse implements claims.Store.
+func (s *store) Parse(name string) (claims.Node, bool) {
 	n, ok := parseName(name)
 	if !ok {
-		return lending.Node{}, false
+		return claims.Node{}, false
 	}
 	return n.node(), true
 }

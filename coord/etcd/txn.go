@@ -14,7 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // kind says what a transaction is for, in errors and to tests.
@@ -56,9 +56,9 @@ func (s *store) txn(ctx context.Context, k kind, cmps []clientv3.Cmp, then, othe
 
 // inCluster is txn in the tree of the cluster that has the layout record, and in no
 // other: if that is another one, which it compares byte for byte, it does nothing and
-// the error is *lending.MovedError. A tree that was made anew is another one, though
+// the error is *claims.MovedError. A tree that was made anew is another one, though
 // its revisions start over and may be just those that cmps wants.
-func (s *store) inCluster(ctx context.Context, layout lending.Entry, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+func (s *store) inCluster(ctx context.Context, layout claims.Entry, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 	if s.past.restored() != nil {
 		// Nothing more is written, but it may yet turn out to be another cluster.
 		cmps, then, otherwise = nil, nil, nil
@@ -72,7 +72,7 @@ func (s *store) inCluster(ctx context.Context, layout lending.Entry, k kind, cmp
 	}
 	if !resp.Succeeded {
 		if found := kvAt(resp, len(otherwise)); found == nil || !bytes.Equal(found.Value, layout.Value) {
-			return nil, &lending.MovedError{Found: entry(found), Restored: restored}
+			return nil, &claims.MovedError{Found: entry(found), Restored: restored}
 		}
 	}
 	if restored != nil {
@@ -143,7 +143,7 @@ func (s *store) try(ctx context.Context, what string, request func(context.Conte
 	}
 }
 
-// refusal says what an answer means that is about who asks, and is lending.ErrRefused;
+// refusal says what an answer means that is about who asks, and is claims.ErrRefused;
 // it returns other errors as they are. An operator can mend each at the servers, while
 // daemons run.
 func (s *store) refusal(err error) error {
@@ -162,7 +162,7 @@ func (s *store) refusal(err error) error {
 	default:
 		return err
 	}
-	return fmt.Errorf("%w: %s (%w)", lending.ErrRefused, why, err)
+	return fmt.Errorf("%w: %s (%w)", claims.ErrRefused, why, err)
 }
 
 // complete is an error if an answer lacks what its transaction asked for. No etcd answers so; what stands between may.

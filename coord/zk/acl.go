@@ -6,7 +6,7 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // accessOf returns the ACL of every node that is made: with a user, that user and
@@ -44,7 +44,7 @@ func (s *store) shut(ctx context.Context) error {
 			if entry.Scheme == "world" && entry.Perms&^gozk.PermRead != 0 {
 				return fmt.Errorf("%s: %s: %s is open to everybody, so a user and password protect nothing: "+
 					"shut it with zkCli's `setAcl -R %s auth::cdrwa` after an `addauth digest`, or give a chroot that is not there yet: %w",
-					s.name, kindAccess, paths[i], s.root, lending.ErrRefused)
+					s.name, kindAccess, paths[i], s.root, claims.ErrRefused)
 			}
 		}
 		return nil

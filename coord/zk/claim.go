@@ -9,27 +9,27 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
-// Create implements lending.Store. Whatever is read after the node was made is at
+// Create implements claims.Store. Whatever is read after the node was made is at
 // least as new as the node: a server never shows a client a state older than one it
 // has answered with.
-func (s *store) Create(ctx context.Context, layout lending.Entry, claim lending.Claimant) (lending.Created, error) {
+func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Claimant) (claims.Created, error) {
 	name, err := s.createNode(ctx, layout, claim)
 	if err != nil {
-		return lending.Created{}, err
+		return claims.Created{}, err
 	}
 	made, err := s.look(ctx, claim, name)
 	if err != nil { // nobody learns the name, so nobody else deletes the node
 		s.discard(ctx, name, err)
-		return lending.Created{}, err
+		return claims.Created{}, err
 	}
 	return made, nil
 }
 
 // createNode makes the node and returns its name.
-func (s *store) createNode(ctx context.Context, layout lending.Entry, claim lending.Claimant) (string, error) {
+func (s *store) createNode(ctx context.Context, layout claims.Entry, claim claims.Claimant) (string, error) {
 	path := s.claim(prefixOf(claim, s.config.Identity.Incarnation))
 	for {
 		f, err := s.fence(ctx, layout)
@@ -74,18 +74,18 @@ func failedAt(results []gozk.MultiResponse) int {
 }
 
 // look reads what the opening of a new node's worker ID depends on.
-func (s *store) look(ctx context.Context, claim lending.Claimant, name string) (lending.Created, error) {
+func (s *store) look(ctx context.Context, claim claims.Claimant, name string) (claims.Created, error) {
 	node, counted, ok := parseAny(name)
 	if !ok {
-		return lending.Created{}, fmt.Errorf("%s: %s: the node got the name %q; is %s on a version of ZooKeeper that names nodes in another way?", s.name, kindCreate, name, s.root)
+		return claims.Created{}, fmt.Errorf("%s: %s: the node got the name %q; is %s on a version of ZooKeeper that names nodes in another way?", s.name, kindCreate, name, s.root)
 	}
-	if node.Worker == lending.Dealt {
+	if node.Worker == claims.Dealt {
 		if !counted {
-			return lending.Created{}, s.usedUp(name)
+			return claims.Created{}, s.usedUp(name)
 		}
 		node.Worker = claim.Deal(node.Number)
 	}
-	made := lending.Created{Node: node}
+	made := claims.Created{Node: node}
 	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
 		switch i {
 		case 0:
@@ -98,7 +98,7 @@ func (s *store) look(ctx context.Context, claim lending.Claimant, name string) (
 		return err
 	})
 	if err != nil {
-		return lending.Created{}, err
+		return claims.Created{}, err
 	}
 	return made, nil
 }
@@ -107,23 +107,23 @@ func (s *store) look(ctx context.Context, claim lending.Claimant, name string) (
 func (s *store) usedUp(name string) error {
 	return fmt.Errorf("%s: %s: the sequence counter of %s has come to its end (%s), so it deals no worker IDs any more; "+
 		"stop the daemons, delete that node with all below it and start them again: the counter then starts over, and nothing else is lost. "+
-		"Until then a daemon gets only the worker ID that it had: %w", s.name, kindCreate, s.claims(), name, lending.ErrRefused)
+		"Until then a daemon gets only the worker ID that it had: %w", s.name, kindCreate, s.claims(), name, claims.ErrRefused)
 }
 
 // rivals returns when the node was created and which others name its worker ID that
 // were created before.
-func (s *store) rivals(ctx context.Context, claim lending.Claimant, node lending.Node) (created int64, before []lending.Node, err error) {
+func (s *store) rivals(ctx context.Context, claim claims.Claimant, node claims.Node) (created int64, before []claims.Node, err error) {
 	names, err := s.children(ctx, kindClaims, s.claims())
 	if err != nil {
 		return 0, nil, err
 	}
-	var same []lending.Node
+	var same []claims.Node
 	for _, name := range names {
 		other, ok := parseName(name)
 		if !ok {
 			continue // it names no worker ID
 		}
-		if other.Worker == lending.Dealt {
+		if other.Worker == claims.Dealt {
 			other.Worker = claim.Deal(other.Number)
 		}
 		if other.Worker == node.Worker && name != node.Name {
@@ -169,7 +169,7 @@ func (s *store) discard(ctx context.Context, name string, why error) {
 	}
 }
 
-// Delete implements lending.Store.
+// Delete implements claims.Store.
 func (s *store) Delete(ctx context.Context, name string) error {
 	path := s.claim(name)
 	_, err := tell(ctx, s, kindDelete, path, func(conn *gozk.Conn) (struct{}, error) {
@@ -185,8 +185,8 @@ func (s *store) Delete(ctx context.Context, name string) error {
 // of a kind, and for hints; never for a record.
 const anyVersion = -1
 
-// Own implements lending.Store.
-func (s *store) Own(ctx context.Context) ([]lending.Node, error) {
+// Own implements claims.Store.
+func (s *store) Own(ctx context.Context) ([]claims.Node, error) {
 	if err := s.sync(ctx, kindClaims); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (s *store) Own(ctx context.Context) ([]lending.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	var own []lending.Node
+	var own []claims.Node
 	for _, name := range names {
 		// Also one that was not counted, and so names no worker ID.
 		if node, _, ok := parseAny(name); ok && node.Incarnation == s.config.Identity.Incarnation {

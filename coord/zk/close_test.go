@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
-	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -115,14 +115,14 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := lending.Node{Name: "0000003-s-inc-tok-0000000001", Worker: 3}
+	node := claims.Node{Name: "0000003-s-inc-tok-0000000001", Worker: 3}
 	calls := map[string]func(context.Context) error{
 		"Look":    func(ctx context.Context) error { _, err := s.Look(ctx); return err },
 		"Join":    func(ctx context.Context) error { _, err := s.Join(ctx, []byte("x")); return err },
 		"Replace": func(ctx context.Context) error { _, err := s.Replace(ctx, entry, []byte("x")); return err },
 		"Create":  func(ctx context.Context) error { _, err := s.Create(ctx, entry, claimant(3)); return err },
 		"Write": func(ctx context.Context) error {
-			_, err := s.Write(ctx, entry, lending.Write{Doing: "write", Node: node})
+			_, err := s.Write(ctx, entry, claims.Write{Doing: "write", Node: node})
 			return err
 		},
 		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, node.Name) },

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
-	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -35,7 +35,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	var sticky coord.Claim
 	for range 3 {
 		claim, err := a.Claim(t.Context(), fresh)
-		if !errors.Is(err, lending.ErrRefused) {
+		if !errors.Is(err, claims.ErrRefused) {
 			t.Fatalf("%+v, %v; want ErrRefused", claim, err)
 		}
 		for _, want := range []string{"/tree/claims", "sequence counter", "stop the daemons, delete that node", "start them again"} {
@@ -69,7 +69,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 		}
 		return send()
 	})
-	if _, err := a.Claim(t.Context(), fresh); !errors.Is(err, lending.ErrRefused) {
+	if _, err := a.Claim(t.Context(), fresh); !errors.Is(err, claims.ErrRefused) {
 		t.Fatal(err)
 	}
 	if own, err := zk.Store(a).Own(t.Context()); err != nil || len(own) != 3 {

@@ -12,7 +12,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -65,7 +65,7 @@ func TestFollowerThatLags(t *testing.T) {
 		},
 		// The leader judges, and the follower is asked what the leader saw.
 		func(name string) error {
-			done, err := s.Write(t.Context(), entry, lending.Write{Doing: "write", Node: node.Node, Record: lending.Entry{Value: []byte("ours")}})
+			done, err := s.Write(t.Context(), entry, claims.Write{Doing: "write", Node: node.Node, Record: claims.Entry{Value: []byte("ours")}})
 			if err != nil || done.Stored || string(done.Record.Value) != "theirs" {
 				return fmt.Errorf("%+v, %v", done, err)
 			}

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
-	"github.com/flakeward/flakeward/coord/lending"
 )
 
 // Kind is exported to the tests of this package.
@@ -219,7 +219,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 }
 
 // Store returns what c keeps its tree in.
-func Store(c *Coordinator) lending.Store { return c.store }
+func Store(c *Coordinator) claims.Store { return c.store }
 
 // Root returns the root of c's tree.
 func (c *Coordinator) Root() string { return c.store.root }

@@ -10,7 +10,7 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // seen is the layout record as it was read or written last. Its version is not one of
@@ -18,11 +18,11 @@ import (
 // whose name is random and was never used before. ZooKeeper deletes no node that has
 // children: as long as this one is there, the layout is the one that it was made in.
 type seen struct {
-	entry  lending.Entry
+	entry  claims.Entry
 	tokens []string // the names of its children, in order. Each serves: two daemons may have made one at once
 }
 
-func (l seen) is(layout lending.Entry) bool {
+func (l seen) is(layout claims.Entry) bool {
 	return l.entry.Version == layout.Version && bytes.Equal(l.entry.Value, layout.Value)
 }
 
@@ -74,7 +74,7 @@ func (s *store) listTokens(ctx context.Context) (tokens []string, parent int64, 
 	if errors.Is(err, gozk.ErrNoNode) {
 		return nil, 0, nil
 	}
-	tokens = slices.DeleteFunc(found.names, func(name string) bool { return !lending.ValidToken(name) })
+	tokens = slices.DeleteFunc(found.names, func(name string) bool { return !claims.ValidToken(name) })
 	slices.Sort(tokens)
 	return tokens, found.parent, err
 }
@@ -82,7 +82,7 @@ func (s *store) listTokens(ctx context.Context) (tokens []string, parent int64, 
 // fence is the beginning of each Multi: that happens only while the layout record is
 // the one that it was made with.
 type fence struct {
-	layout  lending.Entry
+	layout  claims.Entry
 	version int32
 	token   string
 }
@@ -94,7 +94,7 @@ const (
 	fenced // how many there are
 )
 
-func (s *store) fence(ctx context.Context, layout lending.Entry) (fence, error) {
+func (s *store) fence(ctx context.Context, layout claims.Entry) (fence, error) {
 	version, err := checked(layout.Version)
 	if err != nil {
 		return fence{}, err
@@ -125,7 +125,7 @@ func (s *store) checkToken(f fence) any {
 
 // mark reads the layout record, and makes its child if it has none: an operator has
 // put it there by hand, or from a backup.
-func (s *store) mark(ctx context.Context, layout lending.Entry, version int32) (seen, error) {
+func (s *store) mark(ctx context.Context, layout claims.Entry, version int32) (seen, error) {
 	if err := s.sync(ctx, kindLook); err != nil {
 		return seen{}, err
 	}
@@ -135,7 +135,7 @@ func (s *store) mark(ctx context.Context, layout lending.Entry, version int32) (
 		case err != nil:
 			return seen{}, err
 		case !found.is(layout):
-			return seen{}, &lending.MovedError{Found: found.entry}
+			return seen{}, &claims.MovedError{Found: found.entry}
 		case len(found.tokens) > 0:
 			return found, nil
 		}
@@ -156,12 +156,12 @@ func (s *store) makeToken(name string) any {
 	return &gozk.CreateRequest{Path: s.token(name), Acl: s.access, Flags: gozk.FlagPersistent}
 }
 
-// unmoved reads the layout record and returns *lending.MovedError if it is another
+// unmoved reads the layout record and returns *claims.MovedError if it is another
 // one.
-func (s *store) unmoved(ctx context.Context, layout lending.Entry) error {
+func (s *store) unmoved(ctx context.Context, layout claims.Entry) error {
 	found, err := s.readLayout(ctx)
 	if err == nil && !found.is(layout) {
-		err = &lending.MovedError{Found: found.entry}
+		err = &claims.MovedError{Found: found.entry}
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func (s *store) unmoved(ctx context.Context, layout lending.Entry) error {
 func (s *store) stands(ctx context.Context, f fence) error {
 	found, err := s.readLayout(ctx)
 	if err == nil && (!found.is(f.layout) || !slices.Contains(found.tokens, f.token)) {
-		err = &lending.MovedError{Found: found.entry}
+		err = &claims.MovedError{Found: found.entry}
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -133,8 +133,8 @@ func TestLayoutWithoutAChild(t *testing.T) {
 	_, s := w.open()
 	w.join(s)
 	w.remake(string(firstLayout), "not-one")
-	stores := make([]lending.Store, 8)
-	var layout lending.Entry
+	stores := make([]claims.Store, 8)
+	var layout claims.Entry
 	for i := range stores {
 		_, stores[i] = w.open()
 		layout = w.join(stores[i])
@@ -150,7 +150,7 @@ func TestLayoutWithoutAChild(t *testing.T) {
 		all.Go(func() {
 			made, err := s.Create(t.Context(), layout, claimant(i))
 			if err == nil {
-				_, err = s.Write(t.Context(), layout, lending.Write{Doing: "write", Node: made.Node, Record: lending.Entry{Value: []byte("one")}})
+				_, err = s.Write(t.Context(), layout, claims.Write{Doing: "write", Node: made.Node, Record: claims.Entry{Value: []byte("one")}})
 			}
 			if err != nil {
 				t.Error(err)
@@ -170,7 +170,7 @@ func TestLayoutWithoutAChild(t *testing.T) {
 	for _, token := range got {
 		w.must(w.client.Delete(w.root+"/layout/"+token, -1))
 	}
-	var moved *lending.MovedError
+	var moved *claims.MovedError
 	if made, err := stores[0].Create(t.Context(), layout, claimant(0)); !errors.As(err, &moved) || !slices.Equal(moved.Found.Value, firstLayout) {
 		t.Errorf("%+v, %v; want to be told to try again", made, err)
 	}
@@ -204,7 +204,7 @@ func TestLayoutMadeAnewWhileItIsRead(t *testing.T) {
 		if found, err := late.Look(t.Context()); err != nil || string(found.Value) != other {
 			t.Errorf("%s first: the layout is %q, %v", first, found.Value, err)
 		}
-		var moved *lending.MovedError
+		var moved *claims.MovedError
 		if made, err := late.Create(t.Context(), layout, claimant(3)); !errors.As(err, &moved) {
 			t.Errorf("%s first: %+v, %v; want that the layout moved", first, made, err)
 		}
@@ -221,7 +221,7 @@ func TestFenceCostsNothing(t *testing.T) {
 	c, s := w.open()
 	layout := w.join(s)
 	n := w.create(s, layout, 3).Node
-	record := w.write(s, layout, n, lending.Entry{Value: []byte("one")})
+	record := w.write(s, layout, n, claims.Entry{Value: []byte("one")})
 	var sent []zk.Kind
 	zk.Intercept(c, func(k zk.Kind, send func() error) error {
 		sent = append(sent, k)

@@ -9,7 +9,7 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // versionOf is a node's version as the version of an entry, for which 0 means that
@@ -26,15 +26,15 @@ func checked(version int64) (int32, error) {
 }
 
 // get reads a node; the entry's version is 0 if there is none.
-func (s *store) get(ctx context.Context, k kind, path string) (lending.Entry, error) {
+func (s *store) get(ctx context.Context, k kind, path string) (claims.Entry, error) {
 	entry, _, err := s.read(ctx, k, path)
 	return entry, err
 }
 
 // read is get, and tells the node's czxid too, which is 0 if there is none.
-func (s *store) read(ctx context.Context, k kind, path string) (entry lending.Entry, created int64, err error) {
+func (s *store) read(ctx context.Context, k kind, path string) (entry claims.Entry, created int64, err error) {
 	type node struct {
-		entry   lending.Entry
+		entry   claims.Entry
 		created int64
 	}
 	found, err := ask(ctx, s, k, path, func(conn *gozk.Conn) (node, error) {
@@ -42,10 +42,10 @@ func (s *store) read(ctx context.Context, k kind, path string) (entry lending.En
 		if err != nil {
 			return node{}, err
 		}
-		return node{lending.Entry{Value: value, Version: versionOf(stat)}, stat.Czxid}, nil
+		return node{claims.Entry{Value: value, Version: versionOf(stat)}, stat.Czxid}, nil
 	})
 	if errors.Is(err, gozk.ErrNoNode) {
-		return lending.Entry{}, 0, nil
+		return claims.Entry{}, 0, nil
 	}
 	return found.entry, found.created, err
 }
@@ -66,22 +66,22 @@ func (s *store) create(ctx context.Context, k kind, path string, value []byte) e
 	return err
 }
 
-// Look implements lending.Store.
-func (s *store) Look(ctx context.Context) (lending.Entry, error) {
+// Look implements claims.Store.
+func (s *store) Look(ctx context.Context) (claims.Entry, error) {
 	if err := s.sync(ctx, kindLook); err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	found, err := s.readLayout(ctx)
 	return found.entry, err
 }
 
-// LookAnew implements lending.Store. Servers that know less than a session has seen end
+// LookAnew implements claims.Store. Servers that know less than a session has seen end
 // its connection before it can ask anything: only a session of which they know nothing is
 // served. It lasts for this one look.
-func (s *store) LookAnew(ctx context.Context) (lending.Entry, error) {
+func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
 	fresh, err := newStore(s.servers, s.config)
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	s.mu.Lock()
 	closed := s.closed
@@ -91,7 +91,7 @@ func (s *store) LookAnew(ctx context.Context) (lending.Entry, error) {
 	}
 	s.mu.Unlock()
 	if closed {
-		return lending.Entry{}, errClosed
+		return claims.Entry{}, errClosed
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,16 +106,16 @@ func (s *store) LookAnew(ctx context.Context) (lending.Entry, error) {
 	return found, err
 }
 
-// Join implements lending.Store. The layout is made last: whoever finds one finds
+// Join implements claims.Store. The layout is made last: whoever finds one finds
 // all that is above and beside it, and shut.
-func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) {
+func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
 	for {
 		found, err := s.Look(ctx)
 		if err != nil {
-			return lending.Entry{}, err
+			return claims.Entry{}, err
 		}
 		if err := s.makeFolders(ctx); err != nil {
-			return lending.Entry{}, err
+			return claims.Entry{}, err
 		}
 		if err := s.shut(ctx); err != nil || found.Version != 0 {
 			return found, err
@@ -126,16 +126,16 @@ func (s *store) Join(ctx context.Context, layout []byte) (lending.Entry, error) 
 		})
 		switch {
 		case err == nil:
-			made := lending.Entry{Value: layout, Version: 1}
+			made := claims.Entry{Value: layout, Version: 1}
 			s.remember(seen{entry: made, tokens: []string{token}})
 			return made, nil
 		case errors.Is(err, gozk.ErrNodeExists): // others were faster
 		case errors.Is(err, gozk.ErrNoNode): // somebody wipes the tree
 		default:
-			return lending.Entry{}, err
+			return claims.Entry{}, err
 		}
 		if ctx.Err() != nil {
-			return lending.Entry{}, s.errChanging(ctx, kindJoin)
+			return claims.Entry{}, s.errChanging(ctx, kindJoin)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (s *store) makeFolders(ctx context.Context) error {
 		}
 		switch {
 		case err == nil, errors.Is(err, gozk.ErrNodeExists):
-		case errors.Is(err, lending.ErrRefused) && !there:
+		case errors.Is(err, claims.ErrRefused) && !there:
 			return fmt.Errorf("%w; to make it takes access to what is above it: a parent that several users share is for an administrator to make", err)
 		default:
 			return fmt.Errorf("%s: %s: %s: %w", s.name, kindTree, path, err)
@@ -162,29 +162,29 @@ func (s *store) makeFolders(ctx context.Context) error {
 	return nil
 }
 
-// Replace implements lending.Store. Its operations stand where those of a fence do.
-func (s *store) Replace(ctx context.Context, layout lending.Entry, value []byte) (lending.Entry, error) {
+// Replace implements claims.Store. Its operations stand where those of a fence do.
+func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) (claims.Entry, error) {
 	f, err := s.fence(ctx, layout)
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	results, err := tell(ctx, s, kindReplace, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 		return conn.Multi(&gozk.SetDataRequest{Path: s.layout(), Data: value, Version: f.version}, s.checkToken(f))
 	})
 	switch {
 	case err == nil && len(results) == fenced:
-		stored := lending.Entry{Value: value, Version: versionOf(results[atLayout].Stat)}
+		stored := claims.Entry{Value: value, Version: versionOf(results[atLayout].Stat)}
 		s.remember(seen{entry: stored, tokens: []string{f.token}})
 		return stored, nil
 	case err == nil:
-		return lending.Entry{}, fmt.Errorf("%s: %s: %d results of %d operations", s.name, kindReplace, len(results), fenced)
+		return claims.Entry{}, fmt.Errorf("%s: %s: %d results of %d operations", s.name, kindReplace, len(results), fenced)
 	case errors.Is(err, gozk.ErrBadVersion), errors.Is(err, gozk.ErrNoNode):
 		found, err := s.Look(ctx)
 		if err == nil {
-			err = &lending.MovedError{Found: found}
+			err = &claims.MovedError{Found: found}
 		}
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	default:
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 }

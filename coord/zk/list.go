@@ -6,7 +6,7 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // children lists the names of the nodes below one; none if that is not there.
@@ -21,14 +21,14 @@ func (s *store) children(ctx context.Context, k kind, path string) ([]string, er
 	return names, err
 }
 
-// List implements lending.Store. ZooKeeper has no reading of several nodes at one
+// List implements claims.Store. ZooKeeper has no reading of several nodes at one
 // moment: what is listed was there at some moment between call and return, and each
 // node was read by itself.
-func (s *store) List(ctx context.Context, layout lending.Entry) (lending.Tree, error) {
+func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, error) {
 	if err := s.sync(ctx, kindClaims); err != nil {
-		return lending.Tree{}, err
+		return claims.Tree{}, err
 	}
-	var found lending.Tree
+	var found claims.Tree
 	err := each(ctx, 2, func(ctx context.Context, i int) (err error) {
 		if i == 0 {
 			found.Claims, err = s.listClaims(ctx)
@@ -41,17 +41,17 @@ func (s *store) List(ctx context.Context, layout lending.Entry) (lending.Tree, e
 		err = s.unmoved(ctx, layout)
 	}
 	if err != nil {
-		return lending.Tree{}, err
+		return claims.Tree{}, err
 	}
 	return found, nil
 }
 
-func (s *store) listClaims(ctx context.Context) ([]lending.Node, error) {
+func (s *store) listClaims(ctx context.Context) ([]claims.Node, error) {
 	names, err := s.children(ctx, kindClaims, s.claims())
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]lending.Node, 0, len(names))
+	nodes := make([]claims.Node, 0, len(names))
 	for _, name := range names {
 		if node, ok := parseName(name); ok {
 			nodes = append(nodes, node)
@@ -74,9 +74,9 @@ func (s *store) listClaims(ctx context.Context) ([]lending.Node, error) {
 }
 
 // readClaim completes a claim node. Created stays 0 if it has gone.
-func (s *store) readClaim(ctx context.Context, node lending.Node) (lending.Node, error) {
+func (s *store) readClaim(ctx context.Context, node claims.Node) (claims.Node, error) {
 	path := s.claim(node.Name)
-	read, err := ask(ctx, s, kindClaim, path, func(conn *gozk.Conn) (lending.Node, error) {
+	read, err := ask(ctx, s, kindClaim, path, func(conn *gozk.Conn) (claims.Node, error) {
 		value, stat, err := conn.Get(path)
 		if err != nil {
 			return node, err
@@ -91,7 +91,7 @@ func (s *store) readClaim(ctx context.Context, node lending.Node) (lending.Node,
 	return read, err
 }
 
-func (s *store) listRecords(ctx context.Context) (map[int]lending.Entry, error) {
+func (s *store) listRecords(ctx context.Context) (map[int]claims.Entry, error) {
 	names, err := s.children(ctx, kindRecords, s.workers())
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (s *store) listRecords(ctx context.Context) (map[int]lending.Entry, error) 
 			workers = append(workers, worker)
 		}
 	}
-	entries := make([]lending.Entry, len(workers))
+	entries := make([]claims.Entry, len(workers))
 	err = each(ctx, len(workers), func(ctx context.Context, i int) (err error) {
 		entries[i], err = s.get(ctx, kindRecord, s.record(workers[i]))
 		return err
@@ -110,7 +110,7 @@ func (s *store) listRecords(ctx context.Context) (map[int]lending.Entry, error) 
 	if err != nil {
 		return nil, err
 	}
-	records := make(map[int]lending.Entry, len(workers))
+	records := make(map[int]claims.Entry, len(workers))
 	for i, entry := range entries {
 		if entry.Version != 0 {
 			records[workers[i]] = entry
@@ -119,25 +119,25 @@ func (s *store) listRecords(ctx context.Context) (map[int]lending.Entry, error) 
 	return records, nil
 }
 
-// Host implements lending.Store.
-func (s *store) Host(ctx context.Context, host string, lane int) (lending.Entry, error) {
+// Host implements claims.Store.
+func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, error) {
 	if err := s.sync(ctx, kindHost); err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	return s.get(ctx, kindHost, s.host(host, lane))
 }
 
-// History implements lending.Store.
-func (s *store) History(ctx context.Context, layout lending.Entry, worker int) (lending.Entry, error) {
+// History implements claims.Store.
+func (s *store) History(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
 	if err := s.sync(ctx, kindHistory); err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	found, err := s.get(ctx, kindHistory, s.history(worker))
 	if err == nil {
 		err = s.unmoved(ctx, layout)
 	}
 	if err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	return found, nil
 }

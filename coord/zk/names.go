@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // tree builds the paths of one tree. Its root is the chroot: an absolute path that
@@ -39,7 +39,7 @@ func (t tree) host(name string, lane int) string {
 	if strings.Trim(escaped, ".") == "" {
 		escaped = strings.ReplaceAll(escaped, ".", "%2E")
 	}
-	return t.path("hosts/" + lending.SeatOf(escaped, lane))
+	return t.path("hosts/" + claims.SeatOf(escaped, lane))
 }
 
 // folders are the nodes that others are made below, in the order of their making.
@@ -106,8 +106,8 @@ const (
 const lastNumber = 1<<31 - 2
 
 // prefixOf is the name of a new claim node up to its number.
-func prefixOf(claim lending.Claimant, incarnation string) string {
-	if claim.Worker == lending.Dealt {
+func prefixOf(claim claims.Claimant, incarnation string) string {
+	if claim.Worker == claims.Dealt {
 		return strings.Join([]string{dealt, incarnation, claim.Token, ""}, "-")
 	}
 	return strings.Join([]string{pad(claim.Worker), sticky, incarnation, claim.Token, ""}, "-")
@@ -115,19 +115,19 @@ func prefixOf(claim lending.Claimant, incarnation string) string {
 
 // parseAny takes a claim node's name apart, whatever its number; counted is whether
 // the number is one that deals.
-func parseAny(name string) (node lending.Node, counted, ok bool) {
-	node = lending.Node{Name: name, Worker: lending.Dealt}
+func parseAny(name string) (node claims.Node, counted, ok bool) {
+	node = claims.Node{Name: name, Worker: claims.Dealt}
 	rest, isDealt := strings.CutPrefix(name, dealt+"-")
 	if !isDealt {
 		worker, tail, found := strings.Cut(name, "-"+sticky+"-")
 		if node.Worker, ok = unpad(worker); !ok || !found {
-			return lending.Node{}, false, false
+			return claims.Node{}, false, false
 		}
 		rest = tail
 	}
 	parts := strings.SplitN(rest, "-", 3)
-	if len(parts) != 3 || !lending.ValidToken(parts[0]) || !lending.ValidToken(parts[1]) || !validSuffix(parts[2]) {
-		return lending.Node{}, false, false
+	if len(parts) != 3 || !claims.ValidToken(parts[0]) || !claims.ValidToken(parts[1]) || !validSuffix(parts[2]) {
+		return claims.Node{}, false, false
 	}
 	node.Incarnation, node.Token = parts[0], parts[1]
 	if number, plain := digits(parts[2], 10); plain && number <= lastNumber {
@@ -137,10 +137,10 @@ func parseAny(name string) (node lending.Node, counted, ok bool) {
 }
 
 // parseName takes apart the name of a claim node that names a worker ID.
-func parseName(name string) (lending.Node, bool) {
+func parseName(name string) (claims.Node, bool) {
 	node, counted, ok := parseAny(name)
-	if !ok || node.Worker == lending.Dealt && !counted {
-		return lending.Node{}, false
+	if !ok || node.Worker == claims.Dealt && !counted {
+		return claims.Node{}, false
 	}
 	return node, true
 }

@@ -6,33 +6,33 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 func TestNames(t *testing.T) {
 	long := strings.Repeat("x", 64)
 	for _, c := range []struct {
 		name    string
-		want    lending.Node
+		want    claims.Node
 		counted bool
 	}{
-		{"0000003-s-inc-tok-0000000017", lending.Node{Worker: 3, Number: 17, Incarnation: "inc", Token: "tok"}, true},
-		{"4194303-s-s-d-0000000000", lending.Node{Worker: 4194303, Incarnation: "s", Token: "d"}, true},
-		{"d-inc-tok-0000000017", lending.Node{Worker: lending.Dealt, Number: 17, Incarnation: "inc", Token: "tok"}, true},
-		{"d-s-" + long + "-2147483646", lending.Node{Worker: lending.Dealt, Number: 2147483646, Incarnation: "s", Token: long}, true},
+		{"0000003-s-inc-tok-0000000017", claims.Node{Worker: 3, Number: 17, Incarnation: "inc", Token: "tok"}, true},
+		{"4194303-s-s-d-0000000000", claims.Node{Worker: 4194303, Incarnation: "s", Token: "d"}, true},
+		{"d-inc-tok-0000000017", claims.Node{Worker: claims.Dealt, Number: 17, Incarnation: "inc", Token: "tok"}, true},
+		{"d-s-" + long + "-2147483646", claims.Node{Worker: claims.Dealt, Number: 2147483646, Incarnation: "s", Token: long}, true},
 		// Not counted: the node is there, but its number deals nothing.
-		{"d-inc-tok-2147483647", lending.Node{Worker: lending.Dealt, Incarnation: "inc", Token: "tok"}, false},
-		{"d-inc-tok--2147483648", lending.Node{Worker: lending.Dealt, Incarnation: "inc", Token: "tok"}, false},
-		{"d-inc-tok--000000005", lending.Node{Worker: lending.Dealt, Incarnation: "inc", Token: "tok"}, false},
-		{"0000003-s-inc-tok-2147483647", lending.Node{Worker: 3, Incarnation: "inc", Token: "tok"}, false},
-		{"0000003-s-inc-tok--2147483648", lending.Node{Worker: 3, Incarnation: "inc", Token: "tok"}, false},
+		{"d-inc-tok-2147483647", claims.Node{Worker: claims.Dealt, Incarnation: "inc", Token: "tok"}, false},
+		{"d-inc-tok--2147483648", claims.Node{Worker: claims.Dealt, Incarnation: "inc", Token: "tok"}, false},
+		{"d-inc-tok--000000005", claims.Node{Worker: claims.Dealt, Incarnation: "inc", Token: "tok"}, false},
+		{"0000003-s-inc-tok-2147483647", claims.Node{Worker: 3, Incarnation: "inc", Token: "tok"}, false},
+		{"0000003-s-inc-tok--2147483648", claims.Node{Worker: 3, Incarnation: "inc", Token: "tok"}, false},
 	} {
 		c.want.Name = c.name
 		node, counted, ok := parseAny(c.name)
 		if !ok || counted != c.counted || fmt.Sprint(node) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %+v, %v, %v; want %+v, %v", c.name, node, counted, ok, c.want, c.counted)
 		}
-		if _, named := parseName(c.name); named != (c.counted || c.want.Worker != lending.Dealt) {
+		if _, named := parseName(c.name); named != (c.counted || c.want.Worker != claims.Dealt) {
 			t.Errorf("%s names a worker ID: %v", c.name, named)
 		}
 	}
@@ -47,8 +47,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is taken for %+v", bad, node)
 		}
 	}
-	for _, worker := range []int{lending.Dealt, 0, 77, 4194303} {
-		claim := lending.Claimant{Worker: worker, Token: "tok"}
+	for _, worker := range []int{claims.Dealt, 0, 77, 4194303} {
+		claim := claims.Claimant{Worker: worker, Token: "tok"}
 		node, ok := parseName(prefixOf(claim, "inc") + "0000000005")
 		if !ok || node.Worker != worker || node.Incarnation != "inc" || node.Token != "tok" || node.Number != 5 {
 			t.Errorf("worker ID %d comes back as %+v, %v", worker, node, ok)
@@ -64,10 +64,10 @@ func FuzzNames(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !lending.ValidToken(node.Incarnation) || !lending.ValidToken(node.Token) || node.Number > lastNumber || strings.ContainsRune(name, '/') {
+		if !claims.ValidToken(node.Incarnation) || !claims.ValidToken(node.Token) || node.Number > lastNumber || strings.ContainsRune(name, '/') {
 			t.Errorf("%q: %+v", name, node)
 		}
-		prefix := prefixOf(lending.Claimant{Worker: node.Worker, Token: node.Token}, node.Incarnation)
+		prefix := prefixOf(claims.Claimant{Worker: node.Worker, Token: node.Token}, node.Incarnation)
 		suffix, ours := strings.CutPrefix(name, prefix)
 		if !ours || counted && suffix != fmt.Sprintf("%010d", node.Number) {
 			t.Errorf("%q is taken for %+v, which would be %q", name, node, prefix)
@@ -121,16 +121,16 @@ func TestVersionsAreAlwaysChecked(t *testing.T) {
 		}
 	}
 	s := &store{tree: tree{root: "/a"}}
-	good := lending.Entry{Version: 1}
-	for _, w := range []lending.Write{
-		{Record: lending.Entry{Version: -1}},
-		{Record: good, History: lending.Entry{Value: []byte("[]"), Version: -1}},
+	good := claims.Entry{Version: 1}
+	for _, w := range []claims.Write{
+		{Record: claims.Entry{Version: -1}},
+		{Record: good, History: claims.Entry{Value: []byte("[]"), Version: -1}},
 	} {
 		if ops, err := s.operations(fence{layout: good, token: "tok"}, w); err == nil {
 			t.Errorf("%+v is sent as %+v", w, ops)
 		}
 	}
-	if f, err := s.fence(t.Context(), lending.Entry{}); err == nil {
+	if f, err := s.fence(t.Context(), claims.Entry{}); err == nil {
 		t.Errorf("what is done without a layout is checked by %+v", f)
 	}
 }

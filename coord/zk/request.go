@@ -11,11 +11,11 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // kind says what a request is for, in errors and to tests. Those that write a record
-// say it in lending.Write's words.
+// say it in claims.Write's words.
 type kind string
 
 const (
@@ -167,12 +167,12 @@ func disconnected(err error) bool {
 func (s *store) explain(k kind, path string, err error) error {
 	switch {
 	case errors.Is(err, gozk.ErrNoAuth) && s.servers.User == "":
-		return fmt.Errorf("%s: %s: no access to %s: its ACL is for a user; give that user and password: %w (%w)", s.name, k, path, lending.ErrRefused, err)
+		return fmt.Errorf("%s: %s: no access to %s: its ACL is for a user; give that user and password: %w (%w)", s.name, k, path, claims.ErrRefused, err)
 	case errors.Is(err, gozk.ErrNoAuth):
 		return fmt.Errorf("%s: %s: no access to %s: its ACL is not for user %q, or the password is another one, which ZooKeeper does not tell apart; "+
-			"give the right user and password, or another chroot: %w (%w)", s.name, k, path, s.servers.User, lending.ErrRefused, err)
+			"give the right user and password, or another chroot: %w (%w)", s.name, k, path, s.servers.User, claims.ErrRefused, err)
 	case errors.Is(err, gozk.ErrAuthFailed), errors.Is(err, gozk.ErrInvalidACL):
-		return fmt.Errorf("%s: %s: the servers do not take a user and password (digest): %w (%w)", s.name, k, lending.ErrRefused, err)
+		return fmt.Errorf("%s: %s: the servers do not take a user and password (digest): %w (%w)", s.name, k, claims.ErrRefused, err)
 	default:
 		return fmt.Errorf("%s: %s: %s: %w", s.name, k, path, err)
 	}

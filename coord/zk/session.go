@@ -9,7 +9,7 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // session is the client library's connection with what the store knows of it. The
@@ -131,7 +131,7 @@ func (n *session) logIn() {
 				continue // on a connection that is gone, or on one too late for it
 			}
 			if errors.Is(err, gozk.ErrAuthFailed) {
-				n.dialer.note(fmt.Errorf("the servers do not take a user and password (digest): %w (%w)", lending.ErrRefused, err))
+				n.dialer.note(fmt.Errorf("the servers do not take a user and password (digest): %w (%w)", claims.ErrRefused, err))
 			}
 			// The server ends the connection after that.
 		}

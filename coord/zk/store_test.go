@@ -11,8 +11,8 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
-	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -31,7 +31,7 @@ func newWorld(t testing.TB, e *zktest.Ensemble) *world {
 }
 
 // open opens one more store.
-func (w *world) open() (*zk.Coordinator, lending.Store) {
+func (w *world) open() (*zk.Coordinator, claims.Store) {
 	w.Helper()
 	c := dial(w, zk.Servers{Addresses: w.e.Addresses(), Chroot: w.root}, zk.Config{Identity: coord.Identity{Incarnation: rand.Text()}})
 	return c, zk.Store(c)
@@ -39,7 +39,7 @@ func (w *world) open() (*zk.Coordinator, lending.Store) {
 
 var firstLayout = []byte(`{"layout":"x","uuid":"1"}`)
 
-func (w *world) join(s lending.Store) lending.Entry {
+func (w *world) join(s claims.Store) claims.Entry {
 	w.Helper()
 	layout, err := s.Join(w.Context(), firstLayout)
 	if err != nil {
@@ -48,11 +48,11 @@ func (w *world) join(s lending.Store) lending.Entry {
 	return layout
 }
 
-func claimant(worker int) lending.Claimant {
-	return lending.Claimant{Worker: worker, Token: rand.Text(), Value: []byte("{}"), Deal: func(n uint64) int { return int(n % 8) }}
+func claimant(worker int) claims.Claimant {
+	return claims.Claimant{Worker: worker, Token: rand.Text(), Value: []byte("{}"), Deal: func(n uint64) int { return int(n % 8) }}
 }
 
-func (w *world) create(s lending.Store, layout lending.Entry, worker int) lending.Created {
+func (w *world) create(s claims.Store, layout claims.Entry, worker int) claims.Created {
 	w.Helper()
 	made, err := s.Create(w.Context(), layout, claimant(worker))
 	if err != nil {
@@ -62,9 +62,9 @@ func (w *world) create(s lending.Store, layout lending.Entry, worker int) lendin
 }
 
 // write stores a record as the claim.
-func (w *world) write(s lending.Store, layout lending.Entry, n lending.Node, record lending.Entry) lending.Entry {
+func (w *world) write(s claims.Store, layout claims.Entry, n claims.Node, record claims.Entry) claims.Entry {
 	w.Helper()
-	done, err := s.Write(w.Context(), layout, lending.Write{Doing: "write", Node: n, Record: record})
+	done, err := s.Write(w.Context(), layout, claims.Write{Doing: "write", Node: n, Record: record})
 	if err != nil || !done.Stored {
 		w.Fatalf("write: %+v, %v", done, err)
 	}
@@ -116,27 +116,27 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 	moved := "moved to "
 	for _, c := range []struct {
 		name   string
-		change func(w *world, n lending.Node)
+		change func(w *world, n claims.Node)
 		want   string
 	}{
-		{"nothing", func(*world, lending.Node) {}, "stored as 3"},
-		{"layout replaced", func(w *world, _ lending.Node) { w.set("/layout", "other") }, moved + "2 other"},
-		{"layout gone", func(w *world, _ lending.Node) { wipe(w, w.client, w.root+"/layout") }, moved + "0 "},
-		{"layout made anew", func(w *world, _ lending.Node) { w.remake(`{"layout":"x","uuid":"2"}`, "tok") }, moved + `1 {"layout":"x","uuid":"2"}`},
-		{"layout put back", func(w *world, _ lending.Node) { w.remake(string(firstLayout), "tok") }, moved + "1 " + string(firstLayout)},
-		{"made anew", func(w *world, _ lending.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
-		{"claim gone", func(w *world, n lending.Node) { w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
-		{"record changed", func(w *world, _ lending.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
-		{"record gone", func(w *world, _ lending.Node) { w.must(w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
-		{"history changed", func(w *world, _ lending.Node) {
+		{"nothing", func(*world, claims.Node) {}, "stored as 3"},
+		{"layout replaced", func(w *world, _ claims.Node) { w.set("/layout", "other") }, moved + "2 other"},
+		{"layout gone", func(w *world, _ claims.Node) { wipe(w, w.client, w.root+"/layout") }, moved + "0 "},
+		{"layout made anew", func(w *world, _ claims.Node) { w.remake(`{"layout":"x","uuid":"2"}`, "tok") }, moved + `1 {"layout":"x","uuid":"2"}`},
+		{"layout put back", func(w *world, _ claims.Node) { w.remake(string(firstLayout), "tok") }, moved + "1 " + string(firstLayout)},
+		{"made anew", func(w *world, _ claims.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
+		{"claim gone", func(w *world, n claims.Node) { w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
+		{"record changed", func(w *world, _ claims.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
+		{"record gone", func(w *world, _ claims.Node) { w.must(w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
+		{"history changed", func(w *world, _ claims.Node) {
 			_, err := w.client.Create(w.root+"/history/0000003", []byte("theirs"), 0, gozk.WorldACL(gozk.PermAll))
 			w.must(err)
 		}, "record 2 two, claimed true"},
-		{"both gone", func(w *world, n lending.Node) {
+		{"both gone", func(w *world, n claims.Node) {
 			w.set("/workers/0000003", "theirs")
 			w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1))
 		}, "record 3 theirs, claimed false"},
-		{"folders gone", func(w *world, _ lending.Node) { w.must(w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
+		{"folders gone", func(w *world, _ claims.Node) { w.must(w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
 	} {
 		for _, release := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, release %v", c.name, release), func(t *testing.T) {
@@ -144,15 +144,15 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 				_, s := w.open()
 				layout := w.join(s)
 				n := w.create(s, layout, 3).Node
-				record := w.write(s, layout, n, lending.Entry{Value: []byte("one")})
+				record := w.write(s, layout, n, claims.Entry{Value: []byte("one")})
 				record.Value = []byte("two")
 				record = w.write(s, layout, n, record)
 				c.change(w, n)
 				record.Value = []byte("three")
-				done, err := s.Write(t.Context(), layout, lending.Write{
-					Doing: "write", Node: n, Record: record, History: lending.Entry{Value: []byte("ours")}, Delete: release,
+				done, err := s.Write(t.Context(), layout, claims.Write{
+					Doing: "write", Node: n, Record: record, History: claims.Entry{Value: []byte("ours")}, Delete: release,
 				})
-				var m *lending.MovedError
+				var m *claims.MovedError
 				var got string
 				switch {
 				case errors.As(err, &m):
@@ -185,8 +185,8 @@ func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
 	_, s := w.open()
 	layout := w.join(s)
 	n := w.create(s, layout, 3).Node
-	w.write(s, layout, n, lending.Entry{Value: []byte("one")})
-	done, err := s.Write(t.Context(), layout, lending.Write{Doing: "write", Node: n, Record: lending.Entry{Value: []byte("again")}})
+	w.write(s, layout, n, claims.Entry{Value: []byte("one")})
+	done, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Node: n, Record: claims.Entry{Value: []byte("again")}})
 	if err != nil || done.Stored || !done.Claimed || done.Record.Version != 1 || string(done.Record.Value) != "one" {
 		t.Errorf("%+v, %v; want the record that is there", done, err)
 	}
@@ -199,8 +199,8 @@ func TestCreateInATreeMadeAnew(t *testing.T) {
 	_, s := w.open()
 	layout := w.join(s)
 	w.makeAnew()
-	for _, worker := range []int{3, lending.Dealt} {
-		var moved *lending.MovedError
+	for _, worker := range []int{3, claims.Dealt} {
+		var moved *claims.MovedError
 		if made, err := s.Create(t.Context(), layout, claimant(worker)); !errors.As(err, &moved) || moved.Found.Version != 1 {
 			t.Errorf("worker ID %d: %+v, %v; want that the layout moved", worker, made, err)
 		}
@@ -208,14 +208,14 @@ func TestCreateInATreeMadeAnew(t *testing.T) {
 	if left := w.claims(); len(left) != 0 {
 		t.Errorf("claims in another cluster's tree: %q", left)
 	}
-	var moved *lending.MovedError
+	var moved *claims.MovedError
 	if found, err := s.List(t.Context(), layout); !errors.As(err, &moved) {
 		t.Errorf("List: %+v, %v; want that the layout moved", found, err)
 	}
 	if found, err := s.History(t.Context(), layout, 3); !errors.As(err, &moved) {
 		t.Errorf("History: %+v, %v; want that the layout moved", found, err)
 	}
-	if stored, err := s.Replace(t.Context(), lending.Entry{Version: 7}, []byte("x")); !errors.As(err, &moved) {
+	if stored, err := s.Replace(t.Context(), claims.Entry{Version: 7}, []byte("x")); !errors.As(err, &moved) {
 		t.Errorf("Replace: %+v, %v; want that the layout moved", stored, err)
 	}
 }
@@ -232,7 +232,7 @@ func TestOwnerIsTheFirstCreated(t *testing.T) {
 	}
 	// The counter starts over with a new claims/: the third has the lowest number.
 	third := w.create(s, layout, 3)
-	for _, n := range []lending.Created{first, second, third} {
+	for _, n := range []claims.Created{first, second, third} {
 		w.must(s.Delete(t.Context(), n.Name))
 	}
 	w.must(w.client.Delete(w.root+"/claims", -1))
@@ -252,7 +252,7 @@ func TestOwnerIsTheFirstCreated(t *testing.T) {
 	if later := w.create(s, layout, 6); len(late.Before) != 1 || late.Before[0].Number != 9999 || len(later.Before) != 3 {
 		t.Errorf("before %+v, before the next %+v", late, later)
 	}
-	dealt := w.create(s, layout, lending.Dealt)
+	dealt := w.create(s, layout, claims.Dealt)
 	sticky := w.create(s, layout, dealt.Worker)
 	if dealt.Worker != int(dealt.Number%8) || len(dealt.Before) != 0 || len(sticky.Before) != 1 || sticky.Before[0].Name != dealt.Name || sticky.Before[0].Worker != dealt.Worker {
 		t.Errorf("dealt %+v, and then sticky %+v", dealt, sticky)
@@ -278,7 +278,7 @@ func TestReadsThatMustBeNewFollowASync(t *testing.T) {
 			return err
 		},
 		"Write": func() error {
-			_, err := s.Write(t.Context(), layout, lending.Write{Doing: "write", Node: n, Record: lending.Entry{Value: []byte("x"), Version: 9}})
+			_, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Node: n, Record: claims.Entry{Value: []byte("x"), Version: 9}})
 			kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "write" })
 			return err
 		},
@@ -318,10 +318,10 @@ func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
 		}
 		return send()
 	})
-	record := map[int]lending.Entry{}
+	record := map[int]claims.Entry{}
 	for i, c := range []struct{ worker, writes, stored int }{{3, 1, 3}, {3, 1, 3}, {4, 2, 3}, {4, 3, 4}, {4, 3, 4}} {
 		n := w.create(s, layout, c.worker).Node
-		done, err := s.Write(t.Context(), layout, lending.Write{Doing: "open", Node: n, Record: lending.Entry{Value: []byte("r"), Version: record[c.worker].Version}, Host: "a/../b"})
+		done, err := s.Write(t.Context(), layout, claims.Write{Doing: "open", Node: n, Record: claims.Entry{Value: []byte("r"), Version: record[c.worker].Version}, Host: "a/../b"})
 		if err != nil || !done.Stored {
 			t.Fatalf("%+v, %v", done, err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // The places of a write's operations in its Multi, after the fence. The history and
@@ -17,16 +17,16 @@ const (
 	atRecord
 )
 
-// Write implements lending.Store. The claim node alone is no fence: it outlives a
+// Write implements claims.Store. The claim node alone is no fence: it outlives a
 // layout that was deleted and made anew by itself.
-func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write) (lending.Written, error) {
+func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
 	f, err := s.fence(ctx, layout)
 	if err != nil {
-		return lending.Written{}, err
+		return claims.Written{}, err
 	}
 	ops, err := s.operations(f, w)
 	if err != nil {
-		return lending.Written{}, err
+		return claims.Written{}, err
 	}
 	for again := range 2 {
 		results, err := tell(ctx, s, kind(w.Doing), s.record(w.Node.Worker), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
@@ -35,20 +35,20 @@ func (s *store) Write(ctx context.Context, layout lending.Entry, w lending.Write
 		at := failedAt(results)
 		switch {
 		case err == nil && len(results) == len(ops):
-			stored := lending.Entry{Value: w.Record.Value, Version: 1}
+			stored := claims.Entry{Value: w.Record.Value, Version: 1}
 			if w.Record.Version != 0 {
 				stored.Version = versionOf(results[atRecord].Stat)
 			}
 			s.prefer(ctx, w)
-			return lending.Written{Stored: true, Record: stored}, nil
+			return claims.Written{Stored: true, Record: stored}, nil
 		case err == nil:
-			return lending.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.name, w.Doing, len(results), len(ops))
+			return claims.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.name, w.Doing, len(results), len(ops))
 		case !verdict(err) || at < 0:
-			return lending.Written{}, err
+			return claims.Written{}, err
 		case errors.Is(err, gozk.ErrNoNode) && creates(ops[at]) && again == 0:
 			// What is missing is the node above.
 			if err := s.makeFolders(ctx); err != nil {
-				return lending.Written{}, err
+				return claims.Written{}, err
 			}
 		default:
 			return s.found(ctx, f, w)
@@ -63,10 +63,10 @@ func creates(op any) bool {
 }
 
 // operations are those of the Multi that stores w.
-func (s *store) operations(f fence, w lending.Write) ([]any, error) {
+func (s *store) operations(f fence, w claims.Write) ([]any, error) {
 	// Nobody sets a claim node's value.
 	ops := append(s.guard(f), &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0})
-	store := func(path string, entry lending.Entry) error {
+	store := func(path string, entry claims.Entry) error {
 		if entry.Version == 0 {
 			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.access, Flags: gozk.FlagPersistent})
 			return nil
@@ -91,8 +91,8 @@ func (s *store) operations(f fence, w lending.Write) ([]any, error) {
 
 // found reads what a Multi may have failed at. It was the leader who judged, and the
 // server at hand may not know yet what the leader saw.
-func (s *store) found(ctx context.Context, f fence, w lending.Write) (lending.Written, error) {
-	var found lending.Written
+func (s *store) found(ctx context.Context, f fence, w claims.Write) (claims.Written, error) {
+	var found claims.Written
 	if err := s.sync(ctx, kind(w.Doing)); err != nil {
 		return found, err
 	}
@@ -110,14 +110,14 @@ func (s *store) found(ctx context.Context, f fence, w lending.Write) (lending.Wr
 		return err
 	})
 	if err != nil {
-		return lending.Written{}, err
+		return claims.Written{}, err
 	}
 	return found, nil
 }
 
 // prefer stores the worker ID as the one that the host had last. It is a hint: it is
 // written apart, and only if it is another one.
-func (s *store) prefer(ctx context.Context, w lending.Write) {
+func (s *store) prefer(ctx context.Context, w claims.Write) {
 	if w.Host == "" {
 		return
 	}

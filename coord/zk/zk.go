@@ -23,7 +23,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // DefaultChroot is the root of the tree when none is configured.
@@ -63,7 +63,7 @@ type Config struct {
 	// Identity names this daemon.
 	Identity coord.Identity
 	// History is how many entries are kept for each worker ID;
-	// lending.DefaultHistory if 0.
+	// claims.DefaultHistory if 0.
 	History int
 	// Clock tells since when a claim is held, for people to read; clockguard.System
 	// if nil.
@@ -74,7 +74,7 @@ type Config struct {
 
 // Coordinator implements coord.Coordinator and coord.Operator. Make it with Dial.
 type Coordinator struct {
-	*lending.Coordinator
+	*claims.Coordinator
 	store *store
 }
 
@@ -85,14 +85,14 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := lending.New(s, lending.Config{Identity: config.Identity, History: config.History, Clock: config.Clock, Log: config.Log})
+	c, err := claims.New(s, claims.Config{Identity: config.Identity, History: config.History, Clock: config.Clock, Log: config.Log})
 	if err != nil {
 		return nil, err
 	}
 	return &Coordinator{Coordinator: c, store: s}, nil
 }
 
-// store implements lending.Store.
+// store implements claims.Store.
 type store struct {
 	tree
 	servers Servers
@@ -155,10 +155,10 @@ func newStore(servers Servers, config Config) (*store, error) {
 	return s, nil
 }
 
-// Name implements lending.Store.
+// Name implements claims.Store.
 func (s *store) Name() string { return s.name }
 
-// Path implements lending.Store.
+// Path implements claims.Store.
 func (s *store) Path(what string) string {
 	for _, numbered := range []string{"workers/", "history/"} {
 		if number, ok := strings.CutPrefix(what, numbered); ok {
@@ -170,8 +170,8 @@ func (s *store) Path(what string) string {
 	return s.path(what)
 }
 
-// Parse implements lending.Store.
-func (s *store) Parse(name string) (lending.Node, bool) { return parseName(name) }
+// Parse implements claims.Store.
+func (s *store) Parse(name string) (claims.Node, bool) { return parseName(name) }
 
 // connected returns the session, which is begun by the first request.
 func (s *store) connected() (*session, error) {
@@ -189,12 +189,12 @@ func (s *store) connected() (*session, error) {
 	return s.session, nil
 }
 
-// Close implements lending.Store. If the session cannot be ended within about a
+// Close implements claims.Store. If the session cannot be ended within about a
 // second, the claims are freed when it expires. A client library that does not end
 // is left behind after about five; the error says so.
 func (s *store) Close() error { return s.finish((*session).close) }
 
-// Detach implements lending.Store. The session lives on until it expires, unless another
+// Detach implements claims.Store. The session lives on until it expires, unless another
 // has a connection for it.
 func (s *store) Detach() error { return s.finish((*session).detach) }
 

@@ -42,7 +42,7 @@ var simulation = subject{
 	program: "sim",
 	tables: []table{
 		{
-			pkg: "coord/lending", title: "what Claim, Extend and Release lead to",
+			pkg: "coord/claims", title: "what Claim, Extend and Release lead to",
 			roots: []string{"Coordinator.Claim", "held.Extend", "held.Release"},
 		},
 		{

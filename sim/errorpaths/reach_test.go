@@ -102,8 +102,8 @@ func TestReachOfTheTables(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"coord/lending Coordinator.claimSticky", "coord/lending Coordinator.judge", "coord/lending Coordinator.deleteOrphans", "coord/lending held.write",
-		"coord/lending decodeLayout", "coord/lending decodeRecord", "coord/lending decodeHistory", "coord/lending decodeHost",
+		"coord/claims Coordinator.claimSticky", "coord/claims Coordinator.judge", "coord/claims Coordinator.deleteOrphans", "coord/claims held.write",
+		"coord/claims decodeLayout", "coord/claims decodeRecord", "coord/claims decodeHistory", "coord/claims decodeHost",
 		"daemon/journal encode", "daemon/journal bodyOf", "daemon/journal contentsOf", "daemon/journal Entry.check", "daemon/journal prepare", "daemon/journal File.prepare",
 		"daemon/grant Keeper.leave", "daemon/grant Keeper.take",
 	} {
@@ -111,7 +111,7 @@ func TestReachOfTheTables(t *testing.T) {
 			t.Errorf("%s is not looked at", want)
 		}
 	}
-	for _, none := range []string{"coord/lending Coordinator.Join", "coord/lending Coordinator.Raise", "daemon/journal realDisk.make", "daemon/journal openDir", "daemon/journal Dir.Close"} {
+	for _, none := range []string{"coord/claims Coordinator.Join", "coord/claims Coordinator.Raise", "daemon/journal realDisk.make", "daemon/journal openDir", "daemon/journal Dir.Close"} {
 		if has[none] {
 			t.Errorf("%s is looked at", none)
 		}

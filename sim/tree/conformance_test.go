@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
-	"github.com/flakeward/flakeward/coord/lending"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -86,7 +86,7 @@ func (l *link) hold(send func()) bool {
 func (s *servers) open(t testing.TB, identity coord.Identity) coord.Coordinator {
 	l := &link{servers: s}
 	l.store = tree.NewStore(s.kind, identity.Incarnation, true, l)
-	c, err := lending.New(l.store, lending.Config{Identity: identity})
+	c, err := claims.New(l.store, claims.Config{Identity: identity})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func (s *servers) harness() coordtest.Harness {
 			}
 		},
 		Operator: func(t testing.TB) coord.Operator {
-			return s.open(t, coord.Identity{Incarnation: rand.Text()}).(*lending.Coordinator)
+			return s.open(t, coord.Identity{Incarnation: rand.Text()}).(*claims.Coordinator)
 		},
 	}
 }

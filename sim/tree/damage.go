@@ -1,27 +1,27 @@
 package tree
 
-import "github.com/flakeward/flakeward/coord/lending"
+import "github.com/flakeward/flakeward/coord/claims"
 
 // SetLayout changes the layout record, whatever it was.
 func (t *Tree) SetLayout(value []byte) {
-	t.layout = lending.Entry{Value: value, Version: t.next(t.layout)}
+	t.layout = claims.Entry{Value: value, Version: t.next(t.layout)}
 }
 
 // SetRecord changes a record. If anew, it is deleted and made again, and its versions start over where each has its own.
 func (t *Tree) SetRecord(worker int, value []byte, anew bool) {
 	was := t.records[worker]
 	if anew {
-		was = lending.Entry{}
+		was = claims.Entry{}
 	}
-	t.records[worker] = lending.Entry{Value: value, Version: t.next(was)}
+	t.records[worker] = claims.Entry{Value: value, Version: t.next(was)}
 }
 
 // SetHistory changes a history.
 func (t *Tree) SetHistory(worker int, value []byte) {
-	t.history[worker] = lending.Entry{Value: value, Version: t.next(t.history[worker])}
+	t.history[worker] = claims.Entry{Value: value, Version: t.next(t.history[worker])}
 }
 
 // SetHost changes which worker ID a host had last.
 func (t *Tree) SetHost(host string, value []byte) {
-	t.hosts[seat(host, 0)] = lending.Entry{Value: value, Version: t.next(t.hosts[seat(host, 0)])}
+	t.hosts[seat(host, 0)] = claims.Entry{Value: value, Version: t.next(t.hosts[seat(host, 0)])}
 }

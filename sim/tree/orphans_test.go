@@ -8,7 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -54,17 +54,17 @@ func (w *way) WithTimeout(ctx context.Context, d time.Duration) (context.Context
 }
 
 // claim asks for a worker ID until there is one, or none, or the way is tired.
-func (w *way) claim(ctx context.Context, c *lending.Coordinator, worker int) (coord.Claim, error) {
+func (w *way) claim(ctx context.Context, c *claims.Coordinator, worker int) (coord.Claim, error) {
 	ctx, w.tired = context.WithCancel(ctx)
 	defer w.tired()
 	return c.Claim(ctx, coord.Request{Worker: worker, Latest: 1 << 40})
 }
 
 // joined returns a coordinator in a cluster of two worker IDs.
-func joined(t *testing.T, kind tree.Kind, of *tree.Tree, name string, wrap func(lending.Store) lending.Store) (*lending.Coordinator, *way) {
+func joined(t *testing.T, kind tree.Kind, of *tree.Tree, name string, wrap func(claims.Store) claims.Store) (*claims.Coordinator, *way) {
 	t.Helper()
 	w := &way{Clock: clockguard.System{}, tree: of, tired: func() {}}
-	c, err := lending.New(wrap(tree.NewStore(kind, name, true, w)), lending.Config{Identity: coord.Identity{Incarnation: name}, Clock: w})
+	c, err := claims.New(wrap(tree.NewStore(kind, name, true, w)), claims.Config{Identity: coord.Identity{Incarnation: name}, Clock: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func joined(t *testing.T, kind tree.Kind, of *tree.Tree, name string, wrap func(
 // Two claimants lose their replies, so an orphan of each is on the only free worker
 // ID, and each finds the other's before its next node. One of them has to get it.
 func TestOrphansOfTwoClaimants(t *testing.T) {
-	plain := func(s lending.Store) lending.Store { return s }
+	plain := func(s claims.Store) claims.Store { return s }
 	for _, test := range []struct {
 		name   string
 		kind   tree.Kind
@@ -95,7 +95,7 @@ func TestOrphansOfTwoClaimants(t *testing.T) {
 			if c, err := way0.claim(t.Context(), holder, 0); err != nil || c.Worker() != 0 {
 				t.Fatalf("worker ID 0 is not to be had: %v", err)
 			}
-			var all [2]*lending.Coordinator
+			var all [2]*claims.Coordinator
 			var ways [2]*way
 			for i, name := range []string{"first", "second"} {
 				all[i], ways[i] = joined(t, test.kind, servers, name, plain)
@@ -143,18 +143,18 @@ func TestOrphansOfTwoClaimants(t *testing.T) {
 }
 
 // beaten is a store on which somebody else is always faster, and gone again.
-type beaten struct{ lending.Store }
+type beaten struct{ claims.Store }
 
-func (b beaten) Create(ctx context.Context, layout lending.Entry, c lending.Claimant) (lending.Created, error) {
+func (b beaten) Create(ctx context.Context, layout claims.Entry, c claims.Claimant) (claims.Created, error) {
 	made, err := b.Store.Create(ctx, layout, c)
-	made.Before = append(made.Before, lending.Node{Name: "w0-faster-t", Worker: made.Worker, Incarnation: "faster", Token: "t"})
+	made.Before = append(made.Before, claims.Node{Name: "w0-faster-t", Worker: made.Worker, Incarnation: "faster", Token: "t"})
 	return made, err
 }
 
 func TestLostRoundsArePaced(t *testing.T) {
 	for name, kind := range map[string]tree.Kind{"etcd": tree.Etcd, "ZooKeeper": tree.ZooKeeper} {
 		t.Run(name, func(t *testing.T) {
-			c, w := joined(t, kind, tree.New(kind), "late", func(s lending.Store) lending.Store { return beaten{s} })
+			c, w := joined(t, kind, tree.New(kind), "late", func(s claims.Store) claims.Store { return beaten{s} })
 			if _, err := w.claim(t.Context(), c, coord.AnyWorker); !errors.Is(err, context.Canceled) {
 				t.Fatalf("Claim: %v, want the context's error", err)
 			}

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // Carrier brings one request of a store to the servers and its answer back.
@@ -19,7 +19,7 @@ type Carrier interface {
 	Carry(ctx context.Context, what string, stale bool, do func(t *Tree) (answer func())) error
 }
 
-// Store implements lending.Store for one start of a daemon.
+// Store implements claims.Store for one start of a daemon.
 type Store struct {
 	kind        Kind
 	incarnation string
@@ -39,7 +39,7 @@ func NewStore(kind Kind, incarnation string, tells bool, carrier Carrier) *Store
 	return &Store{kind: kind, incarnation: incarnation, tells: tells, carrier: carrier}
 }
 
-// Name implements lending.Store.
+// Name implements claims.Store.
 func (s *Store) Name() string {
 	if s.kind == Etcd {
 		return "simulated etcd"
@@ -47,7 +47,7 @@ func (s *Store) Name() string {
 	return "simulated ZooKeeper"
 }
 
-// Path implements lending.Store.
+// Path implements claims.Store.
 func (s *Store) Path(what string) string { return "/" + what }
 
 // Session is the session that claims are made under; 0 if there is none yet.
@@ -133,13 +133,13 @@ func (s *Store) plain(ctx context.Context, what string, do func(t *Tree) func())
 }
 
 // fenced is carry in the tree of the cluster that has the layout record.
-func (s *Store) fenced(ctx context.Context, what string, layout lending.Entry, do func(t *Tree) func()) error {
-	var moved *lending.MovedError
+func (s *Store) fenced(ctx context.Context, what string, layout claims.Entry, do func(t *Tree) func()) error {
+	var moved *claims.MovedError
 	_, known, _ := s.seen() // if it is gone nothing more is written, but it may yet turn out to be another cluster
 	err := s.carry(ctx, what, func(t *Tree) func() {
 		if !t.in(layout) {
 			found := t.layout
-			return func() { moved = &lending.MovedError{Found: found} }
+			return func() { moved = &claims.MovedError{Found: found} }
 		}
 		if known != nil {
 			return func() {}
@@ -159,8 +159,8 @@ func (s *Store) fenced(ctx context.Context, what string, layout lending.Entry, d
 	return nil
 }
 
-// Look implements lending.Store.
-func (s *Store) Look(ctx context.Context) (found lending.Entry, err error) {
+// Look implements claims.Store.
+func (s *Store) Look(ctx context.Context) (found claims.Entry, err error) {
 	err = s.plain(ctx, looking, func(t *Tree) func() {
 		e := t.layout
 		return func() { found = e }
@@ -168,8 +168,8 @@ func (s *Store) Look(ctx context.Context) (found lending.Entry, err error) {
 	return found, err
 }
 
-// LookAnew implements lending.Store.
-func (s *Store) LookAnew(ctx context.Context) (found lending.Entry, err error) {
+// LookAnew implements claims.Store.
+func (s *Store) LookAnew(ctx context.Context) (found claims.Entry, err error) {
 	err = s.carry(ctx, looking, func(t *Tree) func() {
 		e := t.layout
 		return func() { found = e }
@@ -177,8 +177,8 @@ func (s *Store) LookAnew(ctx context.Context) (found lending.Entry, err error) {
 	return found, err
 }
 
-// Join implements lending.Store.
-func (s *Store) Join(ctx context.Context, layout []byte) (stored lending.Entry, err error) {
+// Join implements claims.Store.
+func (s *Store) Join(ctx context.Context, layout []byte) (stored claims.Entry, err error) {
 	err = s.plain(ctx, "join", func(t *Tree) func() {
 		e := t.join(layout)
 		return func() { stored = e }
@@ -186,36 +186,36 @@ func (s *Store) Join(ctx context.Context, layout []byte) (stored lending.Entry, 
 	return stored, err
 }
 
-// Replace implements lending.Store.
-func (s *Store) Replace(ctx context.Context, layout lending.Entry, value []byte) (stored lending.Entry, err error) {
+// Replace implements claims.Store.
+func (s *Store) Replace(ctx context.Context, layout claims.Entry, value []byte) (stored claims.Entry, err error) {
 	err = s.fenced(ctx, "replace the layout", layout, func(t *Tree) func() {
-		t.layout = lending.Entry{Value: value, Version: t.next(t.layout)}
+		t.layout = claims.Entry{Value: value, Version: t.next(t.layout)}
 		e := t.layout
 		return func() { stored = e }
 	})
 	return stored, err
 }
 
-// Create implements lending.Store.
-func (s *Store) Create(ctx context.Context, layout lending.Entry, c lending.Claimant) (lending.Created, error) {
-	n := lending.Node{Worker: c.Worker, Incarnation: s.incarnation, Token: c.Token, Value: c.Value}
-	if s.kind == Etcd && c.Worker == lending.Dealt {
+// Create implements claims.Store.
+func (s *Store) Create(ctx context.Context, layout claims.Entry, c claims.Claimant) (claims.Created, error) {
+	n := claims.Node{Worker: c.Worker, Incarnation: s.incarnation, Token: c.Token, Value: c.Value}
+	if s.kind == Etcd && c.Worker == claims.Dealt {
 		err := s.fenced(ctx, "take a ticket", layout, func(t *Tree) func() {
 			number := t.ticket()
 			return func() { n.Number, n.Worker = number, c.Deal(number) }
 		})
 		if err != nil {
-			return lending.Created{}, err
+			return claims.Created{}, err
 		}
 	}
 	for {
 		if err := s.open(ctx); err != nil {
-			return lending.Created{}, err
+			return claims.Created{}, err
 		}
 		made, there, err := s.put(ctx, layout, n, c)
 		switch {
 		case err != nil:
-			return lending.Created{}, err
+			return claims.Created{}, err
 		case !there:
 			s.setSession(0) // it has ended
 		case s.kind == Etcd:
@@ -238,11 +238,11 @@ func (s *Store) open(ctx context.Context) error {
 }
 
 // put makes the node; there is false if the session has ended.
-func (s *Store) put(ctx context.Context, layout lending.Entry, n lending.Node, c lending.Claimant) (made lending.Created, there bool, err error) {
+func (s *Store) put(ctx context.Context, layout claims.Entry, n claims.Node, c claims.Claimant) (made claims.Created, there bool, err error) {
 	session := s.Session()
 	err = s.fenced(ctx, "create a claim", layout, func(t *Tree) func() {
 		n := n
-		if n.Worker == lending.Dealt {
+		if n.Worker == claims.Dealt {
 			n.Number = t.ticket()
 		}
 		n.Name = nameOf(n)
@@ -250,21 +250,21 @@ func (s *Store) put(ctx context.Context, layout lending.Entry, n lending.Node, c
 		n, ok := t.add(session, n)
 		n.Value = nil
 		named := n
-		if n.Worker == lending.Dealt {
+		if n.Worker == claims.Dealt {
 			named.Worker = c.Deal(n.Number)
 		}
-		created := lending.Created{Node: named, Before: t.rivals(named, c.Deal), Record: t.records[named.Worker], History: t.history[named.Worker]}
+		created := claims.Created{Node: named, Before: t.rivals(named, c.Deal), Record: t.records[named.Worker], History: t.history[named.Worker]}
 		return func() { made, there = created, ok }
 	})
 	return made, there, err
 }
 
 // depends reads what an opening of the node's worker ID depends on.
-func (s *Store) depends(ctx context.Context, n lending.Node, c lending.Claimant) (made lending.Created, err error) {
+func (s *Store) depends(ctx context.Context, n claims.Node, c claims.Claimant) (made claims.Created, err error) {
 	there := false
 	err = s.plain(ctx, "read what was claimed", func(t *Tree) func() {
 		ok := t.has(n)
-		created := lending.Created{Node: n, Before: t.rivals(n, c.Deal), Record: t.records[n.Worker], History: t.history[n.Worker]}
+		created := claims.Created{Node: n, Before: t.rivals(n, c.Deal), Record: t.records[n.Worker], History: t.history[n.Worker]}
 		return func() { made, there = created, ok }
 	})
 	if err == nil && !there {
@@ -273,8 +273,8 @@ func (s *Store) depends(ctx context.Context, n lending.Node, c lending.Claimant)
 	return made, err
 }
 
-// Write implements lending.Store.
-func (s *Store) Write(ctx context.Context, layout lending.Entry, w lending.Write) (done lending.Written, err error) {
+// Write implements claims.Store.
+func (s *Store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (done claims.Written, err error) {
 	err = s.fenced(ctx, w.Doing, layout, func(t *Tree) func() {
 		d := t.write(w)
 		return func() { done = d }
@@ -282,7 +282,7 @@ func (s *Store) Write(ctx context.Context, layout lending.Entry, w lending.Write
 	return done, err
 }
 
-// Delete implements lending.Store.
+// Delete implements claims.Store.
 func (s *Store) Delete(ctx context.Context, name string) error {
 	return s.plain(ctx, "delete a claim", func(t *Tree) func() {
 		t.delete(name)
@@ -290,8 +290,8 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	})
 }
 
-// Own implements lending.Store.
-func (s *Store) Own(ctx context.Context) (own []lending.Node, err error) {
+// Own implements claims.Store.
+func (s *Store) Own(ctx context.Context) (own []claims.Node, err error) {
 	err = s.plain(ctx, listingOwn, func(t *Tree) func() {
 		o := t.own(s.incarnation)
 		return func() { own = o }
@@ -299,8 +299,8 @@ func (s *Store) Own(ctx context.Context) (own []lending.Node, err error) {
 	return own, err
 }
 
-// List implements lending.Store.
-func (s *Store) List(ctx context.Context, layout lending.Entry) (found lending.Tree, err error) {
+// List implements claims.Store.
+func (s *Store) List(ctx context.Context, layout claims.Entry) (found claims.Tree, err error) {
 	err = s.fenced(ctx, listing, layout, func(t *Tree) func() {
 		l := t.list()
 		return func() { found = l }
@@ -308,10 +308,10 @@ func (s *Store) List(ctx context.Context, layout lending.Entry) (found lending.T
 	return found, err
 }
 
-// Host implements lending.Store. It is a hint, and may be an old one.
-func (s *Store) Host(ctx context.Context, host string, lane int) (stored lending.Entry, err error) {
+// Host implements claims.Store. It is a hint, and may be an old one.
+func (s *Store) Host(ctx context.Context, host string, lane int) (stored claims.Entry, err error) {
 	if _, _, err := s.seen(); err != nil {
-		return lending.Entry{}, err
+		return claims.Entry{}, err
 	}
 	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
 		e := t.hosts[seat(host, lane)]
@@ -320,8 +320,8 @@ func (s *Store) Host(ctx context.Context, host string, lane int) (stored lending
 	return stored, err
 }
 
-// History implements lending.Store.
-func (s *Store) History(ctx context.Context, layout lending.Entry, worker int) (stored lending.Entry, err error) {
+// History implements claims.Store.
+func (s *Store) History(ctx context.Context, layout claims.Entry, worker int) (stored claims.Entry, err error) {
 	err = s.fenced(ctx, readingHistory, layout, func(t *Tree) func() {
 		e := t.history[worker]
 		return func() { stored = e }
@@ -329,7 +329,7 @@ func (s *Store) History(ctx context.Context, layout lending.Entry, worker int) (
 	return stored, err
 }
 
-// Close implements lending.Store.
+// Close implements claims.Store.
 func (s *Store) Close() error {
 	if _, _, err := s.seen(); err != nil {
 		return nil
@@ -347,7 +347,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Detach implements lending.Store.
+// Detach implements claims.Store.
 func (s *Store) Detach() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -356,35 +356,35 @@ func (s *Store) Detach() error {
 }
 
 // nameOf is w7-INCARNATION-TOKEN, or d12-... for a node whose number deals its worker ID.
-func nameOf(n lending.Node) string {
+func nameOf(n claims.Node) string {
 	what := "w" + strconv.Itoa(n.Worker)
-	if n.Worker == lending.Dealt {
+	if n.Worker == claims.Dealt {
 		what = "d" + strconv.FormatUint(n.Number, 10)
 	}
 	return what + "-" + n.Incarnation + "-" + n.Token
 }
 
-// Parse implements lending.Store.
-func (s *Store) Parse(name string) (lending.Node, bool) {
+// Parse implements claims.Store.
+func (s *Store) Parse(name string) (claims.Node, bool) {
 	parts := strings.Split(name, "-")
-	if len(parts) != 3 || len(parts[0]) < 2 || !lending.ValidToken(parts[1]) || !lending.ValidToken(parts[2]) {
-		return lending.Node{}, false
+	if len(parts) != 3 || len(parts[0]) < 2 || !claims.ValidToken(parts[1]) || !claims.ValidToken(parts[2]) {
+		return claims.Node{}, false
 	}
 	number, err := strconv.ParseUint(parts[0][1:], 10, 62)
 	if err != nil || parts[0][1:] != strconv.FormatUint(number, 10) {
-		return lending.Node{}, false
+		return claims.Node{}, false
 	}
-	n := lending.Node{Name: name, Incarnation: parts[1], Token: parts[2]}
+	n := claims.Node{Name: name, Incarnation: parts[1], Token: parts[2]}
 	switch parts[0][0] {
 	case 'w':
 		if number >= coord.MaxWorkers {
-			return lending.Node{}, false
+			return claims.Node{}, false
 		}
 		n.Worker = int(number)
 	case 'd':
-		n.Worker, n.Number = lending.Dealt, number
+		n.Worker, n.Number = claims.Dealt, number
 	default:
-		return lending.Node{}, false
+		return claims.Node{}, false
 	}
 	return n, true
 }

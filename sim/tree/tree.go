@@ -1,5 +1,5 @@
 // Package tree is a simulated coordinator: the tree that the servers keep, as etcd or as ZooKeeper would, and a
-// lending.Store on it. Requests take place one at a time and at once; whatever can go wrong on the way to the
+// claims.Store on it. Requests take place one at a time and at once; whatever can go wrong on the way to the
 // servers and back is the carrier's.
 package tree
 
@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // Kind is whose manners the servers have.
@@ -29,11 +29,11 @@ type Tree struct {
 	kind     Kind
 	revision int64
 	seq      uint64
-	layout   lending.Entry
+	layout   claims.Entry
 	claims   []claim // in the order of their making
-	records  map[int]lending.Entry
-	history  map[int]lending.Entry
-	hosts    map[string]lending.Entry
+	records  map[int]claims.Entry
+	history  map[int]claims.Entry
+	hosts    map[string]claims.Entry
 	sessions map[int64]bool
 	session  int64                   // the last one's number
 	deal     func(number uint64) int // as whoever has made the last claim does
@@ -49,7 +49,7 @@ type Tree struct {
 }
 
 type claim struct {
-	lending.Node
+	claims.Node
 	session int64
 }
 
@@ -57,9 +57,9 @@ type claim struct {
 func New(kind Kind) *Tree {
 	return &Tree{
 		kind:     kind,
-		records:  map[int]lending.Entry{},
-		history:  map[int]lending.Entry{},
-		hosts:    map[string]lending.Entry{},
+		records:  map[int]claims.Entry{},
+		history:  map[int]claims.Entry{},
+		hosts:    map[string]claims.Entry{},
 		sessions: map[int64]bool{},
 	}
 }
@@ -110,7 +110,7 @@ func (t *Tree) Claimed() map[int]bool {
 	claimed := map[int]bool{}
 	for _, c := range t.claims {
 		worker := c.Worker
-		if worker == lending.Dealt {
+		if worker == claims.Dealt {
 			worker = t.deal(c.Number)
 		}
 		claimed[worker] = true
@@ -125,7 +125,7 @@ func (t *Tree) Layout() []byte { return t.layout.Value }
 func (t *Tree) Record(worker int) []byte { return t.records[worker].Value }
 
 // next is the version of an entry that is written now in the place of one.
-func (t *Tree) next(of lending.Entry) int64 {
+func (t *Tree) next(of claims.Entry) int64 {
 	t.revision++
 	if t.kind == ZooKeeper {
 		return of.Version + 1
@@ -142,15 +142,15 @@ func (t *Tree) open() int64 {
 	return t.session
 }
 
-func (t *Tree) join(value []byte) lending.Entry {
+func (t *Tree) join(value []byte) claims.Entry {
 	if t.layout.Version == 0 {
-		t.layout = lending.Entry{Value: value, Version: t.next(t.layout)}
+		t.layout = claims.Entry{Value: value, Version: t.next(t.layout)}
 	}
 	return t.layout
 }
 
 // in reports whether the layout record is still that one.
-func (t *Tree) in(layout lending.Entry) bool {
+func (t *Tree) in(layout claims.Entry) bool {
 	return t.layout.Version != 0 && bytes.Equal(t.layout.Value, layout.Value)
 }
 
@@ -161,7 +161,7 @@ func (t *Tree) ticket() uint64 {
 }
 
 // add makes a claim node unless its session is gone or it is there already: then the very same request was sent twice.
-func (t *Tree) add(session int64, n lending.Node) (made lending.Node, ok bool) {
+func (t *Tree) add(session int64, n claims.Node) (made claims.Node, ok bool) {
 	if !t.sessions[session] {
 		return n, false
 	}
@@ -177,11 +177,11 @@ func (t *Tree) add(session int64, n lending.Node) (made lending.Node, ok bool) {
 }
 
 // rivals are the claims on a worker ID that were made before n and are there.
-func (t *Tree) rivals(n lending.Node, deal func(uint64) int) []lending.Node {
-	var before []lending.Node
+func (t *Tree) rivals(n claims.Node, deal func(uint64) int) []claims.Node {
+	var before []claims.Node
 	for _, c := range t.claims {
 		worker := c.Worker
-		if worker == lending.Dealt {
+		if worker == claims.Dealt {
 			worker = deal(c.Number)
 		}
 		if worker == n.Worker && c.Created < n.Created {
@@ -193,27 +193,27 @@ func (t *Tree) rivals(n lending.Node, deal func(uint64) int) []lending.Node {
 	return before
 }
 
-func (t *Tree) has(n lending.Node) bool {
+func (t *Tree) has(n claims.Node) bool {
 	return slices.ContainsFunc(t.claims, func(c claim) bool { return c.Name == n.Name && c.Created == n.Created })
 }
 
-func (t *Tree) write(w lending.Write) lending.Written {
+func (t *Tree) write(w claims.Write) claims.Written {
 	record, worker := t.records[w.Node.Worker], w.Node.Worker
 	claimed := t.has(w.Node)
 	if !t.Unfenced && (!claimed || record.Version != w.Record.Version || w.History.Value != nil && t.history[worker].Version != w.History.Version) {
-		return lending.Written{Record: record, Claimed: claimed}
+		return claims.Written{Record: record, Claimed: claimed}
 	}
 	version := t.next(record)
-	t.records[worker] = lending.Entry{Value: w.Record.Value, Version: version}
+	t.records[worker] = claims.Entry{Value: w.Record.Value, Version: version}
 	if w.Host != "" {
-		t.hosts[seat(w.Host, w.Lane)] = lending.Entry{Value: decimal(worker), Version: version}
+		t.hosts[seat(w.Host, w.Lane)] = claims.Entry{Value: decimal(worker), Version: version}
 	}
 	if w.History.Value != nil {
 		v := version
 		if t.kind == ZooKeeper {
 			v = w.History.Version + 1
 		}
-		t.history[worker] = lending.Entry{Value: w.History.Value, Version: v}
+		t.history[worker] = claims.Entry{Value: w.History.Value, Version: v}
 	}
 	if w.Delete {
 		t.delete(w.Node.Name)
@@ -221,11 +221,11 @@ func (t *Tree) write(w lending.Write) lending.Written {
 	if t.Stored != nil {
 		t.Stored(worker, w.Record.Value)
 	}
-	return lending.Written{Stored: true, Record: t.records[worker], Claimed: !w.Delete}
+	return claims.Written{Stored: true, Record: t.records[worker], Claimed: !w.Delete}
 }
 
 // seat is what the preference of a host's lane is kept under.
-func seat(host string, lane int) string { return lending.SeatOf(url.PathEscape(host), lane) }
+func seat(host string, lane int) string { return claims.SeatOf(url.PathEscape(host), lane) }
 
 func (t *Tree) delete(name string) {
 	t.revision++
@@ -237,8 +237,8 @@ func (t *Tree) delete(name string) {
 	})
 }
 
-func (t *Tree) own(incarnation string) []lending.Node {
-	var own []lending.Node
+func (t *Tree) own(incarnation string) []claims.Node {
+	var own []claims.Node
 	for _, c := range t.claims {
 		if c.Incarnation == incarnation {
 			n := c.Node
@@ -249,8 +249,8 @@ func (t *Tree) own(incarnation string) []lending.Node {
 	return own
 }
 
-func (t *Tree) list() lending.Tree {
-	l := lending.Tree{Records: maps.Clone(t.records)}
+func (t *Tree) list() claims.Tree {
+	l := claims.Tree{Records: maps.Clone(t.records)}
 	for _, c := range t.claims {
 		l.Claims = append(l.Claims, c.Node)
 	}

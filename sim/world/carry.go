@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -63,7 +63,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 		p.slot.twist = nil
 		switch twist.Kind {
 		case Refused:
-			return fmt.Errorf("the servers do not want to: %w", lending.ErrRefused)
+			return fmt.Errorf("the servers do not want to: %w", claims.ErrRefused)
 		case RequestLost:
 			lost = true
 		case RequestLate:

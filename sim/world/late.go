@@ -5,14 +5,14 @@ import (
 	"errors"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/generator"
 )
 
 // shared is the coordinator as a daemon has it in which the keeper is not the only one who calls: another calls while a call is under
 // way, and gives up at once.
 type shared struct {
-	*lending.Coordinator
+	*claims.Coordinator
 	p *proc
 }
 

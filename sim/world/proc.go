@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/audit/record"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -81,7 +81,7 @@ type proc struct {
 	incarnation string
 
 	store  *tree.Store
-	coord  *lending.Coordinator
+	coord  *claims.Coordinator
 	claims []*sharedClaim
 	seats  []*seat // by lane
 	pool   *issue.Pool
@@ -162,7 +162,7 @@ func (w *World) start(s *slot) {
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
 	p.store = tree.NewStore(w.plan.Servers, p.incarnation, w.plan.Tells, p)
 	var err error
-	p.coord, err = lending.New(watched{p.store, p}, lending.Config{
+	p.coord, err = claims.New(watched{p.store, p}, claims.Config{
 		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},
 		Clock:    p, Random: reader{p.random}, Log: log,
 	})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -65,7 +65,7 @@ type watched struct {
 	p *proc
 }
 
-func (s watched) Write(ctx context.Context, layout lending.Entry, write lending.Write) (lending.Written, error) {
+func (s watched) Write(ctx context.Context, layout claims.Entry, write claims.Write) (claims.Written, error) {
 	done, err := s.Store.Write(ctx, layout, write)
 	if err != nil {
 		return done, err

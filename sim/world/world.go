@@ -15,7 +15,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/lending"
+	"github.com/flakeward/flakeward/coord/claims"
 	lifetime "github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -243,9 +243,9 @@ func (w *World) tickOf(id int64) generator.Tick {
 }
 
 // asOperator joins the cluster as people do, past all that lies between.
-func (w *World) asOperator() (*lending.Coordinator, error) {
+func (w *World) asOperator() (*claims.Coordinator, error) {
 	incarnation := fmt.Sprintf("operator%d", w.people.Uint64())
-	c, err := lending.New(tree.NewStore(w.plan.Servers, incarnation, false, beside{w}),
-		lending.Config{Identity: coord.Identity{Incarnation: incarnation}, Random: reader{w.people}, Clock: still{}})
+	c, err := claims.New(tree.NewStore(w.plan.Servers, incarnation, false, beside{w}),
+		claims.Config{Identity: coord.Identity{Incarnation: incarnation}, Random: reader{w.people}, Clock: still{}})
 	return c, err
 }

@@ -1,4 +1,4 @@
-package lending
+package claims
 
 import (
 	"cmp"

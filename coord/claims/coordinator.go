@@ -1,4 +1,4 @@
-// Package lending is the protocol by which worker IDs are claimed, opened,
+// Package claims is the protocol by which worker IDs are claimed, opened,
 // published and given back: once, over any Store that keeps a tree.
 //
 // A claim is an ephemeral node of that tree which names a worker ID. Of the claims
@@ -18,7 +18,7 @@
 // That record also carries the floor and the era. To raise all marks after a restore
 // is one compare-and-swap on it: whatever was opened in an earlier era is lost, and
 // no record's ceiling counts for less than the floor.
-package lending
+package claims
 
 import (
 	"context"
