@@ -222,7 +222,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 		if first, wait := d.soonest(now); first != nil {
 			if wait <= 0 {
 				d.ready.Store(true)
-				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.keeper.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
+				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.holder.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
 				if d.config.Ready != nil {
 					d.announced.Do(d.config.Ready)
 				}

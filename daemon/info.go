@@ -50,7 +50,7 @@ func (d *Daemon) infoCluster() resp.Section {
 // clusterID is the cluster that IDs are issued in: all lanes are of one. Empty: none was joined, nor is a grant of one in the journal.
 func (d *Daemon) clusterID() string {
 	for _, l := range d.lanes {
-		if id := l.keeper.Load().Cluster(); id != "" {
+		if id := l.holder.Load().Cluster(); id != "" {
 			return id
 		}
 	}
@@ -81,7 +81,7 @@ func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
 
 // info is what INFO shows of a lane.
 func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
-	h := l.keeper.Load().Holding()
+	h := l.holder.Load().Holding()
 	trouble := ""
 	if err := l.Condition(); err != nil {
 		trouble = err.Error()

@@ -20,21 +20,21 @@ type lane struct {
 	number int // 0 for the first
 	layout *generator.Layout
 	first  time.Duration                // how long a fresh lane may have to wait for its floor, as its claim was told
-	keeper atomic.Pointer[grant.Keeper] // of the present start
+	holder atomic.Pointer[grant.Holder] // of the present start
 	issuer *issue.Issuer
 }
 
 // ReLease implements issue.Owner, as do the next three.
-func (l *lane) ReLease(of *generator.Lane) { l.keeper.Load().ReLease(of) }
+func (l *lane) ReLease(of *generator.Lane) { l.holder.Load().ReLease(of) }
 
-// ExtendNow tells the keeper.
-func (l *lane) ExtendNow() { l.keeper.Load().ExtendNow() }
+// ExtendNow tells the holder.
+func (l *lane) ExtendNow() { l.holder.Load().ExtendNow() }
 
-// CanAcquire asks the keeper.
-func (l *lane) CanAcquire() bool { return l.keeper.Load().CanAcquire() }
+// CanAcquire asks the holder.
+func (l *lane) CanAcquire() bool { return l.holder.Load().CanAcquire() }
 
-// Condition asks the keeper.
-func (l *lane) Condition() error { return l.keeper.Load().Condition() }
+// Condition asks the holder.
+func (l *lane) Condition() error { return l.holder.Load().Condition() }
 
 // Use implements grant.Issuer.
 func (l *lane) Use(of *generator.Lane) { l.issuer.Use(of) }
@@ -94,7 +94,7 @@ var states = []string{stateStarting, stateUnavailable, stateStopped, stateClockB
 // serves reports whether a lane in that state can issue.
 func serves(state string) bool { return state == stateClockBehind || state == stateReady }
 
-// makeLanes makes the daemon's lanes, which have no keepers yet.
+// makeLanes makes the daemon's lanes, which have no holders yet.
 func (d *Daemon) makeLanes() error {
 	c := d.config
 	first := life.FirstWait(d.layout, c.timing(d.layout).Step, c.Waiting.MaxSleep)
@@ -113,7 +113,7 @@ func (d *Daemon) makeLanes() error {
 	return nil
 }
 
-// makeKeepers makes the lanes' keepers of a start, each with its journal in dir.
+// makeKeepers makes the lanes' holders of a start, each with its journal in dir.
 func (d *Daemon) makeKeepers(dir *journal.Dir) error {
 	c := d.config
 	spent := grant.NewSpent()
@@ -126,7 +126,7 @@ func (d *Daemon) makeKeepers(dir *journal.Dir) error {
 		if c.IDs.Lanes > 1 {
 			log = log.With("lane", l.number)
 		}
-		l.keeper.Store(grant.New(grant.Config{
+		l.holder.Store(grant.New(grant.Config{
 			Layout:     d.layout,
 			Datacenter: c.IDs.Datacenter,
 			Coord:      c.coordinator().Text,
@@ -160,7 +160,7 @@ var errNoCondition = errors.New("no lane says what it waits for; the clock may n
 func (d *Daemon) granted() generator.Tick {
 	var highest generator.Tick
 	for _, l := range d.lanes {
-		highest = max(highest, l.keeper.Load().Holding().Granted)
+		highest = max(highest, l.holder.Load().Holding().Granted)
 	}
 	return highest
 }

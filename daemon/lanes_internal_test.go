@@ -23,7 +23,7 @@ func laneOf(t *testing.T) (*lane, *clocktest.Manual) {
 	}
 	clock := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
 	l := &lane{layout: layout, first: time.Second, issuer: issue.New(layout, clock, issue.Limits{}, nil)}
-	l.keeper.Store(grant.New(grant.Config{Layout: layout, Clock: clock}, l))
+	l.holder.Store(grant.New(grant.Config{Layout: layout, Clock: clock}, l))
 	return l, clock
 }
 
@@ -66,13 +66,13 @@ func TestConditionIsThatOfAnyLane(t *testing.T) {
 	first, _ := laneOf(t)
 	second, _ := laneOf(t)
 	d := &Daemon{lanes: []*lane{first, second}}
-	first.keeper.Load().NotJoined(nil)
+	first.holder.Load().NotJoined(nil)
 	why := errors.New("the second lane's")
-	second.keeper.Load().NotJoined(why)
+	second.holder.Load().NotJoined(why)
 	if err := d.condition(); !errors.Is(err, why) {
 		t.Errorf("the condition is %v, want %v", err, why)
 	}
-	second.keeper.Load().NotJoined(nil)
+	second.holder.Load().NotJoined(nil)
 	if err := d.condition(); err == nil {
 		t.Error("nothing is said where no lane knows a reason")
 	}
@@ -101,14 +101,14 @@ func TestWhatLanesShare(t *testing.T) {
 	}
 	ceilings := []generator.Tick{200, 300, 100}
 	for i, l := range d.lanes {
-		err := l.keeper.Load().Inherit(journal.Contents{Layout: l.keeper.Load().LayoutText(), Lanes: []journal.Entry{{Worker: i, Opening: "some", Mark: 50, Ceiling: ceilings[i]}}})
+		err := l.holder.Load().Inherit(journal.Contents{Layout: l.holder.Load().LayoutText(), Lanes: []journal.Entry{{Worker: i, Opening: "some", Mark: 50, Ceiling: ceilings[i]}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, l := range d.lanes {
 		for worker := range ceilings {
-			if to := l.keeper.Load().Spent.To(worker); to != 50 {
+			if to := l.holder.Load().Spent.To(worker); to != 50 {
 				t.Errorf("lane %d knows that worker ID %d was issued from up to %d, want 50", i, worker, to)
 			}
 		}

@@ -69,7 +69,7 @@ func (d *Daemon) start() (life.Inherited, error) {
 		Log:     d.log,
 	}
 	for _, l := range d.lanes {
-		d.life.Keepers = append(d.life.Keepers, l.keeper.Load())
+		d.life.Holders = append(d.life.Holders, l.holder.Load())
 	}
 	return d.life.Inherit(d.dir)
 }
@@ -129,7 +129,7 @@ func (d *Daemon) begin(ctx context.Context, inherited life.Inherited) *parts {
 			}
 		})
 	}
-	for _, k := range p.life.Keepers {
+	for _, k := range p.life.Holders {
 		run(func() error { return k.Mark(ctx) })
 	}
 	run(func() error { return p.life.Watch(ctx, d.pool) })

@@ -41,17 +41,17 @@ func (e *ForeignError) Error() string {
 	}
 }
 
-// Attach gives the keeper the coordinator that it has joined, before Acquire or Lend. What the journal or a cold start brought from
+// Attach gives the holder the coordinator that it has joined, before Acquire or Lend. What the journal or a cold start brought from
 // another cluster ends here: there the worker ID is another one's. Unless the cluster that was found is the one that Config.Accept names,
-// or that an earlier start went over to, that is a *ForeignError, and the keeper must not be used any more but for Shut. Any other error
+// or that an earlier start went over to, that is a *ForeignError, and the holder must not be used any more but for Shut. Any other error
 // is of the journal, and Attach may be called again.
-func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
+func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	k.mu.Lock()
 	was := k.state.cluster
 	foreign := was != "" && was != cluster.UUID
 	if foreign {
-		k.end(k.state.cur)
-		k.state.cur.granted = 0
+		k.end(k.state.current)
+		k.state.current.granted = 0
 	}
 	k.mu.Unlock()
 	if foreign && k.Accept != cluster.UUID && k.over != cluster.UUID {
@@ -75,29 +75,29 @@ func (k *Keeper) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	return nil
 }
 
-// Cluster is the UUID of the cluster that the keeper is attached to, or, after a cold start, of the one that
+// Cluster is the UUID of the cluster that the holder is attached to, or, after a cold start, of the one that
 // the journal's grant is of: while something is issued, of the one in which it is. Empty: of none yet.
-func (k *Keeper) Cluster() string {
+func (k *Holder) Cluster() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.coord == nil && k.state.cur.lane == nil {
+	if k.coord == nil && k.state.current.lane == nil {
 		return ""
 	}
 	return k.state.cluster
 }
 
 // Window is how far beyond the clock a grant reaches at most, as the cluster's record has to know it.
-func (k *Keeper) Window() generator.Tick { return k.window }
+func (k *Holder) Window() generator.Tick { return k.window }
 
 // migrate makes the journal one of the cluster that was found: with the marks of what was left, and nothing else of it. Who claims there
 // has been through this, with all lanes, so a start that follows finds no journal of the old cluster beside one of the new, and each mark
 // in the journal that it was in, whichever lane is dealt the worker ID.
-func (k *Keeper) migrate(to string) error {
+func (k *Holder) migrate(to string) error {
 	s := k.snapshot()
 	left := join(s.left, k.inherited.Lanes, k.contents(s).Lanes)
 	if err := k.write(func(now *state) {
 		now.cluster, now.left = to, left
-		now.cur, now.leaving = none, none
+		now.current, now.draining = none, none
 	}); err != nil {
 		return err
 	}
@@ -124,8 +124,8 @@ func join(all ...[]journal.Entry) []journal.Entry {
 	return left[:min(len(left), maxLeft)]
 }
 
-// refuse ends the keeper's work before it has begun.
-func (k *Keeper) refuse(err *ForeignError) error {
+// refuse ends the holder's work before it has begun.
+func (k *Holder) refuse(err *ForeignError) error {
 	k.NotJoined(err)
 	k.issuer.Changed()
 	return err
@@ -133,8 +133,8 @@ func (k *Keeper) refuse(err *ForeignError) error {
 
 // dropGrants takes the grants out of the journal of a cluster that is not at its coordinator any more: a start that finds that
 // coordinator away must not issue from them. The journal of a cluster that is elsewhere stays as it is.
-func (k *Keeper) dropGrants() error {
-	if k.snapshot().cur.lane != nil { // started from the journal
+func (k *Holder) dropGrants() error {
+	if k.snapshot().current.lane != nil { // started from the journal
 		return k.write(func(*state) {})
 	}
 	c := k.inherited
@@ -155,7 +155,7 @@ func (k *Keeper) dropGrants() error {
 
 // Inherit takes over what an earlier process of this host left in the journal. It is called once, before the first Acquire. What is
 // not usable is refused with the reason, and the record rules then: the journal of another layout, or without a lane.
-func (k *Keeper) Inherit(c journal.Contents) error {
+func (k *Holder) Inherit(c journal.Contents) error {
 	if c.Layout != k.LayoutText() {
 		return fmt.Errorf("the journal is of layout %q and this daemon's is %q", c.Layout, k.LayoutText())
 	}
@@ -173,7 +173,7 @@ func (k *Keeper) Inherit(c journal.Contents) error {
 	k.state.cluster = c.Cluster
 	// The newest opening's entry stands last; one before it belongs to a worker ID that was being left.
 	if e := c.Lanes[len(c.Lanes)-1]; !e.Left {
-		k.state.cur = inherited(e)
+		k.state.current = inherited(e)
 	}
 	k.state.left = join(slices.DeleteFunc(slices.Clone(c.Lanes), func(e journal.Entry) bool { return !e.Left }))
 	k.Spent.NoteAll(c)
@@ -181,8 +181,8 @@ func (k *Keeper) Inherit(c journal.Contents) error {
 }
 
 // InheritLeft takes over a journal of a cluster that an earlier start has left for another one, over: its marks, and the claims for DeleteStale.
-// It is called instead of Inherit, and Attach to that other one makes the journal one of it. The layout is the keeper's.
-func (k *Keeper) InheritLeft(c journal.Contents, over string) {
+// It is called instead of Inherit, and Attach to that other one makes the journal one of it. The layout is the holder's.
+func (k *Holder) InheritLeft(c journal.Contents, over string) {
 	k.mu.Lock()
 	k.inherited, k.over = c, over
 	k.state.cluster, k.state.left = c.Cluster, join(c.Lanes)
@@ -203,7 +203,7 @@ func claimsOf(c journal.Contents) (names []string) {
 // Idle takes the grants out of the journal of a lane that does not run: nobody will know, by the time that it does, whether its cluster
 // is still the coordinator's. The marks are noted, unless they are of another layout, and the claims are for DeleteStale, once: those that a
 // start does not come to delete end with their session. It reports whether the journal has changed by that.
-func (k *Keeper) Idle(c *journal.Contents) (changed bool) {
+func (k *Holder) Idle(c *journal.Contents) (changed bool) {
 	if c.Layout == k.LayoutText() {
 		k.Spent.NoteAll(*c)
 	}
@@ -218,7 +218,7 @@ func (k *Keeper) Idle(c *journal.Contents) (changed bool) {
 }
 
 // DeleteStale has the next claim delete the claim nodes of dead processes that nobody goes on from. It is called before the first Acquire.
-func (k *Keeper) DeleteStale(nodes []string) { k.stale = append(k.stale, nodes...) }
+func (k *Holder) DeleteStale(nodes []string) { k.stale = append(k.stale, nodes...) }
 
 func inherited(e journal.Entry) holding {
 	return holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}

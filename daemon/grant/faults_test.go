@@ -305,7 +305,7 @@ func TestFailedReLeaseIsTold(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").boot()
 	c := &changes{process: p}
-	p.Keeper = grant.New(p.Config, c)
+	p.Holder = grant.New(p.Config, c)
 	p.attach()
 	p.acquire()
 	p.fail("claim")

@@ -15,8 +15,8 @@ type Holding struct {
 }
 
 // Holding shows the worker ID in use.
-func (k *Keeper) Holding() Holding {
-	h := k.snapshot().cur
+func (k *Holder) Holding() Holding {
+	h := k.snapshot().current
 	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claim != nil, Opening: h.opening, Mark: h.mark, Granted: h.granted}
 	if h.lane != nil {
 		shown.Floor, shown.Issued = h.lane.Floor(), h.issued()

@@ -95,7 +95,7 @@ func (h *host) tick() generator.Tick { return h.layout.TickAt(h.clock.Now().Wall
 // process is one start of a daemon's grant keeping, up to its crash or its stop.
 type process struct {
 	*host
-	*grant.Keeper
+	*grant.Holder
 	coord   *faulty
 	cluster string // the one that was joined
 	started string // the incarnation
@@ -122,7 +122,7 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 		h.t.Fatal(err)
 	}
 	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}}
-	p.Keeper = grant.New(grant.Config{
+	p.Holder = grant.New(grant.Config{
 		Layout:    layout,
 		Coord:     coordAt,
 		Accept:    h.accept,
@@ -165,7 +165,7 @@ func (p *process) attach() {
 	}
 }
 
-// tryAttach is attach with the keeper's answer.
+// tryAttach is attach with the holder's answer.
 func (p *process) tryAttach() error {
 	p.t.Helper()
 	c, cluster, err := p.join()

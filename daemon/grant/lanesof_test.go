@@ -14,7 +14,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/place"
 )
 
-// lanes is one start of a daemon with several lanes: keepers that share a state directory, a coordinator and what they know to be spent.
+// lanes is one start of a daemon with several lanes: holders that share a state directory, a coordinator and what they know to be spent.
 type lanes struct {
 	*host
 	all       []*process
@@ -41,12 +41,12 @@ func (h *host) bootLanes(n int) *lanes {
 			h.t.Fatal(err)
 		}
 		p := &process{host: h, dir: dir, disk: &faultyDisk{File: file}}
-		p.Keeper = grant.New(grant.Config{
+		p.Holder = grant.New(grant.Config{
 			Layout: h.layout, Coord: coordAt, Accept: h.accept, Timing: grant.Timing{Window: window, Publish: window / 4, Step: step},
 			FirstWait: wait, Clock: h.clock, Journal: p.disk, Lane: i, Spent: spent, Log: log,
 		}, p)
 		l.all = append(l.all, p)
-		l.life.Keepers = append(l.life.Keepers, p.Keeper)
+		l.life.Holders = append(l.life.Holders, p.Holder)
 	}
 	if l.inherited, err = l.life.Inherit(dir); err != nil {
 		h.t.Fatal(err)

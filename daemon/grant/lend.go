@@ -14,28 +14,28 @@ import (
 // fresh it is another worker ID than the one held, whose mark the clock has fallen behind. The lane in use serves on until the
 // new one does, unless the record was opened by another since: then it ends before anything is sent that could make it look
 // like this daemon's again (invariant 6).
-func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
+func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	s := k.snapshot()
 	if s.abandoned {
 		return errAbandoned
 	}
 	request := coord.Request{
-		Worker:  s.cur.worker,
+		Worker:  s.current.worker,
 		Fresh:   fresh,
-		Opening: s.cur.opening,
-		Mark:    s.cur.mark,
+		Opening: s.current.opening,
+		Mark:    s.current.mark,
 		Latest:  k.tick() + ticks(k.Layout, k.FirstWait),
 		Drop:    k.drop,
 		Lane:    k.Lane,
 		Dead:    k.stale,
 	}
-	if s.cur.cold {
-		request.From = s.cur.lane.Floor() // for the history: what was issued since is this process's
+	if s.current.cold {
+		request.From = s.current.lane.Floor() // for the history: what was issued since is this process's
 	}
-	if s.cur.claim == nil {
+	if s.current.claim == nil {
 		// Nothing runs under that claim any more: it is lost, or of a process that is dead, for the state directory's lock is held.
 		// Its node would bar the way until its session ends.
-		request.Predecessor = s.cur.node
+		request.Predecessor = s.current.node
 	}
 	if err := k.copied(); err != nil {
 		return err
@@ -45,14 +45,14 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 		var err error
 		if claim, err = k.claim(ctx, request); err != nil {
 			err = k.lent(fmt.Errorf("no worker ID: %w", err))
-			if s.cur.lane == nil && !k.lending.reachable.Load() && k.resume() == nil {
+			if s.current.lane == nil && !k.lending.reachable.Load() && k.resume() == nil {
 				k.Log.Warn("the coordinator does not answer; issuing from the journal's grant")
 			}
 			return err
 		}
 	}
-	if s.cur.lane == nil && s.cur.opening != "" && !claim.Continues() {
-		k.Log.Warn("the journal is not continued; the record rules", "journal's worker", s.cur.worker, "journal's mark", s.cur.mark,
+	if s.current.lane == nil && s.current.opening != "" && !claim.Continues() {
+		k.Log.Warn("the journal is not continued; the record rules", "journal's worker", s.current.worker, "journal's mark", s.current.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
 	k.stale = nil
@@ -74,21 +74,21 @@ func (k *Keeper) Acquire(ctx context.Context, fresh bool) error {
 var errUnusable = errors.New("the worker ID cannot be used; take its record back to where it was")
 
 // take makes an acknowledged opening the one in the journal.
-func (k *Keeper) take(claim coord.Claim) error {
+func (k *Holder) take(claim coord.Claim) error {
 	k.takeTurn()
 	defer k.giveTurn()
 	s := k.snapshot()
-	continues := claim.Continues() && s.cur.opening != ""
-	if continues && coord.EraOf(s.cur.opening) != coord.EraOf(claim.Opening()) {
+	continues := claim.Continues() && s.current.opening != ""
+	if continues && coord.EraOf(s.current.opening) != coord.EraOf(claim.Opening()) {
 		// An opening whose ID does not tell its era, as those of earlier versions do not: its lane was limited for good.
 		k.drop(claim.Worker())
 		s, continues = k.snapshot(), false
 	}
 	next := holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if continues {
-		next.lane, next.mark, next.published = s.cur.lane, s.cur.mark, s.cur.published
+		next.lane, next.mark, next.published = s.current.lane, s.current.mark, s.current.published
 		// A journal that was put back may name a grant that has been given back since.
-		next.granted = min(s.cur.granted, claim.Floor())
+		next.granted = min(s.current.granted, claim.Floor())
 		if next.lane == nil || next.lane.Closed() {
 			lane, err := k.lane(next.worker, next.mark)
 			if err != nil {
@@ -105,17 +105,17 @@ func (k *Keeper) take(claim coord.Claim) error {
 		next.lane = lane
 	}
 	// A worker ID that still issues keeps its entry until it is given back. There is room for one: a second one ends here.
-	replaced := s.cur.lane != nil && s.cur.lane != next.lane
-	if replaced && s.leaving.lane != nil {
+	replaced := s.current.lane != nil && s.current.lane != next.lane
+	if replaced && s.draining.lane != nil {
 		k.mu.Lock()
-		k.end(s.cur)
+		k.end(s.current)
 		k.mu.Unlock()
 	}
 	err := k.record(func(now *state) {
-		if replaced && s.leaving.lane == nil {
-			now.leaving = s.cur
+		if replaced && s.draining.lane == nil {
+			now.draining = s.current
 		}
-		now.cur = next
+		now.current = next
 	})
 	if err == nil && k.snapshot().abandoned {
 		return errAbandoned
@@ -127,26 +127,26 @@ func (k *Keeper) take(claim coord.Claim) error {
 }
 
 // drop ends what was issued from under a worker ID that another has opened since. Nothing brings it back.
-func (k *Keeper) drop(worker int) {
+func (k *Holder) drop(worker int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, h := range []*holding{&k.state.cur, &k.state.leaving} {
+	for _, h := range []*holding{&k.state.current, &k.state.draining} {
 		if h.worker == worker {
 			k.end(*h)
 			*h = holding{worker: worker, lane: h.lane, node: h.node}
 		}
 	}
-	if k.state.leaving.worker == worker {
-		k.state.leaving = none
+	if k.state.draining.worker == worker {
+		k.state.draining = none
 	}
 }
 
 // Publish has the grant extended to a window from now, together with what was issued, and finishes what the first grant of a worker
-// ID allows: to issue from it, and to give back the one it replaces. After coord.ErrLost the keeper holds no claim, and issues on
+// ID allows: to issue from it, and to give back the one it replaces. After coord.ErrLost the holder holds no claim, and issues on
 // within the grant that it has.
-func (k *Keeper) Publish(ctx context.Context) error {
+func (k *Holder) Publish(ctx context.Context) error {
 	s := k.snapshot()
-	h := s.cur
+	h := s.current
 	if h.claim == nil {
 		return k.lent(errNoClaim)
 	}
@@ -155,8 +155,8 @@ func (k *Keeper) Publish(ctx context.Context) error {
 	}
 	ceiling := min(k.tick()+k.window, k.Layout.MaxTick())
 	k.mu.Lock()
-	if k.state.cur.claim == h.claim {
-		k.state.cur.published = h.mark // from now on the record may have it
+	if k.state.current.claim == h.claim {
+		k.state.current.published = h.mark // from now on the record may have it
 	}
 	k.mu.Unlock()
 	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark}); err != nil {
@@ -166,8 +166,8 @@ func (k *Keeper) Publish(ctx context.Context) error {
 		return k.lent(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
 	}
 	k.mu.Lock()
-	if k.state.cur.claim == h.claim {
-		k.state.cur.granted = max(k.state.cur.granted, ceiling)
+	if k.state.current.claim == h.claim {
+		k.state.current.granted = max(k.state.current.granted, ceiling)
 		k.restrict(&k.state) // the answer may be older than a raise that another lane was told of
 	}
 	s = k.state
@@ -177,10 +177,10 @@ func (k *Keeper) Publish(ctx context.Context) error {
 	if err := k.Renew(); err != nil {
 		return err
 	}
-	if s.cur.claim == h.claim && !h.lane.Closed() {
+	if s.current.claim == h.claim && !h.lane.Closed() {
 		k.issuer.Use(h.lane)
 	}
-	if s.cur.claim == h.claim && s.cur.limited {
+	if s.current.claim == h.claim && s.current.limited {
 		k.ReLease(h.lane) // it was told of a raise, and is in the cluster's era all the same: the lane stays limited
 	}
 	return k.leave(ctx)
@@ -197,18 +197,18 @@ func (h holding) issued() generator.Tick {
 }
 
 // lose forgets a claim that the coordinator says is lost.
-func (k *Keeper) lose(claim coord.Claim) {
+func (k *Holder) lose(claim coord.Claim) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.state.cur.claim == claim {
-		k.state.cur.claim = nil
+	if k.state.current.claim == claim {
+		k.state.current.claim = nil
 	}
 }
 
 // leave gives back the worker ID that was replaced, in the one order of every release: the lane is closed, then it is gone from the
 // journal, then the record is lowered.
-func (k *Keeper) leave(ctx context.Context) error {
-	h := k.snapshot().leaving
+func (k *Holder) leave(ctx context.Context) error {
+	h := k.snapshot().draining
 	if h.lane == nil {
 		return nil
 	}
@@ -233,8 +233,8 @@ func (k *Keeper) leave(ctx context.Context) error {
 		}
 	}
 	k.mu.Lock()
-	if k.state.leaving.lane == h.lane {
-		k.state.leaving = none
+	if k.state.draining.lane == h.lane {
+		k.state.draining = none
 	}
 	k.mu.Unlock()
 	k.Log.Info("left a worker ID", "worker", h.worker, "last", last, "given back", !lost)
@@ -242,10 +242,10 @@ func (k *Keeper) leave(ctx context.Context) error {
 }
 
 // forget takes the holding being left out of the journal.
-func (k *Keeper) forget(h holding) error {
+func (k *Holder) forget(h holding) error {
 	return k.write(func(now *state) {
-		if now.leaving.lane == h.lane {
-			now.leaving.opening = ""
+		if now.draining.lane == h.lane {
+			now.draining.opening = ""
 		}
 	})
 }
@@ -253,7 +253,7 @@ func (k *Keeper) forget(h holding) error {
 // Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and so has the record if the coordinator
 // answers; if it does not, the journal keeps the grant, so that the next start can do without it. A copy keeps its hands off all of it:
 // ErrCopied.
-func (k *Keeper) Shut(ctx context.Context) error {
+func (k *Holder) Shut(ctx context.Context) error {
 	if err := k.copied(); err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (k *Keeper) Shut(ctx context.Context) error {
 		k.Log.Warn("the worker ID that was replaced is not given back", "error", err)
 	}
 	s := k.snapshot()
-	h := s.cur
+	h := s.current
 	if h.lane == nil {
 		if s.abandoned {
 			return k.dropGrants()
@@ -283,9 +283,9 @@ func (k *Keeper) Shut(ctx context.Context) error {
 	cancel()
 	// A mark below the one that the record has would be taken for an old copy of the journal, so the exact one comes last.
 	err = k.write(func(now *state) {
-		now.cur.mark = max(last, h.published)
+		now.current.mark = max(last, h.published)
 		if reachable {
-			now.cur.granted = 0
+			now.current.granted = 0
 		}
 	})
 	if err != nil {
@@ -302,14 +302,14 @@ func (k *Keeper) Shut(ctx context.Context) error {
 		return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
 	}
 	k.Log.Info("gave back the worker ID", "worker", h.worker, "last", last)
-	if err := k.write(func(now *state) { now.cur.mark = last }); err != nil {
+	if err := k.write(func(now *state) { now.current.mark = last }); err != nil {
 		k.Log.Warn("the next start has to wait for the mark before", "error", err)
 	}
 	return nil
 }
 
 // write is record for callers without the token.
-func (k *Keeper) write(change func(*state)) error {
+func (k *Holder) write(change func(*state)) error {
 	k.takeTurn()
 	defer k.giveTurn()
 	return k.record(change)

@@ -28,7 +28,7 @@ func (p *process) untouched() func() (calls, writes int) {
 	return func() (int, int) { return calls, p.disk.writes - before }
 }
 
-// steps are all that a keeper does by itself.
+// steps are all that a holder does by itself.
 func (p *process) steps() map[string]func() error {
 	ctx := p.t.Context()
 	return map[string]func() error{

@@ -16,7 +16,7 @@ import (
 // learns of a raise issues nothing above its floor from a grant of another era: neither from the lane in use nor from the one that is
 // being left, nor, after a crash, from the journal.
 
-// Raised tells all of the daemon's keepers what all marks were raised to last. What one of them is told binds the others. An era that
+// Raised tells all of the daemon's holders what all marks were raised to last. What one of them is told binds the others. An era that
 // another has followed is over: who names it has read an old state, or was told of the raise before another lane and says so after it.
 // No raise ever makes it the cluster's again, so it limits nobody.
 func (s *Spent) Raised(r coord.Raise) {
@@ -27,15 +27,15 @@ func (s *Spent) Raised(r coord.Raise) {
 	}
 	s.newest = r.Number
 	s.mu.Lock()
-	keepers := slices.Clone(s.keepers)
+	holders := slices.Clone(s.holders)
 	s.mu.Unlock()
-	for _, k := range keepers {
+	for _, k := range holders {
 		k.limit(r)
 	}
 }
 
 // limit limits what is held from another era than the raise's, at once. The journal follows: see keepLimit.
-func (k *Keeper) limit(r coord.Raise) {
+func (k *Holder) limit(r coord.Raise) {
 	k.mu.Lock()
 	before := k.raised
 	k.raised = &r
@@ -59,11 +59,11 @@ func exceeds(c journal.Contents, r coord.Raise) bool {
 }
 
 // restrict applies the last raise to what s holds, and reports whether a grant reached beyond it. The caller holds mu.
-func (k *Keeper) restrict(s *state) (limited bool) {
+func (k *Holder) restrict(s *state) (limited bool) {
 	if k.raised == nil {
 		return false
 	}
-	for _, h := range []*holding{&s.cur, &s.leaving} {
+	for _, h := range []*holding{&s.current, &s.draining} {
 		if h.opening == "" || coord.EraOf(h.opening) == k.raised.Era {
 			continue
 		}
@@ -79,7 +79,7 @@ func (k *Keeper) restrict(s *state) (limited bool) {
 }
 
 // owesLimit reports whether the journal may still name a grant beyond the last raise.
-func (k *Keeper) owesLimit() bool {
+func (k *Holder) owesLimit() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.limits != k.limitsKept
@@ -87,7 +87,7 @@ func (k *Keeper) owesLimit() bool {
 
 // keepLimit makes the journal say no more than what the last raise leaves. Nothing is sent to the coordinator before: what is sent may
 // hand the worker ID to another, and a start that finds the coordinator away goes by the journal.
-func (k *Keeper) keepLimit() error {
+func (k *Holder) keepLimit() error {
 	if !k.owesLimit() {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (k *Keeper) keepLimit() error {
 var errLimited = errors.New("all marks were raised, and the journal does not say so yet")
 
 // onRaise is coord.Request's Raised. It is called before each claim node is made, so a copy makes none.
-func (k *Keeper) onRaise(r coord.Raise) error {
+func (k *Holder) onRaise(r coord.Raise) error {
 	if err := k.copied(); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (k *Keeper) onRaise(r coord.Raise) error {
 }
 
 // claim claims, with a journal that knows of the last raise.
-func (k *Keeper) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
+func (k *Holder) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
 	request.Raised = k.onRaise
 	for {
 		if err := k.keepLimit(); err != nil {
@@ -124,7 +124,7 @@ func (k *Keeper) claim(ctx context.Context, request coord.Request) (coord.Claim,
 }
 
 // heard takes from an answer what all marks were raised to, if it says so.
-func (k *Keeper) heard(err error) {
+func (k *Holder) heard(err error) {
 	var raised *coord.RaisedError
 	if errors.As(err, &raised) {
 		k.Spent.Raised(raised.Raise)
@@ -134,7 +134,7 @@ func (k *Keeper) heard(err error) {
 // lookAgain looks at the cluster's record after an answer that will not change any more, or from servers that answer this session no
 // more: they went back to an earlier state, and the raise that follows a restore is to be seen. It does so once every Publish. It
 // returns coord.ErrOtherCluster, and no other error.
-func (k *Keeper) lookAgain(ctx context.Context, answer error) error {
+func (k *Holder) lookAgain(ctx context.Context, answer error) error {
 	var restored *coord.RestoredError
 	now := k.now().Mono
 	if !errors.As(answer, &restored) && !errors.Is(answer, coord.ErrTurnedAway) || now < k.nextLook {

@@ -47,25 +47,25 @@ type lending struct {
 }
 
 // ReLease implements issue.Owner.
-func (k *Keeper) ReLease(lane *generator.Lane) {
+func (k *Holder) ReLease(lane *generator.Lane) {
 	if k.lending.unwanted.Swap(lane) != lane {
 		ring(k.wakes.lend)
 	}
 }
 
 // ExtendNow implements issue.Owner.
-func (k *Keeper) ExtendNow() {
+func (k *Holder) ExtendNow() {
 	ring(k.wakes.disk)
 	ring(k.wakes.lend)
 }
 
 // CanAcquire implements issue.Owner.
-func (k *Keeper) CanAcquire() bool {
+func (k *Holder) CanAcquire() bool {
 	return k.lending.reachable.Load() && int64(k.now().Mono) >= k.lending.dry.Load()
 }
 
 // lent notes how an exchange with the coordinator ended, and returns err.
-func (k *Keeper) lent(err error) error {
+func (k *Holder) lent(err error) error {
 	k.heard(err)
 	could := k.CanAcquire()
 	var full *coord.ExhaustedError
@@ -80,7 +80,7 @@ func (k *Keeper) lent(err error) error {
 		k.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
 	before := k.trouble.set(&k.trouble.lending, k.now(), err)
-	switch lane := k.snapshot().cur.lane; {
+	switch lane := k.snapshot().current.lane; {
 	case err == nil && before != nil:
 		k.Log.Info("the coordinator grants")
 	case err == nil || before != nil && before.Error() == err.Error(): // said before
@@ -94,7 +94,7 @@ func (k *Keeper) lent(err error) error {
 
 // poison remembers an answer that no later failure to answer takes back. A coordinator that was restored or replaced may have lent what the
 // journal holds to another.
-func (k *Keeper) poison(err error) {
+func (k *Holder) poison(err error) {
 	var restored *coord.RestoredError
 	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
 		k.Spent.poisoned.Store(true)
@@ -103,7 +103,7 @@ func (k *Keeper) poison(err error) {
 
 // Mark renews the journal in time until ctx ends. It returns an error only if the journal must not be written any more: journal.ErrMoved
 // or ErrCopied.
-func (k *Keeper) Mark(ctx context.Context) error {
+func (k *Holder) Mark(ctx context.Context) error {
 	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
 	every := k.Layout.TickLength() * time.Duration(k.step) / 4
 	for ctx.Err() == nil {
@@ -123,7 +123,7 @@ func (k *Keeper) Mark(ctx context.Context) error {
 // Lend holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and changes a worker ID that a request
 // asked to have changed. Attach has been called before. It returns an error only if the coordinator is another cluster's now, or in a
 // copy: ErrCopied.
-func (k *Keeper) Lend(ctx context.Context) error {
+func (k *Holder) Lend(ctx context.Context) error {
 	retry := firstRetry
 	for ctx.Err() == nil {
 		err := k.lend(ctx)
@@ -151,7 +151,7 @@ func (k *Keeper) Lend(ctx context.Context) error {
 
 // Abandon ends all that was issued for a cluster that is no more: in the one that has taken its place the worker IDs may be others'. It
 // is final, and may be called from any goroutine: a claim that is being taken meanwhile is abandoned as well.
-func (k *Keeper) Abandon() {
+func (k *Holder) Abandon() {
 	k.mu.Lock()
 	k.state.abandoned = true
 	k.revoke(&k.state)
@@ -160,11 +160,11 @@ func (k *Keeper) Abandon() {
 }
 
 // revoke ends what s holds if the cluster was abandoned. The caller holds mu.
-func (k *Keeper) revoke(s *state) {
+func (k *Holder) revoke(s *state) {
 	if !s.abandoned {
 		return
 	}
-	for _, h := range []*holding{&s.cur, &s.leaving} {
+	for _, h := range []*holding{&s.current, &s.draining} {
 		k.end(*h)
 		h.claim, h.granted = nil, 0
 	}
@@ -174,15 +174,15 @@ func (k *Keeper) revoke(s *state) {
 var errAbandoned = fmt.Errorf("all that was held is abandoned: %w", coord.ErrOtherCluster)
 
 // lend does what is due now.
-func (k *Keeper) lend(ctx context.Context) error {
+func (k *Holder) lend(ctx context.Context) error {
 	if err := k.keepLimit(); err != nil {
 		return err
 	}
 	s := k.snapshot()
-	cur := s.cur
+	cur := s.current
 	unwanted := k.lending.unwanted.Load()
 	defer k.lending.unwanted.CompareAndSwap(unwanted, nil)
-	if s.leaving.lane != nil && s.leaving.lane.Closed() {
+	if s.draining.lane != nil && s.draining.lane.Closed() {
 		// What an earlier try did not give back goes first: there is room for one.
 		if err := k.within(ctx, callTimeout, k.leave); err != nil {
 			return err
@@ -202,18 +202,18 @@ func (k *Keeper) lend(ctx context.Context) error {
 }
 
 // within bounds one exchange.
-func (k *Keeper) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+func (k *Holder) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	ctx, cancel := clockguard.WithTimeout(ctx, k.Clock, limit)
 	defer cancel()
 	return do(ctx)
 }
 
-func (k *Keeper) acquire(ctx context.Context, fresh bool) error {
+func (k *Holder) acquire(ctx context.Context, fresh bool) error {
 	begun := k.now().Mono
 	if err := k.Acquire(ctx, fresh); err != nil {
 		return err
 	}
-	h := k.snapshot().cur
+	h := k.snapshot().current
 	if wait := time.Duration(k.Layout.UnixNanos(h.lane.Floor()+1) - k.now().Wall); wait > k.FirstWait {
 		k.Log.Warn("the worker ID may have been issued from up to a time that the clock has not reached; no ID until then",
 			"worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1).Format(time.RFC3339Nano))
@@ -223,7 +223,7 @@ func (k *Keeper) acquire(ctx context.Context, fresh bool) error {
 }
 
 // pauseLending waits until the next grant is due, or a request needs what only the coordinator can give.
-func (k *Keeper) pauseLending(ctx context.Context, d time.Duration) {
+func (k *Holder) pauseLending(ctx context.Context, d time.Duration) {
 	end := k.now().Mono + clockguard.Mono(d)
 	for ctx.Err() == nil {
 		left := time.Duration(end - k.now().Mono)
@@ -231,7 +231,7 @@ func (k *Keeper) pauseLending(ctx context.Context, d time.Duration) {
 			return
 		}
 		k.pause(ctx, left, k.wakes.lend)
-		cur := k.snapshot().cur
+		cur := k.snapshot().current
 		if lane := k.lending.unwanted.Load(); lane != nil && lane == cur.lane {
 			return
 		}
@@ -242,11 +242,11 @@ func (k *Keeper) pauseLending(ctx context.Context, d time.Duration) {
 }
 
 // pause waits for d, a stroke of bell, or the end of ctx.
-func (k *Keeper) pause(ctx context.Context, d time.Duration, bell <-chan struct{}) {
+func (k *Holder) pause(ctx context.Context, d time.Duration, bell <-chan struct{}) {
 	clockguard.Pause(ctx, k.Clock, d, bell)
 }
 
 // jitter spreads d by a tenth either way, so that daemons which started together do not stay together.
-func (k *Keeper) jitter(d time.Duration) time.Duration {
+func (k *Holder) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*k.Random()))
 }

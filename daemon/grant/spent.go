@@ -9,14 +9,14 @@ import (
 )
 
 // Spent is what one daemon knows to be issued, by worker ID, beyond what the coordinator says: one that was wiped or restored knows
-// less. The keepers of a daemon share one, as a worker ID that one of them has left may be dealt to another, and as what the coordinator
+// less. The holders of a daemon share one, as a worker ID that one of them has left may be dealt to another, and as what the coordinator
 // has answered to one of them is true for all. Its methods may be called from any goroutine.
 type Spent struct {
 	poisoned atomic.Bool // the coordinator has answered no for good: no journal must be used around it
 
 	mu      sync.Mutex
 	to      map[int]generator.Tick
-	keepers []*Keeper // those that share it
+	holders []*Holder // those that share it
 
 	raising sync.Mutex // guards what follows
 	newest  int        // the number of the last raise that was told
@@ -25,11 +25,11 @@ type Spent struct {
 // NewSpent knows nothing yet.
 func NewSpent() *Spent { return &Spent{to: map[int]generator.Tick{}} }
 
-// add adds a keeper to those that share s.
-func (s *Spent) add(k *Keeper) {
+// add adds a holder to those that share s.
+func (s *Spent) add(k *Holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.keepers = append(s.keepers, k)
+	s.holders = append(s.holders, k)
 }
 
 // Note notes that ticks up to to may have been issued.

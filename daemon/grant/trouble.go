@@ -36,7 +36,7 @@ func (t *trouble) set(which **condition, now clockguard.Reading, err error) (bef
 
 // Condition says what keeps IDs from being issued beyond the ceiling, and since when; nil if nothing does. The disk goes first: what it
 // holds back is the nearer of the two ceilings. Where the floor is what the clock has not reached, it says when that will be.
-func (k *Keeper) Condition() error {
+func (k *Holder) Condition() error {
 	err, early := k.trouble.worst(), k.early()
 	if err == nil {
 		err = k.late()
@@ -64,8 +64,8 @@ func (t *trouble) worst() error {
 }
 
 // early says until when nothing can be issued because the worker ID may have been issued from up to there; nil if that is not long.
-func (k *Keeper) early() error {
-	h := k.snapshot().cur
+func (k *Holder) early() error {
+	h := k.snapshot().current
 	if h.lane == nil || h.lane.Closed() {
 		return nil
 	}
@@ -78,8 +78,8 @@ func (k *Keeper) early() error {
 }
 
 // late says since when the clock is ahead of the lane's ceiling although nothing has failed: an answer is waited for. nil if it is not.
-func (k *Keeper) late() error {
-	h := k.snapshot().cur
+func (k *Holder) late() error {
+	h := k.snapshot().current
 	if h.lane == nil || h.lane.Closed() || k.tick() <= h.lane.Ceiling() {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (k *Keeper) late() error {
 }
 
 // NotJoined notes why the cluster could not be joined.
-func (k *Keeper) NotJoined(err error) {
+func (k *Holder) NotJoined(err error) {
 	k.lending.reachable.Store(false)
 	k.poison(err)
 	k.trouble.set(&k.trouble.lending, k.now(), err)

@@ -17,14 +17,14 @@ func (i Inherited) any() bool {
 	return slices.ContainsFunc(i, func(c *journal.Contents) bool { return c != nil })
 }
 
-// Inherit reads the lanes' journals and hands each keeper what can be used of its own. What cannot is named, and the record rules.
+// Inherit reads the lanes' journals and hands each holder what can be used of its own. What cannot is named, and the record rules.
 //
 // The journals of lanes that an earlier start had and this one does not stay, with their marks, for a start that has them again.
 // Their claims are deleted with the first claim of this one.
 //
 // Of a journal that lies elsewhere than where it was written, only the marks are handed on: whose claim it names may live.
 func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
-	inherited := make(Inherited, len(l.Keepers))
+	inherited := make(Inherited, len(l.Holders))
 	var first *journal.Contents
 	var idle []func()
 	all := make([]laneJournal, dir.Lanes())
@@ -47,8 +47,8 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 		}
 		switch {
 		case c == nil:
-		case lane >= len(l.Keepers):
-			if l.Keepers[0].Idle(c) {
+		case lane >= len(l.Holders):
+			if l.Holders[0].Idle(c) {
 				idle = append(idle, func() {
 					if err := f.Write(*c); err != nil {
 						log.Warn("the journal of a lane that does not run keeps its grant", "error", err)
@@ -57,11 +57,11 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 			}
 		case first != nil && first.Cluster != c.Cluster && first.Layout == c.Layout:
 			// An earlier start has gone over to another cluster before this lane's journal was written, or while there was no such lane.
-			l.Keepers[lane].InheritLeft(*c, first.Cluster)
+			l.Holders[lane].InheritLeft(*c, first.Cluster)
 			log.Warn("the journal is not used, as it is of another cluster than the one before it; the record rules, but nothing at or below its marks is issued",
 				"journal", c.Cluster, "before", first.Cluster)
 		default:
-			if err := l.Keepers[lane].Inherit(*c); err != nil {
+			if err := l.Holders[lane].Inherit(*c); err != nil {
 				log.Warn("the journal is not used; the record rules", "error", err)
 				continue
 			}
@@ -112,7 +112,7 @@ func read(f *journal.File, log hclog.Logger) (c *journal.Contents, home bool) {
 
 // logOf names the lane, where there are several.
 func (l *Life) logOf(lane int) hclog.Logger {
-	if lane == 0 && len(l.Keepers) == 1 {
+	if lane == 0 && len(l.Holders) == 1 {
 		return l.Log
 	}
 	return l.Log.With("lane", lane)

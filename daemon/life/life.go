@@ -36,8 +36,8 @@ const WatchEvery = 100 * time.Millisecond
 
 // Life is one daemon's.
 type Life struct {
-	// Keepers are those of the daemon's lanes, in the order of their numbers; at least one.
-	Keepers []*grant.Keeper
+	// Holders are those of the daemon's lanes, in the order of their numbers; at least one.
+	Holders []*grant.Holder
 	// Together runs what is given to it side by side and returns when all of it has; nil: each in a goroutine.
 	Together func(all ...func())
 	Layout   *generator.Layout
@@ -100,7 +100,7 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 		case ctx.Err() != nil:
 			return coordinator, nil
 		}
-		for _, k := range l.Keepers {
+		for _, k := range l.Holders {
 			k.NotJoined(err)
 		}
 		if inherited.any() {
@@ -129,9 +129,9 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) err
 		*coordinator = c
 	}
 	cluster, err := (*coordinator).Join(try, coord.Layout{
-		Text:    l.Keepers[0].LayoutText(),
+		Text:    l.Holders[0].LayoutText(),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
-		Window:  l.Keepers[0].Window(),
+		Window:  l.Holders[0].Window(),
 	})
 	if err != nil {
 		return fmt.Errorf("coordinator %q: %w", l.Coord, err)
@@ -141,7 +141,7 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) err
 	}
 	// All of them, before any claims: what one lane was issued from in another cluster may be dealt to the next in this one.
 	var refused error
-	for _, k := range l.Keepers {
+	for _, k := range l.Holders {
 		err := k.Attach(*coordinator, cluster)
 		if foreign := (*grant.ForeignError)(nil); err != nil && !errors.As(err, &foreign) {
 			return err // the lanes after it go over after it, so that a start knows by the first journal which cluster this is
@@ -157,12 +157,12 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) err
 	return nil
 }
 
-// Lend has one lane's keeper hold a worker ID until ctx ends. An error ends the daemon.
+// Lend has one lane's holder hold a worker ID until ctx ends. An error ends the daemon.
 func (l *Life) Lend(ctx context.Context, lane int) error {
-	err := l.Keepers[lane].Lend(ctx)
+	err := l.Holders[lane].Lend(ctx)
 	if errors.Is(err, coord.ErrOtherCluster) {
 		// The one that has found out is not the only one whose worker ID may be another's by now.
-		for _, k := range l.Keepers {
+		for _, k := range l.Holders {
 			k.Abandon()
 		}
 	}
@@ -181,7 +181,7 @@ func (l *Life) coldStart(inherited Inherited) {
 }
 
 func (l *Life) coldStartLane(lane int, c journal.Contents) {
-	err, log := l.Keepers[lane].ColdStart(c), l.logOf(lane)
+	err, log := l.Holders[lane].ColdStart(c), l.logOf(lane)
 	switch {
 	case err == nil:
 		log.Warn("the coordinator does not answer; issuing from the journal's grant")
@@ -243,8 +243,8 @@ func (l *Life) together(all ...func()) {
 func (l *Life) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
-	all := make([]func(), len(l.Keepers))
-	for i, k := range l.Keepers {
+	all := make([]func(), len(l.Holders))
+	for i, k := range l.Holders {
 		all[i] = func() {
 			if err := k.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
 				// The record then stays where it is: the next start has to wait, or takes another worker ID.

@@ -71,11 +71,11 @@ func newLife(t *testing.T, clock *hands, open func(context.Context) (coord.Coord
 		t.Fatal(err)
 	}
 	log := hclog.NewNullLogger()
-	keeper := grant.New(grant.Config{
+	holder := grant.New(grant.Config{
 		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second}, Clock: clock, Journal: nowhere{}, Log: log,
 	}, nowhere{})
 	cluster := new(string)
-	return &life.Life{Keepers: []*grant.Keeper{keeper}, Layout: layout, Clock: clock, Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
+	return &life.Life{Holders: []*grant.Holder{holder}, Layout: layout, Clock: clock, Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
 }
 
 var errBusy = errors.New("busy")

@@ -89,7 +89,7 @@ func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host pl
 	}
 	t.Cleanup(func() { dir.Close() })
 	l, spent, issuer := lanes(t, clock, o)
-	for lane, k := range l.Keepers {
+	for lane, k := range l.Holders {
 		f, err := dir.Lane(lane)
 		if err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*life.Life, *grant.
 		Open: func(context.Context) (coord.Coordinator, error) { return o, nil },
 	}
 	for lane := range 2 {
-		l.Keepers = append(l.Keepers, grant.New(grant.Config{
+		l.Holders = append(l.Holders, grant.New(grant.Config{
 			Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second},
 			Clock: clock, Journal: unwritten{}, Lane: lane, Spent: spent, Log: hclog.NewNullLogger(),
 		}, issuer))
@@ -147,7 +147,7 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 		if _, err := l.Join(t.Context(), inherited); err != nil {
 			t.Fatal(err)
 		}
-		for lane, k := range l.Keepers {
+		for lane, k := range l.Holders {
 			if err := k.Acquire(t.Context(), false); !errors.Is(err, errNone) {
 				t.Fatal(err)
 			}

@@ -60,8 +60,8 @@ var simulation = subject{
 		{
 			pkg: "daemon/grant", title: "what calls all that", further: true,
 			roots: []string{
-				"Keeper.Attach", "Keeper.Inherit", "Keeper.ColdStart", "Keeper.Acquire", "Keeper.Publish", "Keeper.Renew", "Keeper.Shut",
-				"Keeper.Mark", "Keeper.Lend",
+				"Holder.Attach", "Holder.Inherit", "Holder.ColdStart", "Holder.Acquire", "Holder.Publish", "Holder.Renew", "Holder.Shut",
+				"Holder.Mark", "Holder.Lend",
 			},
 		},
 	},

@@ -105,7 +105,7 @@ func TestReachOfTheTables(t *testing.T) {
 		"coord/claims Coordinator.claimSticky", "coord/claims Coordinator.judge", "coord/claims Coordinator.deleteOrphans", "coord/claims held.write",
 		"coord/claims decodeLayout", "coord/claims decodeRecord", "coord/claims decodeHistory", "coord/claims decodeHost",
 		"daemon/journal encode", "daemon/journal bodyOf", "daemon/journal contentsOf", "daemon/journal Entry.check", "daemon/journal prepare", "daemon/journal File.prepare",
-		"daemon/grant Keeper.leave", "daemon/grant Keeper.take",
+		"daemon/grant Holder.leave", "daemon/grant Holder.take",
 	} {
 		if !has[want] {
 			t.Errorf("%s is not looked at", want)

@@ -48,7 +48,7 @@ func (p *proc) use(by *seat, lane *generator.Lane) {
 		p.w.books[at] = book
 	}
 	p.slot.part(p.w, lane.Worker())
-	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.keeper.Holding().Opening}
+	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.holder.Holding().Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to anybody, it counts.

@@ -119,7 +119,7 @@ func (w *World) damageHint(_ Fault, s *slot) bool {
 // workerOf is the worker ID that a daemon holds, or any.
 func (w *World) workerOf(s *slot) int {
 	if s.proc != nil {
-		if worker := s.proc.any().keeper.Holding().Worker; worker >= 0 {
+		if worker := s.proc.any().holder.Holding().Worker; worker >= 0 {
 			return worker
 		}
 	}
@@ -226,7 +226,7 @@ func (w *World) clear(s *slot) bool {
 	if s.proc == nil {
 		return false
 	}
-	claim := s.proc.any().keeper.Holding().Claim
+	claim := s.proc.any().holder.Holding().Claim
 	o, err := w.asOperator()
 	if err != nil || claim == "" {
 		return false

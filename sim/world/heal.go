@@ -54,7 +54,7 @@ func (w *World) recovered() {
 		for _, s := range w.slots {
 			if s.proc != nil {
 				for _, seat := range s.proc.seats {
-					w.say(s, "holds %+v, trouble: %v", seat.keeper.Holding(), seat.keeper.Condition())
+					w.say(s, "holds %+v, trouble: %v", seat.holder.Holding(), seat.holder.Condition())
 				}
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// shared is the coordinator as a daemon has it in which the keeper is not the only one who calls: another calls while a call is under
+// shared is the coordinator as a daemon has it in which the holder is not the only one who calls: another calls while a call is under
 // way, and gives up at once.
 type shared struct {
 	*claims.Coordinator

@@ -168,11 +168,11 @@ func (p *proc) believed(found []*journal.Contents) {
 		if i >= len(p.seats) {
 			continue
 		}
-		if first == nil && len(c.Lanes) > 0 && c.Layout == p.seats[i].keeper.LayoutText() {
+		if first == nil && len(c.Lanes) > 0 && c.Layout == p.seats[i].holder.LayoutText() {
 			first = c // that says which cluster the journals are of: one that says nothing of worker IDs does not
 		}
 		took := p.inherited[i] != nil
-		switch usable := s.wrongly == 0 && first != nil && len(c.Lanes) > 0 && c.Cluster == first.Cluster && c.Layout == p.seats[i].keeper.LayoutText(); {
+		switch usable := s.wrongly == 0 && first != nil && len(c.Lanes) > 0 && c.Cluster == first.Cluster && c.Layout == p.seats[i].holder.LayoutText(); {
 		case took && !home:
 			w.violate(s, "lane %d goes on from a journal that was written elsewhere: %+v, and not %+v", i, c.Place, s.disks()[i].Where)
 		case !took && s.home[i] && usable && !w.plan.Lying:

@@ -103,7 +103,7 @@ type proc struct {
 type seat struct {
 	p       *proc
 	number  int
-	keeper  *grant.Keeper
+	holder  *grant.Holder
 	issuer  *issue.Issuer
 	durable []journal.Entry // what was written last
 }
@@ -171,7 +171,7 @@ func (w *World) start(s *slot) {
 		return
 	}
 	p.lifetime = &lifetime.Life{
-		Keepers: p.keepers(), Together: p.together, Layout: w.layout, Clock: p, Coord: s.wrongly.coord(), Log: log,
+		Holders: p.holders(), Together: p.together, Layout: w.layout, Clock: p, Coord: s.wrongly.coord(), Log: log,
 		Open: func(context.Context) (coord.Coordinator, error) {
 			return record.Coordinator(shared{p.coord, p}, p.testify), nil
 		},
@@ -206,7 +206,7 @@ func (p *proc) begin(dir *journal.Dir) {
 		}
 	}
 	for _, seat := range p.seats {
-		p.flow(func() { p.check(seat.keeper.Mark(p.life)) })
+		p.flow(func() { p.check(seat.holder.Mark(p.life)) })
 	}
 	p.flow(func() { p.check(p.lifetime.Watch(p.life, p.pool)) })
 	p.flow(p.lend)

@@ -55,11 +55,11 @@ func (p *proc) seat(dir *journal.Dir, log hclog.Logger) error {
 			return err
 		}
 		seat := &seat{p: p, number: i}
-		seat.keeper = grant.New(grant.Config{
+		seat.holder = grant.New(grant.Config{
 			Layout: w.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Accept: s.accept, Timing: w.plan.Timing, FirstWait: first,
 			Clock: p, Random: p.random.Float64, Journal: recorded{file, seat}, Lane: i, Spent: spent, Log: log,
 		}, seat)
-		seat.issuer = issue.New(w.layout, p, issue.Limits{Guard: w.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, seat.keeper)
+		seat.issuer = issue.New(w.layout, p, issue.Limits{Guard: w.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, seat.holder)
 		p.seats, issuers = append(p.seats, seat), append(issuers, seat.issuer)
 	}
 	p.pool = issue.NewPool(issuers...)
@@ -68,10 +68,10 @@ func (p *proc) seat(dir *journal.Dir, log hclog.Logger) error {
 	return nil
 }
 
-func (p *proc) keepers() []*grant.Keeper {
-	var all []*grant.Keeper
+func (p *proc) holders() []*grant.Holder {
+	var all []*grant.Holder
 	for _, s := range p.seats {
-		all = append(all, s.keeper)
+		all = append(all, s.holder)
 	}
 	return all
 }

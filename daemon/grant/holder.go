@@ -38,7 +38,7 @@ type Issuer interface {
 	Changed()
 }
 
-// Config is what a Keeper works on.
+// Config is what a Holder works on.
 type Config struct {
 	Layout     *generator.Layout
 	Datacenter uint64
@@ -50,13 +50,13 @@ type Config struct {
 	Random     func() float64 // in [0,1), to spread daemons in time; nil: the runtime's
 	Journal    Journal
 	Lane       int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
-	Spent      *Spent               // shared by the keepers of one daemon; nil: the keeper's own
+	Spent      *Spent               // shared by the holders of one daemon; nil: the holder's own
 	Machine    generator.Generation // of the virtual machine; another one makes this process a copy
 	Log        hclog.Logger
 }
 
-// Keeper holds at most one worker ID that is in use, and one that is being left. It is made by New.
-type Keeper struct {
+// Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
+type Holder struct {
 	Config
 	issuer Issuer
 	text   string // of the layout
@@ -88,9 +88,9 @@ type Keeper struct {
 
 // state is what the journal is written from.
 type state struct {
-	cluster string
-	cur     holding
-	leaving holding // worker is coord.AnyWorker if there is none
+	cluster  string
+	current  holding
+	draining holding // worker is coord.AnyWorker if there is none
 	// left are the worker IDs of clusters that were left. They stay in the journal, for what this host has issued from them no coordinator
 	// knows. The slice is not changed, but replaced.
 	left []journal.Entry
@@ -119,15 +119,15 @@ type holding struct {
 // none is the holding of no worker ID.
 var none = holding{worker: coord.AnyWorker}
 
-// New makes a keeper that holds nothing.
-func New(c Config, issuer Issuer) *Keeper {
+// New makes a holder that holds nothing.
+func New(c Config, issuer Issuer) *Holder {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
 	if c.Spent == nil {
 		c.Spent = NewSpent()
 	}
-	k := &Keeper{
+	k := &Holder{
 		Config: c,
 		issuer: issuer,
 		text:   fmt.Sprintf("%s;datacenter=%d", c.Layout, c.Datacenter),
@@ -136,7 +136,7 @@ func New(c Config, issuer Issuer) *Keeper {
 		window:  max(4, ticks(c.Layout, c.Timing.Window)),
 		wakes:   newWakes(),
 		writing: make(chan struct{}, 1),
-		state:   state{cur: none, leaving: none},
+		state:   state{current: none, draining: none},
 	}
 	k.giveTurn()
 	c.Spent.add(k)
@@ -145,20 +145,20 @@ func New(c Config, issuer Issuer) *Keeper {
 }
 
 // takeTurn waits for the journal's token, and giveTurn gives it back.
-func (k *Keeper) takeTurn() { clockguard.Await(k.Clock, k.writing) }
-func (k *Keeper) giveTurn() { k.writing <- struct{}{} }
+func (k *Holder) takeTurn() { clockguard.Await(k.Clock, k.writing) }
+func (k *Holder) giveTurn() { k.writing <- struct{}{} }
 
 // ticks rounds d up to whole ticks.
 func ticks(l *generator.Layout, d time.Duration) generator.Tick {
 	return generator.Tick((d + l.TickLength() - 1) / l.TickLength())
 }
 
-func (k *Keeper) now() clockguard.Reading { return k.Clock.Now() }
+func (k *Holder) now() clockguard.Reading { return k.Clock.Now() }
 
-func (k *Keeper) tick() generator.Tick { return k.Layout.TickAt(k.now().Wall) }
+func (k *Holder) tick() generator.Tick { return k.Layout.TickAt(k.now().Wall) }
 
 // LayoutText is the layout as the cluster's registry and the journal name it.
-func (k *Keeper) LayoutText() string { return k.text }
+func (k *Holder) LayoutText() string { return k.text }
 
 // ErrNoGrant means that the journal has no grant that could be issued from without the coordinator.
 var ErrNoGrant = errors.New("the journal holds no grant that has not ended")
@@ -168,7 +168,7 @@ var ErrRefused = errors.New("the coordinator has answered and refuses, so the jo
 
 // ColdStart begins to issue from the grant that the journal holds, with no coordinator: between the journal's mark and the ceiling that
 // was acknowledged nobody else can issue, for whoever opens the record meanwhile starts above that ceiling.
-func (k *Keeper) ColdStart(c journal.Contents) error {
+func (k *Holder) ColdStart(c journal.Contents) error {
 	if c.Coord != k.Coord {
 		// Another coordinator may be another cluster, in which the worker ID is somebody else's.
 		return fmt.Errorf("%w: it is of coordinator %s", ErrNoGrant, c.Coord)
@@ -177,7 +177,7 @@ func (k *Keeper) ColdStart(c journal.Contents) error {
 		// In the one that is to be joined the worker ID may be somebody else's already.
 		return fmt.Errorf("%w: it is of cluster %s, which --accept-cluster leaves for %s", ErrNoGrant, c.Cluster, k.Accept)
 	}
-	newest := k.snapshot().cur
+	newest := k.snapshot().current
 	err := k.resume()
 	for i := len(c.Lanes) - 2; i >= 0 && !c.Lanes[i].Left && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {
 		// The newest opening has not been granted anything yet; what was to be left for it has.
@@ -189,19 +189,19 @@ func (k *Keeper) ColdStart(c journal.Contents) error {
 	return err
 }
 
-func (k *Keeper) hold(h holding) {
+func (k *Holder) hold(h holding) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.state.cur = h
+	k.state.current = h
 	k.restrict(&k.state)
 }
 
 // resume issues from what is left of the grant that was inherited.
-func (k *Keeper) resume() error {
+func (k *Holder) resume() error {
 	if k.Spent.poisoned.Load() {
 		return ErrRefused
 	}
-	cur := k.snapshot().cur
+	cur := k.snapshot().current
 	if cur.lane != nil || cur.opening == "" || cur.granted <= max(cur.mark, k.tick()) {
 		return ErrNoGrant
 	}
@@ -212,7 +212,7 @@ func (k *Keeper) resume() error {
 	k.mu.Lock()
 	abandoned := k.state.abandoned
 	if !abandoned {
-		k.state.cur.lane, k.state.cur.cold = lane, true
+		k.state.current.lane, k.state.current.cold = lane, true
 		k.restrict(&k.state)
 	}
 	k.mu.Unlock()
@@ -223,7 +223,7 @@ func (k *Keeper) resume() error {
 	return k.Renew()
 }
 
-func (k *Keeper) lane(worker int, floor generator.Tick) (*generator.Lane, error) {
+func (k *Holder) lane(worker int, floor generator.Tick) (*generator.Lane, error) {
 	lane, err := generator.NewLane(k.Layout, k.Datacenter, worker, floor)
 	if err != nil {
 		return nil, fmt.Errorf("worker ID %d: %w: %w", worker, errUnusable, err)
@@ -233,7 +233,7 @@ func (k *Keeper) lane(worker int, floor generator.Tick) (*generator.Lane, error)
 }
 
 // snapshot is the state as it is now.
-func (k *Keeper) snapshot() state {
+func (k *Holder) snapshot() state {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.state
@@ -241,7 +241,7 @@ func (k *Keeper) snapshot() state {
 
 // Renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does nothing while a mark is still half a step
 // ahead. After an error a lane goes on to the mark that is on disk and no further.
-func (k *Keeper) Renew() error {
+func (k *Holder) Renew() error {
 	if err := k.copied(); err != nil {
 		return err
 	}
@@ -253,22 +253,22 @@ func (k *Keeper) Renew() error {
 	if moved != nil {
 		return moved
 	}
-	cur, leaving := k.markFor(s.cur), k.markFor(s.leaving)
-	if cur <= s.cur.mark && leaving <= s.leaving.mark && !owed {
+	cur, leaving := k.markFor(s.current), k.markFor(s.draining)
+	if cur <= s.current.mark && leaving <= s.draining.mark && !owed {
 		return nil
 	}
 	return k.record(func(now *state) {
-		if now.cur.opening == s.cur.opening {
-			now.cur.mark = max(now.cur.mark, cur)
+		if now.current.opening == s.current.opening {
+			now.current.mark = max(now.current.mark, cur)
 		}
-		if now.leaving.opening == s.leaving.opening {
-			now.leaving.mark = max(now.leaving.mark, leaving)
+		if now.draining.opening == s.draining.opening {
+			now.draining.mark = max(now.draining.mark, leaving)
 		}
 	})
 }
 
 // markFor is the mark that h should have on disk now.
-func (k *Keeper) markFor(h holding) generator.Tick {
+func (k *Holder) markFor(h holding) generator.Tick {
 	if h.lane == nil || h.lane.Closed() {
 		return h.mark
 	}
@@ -284,7 +284,7 @@ func (k *Keeper) markFor(h holding) generator.Tick {
 // record makes a change of the state: it writes the journal as it will be after it, then changes the state, and raises the lanes to
 // what is then allowed. If the write fails the state stays as it was: what is on disk is then the one or the other, and both
 // are at or above all that was issued. The caller has the writing token; change may be called twice.
-func (k *Keeper) record(change func(*state)) error {
+func (k *Holder) record(change func(*state)) error {
 	if err := k.copied(); err != nil {
 		return err
 	}
@@ -306,8 +306,8 @@ func (k *Keeper) record(change func(*state)) error {
 			// Another daemon may have the path by now, and its journal.
 			k.mu.Lock()
 			k.moved = err
-			k.state.cur.stop()
-			k.state.leaving.stop()
+			k.state.current.stop()
+			k.state.draining.stop()
 			k.mu.Unlock()
 		}
 		return err
@@ -327,9 +327,9 @@ func (k *Keeper) record(change func(*state)) error {
 }
 
 // raise lets the lanes issue up to what is both granted and journaled (invariants 3 and 5).
-func (k *Keeper) raise(s state) {
+func (k *Holder) raise(s state) {
 	rose := false
-	for _, h := range []holding{s.cur, s.leaving} {
+	for _, h := range []holding{s.current, s.draining} {
 		if h.lane == nil {
 			continue
 		}
@@ -343,15 +343,15 @@ func (k *Keeper) raise(s state) {
 }
 
 // contents is the journal of s.
-func (k *Keeper) contents(s state) journal.Contents {
+func (k *Holder) contents(s state) journal.Contents {
 	c := journal.Contents{Cluster: s.cluster, Coord: k.Coord, Layout: k.LayoutText()}
 	for _, e := range s.left {
 		// The entry of a worker ID that is held has a mark at or above the one that was left.
-		if !s.cur.entersAs(e.Worker) && !s.leaving.entersAs(e.Worker) {
+		if !s.current.entersAs(e.Worker) && !s.draining.entersAs(e.Worker) {
 			c.Lanes = append(c.Lanes, e)
 		}
 	}
-	for _, h := range []holding{s.leaving, s.cur} {
+	for _, h := range []holding{s.draining, s.current} {
 		if h.opening != "" {
 			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Mark: h.mark, Ceiling: h.granted})
 		}
@@ -363,7 +363,7 @@ func (k *Keeper) contents(s state) journal.Contents {
 func (h holding) entersAs(worker int) bool { return h.opening != "" && h.worker == worker }
 
 // end stops a holding and remembers how far it has issued: a coordinator that was wiped would not know. The caller holds mu.
-func (k *Keeper) end(h holding) generator.Tick {
+func (k *Holder) end(h holding) generator.Tick {
 	last := h.stop()
 	if h.worker >= 0 {
 		k.Spent.Note(h.worker, last)
