@@ -15,9 +15,9 @@ import (
 	"github.com/flakeward/flakeward/daemon/life"
 )
 
-// lend joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that they are held with, for giving them
+// hold joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that they are held with, for giving them
 // back.
-func (d *Daemon) lend(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
+func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
 	c, err := d.life.Join(ctx, inherited)
 	if err != nil || c == nil {
 		return c, err
@@ -34,7 +34,7 @@ func (d *Daemon) lend(ctx context.Context, inherited life.Inherited) (coord.Coor
 	}
 	run(0, func() error { return d.outlive(holding, c) })
 	for _, l := range d.lanes {
-		run(1+l.number, func() error { return d.life.Lend(holding, l.number) })
+		run(1+l.number, func() error { return d.life.Hold(holding, l.number) })
 	}
 	parts.Wait()
 	return c, errors.Join(failed...)

@@ -135,7 +135,7 @@ func (d *Daemon) begin(ctx context.Context, inherited life.Inherited) *parts {
 	run(func() error { return p.life.Watch(ctx, d.pool) })
 	run(func() error { return d.announce(ctx) })
 	run(func() (err error) {
-		p.coordinator, err = d.lend(ctx, inherited)
+		p.coordinator, err = d.hold(ctx, inherited)
 		return err
 	})
 	return p

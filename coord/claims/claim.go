@@ -31,7 +31,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 	if err != nil {
 		return nil, err
 	}
-	if !j.lends {
+	if !j.daemon {
 		return nil, fmt.Errorf("%s: visited by an operator: %w", c.store.Name(), coord.ErrNotJoined)
 	}
 	for _, dead := range append([]string{request.Predecessor}, request.Dead...) {

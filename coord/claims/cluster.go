@@ -16,7 +16,7 @@ type cluster struct {
 	text    string
 	uuid    string
 	workers int  // 0: a visitor was not told
-	lends   bool // joined as a daemon, not visited by an operator
+	daemon  bool // joined as a daemon, not visited by an operator
 	floor   generator.Tick
 	era     string
 	number  int // the era's
@@ -81,11 +81,11 @@ func (c *Coordinator) enter(was, j *cluster) error {
 	case now.uuid != j.uuid:
 		c.mu.Unlock()
 		return c.replaced(j.uuid)
-	case now != was && (now.lends || !j.lends):
+	case now != was && (now.daemon || !j.daemon):
 		// An answer that took long must not bring back what has changed since.
 	default:
-		if now.lends { // a daemon that visits stays one
-			j.workers, j.lends = now.workers, true
+		if now.daemon { // a daemon that visits stays one
+			j.workers, j.daemon = now.workers, true
 		}
 		c.adopt(j)
 	}

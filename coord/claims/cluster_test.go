@@ -110,8 +110,8 @@ func TestLookThatIsLate(t *testing.T) {
 		if err := again(c); err != nil {
 			t.Fatal(err)
 		}
-		if j, err := c.ready(); err != nil || j.era != "NEW" || !j.lends {
-			t.Errorf("%s: the coordinator believes in era %q, lends %v (%v)", name, j.era, j.lends, err)
+		if j, err := c.ready(); err != nil || j.era != "NEW" || !j.daemon {
+			t.Errorf("%s: the coordinator believes in era %q, daemon %v (%v)", name, j.era, j.daemon, err)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 			return coord.Cluster{}, err
 		}
 		j := clusterOf(found, stored)
-		j.workers, j.lends = want.Workers, true
+		j.workers, j.daemon = want.Workers, true
 		if err := c.enter(was, j); err != nil {
 			return coord.Cluster{}, err
 		}

@@ -86,7 +86,7 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 			return err
 		}
 		after := clusterOf(next, stored)
-		after.lends = j.lends
+		after.daemon = j.daemon
 		return c.enter(j, after)
 	})
 	if err != nil {

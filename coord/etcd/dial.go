@@ -45,7 +45,7 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	s.user = servers.User
 	known := newTroubles(s.log)
 	s.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, s, known) }
-	return lend(s, config)
+	return newCoordinator(s, config)
 }
 
 // connect makes the client if there is none yet.

@@ -1,5 +1,5 @@
 // Package etcd keeps the tree of a cluster in etcd, a real cluster's or an embedded
-// one's. What the tree is for and who may write what is package lending's.
+// one's. What the tree is for and who may write what is package claims's.
 //
 // A claim node is a key attached to the lease of this coordinator's session; nodes
 // are ordered by their create revisions. The version of anything else is its
@@ -80,11 +80,11 @@ func New(client *clientv3.Client, config Config) (*Coordinator, error) {
 		return nil, err
 	}
 	s.use(client)
-	return lend(s, config)
+	return newCoordinator(s, config)
 }
 
-// lend returns the coordinator of a store.
-func lend(s *store, config Config) (*Coordinator, error) {
+// newCoordinator returns the coordinator of a store.
+func newCoordinator(s *store, config Config) (*Coordinator, error) {
 	core, err := claims.New(s, claims.Config{
 		Identity: config.Identity, Spread: config.Spread, History: config.History, Clock: config.Clock, Log: config.Log,
 	})

@@ -41,7 +41,7 @@ func (e *ForeignError) Error() string {
 	}
 }
 
-// Attach gives the holder the coordinator that it has joined, before Acquire or Lend. What the journal or a cold start brought from
+// Attach gives the holder the coordinator that it has joined, before Acquire or Hold. What the journal or a cold start brought from
 // another cluster ends here: there the worker ID is another one's. Unless the cluster that was found is the one that Config.Accept names,
 // or that an earlier start went over to, that is a *ForeignError, and the holder must not be used any more but for Shut. Any other error
 // is of the journal, and Attach may be called again.

@@ -201,7 +201,7 @@ func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		go func() { ended <- p.Mark(ctx) }()
-		go func() { ended <- p.Lend(ctx) }()
+		go func() { ended <- p.Hold(ctx) }()
 		var now string
 		w.until("the claim is made again", func(ctx context.Context) (bool, error) {
 			// Time goes on, so that what is due happens, but for the wall clock at the end of the grant, and at the lane's ceiling: how long

@@ -65,7 +65,7 @@ func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	p.fail("release")
-	go func() { ended <- p.Lend(ctx) }()
+	go func() { ended <- p.Hold(ctx) }()
 	for range 2 {
 		w.clock.BlockUntil(1)
 		p.ReLease(p.inUse())

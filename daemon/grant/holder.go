@@ -80,10 +80,10 @@ type Holder struct {
 
 	pending coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
 	stale   []string    // claim nodes that the next claim deletes; likewise
-	// nextLook is when the cluster's record may be looked at again; of the goroutine that runs Lend.
+	// nextLook is when the cluster's record may be looked at again; of the goroutine that runs Hold.
 	nextLook clockguard.Mono
 	trouble  trouble
-	lending  lending
+	requests requests
 }
 
 // state is what the journal is written from.
@@ -140,7 +140,7 @@ func New(c Config, issuer Issuer) *Holder {
 	}
 	k.giveTurn()
 	c.Spent.add(k)
-	k.trouble.set(&k.trouble.lending, k.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
+	k.trouble.set(&k.trouble.coordinator, k.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
 	return k
 }
 
@@ -181,15 +181,15 @@ func (k *Holder) ColdStart(c journal.Contents) error {
 	err := k.resume()
 	for i := len(c.Lanes) - 2; i >= 0 && !c.Lanes[i].Left && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {
 		// The newest opening has not been granted anything yet; what was to be left for it has.
-		k.hold(inherited(c.Lanes[i]))
+		k.setCurrent(inherited(c.Lanes[i]))
 		if err = k.resume(); errors.Is(err, ErrNoGrant) {
-			k.hold(newest)
+			k.setCurrent(newest)
 		}
 	}
 	return err
 }
 
-func (k *Holder) hold(h holding) {
+func (k *Holder) setCurrent(h holding) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.state.current = h

@@ -297,7 +297,7 @@ func TestLoops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	go func() { ended <- p.Mark(ctx) }()
-	go func() { ended <- p.Lend(ctx) }()
+	go func() { ended <- p.Hold(ctx) }()
 	w.clock.BlockUntil(2) // both have done what is due and sleep
 	first := p.lane
 	if first == nil || first.Ceiling() <= w.tick() {

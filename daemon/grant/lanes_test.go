@@ -362,7 +362,7 @@ func TestOneLaneFindsAnotherCluster(t *testing.T) {
 	w := newWorld(t)
 	l := w.host("A").startLanes(3)
 	w.wipe()
-	if err := l.life.Lend(t.Context(), 1); !errors.Is(err, coord.ErrOtherCluster) {
+	if err := l.life.Hold(t.Context(), 1); !errors.Is(err, coord.ErrOtherCluster) {
 		t.Fatalf("lane 1 ended with %v", err)
 	}
 	for i, p := range l.all {

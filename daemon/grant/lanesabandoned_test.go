@@ -37,7 +37,7 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 				defer stop()
 				p.disk.during = func() {
 					w.wipe()
-					if err := l.life.Lend(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
+					if err := l.life.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
 						t.Fatalf("lane 0 ended with %v", err)
 					}
 					// What ends one lane ends all, so this one does not learn the reason from the coordinator.
@@ -81,7 +81,7 @@ func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.wipe()
-		if err := l.life.Lend(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
+		if err := l.life.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
 			t.Fatal(err)
 		}
 		for i, p := range l.all {

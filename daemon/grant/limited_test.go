@@ -102,7 +102,7 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 			o.restored()
 			ctx, stop := context.WithCancel(o.t.Context())
 			ended := make(chan error, 2)
-			go func() { ended <- o.Lend(ctx) }()
+			go func() { ended <- o.Hold(ctx) }()
 			go func() { ended <- o.Mark(ctx) }()
 			o.restoreAndRaise()
 			o.until("the journal says what all was raised to", func(context.Context) (bool, error) {

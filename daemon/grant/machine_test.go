@@ -37,7 +37,7 @@ func (p *process) steps() map[string]func() error {
 		"Acquire":          func() error { return p.Acquire(ctx, false) },
 		"Acquire, afresh":  func() error { return p.Acquire(ctx, true) },
 		"Mark":             func() error { return p.Mark(ctx) },
-		"Lend":             func() error { return p.Lend(ctx) },
+		"Hold":             func() error { return p.Hold(ctx) },
 		"Shut":             func() error { return p.Shut(ctx) },
 		"Renew, when due":  func() error { p.clock.Advance(step); return p.Renew() },
 		"Publish, when it": func() error { p.clock.Advance(window / 2); return p.Publish(ctx) },

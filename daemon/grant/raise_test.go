@@ -155,7 +155,7 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 		// B finds out by itself.
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- b.Lend(ctx) }()
+		go func() { ended <- b.Hold(ctx) }()
 		w.until("B begins above what all were raised to", func(context.Context) (bool, error) {
 			w.clock.BlockUntil(1)
 			w.clock.Advance(window / 8)

@@ -35,7 +35,7 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		go func() { ended <- p.Mark(ctx) }()
-		go func() { ended <- p.Lend(ctx) }()
+		go func() { ended <- p.Hold(ctx) }()
 		for w.tick() <= granted {
 			w.clock.BlockUntil(2)
 			if out := p.take(); out == generator.Closed || out == generator.AboveCeiling {

@@ -28,9 +28,9 @@ const (
 )
 
 // wakes are the two loops' alarm bells. Each holds one stroke.
-type wakes struct{ disk, lend chan struct{} }
+type wakes struct{ disk, hold chan struct{} }
 
-func newWakes() wakes { return wakes{disk: make(chan struct{}, 1), lend: make(chan struct{}, 1)} }
+func newWakes() wakes { return wakes{disk: make(chan struct{}, 1), hold: make(chan struct{}, 1)} }
 
 func ring(bell chan struct{}) {
 	select {
@@ -39,8 +39,8 @@ func ring(bell chan struct{}) {
 	}
 }
 
-// lending is what requests ask of the coordinator's side.
-type lending struct {
+// requests is what requests ask of the coordinator's side.
+type requests struct {
 	unwanted  atomic.Pointer[generator.Lane] // the lane for which another worker ID was asked
 	reachable atomic.Bool
 	dry       atomic.Int64 // clockguard.Mono until which no worker ID is free
@@ -48,38 +48,38 @@ type lending struct {
 
 // ReLease implements issue.Owner.
 func (k *Holder) ReLease(lane *generator.Lane) {
-	if k.lending.unwanted.Swap(lane) != lane {
-		ring(k.wakes.lend)
+	if k.requests.unwanted.Swap(lane) != lane {
+		ring(k.wakes.hold)
 	}
 }
 
 // ExtendNow implements issue.Owner.
 func (k *Holder) ExtendNow() {
 	ring(k.wakes.disk)
-	ring(k.wakes.lend)
+	ring(k.wakes.hold)
 }
 
 // CanAcquire implements issue.Owner.
 func (k *Holder) CanAcquire() bool {
-	return k.lending.reachable.Load() && int64(k.now().Mono) >= k.lending.dry.Load()
+	return k.requests.reachable.Load() && int64(k.now().Mono) >= k.requests.dry.Load()
 }
 
-// lent notes how an exchange with the coordinator ended, and returns err.
-func (k *Holder) lent(err error) error {
+// noted notes how an exchange with the coordinator ended, and returns err.
+func (k *Holder) noted(err error) error {
 	k.heard(err)
 	could := k.CanAcquire()
 	var full *coord.ExhaustedError
 	var ahead *coord.AheadError
 	none := errors.As(err, &full) || errors.As(err, &ahead)
 	if none {
-		k.lending.dry.Store(int64(k.now().Mono + clockguard.Mono(lastRetry)))
+		k.requests.dry.Store(int64(k.now().Mono + clockguard.Mono(lastRetry)))
 	}
-	k.lending.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
+	k.requests.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
 	k.poison(err)
 	if could != k.CanAcquire() {
 		k.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
-	before := k.trouble.set(&k.trouble.lending, k.now(), err)
+	before := k.trouble.set(&k.trouble.coordinator, k.now(), err)
 	switch lane := k.snapshot().current.lane; {
 	case err == nil && before != nil:
 		k.Log.Info("the coordinator grants")
@@ -120,17 +120,17 @@ func (k *Holder) Mark(ctx context.Context) error {
 	return nil
 }
 
-// Lend holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and changes a worker ID that a request
+// Hold holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and changes a worker ID that a request
 // asked to have changed. Attach has been called before. It returns an error only if the coordinator is another cluster's now, or in a
 // copy: ErrCopied.
-func (k *Holder) Lend(ctx context.Context) error {
+func (k *Holder) Hold(ctx context.Context) error {
 	retry := firstRetry
 	for ctx.Err() == nil {
-		err := k.lend(ctx)
+		err := k.holdOnce(ctx)
 		switch {
 		case err == nil:
 			retry = firstRetry
-			k.pauseLending(ctx, k.jitter(k.Timing.Publish))
+			k.pauseHolding(ctx, k.jitter(k.Timing.Publish))
 			continue
 		case errors.Is(err, coord.ErrOtherCluster):
 			k.Abandon()
@@ -173,15 +173,15 @@ func (k *Holder) revoke(s *state) {
 // errAbandoned is what a lane meets after another has found out.
 var errAbandoned = fmt.Errorf("all that was held is abandoned: %w", coord.ErrOtherCluster)
 
-// lend does what is due now.
-func (k *Holder) lend(ctx context.Context) error {
+// holdOnce does what is due now.
+func (k *Holder) holdOnce(ctx context.Context) error {
 	if err := k.keepLimit(); err != nil {
 		return err
 	}
 	s := k.snapshot()
 	cur := s.current
-	unwanted := k.lending.unwanted.Load()
-	defer k.lending.unwanted.CompareAndSwap(unwanted, nil)
+	unwanted := k.requests.unwanted.Load()
+	defer k.requests.unwanted.CompareAndSwap(unwanted, nil)
 	if s.draining.lane != nil && s.draining.lane.Closed() {
 		// What an earlier try did not give back goes first: there is room for one.
 		if err := k.within(ctx, callTimeout, k.leave); err != nil {
@@ -222,17 +222,17 @@ func (k *Holder) acquire(ctx context.Context, fresh bool) error {
 	return nil
 }
 
-// pauseLending waits until the next grant is due, or a request needs what only the coordinator can give.
-func (k *Holder) pauseLending(ctx context.Context, d time.Duration) {
+// pauseHolding waits until the next grant is due, or a request needs what only the coordinator can give.
+func (k *Holder) pauseHolding(ctx context.Context, d time.Duration) {
 	end := k.now().Mono + clockguard.Mono(d)
 	for ctx.Err() == nil {
 		left := time.Duration(end - k.now().Mono)
 		if left <= 0 {
 			return
 		}
-		k.pause(ctx, left, k.wakes.lend)
+		k.pause(ctx, left, k.wakes.hold)
 		cur := k.snapshot().current
-		if lane := k.lending.unwanted.Load(); lane != nil && lane == cur.lane {
+		if lane := k.requests.unwanted.Load(); lane != nil && lane == cur.lane {
 			return
 		}
 		if cur.granted-k.tick() < k.window/2 {

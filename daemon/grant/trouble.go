@@ -10,8 +10,8 @@ import (
 
 // trouble is what keeps the ceiling from rising, and since when.
 type trouble struct {
-	mu            sync.Mutex
-	lending, disk *condition
+	mu                sync.Mutex
+	coordinator, disk *condition
 }
 
 type condition struct {
@@ -19,7 +19,7 @@ type condition struct {
 	since time.Time
 }
 
-// set notes how a try of one kind ended; which is &t.lending or &t.disk. It returns how the one before it did.
+// set notes how a try of one kind ended; which is &t.coordinator or &t.disk. It returns how the one before it did.
 func (t *trouble) set(which **condition, now clockguard.Reading, err error) (before error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (k *Holder) Condition() error {
 func (t *trouble) worst() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, a := range []*condition{t.disk, t.lending} {
+	for _, a := range []*condition{t.disk, t.coordinator} {
 		if a != nil {
 			return fmt.Errorf("since %s: %w", a.since.Format(time.RFC3339), a.err)
 		}
@@ -92,7 +92,7 @@ func (k *Holder) late() error {
 
 // NotJoined notes why the cluster could not be joined.
 func (k *Holder) NotJoined(err error) {
-	k.lending.reachable.Store(false)
+	k.requests.reachable.Store(false)
 	k.poison(err)
-	k.trouble.set(&k.trouble.lending, k.now(), err)
+	k.trouble.set(&k.trouble.coordinator, k.now(), err)
 }

@@ -30,7 +30,7 @@ func TestWipedUnderALiveDaemon(t *testing.T) {
 		}
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
-		if err := a.Lend(ctx); !errors.Is(err, coord.ErrOtherCluster) {
+		if err := a.Hold(ctx); !errors.Is(err, coord.ErrOtherCluster) {
 			t.Fatalf("remade %v: lending ended with %v", remade, err)
 		}
 		if !a.lane.Closed() {

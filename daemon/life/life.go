@@ -157,9 +157,9 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) err
 	return nil
 }
 
-// Lend has one lane's holder hold a worker ID until ctx ends. An error ends the daemon.
-func (l *Life) Lend(ctx context.Context, lane int) error {
-	err := l.Holders[lane].Lend(ctx)
+// Hold has one lane's holder hold a worker ID until ctx ends. An error ends the daemon.
+func (l *Life) Hold(ctx context.Context, lane int) error {
+	err := l.Holders[lane].Hold(ctx)
 	if errors.Is(err, coord.ErrOtherCluster) {
 		// The one that has found out is not the only one whose worker ID may be another's by now.
 		for _, k := range l.Holders {

@@ -61,7 +61,7 @@ var simulation = subject{
 			pkg: "daemon/grant", title: "what calls all that", further: true,
 			roots: []string{
 				"Holder.Attach", "Holder.Inherit", "Holder.ColdStart", "Holder.Acquire", "Holder.Publish", "Holder.Renew", "Holder.Shut",
-				"Holder.Mark", "Holder.Lend",
+				"Holder.Mark", "Holder.Hold",
 			},
 		},
 	},

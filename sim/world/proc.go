@@ -255,9 +255,9 @@ func (p *proc) lend() {
 		return
 	}
 	for i := range p.seats[1:] {
-		p.flow(func() { p.check(p.lifetime.Lend(p.life, 1+i)) })
+		p.flow(func() { p.check(p.lifetime.Hold(p.life, 1+i)) })
 	}
-	p.check(p.lifetime.Lend(p.life, 0))
+	p.check(p.lifetime.Hold(p.life, 0))
 }
 
 // stop ends the process in order, and starts it again.

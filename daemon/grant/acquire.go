@@ -44,8 +44,8 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	if claim == nil {
 		var err error
 		if claim, err = k.claim(ctx, request); err != nil {
-			err = k.lent(fmt.Errorf("no worker ID: %w", err))
-			if s.current.lane == nil && !k.lending.reachable.Load() && k.resume() == nil {
+			err = k.noted(fmt.Errorf("no worker ID: %w", err))
+			if s.current.lane == nil && !k.requests.reachable.Load() && k.resume() == nil {
 				k.Log.Warn("the coordinator does not answer; issuing from the journal's grant")
 			}
 			return err
@@ -62,7 +62,7 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	switch err := k.take(claim); {
 	case errors.Is(err, errUnusable):
 		k.pending = nil
-		return k.lent(err)
+		return k.noted(err)
 	case err != nil:
 		return err
 	}
@@ -148,7 +148,7 @@ func (k *Holder) Publish(ctx context.Context) error {
 	s := k.snapshot()
 	h := s.current
 	if h.claim == nil {
-		return k.lent(errNoClaim)
+		return k.noted(errNoClaim)
 	}
 	if err := k.copied(); err != nil {
 		return err
@@ -163,7 +163,7 @@ func (k *Holder) Publish(ctx context.Context) error {
 		if errors.Is(err, coord.ErrLost) {
 			k.lose(h.claim)
 		}
-		return k.lent(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
+		return k.noted(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
 	}
 	k.mu.Lock()
 	if k.state.current.claim == h.claim {
@@ -172,7 +172,7 @@ func (k *Holder) Publish(ctx context.Context) error {
 	}
 	s = k.state
 	k.mu.Unlock()
-	_ = k.lent(nil)
+	_ = k.noted(nil)
 	k.raise(s)
 	if err := k.Renew(); err != nil {
 		return err
