@@ -4,7 +4,8 @@
 
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
-PACKAGES ?= ./...
+# The benchmarks are a module of their own, so that the program's go.mod names only what it needs; go.work joins both.
+PACKAGES ?= ./... ./bench/...
 FUZZTIME ?= 60s
 
 # The linters, each built once into $(BIN); a new version is a new file.
@@ -83,22 +84,26 @@ lint: $(STATICCHECK) $(FORBIDIGO) ## gofmt, vet, staticcheck, no sleeping, no re
 		echo "not formatted (run gofmt -s -w on them):"; echo "$$unformatted"; exit 1; \
 	fi
 	@echo 'lint: go vet'
-	@$(GO) vet ./...
+	@$(GO) vet $(PACKAGES)
 	@$(GO) vet -tags drill ./...
 	@$(GO) vet -tags e2e ./e2e/...
 	@echo 'lint: staticcheck'
-	@$(STATICCHECK) ./...
+	@$(STATICCHECK) $(PACKAGES)
 	@$(STATICCHECK) -tags drill ./...
 	@$(STATICCHECK) -tags e2e ./e2e/...
 	@echo 'lint: what ships imports nothing of what proves'
 	@$(GO) test -count=1 -run '^TestBorder' .
 	@echo 'lint: forbidigo, no sleeping anywhere'
-	@$(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
+	@$(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- $(PACKAGES)
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=drill" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=e2e" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./e2e/...
 	@echo 'lint: forbidigo, no real clock where one is injected'
 	@$(FORBIDIGO) -set_exit_status -tests=false -analyze_types '$(NO_CLOCK)' -- $(CLOCKED)
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=drill" $(FORBIDIGO) -set_exit_status -tests=false '$(NO_CLOCK)' -- $(CLOCKED)
+	@echo 'lint: the lowest Go version is the one that the dependencies ask for'
+	@lowest=$$($(GO) list -m -f '{{if not .Main}}{{.GoVersion}}{{end}}' all | sort -V | tail -1); \
+	[ "$$lowest" = "$$($(GO) list -m -f '{{.GoVersion}}' github.com/flakeward/flakeward)" ] || { \
+		echo "go.mod and the dependencies differ: they allow Go $$lowest" >&2; exit 1; }
 	@echo 'lint: ok'
 
 # The power of a host with the embedded coordinator cut at flushes of journal and store, 1,000 times:
