@@ -92,32 +92,25 @@ type fuzzing struct {
 	fuzzed, failed int
 }
 
-// all builds and fuzzes. A package is built while targets of others are fuzzed, and those that are slow to build come first.
+// all builds and fuzzes. A package is built while targets of others are fuzzed. Packages are built one after the other: what several of
+// them need would else be compiled by each.
 func (f *fuzzing) all(ctx context.Context, packages []pkg, most int) {
 	slots := make(chan struct{}, most)
-	for range most {
-		slots <- struct{}{}
-	}
 	var group sync.WaitGroup
 	for i, p := range packages {
-		select {
-		case <-slots:
-		case <-ctx.Done():
-		}
+		program := filepath.Join(f.dir, fmt.Sprintf("%d.test", i))
+		said, err := f.build(ctx, p, program)
 		if ctx.Err() != nil {
 			break
 		}
-		group.Go(func() {
-			program := filepath.Join(f.dir, fmt.Sprintf("%d.test", i))
-			said, err := f.build(ctx, p, program)
-			slots <- struct{}{}
-			if err != nil {
-				f.report(p.path, "", said, err)
-				return
-			}
-			for _, target := range p.targets {
+		if err != nil {
+			f.report(p.path, "", said, err)
+			continue
+		}
+		for _, target := range p.targets {
+			group.Go(func() {
 				select {
-				case <-slots:
+				case slots <- struct{}{}:
 				case <-ctx.Done():
 					return
 				}
@@ -125,12 +118,12 @@ func (f *fuzzing) all(ctx context.Context, packages []pkg, most int) {
 				if err != nil && outOfTime(said) {
 					said, err = f.fuzz(ctx, p, program, target)
 				}
-				slots <- struct{}{}
+				<-slots
 				if ctx.Err() == nil {
 					f.report(p.path, target, said, err)
 				}
-			}
-		})
+			})
+		}
 	}
 	group.Wait()
 }
