@@ -95,12 +95,20 @@ func (c *Coordinator) enter(was, j *cluster) error {
 
 // adopt makes j the cluster that is joined, and numbers its era. The caller holds mu.
 func (c *Coordinator) adopt(j *cluster) {
+	c.number(j)
+	c.joined = j
+}
+
+// number numbers j's era, unless it has a number. The caller holds mu.
+func (c *Coordinator) number(j *cluster) {
 	number, seen := c.eras[j.era]
-	if !seen {
-		number = len(c.eras)
-		c.eras[j.era] = number
+	if seen {
+		j.number = number
+		return
 	}
-	j.number, c.joined = number, j
+	j.number = len(c.eras)
+	c.eras[j.era] = j.number
+	c.newest = j.raise()
 }
 
 // wentBack notes that a record is older than it was, which is final: what was

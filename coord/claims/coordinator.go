@@ -72,7 +72,8 @@ type Coordinator struct {
 
 	mu     sync.Mutex
 	joined *cluster       // nil before Join or Visit
-	eras   map[string]int // those that joined has had, numbered in their order
+	eras   map[string]int // those that were learned of, numbered in their order
+	newest coord.Raise    // of the last of them
 	closed bool
 	other  *coord.ClusterError
 	gone   *coord.RestoredError
@@ -180,7 +181,7 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	if _, err := c.ready(); err != nil && !errors.As(err, &restored) {
 		return coord.Cluster{}, err
 	}
-	was := c.known()
+	was, before := c.latest()
 	stored, err := c.store.LookAnew(ctx)
 	if err != nil {
 		return coord.Cluster{}, err
@@ -195,20 +196,21 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	if found.UUID != was.uuid {
 		return coord.Cluster{}, c.replaced(found.UUID)
 	}
-	if !c.seen(found.Era) {
-		if err := c.enter(was, clusterOf(found, stored)); err != nil {
-			return coord.Cluster{}, err
-		}
-	}
-	return coord.Cluster{UUID: found.UUID, Raise: c.known().raise()}, nil
-}
-
-// seen reports whether the era is or was that of the cluster that was joined.
-func (c *Coordinator) seen(era string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, seen := c.eras[era]
-	return seen
+	// An answer that took long tells of no era that is over. What is found binds no call: after a restore all of them fail.
+	if _, seen := c.eras[found.Era]; !seen && c.joined == was && c.newest == before {
+		next := clusterOf(found, stored)
+		c.number(next)
+	}
+	return coord.Cluster{UUID: found.UUID, Raise: c.newest}, nil
+}
+
+// latest returns the cluster that is joined, and the raise that was learned of last.
+func (c *Coordinator) latest() (*cluster, coord.Raise) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.joined, c.newest
 }
 
 // lookOrMake returns the layout record. It makes one only if no cluster has been
