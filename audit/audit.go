@@ -47,8 +47,8 @@ type Step struct {
 	Offset int64 // nanoseconds, from then on; before the first step it is 0
 }
 
-// stream hands out the entries of one log, in their order and the same ones whenever it is called. It
-// ends with the first error of yield.
+// stream hands out the entries of one log, in their order and the same ones whenever it is called.
+// It ends with the first error of yield.
 type stream[T any] func(yield func(T) error) error
 
 // log is a stream with the name that errors and examples give it.

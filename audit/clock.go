@@ -11,9 +11,10 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// A step of a host's clock takes effect when its daemon next looks at the file, within a few milliseconds; a daemon that was
-// paused looks when it goes on, and so does one whose machine is busy. So both what was before and what is after a step count as
-// possible from shortly before it until the daemon has issued for settling since: pauses do not count towards that.
+// A step of a host's clock takes effect when its daemon next looks at the file, within a few
+// milliseconds; a daemon that was paused looks when it goes on, and so does one whose machine is
+// busy. So both what was before and what is after a step count as possible from shortly before it
+// until the daemon has issued for settling since: pauses do not count towards that.
 const (
 	early    = evidence.Mono(5 * time.Millisecond)
 	settling = evidence.Mono(time.Second)
@@ -74,7 +75,8 @@ func (c *clock) issued(at evidence.Mono, by seat, tick generator.Tick) {
 	}
 }
 
-// issued reports whether all is known of the step. The tick rises if it is above all that the lane issued before.
+// issued reports whether all is known of the step. The tick rises if it is above all that the lane
+// issued before.
 func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, rises bool, highs map[seat]generator.Tick) bool {
 	if s.isSettled {
 		if rises {
@@ -93,8 +95,9 @@ func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, rises b
 	return s.to >= s.from
 }
 
-// passed notes a tick of a lane that is above all that it issued before. The clock has passed what other lanes had issued from the worker
-// ID below that: they are not behind any more, though one that has lost it will never show that. What it took may be recorded late.
+// passed notes a tick of a lane that is above all that it issued before. The clock has passed what
+// other lanes had issued from the worker ID below that: they are not behind any more, though one
+// that has lost it will never show that. What it took may be recorded late.
 func (s *stepped) passed(at evidence.Mono, by seat, tick generator.Tick) {
 	for lane, high := range s.highs {
 		if lane.worker != by.worker || tick <= high {
@@ -109,8 +112,8 @@ func (s *stepped) passed(at evidence.Mono, by seat, tick generator.Tick) {
 	}
 }
 
-// behindUntil is until when a lane of the worker ID could be behind what it had issued before the step. Of two lanes that had it one after
-// the other, one may be.
+// behindUntil is until when a lane of the worker ID could be behind what it had issued before the
+// step. Of two lanes that had it one after the other, one may be.
 func (s *stepped) behindUntil(worker int) evidence.Mono {
 	if !s.isSettled {
 		return always

@@ -15,7 +15,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Evidence that is missing, cannot be read or contradicts itself is an error that says what is wrong, and never a verdict.
+// Evidence that is missing, cannot be read or contradicts itself is an error that says what is
+// wrong, and never a verdict.
 func TestNoVerdict(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {
@@ -102,7 +103,8 @@ func TestWhatIsMissingIsNoPass(t *testing.T) {
 	}
 }
 
-// A tree that was wiped has a history of its own: its openings count, and the record's beginning anew is no lowering.
+// A tree that was wiped has a history of its own: its openings count, and the record's beginning
+// anew is no lowering.
 func TestWipedTree(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		s := newStage(t)

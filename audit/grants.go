@@ -10,8 +10,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// slow is how long after a worker ID was claimed anew an ID may still be recorded that was taken from the lane before, which was closed
-// before the claim was sent. Where it was released, closing is what counts, and there is no such limit.
+// slow is how long after a worker ID was claimed anew an ID may still be recorded that was taken
+// from the lane before, which was closed before the claim was sent. Where it was released, closing
+// is what counts, and there is no such limit.
 const slow = evidence.Mono(time.Second)
 
 // holder is a lane in one life of a daemon, as far as the ticks that it issued go.
@@ -72,8 +73,8 @@ type grants struct {
 	clock   *clock // the host's
 }
 
-// grants returns the clocks of the hosts as well: when a step of one took effect, and until when it mattered, can be told
-// from what was issued.
+// grants returns the clocks of the hosts as well: when a step of one took effect, and until when it
+// mattered, can be told from what was issued.
 func (j *court) grants(p past) ([]*clock, error) {
 	g := &grants{court: j, past: p, holders: map[int][]*holder{}}
 	for _, v := range p.stray {
@@ -184,7 +185,8 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	}
 	from := &l.grant
 	if l.cold && l.journal != nil {
-		// Killed before the journal had the last claim, it goes on from the grant before: all others have been above that ever since.
+		// Killed before the journal had the last claim, it goes on from the grant before: all
+		// others have been above that ever since.
 		from = l.journal
 	}
 	if tick > from.ceiling {

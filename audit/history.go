@@ -28,8 +28,9 @@ type opening struct {
 // write is one version of a record, and the ceiling that it found.
 type write struct{ found, stored generator.Tick }
 
-// acknowledged tells whether a ceiling that the holder was told of, after all those before, is of a write that was stored: each is of one
-// of its own, in their order. Those in between were stored too, and their replies lost.
+// acknowledged tells whether a ceiling that the holder was told of, after all those before, is of a
+// write that was stored: each is of one of its own, in their order. Those in between were stored
+// too, and their replies lost.
 func (o *opening) acknowledged(ceiling generator.Tick) bool {
 	for i := o.matched; i < len(o.written); i++ {
 		if w := o.written[i]; w.stored == max(w.found, ceiling) {
@@ -51,7 +52,8 @@ type past struct {
 func readHistory(trees [][]history.Version) (past, error) {
 	p := past{openings: map[string]*opening{}, entered: map[history.Version]bool{}}
 	for _, tree := range trees {
-		// A tree that was put back from a copy has records that are too low; how far all may go on from there is judged of what they issue.
+		// A tree that was put back from a copy has records that are too low; how far all may go on
+		// from there is judged of what they issue.
 		for _, o := range p.openings {
 			o.earlier = o.left
 		}

@@ -7,8 +7,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// excuses are the IDs at or below the floor of a lane that were taken for those of the lane before, recorded late. Whether they can have
-// been is told by the replies: that lane was closed before the claim was sent, so nobody who asked after it got anything from it.
+// excuses are the IDs at or below the floor of a lane that were taken for those of the lane before,
+// recorded late. Whether they can have been is told by the replies: that lane was closed before the
+// claim was sent, so nobody who asked after it got anything from it.
 //
 // This cannot see IDs below the floor, in the first second of a lane, that no client received.
 type excuses map[excused]claim

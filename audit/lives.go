@@ -21,8 +21,9 @@ type life struct {
 
 var errEnough = errors.New("enough is read")
 
-// findLives reads how each log of a daemon begins. It returns the lives of the first host in their order, then those of
-// the second, and so on. A log in which nothing was written is of a daemon that was killed before it could begin.
+// findLives reads how each log of a daemon begins. It returns the lives of the first host in their
+// order, then those of the second, and so on. A log in which nothing was written is of a daemon
+// that was killed before it could begin.
 func findLives(layout *generator.Layout, sites []site) ([]life, error) {
 	var all []life
 	incarnations := map[string]string{}
@@ -81,8 +82,9 @@ func (j *court) lived(l *life) string {
 	return fmt.Sprintf("start %d of %s", l.number, j.sites[l.host].name)
 }
 
-// seat is one of a daemon's lanes and a worker ID that it has. What one lane has of a worker ID is nothing to another: each has claims, grants
-// and a journal of its own, and is to the other what another daemon is.
+// seat is one of a daemon's lanes and a worker ID that it has. What one lane has of a worker ID is
+// nothing to another: each has claims, grants and a journal of its own, and is to the other what
+// another daemon is.
 type seat struct{ lane, worker int }
 
 // sat names a lane of a life to a reader, unless it is the first.

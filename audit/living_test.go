@@ -77,7 +77,8 @@ func (w *world) live() {
 	}
 }
 
-// claimAgain claims after a claim was lost. If another has opened the record since, the lane ends first.
+// claimAgain claims after a claim was lost. If another has opened the record since, the lane ends
+// first.
 func (h *computer) claimAgain() {
 	if h.cur.slots != nil && h.w.claims[h.cur.worker] == h && h.w.records[h.cur.worker].holder == h.cur.opening {
 		return

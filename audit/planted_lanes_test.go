@@ -19,8 +19,8 @@ type seated struct {
 	ceiling  generator.Tick
 }
 
-// seat has a lane of a host take a worker ID over, with a grant of so many ticks from its floor, or from the newest tick if there
-// was none. It continues the opening of another, if there is one.
+// seat has a lane of a host take a worker ID over, with a grant of so many ticks from its floor, or
+// from the newest tick if there was none. It continues the opening of another, if there is one.
 func (s *stage) seat(host, lane, worker int, ticks generator.Tick, of *seated) *seated {
 	_, floor := s.newest(host)
 	now := &seated{s: s, host: host, at: lane, worker: worker, opening: s.draw()}
@@ -224,8 +224,8 @@ func TestLanesAreNamed(t *testing.T) {
 	}
 }
 
-// Of two lanes that had one worker ID, the one that had it last has to make up for what it issued before its clock was set back: what the
-// other makes up for counts for nothing.
+// Of two lanes that had one worker ID, the one that had it last has to make up for what it issued
+// before its clock was set back: what the other makes up for counts for nothing.
 func TestClockOfTwoLanes(t *testing.T) {
 	second := evidence.Mono(time.Second)
 	for _, caughtUp := range [][]int{{0}, {1}, {0, 1}} {
@@ -247,8 +247,8 @@ func TestClockOfTwoLanes(t *testing.T) {
 	}
 }
 
-// A lane that loses its worker ID after its clock was set back never makes up for it. It is behind no more when another of the host has
-// passed it, and what it took has been recorded.
+// A lane that loses its worker ID after its clock was set back never makes up for it. It is behind
+// no more when another of the host has passed it, and what it took has been recorded.
 func TestClockOfALostWorkerID(t *testing.T) {
 	second := evidence.Mono(time.Second)
 	for _, tt := range []struct {

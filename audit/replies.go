@@ -7,7 +7,8 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// replies goes through the clients' logs: it counts, judges by Rising, and, in a second reading, by Skewed.
+// replies goes through the clients' logs: it counts, judges by Rising, and, in a second reading, by
+// Skewed.
 func (j *court) replies(clocks []*clock, unordered bool) error {
 	t := newTimeline(j, clocks)
 	for h, s := range j.sites {

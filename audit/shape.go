@@ -10,9 +10,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// key is an ID with its fields put in another order: time, then what tells lanes apart, then the sequence.
-// So the keys of a row of IDs within one tick follow each other without a gap whatever the layout is, and
-// the keys of one lane rise as it issues.
+// key is an ID with its fields put in another order: time, then what tells lanes apart, then the
+// sequence. So the keys of a row of IDs within one tick follow each other without a gap whatever
+// the layout is, and the keys of one lane rise as it issues.
 type key int64
 
 // row is n IDs of one tick and one lane; their keys are from, from+1, and so on.
@@ -136,8 +136,8 @@ func (s *shape) ticks(ns int64) generator.Tick {
 // maxRun bounds the IDs of one entry; no request is for nearly as many.
 const maxRun = 1 << 31
 
-// split hands out the rows that r is made of, in its order. It returns false, and hands out none, if one of the
-// integers is no ID of the layout. A run that no log can hold is an error.
+// split hands out the rows that r is made of, in its order. It returns false, and hands out none,
+// if one of the integers is no ID of the layout. A run that no log can hold is an error.
 func (s *shape) split(r evidence.Run, yield func(row)) (bool, error) {
 	if r.N < 1 || r.Step < 1 || r.N > maxRun {
 		return false, fmt.Errorf("a run of %d IDs with steps of %d is none", r.N, r.Step)

@@ -9,12 +9,14 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// timeline judges all requests by Skewed: of two on different hosts, one answered before the other was asked, the later's tick is lower by at
-// most as much as the earlier's clock may have been ahead of the later's, a tick, and, while the later's clock may be behind what it
-// issued, the ring's span.
+// timeline judges all requests by Skewed: of two on different hosts, one answered before the other
+// was asked, the later's tick is lower by at most as much as the earlier's clock may have been
+// ahead of the later's, a tick, and, while the later's clock may be behind what it issued, the
+// ring's span.
 //
-// For each host and each offset that its clock may have had, it keeps when each tick was first given. A request is behind if one more
-// than the skew above its own was given before it was asked: so no order of all requests by time is needed.
+// For each host and each offset that its clock may have had, it keeps when each tick was first
+// given. A request is behind if one more than the skew above its own was given before it was asked:
+// so no order of all requests by time is needed.
 type timeline struct {
 	*court
 	clocks []*clock

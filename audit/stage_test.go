@@ -103,7 +103,8 @@ func (s *stage) give(host int, connection uint32, r evidence.Run) {
 	s.receive(host, connection, r)
 }
 
-// extend has a daemon told that its ceiling is by ticks above what its first was; stored says whether that is true.
+// extend has a daemon told that its ceiling is by ticks above what its first was; stored says
+// whether that is true.
 func (s *stage) extend(host, worker int, by generator.Tick, stored bool) {
 	ceiling := s.hosts[host].cur.granted + by
 	if stored {
@@ -138,7 +139,8 @@ func (s *stage) reply(host int) *evidence.Reply {
 // released is worker ID 0's last tick in the hands of host-1.
 func (s *stage) released() generator.Tick { return s.event(0, 0, evidence.Releasing).Last }
 
-// again has host-2 claim worker ID 0 anew in one life, and record an ID of the lane before when some time has passed.
+// again has host-2 claim worker ID 0 anew in one life, and record an ID of the lane before when
+// some time has passed.
 func (s *stage) again(after evidence.Mono) {
 	h := s.hosts[1]
 	_, tick := s.newest(1)
@@ -157,8 +159,9 @@ func (s *stage) receivedLate(after evidence.Mono) {
 	})
 }
 
-// killed has host-3 killed, another host open its worker ID for a moment, and host-3 claim it anew and be killed before that is in its
-// journal, some times. It then starts without the coordinator. It returns the ceiling that its journal has.
+// killed has host-3 killed, another host open its worker ID for a moment, and host-3 claim it anew
+// and be killed before that is in its journal, some times. It then starts without the coordinator.
+// It returns the ceiling that its journal has.
 func (s *stage) killed(times int) generator.Tick {
 	h := s.hosts[2]
 	h.crash()
@@ -189,7 +192,8 @@ func (s *stage) lend(host, worker int, ceiling generator.Tick) {
 	s.record(host, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: worker, Opening: opening, Ceiling: ceiling})
 }
 
-// hourBack has host-1's clock stepped back by an hour. It holds worker IDs 9 and 10 then, and gives IDs of 9 for 30 s.
+// hourBack has host-1's clock stepped back by an hour. It holds worker IDs 9 and 10 then, and gives
+// IDs of 9 for 30 s.
 func (s *stage) hourBack() {
 	connection, tick := s.newest(0)
 	s.hosts[0].steps = []Step{{s.now, -int64(time.Hour)}}
@@ -207,8 +211,8 @@ func (s *stage) back(host int, by time.Duration) {
 	s.hosts[host].steps = append(s.hosts[host].steps, Step{s.now - 1, -int64(by)})
 }
 
-// down has a client of host-2 receive an ID that is that many ticks below the newest that any host gave; connection 0 is the
-// one that the newest came over.
+// down has a client of host-2 receive an ID that is that many ticks below the newest that any host
+// gave; connection 0 is the one that the newest came over.
 func (s *stage) down(connection uint32, by generator.Tick) {
 	newest, tick := s.newest(1)
 	for host := range s.hosts {
@@ -224,15 +228,17 @@ func (s *stage) down(connection uint32, by generator.Tick) {
 	s.receive(1, connection, s.of(0, tick-by, 3000))
 }
 
-// other has host-1 hold worker ID 9 as well, and give an ID of it that is that many ticks below its newest.
+// other has host-1 hold worker ID 9 as well, and give an ID of it that is that many ticks below its
+// newest.
 func (s *stage) other(by generator.Tick) {
 	connection, tick := s.newest(0)
 	s.lend(0, 9, tick+1)
 	s.give(0, connection, s.of(9, tick-by, 0))
 }
 
-// crossing has host-2 give an ID of the newest tick, after host-1 gave one that is first ticks above it, and before it gave another
-// that is later ticks above it. The log has the later one before the other.
+// crossing has host-2 give an ID of the newest tick, after host-1 gave one that is first ticks
+// above it, and before it gave another that is later ticks above it. The log has the later one
+// before the other.
 func (s *stage) crossing(first, later generator.Tick) {
 	_, tick := s.newest(1)
 	_, other := s.newest(0)

@@ -7,7 +7,8 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// Told is one host's evidence where nothing is in files: that of a simulation. Each log is read several times.
+// Told is one host's evidence where nothing is in files: that of a simulation. Each log is read
+// several times.
 type Told struct {
 	Name    string
 	Lives   []iter.Seq[evidence.Event] // one log for each start of a daemon, in any order
@@ -15,8 +16,8 @@ type Told struct {
 	Steps   []Step
 }
 
-// JudgeTold is Judge on what hosts have told; c.Hosts is not looked at. Times are told as they are in the evidence, and not from
-// the first start of a daemon.
+// JudgeTold is Judge on what hosts have told; c.Hosts is not looked at. Times are told as they are
+// in the evidence, and not from the first start of a daemon.
 func JudgeTold(c Cluster, hosts []Told) (Verdict, error) {
 	sites := make([]site, len(hosts))
 	for i, h := range hosts {

@@ -34,8 +34,9 @@ type comparison struct {
 	issued, received []entry
 }
 
-// unique compares what was issued and what was received, as many rows at a time as memory has room for. Rows that could
-// have an ID in common are always compared together: they are of the same tick and lane.
+// unique compares what was issued and what was received, as many rows at a time as memory has room
+// for. Rows that could have an ID in common are always compared together: they are of the same tick
+// and lane.
 func (j *court) unique(memory int64) error {
 	c := &comparison{court: j}
 	for h, s := range j.sites {
@@ -261,7 +262,8 @@ func (c *comparison) met(r entry, x key, n uint64, i entry) {
 	}
 }
 
-// unrecorded notes that r received n IDs from x on that no daemon of its host recorded; elsewhere is of another host that did.
+// unrecorded notes that r received n IDs from x on that no daemon of its host recorded; elsewhere
+// is of another host that did.
 func (c *comparison) unrecorded(r entry, x key, n uint64, elsewhere *entry) {
 	c.verdict.against(Unique, Unrecorded, n, func() string {
 		text := fmt.Sprintf("%s, and %d after it, were received %s; no daemon of that host recorded them", c.tell(x), n-1, c.receiver(r))

@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// world is a cluster that keeps all its promises, made up of one step after the other. It leaves the evidence that a real one
-// does.
+// world is a cluster that keeps all its promises, made up of one step after the other. It leaves
+// the evidence that a real one does.
 type world struct {
 	*shape
 	now     evidence.Mono
@@ -131,7 +131,8 @@ func (h *computer) lane(floor generator.Tick) {
 	h.cur.floor, h.cur.high, h.cur.slots = floor, floor, map[generator.Tick]int64{}
 }
 
-// claim opens a record: the one that is continued if nobody has it, another that suits the clock otherwise.
+// claim opens a record: the one that is continued if nobody has it, another that suits the clock
+// otherwise.
 func (h *computer) claim() {
 	worker := h.cur.worker
 	if h.cur.opening == "" || h.w.claims[worker] != nil {

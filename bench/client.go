@@ -28,7 +28,8 @@ func (o order) String() string {
 	return fmt.Sprintf("NEXT %d", o.count)
 }
 
-// measureClient has one client in a process of its own ask for as much as it gets, in each way in turn.
+// measureClient has one client in a process of its own ask for as much as it gets, in each way in
+// turn.
 func measureClient(ctx context.Context, s setting) (found report.Findings, err error) {
 	h, err := newHost(s.binary, filepath.Join(s.dir, "host"))
 	if err != nil {
@@ -62,7 +63,8 @@ func measureClient(ctx context.Context, s setting) (found report.Findings, err e
 	return found, d.Stop()
 }
 
-// grownBy starts a daemon, pulls from it in each way of bulk, and returns how large the daemon grew meanwhile.
+// grownBy starts a daemon, pulls from it in each way of bulk, and returns how large the daemon grew
+// meanwhile.
 func grownBy(ctx context.Context, s setting, h host) (m server.Memory, err error) {
 	d, _, err := h.start(ctx)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 const selfEtcd = "etcd"
 
-// startEtcd starts an etcd server in a process of its own, with its data in dir, and returns its address.
+// startEtcd starts an etcd server in a process of its own, with its data in dir, and returns its
+// address.
 func startEtcd(ctx context.Context, dir string) (s *self, address string, err error) {
 	if s, err = startSelf(ctx, selfEtcd, dir); err != nil {
 		return nil, "", err
@@ -24,7 +25,8 @@ func startEtcd(ctx context.Context, dir string) (s *self, address string, err er
 	return s, address, nil
 }
 
-// serveEtcd is that server. It listens on loopback, on ports that the kernel chooses, and reports the address for clients.
+// serveEtcd is that server. It listens on loopback, on ports that the kernel chooses, and reports
+// the address for clients.
 func serveEtcd(ctx context.Context, args []string, report *json.Encoder) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%d arguments, which are to be a directory", len(args))

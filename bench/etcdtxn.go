@@ -27,13 +27,15 @@ const (
 	selfCount  = "count"
 )
 
-// putAndRead is a transaction that puts a key and reads it back: the version of the key, which etcd counts, is the number.
+// putAndRead is a transaction that puts a key and reads it back: the version of the key, which etcd
+// counts, is the number.
 var putAndRead = map[string]any{"success": []map[string]any{
 	{"request_put": map[string][]byte{"key": []byte("put"), "value": []byte("x")}},
 	{"request_range": map[string][]byte{"key": []byte("put")}},
 }}
 
-// measureEtcd compares single IDs with a counter in etcd, in a process of its own and on disk as etcd is.
+// measureEtcd compares single IDs with a counter in etcd, in a process of its own and on disk as
+// etcd is.
 func measureEtcd(ctx context.Context, s setting) (found report.Findings, err error) {
 	server, address, err := startEtcd(ctx, filepath.Join(s.dir, "etcd"))
 	if err != nil {
@@ -124,8 +126,9 @@ func compareAndPut(ctx context.Context, l ghz.Load) (sample, error) {
 	return sample{rate: float64(got.Counts) / got.Took.Seconds()}, nil
 }
 
-// count is these clients: each raises the counter by 1 in a transaction that succeeds only if the counter is still what was read.
-// The answer of one that fails brings what it is now, so a retry costs one transaction and no read.
+// count is these clients: each raises the counter by 1 in a transaction that succeeds only if the
+// counter is still what was read. The answer of one that fails brings what it is now, so a retry
+// costs one transaction and no read.
 func count(ctx context.Context, args []string, report *json.Encoder) error {
 	if len(args) != 3 {
 		return fmt.Errorf("%d arguments, which are to be an address, how many clients and how long", len(args))

@@ -66,7 +66,8 @@ func serveExpand(ctx context.Context, args []string, report *json.Encoder) error
 	if err := os.MkdirAll(a.Files, 0o700); err != nil {
 		return err
 	}
-	// One after the other, so that they have consecutive numbers in the daemon and are spread evenly over its lanes.
+	// One after the other, so that they have consecutive numbers in the daemon and are spread
+	// evenly over its lanes.
 	eaters := make([]*eater, a.Connections)
 	for i := range eaters {
 		var dialer net.Dialer
@@ -154,7 +155,8 @@ func (e *eater) take() (n int64, err error) {
 	return n, err
 }
 
-// eat takes replies until Warm and Length are over, and counts the IDs of those that came in Length.
+// eat takes replies until Warm and Length are over, and counts the IDs of those that came in
+// Length.
 func (e *eater) eat(begun time.Time) error {
 	from := begun.Add(e.Warm)
 	to := from.Add(e.Length)

@@ -13,7 +13,8 @@ import (
 	"github.com/flakeward/flakeward/bench/stat"
 )
 
-// tenantLayout has 16 tenants, and as many IDs a millisecond for each as the default layout has in all.
+// tenantLayout has 16 tenants, and as many IDs a millisecond for each as the default layout has in
+// all.
 const tenantLayout = "time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01"
 
 // growth is one way in which the load or the daemon grows.
@@ -118,8 +119,9 @@ func measureGrowth(ctx context.Context, s setting) (found report.Findings, err e
 }
 
 func (g growth) measure(ctx context.Context, s setting) (report.Findings, error) {
-	// Short, as there are many points, and long next to the 10 ms in which processor time is counted. To open 10,000 connections
-	// redis-benchmark takes 8 s more, whoever answers: it pauses after every 64.
+	// Short, as there are many points, and long next to the 10 ms in which processor time is
+	// counted. To open 10,000 connections redis-benchmark takes 8 s more, whoever answers: it
+	// pauses after every 64.
 	length, started := 500*time.Millisecond, 0
 	if s.short {
 		length = 100 * time.Millisecond
@@ -147,7 +149,8 @@ type plan struct {
 	connecting float64 // seconds of the server's processor time for accepting the connections and one request on each
 }
 
-// many are so many connections that the server's time for accepting them would be seen in its time for requests.
+// many are so many connections that the server's time for accepting them would be seen in its time
+// for requests.
 const many = 1000
 
 // point measures at n, on a fresh server.
@@ -196,7 +199,8 @@ func (l growthLine) prepare(ctx context.Context, c contestant, load redisbench.L
 	return p, err
 }
 
-// findings has a plot for each quantity, which are the table as well. got is by line, then by point.
+// findings has a plot for each quantity, which are the table as well. got is by line, then by
+// point.
 func (g growth) findings(got [][]grown) (found report.Findings) {
 	group := "Growth: " + g.title
 	for _, q := range []struct {
@@ -219,7 +223,8 @@ func (g growth) findings(got [][]grown) (found report.Findings) {
 			for _, n := range g.points {
 				samples := rounds.Column(got[next], q.of)
 				next++
-				// Where the kernel counted no time, as too little was done, there is nothing to show.
+				// Where the kernel counted no time, as too little was done, there is nothing to
+				// show.
 				if v := stat.Median(samples); v > 0 && !(q.logarithmic && least(samples) <= 0) {
 					line.X = append(line.X, float64(n))
 					addPoint(&line, v, samples)

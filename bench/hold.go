@@ -17,7 +17,8 @@ import (
 
 const selfHold = "hold"
 
-// startHold has another process open connections, make one request on each, and keep them. It returns once all have been answered.
+// startHold has another process open connections, make one request on each, and keep them. It
+// returns once all have been answered.
 func startHold(ctx context.Context, socket string, connections int, request []string) (*self, error) {
 	s, err := startSelf(ctx, selfHold, append([]string{"-socket", socket, "-connections", strconv.Itoa(connections)}, request...)...)
 	if err != nil {
@@ -68,7 +69,8 @@ func hold(ctx context.Context, args []string, report *json.Encoder) (err error) 
 	return nil
 }
 
-// readLine reads a reply of one line with little memory: a reader for each of many connections would take more than what is measured.
+// readLine reads a reply of one line with little memory: a reader for each of many connections
+// would take more than what is measured.
 func readLine(in io.Reader) error {
 	var b [128]byte
 	n := 0
@@ -87,7 +89,8 @@ func readLine(in io.Reader) error {
 	return errors.New("the answer is longer than a number")
 }
 
-// openFiles raises the limit on open files for what is started from now on, as far as that is allowed.
+// openFiles raises the limit on open files for what is started from now on, as far as that is
+// allowed.
 func openFiles(wanted uint64) error {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {

@@ -33,9 +33,11 @@ func newHost(binary, dir string, flags ...string) (host, error) {
 	return h, os.Mkdir(dir, 0o700)
 }
 
-// start starts a daemon and returns when a client has its first ID, with how long that took from before the start.
+// start starts a daemon and returns when a client has its first ID, with how long that took from
+// before the start.
 func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) {
-	// Without a coordinator named, it would not start beside another daemon of this machine. The host's own flags win.
+	// Without a coordinator named, it would not start beside another daemon of this machine. The
+	// host's own flags win.
 	args := append([]string{"daemon", "--socket", h.socket, "--state-dir", h.state, "--coord", "embedded:"}, h.flags...)
 	begun := time.Now()
 	s, err := server.Start(ctx, server.Program{Path: h.binary, Args: args, Env: h.env})
@@ -54,7 +56,8 @@ func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) 
 	return s, took, nil
 }
 
-// await asks a server until it answers, on a new connection each time: it may not listen yet, or have nothing to give.
+// await asks a server until it answers, on a new connection each time: it may not listen yet, or
+// have nothing to give.
 func await(ctx context.Context, s *server.Server, socket string, read func(*wire.Reader) error, request ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
 	defer cancel()

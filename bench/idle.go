@@ -14,11 +14,13 @@ import (
 
 const (
 	idleGroup = "Idle connections"
-	// room is how many connections a server must take besides the idle ones, and its own open files.
+	// room is how many connections a server must take besides the idle ones, and its own open
+	// files.
 	room = 200
 )
 
-// measureIdle looks at what connections cost that do nothing, after one request each: memory, and the speed of those that do something.
+// measureIdle looks at what connections cost that do nothing, after one request each: memory, and
+// the speed of those that do something.
 func measureIdle(ctx context.Context, s setting) (found report.Findings, err error) {
 	redisVersions(ctx, &found)
 	idle := 10_000
@@ -36,7 +38,8 @@ func measureIdle(ctx context.Context, s setting) (found report.Findings, err err
 	return found, idleRate(ctx, s, &found, idle, a, b)
 }
 
-// idleMemory compares the memory of fresh servers before and after the connections were made and used once.
+// idleMemory compares the memory of fresh servers before and after the connections were made and
+// used once.
 func idleMemory(ctx context.Context, s setting, found *report.Findings, idle int, peers ...peer) error {
 	round := 0
 	var entered []rounds.Contestant[float64]

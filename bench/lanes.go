@@ -20,7 +20,8 @@ const (
 	lanesRounds = 3    // of 10 s: a long round is its own median
 )
 
-// measureLanes has clients in processes of their own ask for runs, expand and compare every ID, from a daemon of one lane and from one of several in turn.
+// measureLanes has clients in processes of their own ask for runs, expand and compare every ID,
+// from a daemon of one lane and from one of several in turn.
 func measureLanes(ctx context.Context, s setting) (found report.Findings, err error) {
 	length := 10 * time.Second
 	if s.short {

@@ -56,7 +56,8 @@ func (c contestant) load(ctx context.Context, l redisbench.Load) (sample, error)
 	return sample{rate: r.Rate, p50: r.P50.Seconds(), p99: r.P99.Seconds(), cpu: (after - before).Seconds() / n, client: r.CPU.Seconds() / n}, nil
 }
 
-// requests finds out how many requests make a round of that length; first is how many surely do not take long.
+// requests finds out how many requests make a round of that length; first is how many surely do not
+// take long.
 func (c contestant) requests(ctx context.Context, l redisbench.Load, first int, length time.Duration) (int, error) {
 	// The first run is slow to get going, so the second decides.
 	l.Requests = max(first, l.Clients)

@@ -1,16 +1,17 @@
-// Command bench measures the daemon next to its peers and writes what came of it: a page with tables, docs/benchmarks.md, with plots and all
-// samples in docs/benchmarks.
+// Command bench measures the daemon next to its peers and writes what came of it: a page with
+// tables, docs/benchmarks.md, with plots and all samples in docs/benchmarks.
 //
 //	go run ./bench                 # everything, about twenty minutes
 //	go run ./bench -only socket    # one section; the rest of the page stays
 //	go run ./bench -render         # page and plots again, without measuring
 //	go run ./bench -short          # whether everything runs; writes no page
 //
-// It builds the daemon from the module it is run in. Everything runs on this machine, on Unix sockets and loopback, and is
-// ended with it. Whatever else the machine does is in the figures too, so the page says what the machine is and how busy
-// it was. Missed targets are reported; only what could not be run, and with -strict a missed target, ends it with status 1.
-// A peer that is not installed is reported as well, with what to install. The section open measures under real-time priority as well,
-// where this may set it (root, or CAP_SYS_NICE), and says so where not.
+// It builds the daemon from the module it is run in. Everything runs on this machine, on Unix
+// sockets and loopback, and is ended with it. Whatever else the machine does is in the figures too,
+// so the page says what the machine is and how busy it was. Missed targets are reported; only what
+// could not be run, and with -strict a missed target, ends it with status 1. A peer that is not
+// installed is reported as well, with what to install. The section open measures under real-time
+// priority as well, where this may set it (root, or CAP_SYS_NICE), and says so where not.
 package main
 
 import (
@@ -144,7 +145,8 @@ type bench struct {
 	stdout, stderr io.Writer
 }
 
-// all measures the sections one after the other. After each the page is written, so that an interruption costs one section.
+// all measures the sections one after the other. After each the page is written, so that an
+// interruption costs one section.
 func (b *bench) all(ctx context.Context, chosen []section, results report.Results) error {
 	fmt.Fprintln(b.stdout, machineLines(b.machine))
 	var measured report.Results
@@ -217,7 +219,8 @@ func (b *bench) section(ctx context.Context, s section) (r report.Section, err e
 // mostSaid bounds what of a line is shown on the page, in characters.
 const mostSaid = 1000
 
-// brief is a text in one line: its first, which says what went wrong, and its last, which is the last that a server said, if there is one.
+// brief is a text in one line: its first, which says what went wrong, and its last, which is the
+// last that a server said, if there is one.
 func brief(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	first, last := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[len(lines)-1])
@@ -235,8 +238,8 @@ func cut(line string) string {
 	return line
 }
 
-// build builds the daemon into dir, without cgo, and returns the program's path. With cgo, which the daemon has no need of, it
-// would take 1.5 MB more of memory for the C library.
+// build builds the daemon into dir, without cgo, and returns the program's path. With cgo, which
+// the daemon has no need of, it would take 1.5 MB more of memory for the C library.
 func build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "flakeward")
 	command := exec.CommandContext(ctx, "go", "build", "-o", binary, daemonPackage)

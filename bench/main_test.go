@@ -51,7 +51,8 @@ func TestMissingNamesThePackage(t *testing.T) {
 	}
 }
 
-// The client counts the IDs of whole replies, keeps as many requests under way as it is told, and says when it has the first ones.
+// The client counts the IDs of whole replies, keeps as many requests under way as it is told, and
+// says when it has the first ones.
 func TestFollow(t *testing.T) {
 	for _, c := range []struct {
 		name    string

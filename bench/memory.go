@@ -20,7 +20,8 @@ type memoryKind struct {
 	flags []string
 }
 
-// measureMemory looks at the daemon's memory under the load of measureClient, with its own coordinator and with one elsewhere in turn.
+// measureMemory looks at the daemon's memory under the load of measureClient, with its own
+// coordinator and with one elsewhere in turn.
 func measureMemory(ctx context.Context, s setting) (found report.Findings, err error) {
 	etcd, address, err := startEtcd(ctx, filepath.Join(s.dir, "etcd"))
 	if err != nil {

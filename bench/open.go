@@ -22,8 +22,9 @@ type openPart struct {
 	realTime    bool
 }
 
-// openParts are measured one after the other, each on servers of its own. At the usual priority whatever else runs on the machine delays
-// generator and servers, by milliseconds in one request of a thousand; under real-time priority it does not, and the servers are compared.
+// openParts are measured one after the other, each on servers of its own. At the usual priority
+// whatever else runs on the machine delays generator and servers, by milliseconds in one request of
+// a thousand; under real-time priority it does not, and the servers are compared.
 var openParts = []openPart{
 	{group: openLoop + ", usual priority", plot: "open-loop"},
 	{group: openLoop + ", real-time priority", plot: "open-loop-real-time", realTime: true},
@@ -31,7 +32,8 @@ var openParts = []openPart{
 
 const openLoop = "Open loop, 50,000 requests/s over 50 connections"
 
-// measureOpen has requests sent at their times whatever is answered, to the daemon and to Redis in turn.
+// measureOpen has requests sent at their times whatever is answered, to the daemon and to Redis in
+// turn.
 func measureOpen(ctx context.Context, s setting) (found report.Findings, err error) {
 	found.Version("Redis", says(ctx, redisServer, "--version"))
 	for _, part := range openParts {

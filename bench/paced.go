@@ -19,8 +19,9 @@ type paced struct {
 	RealTime bool // the generator gives itself real-time priority
 }
 
-// servePace is the open-loop generator in a process of its own: its argument is a paced in JSON. It reports when its schedule
-// begins, in nanoseconds of CLOCK_MONOTONIC, and at its end a pace.Result.
+// servePace is the open-loop generator in a process of its own: its argument is a paced in JSON. It
+// reports when its schedule begins, in nanoseconds of CLOCK_MONOTONIC, and at its end a
+// pace.Result.
 func servePace(ctx context.Context, args []string, report *json.Encoder) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%d arguments, which are to be a load", len(args))
@@ -62,7 +63,8 @@ func startPace(ctx context.Context, l paced) (s *self, begun int64, err error) {
 	return s, begun, nil
 }
 
-// runPace runs a load to its end. Requests that got nothing are an error: there would be no figure for them.
+// runPace runs a load to its end. Requests that got nothing are an error: there would be no figure
+// for them.
 func runPace(ctx context.Context, l paced) (pace.Result, error) {
 	s, _, err := startPace(ctx, l)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/flakeward/flakeward/bench/report"
 )
 
-// page is where the results and what is made of them are kept: benchmarks.md in a directory, and the rest in benchmarks below it.
+// page is where the results and what is made of them are kept: benchmarks.md in a directory, and
+// the rest in benchmarks below it.
 type page string
 
 // plotsDir is the directory of the plots and results, as the page links to it.

@@ -63,7 +63,8 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// What is measured replaces what there was of that section, and nothing else; a plot that is no more is removed.
+// What is measured replaces what there was of that section, and nothing else; a plot that is no
+// more is removed.
 func TestPageKeepsOtherSections(t *testing.T) {
 	old := sections
 	sections = []section{fake("a", 0, ""), fake("b", 0, "")}
@@ -115,7 +116,8 @@ func files(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A section that fails, or lacks a program, is on the page with the reason, and the others are measured.
+// A section that fails, or lacks a program, is on the page with the reason, and the others are
+// measured.
 func TestPageSaysWhatFailed(t *testing.T) {
 	old := sections
 	defer func() { sections = old }()
@@ -175,7 +177,8 @@ func lacking(t *testing.T, what any) {
 	t.Skip(what)
 }
 
-// The sections that load the socket run for real, briefly, into a directory of the test; what they lack is said.
+// The sections that load the socket run for real, briefly, into a directory of the test; what they
+// lack is said.
 func TestShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts daemons and loads them")

@@ -82,10 +82,11 @@ func redisVersions(ctx context.Context, f *report.Findings) {
 // redisWorker is the worker ID in the IDs that a script makes; any would do.
 const redisWorker = 7
 
-// redisScript makes IDs of 41 bits of milliseconds since 1970, 12 of the worker and 10 of the sequence (the layout "redis"). The last
-// millisecond and sequence are kept in one key as one number, which is below 2^53 and so exact in Lua: an ID costs one GET and one SET, and
-// none is given twice, not even when the clock goes back. The ID itself is too large for a number, so its digits are put together from
-// two.
+// redisScript makes IDs of 41 bits of milliseconds since 1970, 12 of the worker and 10 of the
+// sequence (the layout "redis"). The last millisecond and sequence are kept in one key as one
+// number, which is below 2^53 and so exact in Lua: an ID costs one GET and one SET, and none is
+// given twice, not even when the clock goes back. The ID itself is too large for a number, so its
+// digits are put together from two.
 const redisScript = `
 local time = redis.call('TIME')
 local now = (time[1] * 1000 + math.floor(time[2] / 1000)) * 1024
@@ -97,7 +98,8 @@ local low = (ms % 1000000) * 4194304 + ARGV[1] * 1024 + this % 1024
 return string.format('%.0f%06.0f', math.floor(ms / 1000000) * 4194304 + math.floor(low / 1000000), low % 1000000)
 `
 
-// scripted is the request that has Redis make IDs by redisScript, once it is loaded into the server at that socket.
+// scripted is the request that has Redis make IDs by redisScript, once it is loaded into the server
+// at that socket.
 func scripted(ctx context.Context, socket string) ([]string, error) {
 	var digest string
 	err := ask(ctx, socket, func(in *wire.Reader) (err error) {

@@ -37,7 +37,8 @@ func find(t *testing.T, figures []report.Figure, what string) report.Figure {
 	return figures[i]
 }
 
-// Each target of the open loop is missed by what is just above it, and met by what is at it: by itself, and next to the peer.
+// Each target of the open loop is missed by what is just above it, and met by what is at it: by
+// itself, and next to the peer.
 func TestOpenFigures(t *testing.T) {
 	for _, part := range openParts {
 		for _, c := range []struct {
@@ -64,7 +65,8 @@ func TestOpenFigures(t *testing.T) {
 	}
 }
 
-// The parts of the open loop have a table and a plot each. One that may not be measured is on the page with the reason, as not run.
+// The parts of the open loop have a table and a plot each. One that may not be measured is on the
+// page with the reason, as not run.
 func TestOpenParts(t *testing.T) {
 	usual, realTime := openParts[0], openParts[1]
 	if usual.realTime || !realTime.realTime || usual.group == realTime.group || usual.plot == realTime.plot {
@@ -148,7 +150,8 @@ func TestRollbackFigures(t *testing.T) {
 	}
 }
 
-// Each pair is of generators that there are; where a target is set, theirs has ordered 64-bit IDs and the same room in a tick.
+// Each pair is of generators that there are; where a target is set, theirs has ordered 64-bit IDs
+// and the same room in a tick.
 func TestPairs(t *testing.T) {
 	got := map[string][]inprocess.Result{}
 	for _, g := range inprocess.Generators {
@@ -209,7 +212,8 @@ func TestGoClientFigures(t *testing.T) {
 	}
 }
 
-// An eater sets every ID of every reply, asks as often as it was answered, and counts for its rate only what came in its time.
+// An eater sets every ID of every reply, asks as often as it was answered, and counts for its rate
+// only what came in its time.
 func TestEater(t *testing.T) {
 	client, daemon := net.Pipe()
 	if err := daemon.SetDeadline(time.Now().Add(time.Minute)); err != nil { // ends a test that goes wrong

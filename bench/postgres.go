@@ -13,8 +13,9 @@ import (
 
 const postgresGroup = "PostgreSQL nextval, over its Unix socket"
 
-// sequences are those that are drawn from. With a cache each session takes as many numbers at a time: they are no longer in order
-// between sessions, and what a session has left at its end is lost.
+// sequences are those that are drawn from. With a cache each session takes as many numbers at a
+// time: they are no longer in order between sessions, and what a session has left at its end is
+// lost.
 var sequences = []struct {
 	name  string
 	cache int

@@ -34,10 +34,12 @@ var pairs = []struct {
 	{"layout with room", "flakeward, room", "google/uuid v7", 0, "theirs is no 64-bit ID: 128 bits"},
 }
 
-// equal is how near two have to be that meet the same ceiling: a tick more or less in a round is chance.
+// equal is how near two have to be that meet the same ceiling: a tick more or less in a round is
+// chance.
 const equal = 0.99
 
-// measureProcess compares the generator with libraries, each in a process of its own that does nothing else.
+// measureProcess compares the generator with libraries, each in a process of its own that does
+// nothing else.
 func measureProcess(ctx context.Context, s setting) (found report.Findings, err error) {
 	for _, g := range inprocess.Generators {
 		if g.Module != "" {
@@ -98,7 +100,8 @@ func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]i
 	return byName, nil
 }
 
-// processFigures are the pairs: how many IDs each made, and where one meets a ceiling also what an ID took of the processors.
+// processFigures are the pairs: how many IDs each made, and where one meets a ceiling also what an
+// ID took of the processors.
 func processFigures(got map[string][]inprocess.Result, goroutines int) (figures []report.Figure) {
 	each := func(rate float64) string { return fmt.Sprintf("%.1f ns", 1e9/rate) }
 	for _, p := range pairs {

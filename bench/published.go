@@ -9,7 +9,8 @@ import (
 
 const publishedGroup = "Published by others, on their machines: not measured here"
 
-// published are figures that others give for their own generators, with what they say they were measured on.
+// published are figures that others give for their own generators, with what they say they were
+// measured on.
 var published = []struct {
 	who, what string
 	unit      report.Unit

@@ -15,7 +15,8 @@ import (
 
 const selfPull = "pull"
 
-// order is what one client in a process of its own does: the same request again and again over one connection.
+// order is what one client in a process of its own does: the same request again and again over one
+// connection.
 type order struct {
 	socket string
 	run    bool // RUN, which answers with runs, rather than NEXT with a count
@@ -122,7 +123,8 @@ func (o order) follow(conn net.Conn, report *json.Encoder) error {
 	}
 }
 
-// ids is how many IDs a reply holds: of NEXT the IDs themselves, of RUN the step and then pairs of a first ID and how many.
+// ids is how many IDs a reply holds: of NEXT the IDs themselves, of RUN the step and then pairs of
+// a first ID and how many.
 func (o order) ids(reply []int64) (n int64) {
 	if !o.run {
 		return int64(len(reply))

@@ -21,10 +21,11 @@ import (
 
 const (
 	rollbackGroup = "The clock set back by 1.5 s at 1,000,000 IDs/s"
-	// rollback is how far the clock is set back, and so how long it takes until it shows again what it showed before.
+	// rollback is how far the clock is set back, and so how long it takes until it shows again what
+	// it showed before.
 	rollback = 1500 * time.Millisecond
-	// rollbackBefore is how long the load has gone on by then, beside its warm-up: longer than the ring's span, so that all of it has
-	// been issued from.
+	// rollbackBefore is how long the load has gone on by then, beside its warm-up: longer than the
+	// ring's span, so that all of it has been issued from.
 	rollbackBefore = 2 * time.Second
 	rollbackAfter  = 1500 * time.Millisecond
 	rollbackSlice  = 50 * time.Millisecond // of the plot
@@ -36,7 +37,8 @@ var rollbackLoad = pace.Load{
 	Warm: time.Second, Length: rollbackBefore + rollback + rollbackAfter,
 }
 
-// measureRollback sets the clock of a daemon back while clients ask at a fixed rate, each time another daemon's.
+// measureRollback sets the clock of a daemon back while clients ask at a fixed rate, each time
+// another daemon's.
 func measureRollback(ctx context.Context, s setting) (found report.Findings, err error) {
 	if s.binary, err = buildDrill(ctx, s.dir); err != nil {
 		return found, err

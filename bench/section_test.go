@@ -8,7 +8,8 @@ import (
 	"github.com/flakeward/flakeward/bench/server"
 )
 
-// What is compared or judged needs its rounds; what is only shown, quoted, computed or not run does not.
+// What is compared or judged needs its rounds; what is only shown, quoted, computed or not run does
+// not.
 func TestTooFew(t *testing.T) {
 	six, seven := make([]float64, fullRounds-1), make([]float64, fullRounds)
 	for name, c := range map[string]struct {

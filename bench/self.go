@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/bench/server"
 )
 
-// What has to be another process is this program started again, with one of these words before its own arguments. It reports on its
-// standard output, in lines of JSON.
+// What has to be another process is this program started again, with one of these words before its
+// own arguments. It reports on its standard output, in lines of JSON.
 var selves = map[string]func(context.Context, []string, *json.Encoder) error{
 	selfPull:     pull,
 	selfHold:     hold,

@@ -25,8 +25,8 @@ const (
 	redisLua     = "Redis script"
 )
 
-// measureSocket compares single IDs with increments of a counter, and with IDs that a script makes. Both servers run all the time, and the
-// three requests are measured in turn.
+// measureSocket compares single IDs with increments of a counter, and with IDs that a script makes.
+// Both servers run all the time, and the three requests are measured in turn.
 func measureSocket(ctx context.Context, s setting) (found report.Findings, err error) {
 	redisVersions(ctx, &found)
 	a, err := enter(ctx, s, ours)
@@ -101,8 +101,9 @@ func (t *socketTables) add(of shape, ours, counter, script []sample) {
 	}
 }
 
-// explained gives a rate that misses its target a note, if redis-benchmark takes more processor time for a request than the daemon does:
-// that part of a request is much the same whoever answers, so the rates are closer to each other than the servers' times are.
+// explained gives a rate that misses its target a note, if redis-benchmark takes more processor
+// time for a request than the daemon does: that part of a request is much the same whoever answers,
+// so the rates are closer to each other than the servers' times are.
 func explained(f report.Figure, ours, theirs []sample) report.Figure {
 	client, server := stat.Median(rounds.Column(ours, clientOf)), stat.Median(rounds.Column(ours, cpuOf))
 	if f.Verdict() != report.NotMet || client <= server {

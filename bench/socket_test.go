@@ -77,7 +77,8 @@ func TestSocketTables(t *testing.T) {
 	}
 }
 
-// A rate has a note on redis-benchmark's share where it misses its target and that share is the larger one, and nowhere else.
+// A rate has a note on redis-benchmark's share where it misses its target and that share is the
+// larger one, and nowhere else.
 func TestExplained(t *testing.T) {
 	theirs := []sample{{rate: 100, cpu: 9e-6, client: 6e-6}}
 	for _, c := range []struct {
@@ -103,7 +104,8 @@ func TestExplained(t *testing.T) {
 	}
 }
 
-// What Redis is measured with is a fair peer: its IDs are those of the layout "redis", rise, and are new each time.
+// What Redis is measured with is a fair peer: its IDs are those of the layout "redis", rise, and
+// are new each time.
 func TestRedisScript(t *testing.T) {
 	if _, err := exec.LookPath(redisServer); err != nil {
 		lacking(t, err)
@@ -154,7 +156,8 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// growth has a plot for each quantity, with the points of each line; what the kernel did not count is left out.
+// growth has a plot for each quantity, with the points of each line; what the kernel did not count
+// is left out.
 func TestGrowthFindings(t *testing.T) {
 	g := growth{name: "lanes", title: "lanes, many", label: "lanes", points: []int{1, 2}, lines: []growthLine{{name: "RUN"}, {name: "NEXT"}}}
 	found := g.findings([][]grown{

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// journalStep is the daemon's default: its mark on disk is renewed in such steps, and where in one a daemon is killed decides how
-	// long the next one waits.
+	// journalStep is the daemon's default: its mark on disk is renewed in such steps, and where in
+	// one a daemon is killed decides how long the next one waits.
 	journalStep = time.Second
-	// mostEmbedded and mostRunning are what a start may take that waits for no mark: one that starts its coordinator too, and one that
-	// finds it running.
+	// mostEmbedded and mostRunning are what a start may take that waits for no mark: one that
+	// starts its coordinator too, and one that finds it running.
 	mostEmbedded = 150 * time.Millisecond
 	mostRunning  = 50 * time.Millisecond
 )
@@ -54,7 +54,8 @@ func measureStarts(ctx context.Context, s setting) (found report.Findings, err e
 	return found, nil
 }
 
-// startsOnEtcd starts daemons whose coordinator is an etcd of one member that runs on this machine, with etcd's own defaults.
+// startsOnEtcd starts daemons whose coordinator is an etcd of one member that runs on this machine,
+// with etcd's own defaults.
 func startsOnEtcd(ctx context.Context, s setting, rounds int) (found report.Findings, err error) {
 	etcd, address, err := startEtcd(ctx, filepath.Join(s.dir, "etcd"))
 	if err != nil {
@@ -64,7 +65,8 @@ func startsOnEtcd(ctx context.Context, s setting, rounds int) (found report.Find
 	return startsOn(ctx, s, rounds, "etcd", "etcd://"+address+"/start")
 }
 
-// startsOnZooKeeper starts daemons whose coordinator is one ZooKeeper server that runs on this machine.
+// startsOnZooKeeper starts daemons whose coordinator is one ZooKeeper server that runs on this
+// machine.
 func startsOnZooKeeper(ctx context.Context, s setting, rounds int) (found report.Findings, err error) {
 	dir, err := filepath.Abs(filepath.Join(s.dir, "zookeeper"))
 	if err != nil {
@@ -87,7 +89,8 @@ func startsOnZooKeeper(ctx context.Context, s setting, rounds int) (found report
 	return startsOn(ctx, s, rounds, "ZooKeeper", "zk://"+zk.Addresses()[0]+"/start")
 }
 
-// startsOn starts daemons on a coordinator that runs, and has been asked before: a Java server's first answers take a tenth of a second.
+// startsOn starts daemons on a coordinator that runs, and has been asked before: a Java server's
+// first answers take a tenth of a second.
 func startsOn(ctx context.Context, s setting, rounds int, name, url string) (found report.Findings, err error) {
 	if _, err := freshStarts(ctx, s, name+"-first", 2, "--coord", url); err != nil {
 		return found, err
@@ -113,7 +116,8 @@ func startKinds(name string) []string {
 	return []string{name + " is running, new state directory", name + " is running, after SIGTERM under load"}
 }
 
-// freshStarts starts daemons that each have a state directory of their own, and gives back what each has claimed before the next starts.
+// freshStarts starts daemons that each have a state directory of their own, and gives back what
+// each has claimed before the next starts.
 func freshStarts(ctx context.Context, s setting, name string, rounds int, flags ...string) (took []time.Duration, err error) {
 	for i := range rounds {
 		h, err := newHost(s.binary, filepath.Join(s.dir, fmt.Sprint(name, i)), flags...)
@@ -132,7 +136,8 @@ func freshStarts(ctx context.Context, s setting, name string, rounds int, flags 
 	return took, nil
 }
 
-// restarts starts daemons on one state directory, each after the one before was ended while a client pulled IDs from it.
+// restarts starts daemons on one state directory, each after the one before was ended while a
+// client pulled IDs from it.
 func restarts(ctx context.Context, s setting, name string, rounds int, end func(*server.Server) error, flags ...string) (took []time.Duration, err error) {
 	h, err := newHost(s.binary, filepath.Join(s.dir, name), flags...)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// FuzzDecode: each word is an ID that is taken apart, or is complained of with its own text; what is printed is what it was.
+// FuzzDecode: each word is an ID that is taken apart, or is complained of with its own text; what
+// is printed is what it was.
 func FuzzDecode(f *testing.F) {
 	f.Add("twitter", tweet+" 0\n-1 x 99999999999999999999")
 	f.Add("instagram", "1 9223372036854775807 \xff\x00 +7 0x1")
@@ -72,7 +73,8 @@ func FuzzTime(f *testing.F) {
 	})
 }
 
-// FuzzValues: a value of a flag that is taken prints to what is read back to the same, and one that is refused changes nothing.
+// FuzzValues: a value of a flag that is taken prints to what is read back to the same, and one that
+// is refused changes nothing.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{"3s", "-1h", "9223372036s", "0660", "0o777", "1777", "00000000660", "true", "false", "1ms", "100ms", "1"} {
 		f.Add(text)
@@ -92,7 +94,8 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-// FuzzSettings: a setting means the same as a flag, as a variable and in a file; what is refused is refused for its name.
+// FuzzSettings: a setting means the same as a flag, as a variable and in a file; what is refused is
+// refused for its name.
 func FuzzSettings(f *testing.F) {
 	known := settingNames()
 	for i, name := range known {
@@ -142,7 +145,8 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// FuzzWords: no word of a command line is lost or made up when flags are put first, and what completion offers goes on from what is there.
+// FuzzWords: no word of a command line is lost or made up when flags are put first, and what
+// completion offers goes on from what is there.
 func FuzzWords(f *testing.F) {
 	f.Add("flakeward next 1000 --run --socket /x")
 	f.Add("flakeward marks --by 5m raise -- --to")

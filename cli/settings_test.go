@@ -360,7 +360,8 @@ func TestUsageDoesNotPointAtNeighbours(t *testing.T) {
 	}
 }
 
-// Nobody has said so yet that two daemons without --coord may run beside each other: the daemon is to know whether somebody has.
+// Nobody has said so yet that two daemons without --coord may run beside each other: the daemon is
+// to know whether somebody has.
 func TestOnlyWhoNamesTheEmbeddedCoordinatorHasNamedOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
 	if err := os.WriteFile(file, []byte("coord: \"embedded:\"\n"), 0o600); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/flakeward/flakeward/client"
 )
 
-// socketOf is the socket of a daemon with that layout: the one that the variable names, if it is set, so that the daemon can be
-// another process, else one in this process.
+// socketOf is the socket of a daemon with that layout: the one that the variable names, if it is
+// set, so that the daemon can be another process, else one in this process.
 func socketOf(b *testing.B, layout, variable string) string {
 	if socket := os.Getenv(variable); socket != "" {
 		return socket
@@ -50,7 +50,8 @@ func benchmarkNext(b *testing.B, c *client.Client, parallel bool) {
 	}
 }
 
-// BenchmarkNext is one ID over a layout with room, from a real daemon over its socket, everything included.
+// BenchmarkNext is one ID over a layout with room, from a real daemon over its socket, everything
+// included.
 func BenchmarkNext(b *testing.B) {
 	benchmarkNext(b, open(b, socketOf(b, roomy, roomySocket)), false)
 }

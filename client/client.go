@@ -40,28 +40,36 @@ type options struct {
 	network string
 }
 
-// MaxAge bounds how old an ID from stock may be when it is handed out: from 0, with which every call asks the daemon, to an hour. See
-// the package's documentation for what counts. The default is DefaultMaxAge.
+// MaxAge bounds how old an ID from stock may be when it is handed out: from 0, with which every
+// call asks the daemon, to an hour. See the package's documentation for what counts. The default is
+// DefaultMaxAge.
 func MaxAge(d time.Duration) Option { return func(o *options) { o.maxAge = d } }
 
-// Tenant asks for the IDs of one tenant; the cluster's layout says how many there are. The default is 0, which every layout has.
+// Tenant asks for the IDs of one tenant; the cluster's layout says how many there are. The default
+// is 0, which every layout has.
 func Tenant(t uint32) Option { return func(o *options) { o.tenant = t } }
 
-// DialTimeout bounds how long one attempt to connect may take, the daemon's greeting included: above 0. The default is DefaultDialTimeout.
+// DialTimeout bounds how long one attempt to connect may take, the daemon's greeting included:
+// above 0. The default is DefaultDialTimeout.
 func DialTimeout(d time.Duration) Option { return func(o *options) { o.dialTimeout = d } }
 
-// Patience is how long a call waits for a daemon that cannot be reached before it returns an *UnreachableError, if its context does not
-// end sooner: 0 or more. Meanwhile the daemon is tried again and again, so that a restart is not noticed. A daemon that is reached and does not answer, as one that is
-// stopped, is waited for as long as the context allows. The default is DefaultPatience.
+// Patience is how long a call waits for a daemon that cannot be reached before it returns an
+// *UnreachableError, if its context does not end sooner: 0 or more. Meanwhile the daemon is tried
+// again and again, so that a restart is not noticed. A daemon that is reached and does not answer,
+// as one that is stopped, is waited for as long as the context allows. The default is
+// DefaultPatience.
 func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
 
-// LargestRun bounds how many IDs are asked for in one request: 1 or more. The default is what the daemon allows (its --max-count).
+// LargestRun bounds how many IDs are asked for in one request: 1 or more. The default is what the
+// daemon allows (its --max-count).
 func LargestRun(n int) Option { return func(o *options) { o.largest = int64(n) } }
 
-// Cluster demands IDs of one cluster: the UUID is the one that `flakeward status` shows as cluster_id, in hexadecimal digits and hyphens.
-// The client looks at the daemon's cluster at each connection, before it asks for an ID there. The error of a daemon in another cluster
-// is a *ClusterError, and so is that of one that has joined none yet, which is waited for as Patience says. The default is to take IDs of
-// whichever cluster the daemon is in, which may be one of its own.
+// Cluster demands IDs of one cluster: the UUID is the one that `flakeward status` shows as
+// cluster_id, in hexadecimal digits and hyphens. The client looks at the daemon's cluster at each
+// connection, before it asks for an ID there. The error of a daemon in another cluster is a
+// *ClusterError, and so is that of one that has joined none yet, which is waited for as Patience
+// says. The default is to take IDs of whichever cluster the daemon is in, which may be one of its
+// own.
 func Cluster(uuid string) Option {
 	return func(o *options) { o.cluster, o.demands = strings.ToLower(uuid), true }
 }
@@ -99,7 +107,8 @@ func (o options) check(socket string) error {
 	return nil
 }
 
-// Client hands out IDs of one daemon. Its methods may be called from any goroutine. Open makes one, and Close ends it.
+// Client hands out IDs of one daemon. Its methods may be called from any goroutine. Open makes one,
+// and Close ends it.
 type Client struct {
 	current atomic.Pointer[run] // what Next draws on; never nil
 	_       [56]byte            // what follows is written to
@@ -108,7 +117,8 @@ type Client struct {
 	socket  string
 	options
 
-	// Of the client's own, not of the package's: a channel of one synctest bubble is of no use in another.
+	// Of the client's own, not of the package's: a channel of one synctest bubble is of no use in
+	// another.
 	spare sync.Pool
 
 	mu      sync.Mutex
@@ -128,8 +138,8 @@ type Client struct {
 	ended chan struct{} // closed when the fetcher is gone
 }
 
-// Open makes a client of the daemon at a socket. It does not connect: that is done when the first ID is asked for. It fails only if an
-// option is out of its range or the path is empty.
+// Open makes a client of the daemon at a socket. It does not connect: that is done when the first
+// ID is asked for. It fails only if an option is out of its range or the path is empty.
 func Open(socket string, opts ...Option) (*Client, error) {
 	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, patience: DefaultPatience, largest: 1 << 30, cycles: true, network: "unix"}
 	for _, set := range opts {
@@ -155,8 +165,9 @@ func Open(socket string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connection and the client's goroutine, and returns when both are gone. Calls that wait return ErrClosed, and so do all
-// calls that begin after Close has. It may be called more than once. The error is always nil.
+// Close ends the connection and the client's goroutine, and returns when both are gone. Calls that
+// wait return ErrClosed, and so do all calls that begin after Close has. It may be called more than
+// once. The error is always nil.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	if !c.closed {

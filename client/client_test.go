@@ -82,8 +82,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// Whatever the gaps between calls, and however long the daemon takes: what is handed out was asked for at most MaxAge ago, or while the
-// call waited; it was drawn; it rises.
+// Whatever the gaps between calls, and however long the daemon takes: what is handed out was asked
+// for at most MaxAge ago, or while the call waited; it was drawn; it rises.
 func TestNothingOlderThanMaxAge(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		maxAge := time.Duration(rapid.SampledFrom([]int64{0, 1, 100e3, 5e6, 5e6, 1e9}).Draw(r, "MaxAge"))

@@ -105,7 +105,8 @@ func TestClusterThatIsNoUUIDIsRefused(t *testing.T) {
 	}
 }
 
-// Two daemons, each in a cluster of its own: who demands one of them gets IDs there and nowhere else.
+// Two daemons, each in a cluster of its own: who demands one of them gets IDs there and nowhere
+// else.
 func TestClusterOfRealDaemons(t *testing.T) {
 	ours, theirs := start(t, dir(t), "flakeward"), start(t, dir(t), "flakeward")
 	uuid := clusterOf(t, ours.config.Socket.Path)

@@ -14,8 +14,8 @@ import (
 	"github.com/flakeward/flakeward/client"
 )
 
-// script is a server on a real socket, each of whose connections does what it is told: it answers the n-th request with replies[n],
-// and ends after the last.
+// script is a server on a real socket, each of whose connections does what it is told: it answers
+// the n-th request with replies[n], and ends after the last.
 type script struct {
 	t        *testing.T
 	socket   string
@@ -69,7 +69,8 @@ func (s *script) accept() {
 	}
 }
 
-// A reply is cut after each of its bytes: the request is made again, and nothing of the reply that was cut is handed out.
+// A reply is cut after each of its bytes: the request is made again, and nothing of the reply that
+// was cut is handed out.
 func TestCutReplies(t *testing.T) {
 	lost := "*5\r\n:1\r\n:700\r\n:1\r\n:900\r\n:1\r\n"
 	whole := "*3\r\n:1\r\n:1000\r\n:1\r\n"
@@ -95,7 +96,8 @@ func TestCutReplies(t *testing.T) {
 	}
 }
 
-// A connection that breaks after it has worked is made anew at once; one that answers the first request with garbage is not tried again.
+// A connection that breaks after it has worked is made anew at once; one that answers the first
+// request with garbage is not tried again.
 func TestConnections(t *testing.T) {
 	one := func(id int) string { return fmt.Sprintf("*3\r\n:1\r\n:%d\r\n:1\r\n", id) }
 	s := serveScript(t, []string{greeting, one(1)}, []string{greeting, one(2), one(3)}, []string{greeting, "+OK\r\n"}, []string{greeting, one(4)})

@@ -12,8 +12,9 @@ import (
 // ErrClosed is returned by calls to a client that was closed.
 var ErrClosed = errors.New("flakeward: the client is closed")
 
-// UnavailableError is the daemon's answer while it cannot issue IDs: its clock is behind, its grant has ended, or more IDs are asked for
-// than the layout has. The daemon has waited already, up to its --max-block, so this is passed on and not tried again. Asking again is safe.
+// UnavailableError is the daemon's answer while it cannot issue IDs: its clock is behind, its grant
+// has ended, or more IDs are asked for than the layout has. The daemon has waited already, up to
+// its --max-block, so this is passed on and not tried again. Asking again is safe.
 type UnavailableError struct {
 	Reason  string        // as the daemon says it
 	After   time.Duration // how long the daemon had the request wait; 0: not known, or not at all
@@ -33,8 +34,8 @@ func (e *UnavailableError) Error() string {
 	return b.String()
 }
 
-// RefusedError is the daemon's answer to a request that it does not serve, and would not serve later: a tenant that the layout does not
-// have, too many connections.
+// RefusedError is the daemon's answer to a request that it does not serve, and would not serve
+// later: a tenant that the layout does not have, too many connections.
 type RefusedError struct {
 	Code string // one word in capitals
 	Text string // what is wrong, and what can be done
@@ -67,7 +68,8 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// ClusterError says that the daemon is not in the cluster that Cluster demands. No ID of it was asked for.
+// ClusterError says that the daemon is not in the cluster that Cluster demands. No ID of it was
+// asked for.
 type ClusterError struct {
 	Socket string
 	Want   string // the UUID that is demanded
@@ -84,8 +86,8 @@ func (e *ClusterError) Error() string {
 		"the right one, demand that", e.Socket, e.Found, e.Want)
 }
 
-// ProtocolError says that what answers at the socket does not speak as a flakeward daemon does. Nothing of what it said was used, and the
-// connection was closed.
+// ProtocolError says that what answers at the socket does not speak as a flakeward daemon does.
+// Nothing of what it said was used, and the connection was closed.
 type ProtocolError struct {
 	Socket string
 	Err    error

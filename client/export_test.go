@@ -35,8 +35,8 @@ func Ended(c *Client) bool {
 // Delay is delay.
 func Delay(failures int, random float64) time.Duration { return delay(failures, random) }
 
-// Size is what a client asks for that has handed out used IDs in elapsed, and Lead how many of n are left when it asks for more, if
-// requests take trip.
+// Size is what a client asks for that has handed out used IDs in elapsed, and Lead how many of n
+// are left when it asks for more, if requests take trip.
 func Size(used int64, elapsed, maxAge time.Duration, most int64) int64 {
 	now := time.Now()
 	d := demand{handed: 7, asked: now}

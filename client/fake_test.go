@@ -15,7 +15,8 @@ import (
 	"github.com/flakeward/flakeward/client"
 )
 
-// fake is a daemon that answers as it is told, without a socket, so that it lives on the clock of a synctest bubble.
+// fake is a daemon that answers as it is told, without a socket, so that it lives on the clock of a
+// synctest bubble.
 type fake struct {
 	t     *testing.T
 	max   int64

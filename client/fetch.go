@@ -16,7 +16,8 @@ import (
 	"github.com/flakeward/flakeward/internal/tsc"
 )
 
-// fetcher is the client's goroutine: it alone talks to the daemon, one request at a time. Without demand it sleeps.
+// fetcher is the client's goroutine: it alone talks to the daemon, one request at a time. Without
+// demand it sleeps.
 type fetcher struct {
 	client *Client
 	gauge  *tsc.Gauge // nil: ages are told by the clock
@@ -55,7 +56,8 @@ func (f *fetcher) run() {
 	f.drop()
 }
 
-// fetch connects if there is no connection, and makes one request. It returns what has gone wrong with the connection.
+// fetch connects if there is no connection, and makes one request. It returns what has gone wrong
+// with the connection.
 func (f *fetcher) fetch() error {
 	c := f.client
 	if f.link == nil {
@@ -85,7 +87,8 @@ func (f *fetcher) fetch() error {
 	default:
 		err = &UnreachableError{Socket: c.socket, Err: fmt.Errorf("the connection broke: %w", err)}
 	}
-	// A connection that has worked is made anew at once; its end is noticed no earlier than this if the daemon was started again.
+	// A connection that has worked is made anew at once; its end is noticed no earlier than this if
+	// the daemon was started again.
 	if !f.link.replied {
 		f.failures++
 	}
@@ -194,7 +197,8 @@ func (f *fetcher) greet(ctx context.Context, l *link) error {
 		return &ProtocolError{Socket: socket, Err: errors.New("its INFO has no max_count")}
 	}
 	l.most = min(most, f.client.largest)
-	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that it has.
+	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that
+	// it has.
 	if found := reply.Cluster(text); f.client.demands && !strings.EqualFold(found, f.client.cluster) {
 		return &ClusterError{Socket: socket, Want: f.client.cluster, Found: found}
 	}
@@ -214,7 +218,8 @@ const (
 	longestDelay = 500 * time.Millisecond
 )
 
-// delay is how long to wait after that many failures in a row: up to twice as long each time, and not the same for all clients of a daemon.
+// delay is how long to wait after that many failures in a row: up to twice as long each time, and
+// not the same for all clients of a daemon.
 func delay(failures int, random float64) time.Duration {
 	if failures < 1 {
 		return 0
@@ -292,8 +297,8 @@ func (c *Client) refused(sends uint64, err error) {
 	c.fail(func(w *waiter) bool { return w.sends < sends }, err)
 }
 
-// failed answers those whom trying again does not help, or for whom it has been tried long enough. It tells whether to wait before the
-// next attempt.
+// failed answers those whom trying again does not help, or for whom it has been tried long enough.
+// It tells whether to wait before the next attempt.
 func (c *Client) failed(err error, failures int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

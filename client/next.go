@@ -8,11 +8,11 @@ import (
 	"github.com/flakeward/flakeward/internal/tsc"
 )
 
-// Next returns an ID. If there is one in stock, that takes no lock, allocates nothing, and does not look at ctx. Otherwise it waits
-// until one arrives or ctx ends.
+// Next returns an ID. If there is one in stock, that takes no lock, allocates nothing, and does not
+// look at ctx. Otherwise it waits until one arrives or ctx ends.
 //
-// The error is ErrClosed, an *UnavailableError, *RefusedError, *UnreachableError or *ProtocolError, or wraps ctx's error and, if there
-// is one, what the last attempt to reach the daemon failed with.
+// The error is ErrClosed, an *UnavailableError, *RefusedError, *UnreachableError or *ProtocolError,
+// or wraps ctx's error and, if there is one, what the last attempt to reach the daemon failed with.
 func (c *Client) Next(ctx context.Context) (int64, error) {
 	r := c.current.Load()
 	t := r.taken.Add(1)
@@ -22,7 +22,8 @@ func (c *Client) Next(ctx context.Context) (int64, error) {
 	return c.next(ctx, r, t)
 }
 
-// next goes on with the t-th claim of r, which is one too many, or the one to fetch more at, or may be too old.
+// next goes on with the t-th claim of r, which is one too many, or the one to fetch more at, or may
+// be too old.
 func (c *Client) next(ctx context.Context, r *run, t int64) (int64, error) {
 	if t <= r.n && r.birth.Younger(c.maxAge) {
 		if t == r.mark {
@@ -94,7 +95,8 @@ func (c *Client) interrupted(ctx context.Context) error {
 	return fmt.Errorf("flakeward: no ID before the end of the context: %w", ctx.Err())
 }
 
-// All returns an iterator over new IDs without end, each as by Next. At an error it yields that, with an ID of 0, and ends.
+// All returns an iterator over new IDs without end, each as by Next. At an error it yields that,
+// with an ID of 0, and ends.
 func (c *Client) All(ctx context.Context) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		for {
@@ -105,7 +107,8 @@ func (c *Client) All(ctx context.Context) iter.Seq2[int64, error] {
 	}
 }
 
-// IDs returns an iterator over n new IDs, each as by Next. At an error it yields that, with an ID of 0, and ends.
+// IDs returns an iterator over n new IDs, each as by Next. At an error it yields that, with an ID
+// of 0, and ends.
 func (c *Client) IDs(ctx context.Context, n int) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		for range n {

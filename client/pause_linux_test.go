@@ -20,8 +20,8 @@ const (
 	pausedMaxAge = "FLAKEWARD_TEST_PAUSED_MAXAGE"
 )
 
-// A process that was stopped and goes on hands out nothing of what it has in stock, if it was stopped for longer than MaxAge. With a
-// MaxAge of an hour it does: there is stock.
+// A process that was stopped and goes on hands out nothing of what it has in stock, if it was
+// stopped for longer than MaxAge. With a MaxAge of an hour it does: there is stock.
 func TestStoppedProcess(t *testing.T) {
 	if socket := os.Getenv(pausedSocket); socket != "" {
 		beStopped(t, socket)
@@ -53,8 +53,8 @@ func TestStoppedProcess(t *testing.T) {
 	}
 }
 
-// beStopped is the process: for each number that it is told it takes as many IDs, or some more until it has others in stock, and tells the
-// last. So there is stock when it is stopped.
+// beStopped is the process: for each number that it is told it takes as many IDs, or some more
+// until it has others in stock, and tells the last. So there is stock when it is stopped.
 func beStopped(t *testing.T, socket string) {
 	maxAge, err := time.ParseDuration(os.Getenv(pausedMaxAge))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/flakeward/flakeward/client"
 )
 
-// Many goroutines, by Next and by Take, on a real daemon: no ID comes twice; those of one goroutine rise; and what a call gets is above
-// what any call got that had returned before it began.
+// Many goroutines, by Next and by Take, on a real daemon: no ID comes twice; those of one goroutine
+// rise; and what a call gets is above what any call got that had returned before it began.
 func TestManyGoroutines(t *testing.T) {
 	for _, tt := range []struct {
 		name, layout string
@@ -174,7 +174,8 @@ func TestNoSocket(t *testing.T) {
 	}
 }
 
-// Next allocates nothing, from stock and over many runs. The daemon is in this process, and counts as well.
+// Next allocates nothing, from stock and over many runs. The daemon is in this process, and counts
+// as well.
 func TestNextAllocatesNothing(t *testing.T) {
 	c := open(t, start(t, dir(t), roomy).config.Socket.Path)
 	for range 100000 {
@@ -201,7 +202,8 @@ func TestNextAllocatesNothing(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			return after.Mallocs - before.Mallocs
 		}
-		// Each request allocates, and there are many where a busy machine lets IDs grow old. Calls that allocate do so each time.
+		// Each request allocates, and there are many where a busy machine lets IDs grow old. Calls
+		// that allocate do so each time.
 		least := allocations()
 		for try := 1; least > calls/20 && try < tries; try++ {
 			least = min(least, allocations())
@@ -244,8 +246,9 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// lasting is the stacks of all goroutines if one of them is in a function of that name, and stays there. A goroutine that has said that it
-// ends is still to be seen for a moment, and on a busy machine for a long one.
+// lasting is the stacks of all goroutines if one of them is in a function of that name, and stays
+// there. A goroutine that has said that it ends is still to be seen for a moment, and on a busy
+// machine for a long one.
 func lasting(ctx context.Context, function string) string {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

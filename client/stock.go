@@ -25,7 +25,8 @@ type run struct {
 // id is the ID of the t-th claim, counted from 1.
 func (r *run) id(t int64) int64 { return r.first + (t-1)*r.step }
 
-// claim takes up to want IDs: those from the claim after from to the claim to. It never adds more than n, so that taken cannot overflow.
+// claim takes up to want IDs: those from the claim after from to the claim to. It never adds more
+// than n, so that taken cannot overflow.
 func (r *run) claim(want int64) (from, to int64) {
 	want = min(want, r.n)
 	to = r.taken.Add(want)
@@ -49,8 +50,9 @@ type waiter struct {
 	need int64 // IDs still to come
 	base int   // of runs, those before it are not this call's
 
-	// Of the gathered, the first are from stock, asked for before the call or, if it waits, before it did. They may grow too old
-	// while the call waits for the others, which do not: they are drawn while it waits.
+	// Of the gathered, the first are from stock, asked for before the call or, if it waits, before
+	// it did. They may grow too old while the call waits for the others, which do not: they are
+	// drawn while it waits.
 	old    int   // runs
 	oldIDs int64 // how many IDs they have
 	oldest tsc.Birth
@@ -84,7 +86,8 @@ func (c *Client) free(w *waiter) {
 	c.spare.Put(w)
 }
 
-// take gathers IDs of r, which is young, as many as w needs and r has; own: it was asked for while w waited.
+// take gathers IDs of r, which is young, as many as w needs and r has; own: it was asked for while
+// w waited.
 func (w *waiter) take(r *run, own bool) (from, to int64) {
 	if from, to = r.claim(w.need); from < to {
 		w.add(r, from, to, own)
@@ -151,7 +154,8 @@ func (q *queue) remove(w *waiter) {
 
 // The methods below want c.mu held.
 
-// drain has w gather what is in stock, in order. If that is not enough, there is no stock afterwards.
+// drain has w gather what is in stock, in order. If that is not enough, there is no stock
+// afterwards.
 func (c *Client) drain(w *waiter) {
 	for w.need > 0 {
 		r := c.current.Load()
@@ -186,9 +190,10 @@ func (c *Client) rouse() {
 	}
 }
 
-// stock takes in the runs of a reply: those who wait are served first, in turn, and get what was drawn while they waited, however long
-// that took. The others get none of it if it is too old, nor does it become stock. Of what does, it is time to fetch more with the
-// mark-th claim of the whole reply, or with the first if that is passed.
+// stock takes in the runs of a reply: those who wait are served first, in turn, and get what was
+// drawn while they waited, however long that took. The others get none of it if it is too old, nor
+// does it become stock. Of what does, it is time to fetch more with the mark-th claim of the whole
+// reply, or with the first if that is passed.
 func (c *Client) stock(sends uint64, runs []*run, mark int64) {
 	young := runs[0].birth.Younger(c.maxAge)
 	var served *waiter // the first of a list

@@ -6,7 +6,8 @@ import (
 	"iter"
 )
 
-// Run is some IDs that are Step apart. Step is 1 where the sequence is the lowest field of the layout, and higher elsewhere.
+// Run is some IDs that are Step apart. Step is 1 where the sequence is the lowest field of the
+// layout, and higher elsewhere.
 type Run struct {
 	First int64
 	N     int
@@ -27,15 +28,16 @@ func (r Run) IDs() iter.Seq[int64] {
 	}
 }
 
-// Take returns n new IDs, as runs in the order in which they were drawn. n is at least 1 and may be more than the daemon gives in one
-// request. An ID is at most MaxAge old when Take returns, or was drawn while Take waited. After an error there are none: what was drawn
-// already is lost. The errors are those of Next, and one for an n that is below 1.
+// Take returns n new IDs, as runs in the order in which they were drawn. n is at least 1 and may be
+// more than the daemon gives in one request. An ID is at most MaxAge old when Take returns, or was
+// drawn while Take waited. After an error there are none: what was drawn already is lost. The
+// errors are those of Next, and one for an n that is below 1.
 func (c *Client) Take(ctx context.Context, n int) ([]Run, error) {
 	return c.AppendTake(ctx, make([]Run, 0, 4), n)
 }
 
-// AppendTake is Take into a slice of the caller's: it appends the runs to dst, and allocates nothing if they fit. After an error it
-// returns dst as it was.
+// AppendTake is Take into a slice of the caller's: it appends the runs to dst, and allocates
+// nothing if they fit. After an error it returns dst as it was.
 func (c *Client) AppendTake(ctx context.Context, dst []Run, n int) ([]Run, error) {
 	if n < 1 {
 		return dst, fmt.Errorf("flakeward: %d IDs cannot be taken: ask for 1 or more", n)

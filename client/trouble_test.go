@@ -170,7 +170,8 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// A daemon that hangs holds nobody longer than the context, and what it answers in the end is for nobody who came since.
+// A daemon that hangs holds nobody longer than the context, and what it answers in the end is for
+// nobody who came since.
 func TestHanging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Waiter is a Clock that knows of all that is waited for, as that of a simulation does: its time passes only
-// while everybody waits. Pause, Await and WithTimeout ask it; any other clock is served by goroutines and timers.
+// Waiter is a Clock that knows of all that is waited for, as that of a simulation does: its time
+// passes only while everybody waits. Pause, Await and WithTimeout ask it; any other clock is served
+// by goroutines and timers.
 type Waiter interface {
 	Clock
 
@@ -21,7 +22,8 @@ type Waiter interface {
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 }
 
-// Pause returns when d has passed on the clock, a stroke was taken from bell, which may be nil, or ctx has ended.
+// Pause returns when d has passed on the clock, a stroke was taken from bell, which may be nil, or
+// ctx has ended.
 func Pause(ctx context.Context, c Clock, d time.Duration, bell <-chan struct{}) {
 	if w, ok := c.(Waiter); ok {
 		w.Pause(ctx, d, bell)
@@ -50,8 +52,8 @@ func Await(c Clock, bell <-chan struct{}) {
 	<-bell
 }
 
-// WithTimeout is context.WithTimeout, on the clock if that is a Waiter and in the machine's time otherwise: what
-// is bounded is mostly an exchange with other machines.
+// WithTimeout is context.WithTimeout, on the clock if that is a Waiter and in the machine's time
+// otherwise: what is bounded is mostly an exchange with other machines.
 func WithTimeout(ctx context.Context, c Clock, d time.Duration) (context.Context, context.CancelFunc) {
 	if w, ok := c.(Waiter); ok {
 		return w.WithTimeout(ctx, d)

@@ -189,9 +189,10 @@ func (l *load) end() (ids int) {
 	return ids
 }
 
-// Clients of a daemon whose machine is cloned under load see one late reply and no error, on the connections that they have. Where the
-// clone is another cluster, its coordinator being embedded, each connection is closed, once. Whatever is asked for from then on comes
-// from other worker IDs, and the original's claims are as they were.
+// Clients of a daemon whose machine is cloned under load see one late reply and no error, on the
+// connections that they have. Where the clone is another cluster, its coordinator being embedded,
+// each connection is closed, once. Whatever is asked for from then on comes from other worker IDs,
+// and the original's claims are as they were.
 func TestACloneUnderLoad(t *testing.T) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{
@@ -253,8 +254,8 @@ func TestACloneUnderLoad(t *testing.T) {
 	}
 }
 
-// A clone with an embedded coordinator is another cluster. A client that demands the original's gets no ID of the clone, on the
-// connection that it has as little as on any other.
+// A clone with an embedded coordinator is another cluster. A client that demands the original's
+// gets no ID of the clone, on the connection that it has as little as on any other.
 func TestAClientThatDemandsTheOriginalGetsNothingOfTheClone(t *testing.T) {
 	machine := newHypervisor(t, 7)
 	c := config(dir(t))
@@ -280,8 +281,9 @@ func TestAClientThatDemandsTheOriginalGetsNothingOfTheClone(t *testing.T) {
 	}
 }
 
-// A clone without the coordinator issues nothing at all, although the original's grant is in its journal and in its memory; and says so.
-// When the coordinator answers, it goes on with another worker ID.
+// A clone without the coordinator issues nothing at all, although the original's grant is in its
+// journal and in its memory; and says so. When the coordinator answers, it goes on with another
+// worker ID.
 func TestACloneWithoutTheCoordinator(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	machine := newHypervisor(t, 0)

@@ -23,7 +23,8 @@ import (
 type Config struct {
 	Socket   Socket
 	StateDir string // where the journal and an embedded coordinator live; made if missing
-	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the system's UUID in the DMI table.
+	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the
+	// system's UUID in the DMI table.
 	MachineIdentity string
 	VMClock         string // the path at which the hypervisor shows the machine's generation; empty: nowhere
 	Host            string // the host's name, a preference for a worker ID and no identity; empty: the system's
@@ -50,9 +51,9 @@ type Socket struct {
 
 // Cluster is the coordinator.
 type Cluster struct {
-	// Coord is its URL: embedded:, etcd://host:port,.../prefix or zk://host:port,.../chroot. Empty means
-	// that none was named: it is embedded:, and no second daemon starts so beside this one (package
-	// singleton).
+	// Coord is its URL: embedded:, etcd://host:port,.../prefix or zk://host:port,.../chroot. Empty
+	// means that none was named: it is embedded:, and no second daemon starts so beside this one
+	// (package singleton).
 	Coord        string
 	TLS          connect.TLS   // whether and how it is spoken to encrypted
 	User         string        // who is to be known to it, if it asks and the URL does not say
@@ -60,8 +61,9 @@ type Cluster struct {
 	TTL          time.Duration // how long the session outlives a daemon that is gone
 	StartTimeout time.Duration // how long a start may take until the first ID can be issued; 0: no limit
 
-	// AcceptCluster is the UUID of the one cluster that may be joined although the journal is of another one, which is left for
-	// good then; empty: none. It changes nothing for a journal of the same cluster, or without a journal.
+	// AcceptCluster is the UUID of the one cluster that may be joined although the journal is of
+	// another one, which is left for good then; empty: none. It changes nothing for a journal of
+	// the same cluster, or without a journal.
 	AcceptCluster string
 }
 
@@ -77,7 +79,8 @@ type Waiting struct {
 	MaxSleep time.Duration // the clock is behind by at most this: wait for it
 	MaxBlock time.Duration // give a request up after this
 
-	// Burst is how far back a request may draw on numbers that were left unused, once the tick has not enough of them; 0: not at all.
+	// Burst is how far back a request may draw on numbers that were left unused, once the tick has
+	// not enough of them; 0: not at all.
 	Burst      time.Duration
 	BurstOrder string // OrderConnection or OrderNone
 }
@@ -89,8 +92,8 @@ const (
 )
 
 const (
-	// autoWindow and autoSmallWindow are the windows that a Window of 0 stands for. Where worker IDs are few, one whose mark
-	// is far ahead is missed sooner.
+	// autoWindow and autoSmallWindow are the windows that a Window of 0 stands for. Where worker
+	// IDs are few, one whose mark is far ahead is missed sooner.
 	autoWindow      = 10 * time.Minute
 	autoSmallWindow = 2 * time.Minute
 	fewWorkers      = 64
@@ -105,8 +108,8 @@ const embedded = "embedded:"
 // URL is Coord, or embedded: where none was named.
 func (c Cluster) URL() string { return cmp.Or(c.Coord, embedded) }
 
-// DefaultConfig is the configuration of a daemon that was told its paths and that its coordinator is
-// embedded:, so that several may run beside each other, each with a state directory of its own.
+// DefaultConfig is the configuration of a daemon that was told its paths and that its coordinator
+// is embedded:, so that several may run beside each other, each with a state directory of its own.
 func DefaultConfig() Config {
 	return Config{
 		VMClock: vmclock.DefaultPath,
@@ -118,8 +121,8 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate checks the configuration and the relations between its times. All that is wrong is said at once, each with
-// the name of its flag.
+// Validate checks the configuration and the relations between its times. All that is wrong is said
+// at once, each with the name of its flag.
 func (c Config) Validate() error {
 	var errs []error
 	bad := func(flag, format string, args ...any) {
@@ -222,8 +225,8 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 	}
 }
 
-// Access is what connect needs to reach the coordinator; the caller adds its identity. The password has been read from its file, and
-// the error, if that cannot be done, is a *connect.ConfigError.
+// Access is what connect needs to reach the coordinator; the caller adds its identity. The password
+// has been read from its file, and the error, if that cannot be done, is a *connect.ConfigError.
 func (c Config) Access() (connect.Config, error) {
 	access := connect.Config{
 		URL:      c.Cluster.URL(),

@@ -1,5 +1,6 @@
-// Package daemon is one daemon's life: it opens the state directory, joins the cluster, holds a worker ID for each lane, serves IDs
-// from them over the socket, and gives everything back in order. It is the only package that knows all the others.
+// Package daemon is one daemon's life: it opens the state directory, joins the cluster, holds a
+// worker ID for each lane, serves IDs from them over the socket, and gives everything back in
+// order. It is the only package that knows all the others.
 package daemon
 
 import (
@@ -102,8 +103,9 @@ func (d *Daemon) incarnate() {
 	d.incarnation.Store(&id)
 }
 
-// Run lives until ctx ends, and then answers what it has accepted, writes down the exact last tick and gives the worker ID back. It
-// returns nil after such an end, and otherwise what made going on impossible.
+// Run lives until ctx ends, and then answers what it has accepted, writes down the exact last tick
+// and gives the worker ID back. It returns nil after such an end, and otherwise what made going on
+// impossible.
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	d.begun = d.clock.Now()
 	if err := d.layout.CheckTime(time.Unix(0, d.begun.Wall)); err != nil {
@@ -170,7 +172,8 @@ func (d *Daemon) build() error {
 	return nil
 }
 
-// live serves requests through one start after the other, until ctx ends or a part fails, and ends all in order.
+// live serves requests through one start after the other, until ctx ends or a part fails, and ends
+// all in order.
 func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited life.Inherited) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -209,8 +212,9 @@ func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited life
 	return err
 }
 
-// announce says once that IDs can be issued, from whichever lane is the first, or fails if that takes longer than it may. The other
-// lanes join in when they can: to wait for all would have requests wait for a worker ID that they can do without.
+// announce says once that IDs can be issued, from whichever lane is the first, or fails if that
+// takes longer than it may. The other lanes join in when they can: to wait for all would have
+// requests wait for a worker ID that they can do without.
 func (d *Daemon) announce(ctx context.Context) error {
 	if limit := d.config.Cluster.StartTimeout; limit > 0 {
 		var cancel context.CancelFunc
@@ -245,7 +249,8 @@ func (d *Daemon) announce(ctx context.Context) error {
 
 var errStartTimeout = errors.New("the start takes too long")
 
-// groupID is the number of a group that is given by its name or number; -1, which leaves the group as it is, for none.
+// groupID is the number of a group that is given by its name or number; -1, which leaves the group
+// as it is, for none.
 func groupID(group string) (int, error) {
 	if group == "" {
 		return -1, nil

@@ -92,7 +92,8 @@ func TestLife(t *testing.T) {
 	note(again.next())
 }
 
-// Two embedded coordinators are two clusters: both say that their IDs are unique within the state directory only.
+// Two embedded coordinators are two clusters: both say that their IDs are unique within the state
+// directory only.
 func TestScheduleTwoDefaults(t *testing.T) {
 	a, b := start(t, config(dir(t))), start(t, config(dir(t)))
 	if a.info()["cluster_id"] == b.info()["cluster_id"] {
@@ -195,7 +196,8 @@ func TestTornJournal(t *testing.T) {
 	}
 }
 
-// The mark that is journaled is one that the whole of what was issued is at or below, whatever the load does meanwhile.
+// The mark that is journaled is one that the whole of what was issued is at or below, whatever the
+// load does meanwhile.
 func TestNothingAboveTheMarkUnderLoad(t *testing.T) {
 	c := config(dir(t))
 	r := start(t, c)
@@ -248,8 +250,9 @@ func TestCoordinatorUnreachable(t *testing.T) {
 	r.next()
 }
 
-// The coordinator goes away under a daemon, the daemon is killed in effect (its clean stop cannot reach it either), and started again: it
-// issues from the grant in its journal, and goes on when the coordinator is back.
+// The coordinator goes away under a daemon, the daemon is killed in effect (its clean stop cannot
+// reach it either), and started again: it issues from the grant in its journal, and goes on when
+// the coordinator is back.
 func TestColdStart(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))

@@ -16,8 +16,9 @@ import (
 // inNamespace names the variable that tells the child that it has a file system of its own to fill.
 const inNamespace = "FLAKEWARD_TEST_SMALL_DISK"
 
-// A disk that others have filled does not stop a daemon that runs, although the embedded coordinator writes to the same disk: the
-// journal's mark and the grant go on rising. The disk is a small file system that only a child process sees.
+// A disk that others have filled does not stop a daemon that runs, although the embedded
+// coordinator writes to the same disk: the journal's mark and the grant go on rising. The disk is a
+// small file system that only a child process sees.
 func TestDiskFull(t *testing.T) {
 	if disk := os.Getenv(inNamespace); disk != "" {
 		fillDisk(t, disk)
@@ -26,7 +27,8 @@ func TestDiskFull(t *testing.T) {
 	isolated(t, syscall.CLONE_NEWNS, inNamespace+"="+t.TempDir())
 }
 
-// isolated runs this test again, in a process with namespaces and variables of its own, and fails as it does.
+// isolated runs this test again, in a process with namespaces and variables of its own, and fails
+// as it does.
 func isolated(t *testing.T, namespaces uintptr, variables ...string) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")

@@ -12,7 +12,8 @@ func TestGroupIDs(t *testing.T) {
 			t.Errorf("group %q is %d, %v; want %d", group, got, err, want)
 		}
 	}
-	// The system keeps 32 bits: of a larger one it would take the rest, and of the largest it would change nothing.
+	// The system keeps 32 bits: of a larger one it would take the rest, and of the largest it would
+	// change nothing.
 	for _, group := range []string{"4294967295", "4294967296", "9223372036854775807", "-1", "there is no such group"} {
 		if got, err := groupID(group); err == nil || !strings.Contains(err.Error(), "--socket-group") {
 			t.Errorf("group %q is %d, %v; want an error that names the flag", group, got, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
-// Info is what the INFO command shows of the daemon, in sections of keys and values. Its keys are read by `flakeward status` and by
-// people's scripts: they are added to, not changed.
+// Info is what the INFO command shows of the daemon, in sections of keys and values. Its keys are
+// read by `flakeward status` and by people's scripts: they are added to, not changed.
 func (d *Daemon) Info() []resp.Section {
 	now := d.clock.Now()
 	return []resp.Section{d.infoServer(now), d.infoCluster(), d.infoWorker(now), d.infoGuard(), d.infoStats()}
@@ -47,7 +47,8 @@ func (d *Daemon) infoCluster() resp.Section {
 	)
 }
 
-// clusterID is the cluster that IDs are issued in: all lanes are of one. Empty: none was joined, nor is a grant of one in the journal.
+// clusterID is the cluster that IDs are issued in: all lanes are of one. Empty: none was joined,
+// nor is a grant of one in the journal.
 func (d *Daemon) clusterID() string {
 	for _, l := range d.lanes {
 		if id := l.holder.Load().Cluster(); id != "" {
@@ -60,8 +61,8 @@ func (d *Daemon) clusterID() string {
 // daysInYear is the mean length of a Gregorian year.
 const daysInYear = 365.2425
 
-// infoWorker shows the first lane by the keys that there are if it is the only one, and the others by the same keys with the lane's
-// number before them.
+// infoWorker shows the first lane by the keys that there are if it is the only one, and the others
+// by the same keys with the lane's number before them.
 func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
 	state, serving := d.state(now)
 	s := section("Worker", "state", state)
@@ -105,7 +106,8 @@ func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
 	return pairs
 }
 
-// state is one word for what a request would meet now, which is what it meets at the best of the lanes, and how many of them serve.
+// state is one word for what a request would meet now, which is what it meets at the best of the
+// lanes, and how many of them serve.
 func (d *Daemon) state(now clockguard.Reading) (state string, serving int) {
 	best := 0
 	for _, l := range d.lanes {

@@ -15,8 +15,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/life"
 )
 
-// hold joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that they are held with, for giving them
-// back.
+// hold joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that
+// they are held with, for giving them back.
 func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
 	c, err := d.life.Join(ctx, inherited)
 	if err != nil || c == nil {
@@ -40,8 +40,8 @@ func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coor
 	return c, errors.Join(failed...)
 }
 
-// joined closes the connections if the cluster is not the one that they were opened to: a client may
-// demand a cluster, and looks at it once for each connection.
+// joined closes the connections if the cluster is not the one that they were opened to: a client
+// may demand a cluster, and looks at it once for each connection.
 func (d *Daemon) joined(cluster coord.Cluster) {
 	if d.cluster != "" && d.cluster != cluster.UUID {
 		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster.UUID)
@@ -50,8 +50,9 @@ func (d *Daemon) joined(cluster coord.Cluster) {
 	d.cluster = cluster.UUID
 }
 
-// outlive waits until a coordinator that runs in this process has failed for good, as one does that could not write to its disk, and
-// then until the last grant has ended: up to there nothing is missing. Only a new start can open the coordinator again.
+// outlive waits until a coordinator that runs in this process has failed for good, as one does that
+// could not write to its disk, and then until the last grant has ended: up to there nothing is
+// missing. Only a new start can open the coordinator again.
 func (d *Daemon) outlive(ctx context.Context, c coord.Coordinator) error {
 	f, ok := c.(interface{ Failed() <-chan struct{} })
 	if !ok {
@@ -72,7 +73,8 @@ func (d *Daemon) outlive(ctx context.Context, c coord.Coordinator) error {
 	return fmt.Errorf("the coordinator %s has failed and its last grant has ended: start the daemon again", d.config.coordinator().Text)
 }
 
-// warn says within what IDs are unique, if that is less than a cluster, and whether the state directory may be lost.
+// warn says within what IDs are unique, if that is less than a cluster, and whether the state
+// directory may be lost.
 func (d *Daemon) warn(dir *journal.Dir) {
 	lost := "the next start then waits, or takes another worker ID"
 	if d.config.coordinator().Embedded {

@@ -14,8 +14,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// lane is what issues from one worker ID: its claim, its grant, its journal and its clock guard are its own, so that what holds one
-// lane up holds up no other.
+// lane is what issues from one worker ID: its claim, its grant, its journal and its clock guard are
+// its own, so that what holds one lane up holds up no other.
 type lane struct {
 	number int // 0 for the first
 	layout *generator.Layout
@@ -42,7 +42,8 @@ func (l *lane) Use(of *generator.Lane) { l.issuer.Use(of) }
 // Changed implements grant.Issuer.
 func (l *lane) Changed() { l.issuer.Changed() }
 
-// opens tells how long it takes until the lane can issue its first ID, not above 0 if it can; false if that is not known.
+// opens tells how long it takes until the lane can issue its first ID, not above 0 if it can; false
+// if that is not known.
 func (l *lane) opens(now clockguard.Reading) (wait time.Duration, known bool) {
 	of := l.issuer.Lane()
 	if of == nil || of.Closed() || of.Ceiling() <= of.Floor() {
@@ -51,7 +52,8 @@ func (l *lane) opens(now clockguard.Reading) (wait time.Duration, known bool) {
 	return time.Duration(l.layout.UnixNanos(of.Floor()+1) - now.Wall), true
 }
 
-// soonest is the lane that can issue an ID first, and how long that takes; nil if that is not known of any.
+// soonest is the lane that can issue an ID first, and how long that takes; nil if that is not known
+// of any.
 func (d *Daemon) soonest(now clockguard.Reading) (first *lane, wait time.Duration) {
 	for _, l := range d.lanes {
 		if w, known := l.opens(now); known && (first == nil || w < wait) {
@@ -80,7 +82,8 @@ func (l *lane) state(now clockguard.Reading) string {
 	}
 }
 
-// What INFO says of a lane, and of the daemon. Those in which nothing is served come first, and each is better than the one before.
+// What INFO says of a lane, and of the daemon. Those in which nothing is served come first, and
+// each is better than the one before.
 const (
 	stateStarting    = "starting"
 	stateUnavailable = "unavailable"
@@ -144,7 +147,8 @@ func (d *Daemon) makeKeepers(dir *journal.Dir) error {
 	return nil
 }
 
-// condition is what keeps the first lane that has any from issuing; without any, that nothing is known.
+// condition is what keeps the first lane that has any from issuing; without any, that nothing is
+// known.
 func (d *Daemon) condition() error {
 	for _, l := range d.lanes {
 		if err := l.Condition(); err != nil {

@@ -27,7 +27,8 @@ func laneOf(t *testing.T) (*lane, *clocktest.Manual) {
 	return l, clock
 }
 
-// A lane whose worker ID may have been issued from up to minutes ahead of the clock serves nobody until then, whatever it is granted.
+// A lane whose worker ID may have been issued from up to minutes ahead of the clock serves nobody
+// until then, whatever it is granted.
 func TestALaneAheadOfTheClockIsNotReady(t *testing.T) {
 	l, clock := laneOf(t)
 	floor := l.layout.TickAt(clock.Now().Wall) + 600_000
@@ -78,7 +79,8 @@ func TestConditionIsThatOfAnyLane(t *testing.T) {
 	}
 }
 
-// The lanes of a daemon share what they know to be issued, and its grants end with the last of theirs.
+// The lanes of a daemon share what they know to be issued, and its grants end with the last of
+// theirs.
 func TestWhatLanesShare(t *testing.T) {
 	c := DefaultConfig()
 	c.Host, c.StateDir, c.Socket.Path, c.IDs.Lanes = "host", t.TempDir(), "unused", 3

@@ -24,7 +24,8 @@ import (
 // patience bounds a wait for something that takes well below a second.
 const patience = time.Minute
 
-// until asks for an ID and for INFO again and again until INFO is as it should be, and returns it. Each ID must come.
+// until asks for an ID and for INFO again and again until INFO is as it should be, and returns it.
+// Each ID must come.
 func (r *running) until(what string, done func(info map[string]string) bool) map[string]string {
 	r.t.Helper()
 	ctx, stop := context.WithTimeout(r.t.Context(), patience)
@@ -52,7 +53,8 @@ func lanesWorkers(info map[string]string, lanes int) []string {
 	return all
 }
 
-// draw has several connections ask at once, checks the order on each, and notes every ID, which must be new.
+// draw has several connections ask at once, checks the order on each, and notes every ID, which
+// must be new.
 func (r *running) draw(seen map[int64]bool, connections, requests, count int) {
 	r.t.Helper()
 	got := make([][]int64, connections)
@@ -97,7 +99,8 @@ func workersOf(t *testing.T, layout *generator.Layout, seen map[int64]bool) []st
 	return slices.Sorted(maps.Keys(workers))
 }
 
-// Four lanes serve, also after restarts, with fewer lanes in between, and without the state directory; no ID comes twice.
+// Four lanes serve, also after restarts, with fewer lanes in between, and without the state
+// directory; no ID comes twice.
 func TestFourLanes(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
@@ -157,7 +160,8 @@ func TestFourLanes(t *testing.T) {
 	}
 }
 
-// An operator clears one lane's claim. Every request is answered all along, and the lane comes back with the worker ID that it had.
+// An operator clears one lane's claim. Every request is answered all along, and the lane comes back
+// with the worker ID that it had.
 func TestOneLanesClaimIsCleared(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
@@ -188,7 +192,8 @@ func TestOneLanesClaimIsCleared(t *testing.T) {
 	r.draw(map[int64]bool{}, 6, 5, 200)
 }
 
-// There are worker IDs for three of four lanes: those serve, the log says what the fourth lacks, and it joins in when it can.
+// There are worker IDs for three of four lanes: those serve, the log says what the fourth lacks,
+// and it joins in when it can.
 func TestOneLaneTooMany(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	of := func(host string, lanes int) daemon.Config {

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// TestACopiedEmbeddedCoordinatorIsAnotherCluster: a daemon on a copy of a state directory with an embedded
-// coordinator in it says another cluster's UUID than its original, starts all the same, and begins above what the copy
-// says that was issued. Started again where it is, it keeps that UUID.
+// TestACopiedEmbeddedCoordinatorIsAnotherCluster: a daemon on a copy of a state directory with an
+// embedded coordinator in it says another cluster's UUID than its original, starts all the same,
+// and begins above what the copy says that was issued. Started again where it is, it keeps that
+// UUID.
 func TestACopiedEmbeddedCoordinatorIsAnotherCluster(t *testing.T) {
 	c := config(dir(t))
 	original := start(t, c)

@@ -25,8 +25,9 @@ func (c behind) Now() clockguard.Reading {
 	return now
 }
 
-// sameWorker starts daemons, each on what config returns, until one has a worker ID. The place where an embedded coordinator begins to
-// deal is drawn from its UUID, so each has it at odds of one in two.
+// sameWorker starts daemons, each on what config returns, until one has a worker ID. The place
+// where an embedded coordinator begins to deal is drawn from its UUID, so each has it at odds of
+// one in two.
 func sameWorker(t *testing.T, worker string, config func() daemon.Config) *running {
 	t.Helper()
 	for range 100 {
@@ -56,7 +57,8 @@ func (r *running) all(seen map[int64]bool) (again int) {
 	return again
 }
 
-// Not promised: two embedded coordinators know nothing of each other, so their daemons issue the same IDs.
+// Not promised: two embedded coordinators know nothing of each other, so their daemons issue the
+// same IDs.
 func TestNotPromisedTwoStateDirectories(t *testing.T) {
 	two := func() daemon.Config {
 		c := config(dir(t))
@@ -85,8 +87,8 @@ func TestNotPromisedTwoStateDirectories(t *testing.T) {
 	t.Error("no ID came twice: the documentation says that it may")
 }
 
-// Not promised: with an embedded coordinator's state directory all is lost that knew what has been issued. A clock that is behind then
-// issues it again.
+// Not promised: with an embedded coordinator's state directory all is lost that knew what has been
+// issued. A clock that is behind then issues it again.
 func TestNotPromisedLostStateDirectory(t *testing.T) {
 	const setBack = 3 * time.Second
 	c := config(dir(t))

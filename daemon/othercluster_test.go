@@ -14,8 +14,9 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 )
 
-// A coordinator that was wiped is another cluster. The daemon says so and ends; a new start refuses, until it is told to go over. Then it
-// never issues twice what it has issued, with ticks so long that the old and the new lane would meet in one.
+// A coordinator that was wiped is another cluster. The daemon says so and ends; a new start
+// refuses, until it is told to go over. Then it never issues twice what it has issued, with ticks
+// so long that the old and the new lane would meet in one.
 func TestWipedCoordinator(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
@@ -77,7 +78,8 @@ func TestWipedCoordinator(t *testing.T) {
 	issue(start(t, c))
 }
 
-// A daemon that started from its journal while the coordinator was away stops when that comes back as another cluster.
+// A daemon that started from its journal while the coordinator was away stops when that comes back
+// as another cluster.
 func TestColdStartMeetsAnotherCluster(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	etcd.Stop(0)
@@ -104,8 +106,8 @@ func TestColdStartMeetsAnotherCluster(t *testing.T) {
 	}
 }
 
-// A coordinator that was put back from a backup says so to the daemon, which issues on in its grant, says why that will not last, and does
-// not end.
+// A coordinator that was put back from a backup says so to the daemon, which issues on in its
+// grant, says why that will not last, and does not end.
 func TestRestoredCoordinator(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))

@@ -32,8 +32,9 @@ func logs(t *testing.T, dir string) [][]evidence.Event {
 	return all
 }
 
-// TestTheRecorderWritesDownWhatComesOut: the IDs in the log are those that were received, all of them, in their order, and
-// each is within what had been written down as claimed and granted before it.
+// TestTheRecorderWritesDownWhatComesOut: the IDs in the log are those that were received, all of
+// them, in their order, and each is within what had been written down as claimed and granted before
+// it.
 func TestTheRecorderWritesDownWhatComesOut(t *testing.T) {
 	evidenceDir := t.TempDir()
 	t.Setenv(fault.Evidence, evidenceDir)

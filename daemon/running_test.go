@@ -44,7 +44,8 @@ func dir(t *testing.T) string {
 	return d
 }
 
-// config is a daemon's with everything in d. The journal's step is short, so that restarts are; where the disk is slow, requests wait for it.
+// config is a daemon's with everything in d. The journal's step is short, so that restarts are;
+// where the disk is slow, requests wait for it.
 func config(d string) daemon.Config {
 	c := daemon.DefaultConfig()
 	c.Socket.Path = filepath.Join(d, "s")

@@ -74,8 +74,8 @@ func (d *Daemon) start() (life.Inherited, error) {
 	return d.life.Inherit(d.dir)
 }
 
-// startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it starts
-// it again, and sees why that is needed.
+// startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it
+// starts it again, and sees why that is needed.
 func (d *Daemon) startAnew() (inherited life.Inherited, err error) {
 	if err = d.openDir(); err == nil {
 		inherited, err = d.start()
@@ -86,7 +86,8 @@ func (d *Daemon) startAnew() (inherited life.Inherited, err error) {
 	return inherited, nil
 }
 
-// host is what the machine is known by, as a part of the journal's place. The generation that it names is what the start is bound to.
+// host is what the machine is known by, as a part of the journal's place. The generation that it
+// names is what the start is bound to.
 func (d *Daemon) host() place.Host {
 	host, err := place.ThisHost(d.config.MachineIdentity)
 	switch {
@@ -160,8 +161,9 @@ func (p *parts) end(ctx context.Context) {
 	p.life.Leave(context.WithoutCancel(ctx), p.coordinator)
 }
 
-// leaveToOriginal ends a start in a copy of the machine: what it holds is the original's as well. Requests wait for the next start, and
-// connections stay unless that finds another cluster. Another process may take the state directory before that does; then this one ends.
+// leaveToOriginal ends a start in a copy of the machine: what it holds is the original's as well.
+// Requests wait for the next start, and connections stay unless that finds another cluster. Another
+// process may take the state directory before that does; then this one ends.
 func (d *Daemon) leaveToOriginal(ctx context.Context, p *parts) {
 	d.log.Warn("the virtual machine was cloned or put back, so this daemon is a copy: it issues nothing more from its worker IDs, leaves them and "+
 		"its session to the original, and starts anew", "generation", d.machine.Now.Load(), "was", d.machine.Then)

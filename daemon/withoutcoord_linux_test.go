@@ -12,10 +12,12 @@ import (
 	"github.com/flakeward/flakeward/daemon/singleton"
 )
 
-// ownLocks names the variable that tells the child that the locks of daemons without a coordinator are its own, whatever else runs here.
+// ownLocks names the variable that tells the child that the locks of daemons without a coordinator
+// are its own, whatever else runs here.
 const ownLocks = "FLAKEWARD_TEST_OWN_LOCKS"
 
-// Two daemons of which nobody has said that they belong together, or that they do not: the second is refused.
+// Two daemons of which nobody has said that they belong together, or that they do not: the second
+// is refused.
 func TestSecondDaemonWithoutACoordinatorIsRefused(t *testing.T) {
 	if os.Getenv(ownLocks) == "" {
 		isolated(t, syscall.CLONE_NEWNET, ownLocks+"=1", "XDG_RUNTIME_DIR="+dir(t))

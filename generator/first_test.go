@@ -13,7 +13,8 @@ import (
 // fewSlots has rings of 32 slots, of 4 IDs each.
 const fewSlots = "time=40@100ms,worker=4,tenant=1,sequence=2;epoch=2026-01-01"
 
-// TakeFirst takes from the tick that a look at each one finds, whatever was taken before, and in ticks of any size.
+// TakeFirst takes from the tick that a look at each one finds, whatever was taken before, and in
+// ticks of any size.
 func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l, err := generator.ParseLayout(fewSlots)
@@ -96,7 +97,8 @@ func TestTakeFirstAfterAPassedTick(t *testing.T) {
 	}
 }
 
-// Goroutines that look for what is left, and others that take as the clock goes, use up every number exactly once.
+// Goroutines that look for what is left, and others that take as the clock goes, use up every
+// number exactly once.
 func TestNothingIsLeftAndNothingTwice(t *testing.T) {
 	const ticks, capacity = 32, 1 << 8
 	l, ln := openLane(t, "time=40@100ms,worker=4,sequence=8;epoch=2026-01-01", 0)

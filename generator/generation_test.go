@@ -68,7 +68,8 @@ func TestALaneOfNoGenerationGoesOn(t *testing.T) {
 	}
 }
 
-// What begins after the change gives nothing, whatever runs beside it, and Close knows all that was given.
+// What begins after the change gives nothing, whatever runs beside it, and Close knows all that was
+// given.
 func TestNoTakeThatBeginsAfterTheChangeGives(t *testing.T) {
 	const takers = 4
 	for range 50 {

@@ -10,7 +10,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// The tests here are named after faults of well-known generators, by the numbers that docs/guarantees.md lists.
+// The tests here are named after faults of well-known generators, by the numbers that
+// docs/guarantees.md lists.
 
 // TestHole5MarksInMillisecondsTicksInSeconds: a generator with ticks of a
 // second kept its mark in milliseconds; its successor began the sequence anew

@@ -2,7 +2,8 @@ package generator
 
 import "testing"
 
-// The row of ticks that are used up grows at both ends, gives way to a later one, and is read as it was written wherever its ticks lie.
+// The row of ticks that are used up grows at both ends, gives way to a later one, and is read as it
+// was written wherever its ticks lie.
 func TestSpent(t *testing.T) {
 	const size = 2048
 	for _, at := range []Tick{0, 1000, 1<<lastBits - 5, 1<<lastBits + 3, 1 << 60} {

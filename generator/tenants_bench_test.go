@@ -8,8 +8,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// BenchmarkTakeOfTenants has one goroutine, or as many as there are processors, take single IDs: all of one tenant, or each of its own of 16.
-// Tenants share nothing that is written per ID.
+// BenchmarkTakeOfTenants has one goroutine, or as many as there are processors, take single IDs:
+// all of one tenant, or each of its own of 16. Tenants share nothing that is written per ID.
 func BenchmarkTakeOfTenants(b *testing.B) {
 	for _, tenants := range []uint32{1, 16} {
 		b.Run(fmt.Sprintf("tenants=%d", tenants), func(b *testing.B) {

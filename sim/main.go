@@ -1,5 +1,6 @@
-// Command sim simulates whole clusters, each from a seed, and judges every ID that is issued, at once and once more by the
-// audit of the drills. A seed that shows a violation is run again with fewer and fewer faults, until none can be left out.
+// Command sim simulates whole clusters, each from a seed, and judges every ID that is issued, at
+// once and once more by the audit of the drills. A seed that shows a violation is run again with
+// fewer and fewer faults, until none can be left out.
 //
 //	go run ./sim                     seeds 1 to 1000
 //	go run ./sim -from 5000 -n 10000
@@ -180,7 +181,8 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 	return errViolated
 }
 
-// What each seed is to show, and how fast; and with how many seeds all that may come of them must have.
+// What each seed is to show, and how fast; and with how many seeds all that may come of them must
+// have.
 const (
 	fewest       = 20 // faults
 	fewestClocks = 5  // of them of clocks
@@ -191,7 +193,8 @@ const (
 
 var errTooFew = errors.New("the seeds show too little")
 
-// shows is an error if a run, or all of them together, show too little: where nothing is issued nothing can be wrong.
+// shows is an error if a run, or all of them together, show too little: where nothing is issued
+// nothing can be wrong.
 func shows(done uint64, total, least world.Counts) error {
 	if done > 0 && (least.Faults < fewest || least.OfClocks < fewestClocks) {
 		return fmt.Errorf("%w: at least %d faults and %d of clocks, where %d and %d are wanted", errTooFew, least.Faults, least.OfClocks, fewest, fewestClocks)
@@ -206,8 +209,8 @@ func shows(done uint64, total, least world.Counts) error {
 	return nil
 }
 
-// told says in a line what runs without a violation show. It is an error if they show too little; that all took too long is
-// only said, for that is also the machine's affair.
+// told says in a line what runs without a violation show. It is an error if they show too little;
+// that all took too long is only said, for that is also the machine's affair.
 func told(stdout io.Writer, done, again uint64, total world.Counts, took time.Duration, least world.Counts) error {
 	twice := "none of them twice"
 	if again > 0 {

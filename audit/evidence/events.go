@@ -111,7 +111,8 @@ func (c *eventCoding) frame(buf []byte, e Event) (_ []byte, err error) {
 	return buf, err
 }
 
-// otherLane is set in the byte of the kind if a lane follows: it is not the first, of which most events are.
+// otherLane is set in the byte of the kind if a lane follows: it is not the first, of which most
+// events are.
 const otherLane = 0x80
 
 // append writes the fields that e's kind names.

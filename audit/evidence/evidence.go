@@ -22,7 +22,8 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	// Began is a daemon's start: Host, Incarnation, Layout. All others are of one of its lanes: Lane.
+	// Began is a daemon's start: Host, Incarnation, Layout. All others are of one of its lanes:
+	// Lane.
 	Began Kind = 1 + iota
 	// Issued is IDs that left the lane, written before anything of them is sent: Run.
 	Issued

@@ -27,7 +27,8 @@ type Version struct {
 	Issued  generator.Tick `json:"issued"`
 	Holder  string         `json:"holder,omitempty"` // the opening
 	Claim   string         `json:"claim,omitempty"`  // the claim node that it was opened with
-	// Gone is set on the version that says that the record was deleted: then only Order and Worker are set.
+	// Gone is set on the version that says that the record was deleted: then only Order and Worker
+	// are set.
 	Gone bool `json:"gone,omitempty"`
 }
 

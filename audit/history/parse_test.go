@@ -288,7 +288,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzVersion: a record that is read is one that a version can be, and a name that is read is one of a record.
+// FuzzVersion: a record that is read is one that a version can be, and a name that is read is one
+// of a record.
 func FuzzVersion(f *testing.F) {
 	f.Add([]byte(`{"ceiling":3,"issued":1,"mark":2,"holder":"h","claim":"c","nonce":"n"}`), "0000007")
 	f.Add([]byte(`{"ceiling":3,"issued":1,"mark":null,"holder":"h"}`), "4194304")

@@ -36,7 +36,8 @@ type Life struct {
 	Journal     []journal.Entry // as the daemon left it
 }
 
-// Verdict counts what was looked at and what should not be. All but the first two are 0 if the daemon keeps its promise.
+// Verdict counts what was looked at and what should not be. All but the first two are 0 if the
+// daemon keeps its promise.
 type Verdict struct {
 	IDs    uint64 // received in this life
 	Marked uint64 // of them, those whose worker ID the journal names, so that they could be compared with its mark
@@ -92,7 +93,8 @@ func (h *Host) Judge(l Life) Verdict {
 			continue
 		}
 		marks[e.Worker] = e.Mark
-		// A ceiling of 0 means that nothing is granted, and then the mark is a floor that was found.
+		// A ceiling of 0 means that nothing is granted, and then the mark is a floor that was
+		// found.
 		if e.Ceiling != 0 && e.Mark > e.Ceiling {
 			v.AboveGrant++
 			v.example("the journal's mark for worker ID %d is %d, the acknowledged ceiling %d", e.Worker, e.Mark, e.Ceiling)

@@ -16,8 +16,9 @@ type SharedTicks struct {
 	Examples    []string
 }
 
-// FindSharedTicks compares the IDs of all lives of all daemons of a cluster, by the names of the lives: whoever had a worker ID, no
-// other life issued in the same tick of it. It keeps 16 bytes for each ID.
+// FindSharedTicks compares the IDs of all lives of all daemons of a cluster, by the names of the
+// lives: whoever had a worker ID, no other life issued in the same tick of it. It keeps 16 bytes
+// for each ID.
 func FindSharedTicks(layout *generator.Layout, lives map[string][]int64) SharedTicks {
 	var s SharedTicks
 	type issue struct {

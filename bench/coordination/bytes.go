@@ -106,7 +106,8 @@ func (c *counter) close() {
 	c.wg.Wait()
 }
 
-// written is how many bytes were written to the files. Logs are made full of zeros, which those at the end are.
+// written is how many bytes were written to the files. Logs are made full of zeros, which those at
+// the end are.
 func written(pattern string) (sum int64, err error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil {

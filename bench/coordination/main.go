@@ -1,12 +1,14 @@
-// Command coordination measures what a cluster of daemons costs its coordinator, on a real etcd server and on a real ZooKeeper
-// server: how long it takes until daemons that all start at once hold a worker ID and a grant each; and then, while each of them
-// publishes, the writes per second as the server counts them, next to what daemons over publish says, and the bytes that this
-// makes in the server's log and on the network.
+// Command coordination measures what a cluster of daemons costs its coordinator, on a real etcd
+// server and on a real ZooKeeper server: how long it takes until daemons that all start at once
+// hold a worker ID and a grant each; and then, while each of them publishes, the writes per second
+// as the server counts them, next to what daemons over publish says, and the bytes that this makes
+// in the server's log and on the network.
 //
 //	go run ./bench/coordination
 //
-// The daemons are coordinators of package coord in this process, with a session and a connection each. ZooKeeper with Java must
-// be installed (`make zookeeper`). Whatever else the machine does is in the times too, not in the writes and the bytes.
+// The daemons are coordinators of package coord in this process, with a session and a connection
+// each. ZooKeeper with Java must be installed (`make zookeeper`). Whatever else the machine does is
+// in the times too, not in the writes and the bytes.
 package main
 
 import (

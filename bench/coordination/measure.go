@@ -156,7 +156,8 @@ func (d *daemon) progress() coord.Progress {
 	return coord.Progress{Ceiling: now() + 600_000, Issued: now() - 1, Mark: now() + 1000}
 }
 
-// claimOne gets the daemon a worker ID and its first grant. What fails is tried again after a moment, as the daemon does.
+// claimOne gets the daemon a worker ID and its first grant. What fails is tried again after a
+// moment, as the daemon does.
 func (d *daemon) claimOne(ctx context.Context, workers int) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
@@ -186,8 +187,9 @@ func (d *daemon) try(ctx context.Context, workers int) (err error) {
 	return err
 }
 
-// publish extends the daemon's grant until publishing ends, as the daemon does: the next time a publish after the last, spread by
-// a tenth either way. Daemons that run for long are anywhere between two grants, so each begins there.
+// publish extends the daemon's grant until publishing ends, as the daemon does: the next time a
+// publish after the last, spread by a tenth either way. Daemons that run for long are anywhere
+// between two grants, so each begins there.
 func (d *daemon) publish(ctx, publishing context.Context, every time.Duration) error {
 	for wait := rand.N(every); pause(publishing, wait); wait = time.Duration(float64(every) * (0.9 + 0.2*rand.Float64())) {
 		if err := d.claim.Extend(ctx, d.progress()); err != nil {

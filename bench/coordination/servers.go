@@ -137,8 +137,8 @@ func (s *zooKeeper) writes(ctx context.Context) (int64, error) {
 
 func (s *zooKeeper) logs() string { return filepath.Join(s.servers.Data(0), "version-2", "log.*") }
 
-// settle waits until the sessions that daemons have opened and given up, as happens when many start at once, have expired: the
-// end of each is a write.
+// settle waits until the sessions that daemons have opened and given up, as happens when many start
+// at once, have expired: the end of each is a write.
 func (s *zooKeeper) settle(ctx context.Context, daemons int) error {
 	for {
 		answer, err := s.servers.Word(ctx, 0, "mntr")

@@ -125,7 +125,8 @@ func roundUp(v float64) float64 {
 	return 10 * power
 }
 
-// logarithmic are powers of ten, or, where less than three of them would do, 1, 2 and 5 times these, from at most lo to at least hi; both above 0.
+// logarithmic are powers of ten, or, where less than three of them would do, 1, 2 and 5 times
+// these, from at most lo to at least hi; both above 0.
 func logarithmic(lo, hi float64) []float64 {
 	first, last := math.Floor(math.Log10(lo)+1e-12), math.Ceil(math.Log10(hi)-1e-12)
 	if first >= last {

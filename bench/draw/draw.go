@@ -1,5 +1,5 @@
-// Package draw makes pictures of plots: small SVG files that are legible on a light and on a dark page and the same each time, whatever the
-// day and the machine.
+// Package draw makes pictures of plots: small SVG files that are legible on a light and on a dark
+// page and the same each time, whatever the day and the machine.
 package draw
 
 import (
@@ -26,7 +26,8 @@ const (
 	groupWidth    = 0.8 // of the bars over one name, in the distance of two names
 )
 
-// SVG draws a plot. It is an error if the plot cannot be drawn: if it lacks points, or has some that its axes cannot show.
+// SVG draws a plot. It is an error if the plot cannot be drawn: if it lacks points, or has some
+// that its axes cannot show.
 func SVG(p report.Plot) ([]byte, error) {
 	if err := check(p); err != nil {
 		return nil, fmt.Errorf("the plot %q cannot be drawn: %w", p.Name, err)
@@ -175,8 +176,8 @@ func bars(out *plot.Plot, p report.Plot) error {
 	return nil
 }
 
-// finish names the picture for those who cannot see it, gives it the fonts and the dark colours, and leaves out what every element would
-// repeat.
+// finish names the picture for those who cannot see it, gives it the fonts and the dark colours,
+// and leaves out what every element would repeat.
 func finish(svg, title string) []byte {
 	_, body, _ := strings.Cut(svg, "<svg ")
 	attributes, body, _ := strings.Cut(body, ">")

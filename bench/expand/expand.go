@@ -1,5 +1,5 @@
-// Package expand keeps every single ID that a client got, a bit for each, and finds those that were given twice, within a
-// client and between clients.
+// Package expand keeps every single ID that a client got, a bit for each, and finds those that were
+// given twice, within a client and between clients.
 package expand
 
 import (
@@ -16,7 +16,8 @@ import (
 const (
 	blockBits = 12 // IDs in a block, as a power of 2: with the default layout those of a worker ID and tick
 	words     = 1 << blockBits / 64
-	// entryBytes is a block in a file: its number and its bits, each word with the lowest byte first.
+	// entryBytes is a block in a file: its number and its bits, each word with the lowest byte
+	// first.
 	entryBytes = 8 * (1 + words)
 )
 
@@ -40,7 +41,8 @@ func NewSet() *Set { return &Set{blocks: make(map[uint64]*block)} }
 func (s *Set) Count() int64      { return s.count }
 func (s *Set) Duplicates() int64 { return s.duplicates }
 
-// AddRun adds each ID of a run: n of them, from first on, with that step between neighbours. It is an error if one is below 0.
+// AddRun adds each ID of a run: n of them, from first on, with that step between neighbours. It is
+// an error if one is below 0.
 func (s *Set) AddRun(first, step, n int64) error {
 	if first < 0 || step < 1 || n < 0 || n > 0 && step > (1<<63-1-first)/n {
 		return fmt.Errorf("a run of %d IDs from %d on in steps of %d: there is none", n, first, step)
@@ -92,7 +94,8 @@ func (s *Set) WriteTo(to io.Writer) (written int64, err error) {
 	return written, out.Flush()
 }
 
-// ReadFrom adds what WriteTo wrote, of another set perhaps: whatever is in both counts as a duplicate.
+// ReadFrom adds what WriteTo wrote, of another set perhaps: whatever is in both counts as a
+// duplicate.
 func (s *Set) ReadFrom(from io.Reader) (read int64, err error) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	entry := make([]byte, entryBytes)

@@ -31,8 +31,8 @@ func add(t *rapid.T, s *expand.Set, model map[int64]int64, all []run) {
 	}
 }
 
-// A set counts every ID, and as duplicates those that were there before, also when it was written and read; two sets together count
-// what is in both.
+// A set counts every ID, and as duplicates those that were there before, also when it was written
+// and read; two sets together count what is in both.
 func TestSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, together := expand.NewSet(), expand.NewSet(), expand.NewSet()

@@ -35,8 +35,8 @@ const (
 	Pinned = "v0.93.0"
 )
 
-// Install returns the path of ghz: the one that is installed, or else one that the Go toolchain builds into dir, which must be
-// empty.
+// Install returns the path of ghz: the one that is installed, or else one that the Go toolchain
+// builds into dir, which must be empty.
 func Install(ctx context.Context, dir string) (string, error) {
 	if path, err := exec.LookPath(Program); err == nil {
 		return path, nil
@@ -50,7 +50,8 @@ func Install(ctx context.Context, dir string) (string, error) {
 	return filepath.Join(dir, Program), nil
 }
 
-// Version is the version of a ghz that the Go toolchain built, as Install has it do; of another one what it says itself.
+// Version is the version of a ghz that the Go toolchain built, as Install has it do; of another one
+// what it says itself.
 func Version(ctx context.Context, program string) string {
 	if info, err := buildinfo.ReadFile(program); err == nil && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
@@ -141,8 +142,8 @@ func Parse(in io.Reader) (Result, error) {
 	return r, nil
 }
 
-// WriteProtoset writes the description of the services in a file of this program's protocol buffers, with all that it imports,
-// as ghz reads it.
+// WriteProtoset writes the description of the services in a file of this program's protocol
+// buffers, with all that it imports, as ghz reads it.
 func WriteProtoset(to string, file protoreflect.FileDescriptor) error {
 	var set descriptorpb.FileDescriptorSet
 	seen := map[string]bool{}
@@ -176,8 +177,8 @@ func WriteProtoset(to string, file protoreflect.FileDescriptor) error {
 	return os.WriteFile(to, b, 0o600)
 }
 
-// resolve is the file itself where only its path is known. etcd's files are imported by a path from the repository's root, and
-// known to a program by their names alone.
+// resolve is the file itself where only its path is known. etcd's files are imported by a path from
+// the repository's root, and known to a program by their names alone.
 func resolve(f protoreflect.FileDescriptor) (protoreflect.FileDescriptor, error) {
 	if !f.IsPlaceholder() {
 		return f, nil

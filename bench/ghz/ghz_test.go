@@ -52,7 +52,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A ghz that the Go toolchain has not built from a module says its version itself, on the standard error.
+// A ghz that the Go toolchain has not built from a module says its version itself, on the standard
+// error.
 func TestVersion(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "ghz")
 	for script, want := range map[string]string{

@@ -20,8 +20,8 @@ import (
 	"github.com/flakeward/flakeward/internal/process"
 )
 
-// Run says which benchmarks to run, and how. They run in turn, A B C A B C and so on, so that values of the same place in Results were
-// measured close to each other.
+// Run says which benchmarks to run, and how. They run in turn, A B C A B C and so on, so that
+// values of the same place in Results were measured close to each other.
 type Run struct {
 	Dir     string        // for the test program; it must exist
 	Package string        // import path
@@ -73,7 +73,8 @@ func (r Results) add(more Results) {
 	}
 }
 
-// Most is the largest value in a unit of all these benchmarks, round by round. It is an error if they were not measured equally often.
+// Most is the largest value in a unit of all these benchmarks, round by round. It is an error if
+// they were not measured equally often.
 func (r Results) Most(unit string, benchmarks ...string) ([]float64, error) {
 	var most []float64
 	for _, benchmark := range benchmarks {

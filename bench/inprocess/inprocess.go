@@ -1,8 +1,10 @@
-// Package inprocess measures generators of IDs within one process: flakeward's, and libraries that others wrote.
+// Package inprocess measures generators of IDs within one process: flakeward's, and libraries that
+// others wrote.
 //
-// All are called alike: one ID a call, by a function of the same type, in a loop that does nothing else. A generator whose
-// tick is used up waits as it was made to: bwmarrin/snowflake polls the clock, sonyflake sleeps with its lock held, and
-// flakeward tells its caller how long to wait, who does so on a timer and asks again.
+// All are called alike: one ID a call, by a function of the same type, in a loop that does nothing
+// else. A generator whose tick is used up waits as it was made to: bwmarrin/snowflake polls the
+// clock, sonyflake sleeps with its lock held, and flakeward tells its caller how long to wait, who
+// does so on a timer and asks again.
 package inprocess
 
 import (
@@ -32,22 +34,25 @@ type Generator struct {
 	Ceiling float64
 	// Ordered64 tells whether the IDs are 64-bit integers that rise.
 	Ordered64 bool
-	// Open makes the generator. What it returns makes a function for each goroutine, which makes an ID at each call.
+	// Open makes the generator. What it returns makes a function for each goroutine, which makes an
+	// ID at each call.
 	Open func() (func() Next, error)
 }
 
-// Next makes an ID. It is an error if there is none: none of the generators here is asked for what it cannot do.
+// Next makes an ID. It is an error if there is none: none of the generators here is asked for what
+// it cannot do.
 type Next func() error
 
-// sink is where IDs go, so that the compiler does not drop what makes them. Each goroutine has its own.
+// sink is where IDs go, so that the compiler does not drop what makes them. Each goroutine has its
+// own.
 type sink struct {
 	id    uint64
 	bytes [16]byte
 	_     [40]byte // a cache line to itself
 }
 
-// Generators are all that are measured, by their names. The pairs of layouts that are compared with one another have the same
-// number of bits for the sequence and the same tick.
+// Generators are all that are measured, by their names. The pairs of layouts that are compared with
+// one another have the same number of bits for the sequence and the same tick.
 var Generators = []Generator{
 	{
 		Name: "flakeward, room", Layout: "20 bits of sequence, 1 ms", Ordered64: true,
@@ -143,7 +148,8 @@ func sony(settings sonyflake.Settings) (func() Next, error) {
 	}, err
 }
 
-// flakeward makes IDs as the daemon does, for connections that ask for the next one as soon as they have one.
+// flakeward makes IDs as the daemon does, for connections that ask for the next one as soon as they
+// have one.
 func flakeward(layout string) func() (func() Next, error) {
 	return func() (func() Next, error) {
 		i, err := issuer(layout)
@@ -215,7 +221,8 @@ func (r Result) CPUEach() float64 { return r.CPU.Seconds() / float64(r.IDs) }
 // batch is how many IDs a goroutine makes before it looks whether it should go on.
 const batch = 64
 
-// Measure has goroutines make IDs for warm, which is not counted, and then for length. It is meant for a process of its own.
+// Measure has goroutines make IDs for warm, which is not counted, and then for length. It is meant
+// for a process of its own.
 func (g Generator) Measure(ctx context.Context, goroutines int, warm, length time.Duration) (Result, error) {
 	open, err := g.Open()
 	if err != nil {

@@ -23,7 +23,8 @@ func TestGenerators(t *testing.T) {
 			if err != nil || r.IDs < 0 || r.Took < 30*time.Millisecond || r.CPU < 0 {
 				t.Errorf("%s, %d goroutines: %+v, %v", g.Name, goroutines, r, err)
 			}
-			// What was counted late may have been made before, one batch in each goroutine, and a tick or two more.
+			// What was counted late may have been made before, one batch in each goroutine, and a
+			// tick or two more.
 			if most := g.Ceiling*r.Took.Seconds() + float64(goroutines*batch) + g.Ceiling/50; g.Ceiling > 0 && float64(r.IDs) > most {
 				t.Errorf("%s, %d goroutines: %d IDs in %v are more than its layout has", g.Name, goroutines, r.IDs, r.Took)
 			}
@@ -34,7 +35,8 @@ func TestGenerators(t *testing.T) {
 	}
 }
 
-// flakeward's IDs rise for each caller and are never the same for two, also where they have to wait for ticks: this layout has 16 in each.
+// flakeward's IDs rise for each caller and are never the same for two, also where they have to wait
+// for ticks: this layout has 16 in each.
 func TestCallers(t *testing.T) {
 	i, err := issuer("time=41@1ms,worker=10,sequence=4;epoch=2026-01-01")
 	if err != nil {

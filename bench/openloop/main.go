@@ -1,10 +1,12 @@
-// Command openloop puts an open-loop load on a server that speaks RESP over a Unix socket, and prints how long requests took.
+// Command openloop puts an open-loop load on a server that speaks RESP over a Unix socket, and
+// prints how long requests took.
 //
 //	go run ./bench/openloop -socket /run/flakeward/flakeward.sock -rate 50000 -connections 50 -length 10s NEXT
 //	go run ./bench/openloop -socket /run/redis.sock -rate 50000 -connections 50 -length 10s INCR k
 //
-// Latency counts from the time at which a request was to be sent, whatever was unanswered then. "late" is how long after that
-// time the generator wrote it: where the two are close, it was the generator, or the machine, that was slow.
+// Latency counts from the time at which a request was to be sent, whatever was unanswered then.
+// "late" is how long after that time the generator wrote it: where the two are close, it was the
+// generator, or the machine, that was slow.
 package main
 
 import (

@@ -1,6 +1,7 @@
 package pace
 
-// due holds the times of a connection's requests that are not answered yet, first in first out. It grows as needed.
+// due holds the times of a connection's requests that are not answered yet, first in first out. It
+// grows as needed.
 type due struct {
 	times       []int64 // a ring; its length is a power of 2
 	first, past uint64  // of the requests, counted from 0

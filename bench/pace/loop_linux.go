@@ -20,7 +20,8 @@ const (
 	lead = int64(2 * time.Millisecond)
 	// nap bounds one sleep, so that the end of the context is seen.
 	nap = int64(10 * time.Millisecond)
-	// mostUnanswered bounds the memory: a server that is this far behind is not measured, it is drowned.
+	// mostUnanswered bounds the memory: a server that is this far behind is not measured, it is
+	// drowned.
 	mostUnanswered = 1 << 21
 	// bufferBytes is what one read takes.
 	bufferBytes = 64 << 10
@@ -35,8 +36,8 @@ type connection struct {
 	awaits  bool   // room is waited for
 }
 
-// generator is a load under way. Everything happens in one goroutine; it makes its system calls without telling the
-// scheduler, as they either do not block or wait for a short time on purpose.
+// generator is a load under way. Everything happens in one goroutine; it makes its system calls
+// without telling the scheduler, as they either do not block or wait for a short time on purpose.
 type generator struct {
 	load        Load
 	request     []byte
@@ -55,8 +56,9 @@ type generator struct {
 	late    *hdrhistogram.Histogram
 }
 
-// Run puts the load on the server and returns when all is answered, or ctx ends, which is an error. It is meant for a
-// process of its own: it turns the garbage collector off meanwhile, and may use a whole core.
+// Run puts the load on the server and returns when all is answered, or ctx ends, which is an error.
+// It is meant for a process of its own: it turns the garbage collector off meanwhile, and may use a
+// whole core.
 func Run(ctx context.Context, l Load) (Result, error) {
 	if err := l.Check(); err != nil {
 		return Result{}, err
@@ -203,12 +205,13 @@ func (g *generator) next() (at int64, on int) {
 	return at + lead, on
 }
 
-// wait waits for something to read, for at most so many nanoseconds; at 0 or below it only looks. It returns how many
-// events there are.
+// wait waits for something to read, for at most so many nanoseconds; at 0 or below it only looks.
+// It returns how many events there are.
 func (g *generator) wait(ns int64) (int, error) {
 	var timeout unix.Timespec
 	if ns > 0 {
-		// A thread's timers may be 50 us late by default. The goroutine may have moved to another thread.
+		// A thread's timers may be 50 us late by default. The goroutine may have moved to another
+		// thread.
 		_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0)
 		timeout = unix.NsecToTimespec(min(ns, nap))
 	}
@@ -247,7 +250,8 @@ func (g *generator) send(c *connection, at, now int64) error {
 	return g.await(c, true)
 }
 
-// serve reads what has come on a connection, and writes what it had no room for. It returns the time.
+// serve reads what has come on a connection, and writes what it had no room for. It returns the
+// time.
 func (g *generator) serve(c *connection, events uint32) (int64, error) {
 	if events&unix.EPOLLOUT != 0 && c.awaits {
 		n, err := write(c.fd, c.unsent)

@@ -131,8 +131,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The server answers nothing until it has every request: a generator that waits for replies would never send them all. And what
-// waited longest is the oldest: no reply can come before the last request's time, so half of them took half of the length or more.
+// The server answers nothing until it has every request: a generator that waits for replies would
+// never send them all. And what waited longest is the oldest: no reply can come before the last
+// request's time, so half of them took half of the length or more.
 func TestNothingIsHeldBack(t *testing.T) {
 	l := small("", "NEXT")
 	l.Fixed, l.Warm = true, 0
@@ -154,7 +155,8 @@ func TestNothingIsHeldBack(t *testing.T) {
 	}
 }
 
-// A request larger than a socket's buffer is written in pieces, those after it wait their turn, and none is lost.
+// A request larger than a socket's buffer is written in pieces, those after it wait their turn, and
+// none is lost.
 func TestAFullSocket(t *testing.T) {
 	l := small("", "ECHO", strings.Repeat("x", 400<<10))
 	l.Rate, l.Connections = 500, 2

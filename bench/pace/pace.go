@@ -1,13 +1,15 @@
-// Package pace puts an open-loop load on a server that speaks RESP over a Unix socket, and measures how long each request
-// took.
+// Package pace puts an open-loop load on a server that speaks RESP over a Unix socket, and measures
+// how long each request took.
 //
-// Open loop: every request has a time at which it is to be sent, laid down before anything is sent. No reply is waited for:
-// while the server is slow, requests go out as they would have, several on one connection if need be, and what it took
-// counts from the time that was laid down. A load generator that sends a connection's next request when the last one is
-// answered asks less of a server that stalls, and so hides the stall (coordinated omission).
+// Open loop: every request has a time at which it is to be sent, laid down before anything is sent.
+// No reply is waited for: while the server is slow, requests go out as they would have, several on
+// one connection if need be, and what it took counts from the time that was laid down. A load
+// generator that sends a connection's next request when the last one is answered asks less of a
+// server that stalls, and so hides the stall (coordinated omission).
 //
-// The generator shares the machine with the server, so it is measured too: Result.Late says how long after its time each
-// request was written. What is late here is part of the latency, and is not the server's fault.
+// The generator shares the machine with the server, so it is measured too: Result.Late says how
+// long after its time each request was written. What is late here is part of the latency, and is
+// not the server's fault.
 package pace
 
 import (
@@ -31,13 +33,15 @@ type Load struct {
 	Warm        time.Duration // sent before Length and not counted
 	Length      time.Duration // of the schedule that is counted, above 0
 	Phases      []time.Duration
-	// Phases splits Length: the ends of all phases but the last one, from the beginning of Length on, rising.
+	// Phases splits Length: the ends of all phases but the last one, from the beginning of Length
+	// on, rising.
 
-	// Spin is how long before a request's time the generator stops sleeping and polls. Sleeping ends some tens of
-	// microseconds late, polling takes the processor that it runs on. Above the time between two requests it always polls.
+	// Spin is how long before a request's time the generator stops sleeping and polls. Sleeping
+	// ends some tens of microseconds late, polling takes the processor that it runs on. Above the
+	// time between two requests it always polls.
 	Spin time.Duration
-	// Begun is told when the schedule begins, Warm included: nanoseconds of CLOCK_MONOTONIC, which all processes of a
-	// machine share. It may be nil.
+	// Begun is told when the schedule begins, Warm included: nanoseconds of CLOCK_MONOTONIC, which
+	// all processes of a machine share. It may be nil.
 	Begun func(monotonic int64) `json:"-"`
 }
 
@@ -86,9 +90,10 @@ type Phase struct {
 // Rate is how many IDs a second came within the phase.
 func (p Phase) Rate() float64 { return float64(p.IDs) / (p.To - p.From).Seconds() }
 
-// DefaultSpin suits 50,000 requests a second on two processors that are shared with the server: half of the requests are then
-// written within 1 us of their time, where they are 16 us late if the generator only sleeps, and it leaves the server more of
-// its own processor than polling all the time does.
+// DefaultSpin suits 50,000 requests a second on two processors that are shared with the server:
+// half of the requests are then written within 1 us of their time, where they are 16 us late if the
+// generator only sleeps, and it leaves the server more of its own processor than polling all the
+// time does.
 const DefaultSpin = 20 * time.Microsecond
 
 // Patience is how long the generator waits for the last replies.
@@ -113,18 +118,21 @@ func (s Spread) String() string {
 		us(s.P50), us(s.P90), us(s.P99), us(s.P999), us(s.P9999), us(s.Max), s.Count)
 }
 
-// longest is above any latency that is measured: nothing is waited for longer than a load and its patience last.
+// longest is above any latency that is measured: nothing is waited for longer than a load and its
+// patience last.
 const longest = int64(2 * time.Hour)
 
 // newHistogram counts nanoseconds to three digits.
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
 
-// record notes a duration in nanoseconds. One below 0 is one of 0: two readings of a clock in the wrong order.
+// record notes a duration in nanoseconds. One below 0 is one of 0: two readings of a clock in the
+// wrong order.
 func record(h *hdrhistogram.Histogram, ns int64) {
 	_ = h.RecordValue(min(max(ns, 0), longest)) // the only error: out of the range
 }
 
-// spread reads off a histogram. Its curve has equal steps on a scale on which each further nine takes the same room.
+// spread reads off a histogram. Its curve has equal steps on a scale on which each further nine
+// takes the same room.
 func spread(h *hdrhistogram.Histogram) Spread {
 	at := func(percentile float64) time.Duration { return time.Duration(h.ValueAtPercentile(percentile)) }
 	s := Spread{

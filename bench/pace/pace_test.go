@@ -36,7 +36,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Both kinds of schedule keep the rate, never go back, and use every connection; the same seed lays down the same.
+// Both kinds of schedule keep the rate, never go back, and use every connection; the same seed lays
+// down the same.
 func TestSchedule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Float64Range(1, 1e6).Draw(t, "rate")
@@ -57,7 +58,8 @@ func TestSchedule(t *testing.T) {
 			last = at
 			used[on]++
 		}
-		// The sum of n exponentially distributed times has the standard deviation sqrt(n): this is 8 of them.
+		// The sum of n exponentially distributed times has the standard deviation sqrt(n): this is
+		// 8 of them.
 		if mean := float64(last) / requests * rate / float64(time.Second); math.Abs(mean-1) > 8/math.Sqrt(requests) {
 			t.Errorf("%v requests for each that was to be sent", 1/mean)
 		}
@@ -67,7 +69,8 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// In a Poisson process a share of 1-1/e of the gaps is below their mean, and 1-1/e^3 below three times it.
+// In a Poisson process a share of 1-1/e of the gaps is below their mean, and 1-1/e^3 below three
+// times it.
 func TestPoisson(t *testing.T) {
 	s := newSchedule(1000, 1, false, 1)
 	const requests, gap = 100000, int64(time.Millisecond)

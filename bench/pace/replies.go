@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// replies cuts a stream of RESP into replies, whatever pieces it comes in, and counts the IDs in them. It keeps no reply.
+// replies cuts a stream of RESP into replies, whatever pieces it comes in, and counts the IDs in
+// them. It keeps no reply.
 type replies struct {
 	runs bool // see Load.Runs
 
@@ -32,8 +33,8 @@ const (
 
 var errNotRESP = errors.New("the server's reply is no RESP")
 
-// parse reads from the front of b until a reply is whole, and returns what follows it. If ok is false, all of b was read
-// and the reply is not whole yet.
+// parse reads from the front of b until a reply is whole, and returns what follows it. If ok is
+// false, all of b was read and the reply is not whole yet.
 func (r *replies) parse(b []byte) (rest []byte, got reply, ok bool, err error) {
 	for {
 		if r.bulk > 0 {
@@ -115,7 +116,8 @@ func (r *replies) value(line []byte) (whole bool, err error) {
 	return false, fmt.Errorf("%w: the line %.80q", errNotRESP, line)
 }
 
-// integer counts the IDs of an integer: of runs every second one after the step says how many, else each is one.
+// integer counts the IDs of an integer: of runs every second one after the step says how many, else
+// each is one.
 func (r *replies) integer(v int64) error {
 	i := r.index
 	r.index++

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// readAll reads a stream in pieces of at most size bytes, and returns its whole replies and the error that ended it.
+// readAll reads a stream in pieces of at most size bytes, and returns its whole replies and the
+// error that ended it.
 func readAll(stream string, runs bool, size int) (all []reply, err error) {
 	r := replies{runs: runs}
 	for len(stream) > 0 {
@@ -89,7 +90,8 @@ func TestRepliesAllocateNothing(t *testing.T) {
 	}
 }
 
-// FuzzReplies: the same replies, or the same refusal after the same replies, however the stream is cut; no count is below 0.
+// FuzzReplies: the same replies, or the same refusal after the same replies, however the stream is
+// cut; no count is below 0.
 func FuzzReplies(f *testing.F) {
 	f.Add(":17\r\n*2\r\n:1\r\n:2\r\n-ERR no\r\n", false, uint8(3))
 	f.Add("*3\r\n:1\r\n:7\r\n:100\r\n$3\r\na\r\n\r\n", true, uint8(1))

@@ -7,10 +7,11 @@ import (
 
 // schedule lays down when requests are to be sent and on which connection.
 //
-// By default the times between two requests are exponentially distributed and the connection is drawn: a Poisson process,
-// which is what many callers make who do not know of each other. Requests then come in clumps, as they do in life, and a
-// server has to cope. With equal times each connection would send at the same offset into every millisecond: the load would
-// run in step with a server that counts in milliseconds, and either always or never meet its ticks' edges.
+// By default the times between two requests are exponentially distributed and the connection is
+// drawn: a Poisson process, which is what many callers make who do not know of each other. Requests
+// then come in clumps, as they do in life, and a server has to cope. With equal times each
+// connection would send at the same offset into every millisecond: the load would run in step with
+// a server that counts in milliseconds, and either always or never meet its ticks' edges.
 type schedule struct {
 	gap         float64 // ns, on average
 	fixed       bool

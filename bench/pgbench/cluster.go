@@ -29,8 +29,8 @@ const (
 // Install says what to install if Find finds nothing.
 const Install = "PostgreSQL: apt-get install postgresql"
 
-// Find is the directory of PostgreSQL's programs, of the newest version that is installed; empty if there is none. Debian
-// keeps them out of the PATH.
+// Find is the directory of PostgreSQL's programs, of the newest version that is installed; empty if
+// there is none. Debian keeps them out of the PATH.
 func Find() string {
 	newest, best := "", -1
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the only error: a bad pattern
@@ -57,8 +57,8 @@ func complete(dir string) bool {
 	return true
 }
 
-// Cluster is a PostgreSQL server with data of its own, on a Unix socket only. All its settings are the defaults: what is
-// committed is on disk.
+// Cluster is a PostgreSQL server with data of its own, on a Unix socket only. All its settings are
+// the defaults: what is committed is on disk.
 type Cluster struct {
 	programs string // directory
 	dir      string // data and socket
@@ -66,8 +66,9 @@ type Cluster struct {
 	server   *server.Server
 }
 
-// Start makes a cluster with the programs in the given directory and starts it. It is made in a directory of its own below
-// the one for temporary files, as the user that PostgreSQL insists on may not enter another's; Close removes it.
+// Start makes a cluster with the programs in the given directory and starts it. It is made in a
+// directory of its own below the one for temporary files, as the user that PostgreSQL insists on
+// may not enter another's; Close removes it.
 func Start(ctx context.Context, programs string) (c *Cluster, err error) {
 	c = &Cluster{programs: programs}
 	if c.dir, err = os.MkdirTemp("", "flakeward-postgres-"); err != nil {
@@ -92,7 +93,8 @@ func Start(ctx context.Context, programs string) (c *Cluster, err error) {
 	return c, c.await(ctx)
 }
 
-// become has PostgreSQL's programs run as the user postgres if this is root, as which they refuse to.
+// become has PostgreSQL's programs run as the user postgres if this is root, as which they refuse
+// to.
 func (c *Cluster) become() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -165,7 +167,8 @@ func (c *Cluster) Version(ctx context.Context) (string, error) {
 	return strings.TrimSpace(strings.TrimPrefix(string(out), "postgres (PostgreSQL)")), err
 }
 
-// Close stops the server and removes what it kept. It says what went wrong with the server; it is gone in any case.
+// Close stops the server and removes what it kept. It says what went wrong with the server; it is
+// gone in any case.
 func (c *Cluster) Close() error {
 	var err error
 	if c.server != nil {

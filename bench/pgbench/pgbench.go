@@ -1,4 +1,5 @@
-// Package pgbench runs pgbench, the load generator that comes with PostgreSQL, and throwaway PostgreSQL servers for it.
+// Package pgbench runs pgbench, the load generator that comes with PostgreSQL, and throwaway
+// PostgreSQL servers for it.
 package pgbench
 
 import (

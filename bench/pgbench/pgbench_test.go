@@ -94,7 +94,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// openDir is a directory for temporary files that other users may enter, as the one that it is made in.
+// openDir is a directory for temporary files that other users may enter, as the one that it is made
+// in.
 func openDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "pgbench")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Process gives real-time priority to all threads of a process, and so to those that they start later.
+// Process gives real-time priority to all threads of a process, and so to those that they start
+// later.
 func Process(pid int) error {
 	set := make(map[int]bool)
 	for {

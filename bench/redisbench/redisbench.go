@@ -98,7 +98,8 @@ func Parse(in io.Reader) (Result, error) {
 // most is above whatever is measured, in each column, and within what times can hold.
 const most = 1e12
 
-// field is the value in the column of that name: not below 0, and a number that can have been measured.
+// field is the value in the column of that name: not below 0, and a number that can have been
+// measured.
 func field(names, values []string, column string) (float64, error) {
 	i := slices.Index(names, column)
 	if i < 0 {

@@ -55,7 +55,8 @@ type scale struct {
 	name string
 }
 
-// scaled writes a value in the largest of the units, the last of which is the smallest, in which it is 1 or more.
+// scaled writes a value in the largest of the units, the last of which is the smallest, in which it
+// is 1 or more.
 func scaled(v float64, units []scale) string {
 	if v == 0 {
 		return "0"
@@ -123,7 +124,8 @@ func (f Figure) summary(samples []float64) string {
 	return spread(f.Unit, stat.Median(samples), slices.Min(samples), slices.Max(samples))
 }
 
-// spread is a value, and in parentheses the lowest and the highest of what it is the median of, if they are written differently.
+// spread is a value, and in parentheses the lowest and the highest of what it is the median of, if
+// they are written differently.
 func spread(u Unit, value, low, high float64) string {
 	text, from, to := Format(u, value), Format(u, low), Format(u, high)
 	if from == to {

@@ -2,7 +2,8 @@ package report
 
 import "slices"
 
-// grid are plots of lines as one table, for where there is no other: a row for each x, a column for each line, and the titles first.
+// grid are plots of lines as one table, for where there is no other: a row for each x, a column for
+// each line, and the titles first.
 func grid(plots []Plot) (rows [][]string) {
 	plots = slices.DeleteFunc(slices.Clone(plots), func(p Plot) bool { return p.Bars })
 	if len(plots) == 0 {

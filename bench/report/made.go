@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// counts is how many rounds figures and plots are made of, rising. What is computed from other figures, or was not measured here, has none.
+// counts is how many rounds figures and plots are made of, rising. What is computed from other
+// figures, or was not measured here, has none.
 func counts(figures []Figure, plots []Plot) (all []int) {
 	for _, f := range figures {
 		if len(f.Ours) > 0 && !f.Derived {

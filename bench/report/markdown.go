@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Markdown is the page: the verdicts, the tables by group with their plots, which lie below dir as NAME.svg, and what was measured when and
-// on what.
+// Markdown is the page: the verdicts, the tables by group with their plots, which lie below dir as
+// NAME.svg, and what was measured when and on what.
 func (r Results) Markdown(dir string) []byte {
 	var b strings.Builder
 	b.WriteString("# Benchmarks\n\n")

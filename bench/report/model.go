@@ -1,5 +1,6 @@
-// Package report is what was measured: figures with the samples of every round, targets and plots. It is kept as JSON, so that the page and
-// the plots can be made again without measuring; whatever can be computed from the samples is computed when it is shown.
+// Package report is what was measured: figures with the samples of every round, targets and plots.
+// It is kept as JSON, so that the page and the plots can be made again without measuring; whatever
+// can be computed from the samples is computed when it is shown.
 package report
 
 import (
@@ -12,9 +13,11 @@ import (
 type Findings struct {
 	Figures []Figure `json:"figures"`
 	Plots   []Plot   `json:"plots,omitempty"`
-	// Versions are those of the programs and libraries that were measured or measured with, by their names.
+	// Versions are those of the programs and libraries that were measured or measured with, by
+	// their names.
 	Versions map[string]string `json:"versions,omitempty"`
-	// Missing are peers that could not be measured, each with what to do about it: "PostgreSQL: apt-get install postgresql".
+	// Missing are peers that could not be measured, each with what to do about it: "PostgreSQL:
+	// apt-get install postgresql".
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -48,19 +51,22 @@ const (
 	Share   Unit = "%" // a part of 1, written in percent: 0.15 is 15%
 )
 
-// Figure is one line of a table: what was measured of the daemon, and of a peer if there is one to compare it with.
+// Figure is one line of a table: what was measured of the daemon, and of a peer if there is one to
+// compare it with.
 type Figure struct {
 	Group string `json:"group"` // the table's heading
 	What  string `json:"what"`
 	Unit  Unit   `json:"unit"`
-	// Ours are the samples, one of each round. If there is a peer, Theirs[i] was measured right after (or before) Ours[i].
+	// Ours are the samples, one of each round. If there is a peer, Theirs[i] was measured right
+	// after (or before) Ours[i].
 	Ours   []float64 `json:"ours,omitempty"`
 	Peer   string    `json:"peer,omitempty"` // what is next to it: "Redis INCR"; empty if nothing is
 	Theirs []float64 `json:"theirs,omitempty"`
 	Target *Target   `json:"target,omitempty"`
 	// Note says in short what belongs to the figure: what holds it back if the target is missed.
 	Note string `json:"note,omitempty"`
-	// Derived tells that it is computed from other figures: it has one value and no rounds of its own.
+	// Derived tells that it is computed from other figures: it has one value and no rounds of its
+	// own.
 	Derived bool `json:"derived,omitempty"`
 	// Absent says why there are no samples, of either side: "PostgreSQL is not installed".
 	Absent string `json:"absent,omitempty"`
@@ -118,7 +124,8 @@ const (
 	NotRun   Verdict = "not run"
 )
 
-// Verdict compares the figure with its target. A target is missed too if its value cannot be told from the samples that there are.
+// Verdict compares the figure with its target. A target is missed too if its value cannot be told
+// from the samples that there are.
 func (f Figure) Verdict() Verdict {
 	switch {
 	case f.Absent != "":
@@ -164,7 +171,8 @@ type Plot struct {
 	Title string `json:"title"`
 	X     Axis   `json:"x"`
 	Y     Axis   `json:"y"`
-	// Bars draws bars in place of lines: the i-th value of each line stands over the i-th name of X.Names.
+	// Bars draws bars in place of lines: the i-th value of each line stands over the i-th name of
+	// X.Names.
 	Bars  bool   `json:"bars,omitempty"`
 	Lines []Line `json:"lines"`
 	// Rounds is how many a point is the median of; 0: as many as the table's figures are, or none.

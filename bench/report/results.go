@@ -43,7 +43,8 @@ type Machine struct {
 	Daemon     string `json:"daemon"`
 }
 
-// Put replaces the section of that name, or adds it. The sections are then in the order of names, and what is not among these is gone.
+// Put replaces the section of that name, or adds it. The sections are then in the order of names,
+// and what is not among these is gone.
 func (r *Results) Put(s Section, names []string) {
 	all := slices.DeleteFunc(r.Sections, func(old Section) bool { return old.Name == s.Name || !slices.Contains(names, old.Name) })
 	r.Sections = append(all, s)
@@ -117,7 +118,8 @@ func fileName(s string) bool {
 	return s != ""
 }
 
-// Encode writes results so that Decode reads the same. Numbers keep six digits, which is more than was measured.
+// Encode writes results so that Decode reads the same. Numbers keep six digits, which is more than
+// was measured.
 func (r Results) Encode() ([]byte, error) {
 	rounded := Results{Sections: slices.Clone(r.Sections)}
 	for i := range rounded.Sections {
@@ -166,7 +168,8 @@ func round(v float64) float64 {
 	return r
 }
 
-// Write replaces a file as a whole, so that who reads it meanwhile, or an interruption, sees the one or the other.
+// Write replaces a file as a whole, so that who reads it meanwhile, or an interruption, sees the
+// one or the other.
 func Write(path string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".bench-")
 	if err != nil {

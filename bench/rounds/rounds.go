@@ -1,4 +1,5 @@
-// Package rounds measures several contestants in turn, so that whatever slows the machine down for a while slows all of them.
+// Package rounds measures several contestants in turn, so that whatever slows the machine down for
+// a while slows all of them.
 package rounds
 
 import (
@@ -12,8 +13,9 @@ type Contestant[T any] struct {
 	Measure func(context.Context) (T, error)
 }
 
-// Interleave measures A B C A B C and so on, in the order given, and returns what came of each: [contestant][round]. It ends with the
-// first error, which names the contestant and its round, or with ctx.
+// Interleave measures A B C A B C and so on, in the order given, and returns what came of each:
+// [contestant][round]. It ends with the first error, which names the contestant and its round, or
+// with ctx.
 func Interleave[T any](ctx context.Context, rounds int, contestants ...Contestant[T]) ([][]T, error) {
 	got := make([][]T, len(contestants))
 	for round := range rounds {

@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// FuzzOf: a cluster's layout that is understood is written as what is understood as the same; one that is not is an error that names
-// the cluster.
+// FuzzOf: a cluster's layout that is understood is written as what is understood as the same; one
+// that is not is an error that names the cluster.
 func FuzzOf(f *testing.F) {
 	f.Add("time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=0")
 	f.Add("twitter;datacenter=31")

@@ -17,7 +17,8 @@ func windowed(t *testing.T, window time.Duration) Cluster {
 	return c
 }
 
-// What is reckoned goes by the largest window that has joined; without one, by the largest that there is.
+// What is reckoned goes by the largest window that has joined; without one, by the largest that
+// there is.
 func TestTargetGoesByTheWindow(t *testing.T) {
 	for _, k := range []struct{ window, enough time.Duration }{
 		{time.Minute, time.Minute}, {2 * time.Minute, 2 * time.Minute}, {3 * time.Hour, 3 * time.Hour}, {24 * time.Hour, 24 * time.Hour}, {0, 24 * time.Hour},

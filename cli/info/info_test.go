@@ -35,7 +35,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// FuzzParse: what was read and is written as a daemon writes it reads as the same, in one line each.
+// FuzzParse: what was read and is written as a daemon writes it reads as the same, in one line
+// each.
 func FuzzParse(f *testing.F) {
 	f.Add("early:1\r\n# Server\r\nhost:a:b\r\n\r\n#Worker\nstate:ready\nempty:\nno entry\n:no key\n")
 	f.Add("#")

@@ -116,8 +116,9 @@ func TestLookThatIsLate(t *testing.T) {
 	}
 }
 
-// Of two eras the one that was learned of later has the higher number, also if a Look that found the
-// earlier one is answered after that; and an era that a restore brings back has the number that it had.
+// Of two eras the one that was learned of later has the higher number, also if a Look that found
+// the earlier one is answered after that; and an era that a restore brings back has the number that
+// it had.
 func TestErasAreNumberedInTheirOrder(t *testing.T) {
 	s, c := newScripted(t)
 	s.history = func(layout Entry) (Entry, error) {

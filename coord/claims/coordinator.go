@@ -198,7 +198,8 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// An answer that took long tells of no era that is over. What is found binds no call: after a restore all of them fail.
+	// An answer that took long tells of no era that is over. What is found binds no call: after a
+	// restore all of them fail.
 	if _, seen := c.eras[found.Era]; !seen && c.joined == was && c.newest == before {
 		next := clusterOf(found, stored)
 		c.number(next)

@@ -92,7 +92,8 @@ func (c *Coordinator) pick(n int) int {
 	return int(binary.LittleEndian.Uint64(b[:]) % uint64(n))
 }
 
-// draw fills b. Without random bits no token is one of a kind: crypto/rand ends the process then, and so does this.
+// draw fills b. Without random bits no token is one of a kind: crypto/rand ends the process then,
+// and so does this.
 func (c *Coordinator) draw(b []byte) {
 	if _, err := io.ReadFull(c.random, b); err != nil {
 		panic(fmt.Errorf("no random bits: %w", err))

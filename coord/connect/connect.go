@@ -64,8 +64,8 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type Description struct {
 	// Text is the URL without user and password.
 	Text string
-	// Embedded is true for a coordinator inside the daemon: IDs are unique within one state directory
-	// only.
+	// Embedded is true for a coordinator inside the daemon: IDs are unique within one state
+	// directory only.
 	Embedded bool
 	// User is true when the URL has a user and a password.
 	User bool

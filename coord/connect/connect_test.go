@@ -219,8 +219,8 @@ func TestEmbeddedSpreads(t *testing.T) {
 	}
 }
 
-// A copy does not get the worker ID that its original had last, though the original's preference is in it. What the
-// copy was dealt instead is its own from then on.
+// A copy does not get the worker ID that its original had last, though the original's preference is
+// in it. What the copy was dealt instead is its own from then on.
 func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
 	c := Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}
 	c.Identity.Host = "host"

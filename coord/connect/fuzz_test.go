@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzSecret: a password in a URL is in no error and in nothing that is shown, whatever surrounds it.
+// FuzzSecret: a password in a URL is in no error and in nothing that is shown, whatever surrounds
+// it.
 func FuzzSecret(f *testing.F) {
 	f.Add("etcd", "u", "h1:2379/a")
 	f.Add("zk", "u%3A", "h1,[::1]:x")
@@ -25,7 +26,8 @@ func FuzzSecret(f *testing.F) {
 	})
 }
 
-// FuzzPassword: what is taken from a file is its only line, whole; an error says nothing of what is in it.
+// FuzzPassword: what is taken from a file is its only line, whole; an error says nothing of what is
+// in it.
 func FuzzPassword(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "password")
 	refusal := func(content string) string {

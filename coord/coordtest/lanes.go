@@ -167,7 +167,8 @@ func lanesStalled(k *kit) {
 	}
 }
 
-// stalled has a request of one lane held back, and all that another does meanwhile answered. It reports whether there was such a request.
+// stalled has a request of one lane held back, and all that another does meanwhile answered. It
+// reports whether there was such a request.
 func (k *kit) stalled(what string, request int, call func(context.Context, *node, coord.Claim) error) bool {
 	k.Helper()
 	n := k.start("a")

@@ -112,7 +112,8 @@ func TestConformanceCluster(t *testing.T) {
 	var trees atomic.Int64
 	coordtest.Run(t, func(*testing.T) coordtest.Harness {
 		prefix := fmt.Sprintf("tree%d", trees.Add(1))
-		// On a machine that is busy an election may take seconds. No case waits for this to run out.
+		// On a machine that is busy an election may take seconds. No case waits for this to run
+		// out.
 		config := etcd.Config{Prefix: prefix, Where: "cluster", TryTimeout: 20 * time.Second}
 		return newHarness(client, config).kit(func(t testing.TB) {
 			c.StopAll()

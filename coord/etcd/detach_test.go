@@ -25,7 +25,8 @@ func (e endings) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3.Lea
 	return e.Lease.Revoke(ctx, id)
 }
 
-// A copy of a process must neither end the lease, which is the original's as well, nor keep it alive.
+// A copy of a process must neither end the lease, which is the original's as well, nor keep it
+// alive.
 func TestDetachLeavesTheLease(t *testing.T) {
 	cluster := etcdtest.Start(t, etcdtest.Options{})
 	client := cluster.Client()

@@ -13,7 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// FuzzKeys: a key tells one worker ID, which has no other key, and whatever a host is called it has a key of its own.
+// FuzzKeys: a key tells one worker ID, which has no other key, and whatever a host is called it has
+// a key of its own.
 func FuzzKeys(f *testing.F) {
 	f.Add("/f/workers/0000007", "h1.example")
 	f.Add("/f/workers/+000007", "a/b")
@@ -36,8 +37,8 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// FuzzAnswer: whatever bytes a server sends for the answer to a transaction, it is refused, or has all that was asked for; and no claim
-// is told of that was not made before ours.
+// FuzzAnswer: whatever bytes a server sends for the answer to a transaction, it is refused, or has
+// all that was asked for; and no claim is told of that was not made before ours.
 func FuzzAnswer(f *testing.F) {
 	name := nodeName{worker: 7, ticket: "3", incarnation: "I1", nonce: "N1"}
 	earlier := nodeName{worker: 7, ticket: sticky, incarnation: "I2", nonce: "N2"}
@@ -87,7 +88,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// FuzzReason: of gRPC's text the heart is told, which does not depend on the ports and addresses in it.
+// FuzzReason: of gRPC's text the heart is told, which does not depend on the ports and addresses in
+// it.
 func FuzzReason(f *testing.F) {
 	f.Add("connection refused")
 	f.Add(`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)

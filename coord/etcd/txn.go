@@ -165,7 +165,8 @@ func (s *store) refusal(err error) error {
 	return fmt.Errorf("%w: %s (%w)", claims.ErrRefused, why, err)
 }
 
-// complete is an error if an answer lacks what its transaction asked for. No etcd answers so; what stands between may.
+// complete is an error if an answer lacks what its transaction asked for. No etcd answers so; what
+// stands between may.
 func complete(resp *clientv3.TxnResponse, then, otherwise []clientv3.Op) error {
 	asked := otherwise
 	if resp.Succeeded {

@@ -90,10 +90,12 @@ func shown(t *testing.T, verdict linear.Verdict) string {
 	return file.Name()
 }
 
-// least is how many a history must have on the average of each thing that it is made for; twelve had 7, 13 and 108 at the least.
+// least is how many a history must have on the average of each thing that it is made for; twelve
+// had 7, 13 and 108 at the least.
 const least = 3
 
-// stir counts what there is to prove in a history: openings by another than the one before, losses, and outcomes that are unknown.
+// stir counts what there is to prove in a history: openings by another than the one before, losses,
+// and outcomes that are unknown.
 func stir(history []linear.Op) (taken, lost, unknown int) {
 	holder := map[int]int{}
 	for _, o := range history {

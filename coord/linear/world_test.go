@@ -338,7 +338,8 @@ func record(t *testing.T, s servers, tree string, chance uint64, span time.Durat
 	return w.history()
 }
 
-// more is how many further histories are recorded where the first ones had too little in them, which a busy machine and chance may come to.
+// more is how many further histories are recorded where the first ones had too little in them,
+// which a busy machine and chance may come to.
 const more = 9
 
 // prove records histories on the servers and judges them.

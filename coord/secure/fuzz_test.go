@@ -12,8 +12,8 @@ import (
 	"github.com/flakeward/flakeward/internal/certtest"
 )
 
-// FuzzFiles: files of certificates make a configuration that has what they hold, or an error that names the file, and says nothing of
-// what is in it.
+// FuzzFiles: files of certificates make a configuration that has what they hold, or an error that
+// names the file, and says nothing of what is in it.
 func FuzzFiles(f *testing.F) {
 	ca := certtest.New(f, "ca")
 	pair := ca.Client("c")

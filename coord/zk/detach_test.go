@@ -24,7 +24,8 @@ func (w writing) Write(p []byte) (int, error) {
 	return w.Conn.Write(p)
 }
 
-// A copy of a process must neither end the session, which is the original's as well, nor take it over by a connection of its own.
+// A copy of a process must neither end the session, which is the original's as well, nor take it
+// over by a connection of its own.
 func TestDetachSendsNothing(t *testing.T) {
 	e := zktest.Start(t, zktest.Options{})
 	mute, _ := silent(t)

@@ -19,8 +19,8 @@ func answer(timeout int32, id uint64) []byte {
 	return append(b, make([]byte, 16)...)
 }
 
-// FuzzWatch: however the bytes of a server's first answer arrive, what is thought of them is the same, and no session without an end to
-// its timeout comes through.
+// FuzzWatch: however the bytes of a server's first answer arrive, what is thought of them is the
+// same, and no session without an end to its timeout comes through.
 func FuzzWatch(f *testing.F) {
 	whole := answer(10_000, 7)
 	f.Add(whole, []byte{1})
@@ -64,8 +64,8 @@ func FuzzWatch(f *testing.F) {
 	})
 }
 
-// FuzzTree: a chroot that is taken is one that ZooKeeper takes, whatever a host is called it has a node of its own, and a record's
-// name tells one worker ID.
+// FuzzTree: a chroot that is taken is one that ZooKeeper takes, whatever a host is called it has a
+// node of its own, and a record's name tells one worker ID.
 func FuzzTree(f *testing.F) {
 	f.Add("/a/b/", "h1.example", "0000007")
 	f.Add("", "a/../b", "4194304")

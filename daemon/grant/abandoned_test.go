@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The abandoned call: a claim's node is asked for, and the call given up; the request reaches the servers after that. The node that comes
-// of it is nobody's: it is deleted, and bars nobody.
+// The abandoned call: a claim's node is asked for, and the call given up; the request reaches the
+// servers after that. The node that comes of it is nobody's: it is deleted, and bars nobody.
 func TestScheduleTheAbandonedCall(t *testing.T) {
 	const worker = 2
 	for _, c := range []struct {

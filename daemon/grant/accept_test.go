@@ -48,8 +48,9 @@ func (p *process) contents() journal.Contents {
 	return c
 }
 
-// The coordinator was wiped between two starts, and others are in the new cluster already. The next start refuses, and leaves no grant
-// in the journal, until it is told that it may go over: then it never meets the others, nor what it has issued itself.
+// The coordinator was wiped between two starts, and others are in the new cluster already. The next
+// start refuses, and leaves no grant in the journal, until it is told that it may go over: then it
+// never meets the others, nor what it has issued itself.
 func TestScheduleTheOtherCluster(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("A")
@@ -208,7 +209,8 @@ func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
 	})
 }
 
-// A daemon that was pointed at the wrong coordinator has lost nothing when it is pointed at the right one again.
+// A daemon that was pointed at the wrong coordinator has lost nothing when it is pointed at the
+// right one again.
 func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")
@@ -242,9 +244,10 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 	w.clock.Advance(time.Millisecond)
 }
 
-// The daemon is told to go over to a new cluster, in which another has its worker ID already, and the coordinator does not answer at its
-// start: nothing is issued from the old cluster's grant. Nor is it after the new one was joined and the daemon crashed before it had
-// journaled anything of it, without the flag.
+// The daemon is told to go over to a new cluster, in which another has its worker ID already, and
+// the coordinator does not answer at its start: nothing is issued from the old cluster's grant. Nor
+// is it after the new one was joined and the daemon crashed before it had journaled anything of it,
+// without the flag.
 func TestScheduleAcceptedBeforeAColdStart(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")

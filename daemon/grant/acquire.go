@@ -10,10 +10,11 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Acquire claims a worker ID, journals its opening, and has it granted: after it returns without an error the issuer uses the lane. With
-// fresh it is another worker ID than the one held, whose mark the clock has fallen behind. The lane in use serves on until the
-// new one does, unless the record was opened by another since: then it ends before anything is sent that could make it look
-// like this daemon's again (invariant 6).
+// Acquire claims a worker ID, journals its opening, and has it granted: after it returns without an
+// error the issuer uses the lane. With fresh it is another worker ID than the one held, whose mark
+// the clock has fallen behind. The lane in use serves on until the new one does, unless the record
+// was opened by another since: then it ends before anything is sent that could make it look like
+// this daemon's again (invariant 6).
 func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	s := k.snapshot()
 	if s.abandoned {
@@ -33,8 +34,8 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 		request.From = s.current.lane.Floor() // for the history: what was issued since is this process's
 	}
 	if s.current.claim == nil {
-		// Nothing runs under that claim any more: it is lost, or of a process that is dead, for the state directory's lock is held.
-		// Its node would bar the way until its session ends.
+		// Nothing runs under that claim any more: it is lost, or of a process that is dead, for the
+		// state directory's lock is held. Its node would bar the way until its session ends.
 		request.Predecessor = s.current.node
 	}
 	if err := k.copied(); err != nil {
@@ -56,8 +57,8 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
 	k.stale = nil
-	// An opening that could not be journaled is kept for the next try: to give it back would lower the record below what
-	// the lane before it may still issue.
+	// An opening that could not be journaled is kept for the next try: to give it back would lower
+	// the record below what the lane before it may still issue.
 	k.pending = claim
 	switch err := k.take(claim); {
 	case errors.Is(err, errUnusable):
@@ -70,7 +71,8 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	return k.Publish(ctx)
 }
 
-// errUnusable means that a worker ID cannot be issued from, because its record is beyond the layout's last tick.
+// errUnusable means that a worker ID cannot be issued from, because its record is beyond the
+// layout's last tick.
 var errUnusable = errors.New("the worker ID cannot be used; take its record back to where it was")
 
 // take makes an acknowledged opening the one in the journal.
@@ -80,7 +82,8 @@ func (k *Holder) take(claim coord.Claim) error {
 	s := k.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
 	if continues && coord.EraOf(s.current.opening) != coord.EraOf(claim.Opening()) {
-		// An opening whose ID does not tell its era, as those of earlier versions do not: its lane was limited for good.
+		// An opening whose ID does not tell its era, as those of earlier versions do not: its lane
+		// was limited for good.
 		k.drop(claim.Worker())
 		s, continues = k.snapshot(), false
 	}
@@ -104,7 +107,8 @@ func (k *Holder) take(claim coord.Claim) error {
 		}
 		next.lane = lane
 	}
-	// A worker ID that still issues keeps its entry until it is given back. There is room for one: a second one ends here.
+	// A worker ID that still issues keeps its entry until it is given back. There is room for one:
+	// a second one ends here.
 	replaced := s.current.lane != nil && s.current.lane != next.lane
 	if replaced && s.draining.lane != nil {
 		k.mu.Lock()
@@ -126,7 +130,8 @@ func (k *Holder) take(claim coord.Claim) error {
 	return err
 }
 
-// drop ends what was issued from under a worker ID that another has opened since. Nothing brings it back.
+// drop ends what was issued from under a worker ID that another has opened since. Nothing brings it
+// back.
 func (k *Holder) drop(worker int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,9 +146,10 @@ func (k *Holder) drop(worker int) {
 	}
 }
 
-// Publish has the grant extended to a window from now, together with what was issued, and finishes what the first grant of a worker
-// ID allows: to issue from it, and to give back the one it replaces. After coord.ErrLost the holder holds no claim, and issues on
-// within the grant that it has.
+// Publish has the grant extended to a window from now, together with what was issued, and finishes
+// what the first grant of a worker ID allows: to issue from it, and to give back the one it
+// replaces. After coord.ErrLost the holder holds no claim, and issues on within the grant that it
+// has.
 func (k *Holder) Publish(ctx context.Context) error {
 	s := k.snapshot()
 	h := s.current
@@ -205,8 +211,8 @@ func (k *Holder) lose(claim coord.Claim) {
 	}
 }
 
-// leave gives back the worker ID that was replaced, in the one order of every release: the lane is closed, then it is gone from the
-// journal, then the record is lowered.
+// leave gives back the worker ID that was replaced, in the one order of every release: the lane is
+// closed, then it is gone from the journal, then the record is lowered.
 func (k *Holder) leave(ctx context.Context) error {
 	h := k.snapshot().draining
 	if h.lane == nil {
@@ -250,9 +256,9 @@ func (k *Holder) forget(h holding) error {
 	})
 }
 
-// Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and so has the record if the coordinator
-// answers; if it does not, the journal keeps the grant, so that the next start can do without it. A copy keeps its hands off all of it:
-// ErrCopied.
+// Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and
+// so has the record if the coordinator answers; if it does not, the journal keeps the grant, so
+// that the next start can do without it. A copy keeps its hands off all of it: ErrCopied.
 func (k *Holder) Shut(ctx context.Context) error {
 	if err := k.copied(); err != nil {
 		return err
@@ -272,7 +278,8 @@ func (k *Holder) Shut(ctx context.Context) error {
 		return nil
 	}
 	last := h.stop()
-	// Whether the record can be lowered must be known before the journal is written: once a lowering was sent, the grant is gone.
+	// Whether the record can be lowered must be known before the journal is written: once a
+	// lowering was sent, the grant is gone.
 	asking, cancel := clockguard.WithTimeout(ctx, k.Clock, lastTimeout)
 	reachable := false
 	if h.claim != nil {
@@ -281,7 +288,8 @@ func (k *Holder) Shut(ctx context.Context) error {
 		reachable = err == nil
 	}
 	cancel()
-	// A mark below the one that the record has would be taken for an old copy of the journal, so the exact one comes last.
+	// A mark below the one that the record has would be taken for an old copy of the journal, so
+	// the exact one comes last.
 	err = k.write(func(now *state) {
 		now.current.mark = max(last, h.published)
 		if reachable {

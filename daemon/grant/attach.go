@@ -12,8 +12,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// ForeignError means that the journal is of another cluster than the coordinator's, and that nobody has said to go over to that one.
-// It is final: nothing is issued, and only a start with another configuration goes on.
+// ForeignError means that the journal is of another cluster than the coordinator's, and that nobody
+// has said to go over to that one. It is final: nothing is issued, and only a start with another
+// configuration goes on.
 type ForeignError struct {
 	Journal string // the UUID of the cluster that the journal is of
 	Joined  string // where the journal says that cluster was
@@ -41,10 +42,11 @@ func (e *ForeignError) Error() string {
 	}
 }
 
-// Attach gives the holder the coordinator that it has joined, before Acquire or Hold. What the journal or a cold start brought from
-// another cluster ends here: there the worker ID is another one's. Unless the cluster that was found is the one that Config.Accept names,
-// or that an earlier start went over to, that is a *ForeignError, and the holder must not be used any more but for Shut. Any other error
-// is of the journal, and Attach may be called again.
+// Attach gives the holder the coordinator that it has joined, before Acquire or Hold. What the
+// journal or a cold start brought from another cluster ends here: there the worker ID is another
+// one's. Unless the cluster that was found is the one that Config.Accept names, or that an earlier
+// start went over to, that is a *ForeignError, and the holder must not be used any more but for
+// Shut. Any other error is of the journal, and Attach may be called again.
 func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	k.mu.Lock()
 	was := k.state.cluster
@@ -75,8 +77,9 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	return nil
 }
 
-// Cluster is the UUID of the cluster that the holder is attached to, or, after a cold start, of the one that
-// the journal's grant is of: while something is issued, of the one in which it is. Empty: of none yet.
+// Cluster is the UUID of the cluster that the holder is attached to, or, after a cold start, of the
+// one that the journal's grant is of: while something is issued, of the one in which it is. Empty:
+// of none yet.
 func (k *Holder) Cluster() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -86,12 +89,14 @@ func (k *Holder) Cluster() string {
 	return k.state.cluster
 }
 
-// Window is how far beyond the clock a grant reaches at most, as the cluster's record has to know it.
+// Window is how far beyond the clock a grant reaches at most, as the cluster's record has to know
+// it.
 func (k *Holder) Window() generator.Tick { return k.window }
 
-// migrate makes the journal one of the cluster that was found: with the marks of what was left, and nothing else of it. Who claims there
-// has been through this, with all lanes, so a start that follows finds no journal of the old cluster beside one of the new, and each mark
-// in the journal that it was in, whichever lane is dealt the worker ID.
+// migrate makes the journal one of the cluster that was found: with the marks of what was left, and
+// nothing else of it. Who claims there has been through this, with all lanes, so a start that
+// follows finds no journal of the old cluster beside one of the new, and each mark in the journal
+// that it was in, whichever lane is dealt the worker ID.
 func (k *Holder) migrate(to string) error {
 	s := k.snapshot()
 	left := join(s.left, k.inherited.Lanes, k.contents(s).Lanes)
@@ -106,8 +111,8 @@ func (k *Holder) migrate(to string) error {
 	return nil
 }
 
-// maxLeft is how many marks of clusters that were left a journal keeps: those that reach furthest. It bounds the journal of a host whose
-// cluster is replaced again and again.
+// maxLeft is how many marks of clusters that were left a journal keeps: those that reach furthest.
+// It bounds the journal of a host whose cluster is replaced again and again.
 const maxLeft = 64
 
 // join makes of entries those of a cluster that was left, one for each worker ID.
@@ -131,8 +136,9 @@ func (k *Holder) refuse(err *ForeignError) error {
 	return err
 }
 
-// dropGrants takes the grants out of the journal of a cluster that is not at its coordinator any more: a start that finds that
-// coordinator away must not issue from them. The journal of a cluster that is elsewhere stays as it is.
+// dropGrants takes the grants out of the journal of a cluster that is not at its coordinator any
+// more: a start that finds that coordinator away must not issue from them. The journal of a cluster
+// that is elsewhere stays as it is.
 func (k *Holder) dropGrants() error {
 	if k.snapshot().current.lane != nil { // started from the journal
 		return k.write(func(*state) {})
@@ -153,8 +159,9 @@ func (k *Holder) dropGrants() error {
 	return k.Journal.Write(c)
 }
 
-// Inherit takes over what an earlier process of this host left in the journal. It is called once, before the first Acquire. What is
-// not usable is refused with the reason, and the record rules then: the journal of another layout, or without a lane.
+// Inherit takes over what an earlier process of this host left in the journal. It is called once,
+// before the first Acquire. What is not usable is refused with the reason, and the record rules
+// then: the journal of another layout, or without a lane.
 func (k *Holder) Inherit(c journal.Contents) error {
 	if c.Layout != k.LayoutText() {
 		return fmt.Errorf("the journal is of layout %q and this daemon's is %q", c.Layout, k.LayoutText())
@@ -171,7 +178,8 @@ func (k *Holder) Inherit(c journal.Contents) error {
 	defer k.mu.Unlock()
 	k.inherited = c
 	k.state.cluster = c.Cluster
-	// The newest opening's entry stands last; one before it belongs to a worker ID that was being left.
+	// The newest opening's entry stands last; one before it belongs to a worker ID that was being
+	// left.
 	if e := c.Lanes[len(c.Lanes)-1]; !e.Left {
 		k.state.current = inherited(e)
 	}
@@ -180,8 +188,9 @@ func (k *Holder) Inherit(c journal.Contents) error {
 	return nil
 }
 
-// InheritLeft takes over a journal of a cluster that an earlier start has left for another one, over: its marks, and the claims for DeleteStale.
-// It is called instead of Inherit, and Attach to that other one makes the journal one of it. The layout is the holder's.
+// InheritLeft takes over a journal of a cluster that an earlier start has left for another one,
+// over: its marks, and the claims for DeleteStale. It is called instead of Inherit, and Attach to
+// that other one makes the journal one of it. The layout is the holder's.
 func (k *Holder) InheritLeft(c journal.Contents, over string) {
 	k.mu.Lock()
 	k.inherited, k.over = c, over
@@ -200,9 +209,10 @@ func claimsOf(c journal.Contents) (names []string) {
 	return names
 }
 
-// Idle takes the grants out of the journal of a lane that does not run: nobody will know, by the time that it does, whether its cluster
-// is still the coordinator's. The marks are noted, unless they are of another layout, and the claims are for DeleteStale, once: those that a
-// start does not come to delete end with their session. It reports whether the journal has changed by that.
+// Idle takes the grants out of the journal of a lane that does not run: nobody will know, by the
+// time that it does, whether its cluster is still the coordinator's. The marks are noted, unless
+// they are of another layout, and the claims are for DeleteStale, once: those that a start does not
+// come to delete end with their session. It reports whether the journal has changed by that.
 func (k *Holder) Idle(c *journal.Contents) (changed bool) {
 	if c.Layout == k.LayoutText() {
 		k.Spent.NoteAll(*c)
@@ -217,7 +227,8 @@ func (k *Holder) Idle(c *journal.Contents) (changed bool) {
 	return changed
 }
 
-// DeleteStale has the next claim delete the claim nodes of dead processes that nobody goes on from. It is called before the first Acquire.
+// DeleteStale has the next claim delete the claim nodes of dead processes that nobody goes on from.
+// It is called before the first Acquire.
 func (k *Holder) DeleteStale(nodes []string) { k.stale = append(k.stale, nodes...) }
 
 func inherited(e journal.Entry) holding {

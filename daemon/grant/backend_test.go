@@ -17,18 +17,19 @@ type backend interface {
 	claims(context.Context) ([]string, error)
 	// revoke deletes a claim's node, as the end of its session would.
 	revoke(ctx context.Context, claim string) error
-	// expire ends the session of a claim on the servers and returns when its node is gone, whatever the client believes.
+	// expire ends the session of a claim on the servers and returns when its node is gone, whatever
+	// the client believes.
 	expire(ctx context.Context, claim string) error
-	// hang keeps all that is asked of the servers from now on away from them, until arrive lets it through, also what
-	// nobody waits for any more.
+	// hang keeps all that is asked of the servers from now on away from them, until arrive lets it
+	// through, also what nobody waits for any more.
 	hang()
 	arrive()
 	// hangs tells whether something has been asked that is kept away.
 	hangs() bool
 	// wipe deletes the whole tree at once.
 	wipe(context.Context) error
-	// save reads what a backup has, which is all that is durable, and returns how that is put back in the place of all that there
-	// is then, claims included.
+	// save reads what a backup has, which is all that is durable, and returns how that is put back
+	// in the place of all that there is then, claims included.
 	save(context.Context) (restore func(context.Context) error, err error)
 }
 

@@ -11,10 +11,12 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// The tests here are of holes that only a cluster of several hosts can have, by the numbers that docs/guarantees.md lists.
+// The tests here are of holes that only a cluster of several hosts can have, by the numbers that
+// docs/guarantees.md lists.
 
-// Hole 1: the loss of the worker ID is noted, and nothing that issues ever asks. Here the process that was paused until its session was
-// over, and its worker ID another's, issues on in its grant, which the other is above, and leaves the worker ID once it learns.
+// Hole 1: the loss of the worker ID is noted, and nothing that issues ever asks. Here the process
+// that was paused until its session was over, and its worker ID another's, issues on in its grant,
+// which the other is above, and leaves the worker ID once it learns.
 func TestHole1IssuingOnAfterTheWorkerIDWasLost(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		paused := w.host("J").start()
@@ -61,8 +63,9 @@ func TestHole1NobodyTookIt(t *testing.T) {
 	})
 }
 
-// Hole 2: whether a worker ID is stale is judged by the claimant's clock, and what is stale is deleted without a look at its version. Here
-// a host whose clock is ahead takes nothing that is held, and what has become free meanwhile belongs to whoever claimed it first.
+// Hole 2: whether a worker ID is stale is judged by the claimant's clock, and what is stale is
+// deleted without a look at its version. Here a host whose clock is ahead takes nothing that is
+// held, and what has become free meanwhile belongs to whoever claimed it first.
 func TestHole2AFastClockStealsNothing(t *testing.T) {
 	for _, ahead := range []time.Duration{5 * time.Minute, time.Hour} {
 		onEach(t, func(t *testing.T, w *world) {
@@ -92,7 +95,8 @@ func TestHole2AFastClockStealsNothing(t *testing.T) {
 				p.issueAll()
 			}
 
-			// The one whose session has ended has lost its claim to the first who comes. That one's is not deleted for being old.
+			// The one whose session has ended has lost its claim to the first who comes. That one's
+			// is not deleted for being old.
 			gone := held[1]
 			gone.revoke()
 			first := w.fast("fast", ahead).bootFor(gone.worker())
@@ -117,7 +121,8 @@ func TestHole2AFastClockStealsNothing(t *testing.T) {
 	}
 }
 
-// Hole 3: an address and a process ID, or a host name, for an identity: two containers have the same. Here it is a preference only.
+// Hole 3: an address and a process ID, or a host name, for an identity: two containers have the
+// same. Here it is a preference only.
 func TestHole3TwoContainersOfOneNameAndProcessID(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		first, second := w.host("172.17.0.2"), w.host("172.17.0.2")
@@ -189,8 +194,8 @@ func TestHole6RacingFirstStarts(t *testing.T) {
 	})
 }
 
-// Hole 12: the ephemeral node is made once, and nothing reacts to the end of its session. Here the claim is made again, for the same
-// worker ID if it is free, and requests do not notice.
+// Hole 12: the ephemeral node is made once, and nothing reacts to the end of its session. Here the
+// claim is made again, for the same worker ID if it is free, and requests do not notice.
 func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 	onEachWith(t, time.Second, func(t *testing.T, w *world) {
 		p := w.host("J").start()
@@ -204,8 +209,9 @@ func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 		go func() { ended <- p.Hold(ctx) }()
 		var now string
 		w.until("the claim is made again", func(ctx context.Context) (bool, error) {
-			// Time goes on, so that what is due happens, but for the wall clock at the end of the grant, and at the lane's ceiling: how long
-			// a session takes to end is the servers' affair, and how soon a mark is renewed that of the processors.
+			// Time goes on, so that what is due happens, but for the wall clock at the end of the
+			// grant, and at the lane's ceiling: how long a session takes to end is the servers'
+			// affair, and how soon a mark is renewed that of the processors.
 			w.clock.Advance(time.Millisecond)
 			if w.tick() > min(before.Granted-generator.Tick(step/time.Millisecond), p.inUse().Ceiling()) {
 				w.clock.Step(-time.Millisecond)

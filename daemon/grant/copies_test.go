@@ -9,7 +9,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// copied is another host that has a copy of h's state directory, and h's name: all that identified a host to the coordinator.
+// copied is another host that has a copy of h's state directory, and h's name: all that identified
+// a host to the coordinator.
 func (h *host) copied() *host {
 	h.t.Helper()
 	c := h.world.host(h.name)
@@ -20,8 +21,8 @@ func (h *host) copied() *host {
 	return c
 }
 
-// A copy of a live state directory: the daemon on it neither deletes the original's claim nor goes on from its opening nor
-// its grant. It gets another worker ID, and the original goes on.
+// A copy of a live state directory: the daemon on it neither deletes the original's claim nor goes
+// on from its opening nor its grant. It gets another worker ID, and the original goes on.
 func TestACopyBesideTheOriginalGetsAnotherWorkerID(t *testing.T) {
 	for name, state := range map[string]func(original *process){
 		"connected": func(*process) {},
@@ -77,8 +78,8 @@ func TestACopyIssuesNothingWithoutTheCoordinator(t *testing.T) {
 	}
 }
 
-// The marks of a copy are floors, also after its daemon has written a journal of its own and was started again, where the
-// coordinator has lost what it knew.
+// The marks of a copy are floors, also after its daemon has written a journal of its own and was
+// started again, where the coordinator has lost what it knew.
 func TestTheMarksOfACopyAreFloors(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("H")

@@ -23,8 +23,8 @@ func (p *process) fail(call string) {
 	}
 }
 
-// A copy of the journal from before a clean stop is older than the last publish. It continues, for nothing above its mark was issued, but
-// the grant that it names was given back.
+// A copy of the journal from before a clean stop is older than the last publish. It continues, for
+// nothing above its mark was issued, but the grant that it names was given back.
 func TestOldJournalNamesAGrantThatWasGivenBack(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
@@ -58,7 +58,8 @@ func TestOldJournalNamesAGrantThatWasGivenBack(t *testing.T) {
 	again.issueAll()
 }
 
-// A worker ID whose giving back has failed is given back before another is taken: there is room for one.
+// A worker ID whose giving back has failed is given back before another is taken: there is room for
+// one.
 func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()
@@ -90,7 +91,8 @@ func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 	}
 }
 
-// Where every free worker ID has been issued from later than the clock is, nothing is gained by taking one, and the lane in use is kept.
+// Where every free worker ID has been issued from later than the clock is, nothing is gained by
+// taking one, and the lane in use is kept.
 func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()
@@ -140,7 +142,8 @@ func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
 	}
 }
 
-// The coordinator goes away between joining and the first grant: the grant in the journal is as good as if it had not been there at all.
+// The coordinator goes away between joining and the first grant: the grant in the journal is as
+// good as if it had not been there at all.
 func TestCoordinatorGoneAfterJoining(t *testing.T) {
 	for _, call := range []string{"claim", "extend"} {
 		w, h, _ := crashed(t)
@@ -162,7 +165,8 @@ func TestCoordinatorGoneAfterJoining(t *testing.T) {
 	}
 }
 
-// A coordinator that answers, and has no worker ID to lend, is no reason to go by the journal alone.
+// A coordinator that answers, and has no worker ID to lend, is no reason to go by the journal
+// alone.
 func TestNoColdStartBesideACoordinatorThatAnswers(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
@@ -210,7 +214,8 @@ func TestColdStartOnAFullDisk(t *testing.T) {
 	}
 }
 
-// A crash between a re-lease's opening and its first grant leaves two entries. The older one has the grant.
+// A crash between a re-lease's opening and its first grant leaves two entries. The older one has
+// the grant.
 func TestColdStartFromTheOlderEntry(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
@@ -300,7 +305,8 @@ type changes struct {
 
 func (c *changes) Changed() { c.told++ }
 
-// Requests that wait for another worker ID are told when none is to be had, for they may be served otherwise.
+// Requests that wait for another worker ID are told when none is to be had, for they may be served
+// otherwise.
 func TestFailedReLeaseIsTold(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").boot()
@@ -316,7 +322,8 @@ func TestFailedReLeaseIsTold(t *testing.T) {
 	if c.told != 1 || p.CanAcquire() {
 		t.Errorf("told %d times, want once", c.told)
 	}
-	// It answers again, and what is granted is no more than before, for the clock is behind: those who wait can have another worker ID now.
+	// It answers again, and what is granted is no more than before, for the clock is behind: those
+	// who wait can have another worker ID now.
 	w.clock.Step(-time.Hour)
 	p.coord.before = nil
 	c.told = 0

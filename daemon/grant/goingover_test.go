@@ -12,8 +12,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// wiped has n lanes issue all that they are granted, one after the other so that lane i is dealt worker ID i, and crash; then the
-// coordinator is wiped. It returns the UUID of the cluster that is there now.
+// wiped has n lanes issue all that they are granted, one after the other so that lane i is dealt
+// worker ID i, and crash; then the coordinator is wiped. It returns the UUID of the cluster that is
+// there now.
 func (h *host) wiped(n int) (found string) {
 	h.t.Helper()
 	l := h.bootLanes(n)
@@ -57,8 +58,9 @@ func (l *lanes) serve() {
 	l.issueAll()
 }
 
-// Lane 1 claims first in the cluster that was gone over to, and is dealt what lane 0 had; its journal is then of that worker ID. A crash,
-// and lane 0 is dealt what lane 1 had: what was issued from it is not forgotten, for lane 1's journal still has the mark.
+// Lane 1 claims first in the cluster that was gone over to, and is dealt what lane 0 had; its
+// journal is then of that worker ID. A crash, and lane 0 is dealt what lane 1 had: what was issued
+// from it is not forgotten, for lane 1's journal still has the mark.
 func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("A")
@@ -90,7 +92,8 @@ func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 	})
 }
 
-// The marks go on through a second cluster, and are still there when a worker ID of the first comes back.
+// The marks go on through a second cluster, and are still there when a worker ID of the first comes
+// back.
 func TestMarksGoThroughTwoClusters(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")
@@ -118,7 +121,8 @@ func TestMarksGoThroughTwoClusters(t *testing.T) {
 	}
 }
 
-// A cluster that was gone over to is gone over to by all lanes, whether or not each has claimed there: the next start needs no flag.
+// A cluster that was gone over to is gone over to by all lanes, whether or not each has claimed
+// there: the next start needs no flag.
 func TestAllLanesGoOverAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		for _, claimed := range [][]int{{}, {1}, {0}} {
@@ -151,7 +155,8 @@ func TestAllLanesGoOverAtOnce(t *testing.T) {
 	})
 }
 
-// A write of a journal fails while the lanes go over: none has claimed before all have, and the next try goes on.
+// A write of a journal fails while the lanes go over: none has claimed before all have, and the
+// next try goes on.
 func TestGoingOverNeedsTheDisk(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")
@@ -179,7 +184,8 @@ func TestGoingOverNeedsTheDisk(t *testing.T) {
 	l.serve()
 }
 
-// A lane whose journal was left behind takes its marks along, and what it held is deleted, though nothing of it is used.
+// A lane whose journal was left behind takes its marks along, and what it held is deleted, though
+// nothing of it is used.
 func TestAJournalLeftBehindIsTakenAlong(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")
@@ -268,7 +274,8 @@ func TestMarksThatAJournalKeeps(t *testing.T) {
 	}
 }
 
-// The claims of lanes that do not run are deleted once: with the first claim of the first start without them.
+// The claims of lanes that do not run are deleted once: with the first claim of the first start
+// without them.
 func TestClaimsOfIdleLanesAreDeletedOnce(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")

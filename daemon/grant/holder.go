@@ -1,8 +1,10 @@
-// Package grant keeps one lane supplied: it claims a worker ID, has the coordinator extend the grant, keeps the journal's mark
-// ahead of the clock, and raises the lane's ceiling to what both allow. The order of those steps is what makes an ID unique;
-// docs/guarantees.md has the invariants that the comments here number.
+// Package grant keeps one lane supplied: it claims a worker ID, has the coordinator extend the
+// grant, keeps the journal's mark ahead of the clock, and raises the lane's ceiling to what both
+// allow. The order of those steps is what makes an ID unique; docs/guarantees.md has the invariants
+// that the comments here number.
 //
-// Everything that decides is in methods that do one step and return: Acquire, Publish, Renew, Shut. Run calls them in time.
+// Everything that decides is in methods that do one step and return: Acquire, Publish, Renew, Shut.
+// Run calls them in time.
 package grant
 
 import (
@@ -64,7 +66,8 @@ type Holder struct {
 	window generator.Tick
 	wakes  wakes
 
-	// writing holds one token unless somebody has it, who may write the journal, from the look at the state to the change of it.
+	// writing holds one token unless somebody has it, who may write the journal, from the look at
+	// the state to the change of it.
 	writing chan struct{}
 
 	mu    sync.Mutex // guards what follows; never held over a call that waits
@@ -80,7 +83,8 @@ type Holder struct {
 
 	pending coord.Claim // opened, and not in the journal yet; of the goroutine that acquires
 	stale   []string    // claim nodes that the next claim deletes; likewise
-	// nextLook is when the cluster's record may be looked at again; of the goroutine that runs Hold.
+	// nextLook is when the cluster's record may be looked at again; of the goroutine that runs
+	// Hold.
 	nextLook clockguard.Mono
 	trouble  trouble
 	requests requests
@@ -91,8 +95,8 @@ type state struct {
 	cluster  string
 	current  holding
 	draining holding // worker is coord.AnyWorker if there is none
-	// left are the worker IDs of clusters that were left. They stay in the journal, for what this host has issued from them no coordinator
-	// knows. The slice is not changed, but replaced.
+	// left are the worker IDs of clusters that were left. They stay in the journal, for what this
+	// host has issued from them no coordinator knows. The slice is not changed, but replaced.
 	left []journal.Entry
 	// abandoned is final: the cluster is no more.
 	abandoned bool
@@ -107,8 +111,8 @@ type holding struct {
 	lane    *generator.Lane // nil: none yet
 	mark    generator.Tick  // the journal's, as on disk
 	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
-	// published is the highest mark that was sent with an Extend. For a journal that was inherited it is that journal's mark:
-	// the record has none above it, or the journal is not adopted.
+	// published is the highest mark that was sent with an Extend. For a journal that was inherited
+	// it is that journal's mark: the record has none above it, or the journal is not adopted.
 	published generator.Tick
 	// limited is set once a raise has limited the lane, and with it the grant.
 	limited bool
@@ -131,7 +135,8 @@ func New(c Config, issuer Issuer) *Holder {
 		Config: c,
 		issuer: issuer,
 		text:   fmt.Sprintf("%s;datacenter=%d", c.Layout, c.Datacenter),
-		// Two ticks at the least: with one, the mark would have to be renewed within the very tick that it ends with.
+		// Two ticks at the least: with one, the mark would have to be renewed within the very tick
+		// that it ends with.
 		step:    max(2, ticks(c.Layout, c.Timing.Step)),
 		window:  max(4, ticks(c.Layout, c.Timing.Window)),
 		wakes:   newWakes(),
@@ -163,11 +168,13 @@ func (k *Holder) LayoutText() string { return k.text }
 // ErrNoGrant means that the journal has no grant that could be issued from without the coordinator.
 var ErrNoGrant = errors.New("the journal holds no grant that has not ended")
 
-// ErrRefused means that the coordinator has answered, and that its answer may be that the journal's grant is another's by now.
+// ErrRefused means that the coordinator has answered, and that its answer may be that the journal's
+// grant is another's by now.
 var ErrRefused = errors.New("the coordinator has answered and refuses, so the journal's grant is not issued from")
 
-// ColdStart begins to issue from the grant that the journal holds, with no coordinator: between the journal's mark and the ceiling that
-// was acknowledged nobody else can issue, for whoever opens the record meanwhile starts above that ceiling.
+// ColdStart begins to issue from the grant that the journal holds, with no coordinator: between the
+// journal's mark and the ceiling that was acknowledged nobody else can issue, for whoever opens the
+// record meanwhile starts above that ceiling.
 func (k *Holder) ColdStart(c journal.Contents) error {
 	if c.Coord != k.Coord {
 		// Another coordinator may be another cluster, in which the worker ID is somebody else's.
@@ -239,8 +246,9 @@ func (k *Holder) snapshot() state {
 	return k.state
 }
 
-// Renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does nothing while a mark is still half a step
-// ahead. After an error a lane goes on to the mark that is on disk and no further.
+// Renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does
+// nothing while a mark is still half a step ahead. After an error a lane goes on to the mark that
+// is on disk and no further.
 func (k *Holder) Renew() error {
 	if err := k.copied(); err != nil {
 		return err
@@ -272,8 +280,8 @@ func (k *Holder) markFor(h holding) generator.Tick {
 	if h.lane == nil || h.lane.Closed() {
 		return h.mark
 	}
-	// From the clock, and not from the lane's floor or last tick where those are ahead of it: a daemon that starts and crashes again
-	// and again would push its mark on by a step each time.
+	// From the clock, and not from the lane's floor or last tick where those are ahead of it: a
+	// daemon that starts and crashes again and again would push its mark on by a step each time.
 	now := k.tick()
 	if h.mark-now > k.step/2 {
 		return h.mark
@@ -281,9 +289,10 @@ func (k *Holder) markFor(h holding) generator.Tick {
 	return max(h.mark, min(h.granted, now+k.step))
 }
 
-// record makes a change of the state: it writes the journal as it will be after it, then changes the state, and raises the lanes to
-// what is then allowed. If the write fails the state stays as it was: what is on disk is then the one or the other, and both
-// are at or above all that was issued. The caller has the writing token; change may be called twice.
+// record makes a change of the state: it writes the journal as it will be after it, then changes
+// the state, and raises the lanes to what is then allowed. If the write fails the state stays as it
+// was: what is on disk is then the one or the other, and both are at or above all that was issued.
+// The caller has the writing token; change may be called twice.
 func (k *Holder) record(change func(*state)) error {
 	if err := k.copied(); err != nil {
 		return err
@@ -362,7 +371,8 @@ func (k *Holder) contents(s state) journal.Contents {
 // entersAs reports whether the journal has the holding, under that worker ID.
 func (h holding) entersAs(worker int) bool { return h.opening != "" && h.worker == worker }
 
-// end stops a holding and remembers how far it has issued: a coordinator that was wiped would not know. The caller holds mu.
+// end stops a holding and remembers how far it has issued: a coordinator that was wiped would not
+// know. The caller holds mu.
 func (k *Holder) end(h holding) generator.Tick {
 	last := h.stop()
 	if h.worker >= 0 {
@@ -371,7 +381,8 @@ func (k *Holder) end(h holding) generator.Tick {
 	return last
 }
 
-// stop closes the holding's lane and returns its last tick: the exact one, and the holding's mark if there is no lane.
+// stop closes the holding's lane and returns its last tick: the exact one, and the holding's mark
+// if there is no lane.
 func (h holding) stop() generator.Tick {
 	if h.lane == nil {
 		return h.mark

@@ -237,7 +237,8 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 	}
 }
 
-// An opening that could not be journaled is not given back: the lane before it may still issue below the record's ceiling.
+// An opening that could not be journaled is not given back: the lane before it may still issue
+// below the record's ceiling.
 func TestOpeningWithoutAJournalIsKept(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()

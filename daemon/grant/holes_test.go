@@ -7,10 +7,12 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// The tests here are named after holes in well-known generators, by the numbers that docs/guarantees.md lists.
+// The tests here are named after holes in well-known generators, by the numbers that
+// docs/guarantees.md lists.
 
-// Hole 4: at shutdown the worker ID is given back while requests still draw from it. Here the lane closes before its last tick is read: a
-// request beside the stop either has its number counted or gets none.
+// Hole 4: at shutdown the worker ID is given back while requests still draw from it. Here the lane
+// closes before its last tick is read: a request beside the stop either has its number counted or
+// gets none.
 func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()
@@ -32,7 +34,8 @@ func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
 	}
 }
 
-// The same with requests that come all the time: whatever was given is at or below what the journal says.
+// The same with requests that come all the time: whatever was given is at or below what the journal
+// says.
 func TestHole4UnderLoad(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()
@@ -63,7 +66,8 @@ func TestHole4UnderLoad(t *testing.T) {
 	}
 }
 
-// Hole 7: a restart from a file that holds the worker ID but no time, or from a mark that lags, after the clock was set back.
+// Hole 7: a restart from a file that holds the worker ID but no time, or from a mark that lags,
+// after the clock was set back.
 func TestHole7RestartAfterARollback(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		onEach(t, func(t *testing.T, w *world) {
@@ -98,8 +102,8 @@ func TestHole7RestartAfterARollback(t *testing.T) {
 	}
 }
 
-// Hole 9: whoever is rolled back too far takes a worker ID that is not stored anywhere, the same for all. Here each gets one that nobody
-// holds, and whose mark is past.
+// Hole 9: whoever is rolled back too far takes a worker ID that is not stored anywhere, the same
+// for all. Here each gets one that nobody holds, and whose mark is past.
 func TestHole9RolledBackHostsDoNotMeet(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.host("A").start(), w.host("B").start()

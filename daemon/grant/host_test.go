@@ -17,7 +17,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// The grants of the tests: small numbers of ticks of 1 ms, so that every number that may be issued can be.
+// The grants of the tests: small numbers of ticks of 1 ms, so that every number that may be issued
+// can be.
 const (
 	step    = 20 * time.Millisecond
 	window  = 200 * time.Millisecond
@@ -26,7 +27,8 @@ const (
 	coordAt = "etcd://the-test's"
 )
 
-// world is a real coordinator, a clock that hosts share, and every number that any of them was given.
+// world is a real coordinator, a clock that hosts share, and every number that any of them was
+// given.
 type world struct {
 	t      *testing.T
 	tree   backend
@@ -35,7 +37,8 @@ type world struct {
 
 	mu     sync.Mutex
 	issued map[int64]string // the host that was given it
-	// repeats counts the numbers that were given twice, where a test shows that some are; nil: none may be.
+	// repeats counts the numbers that were given twice, where a test shows that some are; nil: none
+	// may be.
 	repeats *int
 }
 
@@ -75,7 +78,8 @@ type host struct {
 
 	accept  string               // grant.Config.Accept
 	machine generator.Generation // grant.Config.Machine
-	// twin is set for a host of which nothing tells that it is not another one: its journal is always at home.
+	// twin is set for a host of which nothing tells that it is not another one: its journal is
+	// always at home.
 	twin bool
 }
 
@@ -209,7 +213,8 @@ func (p *process) acquire() {
 	}
 }
 
-// crashed is a host whose process was killed after it had issued all that it was granted, with its session alive.
+// crashed is a host whose process was killed after it had issued all that it was granted, with its
+// session alive.
 func crashed(t *testing.T) (*world, *host, *process) {
 	t.Helper()
 	w := newWorld(t)
@@ -236,7 +241,8 @@ func (h *host) reboot() *process {
 	return p
 }
 
-// bootFor boots with a preference for a worker ID, which is all that its journal gives: nobody's opening has that ID.
+// bootFor boots with a preference for a worker ID, which is all that its journal gives: nobody's
+// opening has that ID.
 func (h *host) bootFor(worker int) *process {
 	h.t.Helper()
 	p := h.boot()
@@ -257,7 +263,8 @@ func (h *host) coldStart() (*process, error) {
 	return p, p.ColdStart(contents)
 }
 
-// crash ends the process as a kill does: nothing is written or given back, the session lives on, the lock is free.
+// crash ends the process as a kill does: nothing is written or given back, the session lives on,
+// the lock is free.
 func (p *process) crash() {
 	if p.disk.dead {
 		return
@@ -268,8 +275,8 @@ func (p *process) crash() {
 	}
 }
 
-// issueAll takes every number that the lane may issue, at any tick, as if the clock went everywhere, and reports those that anybody
-// was given before.
+// issueAll takes every number that the lane may issue, at any tick, as if the clock went
+// everywhere, and reports those that anybody was given before.
 func (p *process) issueAll() (n int) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -278,7 +285,8 @@ func (p *process) issueAll() (n int) {
 	if lane == nil {
 		return 0
 	}
-	// From below, for a slot that has moved on takes no earlier tick. A first floor is 0, which is ages ago.
+	// From below, for a slot that has moved on takes no earlier tick. A first floor is 0, which is
+	// ages ago.
 	for tick := max(lane.Floor()+1, lane.Ceiling()-1000); tick <= lane.Ceiling(); tick++ {
 		for {
 			run, out := lane.Take(0, tick, perTick)
@@ -309,7 +317,8 @@ func (p *process) note(id int64) {
 // worker is the worker ID in use.
 func (p *process) worker() int { return p.Holding().Worker }
 
-// stealFrom has another host take over p's worker ID: p's claim is gone, and the other opens the record next.
+// stealFrom has another host take over p's worker ID: p's claim is gone, and the other opens the
+// record next.
 func (h *host) stealFrom(p *process) *process {
 	h.t.Helper()
 	p.revoke()

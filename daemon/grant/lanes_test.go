@@ -14,7 +14,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 )
 
-// Every lane has a worker ID of its own, gets it back after a crash, a stop and the loss of the disk, and never issues a number twice.
+// Every lane has a worker ID of its own, gets it back after a crash, a stop and the loss of the
+// disk, and never issues a number twice.
 func TestLanesGetTheirWorkerIDsBack(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("A")
@@ -53,7 +54,8 @@ func TestLanesGetTheirWorkerIDsBack(t *testing.T) {
 	})
 }
 
-// One lane's claim is cleared, and another lane changes its worker ID: neither is anything to the others, who go on extending their grants.
+// One lane's claim is cleared, and another lane changes its worker ID: neither is anything to the
+// others, who go on extending their grants.
 func TestALanesLossIsNotTheOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		l := w.host("A").startLanes(3) // of 4 worker IDs
@@ -98,7 +100,8 @@ func TestALanesLossIsNotTheOthers(t *testing.T) {
 	})
 }
 
-// What one lane has left another may be dealt: never below what the daemon has issued from it, though the coordinator knows nothing of that.
+// What one lane has left another may be dealt: never below what the daemon has issued from it,
+// though the coordinator knows nothing of that.
 func TestLanesShareWhatIsSpent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("A")
@@ -147,7 +150,8 @@ func TestLanesShareWhatIsSpent(t *testing.T) {
 	})
 }
 
-// There are fewer worker IDs than lanes: the others serve, and the one without gets the first that is free.
+// There are fewer worker IDs than lanes: the others serve, and the one without gets the first that
+// is free.
 func TestMoreLanesThanWorkerIDsLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		other := w.host("B").start()
@@ -184,11 +188,13 @@ func TestMoreLanesThanWorkerIDsLeft(t *testing.T) {
 	})
 }
 
-// lastWait is after what a lane that found nothing asks again, and more than a floor that another left may be ahead.
+// lastWait is after what a lane that found nothing asks again, and more than a floor that another
+// left may be ahead.
 const lastWait = window + wait
 
-// A start with fewer lanes leaves the other journals, without their grants, and deletes their claims. A start with as many as before goes
-// on from them, unless another has opened the record since.
+// A start with fewer lanes leaves the other journals, without their grants, and deletes their
+// claims. A start with as many as before goes on from them, unless another has opened the record
+// since.
 func TestFewerLanesAndMoreAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("A")
@@ -271,7 +277,8 @@ func (p *process) contentsOfLane() journal.Contents {
 	return c
 }
 
-// With the coordinator away each lane issues from what its own journal holds, and one whose journal is torn from nothing.
+// With the coordinator away each lane issues from what its own journal holds, and one whose journal
+// is torn from nothing.
 func TestLanesStartCold(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")
@@ -309,7 +316,8 @@ type endless struct {
 
 func (e endless) Sleep(ctx context.Context, _ time.Duration) error { e.stop(); return ctx.Err() }
 
-// A journal of another cluster than the first lane's is of a time before this host went over: its marks count, and nothing else of it.
+// A journal of another cluster than the first lane's is of a time before this host went over: its
+// marks count, and nothing else of it.
 func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("A")

@@ -8,8 +8,9 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// One lane learns that the cluster is no more while another's claim is in the journal's hands: what that lane was about to begin, or to go
-// on with, ends as well, and the journal keeps no grant of it.
+// One lane learns that the cluster is no more while another's claim is in the journal's hands: what
+// that lane was about to begin, or to go on with, ends as well, and the journal keeps no grant of
+// it.
 func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -40,7 +41,8 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 					if err := l.life.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
 						t.Fatalf("lane 0 ended with %v", err)
 					}
-					// What ends one lane ends all, so this one does not learn the reason from the coordinator.
+					// What ends one lane ends all, so this one does not learn the reason from the
+					// coordinator.
 					l.coord.before = func(string) error { stop(); return ctx.Err() }
 				}
 				if err := p.Acquire(ctx, false); !errors.Is(err, coord.ErrOtherCluster) {
@@ -70,7 +72,8 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 	}
 }
 
-// The cluster is found to be another before any lane has claimed. No journal keeps a grant for a start that finds the coordinator away.
+// The cluster is found to be another before any lane has claimed. No journal keeps a grant for a
+// start that finds the coordinator away.
 func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		w := newWorld(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/place"
 )
 
-// lanes is one start of a daemon with several lanes: holders that share a state directory, a coordinator and what they know to be spent.
+// lanes is one start of a daemon with several lanes: holders that share a state directory, a
+// coordinator and what they know to be spent.
 type lanes struct {
 	*host
 	all       []*process

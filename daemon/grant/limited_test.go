@@ -11,8 +11,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// overGranted is a host that was granted more, while its clock was ahead for a moment, than all marks are raised to after a backup from
-// before that was put back. Its journal's mark is beyond that, too.
+// overGranted is a host that was granted more, while its clock was ahead for a moment, than all
+// marks are raised to after a backup from before that was put back. Its journal's mark is beyond
+// that, too.
 type overGranted struct {
 	*process
 	restore func()
@@ -50,7 +51,8 @@ func (o *overGranted) restoreAndRaise() {
 	o.raise(o.to)
 }
 
-// limited looks whether nothing above what all was raised to can be issued any more, now or from the journal.
+// limited looks whether nothing above what all was raised to can be issued any more, now or from
+// the journal.
 func (o *overGranted) limited(how string) {
 	o.t.Helper()
 	if h := o.Holding(); h.Granted > o.to {
@@ -67,9 +69,9 @@ func (o *overGranted) limited(how string) {
 	}
 }
 
-// The next host is dealt the very worker ID, as the coordinator's sequence counter is that of the backup too. It begins at what all was
-// raised to, within a grant that the coordinator does not know. Whichever way the holder of that grant learns of the raise, nothing is
-// issued twice.
+// The next host is dealt the very worker ID, as the coordinator's sequence counter is that of the
+// backup too. It begins at what all was raised to, within a grant that the coordinator does not
+// know. Whichever way the holder of that grant learns of the raise, nothing is issued twice.
 func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 	for name, learns := range map[string]func(o *overGranted){
 		"by a publish": func(o *overGranted) {
@@ -269,7 +271,8 @@ func TestRaiseBindsAllLanes(t *testing.T) {
 	}
 }
 
-// A raise that comes while the journal is written, or while an answer from before it is on its way, binds too.
+// A raise that comes while the journal is written, or while an answer from before it is on its way,
+// binds too.
 func TestRaiseDuringAWrite(t *testing.T) {
 	w := newWorld(t)
 	o := w.overGranted()
@@ -293,7 +296,8 @@ func TestRaiseDuringAWrite(t *testing.T) {
 	o.limited("after the next write")
 }
 
-// What was opened after the raise is of its era: a restart goes on from it, below the record's ceiling.
+// What was opened after the raise is of its era: a restart goes on from it, below the record's
+// ceiling.
 func TestRestartInTheEraOfARaise(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.host("first").start().crash()
@@ -319,7 +323,8 @@ func TestRestartInTheEraOfARaise(t *testing.T) {
 	})
 }
 
-// An era that another has followed limits nobody: who names it has read an old state, as a server that lags gives.
+// An era that another has followed limits nobody: who names it has read an old state, as a server
+// that lags gives.
 func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.host("A").start()
@@ -345,8 +350,8 @@ func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
 	})
 }
 
-// Marks are raised twice. One lane is answered with the first raise, and says so only after another lane was told of the second: what
-// is claimed from then on is limited by neither.
+// Marks are raised twice. One lane is answered with the first raise, and says so only after another
+// lane was told of the second: what is claimed from then on is limited by neither.
 func TestRaisesToldInTheWrongOrderLimitNobodyForLong(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		l := w.host("A").startLanes(2)
@@ -381,8 +386,9 @@ func TestRaisesToldInTheWrongOrderLimitNobodyForLong(t *testing.T) {
 	})
 }
 
-// A start finds a journal with a worker ID that was being left, granted beyond the raise, and a newest opening without a grant. It learns
-// of the raise by joining, and claims nothing yet. Then it crashes, and the next start finds the coordinator away.
+// A start finds a journal with a worker ID that was being left, granted beyond the raise, and a
+// newest opening without a grant. It learns of the raise by joining, and claims nothing yet. Then
+// it crashes, and the next start finds the coordinator away.
 func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {
 	w := newWorld(t)
 	o := w.overGranted()

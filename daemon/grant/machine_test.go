@@ -12,8 +12,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// machine gives the host a virtual machine of generation 7, and returns that generation: whoever changes it makes of each process that
-// runs a copy of itself, and who changes it back, the original again.
+// machine gives the host a virtual machine of generation 7, and returns that generation: whoever
+// changes it makes of each process that runs a copy of itself, and who changes it back, the
+// original again.
 func (h *host) inMachine() *atomic.Uint64 {
 	now := new(atomic.Uint64)
 	now.Store(7)
@@ -44,8 +45,9 @@ func (p *process) steps() map[string]func() error {
 	}
 }
 
-// A process that runs on in a clone of its machine gives nothing, writes nothing and asks for nothing, in whichever step it is. Its
-// original, which is the same process in the machine as it was, goes on with its claim; and the clone's next start gets another worker ID.
+// A process that runs on in a clone of its machine gives nothing, writes nothing and asks for
+// nothing, in whichever step it is. Its original, which is the same process in the machine as it
+// was, goes on with its claim; and the clone's next start gets another worker ID.
 func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("H")
@@ -82,7 +84,8 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 	})
 }
 
-// The machine is cloned while a claim is being made: no claim node is left that neither the original knows nor the clone.
+// The machine is cloned while a claim is being made: no claim node is left that neither the
+// original knows nor the clone.
 func TestACloneInTheMiddleOfAClaimLeavesNoClaim(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("H")
@@ -109,7 +112,8 @@ func (w *world) members() (all []coord.Member) {
 	return all
 }
 
-// The machine is cloned in the middle of a step: what the step makes gives nothing either, and nothing follows it.
+// The machine is cloned in the middle of a step: what the step makes gives nothing either, and
+// nothing follows it.
 func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		at     func(p *process, clone func())

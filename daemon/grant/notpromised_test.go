@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// What docs/guarantees.md does not promise, each shown by IDs that come twice: if one of these fails, the list there has become
-// too long.
+// What docs/guarantees.md does not promise, each shown by IDs that come twice: if one of these
+// fails, the list there has become too long.
 
 // wantRepeats wants a test to show numbers that were given twice.
 func (w *world) wantRepeats(test func()) {
@@ -17,7 +17,8 @@ func (w *world) wantRepeats(test func()) {
 	}
 }
 
-// Two copies of one running machine, where neither a machine identity nor a VM generation tells them apart.
+// Two copies of one running machine, where neither a machine identity nor a VM generation tells
+// them apart.
 func TestNotPromisedCopiesThatNothingTellsApart(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("H")
@@ -76,7 +77,8 @@ func TestNotPromisedARestoredCoordinatorBeforeTheRaise(t *testing.T) {
 	})
 }
 
-// A coordinator that was wiped and set up anew is another cluster: its IDs may equal those of the old one.
+// A coordinator that was wiped and set up anew is another cluster: its IDs may equal those of the
+// old one.
 func TestNotPromisedTwoClusters(t *testing.T) {
 	w := newWorld(t)
 	before := w.host("H").start()
@@ -93,7 +95,8 @@ func TestNotPromisedTwoClusters(t *testing.T) {
 	})
 }
 
-// A journal that is younger than the last publish, written back into the same file, and a clock that is back by as much.
+// A journal that is younger than the last publish, written back into the same file, and a clock
+// that is back by as much.
 func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("H")
@@ -113,4 +116,27 @@ func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T
 	w.clock.Advance(step)
 	w.clock.Step(-step)
 	w.wantRepeats(func() { old.start().issueAll() })
+}
+
+// IDs that were issued, and not only granted, while a clock was ahead, after the backup and beyond
+// what all marks were raised to.
+func TestNotPromisedIDsThatWereIssuedBeyondTheRaise(t *testing.T) {
+	w := newWorld(t)
+	before := w.fast("A", 0).start()
+	restore := w.save()
+	before.clock.Step(aheadFor)
+	if err := before.Publish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before.issueAll()
+	before.clock.Step(-aheadFor)
+	restore()
+	w.raise(w.tick() + 500)
+	w.clock.Advance(aheadFor)
+	w.wantRepeats(func() {
+		after := w.host("B").bootFor(before.worker())
+		after.attach()
+		after.acquire()
+		after.issueAll()
+	})
 }

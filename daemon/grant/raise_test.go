@@ -62,7 +62,8 @@ func (w *world) history(worker int) (tenures []coord.Tenure) {
 	return tenures
 }
 
-// issueFrom lets time pass until the clock is beyond the tick, has the process granted more, and issues all that it may.
+// issueFrom lets time pass until the clock is beyond the tick, has the process granted more, and
+// issues all that it may.
 func (p *process) issueFrom(tick generator.Tick) {
 	p.t.Helper()
 	if left := time.Duration(p.layout.UnixNanos(tick+1) - p.clock.Now().Wall); left > 0 {
@@ -76,8 +77,9 @@ func (p *process) issueFrom(tick generator.Tick) {
 	}
 }
 
-// Raised marks, old journal: a backup in which the holder is J, who has crashed; K opens the worker ID and issues; then the backup is put
-// back and the marks are raised. J's journal is of the opening that the restored record names, and must not pass.
+// Raised marks, old journal: a backup in which the holder is J, who has crashed; K opens the worker
+// ID and issues; then the backup is put back and the marks are raised. J's journal is of the
+// opening that the restored record names, and must not pass.
 func TestScheduleRaisedMarksOldJournal(t *testing.T) {
 	for _, late := range []bool{false, true} { // whether the clock has passed what the marks are raised to
 		onEach(t, func(t *testing.T, w *world) {
@@ -119,8 +121,8 @@ func TestScheduleRaisedMarksOldJournal(t *testing.T) {
 	}
 }
 
-// Marks raised under daemons that serve: their next publish finds the claim lost, and what they claim anew begins above, as a fresh host's
-// does. None of them ever issues what another has.
+// Marks raised under daemons that serve: their next publish finds the claim lost, and what they
+// claim anew begins above, as a fresh host's does. None of them ever issues what another has.
 func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		a, b := w.host("A").start(), w.host("B").start()

@@ -11,14 +11,16 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 )
 
-// A raise of all marks is for a coordinator that does not know all that it has granted: it was restored from a backup. A grant of this
-// daemon's may be among that, and may reach beyond what all was raised to, where the next holder of the worker ID begins. So whoever
-// learns of a raise issues nothing above its floor from a grant of another era: neither from the lane in use nor from the one that is
-// being left, nor, after a crash, from the journal.
+// A raise of all marks is for a coordinator that does not know all that it has granted: it was
+// restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
+// was raised to, where the next holder of the worker ID begins. So whoever learns of a raise issues
+// nothing above its floor from a grant of another era: neither from the lane in use nor from the
+// one that is being left, nor, after a crash, from the journal.
 
-// Raised tells all of the daemon's holders what all marks were raised to last. What one of them is told binds the others. An era that
-// another has followed is over: who names it has read an old state, or was told of the raise before another lane and says so after it.
-// No raise ever makes it the cluster's again, so it limits nobody.
+// Raised tells all of the daemon's holders what all marks were raised to last. What one of them is
+// told binds the others. An era that another has followed is over: who names it has read an old
+// state, or was told of the raise before another lane and says so after it. No raise ever makes it
+// the cluster's again, so it limits nobody.
 func (s *Spent) Raised(r coord.Raise) {
 	s.raising.Lock() // until all are told, so that none is told of two raises in another order
 	defer s.raising.Unlock()
@@ -34,14 +36,15 @@ func (s *Spent) Raised(r coord.Raise) {
 	}
 }
 
-// limit limits what is held from another era than the raise's, at once. The journal follows: see keepLimit.
+// limit limits what is held from another era than the raise's, at once. The journal follows: see
+// keepLimit.
 func (k *Holder) limit(r coord.Raise) {
 	k.mu.Lock()
 	before := k.raised
 	k.raised = &r
 	limited := k.restrict(&k.state)
-	// A write of the journal that is under way may not know of it. Nor does the journal of a start, which may name a grant besides those
-	// that are held.
+	// A write of the journal that is under way may not know of it. Nor does the journal of a start,
+	// which may name a grant besides those that are held.
 	if limited || before == nil && exceeds(k.inherited, r) || before != nil && before.Era != r.Era {
 		k.limits++
 	}
@@ -58,7 +61,8 @@ func exceeds(c journal.Contents, r coord.Raise) bool {
 	return slices.ContainsFunc(c.Lanes, func(e journal.Entry) bool { return e.Ceiling > r.Floor && coord.EraOf(e.Opening) != r.Era })
 }
 
-// restrict applies the last raise to what s holds, and reports whether a grant reached beyond it. The caller holds mu.
+// restrict applies the last raise to what s holds, and reports whether a grant reached beyond it.
+// The caller holds mu.
 func (k *Holder) restrict(s *state) (limited bool) {
 	if k.raised == nil {
 		return false
@@ -85,8 +89,9 @@ func (k *Holder) owesLimit() bool {
 	return k.limits != k.limitsKept
 }
 
-// keepLimit makes the journal say no more than what the last raise leaves. Nothing is sent to the coordinator before: what is sent may
-// hand the worker ID to another, and a start that finds the coordinator away goes by the journal.
+// keepLimit makes the journal say no more than what the last raise leaves. Nothing is sent to the
+// coordinator before: what is sent may hand the worker ID to another, and a start that finds the
+// coordinator away goes by the journal.
 func (k *Holder) keepLimit() error {
 	if !k.owesLimit() {
 		return nil
@@ -94,10 +99,12 @@ func (k *Holder) keepLimit() error {
 	return k.write(func(*state) {})
 }
 
-// errLimited ends a claim that has met a raise before anything is sent. It is made again once the journal knows.
+// errLimited ends a claim that has met a raise before anything is sent. It is made again once the
+// journal knows.
 var errLimited = errors.New("all marks were raised, and the journal does not say so yet")
 
-// onRaise is coord.Request's Raised. It is called before each claim node is made, so a copy makes none.
+// onRaise is coord.Request's Raised. It is called before each claim node is made, so a copy makes
+// none.
 func (k *Holder) onRaise(r coord.Raise) error {
 	if err := k.copied(); err != nil {
 		return err
@@ -131,9 +138,10 @@ func (k *Holder) heard(err error) {
 	}
 }
 
-// lookAgain looks at the cluster's record after an answer that will not change any more, or from servers that answer this session no
-// more: they went back to an earlier state, and the raise that follows a restore is to be seen. It does so once every Publish. It
-// returns coord.ErrOtherCluster, and no other error.
+// lookAgain looks at the cluster's record after an answer that will not change any more, or from
+// servers that answer this session no more: they went back to an earlier state, and the raise that
+// follows a restore is to be seen. It does so once every Publish. It returns coord.ErrOtherCluster,
+// and no other error.
 func (k *Holder) lookAgain(ctx context.Context, answer error) error {
 	var restored *coord.RestoredError
 	now := k.now().Mono

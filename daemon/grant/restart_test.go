@@ -20,8 +20,8 @@ func TestInheritsTheNewestEntry(t *testing.T) {
 	}
 }
 
-// After a restart without the coordinator the daemon issues in its grant. Whoever has opened the record meanwhile is above it, and the daemon
-// leaves the worker ID as soon as it learns of that.
+// After a restart without the coordinator the daemon issues in its grant. Whoever has opened the
+// record meanwhile is above it, and the daemon leaves the worker ID as soon as it learns of that.
 func TestColdStartBesideAThief(t *testing.T) {
 	for _, stolen := range []bool{false, true} {
 		w := newWorld(t)
@@ -99,7 +99,8 @@ func TestColdStartIsInTheHistory(t *testing.T) {
 	}
 }
 
-// The journal of another coordinator's cluster may name a worker ID that is somebody else's in this one.
+// The journal of another coordinator's cluster may name a worker ID that is somebody else's in this
+// one.
 func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
@@ -138,7 +139,8 @@ func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {
 	}
 }
 
-// An old copy of the journal, from before the last publish, would set the floor below what was issued since.
+// An old copy of the journal, from before the last publish, would set the floor below what was
+// issued since.
 func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")

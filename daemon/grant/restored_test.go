@@ -17,7 +17,8 @@ var errRestored = &coord.RestoredError{Why: "its revision went from 900 to 412"}
 // restored makes the coordinator one that was restored: it says so to every call.
 func (p *process) restored() { p.coord.before = func(string) error { return errRestored } }
 
-// A coordinator that was restored under a daemon: that issues to the end of its grant and no further, says why, and goes on trying.
+// A coordinator that was restored under a daemon: that issues to the end of its grant and no
+// further, says why, and goes on trying.
 func TestRestoredUnderALiveDaemon(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		w := newWorld(t)
@@ -76,8 +77,8 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 	}
 }
 
-// What the journal holds may have been lent to another by a coordinator that was restored or replaced: once it has said so, nothing is
-// issued from the journal, whatever becomes of it after.
+// What the journal holds may have been lent to another by a coordinator that was restored or
+// replaced: once it has said so, nothing is issued from the journal, whatever becomes of it after.
 func TestNothingIsResumedAroundARefusal(t *testing.T) {
 	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
 		w := newWorld(t)

@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// callTimeout bounds one exchange with the coordinator. A write whose outcome is unknown is asked about again, so
-	// nothing is lost by giving up early.
+	// callTimeout bounds one exchange with the coordinator. A write whose outcome is unknown is
+	// asked about again, so nothing is lost by giving up early.
 	callTimeout = 3 * time.Second
-	// firstTimeout bounds a claim while nothing is served that a quicker answer could help: many daemons may be claiming at once.
+	// firstTimeout bounds a claim while nothing is served that a quicker answer could help: many
+	// daemons may be claiming at once.
 	firstTimeout = 15 * time.Second
-	// lastTimeout bounds the question whether the coordinator is there for giving a worker ID back. Whoever stops a daemon
-	// waits for it, often with a limit of ten seconds.
+	// lastTimeout bounds the question whether the coordinator is there for giving a worker ID back.
+	// Whoever stops a daemon waits for it, often with a limit of ten seconds.
 	lastTimeout = 2 * time.Second
 	// firstRetry and lastRetry bound the time between tries that fail.
 	firstRetry = 50 * time.Millisecond
@@ -92,8 +93,8 @@ func (k *Holder) noted(err error) error {
 	return err
 }
 
-// poison remembers an answer that no later failure to answer takes back. A coordinator that was restored or replaced may have lent what the
-// journal holds to another.
+// poison remembers an answer that no later failure to answer takes back. A coordinator that was
+// restored or replaced may have lent what the journal holds to another.
 func (k *Holder) poison(err error) {
 	var restored *coord.RestoredError
 	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
@@ -101,8 +102,8 @@ func (k *Holder) poison(err error) {
 	}
 }
 
-// Mark renews the journal in time until ctx ends. It returns an error only if the journal must not be written any more: journal.ErrMoved
-// or ErrCopied.
+// Mark renews the journal in time until ctx ends. It returns an error only if the journal must not
+// be written any more: journal.ErrMoved or ErrCopied.
 func (k *Holder) Mark(ctx context.Context) error {
 	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
 	every := k.Layout.TickLength() * time.Duration(k.step) / 4
@@ -120,9 +121,9 @@ func (k *Holder) Mark(ctx context.Context) error {
 	return nil
 }
 
-// Hold holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and changes a worker ID that a request
-// asked to have changed. Attach has been called before. It returns an error only if the coordinator is another cluster's now, or in a
-// copy: ErrCopied.
+// Hold holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and
+// changes a worker ID that a request asked to have changed. Attach has been called before. It
+// returns an error only if the coordinator is another cluster's now, or in a copy: ErrCopied.
 func (k *Holder) Hold(ctx context.Context) error {
 	retry := firstRetry
 	for ctx.Err() == nil {
@@ -149,8 +150,9 @@ func (k *Holder) Hold(ctx context.Context) error {
 	return nil
 }
 
-// Abandon ends all that was issued for a cluster that is no more: in the one that has taken its place the worker IDs may be others'. It
-// is final, and may be called from any goroutine: a claim that is being taken meanwhile is abandoned as well.
+// Abandon ends all that was issued for a cluster that is no more: in the one that has taken its
+// place the worker IDs may be others'. It is final, and may be called from any goroutine: a claim
+// that is being taken meanwhile is abandoned as well.
 func (k *Holder) Abandon() {
 	k.mu.Lock()
 	k.state.abandoned = true
@@ -222,7 +224,8 @@ func (k *Holder) acquire(ctx context.Context, fresh bool) error {
 	return nil
 }
 
-// pauseHolding waits until the next grant is due, or a request needs what only the coordinator can give.
+// pauseHolding waits until the next grant is due, or a request needs what only the coordinator can
+// give.
 func (k *Holder) pauseHolding(ctx context.Context, d time.Duration) {
 	end := k.now().Mono + clockguard.Mono(d)
 	for ctx.Err() == nil {
@@ -246,7 +249,8 @@ func (k *Holder) pause(ctx context.Context, d time.Duration, bell <-chan struct{
 	clockguard.Pause(ctx, k.Clock, d, bell)
 }
 
-// jitter spreads d by a tenth either way, so that daemons which started together do not stay together.
+// jitter spreads d by a tenth either way, so that daemons which started together do not stay
+// together.
 func (k *Holder) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*k.Random()))
 }

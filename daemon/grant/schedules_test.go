@@ -12,11 +12,12 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// The schedules here once broke the protocol, or a protocol like it. Every number that may be issued at any point is issued, whatever the
-// clock shows, and all are compared.
+// The schedules here once broke the protocol, or a protocol like it. Every number that may be
+// issued at any point is issued, whatever the clock shows, and all are compared.
 
-// The holder who came back: a process opens its worker ID a second time, after another had it, and crashes before it journals. The
-// restart has a journal of the first opening, whose mark is below what the other issued.
+// The holder who came back: a process opens its worker ID a second time, after another had it, and
+// crashes before it journals. The restart has a journal of the first opening, whose mark is below
+// what the other issued.
 func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -82,8 +83,8 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 	}
 }
 
-// Re-lease with the old grant in the journal: the record of the worker ID that was given back is lowered, and another host issues there.
-// A cold start from what the journal holds must not.
+// Re-lease with the old grant in the journal: the record of the worker ID that was given back is
+// lowered, and another host issues there. A cold start from what the journal holds must not.
 func TestScheduleReLeaseWithTheOldGrantInTheJournal(t *testing.T) {
 	for _, crashBefore := range []string{"claim", "extend", "release", ""} {
 		t.Run("crash before "+crashBefore, func(t *testing.T) {
@@ -165,7 +166,8 @@ func TestScheduleW1W2W1(t *testing.T) {
 	})
 }
 
-// The layout changed while the coordinator was down: the journal's ticks and worker IDs are then other numbers.
+// The layout changed while the coordinator was down: the journal's ticks and worker IDs are then
+// other numbers.
 func TestScheduleTheLayoutChangedWhileTheCoordinatorWasDown(t *testing.T) {
 	_, h, _ := crashed(t)
 	for _, other := range []string{
@@ -185,7 +187,8 @@ func TestScheduleTheLayoutChangedWhileTheCoordinatorWasDown(t *testing.T) {
 	}
 }
 
-// The predecessor's node: the claim of the process that was killed is deleted, and its worker ID serves at once.
+// The predecessor's node: the claim of the process that was killed is deleted, and its worker ID
+// serves at once.
 func TestScheduleThePredecessorsNode(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("J")
@@ -217,7 +220,8 @@ func TestScheduleACrashLoop(t *testing.T) {
 		crash  func(*testing.T, *process)
 		others int // worker IDs besides the one held before
 	}{
-		// The journal's opening is not the record's any more, and the record's ceiling is the one of the time before the crashes.
+		// The journal's opening is not the record's any more, and the record's ceiling is the one
+		// of the time before the crashes.
 		{"before the journal", func(t *testing.T, p *process) {
 			p.disk.full = true
 			if err := p.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
@@ -279,8 +283,8 @@ func TestScheduleACrashLoop(t *testing.T) {
 	}
 }
 
-// NOSPACE: the embedded server's quota is used up. It is compacted, defragmented and disarmed within the very call that meets it, and
-// issuing goes on over it.
+// NOSPACE: the embedded server's quota is used up. It is compacted, defragmented and disarmed
+// within the very call that meets it, and issuing goes on over it.
 func TestScheduleNOSPACE(t *testing.T) {
 	tree := newEtcd(t)
 	w := newWorldOn(t, tree)

@@ -8,9 +8,10 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Spent is what one daemon knows to be issued, by worker ID, beyond what the coordinator says: one that was wiped or restored knows
-// less. The holders of a daemon share one, as a worker ID that one of them has left may be dealt to another, and as what the coordinator
-// has answered to one of them is true for all. Its methods may be called from any goroutine.
+// Spent is what one daemon knows to be issued, by worker ID, beyond what the coordinator says: one
+// that was wiped or restored knows less. The holders of a daemon share one, as a worker ID that one
+// of them has left may be dealt to another, and as what the coordinator has answered to one of them
+// is true for all. Its methods may be called from any goroutine.
 type Spent struct {
 	poisoned atomic.Bool // the coordinator has answered no for good: no journal must be used around it
 

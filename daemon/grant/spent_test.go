@@ -8,7 +8,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// What is known to be issued from a worker ID is the most that was ever noted, of each entry of a journal, in whatever order.
+// What is known to be issued from a worker ID is the most that was ever noted, of each entry of a
+// journal, in whatever order.
 func TestSpentIsTheMost(t *testing.T) {
 	s := grant.NewSpent()
 	s.Note(1, 20)

@@ -49,7 +49,8 @@ func TestCleanStopWritesTheExactTick(t *testing.T) {
 	}
 }
 
-// A clean stop that cannot reach the coordinator keeps the grant, and the next start issues from it.
+// A clean stop that cannot reach the coordinator keeps the grant, and the next start issues from
+// it.
 func TestCleanStopWithoutACoordinatorKeepsTheGrant(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
@@ -75,7 +76,8 @@ func TestCleanStopWithoutACoordinatorKeepsTheGrant(t *testing.T) {
 	}
 }
 
-// The record has the mark that was published. A journal that went below it would be taken for an old copy.
+// The record has the mark that was published. A journal that went below it would be taken for an
+// old copy.
 func TestCleanStopWithoutACoordinatorGoesOnWithOne(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")
@@ -100,7 +102,8 @@ func TestCleanStopWithoutACoordinatorGoesOnWithOne(t *testing.T) {
 	}
 }
 
-// A record may have been lowered although the reply was lost: the journal must not keep the grant then.
+// A record may have been lowered although the reply was lost: the journal must not keep the grant
+// then.
 func TestCleanStopWithALostReplyKeepsNoGrant(t *testing.T) {
 	w := newWorld(t)
 	h := w.host("J")

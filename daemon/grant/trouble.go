@@ -19,7 +19,8 @@ type condition struct {
 	since time.Time
 }
 
-// set notes how a try of one kind ended; which is &t.coordinator or &t.disk. It returns how the one before it did.
+// set notes how a try of one kind ended; which is &t.coordinator or &t.disk. It returns how the one
+// before it did.
 func (t *trouble) set(which **condition, now clockguard.Reading, err error) (before error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,8 +35,9 @@ func (t *trouble) set(which **condition, now clockguard.Reading, err error) (bef
 	return before
 }
 
-// Condition says what keeps IDs from being issued beyond the ceiling, and since when; nil if nothing does. The disk goes first: what it
-// holds back is the nearer of the two ceilings. Where the floor is what the clock has not reached, it says when that will be.
+// Condition says what keeps IDs from being issued beyond the ceiling, and since when; nil if
+// nothing does. The disk goes first: what it holds back is the nearer of the two ceilings. Where
+// the floor is what the clock has not reached, it says when that will be.
 func (k *Holder) Condition() error {
 	err, early := k.trouble.worst(), k.early()
 	if err == nil {
@@ -63,7 +65,8 @@ func (t *trouble) worst() error {
 	return nil
 }
 
-// early says until when nothing can be issued because the worker ID may have been issued from up to there; nil if that is not long.
+// early says until when nothing can be issued because the worker ID may have been issued from up to
+// there; nil if that is not long.
 func (k *Holder) early() error {
 	h := k.snapshot().current
 	if h.lane == nil || h.lane.Closed() {
@@ -77,7 +80,8 @@ func (k *Holder) early() error {
 		h.worker, k.Layout.StartOf(first).UTC().Format(time.RFC3339))
 }
 
-// late says since when the clock is ahead of the lane's ceiling although nothing has failed: an answer is waited for. nil if it is not.
+// late says since when the clock is ahead of the lane's ceiling although nothing has failed: an
+// answer is waited for. nil if it is not.
 func (k *Holder) late() error {
 	h := k.snapshot().current
 	if h.lane == nil || h.lane.Closed() || k.tick() <= h.lane.Ceiling() {

@@ -17,8 +17,8 @@ func (w *world) wipe() {
 	}
 }
 
-// A daemon whose coordinator was wiped learns of it at its next exchange, and ends: in the cluster that is made anew its worker ID may be
-// another's, and that one's its own.
+// A daemon whose coordinator was wiped learns of it at its next exchange, and ends: in the cluster
+// that is made anew its worker ID may be another's, and that one's its own.
 func TestWipedUnderALiveDaemon(t *testing.T) {
 	for _, remade := range []bool{false, true} {
 		w := newWorld(t)

@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(zktest.Main(m)) }
 
-// zkTree is a chroot on the server that all tests here share, a proxy before it, and a way around that.
+// zkTree is a chroot on the server that all tests here share, a proxy before it, and a way around
+// that.
 type zkTree struct {
 	root    string
 	session time.Duration
@@ -79,7 +80,8 @@ func (z *zkTree) hangs() bool {
 	return z.proxy.Kept() > 2*ping
 }
 
-// wipe replaces the tree in one step, as an operator does who deletes it before any daemon can answer.
+// wipe replaces the tree in one step, as an operator does who deletes it before any daemon can
+// answer.
 func (z *zkTree) wipe(ctx context.Context) error { return z.replace(ctx, nil) }
 
 // zkNode is a node of a backup.

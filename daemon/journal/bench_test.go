@@ -11,9 +11,10 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// BenchmarkWrite writes a journal in place and, in turn, as a new file that is renamed over the old one,
-// in the same directory: each until it survives a power cut. It reports the medians, in microseconds,
-// the times that one write in a hundred exceeds, and how many times as long the medians of the second are.
+// BenchmarkWrite writes a journal in place and, in turn, as a new file that is renamed over the old
+// one, in the same directory: each until it survives a power cut. It reports the medians, in
+// microseconds, the times that one write in a hundred exceeds, and how many times as long the
+// medians of the second are.
 func BenchmarkWrite(b *testing.B) {
 	d, err := OpenDir(filepath.Join(b.TempDir(), "state"), here)
 	if err != nil {

@@ -23,13 +23,15 @@ type Entry struct {
 	Claim   string         `json:"claim"`   // the claim node's name
 	Mark    generator.Tick `json:"mark"`    // nothing above it was issued; at least 0
 	Ceiling generator.Tick `json:"ceiling"` // acknowledged by the coordinator; 0: no grant is left
-	// Left is set for a worker ID of a cluster that was left for the one of this journal, and for one of a journal that was found
-	// elsewhere than where it was written. Of such an entry the mark counts, and nothing else.
+	// Left is set for a worker ID of a cluster that was left for the one of this journal, and for
+	// one of a journal that was found elsewhere than where it was written. Of such an entry the
+	// mark counts, and nothing else.
 	Left bool `json:"left,omitempty"`
 }
 
-// Floors returns what a journal says that lies elsewhere than where it was written. It is a copy, and another daemon may have gone on
-// from what it is a copy of: its marks are floors, and nothing else of it counts.
+// Floors returns what a journal says that lies elsewhere than where it was written. It is a copy,
+// and another daemon may have gone on from what it is a copy of: its marks are floors, and nothing
+// else of it counts.
 func (c Contents) Floors() Contents {
 	c.Lanes = slices.Clone(c.Lanes)
 	for i, e := range c.Lanes {

@@ -294,8 +294,8 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// TestAWriteTornAtAnyByte: whatever part of a write reached the disk, from either end, the journal is
-// the one before or, if all of it did, the new one.
+// TestAWriteTornAtAnyByte: whatever part of a write reached the disk, from either end, the journal
+// is the one before or, if all of it did, the new one.
 func TestAWriteTornAtAnyByte(t *testing.T) {
 	base := newMemory()
 	d := On("/elsewhere", base)
@@ -336,8 +336,8 @@ func mustEncode(t *testing.T, d *Dir, c Contents, number uint64) []byte {
 	return data
 }
 
-// TestWhatCouldNotBeReadDoesNotComeBack: a journal that could not be read, and can be again, says nothing beside what
-// was written since.
+// TestWhatCouldNotBeReadDoesNotComeBack: a journal that could not be read, and can be again, says
+// nothing beside what was written since.
 func TestWhatCouldNotBeReadDoesNotComeBack(t *testing.T) {
 	m := newMemory()
 	for mark := range generator.Tick(6) {
@@ -395,8 +395,9 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestAStartMakesDurableWhatItFound: a write that a process could not sync is all that the next one finds, in the memory of the system.
-// Whatever step of that one's first write the power is cut at, the journal is none from before the last that was acknowledged.
+// TestAStartMakesDurableWhatItFound: a write that a process could not sync is all that the next one
+// finds, in the memory of the system. Whatever step of that one's first write the power is cut at,
+// the journal is none from before the last that was acknowledged.
 func TestAStartMakesDurableWhatItFound(t *testing.T) {
 	for steps := range 6 {
 		m := newMemory()
@@ -420,8 +421,9 @@ func TestAStartMakesDurableWhatItFound(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTrustedIsGoneAtOnce: a journal that could not be read, or that another version wrote last, is removed before it is
-// written anew. Wherever the power is cut, nothing from before it is believed.
+// TestWhatIsNotTrustedIsGoneAtOnce: a journal that could not be read, or that another version wrote
+// last, is removed before it is written anew. Wherever the power is cut, nothing from before it is
+// believed.
 func TestWhatIsNotTrustedIsGoneAtOnce(t *testing.T) {
 	for name, spoil := range map[string]func(m *memoryDisk){
 		"another version wrote last": func(m *memoryDisk) {

@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/place"
 )
 
-// TestAJournalWrittenElsewhereSaysSo: a copy, by whatever way, is told from the journal that it is a copy of, and what is
-// written to it from then on is at home.
+// TestAJournalWrittenElsewhereSaysSo: a copy, by whatever way, is told from the journal that it is
+// a copy of, and what is written to it from then on is at home.
 func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
 	copied := func(t *testing.T, from, to string) {
 		data, err := os.ReadFile(from)

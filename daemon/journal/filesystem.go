@@ -11,18 +11,19 @@ const untold fileSystemType = 1
 // fuse is one of them.
 const fuse fileSystemType = 0x65735546
 
-// refusedFileSystems are the types on which a lock may hold on this host only, or an fsync may return
-// before the other side has the data.
+// refusedFileSystems are the types on which a lock may hold on this host only, or an fsync may
+// return before the other side has the data.
 //
 // Each number is one that statfs(2) returns. Those marked with m are in Linux's
 // include/uapi/linux/magic.h, those with s in the source of the file system in Linux (fs/gfs2,
-// fs/orangefs/protocol.h, fs/vboxsf/super.c and so on). The others come from modules of their own. GNU
-// coreutils (src/stat.c, the types marked remote) has all of those but wekafs, and libvirt
+// fs/orangefs/protocol.h, fs/vboxsf/super.c and so on). The others come from modules of their own.
+// GNU coreutils (src/stat.c, the types marked remote) has all of those but wekafs, and libvirt
 // (src/util/virfile.c) has acfs, beegfs and gpfs with where they are defined.
 //
-// FUSE is among them although it also serves local disks: its number does not tell sshfs from ntfs-3g,
-// and a duplicate costs more than another directory does. So is VxFS, which one host or a cluster may
-// have mounted. 9p, hostfs and the shared folders of hypervisors share a directory between machines.
+// FUSE is among them although it also serves local disks: its number does not tell sshfs from
+// ntfs-3g, and a duplicate costs more than another directory does. So is VxFS, which one host or a
+// cluster may have mounted. 9p, hostfs and the shared folders of hypervisors share a directory
+// between machines.
 var refusedFileSystems = map[fileSystemType]string{
 	0x6969:     "a network file system (nfs)",                                    // m
 	0x517b:     "a network file system (smb)",                                    // m
@@ -54,8 +55,9 @@ var refusedFileSystems = map[fileSystemType]string{
 	fuse:       "a FUSE file system, which may be a network's (sshfs, virtiofs)", // s: fs/fuse/inode.c
 }
 
-// volatileFileSystems are local, and say when all that is on them is lost: at a reboot (magic.h), or with
-// the container whose layer it is (overlay in magic.h; aufs: Docker's driver of old, in coreutils).
+// volatileFileSystems are local, and say when all that is on them is lost: at a reboot (magic.h),
+// or with the container whose layer it is (overlay in magic.h; aufs: Docker's driver of old, in
+// coreutils).
 var volatileFileSystems = map[fileSystemType][2]string{
 	0x01021994: {"tmpfs", atReboot},
 	0x858458f6: {"ramfs", atReboot},
@@ -74,8 +76,8 @@ func (t fileSystemType) refused() (name string, refused bool) {
 	return name, refused
 }
 
-// Volatile says why the directory may be lost although no disk fails, and what to do; empty: no reason is
-// known. The directory is open.
+// Volatile says why the directory may be lost although no disk fails, and what to do; empty: no
+// reason is known. The directory is open.
 func (d *Dir) Volatile() string {
 	kind, err := fileSystemOf(d.self)
 	if err != nil {

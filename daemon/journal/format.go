@@ -68,8 +68,8 @@ type found struct {
 	reason   string // why there is none; empty where nothing was ever written
 }
 
-// decode returns the newest write that a file holds whole. One that is whole and says what this daemon
-// would not have written was written by another version: what came before it counts no more.
+// decode returns the newest write that a file holds whole. One that is whole and says what this
+// daemon would not have written was written by another version: what came before it counts no more.
 func decode(data []byte) found {
 	var newest []byte
 	var newestNumber uint64
@@ -101,11 +101,12 @@ func decode(data []byte) found {
 	return found{contents: c, number: newestNumber}
 }
 
-// otherVersion stands for the number of a slot that another version has written. No torn write looks
-// like that: the version stays the same.
+// otherVersion stands for the number of a slot that another version has written. No torn write
+// looks like that: the version stays the same.
 const otherVersion = math.MaxUint64
 
-// bodyOf returns what follows the first line of a slot, and the number of its write; 0 where nothing was ever written.
+// bodyOf returns what follows the first line of a slot, and the number of its write; 0 where
+// nothing was ever written.
 func bodyOf(slot []byte) (body []byte, number uint64, reason string) {
 	bad := func(format string, args ...any) ([]byte, uint64, string) { return nil, 0, fmt.Sprintf(format, args...) }
 	if len(bytes.TrimLeft(slot, "\x00")) == 0 {

@@ -185,8 +185,8 @@ func checkDecode(t *testing.T, data []byte) {
 	}
 }
 
-// TestWhatAnotherVersionWroteLastHidesWhatCameBefore: the older of two writes is believed where the newer one is torn,
-// and not where the newer one is whole and says what this version does not know.
+// TestWhatAnotherVersionWroteLastHidesWhatCameBefore: the older of two writes is believed where the
+// newer one is torn, and not where the newer one is whole and says what this version does not know.
 func TestWhatAnotherVersionWroteLastHidesWhatCameBefore(t *testing.T) {
 	older, newer := encoded(t, contents(7), 2), encoded(t, contents(8), 3)
 	file := func(second []byte) []byte {

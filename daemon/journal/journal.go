@@ -86,9 +86,9 @@ func nameOf(lane int) string {
 	return fmt.Sprintf("%s-%d", journalName, lane)
 }
 
-// OpenDir makes the directory at path (mode 0700) unless it is there, and takes
-// its lock. What is written there names host as a part of its place. The error is an *InUseError if another process, or another Dir of
-// this one, holds it. It refuses a directory on a network file system, where a
+// OpenDir makes the directory at path (mode 0700) unless it is there, and takes its lock. What is
+// written there names host as a part of its place. The error is an *InUseError if another process,
+// or another Dir of this one, holds it. It refuses a directory on a network file system, where a
 // lock may mean nothing to other hosts, and one that others may write to.
 func OpenDir(path string, host place.Host) (*Dir, error) {
 	return Options{}.OpenDir(path, host)
@@ -285,8 +285,8 @@ func (f *File) prepare() error {
 		return nil
 	}
 	newest, err := f.read()
-	// What cannot be read or is not trusted now, and could be later, must not come back then beside what
-	// is written, nor a part of it after a power cut. So it is not overwritten but removed.
+	// What cannot be read or is not trusted now, and could be later, must not come back then beside
+	// what is written, nor a part of it after a power cut. So it is not overwritten but removed.
 	if err != nil || newest.reason != "" {
 		if err := f.disk.Discard(); err != nil {
 			return err
@@ -296,9 +296,9 @@ func (f *File) prepare() error {
 		return err
 	}
 	if newest.number != 0 {
-		// What was read may be in memory alone, if the process before could not sync it. The slot of the
-		// write before it, which is on the disk, is written next: so this one has to be there first.
-		// It is written again, as a sync that failed may have the next one do nothing.
+		// What was read may be in memory alone, if the process before could not sync it. The slot
+		// of the write before it, which is on the disk, is written next: so this one has to be
+		// there first. It is written again, as a sync that failed may have the next one do nothing.
 		data, err := encode(newest.contents, newest.number)
 		if err != nil {
 			return err

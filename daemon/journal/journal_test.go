@@ -139,7 +139,8 @@ func TestNetworkFileSystemsAreRefused(t *testing.T) {
 		0x786f4256: false, 0xbacbacbc: false, 0x7c7c6673: false, 0x19830326: false, 0x20030528: false,
 		0xaad7aaea: false, 0xbeefdead: false, 0x61636673: false, 0x013111a8: false, 0xa501fcf5: false, 0x18031977: false,
 		0x00c0ffee: false,
-		// ext4, xfs, btrfs, zfs, f2fs, exfat, vfat, bcachefs, tmpfs, ramfs, overlay, and what is not Linux's
+		// ext4, xfs, btrfs, zfs, f2fs, exfat, vfat, bcachefs, tmpfs, ramfs, overlay, and what is
+		// not Linux's
 		0xef53: true, 0x58465342: true, 0x9123683e: true, 0x2fc12fc1: true, 0xf2f52010: true, 0x2011bab0: true, 0x4d44: true,
 		0xca451a4e: true, 0x01021994: true, 0x858458f6: true, 0x794c7630: true, untold: true,
 	} {

@@ -36,7 +36,8 @@ func names(t *testing.T, d *Dir) []string {
 	return all
 }
 
-// Each lane reads what it wrote, across starts; the first one's journal is the directory's own, under the name that it always had.
+// Each lane reads what it wrote, across starts; the first one's journal is the directory's own,
+// under the name that it always had.
 func TestEachLaneHasAJournalOfItsOwn(t *testing.T) {
 	d := open(t, t.TempDir())
 	write(t, d, contents(1))
@@ -69,7 +70,8 @@ func TestEachLaneHasAJournalOfItsOwn(t *testing.T) {
 	}
 }
 
-// Whatever step of one lane's write fails, or is the last before a crash, the other lanes write at that very moment, before it and after it.
+// Whatever step of one lane's write fails, or is the last before a crash, the other lanes write at
+// that very moment, before it and after it.
 func TestAFaultInOneLanesWriteConcernsNoOther(t *testing.T) {
 	for fail := 1; fail <= 2; fail++ {
 		for _, late := range []bool{false, true} {

@@ -138,8 +138,8 @@ func without(dir string) int {
 	return 0
 }
 
-// TestAFullDescriptorTableStopsNoJournal: a journal that is open needs no further descriptor, in a process of its own
-// because the limit is one of processes.
+// TestAFullDescriptorTableStopsNoJournal: a journal that is open needs no further descriptor, in a
+// process of its own because the limit is one of processes.
 func TestAFullDescriptorTableStopsNoJournal(t *testing.T) {
 	dir := t.TempDir()
 	if out, err := part("without", dir).Output(); err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 )
 
-// Inherited is what was taken over of the journals, by lane; nil where there was nothing that can be used.
+// Inherited is what was taken over of the journals, by lane; nil where there was nothing that can
+// be used.
 type Inherited []*journal.Contents
 
 // any reports whether there is anything.
@@ -17,12 +18,14 @@ func (i Inherited) any() bool {
 	return slices.ContainsFunc(i, func(c *journal.Contents) bool { return c != nil })
 }
 
-// Inherit reads the lanes' journals and hands each holder what can be used of its own. What cannot is named, and the record rules.
+// Inherit reads the lanes' journals and hands each holder what can be used of its own. What cannot
+// is named, and the record rules.
 //
-// The journals of lanes that an earlier start had and this one does not stay, with their marks, for a start that has them again.
-// Their claims are deleted with the first claim of this one.
+// The journals of lanes that an earlier start had and this one does not stay, with their marks, for
+// a start that has them again. Their claims are deleted with the first claim of this one.
 //
-// Of a journal that lies elsewhere than where it was written, only the marks are handed on: whose claim it names may live.
+// Of a journal that lies elsewhere than where it was written, only the marks are handed on: whose
+// claim it names may live.
 func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 	inherited := make(Inherited, len(l.Holders))
 	var first *journal.Contents
@@ -41,8 +44,8 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 	for lane, found := range all {
 		f, c, home, log := found.file, found.contents, found.home, l.logOf(lane)
 		if c != nil && !home && l.Alone && c.Coord == l.Coord {
-			// The coordinator in the directory is a copy as well. It becomes another cluster, or has become one in a start
-			// that did not live to write this journal.
+			// The coordinator in the directory is a copy as well. It becomes another cluster, or
+			// has become one in a start that did not live to write this journal.
 			c.Cluster = ""
 		}
 		switch {
@@ -56,7 +59,8 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 				})
 			}
 		case first != nil && first.Cluster != c.Cluster && first.Layout == c.Layout:
-			// An earlier start has gone over to another cluster before this lane's journal was written, or while there was no such lane.
+			// An earlier start has gone over to another cluster before this lane's journal was
+			// written, or while there was no such lane.
 			l.Holders[lane].InheritLeft(*c, first.Cluster)
 			log.Warn("the journal is not used, as it is of another cluster than the one before it; the record rules, but nothing at or below its marks is issued",
 				"journal", c.Cluster, "before", first.Cluster)
@@ -86,8 +90,8 @@ type laneJournal struct {
 	home     bool              // it lies where it was written
 }
 
-// read returns what a journal says, nil if that is nothing or not to be trusted, and whether it lies where it was written. Of one
-// that lies elsewhere it returns the floors.
+// read returns what a journal says, nil if that is nothing or not to be trusted, and whether it
+// lies where it was written. Of one that lies elsewhere it returns the floors.
 func read(f *journal.File, log hclog.Logger) (c *journal.Contents, home bool) {
 	said, err := f.Read()
 	if errors.Is(err, journal.ErrNone) {

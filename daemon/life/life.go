@@ -1,6 +1,7 @@
-// Package life has what a daemon does from its start to its end, in the order that its promises need: what it takes over from
-// its journal, how it joins its cluster, how it watches its clock, and how it leaves. Package daemon runs it beside what
-// serves requests, and a simulated daemon runs the very same.
+// Package life has what a daemon does from its start to its end, in the order that its promises
+// need: what it takes over from its journal, how it joins its cluster, how it watches its clock,
+// and how it leaves. Package daemon runs it beside what serves requests, and a simulated daemon
+// runs the very same.
 package life
 
 import (
@@ -20,8 +21,8 @@ import (
 )
 
 const (
-	// joinTimeout bounds one try to join. coldAfter is how long the first try may take before a grant in the journal is used
-	// without the coordinator.
+	// joinTimeout bounds one try to join. coldAfter is how long the first try may take before a
+	// grant in the journal is used without the coordinator.
 	joinTimeout = 2 * time.Second
 	coldAfter   = time.Second
 	// firstJoinRetry and lastJoinRetry bound the time between tries.
@@ -38,7 +39,8 @@ const WatchEvery = 100 * time.Millisecond
 type Life struct {
 	// Holders are those of the daemon's lanes, in the order of their numbers; at least one.
 	Holders []*grant.Holder
-	// Together runs what is given to it side by side and returns when all of it has; nil: each in a goroutine.
+	// Together runs what is given to it side by side and returns when all of it has; nil: each in a
+	// goroutine.
 	Together func(all ...func())
 	Layout   *generator.Layout
 	Clock    clockguard.Clock
@@ -53,13 +55,14 @@ type Life struct {
 	Machine generator.Generation
 	// Alone is set if the coordinator lies in the state directory, beside the journals.
 	Alone bool
-	// Moved is set by Inherit if no journal says that the state directory is where it was: there is none, none is to be trusted, or
-	// all were written elsewhere.
+	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
+	// none, none is to be trusted, or all were written elsewhere.
 	Moved bool
 	Log   hclog.Logger
 }
 
-// FirstWait is how long a fresh lane may have to wait for its floor before a claim elsewhere is better: as long as after a crash.
+// FirstWait is how long a fresh lane may have to wait for its floor before a claim elsewhere is
+// better: as long as after a crash.
 func FirstWait(layout *generator.Layout, step, maxSleep time.Duration) time.Duration {
 	tick := layout.TickLength()
 	return max(step, 2*tick) + tick + maxSleep
@@ -76,9 +79,10 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 	return clockguard.NewLimits(max(maxSleep, tick), time.Duration(lane.Span())*tick, tick)
 }
 
-// Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was opened, for Leave. While the coordinator
-// does not answer, issuing begins from the grants in what was inherited, where there are some that have not ended. A cluster that
-// this daemon does not fit into is an error.
+// Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was
+// opened, for Leave. While the coordinator does not answer, issuing begins from the grants in what
+// was inherited, where there are some that have not ended. A cluster that this daemon does not fit
+// into is an error.
 func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
 	timeout, retry := joinTimeout, firstJoinRetry
 	if inherited.any() {
@@ -118,8 +122,8 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 	}
 }
 
-// try opens the coordinator, unless an earlier try has, and joins within try. An embedded coordinator may take as long as its disk
-// does: to give it up would only start it over.
+// try opens the coordinator, unless an earlier try has, and joins within try. An embedded
+// coordinator may take as long as its disk does: to give it up would only start it over.
 func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) error {
 	if *coordinator == nil {
 		c, err := l.Open(ctx)
@@ -139,7 +143,8 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) err
 	if l.Joined != nil {
 		l.Joined(cluster)
 	}
-	// All of them, before any claims: what one lane was issued from in another cluster may be dealt to the next in this one.
+	// All of them, before any claims: what one lane was issued from in another cluster may be dealt
+	// to the next in this one.
 	var refused error
 	for _, k := range l.Holders {
 		err := k.Attach(*coordinator, cluster)
@@ -200,8 +205,8 @@ type Issuer interface {
 	Changed()
 }
 
-// Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns grant.ErrCopied when the machine is a
-// copy, and nil otherwise.
+// Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns
+// grant.ErrCopied when the machine is a copy, and nil otherwise.
 func (l *Life) Watch(ctx context.Context, issuer Issuer) error {
 	w := clockguard.NewWatch(l.Clock.Now(), clockguard.DefaultTolerance)
 	err := w.Run(ctx, l.Clock, WatchEvery, func(step time.Duration) error {
@@ -238,8 +243,9 @@ func (l *Life) together(all ...func()) {
 	}
 }
 
-// Leave gives the worker IDs back and ends the session, if a coordinator was opened. Requests, and all else that was begun, have ended
-// before. In a copy of the machine it leaves worker IDs, journals and session as they are: they are the original's.
+// Leave gives the worker IDs back and ends the session, if a coordinator was opened. Requests, and
+// all else that was begun, have ended before. In a copy of the machine it leaves worker IDs,
+// journals and session as they are: they are the original's.
 func (l *Life) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
@@ -247,7 +253,8 @@ func (l *Life) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	for i, k := range l.Holders {
 		all[i] = func() {
 			if err := k.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
-				// The record then stays where it is: the next start has to wait, or takes another worker ID.
+				// The record then stays where it is: the next start has to wait, or takes another
+				// worker ID.
 				l.logOf(i).Warn("the worker ID was not given back in order", "error", err)
 			}
 		}

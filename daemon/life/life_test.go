@@ -44,7 +44,8 @@ func (nowhere) Write(journal.Contents) error { return nil }
 func (nowhere) Use(*generator.Lane)          {}
 func (nowhere) Changed()                     {}
 
-// office is a coordinator that answers to Join as it is told, one answer after the other, and then yes.
+// office is a coordinator that answers to Join as it is told, one answer after the other, and then
+// yes.
 type office struct {
 	coord.Coordinator
 	answers []error
@@ -80,7 +81,8 @@ func newLife(t *testing.T, clock *hands, open func(context.Context) (coord.Coord
 
 var errBusy = errors.New("busy")
 
-// It tries again ever later, with the coordinator that was opened once, and says which layout it has.
+// It tries again ever later, with the coordinator that was opened once, and says which layout it
+// has.
 func TestJoinTriesAgain(t *testing.T) {
 	clock, o, opened := &hands{}, &office{answers: []error{errBusy, errBusy, errBusy}}, 0
 	l, cluster := newLife(t, clock, func(context.Context) (coord.Coordinator, error) {

@@ -53,8 +53,8 @@ var (
 	other = place.Host{Boot: "boot 2", Machine: "machine 2"}
 )
 
-// written makes a state directory with the journals of three lanes, which hold the worker IDs 7, 8 and 9, and a mark
-// and a grant from now on.
+// written makes a state directory with the journals of three lanes, which hold the worker IDs 7, 8
+// and 9, and a mark and a grant from now on.
 func written(t *testing.T, clock *hands, layout *generator.Layout) (path string, now generator.Tick) {
 	t.Helper()
 	path, now = filepath.Join(t.TempDir(), "state"), layout.TickAt(clock.Now().Wall)
@@ -124,8 +124,9 @@ type unwritten struct{}
 
 func (unwritten) Write(journal.Contents) error { return nil }
 
-// TestOfAJournalThatMovedOnlyTheMarksCount: a journal that lies elsewhere than where it was written names nobody's
-// opening, grant or claim, of any lane; its marks are floors. At home it names all of them.
+// TestOfAJournalThatMovedOnlyTheMarksCount: a journal that lies elsewhere than where it was written
+// names nobody's opening, grant or claim, of any lane; its marks are floors. At home it names all
+// of them.
 func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 	for _, home := range []bool{true, false} {
 		clock, layout := &hands{}, mustLayout(t)
@@ -171,7 +172,8 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 	}
 }
 
-// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal at home is issued from.
+// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal at home is issued
+// from.
 func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
 	for _, home := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -196,8 +198,8 @@ func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
 	}
 }
 
-// TestACopiedCoordinatorIsNoWitnessOfTheCluster: where the coordinator lies beside the journal, a journal that moved does not
-// hold its daemon to the cluster that both are a copy of.
+// TestACopiedCoordinatorIsNoWitnessOfTheCluster: where the coordinator lies beside the journal, a
+// journal that moved does not hold its daemon to the cluster that both are a copy of.
 func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		clock := &hands{}
@@ -221,8 +223,9 @@ func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster: the first start after a move ends, by a cut of the power, when it has
-// written only some of the lanes' journals for the new cluster of the coordinator beside them.
+// TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster: the first start after a move ends,
+// by a cut of the power, when it has written only some of the lanes' journals for the new cluster
+// of the coordinator beside them.
 func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T) {
 	for lane := range 3 {
 		clock, layout := &hands{}, mustLayout(t)
@@ -280,7 +283,8 @@ func mustLayout(t *testing.T) *generator.Layout {
 	return layout
 }
 
-// TestOneJournalAtHomeHoldsTheCoordinator: the coordinator beside the journals is no copy if any of them is at home, whichever is lost.
+// TestOneJournalAtHomeHoldsTheCoordinator: the coordinator beside the journals is no copy if any of
+// them is at home, whichever is lost.
 func TestOneJournalAtHomeHoldsTheCoordinator(t *testing.T) {
 	for _, lost := range []string{"journal", "journal-1", "journal-2"} {
 		clock := &hands{}

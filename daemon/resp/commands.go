@@ -29,7 +29,8 @@ const (
 	runUsage  = "RUN count [TENANT tenant]"
 )
 
-// The table is reached through the Handler only: some of its functions show it, and Go does not let it depend on itself.
+// The table is reached through the Handler only: some of its functions show it, and Go does not let
+// it depend on itself.
 var allCommands, allNames = commandTable()
 
 func commandTable() (table map[string]command, names []string) {

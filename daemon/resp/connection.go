@@ -13,8 +13,8 @@ func (h *Handler) echo(_ *Session, args [][]byte, out []byte) []byte {
 	return appendBulk(out, args[0])
 }
 
-// hello is HELLO [protover [AUTH username password] [SETNAME clientname]]. Who may ask is decided by who may open the socket, so
-// any name and password will do.
+// hello is HELLO [protover [AUTH username password] [SETNAME clientname]]. Who may ask is decided
+// by who may open the socket, so any name and password will do.
 func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 	resp3 := s.resp3
 	if len(args) > 0 {
@@ -52,7 +52,8 @@ func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 	return appendArray(appendBulk(out, "modules"), 0)
 }
 
-// client is CLIENT with those subcommands that clients send unasked and that are harmless to agree to.
+// client is CLIENT with those subcommands that clients send unasked and that are harmless to agree
+// to.
 func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 	sub, args := args[0], args[1:]
 	switch {
@@ -72,7 +73,8 @@ func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 	return h.refuse(out, refusal(UnknownSubcommand, shown(sub), "CLIENT with that many arguments"))
 }
 
-// benchmarked is what redis-benchmark asks for before it begins: how Redis keeps its data, which flakeward has none of.
+// benchmarked is what redis-benchmark asks for before it begins: how Redis keeps its data, which
+// flakeward has none of.
 var benchmarked = [][2]string{{"SAVE", ""}, {"APPENDONLY", "no"}}
 
 // configGet is CONFIG GET: no parameter of Redis is one of flakeward.

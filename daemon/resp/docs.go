@@ -2,7 +2,8 @@ package resp
 
 import "strings"
 
-// command is COMMAND [COUNT | LIST | INFO [name ...] | DOCS [name ...]]: what redis-cli completes and hints from.
+// command is COMMAND [COUNT | LIST | INFO [name ...] | DOCS [name ...]]: what redis-cli completes
+// and hints from.
 func (h *Handler) command(s *Session, args [][]byte, out []byte) []byte {
 	if len(args) == 0 {
 		return h.appendInfos(out, nil)
@@ -25,7 +26,8 @@ func (h *Handler) command(s *Session, args [][]byte, out []byte) []byte {
 	return h.refuse(out, refusal(UnknownSubcommand, shown(sub), "COMMAND"))
 }
 
-// appendInfos appends the descriptions of the named commands, or of all; a name that is not known gets a null.
+// appendInfos appends the descriptions of the named commands, or of all; a name that is not known
+// gets a null.
 func (h *Handler) appendInfos(out []byte, names [][]byte) []byte {
 	if len(names) == 0 {
 		out = appendArray(out, len(h.names))
@@ -45,8 +47,9 @@ func (h *Handler) appendInfos(out []byte, names [][]byte) []byte {
 	return out
 }
 
-// appendDescription appends what COMMAND tells about c: name, arity (negative: at least that many words), flags, the positions of the first
-// and the last key and the step between, categories, tips, key specifications, subcommands. There are no keys.
+// appendDescription appends what COMMAND tells about c: name, arity (negative: at least that many
+// words), flags, the positions of the first and the last key and the step between, categories,
+// tips, key specifications, subcommands. There are no keys.
 func appendDescription(out []byte, c command) []byte {
 	out = appendBulk(appendArray(out, 10), strings.ToLower(c.name))
 	arity := 1 + c.min

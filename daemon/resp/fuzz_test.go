@@ -7,8 +7,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
-// FuzzServe sends bytes in one piece and in pieces as cuts says: the replies, and whether the connection is closed, must not differ.
-// Small limits bring the ends of everything near.
+// FuzzServe sends bytes in one piece and in pieces as cuts says: the replies, and whether the
+// connection is closed, must not differ. Small limits bring the ends of everything near.
 func FuzzServe(f *testing.F) {
 	for _, in := range []string{
 		"*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nnext\r\n*2\r\n$4\r\nNEXT\r\n$1\r\n9\r\nNEXT 3 TENANT 1\r\n",

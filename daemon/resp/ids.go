@@ -16,8 +16,9 @@ const (
 	sending      // a batch whose IDs are all there, on their way out
 )
 
-// work is what is left of a request for IDs. The IDs of an array are all taken before the first is replied, since the array's length comes
-// first and an error can only take the array's place. They are kept as runs, so that is little.
+// work is what is left of a request for IDs. The IDs of an array are all taken before the first is
+// replied, since the array's length comes first and an error can only take the array's place. They
+// are kept as runs, so that is little.
 type work struct {
 	kind   kind
 	tenant uint32
@@ -49,7 +50,8 @@ func (w *work) done(nextIsHere bool) {
 	}
 }
 
-// proceed goes on with the session's work: to its end (Read), until replies have to be sent first (Write) or IDs to be waited for (Wait).
+// proceed goes on with the session's work: to its end (Read), until replies have to be sent first
+// (Write) or IDs to be waited for (Wait).
 func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 	w := &s.work
 	w.issue.Number = uint32(s.ID)
@@ -69,8 +71,8 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 			if w.kind != singles {
 				return out, Next{}
 			}
-			// The others of these requests have been here as long: their deadline is the same, and they are refused
-			// as well unless there are IDs by now.
+			// The others of these requests have been here as long: their deadline is the same, and
+			// they are refused as well unless there are IDs by now.
 			w.left--
 		default:
 			return out, Next{State: Wait, For: wait.For, Event: wait.Event}
@@ -180,7 +182,8 @@ func (h *Handler) tenant(args [][]byte, usage string) (uint32, *Refusal) {
 	return 0, refusal(BadTenant, shown(args[1]), h.tenants)
 }
 
-// number reads a whole number: digits only. One too large for a uint64 is no number, but still in digits, so the largest stands for it.
+// number reads a whole number: digits only. One too large for a uint64 is no number, but still in
+// digits, so the largest stands for it.
 func number(b []byte) (n uint64, ok bool) {
 	for _, c := range b {
 		if c < '0' || c > '9' {

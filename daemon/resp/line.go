@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// line is an ID as a reply, kept to make the next one from, on whichever connection that is asked for: nearly always it differs in the
-// last two digits alone. Its zero value is empty.
+// line is an ID as a reply, kept to make the next one from, on whichever connection that is asked
+// for: nearly always it differs in the last two digits alone. Its zero value is empty.
 type line struct {
 	id     int64
 	low    uint64           // the last two digits of id; noLow: the next one is made anew
@@ -51,7 +51,8 @@ func (h *Handler) appendRun(out []byte, first int64, n int) []byte {
 		id = first
 		first += h.step
 		at := len(out)
-		// The whole array, though the reply is shorter: what is too much is written over, or never sent.
+		// The whole array, though the reply is shorter: what is too much is written over, or never
+		// sent.
 		out = out[:at+widestLine]
 		*(*[widestLine]byte)(out[at:]) = l.text
 		if low < noLow {

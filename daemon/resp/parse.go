@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// plainNext is the request that nearly every client sends nearly always. It is compared in whole words.
+// plainNext is the request that nearly every client sends nearly always. It is compared in whole
+// words.
 const plainNext = "*1\r\n$4\r\nNEXT\r\n"
 
 const (
@@ -18,7 +19,8 @@ const (
 	inlineSpace = " \t\r\v\f"        // what separates the words of an inline command
 )
 
-// leadingNexts counts the plain NEXT requests that in begins with, up to most. They are answered with one look at the clock.
+// leadingNexts counts the plain NEXT requests that in begins with, up to most. They are answered
+// with one look at the clock.
 func leadingNexts(in []byte, most int) int {
 	n := 0
 	for len(in) >= len(plainNext) && n < most &&
@@ -31,9 +33,10 @@ func leadingNexts(in []byte, most int) int {
 	return n
 }
 
-// parse reads the request that in begins with, and how long it is: 0 if its end is not there yet. Its verdict on a request depends on
-// nothing that follows the request, and on nothing that is missing, so it is the same however the bytes arrive. The
-// arguments are valid until the next call and point into in.
+// parse reads the request that in begins with, and how long it is: 0 if its end is not there yet.
+// Its verdict on a request depends on nothing that follows the request, and on nothing that is
+// missing, so it is the same however the bytes arrive. The arguments are valid until the next call
+// and point into in.
 func (h *Handler) parse(in []byte) (args [][]byte, n int, r *Refusal) {
 	if len(in) == 0 {
 		return nil, 0, nil
@@ -80,8 +83,8 @@ func (h *Handler) parse(in []byte) (args [][]byte, n int, r *Refusal) {
 	return args, pos, nil
 }
 
-// length reads a decimal number and its line end from in, beginning at pos, and returns where the next line begins: 0 if that is
-// not there yet.
+// length reads a decimal number and its line end from in, beginning at pos, and returns where the
+// next line begins: 0 if that is not there yet.
 func length(in []byte, pos int, what string) (value, next int, r *Refusal) {
 	i := pos
 	negative := i < len(in) && in[i] == '-'

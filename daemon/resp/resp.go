@@ -1,8 +1,9 @@
-// Package resp speaks the Redis protocol (RESP2, RESP3 and inline commands) on bytes: requests in, replies out.
+// Package resp speaks the Redis protocol (RESP2, RESP3 and inline commands) on bytes: requests in,
+// replies out.
 //
-// It knows no sockets. A Handler is given what a connection has sent and a buffer to append replies to; it says
-// how much it used and what the connection should do next: read on, write first, wait, or close. A request that
-// has to wait for IDs therefore holds up nothing but its own connection.
+// It knows no sockets. A Handler is given what a connection has sent and a buffer to append replies
+// to; it says how much it used and what the connection should do next: read on, write first, wait,
+// or close. A request that has to wait for IDs therefore holds up nothing but its own connection.
 //
 // The protocol is described at https://redis.io/docs/latest/develop/reference/protocol-spec/.
 package resp
@@ -16,7 +17,8 @@ import (
 
 // Source issues IDs; *issue.Issuer is one. Take never blocks.
 type Source interface {
-	// Take takes up to n IDs for tenant, for the request whose patience t is. A run without IDs comes with what to do instead.
+	// Take takes up to n IDs for tenant, for the request whose patience t is. A run without IDs
+	// comes with what to do instead.
 	Take(c *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait)
 }
 
@@ -89,7 +91,8 @@ type Tally struct {
 	Errors   uint64 // requests that were refused
 }
 
-// Session is the state of one connection. Its zero value with an ID is a connection that has just been opened.
+// Session is the state of one connection. Its zero value with an ID is a connection that has just
+// been opened.
 type Session struct {
 	ID int64 // of the connection, as CLIENT ID and HELLO tell it
 
@@ -99,8 +102,8 @@ type Session struct {
 	work   work
 }
 
-// Handler answers requests. It holds scratch space, so it must not be used by two goroutines at once; Sessions may be
-// handled by it in any order.
+// Handler answers requests. It holds scratch space, so it must not be used by two goroutines at
+// once; Sessions may be handled by it in any order.
 type Handler struct {
 	config   Config
 	limits   Limits
@@ -125,8 +128,9 @@ func NewHandler(c Config) *Handler {
 // Tally is what has been done so far.
 func (h *Handler) Tally() Tally { return h.tally }
 
-// Serve answers the requests at the beginning of in, which must begin with what the calls before did not use, and appends the replies
-// to out. It returns how many bytes of in it is done with, and what to do next. After Close it must not be called again.
+// Serve answers the requests at the beginning of in, which must begin with what the calls before
+// did not use, and appends the replies to out. It returns how many bytes of in it is done with, and
+// what to do next. After Close it must not be called again.
 func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, next Next) {
 	for {
 		if s.work.kind != idle {

@@ -11,7 +11,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// ticks is a Source that counts up, and gives only so many IDs at a time: then the request has to wait once.
+// ticks is a Source that counts up, and gives only so many IDs at a time: then the request has to
+// wait once.
 type ticks struct {
 	next   int64
 	each   int // IDs in a tick; 0: any number
@@ -209,7 +210,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A frame that makes no sense gets one error after the replies to what came before it, and is the last thing on its connection.
+// A frame that makes no sense gets one error after the replies to what came before it, and is the
+// last thing on its connection.
 func TestBrokenFrames(t *testing.T) {
 	limits := resp.Limits{Inline: 100, Bulk: 20, Args: 3, Request: 50}
 	for _, c := range []struct{ in, out string }{

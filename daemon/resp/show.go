@@ -14,7 +14,8 @@ type Section struct {
 	Pairs [][2]string // key and value
 }
 
-// info is INFO [section ...]. As in Redis, a section that does not exist is empty, and some names stand for all of them.
+// info is INFO [section ...]. As in Redis, a section that does not exist is empty, and some names
+// stand for all of them.
 func (h *Handler) info(_ *Session, args [][]byte, out []byte) []byte {
 	var text []byte
 	if h.config.Info != nil {
@@ -93,7 +94,8 @@ func (h *Handler) time(t generator.Tick) string {
 	return h.config.Layout.StartOf(t).UTC().Format(format + "Z07:00")
 }
 
-// digits is how many digits after the decimal point the start of every tick of the layout needs: 0 to 9.
+// digits is how many digits after the decimal point the start of every tick of the layout needs: 0
+// to 9.
 func digits(l *generator.Layout) int {
 	unit, n := time.Second, 0
 	for n < 9 && (l.TickLength()%unit != 0 || time.Duration(l.Epoch().Nanosecond())%unit != 0) {

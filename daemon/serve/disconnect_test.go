@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Once Disconnect has returned, nothing is sent to those who were connected before, whatever they have
-// asked for; who connects afterwards is served.
+// Once Disconnect has returned, nothing is sent to those who were connected before, whatever they
+// have asked for; who connects afterwards is served.
 func TestDisconnectEndsWhoIsConnected(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		s := newStore(0)

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockNamespace takes the lock of the network namespace: it listens on an abstract socket (unix(7)),
-// of whose name there is one in each network namespace. Nobody is answered there; the queue of those who
-// connect is what lets the kernel tell them who listens.
+// lockNamespace takes the lock of the network namespace: it listens on an abstract socket
+// (unix(7)), of whose name there is one in each network namespace. Nobody is answered there; the
+// queue of those who connect is what lets the kernel tell them who listens.
 func lockNamespace(name string) (io.Closer, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -33,8 +33,9 @@ func lockNamespace(name string) (io.Closer, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// listener returns the number of the process that listens on an abstract socket; 0: unknown. The kernel
-// says which it was at its listen(2), and says 0 of one in a PID namespace that cannot be seen from here.
+// listener returns the number of the process that listens on an abstract socket; 0: unknown. The
+// kernel says which it was at its listen(2), and says 0 of one in a PID namespace that cannot be
+// seen from here.
 func listener(name string) int {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

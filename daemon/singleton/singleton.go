@@ -1,10 +1,10 @@
 // Package singleton keeps a daemon whose coordinator was not named from running beside another such
-// daemon. Each of the two would have a coordinator of its own, which knows nothing of the other, and
-// both would issue the same IDs.
+// daemon. Each of the two would have a coordinator of its own, which knows nothing of the other,
+// and both would issue the same IDs.
 //
 // Two locks find the other daemon: one of the network namespace, one of the user. Neither is ever
-// stale: the kernel frees both when the process ends, however it ends. They are a help for those who
-// start a daemon without settings and no part of what makes an ID unique: two hosts, and two
+// stale: the kernel frees both when the process ends, however it ends. They are a help for those
+// who start a daemon without settings and no part of what makes an ID unique: two hosts, and two
 // containers, share neither.
 package singleton
 
@@ -40,13 +40,14 @@ func (e *HeldError) Error() string {
 // Locks are those that Acquire took.
 type Locks struct{ held []io.Closer }
 
-// Acquire takes the lock of this process's network namespace (on Linux) and that of its user. It does
-// not wait: the error is a *HeldError if another process, or another part of this one, holds either.
+// Acquire takes the lock of this process's network namespace (on Linux) and that of its user. It
+// does not wait: the error is a *HeldError if another process, or another part of this one, holds
+// either.
 //
-// The user's lock is a file in $XDG_RUNTIME_DIR/flakeward, or, where that is no directory of the user,
-// in flakeward-UID in the directory for temporary files. A system without a place for it, such as a
-// container with a read-only file system, is named in log and has the other lock alone. A directory that
-// another user could write to is an error.
+// The user's lock is a file in $XDG_RUNTIME_DIR/flakeward, or, where that is no directory of the
+// user, in flakeward-UID in the directory for temporary files. A system without a place for it,
+// such as a container with a read-only file system, is named in log and has the other lock alone. A
+// directory that another user could write to is an error.
 func Acquire(log hclog.Logger) (*Locks, error) {
 	return acquire(places{
 		namespace: abstractName,
@@ -56,7 +57,8 @@ func Acquire(log hclog.Logger) (*Locks, error) {
 	}, log)
 }
 
-// abstractName names the socket that is the lock of a network namespace, for daemons of every version.
+// abstractName names the socket that is the lock of a network namespace, for daemons of every
+// version.
 const abstractName = "@flakeward/without-coord"
 
 // places says where the locks are.
@@ -104,8 +106,8 @@ func (l *Locks) Close() (err error) {
 
 // userDir returns the directory of the user's lock, which is made if it is missing.
 func (p places) userDir() (string, error) {
-	// The specification wants relative paths to be ignored, and says that the directory is the user's.
-	// After su it may be another one's.
+	// The specification wants relative paths to be ignored, and says that the directory is the
+	// user's. After su it may be another one's.
 	dir := filepath.Join(p.temporary, "flakeward-"+strconv.Itoa(p.user))
 	if filepath.IsAbs(p.runtime) && checkOwn(p.runtime, p.user) == nil {
 		dir = filepath.Join(p.runtime, "flakeward")

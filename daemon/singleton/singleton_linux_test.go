@@ -19,12 +19,12 @@ import (
 	"github.com/flakeward/flakeward/internal/logtest"
 )
 
-// childPlaces names the variable by which a process of this test learns that it is the child, and which
-// places it is to lock: the socket's name, a space, and the user's directory.
+// childPlaces names the variable by which a process of this test learns that it is the child, and
+// which places it is to lock: the socket's name, a space, and the user's directory.
 const childPlaces = "FLAKEWARD_TEST_SINGLETON"
 
-// TestMain is the child's life: it takes the locks, says how that went, and holds them until its input
-// ends.
+// TestMain is the child's life: it takes the locks, says how that went, and holds them until its
+// input ends.
 func TestMain(m *testing.M) {
 	namespace, runtime, child := strings.Cut(os.Getenv(childPlaces), " ")
 	if !child {
@@ -178,8 +178,8 @@ func TestLocksEndWithTheirProcess(t *testing.T) {
 	take(t, p)
 }
 
-// A user's lock finds what the namespace's does not, and without either one nothing is refused: that is
-// what containers have.
+// A user's lock finds what the namespace's does not, and without either one nothing is refused:
+// that is what containers have.
 func TestLocksOfAnotherNetworkNamespace(t *testing.T) {
 	p := somewhere(t)
 	take(t, p)

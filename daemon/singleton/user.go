@@ -56,8 +56,9 @@ func lockUser(p places) (_ io.Closer, err error) {
 	} else if err != nil {
 		return nil, fmt.Errorf("cannot lock %s: %w; name the coordinator with --coord", path, err)
 	}
-	// Whoever cleans up old files leaves one with the sticky bit (XDG Base Directory Specification 0.8,
-	// XDG_RUNTIME_DIR; tmpfiles.d(5) keeps to it elsewhere). Systems other than Linux may refuse it.
+	// Whoever cleans up old files leaves one with the sticky bit (XDG Base Directory Specification
+	// 0.8, XDG_RUNTIME_DIR; tmpfiles.d(5) keeps to it elsewhere). Systems other than Linux may
+	// refuse it.
 	_ = f.Chmod(0o600 | fs.ModeSticky)
 	return f, nil
 }

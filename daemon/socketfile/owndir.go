@@ -42,7 +42,8 @@ func (e *UnsafeDirError) Error() string {
 		"remove it or make it yours alone, or choose another path with --socket", e.Dir, e.Owner, e.Mode, strings.Join(wrong, " and "))
 }
 
-// MakeOwnDir makes dir with mode 0700, if it is missing, and checks it as CheckOwnDir does. It makes no directories above.
+// MakeOwnDir makes dir with mode 0700, if it is missing, and checks it as CheckOwnDir does. It
+// makes no directories above.
 func MakeOwnDir(dir string, uid int) error {
 	if err := os.Mkdir(dir, ownDirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("cannot make the directory of the socket: %w: choose another path with --socket", err)
@@ -50,9 +51,11 @@ func MakeOwnDir(dir string, uid int) error {
 	return CheckOwnDir(dir, uid)
 }
 
-// CheckOwnDir tells whether what is in dir can have been put there by the user uid only: it is to be asked of a directory whose parent is
-// open to everyone, with the sticky bit, such as /tmp. Anything but a directory of that user that neither group nor others may write to
-// is an *UnsafeDirError; so is a symbolic link, wherever it leads. An error for a missing one is fs.ErrNotExist.
+// CheckOwnDir tells whether what is in dir can have been put there by the user uid only: it is to
+// be asked of a directory whose parent is open to everyone, with the sticky bit, such as /tmp.
+// Anything but a directory of that user that neither group nor others may write to is an
+// *UnsafeDirError; so is a symbolic link, wherever it leads. An error for a missing one is
+// fs.ErrNotExist.
 func CheckOwnDir(dir string, uid int) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket cannot ask for the descriptor to be closed on exec at once, so it keeps others from starting processes meanwhile.
+// socket cannot ask for the descriptor to be closed on exec at once, so it keeps others from
+// starting processes meanwhile.
 func socket() (int, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

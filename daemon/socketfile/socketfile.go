@@ -1,11 +1,13 @@
 //go:build unix
 
-// Package socketfile makes a listening Unix socket in the file system without harming anything that is there already, and takes it away again.
+// Package socketfile makes a listening Unix socket in the file system without harming anything that
+// is there already, and takes it away again.
 //
-// A socket file that nobody listens on is left behind by every process that was killed; it has to be removed before its name can be
-// used again. One that somebody does listen on must stay, and so must whatever is no socket. Looking and removing are two steps, so a
-// lock file beside the socket, <path>.lock, lets one process at a time do both. It is held for moments only and never removed: to
-// remove a lock file is the same race again.
+// A socket file that nobody listens on is left behind by every process that was killed; it has to
+// be removed before its name can be used again. One that somebody does listen on must stay, and so
+// must whatever is no socket. Looking and removing are two steps, so a lock file beside the socket,
+// <path>.lock, lets one process at a time do both. It is held for moments only and never removed:
+// to remove a lock file is the same race again.
 package socketfile
 
 import (
@@ -27,9 +29,11 @@ const DefaultMode os.FileMode = 0o660
 
 const (
 	dirMode = 0o755 // the socket's own mode says who may connect; others may see that it is there
-	// dialTimeout is how long a listener may take to show that it is alive. Connecting takes no part of its process, only of the kernel.
+	// dialTimeout is how long a listener may take to show that it is alive. Connecting takes no
+	// part of its process, only of the kernel.
 	dialTimeout = time.Second
-	// backlog is how many connections may wait to be accepted; the kernel lowers it to net.core.somaxconn.
+	// backlog is how many connections may wait to be accepted; the kernel lowers it to
+	// net.core.somaxconn.
 	backlog = 1<<16 - 1
 )
 
@@ -40,7 +44,8 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the socket %s is in use by another process: end that one, or choose another path", e.Path)
 }
 
-// Listener is a listening socket with the file that it made. Its Close takes the file away, if it still is that file.
+// Listener is a listening socket with the file that it made. Its Close takes the file away, if it
+// still is that file.
 type Listener struct {
 	*net.UnixListener
 	path string
@@ -50,14 +55,16 @@ type Listener struct {
 	err  error
 }
 
-// longestPath is the longest path that fits into a socket address with the NUL after it: 107 bytes on Linux, 103 on BSD.
+// longestPath is the longest path that fits into a socket address with the NUL after it: 107 bytes
+// on Linux, 103 on BSD.
 var longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
-// Listen listens on path. A directory that is missing is made. mode is the file's permission bits whatever the umask (0: DefaultMode), gid its
-// group (-1: as it comes). Nobody can connect before mode and group are set.
+// Listen listens on path. A directory that is missing is made. mode is the file's permission bits
+// whatever the umask (0: DefaultMode), gid its group (-1: as it comes). Nobody can connect before
+// mode and group are set.
 //
-// A stale socket at path is replaced. If a process listens there, the error is an *InUseError. Anything else there, symbolic links
-// included, is an error, and is left alone.
+// A stale socket at path is replaced. If a process listens there, the error is an *InUseError.
+// Anything else there, symbolic links included, is an error, and is left alone.
 func Listen(path string, mode os.FileMode, gid int) (*Listener, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -126,7 +133,8 @@ func describe(m fs.FileMode) string {
 	return "a special file"
 }
 
-// lock takes the lock file beside path. It does not wait: who holds it is about to listen, or just stops to.
+// lock takes the lock file beside path. It does not wait: who holds it is about to listen, or just
+// stops to.
 func lock(path string) (unlock func(), err error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
@@ -208,8 +216,9 @@ func bind(path string, mode os.FileMode, gid int) (_ *Listener, err error) {
 // Close stops listening and removes the socket file, unless another has taken its place.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
-		// The file goes first: while the socket is open, its inode cannot become another file's. If the lock is taken,
-		// another process is about to use the path and finds out itself that the file is stale.
+		// The file goes first: while the socket is open, its inode cannot become another file's. If
+		// the lock is taken, another process is about to use the path and finds out itself that the
+		// file is stale.
 		if unlock, err := lock(l.path); err == nil {
 			defer unlock()
 			var now unix.Stat_t

@@ -53,7 +53,8 @@ func TestOnlyAPageWithAGenerationIsUsed(t *testing.T) {
 	}
 }
 
-// FuzzHeader: a page is used if and only if each of the words that say so does, whatever else it holds, and reading changes nothing.
+// FuzzHeader: a page is used if and only if each of the words that say so does, whatever else it
+// holds, and reading changes nothing.
 func FuzzHeader(f *testing.F) {
 	f.Add(page(7))
 	f.Add(page(7)[:112])

@@ -12,8 +12,8 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 )
 
-// TestHole6RacingFirstBoots starts 64 daemons at once where there is nothing yet: elsewhere, all of them got worker ID 0. Here each gets
-// one of its own, in one cluster.
+// TestHole6RacingFirstBoots starts 64 daemons at once where there is nothing yet: elsewhere, all of
+// them got worker ID 0. Here each gets one of its own, in one cluster.
 func TestHole6RacingFirstBoots(t *testing.T) {
 	on(t, 1, func(w *world) {
 		const daemons = 64
@@ -57,8 +57,9 @@ func TestHole6RacingFirstBoots(t *testing.T) {
 	})
 }
 
-// TestHole3SameHostNameAndPid runs daemons that are told apart by nothing that a container would tell: one host name, one pid. Elsewhere
-// they got one worker ID. Here the host's name is a wish for the worker ID that it had last, and nobody is robbed of one for it.
+// TestHole3SameHostNameAndPid runs daemons that are told apart by nothing that a container would
+// tell: one host name, one pid. Elsewhere they got one worker ID. Here the host's name is a wish
+// for the worker ID that it had last, and nobody is robbed of one for it.
 func TestHole3SameHostNameAndPid(t *testing.T) {
 	on(t, 1, func(w *world) {
 		const daemons, name = 8, "172.17.0.2"
@@ -87,7 +88,8 @@ func TestHole3SameHostNameAndPid(t *testing.T) {
 		if len(workers) != daemons || len(incarnations) != daemons || len(members) != daemons {
 			w.Errorf("%d daemons on hosts of one name hold %d worker IDs under %d names, and %d are listed", daemons, len(workers), len(incarnations), len(members))
 		}
-		// One that lost its disk asks for what its host had last, which is another's; one that was stopped and started again does not.
+		// One that lost its disk asks for what its host had last, which is another's; one that was
+		// stopped and started again does not.
 		nodes[0].stop()
 		nodes[0] = w.start(nodes[0].config)
 		openings[nodes[0]] = nodes[0].info()["opening"]

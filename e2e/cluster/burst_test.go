@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// oldFor is how old a journal is that is put back: its mark lies further back than a restart takes, and
-// nothing has been published since.
+// oldFor is how old a journal is that is put back: its mark lies further back than a restart takes,
+// and nothing has been published since.
 const oldFor = 1700 * time.Millisecond
 
-// TestOldJournalUnderBursts puts an old journal back after a kill, while the coordinator is there. The
-// next start may draw on earlier ticks, and not on those that were issued from since that journal.
+// TestOldJournalUnderBursts puts an old journal back after a kill, while the coordinator is there.
+// The next start may draw on earlier ticks, and not on those that were issued from since that
+// journal.
 func TestOldJournalUnderBursts(t *testing.T) {
 	for name, put := range map[string]func(path string, data []byte) error{
 		"by a rename": func(path string, data []byte) error {

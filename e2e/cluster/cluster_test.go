@@ -29,7 +29,8 @@ import (
 
 var long = flag.Bool("long", false, "run each drill in its long form, and hold it to the limits of time that it has")
 
-// program is for drills that run on the program as users have it: what an earlier one did can be shown.
+// program is for drills that run on the program as users have it: what an earlier one did can be
+// shown.
 var program = flag.String("program", "", "the `file` with the daemon in drills of copies and disks; built from here if left out")
 
 func TestMain(m *testing.M) {
@@ -66,7 +67,8 @@ type world struct {
 	nodes []*node
 }
 
-// on runs a drill on each back-end with that many servers. What has been handed out is judged at its end.
+// on runs a drill on each back-end with that many servers. What has been handed out is judged at
+// its end.
 func on(t *testing.T, members int, drill func(w *world)) {
 	t.Helper()
 	t.Parallel()
@@ -135,7 +137,8 @@ func (w *world) figure(format string, args ...any) {
 	w.Logf("FIGURE %s", fmt.Sprintf(format, args...))
 }
 
-// limit holds a figure to a limit that was promised, in the long form, in which nothing else runs; a noisy machine breaks any.
+// limit holds a figure to a limit that was promised, in the long form, in which nothing else runs;
+// a noisy machine breaks any.
 func (w *world) limit(what string, took, limit time.Duration) {
 	w.Helper()
 	w.figure("%s: %v, limit %v", what, took.Round(time.Millisecond), limit)
@@ -144,8 +147,9 @@ func (w *world) limit(what string, took, limit time.Duration) {
 	}
 }
 
-// config is a daemon's, on a host of its own. It publishes often, so that a drill is short; the journal's step is what it is everywhere,
-// for a slow disk is another drill's matter. So is its session's life: a drill that waits for the end of one sets sessionTTL.
+// config is a daemon's, on a host of its own. It publishes often, so that a drill is short; the
+// journal's step is what it is everywhere, for a slow disk is another drill's matter. So is its
+// session's life: a drill that waits for the end of one sets sessionTTL.
 func (w *world) config(host string) daemon.Config {
 	w.mu.Lock()
 	w.hosts++
@@ -164,7 +168,8 @@ func (w *world) config(host string) daemon.Config {
 	return c
 }
 
-// calm is a configuration for a drill with many daemons, each of which writes as seldom as one does that was told nothing.
+// calm is a configuration for a drill with many daemons, each of which writes as seldom as one does
+// that was told nothing.
 func (w *world) calm(host string) daemon.Config {
 	c, d := w.config(host), daemon.DefaultConfig()
 	c.Grant = d.Grant
@@ -186,7 +191,8 @@ func (w *world) soon(what string, ready func() bool) {
 	}
 }
 
-// observer is a coordinator that only looks. It joins the cluster, so it is asked for after the first daemon has.
+// observer is a coordinator that only looks. It joins the cluster, so it is asked for after the
+// first daemon has.
 func (w *world) observer() coord.Coordinator {
 	w.Helper()
 	w.mu.Lock()

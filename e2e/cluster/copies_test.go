@@ -19,8 +19,8 @@ const servesWithin = 2 * time.Second
 // longSession is the TTL of a daemon whose session does not end by anything that is done to it.
 const longSession = 30 * time.Second
 
-// bound is the limit that a daemon is held to. In the short form, in which much else runs, it is one
-// that only a daemon breaks which waits for the end of such a session, or of a grant.
+// bound is the limit that a daemon is held to. In the short form, in which much else runs, it is
+// one that only a daemon breaks which waits for the end of such a session, or of a grant.
 func bound(limit time.Duration) time.Duration {
 	if *long {
 		return limit
@@ -28,8 +28,8 @@ func bound(limit time.Duration) time.Duration {
 	return longSession * 2 / 3
 }
 
-// original is a daemon that is copied while it runs. Its state directory is on a disk of its own, which
-// can be cloned as a volume is, and which nothing else sees.
+// original is a daemon that is copied while it runs. Its state directory is on a disk of its own,
+// which can be cloned as a volume is, and which nothing else sees.
 type original struct {
 	*node
 	image string // the disk
@@ -104,8 +104,8 @@ var copies = []copied{
 			"FROM="+o.seen(o.config.StateDir), "TO="+c.StateDir, o.w.otherBoot())
 	}},
 	{"a clone after a reboot", func(o *original, c *daemon.Config, round int) machine {
-		// Path, inodes and their generations are the original's. The host has booted, and knows another
-		// identity, or none.
+		// Path, inodes and their generations are the original's. The host has booted, and knows
+		// another identity, or none.
 		clone := filepath.Join(o.w.dir, fmt.Sprintf("clone-%d.img", round))
 		if o.awake {
 			o.w.run("fsfreeze", "--freeze", o.seen(o.disk()))
@@ -139,8 +139,9 @@ var (
 		func(o *original) error { o.awake = true; return o.process.Resume() }}
 )
 
-// TestCopyBesideTheOriginal copies the state of a daemon that runs, in each way, and starts a second
-// daemon on the copy. The second one serves from another worker ID; the first keeps its claim.
+// TestCopyBesideTheOriginal copies the state of a daemon that runs, in each way, and starts a
+// second daemon on the copy. The second one serves from another worker ID; the first keeps its
+// claim.
 func TestCopyBesideTheOriginal(t *testing.T) {
 	for _, state := range []befallen{connected, cutOff, paused} {
 		t.Run(state.name, func(t *testing.T) {
@@ -228,7 +229,8 @@ func (c *copying) once(round int) {
 	copied.kill()
 }
 
-// errorIfLong is Errorf in the long form, in which nothing else runs; a noisy machine breaks any limit.
+// errorIfLong is Errorf in the long form, in which nothing else runs; a noisy machine breaks any
+// limit.
 func (w *world) errorIfLong(format string, args ...any) {
 	w.Helper()
 	if *long {
@@ -269,8 +271,9 @@ func both(nodes ...*node) (ids int) {
 	return ids
 }
 
-// TestCopyWithDefaults is the copy by which this was found: the state directory of a daemon with default settings, cp -a, and a second
-// daemon on the copy. Both issue as much as they can for a while.
+// TestCopyWithDefaults is the copy by which this was found: the state directory of a daemon with
+// default settings, cp -a, and a second daemon on the copy. Both issue as much as they can for a
+// while.
 func TestCopyWithDefaults(t *testing.T) {
 	on(t, 1, func(w *world) {
 		c := w.calm("original")

@@ -135,7 +135,8 @@ func (n *node) stop() {
 	}
 }
 
-// spawn starts a daemon as a process of its own, which can be paused and killed, and waits until it can issue.
+// spawn starts a daemon as a process of its own, which can be paused and killed, and waits until it
+// can issue.
 func (w *world) spawn(c daemon.Config) *node {
 	w.Helper()
 	program, err := binary()

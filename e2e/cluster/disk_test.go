@@ -15,8 +15,8 @@ import (
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
 )
 
-// TestJournalNeedsNothingMore fills the disk of a daemon under load, and takes away the descriptors that
-// it has not in use yet. Its journal is written all the same: no request is refused.
+// TestJournalNeedsNothingMore fills the disk of a daemon under load, and takes away the descriptors
+// that it has not in use yet. Its journal is written all the same: no request is refused.
 func TestJournalNeedsNothingMore(t *testing.T) {
 	for name, mount := range map[string]string{
 		"tmpfs": `mount -t tmpfs -o size=1M,mode=0700 tmpfs "$DISK"`,
@@ -77,7 +77,8 @@ type disked struct {
 	rate, steps int
 }
 
-// during has the load go on while the journal's mark is moved on as often as it says, and returns the longest gap between answers.
+// during has the load go on while the journal's mark is moved on as often as it says, and returns
+// the longest gap between answers.
 func (d *disked) during(what string) (gap time.Duration) {
 	w := d.w
 	w.Helper()

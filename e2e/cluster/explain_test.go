@@ -16,8 +16,8 @@ import (
 // owner is who handed out an ID.
 type owner struct{ Host, Incarnation, Claim string }
 
-// TestExplain draws from all IDs that 20 daemons have issued in 5 generations, in which worker IDs changed hands, and asks the program
-// whose each was.
+// TestExplain draws from all IDs that 20 daemons have issued in 5 generations, in which worker IDs
+// changed hands, and asks the program whose each was.
 func TestExplain(t *testing.T) {
 	on(t, 1, func(w *world) {
 		const daemons, generations, asked = 20, 5, 1000

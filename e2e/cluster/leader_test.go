@@ -8,8 +8,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// TestLeaderKilled kills the leader of three servers again and again, under load. A change of the leader prolongs sessions, also that of a
-// daemon that is dead; when the servers have come to rest, its worker ID is another's all the same.
+// TestLeaderKilled kills the leader of three servers again and again, under load. A change of the
+// leader prolongs sessions, also that of a daemon that is dead; when the servers have come to rest,
+// its worker ID is another's all the same.
 func TestLeaderKilled(t *testing.T) {
 	on(t, 3, func(w *world) {
 		c := w.config("victim")
@@ -60,7 +61,8 @@ func TestLeaderKilled(t *testing.T) {
 	})
 }
 
-// killLeaders kills leaders: each half of a session's life for a minute, or a few, each after some more IDs.
+// killLeaders kills leaders: each half of a session's life for a minute, or a few, each after some
+// more IDs.
 func (w *world) killLeaders(loads []*stream) (kills int, begun time.Time) {
 	w.Helper()
 	begun = time.Now()

@@ -69,8 +69,9 @@ func (w *world) run(name string, args ...string) {
 	}
 }
 
-// namespaced has the machine run a shell's script before the daemon, in namespaces of its own, which
-// are named as unshare(1) does. The script has the variables that are given, as in NAME=value.
+// namespaced has the machine run a shell's script before the daemon, in namespaces of its own,
+// which are named as unshare(1) does. The script has the variables that are given, as in
+// NAME=value.
 func (m machine) namespaced(w *world, unshare []string, script string, env ...string) machine {
 	m.within = append(append(append([]string{}, m.within...), "unshare", "--mount"), unshare...)
 	m.within = append(m.within, "--", "/bin/sh", "-ec", script+"\n: >\"$BEGUN\"; exec \"$@\"", "sh")
@@ -104,8 +105,8 @@ func (w *world) apart(m machine) (machine, *faultproxy.Proxy) {
 	}
 	result := make(chan made)
 	go func() {
-		// What is opened in there stays of that network, and the thread goes back. It may not end: daemons
-		// that it has started would end with it.
+		// What is opened in there stays of that network, and the thread goes back. It may not end:
+		// daemons that it has started would end with it.
 		runtime.LockOSThread()
 		var n made
 		here, err := os.Open("/proc/thread-self/ns/net")

@@ -14,8 +14,9 @@ func rate() int {
 	return 1000
 }
 
-// TestCoordinatorGone ends all servers under daemons whose grants last for longer, and restarts daemons meanwhile: one in order and one by
-// kill -9. Nobody stops to issue, and those that were restarted serve from their journals.
+// TestCoordinatorGone ends all servers under daemons whose grants last for longer, and restarts
+// daemons meanwhile: one in order and one by kill -9. Nobody stops to issue, and those that were
+// restarted serve from their journals.
 func TestCoordinatorGone(t *testing.T) {
 	on(t, 1, func(w *world) {
 		window := func(host string) *node {
@@ -84,7 +85,8 @@ func TestCoordinatorGone(t *testing.T) {
 	})
 }
 
-// TestCoordinatorGoneForLongerThanTheWindow: issuing stops at the ceiling, says since when and why, and goes on by itself.
+// TestCoordinatorGoneForLongerThanTheWindow: issuing stops at the ceiling, says since when and why,
+// and goes on by itself.
 func TestCoordinatorGoneForLongerThanTheWindow(t *testing.T) {
 	on(t, 1, func(w *world) {
 		c := w.config("short")

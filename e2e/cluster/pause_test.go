@@ -51,8 +51,8 @@ func (n *node) serves() {
 	n.must(100)
 }
 
-// TestPausedAndNobodyCame pauses a daemon for longer than its session. It goes on from its own worker ID, whether its grant has ended
-// meanwhile or not.
+// TestPausedAndNobodyCame pauses a daemon for longer than its session. It goes on from its own
+// worker ID, whether its grant has ended meanwhile or not.
 func TestPausedAndNobodyCame(t *testing.T) {
 	for name, window := range map[string]time.Duration{"grant ended": 2 * time.Second, "grant goes on": time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +73,9 @@ func TestPausedAndNobodyCame(t *testing.T) {
 	}
 }
 
-// TestHole1PausedAndRecycled pauses a daemon until its worker ID is another's. Elsewhere, both then issue from it. Here the one that slept
-// notices before it issues anything, for its grant has ended, and takes another worker ID.
+// TestHole1PausedAndRecycled pauses a daemon until its worker ID is another's. Elsewhere, both then
+// issue from it. Here the one that slept notices before it issues anything, for its grant has
+// ended, and takes another worker ID.
 func TestHole1PausedAndRecycled(t *testing.T) {
 	on(t, 1, func(w *world) {
 		s := w.sleeper(2 * time.Second)
@@ -102,8 +103,9 @@ func TestHole1PausedAndRecycled(t *testing.T) {
 	})
 }
 
-// TestHole1PausedWithinItsGrant is the same with a grant that goes on: the one that slept may issue to its end, and does; the successor
-// begins after it. Of two worker IDs the other one is held as well, so there is nothing else to take.
+// TestHole1PausedWithinItsGrant is the same with a grant that goes on: the one that slept may issue
+// to its end, and does; the successor begins after it. Of two worker IDs the other one is held as
+// well, so there is nothing else to take.
 func TestHole1PausedWithinItsGrant(t *testing.T) {
 	on(t, 1, func(w *world) {
 		w.setLayout("time=41@1ms,worker=1,sequence=16;epoch=2026-01-01")

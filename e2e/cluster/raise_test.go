@@ -17,9 +17,9 @@ import (
 const sawRaise = "all marks were raised: nothing above that is issued from a grant of before"
 
 // TestGrantBeyondTheRaise restores the coordinator from a backup and raises the marks as the
-// documentation says. Meanwhile a daemon that cannot reach it has a grant beyond the raise: the grant
-// is younger than the backup, and the daemon's clock was an hour ahead when it got the grant. The
-// restored counter deals the same worker ID to the next host, which begins at the raise.
+// documentation says. Meanwhile a daemon that cannot reach it has a grant beyond the raise: the
+// grant is younger than the backup, and the daemon's clock was an hour ahead when it got the grant.
+// The restored counter deals the same worker ID to the next host, which begins at the raise.
 func TestGrantBeyondTheRaise(t *testing.T) {
 	for name, others := range map[string]int{
 		// They write more than the restored coordinator has, so that it is seen to have gone back.
@@ -122,8 +122,8 @@ func (w *world) raiseMarks() {
 	w.Logf("marks raise:\n%s", out)
 }
 
-// awaitRaise waits until the daemon logs that it knows of the raise. Without that the test fails, but
-// goes on, for the IDs are to be judged.
+// awaitRaise waits until the daemon logs that it knows of the raise. Without that the test fails,
+// but goes on, for the IDs are to be judged.
 func (n *node) awaitRaise() {
 	n.w.Helper()
 	ctx, cancel := context.WithTimeout(n.w.Context(), time.Minute)

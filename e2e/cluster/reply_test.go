@@ -32,7 +32,8 @@ type replies struct {
 	tries  int // of calls that a fault made fail
 }
 
-// call is a kind of call, made by a claimant that is ready for it. It must succeed when it is made again and again.
+// call is a kind of call, made by a claimant that is ready for it. It must succeed when it is made
+// again and again.
 type call struct {
 	name string
 	// ready makes what the call needs.
@@ -141,7 +142,8 @@ func (r *replies) claimant() *claimant {
 	return &claimant{Coordinator: c, incarnation: incarnation}
 }
 
-// trial makes one call while a fault is there, and then goes on as a daemon would. It returns how many bytes of replies the call had.
+// trial makes one call while a fault is there, and then goes on as a daemon would. It returns how
+// many bytes of replies the call had.
 func (r *replies) trial(k call, fault func(do func(context.Context) error) error) (bytes int64) {
 	r.Helper()
 	c := r.claimant()
@@ -188,8 +190,8 @@ func (r *replies) trial(k call, fault func(do func(context.Context) error) error
 	return after - before
 }
 
-// TestLostReply loses, delays and cuts the reply to each kind of call: no claim is kept twice, no mark is believed that is not stored,
-// and the next call goes on.
+// TestLostReply loses, delays and cuts the reply to each kind of call: no claim is kept twice, no
+// mark is believed that is not stored, and the next call goes on.
 func TestLostReply(t *testing.T) {
 	on(t, 1, func(w *world) {
 		w.setLayout("time=41@1ms,worker=2,sequence=16;epoch=2026-01-01") // few records, so that a listing is short
@@ -279,7 +281,8 @@ func (r *replies) delayed(do func(context.Context) error) error {
 	return <-ended
 }
 
-// TestDaemonBehindBadNetwork cuts a daemon's connections, at random bytes, from its start to its stop, under load.
+// TestDaemonBehindBadNetwork cuts a daemon's connections, at random bytes, from its start to its
+// stop, under load.
 func TestDaemonBehindBadNetwork(t *testing.T) {
 	on(t, 1, func(w *world) {
 		proxy := faultproxy.Listen(t, w.addresses()[0])

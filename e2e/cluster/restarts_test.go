@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 )
 
-// servesAgainWithin is how soon a daemon has to serve that was killed, from the start of its process:
-// a journal's step, a tick, and the start itself.
+// servesAgainWithin is how soon a daemon has to serve that was killed, from the start of its
+// process: a journal's step, a tick, and the start itself.
 const servesAgainWithin = 1300 * time.Millisecond
 
 // restarts are ways in which a daemon comes back to the journal that it wrote.
@@ -32,8 +32,8 @@ var restarts = []struct {
 	}},
 }
 
-// TestRestartWhereItWasWritten kills daemons and starts them again where their journal was written. Each
-// goes on with its worker ID, and does so without the coordinator, too.
+// TestRestartWhereItWasWritten kills daemons and starts them again where their journal was written.
+// Each goes on with its worker ID, and does so without the coordinator, too.
 func TestRestartWhereItWasWritten(t *testing.T) {
 	for _, kind := range restarts {
 		t.Run(kind.name, func(t *testing.T) {
@@ -83,7 +83,8 @@ type again struct {
 	served time.Duration // its first ID, from its start
 }
 
-// againAt kills a daemon under load and starts it again on a machine. It has the worker ID that it had.
+// againAt kills a daemon under load and starts it again on a machine. It has the worker ID that it
+// had.
 func (w *world) againAt(n *node, m machine) again {
 	w.Helper()
 	n.must(1000)

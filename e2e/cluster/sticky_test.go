@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestSticky stops 100 daemons and starts them again, in random order: each gets its own worker ID back, and waits for nothing.
+// TestSticky stops 100 daemons and starts them again, in random order: each gets its own worker ID
+// back, and waits for nothing.
 func TestSticky(t *testing.T) {
 	on(t, 1, func(w *world) {
 		const daemons = 100

@@ -21,8 +21,9 @@ func (w *world) short(host string) *node {
 	return w.start(c)
 }
 
-// untilWiped waits until a daemon has stopped issuing because the coordinator was wiped, and returns its words: the error that it
-// ended with, or, where the servers may turn it away for good, the refusal of a request.
+// untilWiped waits until a daemon has stopped issuing because the coordinator was wiped, and
+// returns its words: the error that it ended with, or, where the servers may turn it away for good,
+// the refusal of a request.
 func (n *node) untilWiped(turnedAway bool) string {
 	n.w.Helper()
 	var text string
@@ -46,8 +47,8 @@ func (n *node) untilWiped(turnedAway bool) string {
 	return text
 }
 
-// TestWiped deletes the tree under running daemons, and then the data of the servers: they stop, say so, and begin anew in the new
-// cluster only if they are told to.
+// TestWiped deletes the tree under running daemons, and then the data of the servers: they stop,
+// say so, and begin anew in the new cluster only if they are told to.
 func TestWiped(t *testing.T) {
 	for name, wipe := range map[string]func(*world){"tree": func(w *world) { w.wipe() }, "data": func(w *world) { w.empty() }} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +60,8 @@ func TestWiped(t *testing.T) {
 				}
 				wipe(w)
 				begun := time.Now()
-				// Those who saw it may have ended, and tell their ceiling no more. No grant is longer than the window.
+				// Those who saw it may have ended, and tell their ceiling no more. No grant is
+				// longer than the window.
 				ceiling := w.tick() + generator.Tick(nodes[0].config.Grant.Window/w.layout.TickLength()) + 1
 				for _, n := range nodes {
 					text := n.untilWiped(name == "data" && w.backend == "zookeeper")
@@ -109,9 +111,10 @@ func (w *world) operate() coord.Operator {
 	return o
 }
 
-// TestRestoredFromBackup puts back what the coordinator had before some of the daemons were there and others opened their records anew.
-// Those that run stop at the end of their grants and say why. After the marks were raised, nobody who starts shares a tick with them,
-// nor with what was issued before, whatever their journals say.
+// TestRestoredFromBackup puts back what the coordinator had before some of the daemons were there
+// and others opened their records anew. Those that run stop at the end of their grants and say why.
+// After the marks were raised, nobody who starts shares a tick with them, nor with what was issued
+// before, whatever their journals say.
 func TestRestoredFromBackup(t *testing.T) {
 	for name, atOnce := range map[string]bool{"raised at once": true, "raised when all have stopped": false} {
 		t.Run(name, func(t *testing.T) {
@@ -162,8 +165,9 @@ func (w *world) restored(atOnce bool) {
 		raise()
 	}
 	for _, n := range running {
-		// A coordinator that has been written to often enough since is not seen to have gone back by those who come late. That
-		// their claims are of a time before the marks were raised, they see.
+		// A coordinator that has been written to often enough since is not seen to have gone back
+		// by those who come late. That their claims are of a time before the marks were raised,
+		// they see.
 		if moved := n.untilStoppedOrAbove(to, atOnce); moved {
 			w.Logf("%s goes on above what the marks were raised to", n.config.Host)
 		}
@@ -186,8 +190,8 @@ func (w *world) restored(atOnce bool) {
 	}
 }
 
-// untilStoppedOrAbove waits until a daemon whose coordinator was restored has stopped and says so, or, where that may be, issues above what
-// the marks were raised to.
+// untilStoppedOrAbove waits until a daemon whose coordinator was restored has stopped and says so,
+// or, where that may be, issues above what the marks were raised to.
 func (n *node) untilStoppedOrAbove(to generator.Tick, may bool) (moved bool) {
 	n.w.Helper()
 	says := []string{"UNAVAILABLE since ", "was not granted more", "restore", "from a backup", "marks raise"}

@@ -17,15 +17,16 @@ import (
 
 // Engine is the docker of this machine. Its methods may be called from several goroutines.
 type Engine struct {
-	// Gate is asked before each command, and what it returns is called after it. It may wait. Nil: nothing waits.
+	// Gate is asked before each command, and what it returns is called after it. It may wait. Nil:
+	// nothing waits.
 	Gate func(ctx context.Context) (release func(), err error)
 
 	compose []string // the command: docker compose, or docker-compose
 	version string
 }
 
-// Find returns the machine's docker, or an error that says what is missing. The compose plugin is taken before
-// the program of the same name.
+// Find returns the machine's docker, or an error that says what is missing. The compose plugin is
+// taken before the program of the same name.
 func Find(ctx context.Context) (*Engine, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, errors.New("there is no docker on the PATH: install docker's engine and its compose plugin (Debian: docker.io and docker-compose)")
@@ -55,7 +56,8 @@ func (e *Engine) HasImage(ctx context.Context, name string) (bool, error) {
 	return strings.TrimSpace(out) != "", err
 }
 
-// Docker runs one docker command and returns its standard output. The error has what it said on standard error.
+// Docker runs one docker command and returns its standard output. The error has what it said on
+// standard error.
 func (e *Engine) Docker(ctx context.Context, args ...string) (string, error) {
 	return e.run(ctx, nil, append([]string{"docker"}, args...))
 }

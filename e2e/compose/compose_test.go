@@ -11,7 +11,8 @@ import (
 	"github.com/flakeward/flakeward/e2e/compose"
 )
 
-// fake puts a docker, and a docker-compose, on the PATH: shell scripts that note what they are asked for. It returns the notes.
+// fake puts a docker, and a docker-compose, on the PATH: shell scripts that note what they are
+// asked for. It returns the notes.
 func fake(t *testing.T, programs map[string]string) (notes func() []string) {
 	t.Helper()
 	dir := t.TempDir()

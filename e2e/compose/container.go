@@ -58,7 +58,8 @@ func (e *Engine) Kill(ctx context.Context, containers ...string) error {
 	return err
 }
 
-// Logs returns all that a container has written, standard output and standard error in the order of their times.
+// Logs returns all that a container has written, standard output and standard error in the order of
+// their times.
 func (e *Engine) Logs(ctx context.Context, container string) (string, error) {
 	if e.Gate != nil {
 		release, err := e.Gate(ctx)

@@ -17,7 +17,8 @@ type Project struct {
 	Env    map[string]string // the variables of the files
 }
 
-// Up makes and starts the services, and those that they depend on. It returns when they have been started.
+// Up makes and starts the services, and those that they depend on. It returns when they have been
+// started.
 func (p *Project) Up(ctx context.Context, services ...string) error {
 	command := append(slices.Clone(p.Engine.compose), "--project-name", p.Name)
 	for _, f := range p.Files {
@@ -39,7 +40,8 @@ func (p *Project) Remove(ctx context.Context) error {
 
 const projectLabel = "com.docker.compose.project"
 
-// RemoveAll removes what is left of all projects whose names begin with prefix, which must not be empty.
+// RemoveAll removes what is left of all projects whose names begin with prefix, which must not be
+// empty.
 func (e *Engine) RemoveAll(ctx context.Context, prefix string) error {
 	if prefix == "" {
 		return errors.New("all projects of this machine would be removed: give a prefix of their names")

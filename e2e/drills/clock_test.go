@@ -22,8 +22,8 @@ type setback struct {
 	watch  time.Duration // how long answers are watched after a step; where the ring answers, it has to last for all of it, and for that before
 	added  bool          // what counts is the stall above the one before the step, over as long
 	aim    time.Duration
-	// The median's, above which the drill fails: far above the aim, and far below what it costs to wait for the clock. No stall is longer than
-	// watch, so it is below that.
+	// The median's, above which the drill fails: far above the aim, and far below what it costs to
+	// wait for the clock. No stall is longer than watch, so it is below that.
 	limit time.Duration
 }
 
@@ -35,7 +35,8 @@ func (s setback) before() time.Duration {
 	return 200 * time.Millisecond // the clients go on with what they waited for
 }
 
-// busy is how long a service may have to wait for IDs, whatever befell its host, on a machine that does much else.
+// busy is how long a service may have to wait for IDs, whatever befell its host, on a machine that
+// does much else.
 const busy = 3 * time.Second
 
 var stepsBack = []setback{
@@ -208,7 +209,8 @@ func inMillis(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + " ms"
 }
 
-// settled is when a step of a clock is over, for those who look at what came of it: a stall that is longer than busy shows within it.
+// settled is when a step of a clock is over, for those who look at what came of it: a stall that is
+// longer than busy shows within it.
 const settled = busy + 500*time.Millisecond
 
 // changed fails the drill if the host had the same worker ID long enough after at as before.

@@ -100,7 +100,8 @@ type outage struct {
 
 var outages notes[outage]
 
-// outageLasts is the minute that an outage is promised to be survived for, with a window that is longer.
+// outageLasts is the minute that an outage is promised to be survived for, with a window that is
+// longer.
 const outageLasts = time.Minute
 
 func loseQuorum(ctx context.Context, r *Run) error {
@@ -197,7 +198,8 @@ func loseQuorum(ctx context.Context, r *Run) error {
 	return all(ctx, r.Hosts, 1000)
 }
 
-// backForAWhile sets a clock back, and right again when the daemon has issued what the last two seconds left.
+// backForAWhile sets a clock back, and right again when the daemon has issued what the last two
+// seconds left.
 func backForAWhile(ctx context.Context, r *Run, h *Host) error {
 	before, err := h.Info(ctx)
 	if err != nil {
@@ -219,7 +221,8 @@ func backForAWhile(ctx context.Context, r *Run, h *Host) error {
 	return errors.Join(err, h.SetClock(ctx, 0))
 }
 
-// fromTheJournal waits until a daemon that was started without a coordinator serves, from the grant that it had.
+// fromTheJournal waits until a daemon that was started without a coordinator serves, from the grant
+// that it had.
 func fromTheJournal(ctx context.Context, h *Host, had held) error {
 	if _, err := h.AwaitAnswer(ctx); err != nil {
 		return err

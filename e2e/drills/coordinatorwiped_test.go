@@ -27,7 +27,8 @@ func init() {
 	})
 }
 
-// wipedWindow is short enough to wait for the end of the grants: until then IDs of the old cluster and of the new one may meet.
+// wipedWindow is short enough to wait for the end of the grants: until then IDs of the old cluster
+// and of the new one may meet.
 const wipedWindow = 8 * time.Second
 
 type wiping struct {
@@ -100,8 +101,9 @@ func wipe(ctx context.Context, r *Run) error {
 	})
 }
 
-// goAhead sets a clock an hour ahead: that of the host whose worker ID was dealt first. That one is dealt first in a new cluster as well, which
-// knows nothing of the hour; the host's own journal does.
+// goAhead sets a clock an hour ahead: that of the host whose worker ID was dealt first. That one is
+// dealt first in a new cluster as well, which knows nothing of the hour; the host's own journal
+// does.
 func (s *wiping) goAhead(ctx context.Context, r *Run) (had held, err error) {
 	for _, h := range r.Hosts {
 		now, err := holds(ctx, h)
@@ -136,8 +138,9 @@ func (s *wiping) goAhead(ctx context.Context, r *Run) (had held, err error) {
 	})
 }
 
-// untilWiped waits until a daemon has stopped and said why: with its end; or, where the servers turn it away for having
-// seen more than they have, as ZooKeeper's may, with what it refuses requests with at the end of its grant.
+// untilWiped waits until a daemon has stopped and said why: with its end; or, where the servers
+// turn it away for having seen more than they have, as ZooKeeper's may, with what it refuses
+// requests with at the end of its grant.
 func untilWiped(ctx context.Context, r *Run, h *Host, seen *wiping) error {
 	return lookUntil(ctx, r, h.Name+" to say that the coordinator was wiped, and to stop", func() error {
 		running, status, err := h.Running(ctx)
@@ -170,7 +173,8 @@ func untilWiped(ctx context.Context, r *Run, h *Host, seen *wiping) error {
 	})
 }
 
-// refused starts a daemon as it was started before, which must refuse and name both clusters, and returns the new one's UUID.
+// refused starts a daemon as it was started before, which must refuse and name both clusters, and
+// returns the new one's UUID.
 func refused(ctx context.Context, r *Run, h *Host, old string) (string, error) {
 	r.Step("%s is started as before: it must refuse", h.Name)
 	before, err := h.Log(ctx)

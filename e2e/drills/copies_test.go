@@ -18,8 +18,9 @@ func init() {
 			Name: "copied",
 			What: "the state of a running daemon is copied into another container, three times: while it runs, is cut off, and is paused. " +
 				"The copy serves from another worker ID, and the original keeps its own",
-			// As long as ZooKeeper's members allow: nothing that is done to the original should end its session.
-			// A copy that is believed serves after the journal's mark: the original must not have published by then, or there is nothing to see.
+			// As long as ZooKeeper's members allow: nothing that is done to the original should end
+			// its session. A copy that is believed serves after the journal's mark: the original
+			// must not have published by then, or there is nothing to see.
 			Options: Options{TTL: 10 * time.Second, Publish: 3 * time.Second, Client: calmly},
 			Script:  copiedBeside,
 			Judge:   judgeCopied,
@@ -34,7 +35,8 @@ func init() {
 	)
 }
 
-// calmly has clients ask for a quarter of what they do otherwise: these drills are about who issues, not how much.
+// calmly has clients ask for a quarter of what they do otherwise: these drills are about who
+// issues, not how much.
 var calmly = []string{"--load=0.25"}
 
 // movedText is what a daemon says of a journal that was not written where it is.
@@ -221,5 +223,6 @@ func judgeMadeAnew(res *Result) {
 	within(res, "serving after the start of the new container", time.Duration(first.Answered-seen.started), anewAim, 2*busy)
 }
 
-// anewAim is how soon a daemon whose container was made anew serves: a journal's step, a tick, and the start itself.
+// anewAim is how soon a daemon whose container was made anew serves: a journal's step, a tick, and
+// the start itself.
 const anewAim = 1300 * time.Millisecond

@@ -17,8 +17,9 @@ import (
 )
 
 func init() {
-	// The default time between two publishes: the record's mark is then older than what a disk may lose, so that a journal which lost
-	// something is not refused for it. What was not fsynced and is younger than 2 s is lost at each kill.
+	// The default time between two publishes: the record's mark is then older than what a disk may
+	// lose, so that a journal which lost something is not refused for it. What was not fsynced and
+	// is younger than 2 s is lost at each kill.
 	const published = 10 * time.Second
 	lossy := map[string]string{fault.Disk: "lossy/2s"}
 	register(
@@ -33,7 +34,8 @@ func init() {
 		Drill{
 			Name: "kill-behind-1h",
 			What: "a daemon is killed and started again with its clock 1 h behind, and twice more: it serves within a second, from another worker ID or after its journal's mark",
-			// A long run takes many ticks before its reply is sent: a kill meets IDs that are issued and get lost.
+			// A long run takes many ticks before its reply is sent: a kill meets IDs that are
+			// issued and get lost.
 			Options: Options{Publish: published, Window: time.Minute, Env: lossy, Client: []string{"--run-ids=60000", "--runs=40ms"}},
 			Script:  killBehind1h,
 			Judge:   judgeKills,
@@ -53,8 +55,9 @@ func init() {
 	)
 }
 
-// restartAim is how soon a daemon serves that has nothing to wait for, counted from the start of its container, and restartAfter the same
-// from its journal's mark where it has to wait for that. The mark is at most a journal step ahead.
+// restartAim is how soon a daemon serves that has nothing to wait for, counted from the start of
+// its container, and restartAfter the same from its journal's mark where it has to wait for that.
+// The mark is at most a journal step ahead.
 const (
 	restartAfter = time.Second
 	restartAim   = 2 * restartAfter
@@ -73,7 +76,8 @@ type restart struct {
 
 var kills notes[[]restart]
 
-// killed kills the host's daemon, sets its clock back by behind, and starts it again. It waits for the first ID.
+// killed kills the host's daemon, sets its clock back by behind, and starts it again. It waits for
+// the first ID.
 func killed(ctx context.Context, r *Run, h *Host, behind time.Duration, what string) error {
 	seen := kills.of(r)
 	now := restart{host: h, what: what}
@@ -132,7 +136,8 @@ func killBehind5s(ctx context.Context, r *Run) error {
 	if err := killed(ctx, r, alone, 5*time.Second, "5s behind"); err != nil {
 		return err
 	}
-	// With a journal that is not fsynced an old one has to be there, or it would only start without any.
+	// With a journal that is not fsynced an old one has to be there, or it would only start without
+	// any.
 	err := lookUntil(ctx, r, "a journal with a past", func() error {
 		info, err := cold.Info(ctx)
 		if seconds, bad := strconv.Atoi(info["uptime_in_seconds"]); err == nil && (bad != nil || seconds < 3) {
@@ -209,7 +214,8 @@ func judgeKills(res *Result) {
 			res.Fail("%s, %s: there was no journal on the disk, and IDs had been issued", now.host.Name, now.what)
 			continue
 		}
-		// Before the mark it can only serve from another worker ID, and it does so at once. Waiting is right up to the mark.
+		// Before the mark it can only serve from another worker ID, and it does so at once. Waiting
+		// is right up to the mark.
 		has := res.Workers(now.host.Index, now.started, now.first.Answered+1)
 		took := time.Duration(now.first.Answered - now.started)
 		if slices.Contains(has, now.worker) {
@@ -273,7 +279,8 @@ func judgeRollingRestart(res *Result) {
 	within(res, "longest time from a start to the first ID", worst, restartAim, 2*busy)
 }
 
-// refusedOnly fails the drill for each request of host i that failed in another way than that nobody listened.
+// refusedOnly fails the drill for each request of host i that failed in another way than that
+// nobody listened.
 func refusedOnly(res *Result, i int, away span) {
 	if failed := res.Host(i).Failed(away.from, away.to, evidence.Lost, evidence.Refused); len(failed) > 0 {
 		res.Fail("%s: %d requests were lost or refused by a daemon that was stopped and started in order, the first %v after the stop: outcome %d, %q", res.Run.Hosts[i].Name,

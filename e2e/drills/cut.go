@@ -64,7 +64,8 @@ func (c *cut) hide(ctx context.Context) error {
 	return err
 }
 
-// heal ends a cut and keeps what it dropped. The network of a container that is gone is healed already, and its counts are gone too.
+// heal ends a cut and keeps what it dropped. The network of a container that is gone is healed
+// already, and its counts are gone too.
 func (c *cut) heal(ctx context.Context) error {
 	s, err := c.engine.State(ctx, c.container)
 	if err != nil {
@@ -119,5 +120,6 @@ func (c *cut) tool(ctx context.Context, args ...string) (string, error) {
 		"--user", "0", "--cap-drop", "ALL", "--cap-add", "NET_ADMIN", "--label", projectLabel + "=" + c.container, sidecarImage}, args...)...)
 }
 
-// projectLabel makes what is left of a tool be found with the rest: containers are named PROJECT-service.
+// projectLabel makes what is left of a tool be found with the rest: containers are named
+// PROJECT-service.
 const projectLabel = "com.docker.compose.project"

@@ -37,7 +37,8 @@ func init() {
 				"those that it takes too late are thrown away",
 			Options: Options{
 				Layout: "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01", // three are held, so that the one that is left is known
-				// A daemon waits for a fresh worker ID as long as for its own mark: so the one whose clock is behind can take this one.
+				// A daemon waits for a fresh worker ID as long as for its own mark: so the one
+				// whose clock is behind can take this one.
 				Step:     2 * passedBehind,
 				MaxBlock: 2 * passedBehind,
 				Env:      map[string]string{fault.Stretch: "300/1s"},
@@ -199,11 +200,12 @@ func judgeMoreDaemons(res *Result) {
 }
 
 const (
-	// passedBehind is more than a ring remembers, and than that and the time for which a number is held: a daemon whose clock goes back
-	// by it takes another worker ID.
+	// passedBehind is more than a ring remembers, and than that and the time for which a number is
+	// held: a daemon whose clock goes back by it takes another worker ID.
 	passedBehind = 3500 * time.Millisecond
-	// passedQuiet without an ID means that a number is being held, and not that the machine was busy; usually there are several in a
-	// millisecond. Its lane is then closed while there is passedHeld left of the second, at the least.
+	// passedQuiet without an ID means that a number is being held, and not that the machine was
+	// busy; usually there are several in a millisecond. Its lane is then closed while there is
+	// passedHeld left of the second, at the least.
 	passedQuiet = 250 * time.Millisecond
 	passedHeld  = 80 * time.Millisecond
 )
@@ -273,8 +275,8 @@ func judgePassedOn(res *Result) {
 	}
 }
 
-// lateness is how long after it had closed its lane of a worker ID a daemon, which does one thing after the other, issued again: for so long at
-// the least it was in the middle of taking a number.
+// lateness is how long after it had closed its lane of a worker ID a daemon, which does one thing
+// after the other, issued again: for so long at the least it was in the middle of taking a number.
 func lateness(h *Host, worker int) (time.Duration, error) {
 	paths, err := filepath.Glob(filepath.Join(h.dir, "daemon", "*.events"))
 	if err != nil {

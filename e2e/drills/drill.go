@@ -16,7 +16,8 @@ type Drill struct {
 	Name    string // as in kill-an-hour-behind: a folder, a tree in the coordinator and a test have it
 	What    string // one sentence: what is done and what is expected
 	Options Options
-	// Script does the faults and waits for what has to come of them. It begins when all daemons serve. An error fails the drill.
+	// Script does the faults and waits for what has to come of them. It begins when all daemons
+	// serve. An error fails the drill.
 	Script func(ctx context.Context, r *Run) error
 	// Judge looks at all that was recorded, after everything was stopped. It may be nil.
 	Judge func(res *Result)
@@ -53,6 +54,6 @@ const (
 
 var registered []Drill
 
-// register adds drills to those that TestDrills runs. It is called from init functions, so drills run in the order of
-// their files' names.
+// register adds drills to those that TestDrills runs. It is called from init functions, so drills
+// run in the order of their files' names.
 func register(drills ...Drill) { registered = append(registered, drills...) }

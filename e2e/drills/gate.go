@@ -19,7 +19,8 @@ func newGate() *gate {
 
 type gateKey struct{}
 
-// enter waits until nobody is quiet. With a ctx of hold or alone it does not wait: who has that ctx is inside.
+// enter waits until nobody is quiet. With a ctx of hold or alone it does not wait: who has that ctx
+// is inside.
 func (g *gate) enter(ctx context.Context) (release func(), err error) {
 	if ctx.Value(gateKey{}) != nil {
 		return func() {}, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// Host is one daemon, its client, and what outlives both: state, clock, evidence. Its methods may be called from several
-// goroutines. Those that break something note the fault.
+// Host is one daemon, its client, and what outlives both: state, clock, evidence. Its methods may
+// be called from several goroutines. Those that break something note the fault.
 type Host struct {
 	Name  string // host-1, ...; the daemon's --host too
 	Index int    // from 0, as in Run.Hosts and Result.Host
@@ -86,8 +86,8 @@ const (
 	full   = "full"
 )
 
-// SetClock sets the host's clock off from the machine's by offset. The daemon sees it within a few milliseconds.
-// Each change notes a fault that is named by the step: clock -1h.
+// SetClock sets the host's clock off from the machine's by offset. The daemon sees it within a few
+// milliseconds. Each change notes a fault that is named by the step: clock -1h.
 func (h *Host) SetClock(_ context.Context, offset time.Duration) error {
 	before, err := h.setClock(offset)
 	if err == nil && offset != before {
@@ -119,7 +119,8 @@ func (h *Host) Offset() time.Duration {
 	return h.off
 }
 
-// Strobe sets the clock off by turns to low and high, every so often, for d, and then to what it was: one fault.
+// Strobe sets the clock off by turns to low and high, every so often, for d, and then to what it
+// was: one fault.
 func (h *Host) Strobe(ctx context.Context, low, high, every, d time.Duration) (err error) {
 	was := h.Offset()
 	defer h.r.fault("strobe", h.Name)()
@@ -167,7 +168,8 @@ func (h *Host) Kill(ctx context.Context) error {
 	return h.r.project.Engine.Kill(ctx, h.daemon)
 }
 
-// Stop stops the daemon cleanly (SIGTERM) and returns when it is gone. It is an error if it did not end by itself, with success.
+// Stop stops the daemon cleanly (SIGTERM) and returns when it is gone. It is an error if it did not
+// end by itself, with success.
 func (h *Host) Stop(ctx context.Context) error {
 	const patience = "15"
 	h.begin(fallen, "stop")
@@ -181,8 +183,8 @@ func (h *Host) Stop(ctx context.Context) error {
 	return err
 }
 
-// Start starts the daemon after Kill, Stop, or its own end, and returns as soon as it runs. With flags the container is made anew, for
-// this start only, which takes longer.
+// Start starts the daemon after Kill, Stop, or its own end, and returns as soon as it runs. With
+// flags the container is made anew, for this start only, which takes longer.
 func (h *Host) Start(ctx context.Context, flags ...string) error {
 	if h.cut.active() {
 		return fmt.Errorf("the daemon of %s cannot be started while it is cut off: its network is made anew, so cut or pause the coordinator's members instead", h.Name)
@@ -240,7 +242,8 @@ func (h *Host) Running(ctx context.Context) (bool, int, error) {
 	return s.Running, s.Status, err
 }
 
-// Started is when the daemon's container was started last, which Start needs a while to return after.
+// Started is when the daemon's container was started last, which Start needs a while to return
+// after.
 func (h *Host) Started(ctx context.Context) (evidence.Mono, error) {
 	at, err := h.r.project.Engine.Started(ctx, h.daemon)
 	return evidence.Now() - evidence.Mono(time.Since(at)), err
@@ -262,22 +265,24 @@ func (h *Host) Resume(ctx context.Context) error {
 	return nil
 }
 
-// ClearClaim deletes a claim from the coordinator, as an operator does with the program of the host's daemon, which must run.
+// ClearClaim deletes a claim from the coordinator, as an operator does with the program of the
+// host's daemon, which must run.
 func (h *Host) ClearClaim(ctx context.Context, name string) error {
 	h.r.instant("claim cleared", h.Name)
 	_, err := h.r.project.Engine.Docker(ctx, "exec", h.daemon, "/flakeward", "claims", "clear", "--yes", name)
 	return err
 }
 
-// Cut drops all packets to, from, or to and from the daemon, silently, until Heal. A second Cut replaces the first.
-// A cut does not outlast the daemon: Start refuses until Heal.
+// Cut drops all packets to, from, or to and from the daemon, silently, until Heal. A second Cut
+// replaces the first. A cut does not outlast the daemon: Start refuses until Heal.
 func (h *Host) Cut(ctx context.Context, d Direction) error { return h.cut.make(ctx, d) }
 
 // Heal ends a Cut.
 func (h *Host) Heal(ctx context.Context) error { return h.cut.heal(ctx) }
 
-// Dropped is how many packets, in and out, were dropped by the cut that the last Heal ended. It is an error if that is not known:
-// the daemon did not run when it was healed, or it was cut off again.
+// Dropped is how many packets, in and out, were dropped by the cut that the last Heal ended. It is
+// an error if that is not known: the daemon did not run when it was healed, or it was cut off
+// again.
 func (h *Host) Dropped() (in, out uint64, err error) {
 	d, known := h.cut.dropped()
 	if !known {

@@ -20,13 +20,15 @@ import (
 const (
 	severalLanes = 3
 	lostLane     = 1
-	// lanesPublish is longer than a daemon that has no worker ID waits between two tries: what is lost just after it was granted more goes to
-	// that one, before the one that had it asks for it again.
+	// lanesPublish is longer than a daemon that has no worker ID waits between two tries: what is
+	// lost just after it was granted more goes to that one, before the one that had it asks for it
+	// again.
 	lanesPublish = 1500 * time.Millisecond
 	lanesWindow  = 6 * time.Second
 	lanesBack    = 1500 * time.Millisecond
-	// lanesApart is for how long a lane is without a worker ID, and longest how long its connections may wait meanwhile: far shorter than
-	// if they waited for the lane, and as long as a busy machine may take.
+	// lanesApart is for how long a lane is without a worker ID, and longest how long its
+	// connections may wait meanwhile: far shorter than if they waited for the lane, and as long as
+	// a busy machine may take.
 	lanesApart   = 3 * time.Second
 	lanesLongest = 2500 * time.Millisecond
 )
@@ -141,7 +143,8 @@ func lanes(ctx context.Context, r *Run) error {
 	)
 }
 
-// lose has a lane lose its claim, and with it the worker ID: a lane of the other host waits for one.
+// lose has a lane lose its claim, and with it the worker ID: a lane of the other host waits for
+// one.
 func (s *parting) lose(ctx context.Context, r *Run, h, other *Host) (err error) {
 	if s.had, err = lanesReady(ctx, r, h, severalLanes); err != nil {
 		return err
@@ -193,7 +196,8 @@ func workersHeld(all []laneHeld) (workers []int) {
 	return workers
 }
 
-// clear clears the claim of a lane, just after that was granted more, and reports whether the other host took its worker ID.
+// clear clears the claim of a lane, just after that was granted more, and reports whether the other
+// host took its worker ID.
 func (s *parting) clear(ctx context.Context, r *Run, h, other *Host) (lost bool, err error) {
 	var last generator.Tick
 	err = lookUntil(ctx, r, "a grant", func() error {
@@ -332,7 +336,8 @@ func judgeLanes(res *Result) {
 	res.Stall(max(res.Host(h.Index).LongestStall(res.Drill.Began, seen.killed), res.Host(h.Index).LongestStall(seen.wholeAgain, res.Drill.Ended)))
 }
 
-// judgeLostLane looks whether a lane really lost its worker ID to another, issued from it before, and was without one then.
+// judgeLostLane looks whether a lane really lost its worker ID to another, issued from it before,
+// and was without one then.
 func judgeLostLane(res *Result, seen *parting, h *Host) {
 	lost := seen.had[lostLane]
 	workers := slices.Sorted(slices.Values(workersHeld(seen.had)))

@@ -16,7 +16,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// notes are what a script saw and its judge has to know. One drill runs on several coordinators at once, so they are kept by run.
+// notes are what a script saw and its judge has to know. One drill runs on several coordinators at
+// once, so they are kept by run.
 type notes[T any] struct{ runs sync.Map }
 
 func (n *notes[T]) of(r *Run) *T {
@@ -27,7 +28,8 @@ func (n *notes[T]) of(r *Run) *T {
 // lookEvery lies between two looks at something that has no event to wait for.
 const lookEvery = 100 * time.Millisecond
 
-// lookUntil looks until ready says so. The error says what was waited for, and what was in the way at the last look.
+// lookUntil looks until ready says so. The error says what was waited for, and what was in the way
+// at the last look.
 func lookUntil(ctx context.Context, r *Run, what string, ready func() error) error {
 	for {
 		err := ready()
@@ -73,7 +75,8 @@ func holds(ctx context.Context, h *Host) (held, error) {
 	return s, nil
 }
 
-// granted waits until each of the hosts has been granted more than it had, or has no need of more: the coordinator answers it.
+// granted waits until each of the hosts has been granted more than it had, or has no need of more:
+// the coordinator answers it.
 func granted(ctx context.Context, r *Run, hosts ...*Host) error {
 	return Each(hosts, func(h *Host) error {
 		var before held
@@ -91,9 +94,10 @@ func granted(ctx context.Context, r *Run, hosts ...*Host) error {
 	})
 }
 
-// grew is an error until a host is seen to have been granted more than before, which is what it held when it was first looked at, or
-// to hold a grant that ends after enough. So far ahead ends a grant that was extended just before a clock that was an hour ahead
-// came back, and with nothing issued there it is kept: there is no more to ask for until then.
+// grew is an error until a host is seen to have been granted more than before, which is what it
+// held when it was first looked at, or to hold a grant that ends after enough. So far ahead ends a
+// grant that was extended just before a clock that was an hour ahead came back, and with nothing
+// issued there it is kept: there is no more to ask for until then.
 func grew(before *held, now held, enough generator.Tick) error {
 	first := before.ceiling == 0
 	if first {
@@ -163,8 +167,8 @@ func says(who, text string, parts ...string) error {
 	return nil
 }
 
-// refusalThat waits for a refusal, of a request that was sent after now, that says all of parts. On a slow machine one may come before it
-// that is about something else.
+// refusalThat waits for a refusal, of a request that was sent after now, that says all of parts. On
+// a slow machine one may come before it that is about something else.
 func refusalThat(ctx context.Context, h *Host, says ...string) (evidence.Reply, error) {
 	last := "nothing"
 	reply, err := h.Await(ctx, func(reply evidence.Reply) bool {
@@ -177,7 +181,8 @@ func refusalThat(ctx context.Context, h *Host, says ...string) (evidence.Reply, 
 	return reply, h.vain(err, "a refusal that says %q, and the last one said %q", says, last)
 }
 
-// noneFailed fails the drill for each request to host i, sent from from until to, that did not succeed.
+// noneFailed fails the drill for each request to host i, sent from from until to, that did not
+// succeed.
 func noneFailed(res *Result, i int, from, to evidence.Mono) {
 	failed := res.Host(i).Failed(from, to)
 	if len(failed) == 0 {
@@ -195,7 +200,8 @@ func noneFailedAnywhere(res *Result) {
 	}
 }
 
-// answeredFrom are the worker IDs, ascending, of the IDs that host i's clients got from from until to, whenever they had asked.
+// answeredFrom are the worker IDs, ascending, of the IDs that host i's clients got from from until
+// to, whenever they had asked.
 func answeredFrom(res *Result, i int, from, to evidence.Mono) (workers []int) {
 	for _, reply := range res.Host(i).Replies {
 		if reply.Answered < from || reply.Answered > to {
@@ -215,8 +221,8 @@ func answeredFrom(res *Result, i int, from, to evidence.Mono) (workers []int) {
 	return workers
 }
 
-// within reports how long something took beside what is aimed at, and fails the drill if it took longer than was promised with
-// room for a busy machine.
+// within reports how long something took beside what is aimed at, and fails the drill if it took
+// longer than was promised with room for a busy machine.
 func within(res *Result, what string, took, aim, limit time.Duration) {
 	res.Figure(what, took.Round(time.Millisecond).String(), "<= "+aim.String(), took <= aim)
 	if took > limit {
@@ -230,7 +236,8 @@ func stalled(res *Result, what string, longest func(from, to evidence.Mono) time
 	within(res, what, longest(from, to), aim, limit)
 }
 
-// canTell fails the drill if a stall is never above its limit, since it is only looked for within a window that is no longer.
+// canTell fails the drill if a stall is never above its limit, since it is only looked for within a
+// window that is no longer.
 func canTell(res *Result, what string, window, limit time.Duration) {
 	if window <= limit {
 		res.Fail("the drill is void: %s is at most %v, which it is looked for within, and may be %v", what, window.Round(time.Millisecond), limit)

@@ -44,7 +44,8 @@ func TestMain(m *testing.M) {
 	if p := flag.Lookup("test.parallel"); p != nil && p.Value.String() == "1" {
 		_ = p.Value.Set(strconv.Itoa(len(coordinators)))
 	}
-	// Who does not read our output any more does not end us in the middle: what was started has to be removed.
+	// Who does not read our output any more does not end us in the middle: what was started has to
+	// be removed.
 	signal.Ignore(syscall.SIGPIPE)
 	status := m.Run()
 	if f := finish.Load(); f != nil {
@@ -90,7 +91,8 @@ func interrupted(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// TestDrills runs all drills on each coordinator, the coordinators side by side. One drill alone: -run TestDrills/etcd/calm
+// TestDrills runs all drills on each coordinator, the coordinators side by side. One drill alone:
+// -run TestDrills/etcd/calm
 func TestDrills(t *testing.T) {
 	begun := time.Now()
 	ctx, stop := interrupted(context.Background())
@@ -163,7 +165,8 @@ func TestDrills(t *testing.T) {
 	}
 }
 
-// newSession checks that all is there that the drills need, and removes what a run of before may have left.
+// newSession checks that all is there that the drills need, and removes what a run of before may
+// have left.
 func newSession(ctx context.Context) (_ *session, err error) {
 	engine, err := compose.Find(ctx)
 	if err != nil {
@@ -211,7 +214,8 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	return s, nil
 }
 
-// prefixOf is that of the containers of this name's runs on this checkout: another checkout may have runs on the same engine.
+// prefixOf is that of the containers of this name's runs on this checkout: another checkout may
+// have runs on the same engine.
 func prefixOf(name, root string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(root))

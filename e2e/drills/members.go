@@ -16,8 +16,9 @@ import (
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
 )
 
-// Members are the three members of the coordinator. Its methods may be called from several goroutines. Those that break something
-// note the fault. After each drill all members are brought back, whatever the drill left.
+// Members are the three members of the coordinator. Its methods may be called from several
+// goroutines. Those that break something note the fault. After each drill all members are brought
+// back, whatever the drill left.
 type Members struct {
 	r       *Run // the drill that runs, whose faults these are
 	project *compose.Project
@@ -32,7 +33,8 @@ type Members struct {
 
 // backend is what differs between coordinators. Addresses are those of members that run, by name.
 type backend interface {
-	// leads says which member leads, or "" as long as a majority does not follow one; and how many members serve.
+	// leads says which member leads, or "" as long as a majority does not follow one; and how many
+	// members serve.
 	leads(ctx context.Context, addresses map[string]string) (leader string, serving int)
 	// stores makes one write.
 	stores(ctx context.Context, addresses map[string]string) error
@@ -244,8 +246,9 @@ func (m *Members) Heal(ctx context.Context, name string) error {
 	return m.cuts[name].heal(ctx)
 }
 
-// Wipe kills all members, deletes their data, starts them anew, and waits for a quorum: one fault. The history until then is kept, and
-// judged apart. So that it is whole, the daemons are cut off before it is read, and are so until the new members serve.
+// Wipe kills all members, deletes their data, starts them anew, and waits for a quorum: one fault.
+// The history until then is kept, and judged apart. So that it is whole, the daemons are cut off
+// before it is read, and are so until the new members serve.
 func (m *Members) Wipe(ctx context.Context) error {
 	r := m.r
 	defer r.fault("wiped", "")()

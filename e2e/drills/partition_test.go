@@ -196,7 +196,8 @@ func cutOneWay(ctx context.Context, r *Run) error {
 	return all(ctx, r.Hosts, 1000)
 }
 
-// droppedOnly is how many packets the cut dropped in its direction; some, and in the other direction none, or the drill is void.
+// droppedOnly is how many packets the cut dropped in its direction; some, and in the other
+// direction none, or the drill is void.
 func droppedOnly(h *Host, d Direction) (uint64, error) {
 	in, out, err := h.Dropped()
 	if err != nil {

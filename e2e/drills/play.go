@@ -23,7 +23,8 @@ import (
 	"github.com/flakeward/flakeward/e2e/report"
 )
 
-// run runs a drill from the first container to the last, and fills in its record. What is wrong is in the record's Failed.
+// run runs a drill from the first container to the last, and fills in its record. What is wrong is
+// in the record's Failed.
 func (s *suite) run(ctx context.Context, d Drill, record *report.Drill, log func(string, ...any)) {
 	var failed []string
 	fail := func(what string, err error) {
@@ -76,7 +77,8 @@ func (s *suite) run(ctx context.Context, d Drill, record *report.Drill, log func
 	log("judged in %v", time.Since(judging).Round(time.Millisecond))
 }
 
-// script runs the drill's script within its time. A panic of it is an error: everything has to be taken down all the same.
+// script runs the drill's script within its time. A panic of it is an error: everything has to be
+// taken down all the same.
 func (r *Run) script(ctx context.Context, d Drill) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Limit, fmt.Errorf("the drill's time of %v is over", r.options.Limit))
 	defer cancel()
@@ -89,8 +91,9 @@ func (r *Run) script(ctx context.Context, d Drill) (err error) {
 	return d.Script(ctx, r)
 }
 
-// down ends a drill: the clients in order, so that all is recorded, then the daemons. The coordinator is brought back and its history is
-// read, the logs are kept, and nothing is left but files.
+// down ends a drill: the clients in order, so that all is recorded, then the daemons. The
+// coordinator is brought back and its history is read, the logs are kept, and nothing is left but
+// files.
 func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 	var errs []error
 	note := func(err error) { errs = append(errs, err) }
@@ -143,7 +146,8 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 	return errors.Join(errs...)
 }
 
-// clients says which clients are not as they should be. One that is gone fails no request, and stalls nobody.
+// clients says which clients are not as they should be. One that is gone fails no request, and
+// stalls nobody.
 func (s *suite) clients(ctx context.Context, r *Run, wrong string, well func(compose.State) bool) error {
 	var errs []error
 	for _, h := range r.Hosts {

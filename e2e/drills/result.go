@@ -31,7 +31,8 @@ type Result struct {
 // Host is what host i's clients saw.
 func (res *Result) Host(i int) *HostResult { return res.hosts[i] }
 
-// Faults are the faults whose kind begins with kind, in the order in which they were noted: "clock" finds "clock -1h".
+// Faults are the faults whose kind begins with kind, in the order in which they were noted: "clock"
+// finds "clock -1h".
 func (res *Result) Faults(kind string) []report.Fault {
 	var found []report.Fault
 	for _, f := range res.Drill.Faults {
@@ -42,7 +43,8 @@ func (res *Result) Faults(kind string) []report.Fault {
 	return found
 }
 
-// Workers are the worker IDs, ascending, of the IDs that host i's clients got in replies to requests sent from from until to.
+// Workers are the worker IDs, ascending, of the IDs that host i's clients got in replies to
+// requests sent from from until to.
 func (res *Result) Workers(i int, from, to evidence.Mono) []int {
 	var workers []int
 	for _, r := range res.hosts[i].between(from, to) {
@@ -105,8 +107,8 @@ func (h *HostResult) between(from, to evidence.Mono) []evidence.Reply {
 	return h.Replies[at(from):max(at(from), at(to))]
 }
 
-// LongestStall is the longest time within [from, to] in which whoever asks for one ID at a time waited for one: from the first
-// request that was not served to the next one that was.
+// LongestStall is the longest time within [from, to] in which whoever asks for one ID at a time
+// waited for one: from the first request that was not served to the next one that was.
 func (h *HostResult) LongestStall(from, to evidence.Mono) time.Duration {
 	return h.longestStall(evidence.Single, from, to)
 }
@@ -148,7 +150,8 @@ func (res *Result) LongestStall(from, to evidence.Mono) (worst time.Duration) {
 	return worst
 }
 
-// Failed are the replies to requests sent from from until to whose outcome is among outcomes; without any, all that are not Got.
+// Failed are the replies to requests sent from from until to whose outcome is among outcomes;
+// without any, all that are not Got.
 func (h *HostResult) Failed(from, to evidence.Mono, outcomes ...evidence.Outcome) []evidence.Reply {
 	var failed []evidence.Reply
 	for _, r := range h.between(from, to) {

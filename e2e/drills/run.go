@@ -57,8 +57,9 @@ func (r *Run) Step(format string, args ...any) {
 	r.log("%s", line)
 }
 
-// Fault notes a fault on hosts, or on the whole cluster without any, from now until end is called. A fault that takes no time is
-// ended at once. The methods of Host and Members that break something note it themselves. end may be called more than once.
+// Fault notes a fault on hosts, or on the whole cluster without any, from now until end is called.
+// A fault that takes no time is ended at once. The methods of Host and Members that break something
+// note it themselves. end may be called more than once.
 func (r *Run) Fault(kind string, hosts ...*Host) (end func()) {
 	names := []string{""}
 	if len(hosts) > 0 {
@@ -119,8 +120,9 @@ func (r *Run) Others(h *Host) []*Host {
 	return slices.DeleteFunc(slices.Clone(r.Hosts), func(other *Host) bool { return other == h })
 }
 
-// Quiet calls f while nothing else that the drills do themselves disturbs this machine: neither suite starts, stops, breaks or
-// judges anything meanwhile, other than what f does with the ctx that it is given. Keep it short: the other suite waits.
+// Quiet calls f while nothing else that the drills do themselves disturbs this machine: neither
+// suite starts, stops, breaks or judges anything meanwhile, other than what f does with the ctx
+// that it is given. Keep it short: the other suite waits.
 func (r *Run) Quiet(ctx context.Context, f func(ctx context.Context) error) error {
 	ctx, release, err := r.gate.alone(ctx)
 	if err != nil {
@@ -130,7 +132,8 @@ func (r *Run) Quiet(ctx context.Context, f func(ctx context.Context) error) erro
 	return f(ctx)
 }
 
-// History reads all versions of the cluster's records from the coordinator, now. The members must have a quorum.
+// History reads all versions of the cluster's records from the coordinator, now. The members must
+// have a quorum.
 func (r *Run) History(ctx context.Context) ([]history.Version, error) {
 	return r.Members.backend.history(ctx, r.tree())
 }
@@ -151,7 +154,8 @@ func Each(hosts []*Host, do func(h *Host) error) error {
 	return errors.Join(errs...)
 }
 
-// Last waits for d, or returns ctx's error. It is for faults that have to last; for everything else wait for events.
+// Last waits for d, or returns ctx's error. It is for faults that have to last; for everything else
+// wait for events.
 func (r *Run) Last(ctx context.Context, d time.Duration) error { return last(ctx, d) }
 
 func last(ctx context.Context, d time.Duration) error {

@@ -20,17 +20,20 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// smallMount is where a client has the small state directory of its host: so it stays when the daemon is gone.
+// smallMount is where a client has the small state directory of its host: so it stays when the
+// daemon is gone.
 const smallMount = "/state"
 
 var errSmall = errors.New("a small state directory is not copied: leave Options.SmallState out")
 
-// exec runs the sidecar's program in the client's container, as the daemon's user, and returns what it prints.
+// exec runs the sidecar's program in the client's container, as the daemon's user, and returns what
+// it prints.
 func (h *Host) exec(ctx context.Context, args ...string) (string, error) {
 	return h.r.project.Engine.Docker(ctx, append([]string{"exec", h.client, "/sidecar"}, args...)...)
 }
 
-// FillState fills the disk of the state directory (Options.SmallState) to the last byte, until FreeState.
+// FillState fills the disk of the state directory (Options.SmallState) to the last byte, until
+// FreeState.
 func (h *Host) FillState(ctx context.Context) error {
 	if h.stateDir != "" {
 		return fmt.Errorf("the disk of %s is the machine's: set Options.SmallState", h.Name)
@@ -49,7 +52,8 @@ func (h *Host) FreeState(ctx context.Context) error {
 	return nil
 }
 
-// LoseState empties the state directory, or, of a small one, loses the journal. The daemon must not run.
+// LoseState empties the state directory, or, of a small one, loses the journal. The daemon must not
+// run.
 func (h *Host) LoseState(ctx context.Context) error {
 	if err := h.dead(ctx, "its state is lost"); err != nil {
 		return err
@@ -77,7 +81,8 @@ func (h *Host) SaveState() (Copy, error) {
 	return Copy{path}, files.Copy(h.stateDir, path)
 }
 
-// PutBack replaces the state directory by a copy, of this host's or of another's. The daemon must not run.
+// PutBack replaces the state directory by a copy, of this host's or of another's. The daemon must
+// not run.
 func (h *Host) PutBack(ctx context.Context, c Copy) error {
 	if h.stateDir == "" {
 		return errSmall
@@ -101,7 +106,8 @@ func (h *Host) dead(ctx context.Context, what string) error {
 	return err
 }
 
-// Journal reads the journal of the host's first lane, whether the daemon runs or not. The error is journal.ErrNone if there is none.
+// Journal reads the journal of the host's first lane, whether the daemon runs or not. The error is
+// journal.ErrNone if there is none.
 func (h *Host) Journal(ctx context.Context) (journal.Contents, error) { return h.JournalOf(ctx, 0) }
 
 // JournalOf is Journal of any lane.

@@ -164,7 +164,8 @@ func judgeDiskFull(res *Result) {
 	within(res, "serving without a journal with room on the disk after", took, time.Second, busy)
 }
 
-// A disk that is full costs no stall. What a busy machine does is far below what it took to wait for room.
+// A disk that is full costs no stall. What a busy machine does is far below what it took to wait
+// for room.
 const (
 	stallAim    = 100 * time.Millisecond
 	fullLongest = time.Second
@@ -181,7 +182,8 @@ var losses notes[loss]
 
 const (
 	lostWindow = 5 * time.Second
-	// lostBehind is more than a session lasts: when the worker ID can be claimed again, the clock is at what was issued before.
+	// lostBehind is more than a session lasts: when the worker ID can be claimed again, the clock
+	// is at what was issued before.
 	lostBehind = 4 * time.Second
 )
 
@@ -204,7 +206,8 @@ func stateLost(ctx context.Context, r *Run) error {
 	if err := h.Start(ctx); err != nil {
 		return err
 	}
-	// It may take so long to start that there is nothing left to wait for: then nobody is refused, and it is right.
+	// It may take so long to start that there is nothing left to wait for: then nobody is refused,
+	// and it is right.
 	reply, err := h.Await(ctx, func(reply evidence.Reply) bool {
 		return reply.Outcome == evidence.Refused || reply.Outcome == evidence.Got
 	})
@@ -294,7 +297,8 @@ func judgeStateLost(res *Result) {
 	within(res, "serving after the end of the old grant", max(0, time.Duration(first.Answered-max(end, seen.started))), time.Second, 2*busy)
 }
 
-// oldBehind has the clock of a daemon that gets an old journal ahead of that journal's mark and behind what was issued since.
+// oldBehind has the clock of a daemon that gets an old journal ahead of that journal's mark and
+// behind what was issued since.
 const (
 	oldFor    = 3500 * time.Millisecond
 	oldBehind = 2500 * time.Millisecond

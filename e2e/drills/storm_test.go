@@ -24,7 +24,8 @@ func init() {
 		Options: Options{
 			Limit: 20 * time.Minute,
 			Lanes: []int{1, 2}, // whatever befalls a host befalls one with two lanes now and then
-			// What was not synced to the disk is lost when a daemon is killed, and now and then a number takes long to be taken.
+			// What was not synced to the disk is lost when a daemon is killed, and now and then a
+			// number takes long to be taken.
 			Env: map[string]string{fault.Disk: "lossy", fault.Stretch: "1000/30ms"},
 		},
 		Script: storm,
@@ -148,7 +149,8 @@ func (w *weather) serve(ctx context.Context) error {
 	})
 }
 
-// gust does all that happens at once, and waits until all of it is healed and, unless it is followed in a rush, every host serves.
+// gust does all that happens at once, and waits until all of it is healed and, unless it is
+// followed in a rush, every host serves.
 func (w *weather) gust(ctx context.Context, n int, g gust) error {
 	if g.calm {
 		if err := w.calm(ctx); err != nil {
@@ -247,8 +249,8 @@ func (w *weather) hitHost(ctx context.Context, h *Host, b blow) error {
 	return fmt.Errorf("%q is no fault of a host", b.kind)
 }
 
-// past waits until the clock of the machine has passed a tick: then no copy of a journal from before has a grant that could be used
-// without the coordinator.
+// past waits until the clock of the machine has passed a tick: then no copy of a journal from
+// before has a grant that could be used without the coordinator.
 func (w *weather) past(ctx context.Context, t generator.Tick) error {
 	return lookUntil(ctx, w.r, "the end of an old grant", func() error {
 		if w.r.Layout.TickAt(time.Now().UnixNano()) <= t {
@@ -293,8 +295,8 @@ func (w *weather) hitMembers(ctx context.Context, b blow) error {
 	return m.AwaitQuorum(ctx)
 }
 
-// stormRecovery is what "soon" means: a re-election, a session that has to end and a journal's step fit in with room. stormPatience ends
-// a storm in which somebody does not serve at all.
+// stormRecovery is what "soon" means: a re-election, a session that has to end and a journal's step
+// fit in with room. stormPatience ends a storm in which somebody does not serve at all.
 const stormRecovery, stormPatience = 10 * time.Second, time.Minute
 
 func judgeStorm(res *Result) {

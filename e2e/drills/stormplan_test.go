@@ -99,7 +99,8 @@ func (d *deck[T]) deal(rng *rand.Rand) T {
 	return card
 }
 
-// forecast is the storm that a seed names, for one coordinator: gust after gust, without an end, the same each time.
+// forecast is the storm that a seed names, for one coordinator: gust after gust, without an end,
+// the same each time.
 type forecast struct {
 	rng           *rand.Rand
 	hosts, member deck[string]
@@ -141,7 +142,8 @@ func (f *forecast) next() gust {
 	return g
 }
 
-// TestStormPlan: the plan is the seed's alone, and in the long form every kind of fault occurs, whatever the seed.
+// TestStormPlan: the plan is the seed's alone, and in the long form every kind of fault occurs,
+// whatever the seed.
 func TestStormPlan(t *testing.T) {
 	var before []gust
 	for seed := range int64(200) {

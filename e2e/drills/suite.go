@@ -17,7 +17,8 @@ import (
 	"github.com/flakeward/flakeward/e2e/report"
 )
 
-// suite is all drills on one coordinator, one after the other. The members are started with the first.
+// suite is all drills on one coordinator, one after the other. The members are started with the
+// first.
 type suite struct {
 	*session
 	coordinator string

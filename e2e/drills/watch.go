@@ -16,7 +16,8 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// watch follows what a host's client records, while it records it. One goroutine reads; all methods may be called from any.
+// watch follows what a host's client records, while it records it. One goroutine reads; all methods
+// may be called from any.
 type watch struct {
 	dir  string
 	stop chan struct{}
@@ -30,8 +31,8 @@ type watch struct {
 	more     chan struct{} // closed at the next change
 }
 
-// watchEvery is how often the log is looked at. watchLag bounds how old what is seen may be: a client keeps what it records
-// in memory for a moment.
+// watchEvery is how often the log is looked at. watchLag bounds how old what is seen may be: a
+// client keeps what it records in memory for a moment.
 const (
 	watchEvery = 10 * time.Millisecond
 	watchLag   = 150 * time.Millisecond
@@ -143,7 +144,8 @@ func idsIn(r evidence.Reply) int {
 	return n
 }
 
-// seen is what is known at one moment: all replies so far, how many IDs, and a channel that is closed when there is more.
+// seen is what is known at one moment: all replies so far, how many IDs, and a channel that is
+// closed when there is more.
 func (w *watch) seen() (replies []evidence.Reply, received int, more <-chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

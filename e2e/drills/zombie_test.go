@@ -12,7 +12,8 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// zombieWindow leaves some of the grant when the one that sleeps is resumed: its session has ended by then, and another has its worker ID.
+// zombieWindow leaves some of the grant when the one that sleeps is resumed: its session has ended
+// by then, and another has its worker ID.
 const zombieWindow = 8 * time.Second
 
 func init() {
@@ -46,7 +47,8 @@ func zombie(ctx context.Context, r *Run) (err error) {
 		return err
 	}
 	sleeper, successor, other := seen.sleeper, seen.successor, seen.other
-	// Otherwise the successor would have to wait for the end of the grant before it. So both issue at once.
+	// Otherwise the successor would have to wait for the end of the grant before it. So both issue
+	// at once.
 	r.Step("%s waits for a worker ID; its clock goes ahead by the window", successor.Name)
 	if err := successor.SetClock(ctx, zombieWindow); err != nil {
 		return err
@@ -143,7 +145,8 @@ func judgeZombie(res *Result) {
 	sleeper, successor := res.Host(seen.sleeper.Index), res.Host(seen.successor.Index)
 	noneFailed(res, seen.other.Index, res.Drill.Began, seen.freed)
 
-	// The coordinator itself has to say that the worker ID changed hands, after the last grant to the one that slept.
+	// The coordinator itself has to say that the worker ID changed hands, after the last grant to
+	// the one that slept.
 	last, taken := -1, -1
 	for i, v := range res.History {
 		switch {

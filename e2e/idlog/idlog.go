@@ -22,7 +22,8 @@ const (
 	BlockIDs = 8192
 )
 
-// ErrDamaged is what Read returns for bytes that no Writer wrote: evidence that is cut off or altered proves nothing.
+// ErrDamaged is what Read returns for bytes that no Writer wrote: evidence that is cut off or
+// altered proves nothing.
 var ErrDamaged = errors.New("the log of IDs is damaged")
 
 var table = crc32.MakeTable(crc32.Castagnoli)
@@ -77,8 +78,8 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Read hands every block to block, in order; ids is only valid during the call. It returns what block returns, an error that is
-// ErrDamaged if the bytes are not whole blocks, or nil at the end.
+// Read hands every block to block, in order; ids is only valid during the call. It returns what
+// block returns, an error that is ErrDamaged if the bytes are not whole blocks, or nil at the end.
 func Read(in io.Reader, block func(life uint32, ids []int64) error) error {
 	var header [headerSize]byte
 	payload := make([]byte, BlockIDs*idSize)

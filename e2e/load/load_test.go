@@ -190,7 +190,8 @@ func TestPullerHolds(t *testing.T) {
 		var ids counting
 		large := 0
 		socket := fake(t, func(c net.Conn, request string) bool {
-			// The first pipeline is of single IDs. Hold comes with its first, so the next is the last: 8 batches.
+			// The first pipeline is of single IDs. Hold comes with its first, so the next is the
+			// last: 8 batches.
 			if request != "NEXT" {
 				large++
 			}

@@ -20,7 +20,8 @@ const (
 	maxPipeline = 64 // requests for one ID that are sent at once
 	reportEvery = 10_000
 
-	// BatchIDs and RunIDs are how many IDs a Puller asks for in one NEXT with a count, and in one RUN.
+	// BatchIDs and RunIDs are how many IDs a Puller asks for in one NEXT with a count, and in one
+	// RUN.
 	BatchIDs = 1000
 	RunIDs   = 5000
 )
@@ -79,8 +80,8 @@ const (
 // Hold has Pull send one more pipeline, of large requests, and then only read to the end.
 func (p *Puller) Hold() { p.held.Store(true) }
 
-// Pull pulls until the daemon ends the connection, in the given life of the daemon. The error is one of this side, such as that the IDs
-// cannot be kept.
+// Pull pulls until the daemon ends the connection, in the given life of the daemon. The error is
+// one of this side, such as that the IDs cannot be kept.
 func (p *Puller) Pull(ctx context.Context, socket string, life uint32) (Ending, error) {
 	p.ending, p.told = Ending{}, 0
 	p.held.Store(false)
@@ -103,7 +104,8 @@ func (p *Puller) Pull(ctx context.Context, socket string, life uint32) (Ending, 
 	for last := false; !last; {
 		last = p.held.Load()
 		p.prepare(last)
-		// Where this fails some of it may have gone out, and been answered before the end: the reads find out.
+		// Where this fails some of it may have gone out, and been answered before the end: the
+		// reads find out.
 		_, _ = conn.Write(p.out)
 		if last {
 			p.Held()
@@ -148,7 +150,8 @@ func (p *Puller) prepare(large bool) {
 	}
 }
 
-// collect reads the replies to the pipeline and keeps their IDs. It reports whether the connection goes on.
+// collect reads the replies to the pipeline and keeps their IDs. It reports whether the connection
+// goes on.
 func (p *Puller) collect() (more bool, err error) {
 	for i, k := range p.kinds {
 		var refused wire.Refused

@@ -21,8 +21,8 @@ const (
 	chunk    = 8192             // IDs
 )
 
-// Stream asks for single IDs at a steady rate, however late the answers are, on one connection. Its goroutines run from OpenStream
-// to Close.
+// Stream asks for single IDs at a steady rate, however late the answers are, on one connection. Its
+// goroutines run from OpenStream to Close.
 type Stream struct {
 	conn  net.Conn
 	end   context.CancelFunc
@@ -54,7 +54,8 @@ func OpenStream(ctx context.Context, socket string, rate int) (*Stream, error) {
 	return s, nil
 }
 
-// ask sends what is due. Where that fails, receive finds out as well, after the answers that are still there.
+// ask sends what is due. Where that fails, receive finds out as well, after the answers that are
+// still there.
 func (s *Stream) ask(ctx context.Context, rate int) {
 	request := wire.AppendCommand(nil, "NEXT")
 	var several []byte
@@ -167,8 +168,8 @@ func (s *Stream) Await(ctx context.Context, n int) error {
 // LongestGap is the longest time between two arrivals of answers since it was called last.
 func (s *Stream) LongestGap() time.Duration { return time.Duration(s.worst.Swap(0)) }
 
-// Close ends the stream and returns the IDs that came, in their order, and how many requests were refused as UNAVAILABLE. The error
-// is what ended the stream before.
+// Close ends the stream and returns the IDs that came, in their order, and how many requests were
+// refused as UNAVAILABLE. The error is what ended the stream before.
 func (s *Stream) Close() (ids []int64, refused uint64, err error) {
 	s.mu.Lock()
 	err = s.err

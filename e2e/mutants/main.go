@@ -1,6 +1,7 @@
-// Command mutants shows that the drills find bugs: it breaks the daemon on purpose, in one way after the other, in a copy of the source that
-// is thrown away, and runs the drills that have to find it. Each *.patch here is one way; its head says what it breaks, and which
-// drills (as go test's -run names them, after TestDrills/) are run on it.
+// Command mutants shows that the drills find bugs: it breaks the daemon on purpose, in one way
+// after the other, in a copy of the source that is thrown away, and runs the drills that have to
+// find it. Each *.patch here is one way; its head says what it breaks, and which drills (as go
+// test's -run names them, after TestDrills/) are run on it.
 //
 //	go run ./e2e/mutants [NAME...]
 //
@@ -41,7 +42,8 @@ func main() {
 	}
 }
 
-// drillsKey is what a head calls the drills that must find the mutant, as -run names them after TestDrills/.
+// drillsKey is what a head calls the drills that must find the mutant, as -run names them after
+// TestDrills/.
 const drillsKey = "Drills"
 
 func load(dir string, names []string) ([]mutant.Mutant, error) {
@@ -56,7 +58,8 @@ type finding struct {
 	took   time.Duration
 }
 
-// tryAll tries the mutants of the names, or all, and prints what came of them. It returns whether each was found.
+// tryAll tries the mutants of the names, or all, and prints what came of them. It returns whether
+// each was found.
 func tryAll(ctx context.Context, names []string) (all bool, err error) {
 	root, err := os.Getwd()
 	if err != nil {
@@ -91,8 +94,9 @@ func tryAll(ctx context.Context, names []string) (all bool, err error) {
 	return all, table.Flush()
 }
 
-// try breaks a copy of the source, builds the daemon of it, and runs the drills on that. Violations are what has to be found, by each
-// drill on each coordinator: to fail otherwise is no proof, for a daemon that does not start does that, too.
+// try breaks a copy of the source, builds the daemon of it, and runs the drills on that. Violations
+// are what has to be found, by each drill on each coordinator: to fail otherwise is no proof, for a
+// daemon that does not start does that, too.
 func try(ctx context.Context, root string, t mutant.Mutant) (by, not []string, err error) {
 	copied, err := os.MkdirTemp("", "flakeward-mutant-")
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"github.com/flakeward/flakeward/internal/mutant"
 )
 
-// TestEachPatchFits: a patch that does not fit the source any more, or does not compile, breaks nothing.
+// TestEachPatchFits: a patch that does not fit the source any more, or does not compile, breaks
+// nothing.
 func TestEachPatchFits(t *testing.T) {
 	mutants, err := load(".", nil)
 	if err != nil {

@@ -22,11 +22,12 @@ const format = 1
 // longest bounds a drill: what says that it lasted longer is damaged.
 const longest = 24 * time.Hour
 
-// ErrDamaged is what Read and Load return for what Save did not write: figures that were altered prove nothing.
+// ErrDamaged is what Read and Load return for what Save did not write: figures that were altered
+// prove nothing.
 var ErrDamaged = errors.New("the record of a drill is damaged")
 
-// file is a drill as it is stored. The checksum is the CRC-32C of the drill's JSON without blanks, so the file may be
-// indented anew, and nothing else.
+// file is a drill as it is stored. The checksum is the CRC-32C of the drill's JSON without blanks,
+// so the file may be indented anew, and nothing else.
 type file struct {
 	Format   int             `json:"format"`
 	Checksum uint32          `json:"crc32c"`
@@ -82,7 +83,8 @@ func Load(path string) (Drill, error) {
 	return d, nil
 }
 
-// LoadAll reads every drill.json below a directory, in the order of their paths. A directory without any is an error.
+// LoadAll reads every drill.json below a directory, in the order of their paths. A directory
+// without any is an error.
 func LoadAll(dir string) ([]Drill, error) {
 	var drills []Drill
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

@@ -35,7 +35,8 @@ func short(n float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(n, 'f', 1, 64), ".0") + unit
 }
 
-// lasting writes a duration with three digits or so: 4.2 ms, 150 ms, 12.3 s, 15 min 20 s. What took no time is a dash.
+// lasting writes a duration with three digits or so: 4.2 ms, 150 ms, 12.3 s, 15 min 20 s. What took
+// no time is a dash.
 func lasting(d time.Duration) string {
 	switch ms := float64(d) / 1e6; {
 	case d <= 0:

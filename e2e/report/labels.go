@@ -21,9 +21,9 @@ const (
 	mostRows  = 3
 )
 
-// labelled makes the marks of faults, which are in order of their times, so that the labels lie in at most three rows
-// and none overlaps another. If there are too many for that, neighbours of one sort share a label, then any neighbours.
-// x says where an instant lies.
+// labelled makes the marks of faults, which are in order of their times, so that the labels lie in
+// at most three rows and none overlaps another. If there are too many for that, neighbours of one
+// sort share a label, then any neighbours. x says where an instant lies.
 func labelled(faults []Fault, x func(Fault) (from, to float64), left, right float64) (marks []mark, rows int) {
 	if len(faults) == 0 {
 		return nil, 0

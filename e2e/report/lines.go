@@ -10,14 +10,15 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// Usual is how long a client may wait for a single ID before it counts as a stall. On a machine that runs
-// a whole cluster on two cores, the scheduler alone costs several milliseconds.
+// Usual is how long a client may wait for a single ID before it counts as a stall. On a machine
+// that runs a whole cluster on two cores, the scheduler alone costs several milliseconds.
 const Usual = 10 * time.Millisecond
 
 // mostBuckets bounds what a line holds.
 const mostBuckets = 1 << 20
 
-// Replies hands over each entry of one client's log, in the log's order. It returns what yield returns, at once.
+// Replies hands over each entry of one client's log, in the log's order. It returns what yield
+// returns, at once.
 type Replies func(yield func(evidence.Reply) error) error
 
 // Host is one host and the logs of its clients.
@@ -41,13 +42,15 @@ func Every(began, ended evidence.Mono) time.Duration {
 	return time.Duration(ended-began)/400 + 1
 }
 
-// Lines makes the timelines of hosts from what their clients logged between began and ended, which is when
-// the clients were told to stop. every is a bucket's length. An error is one of reading, with the host's name.
+// Lines makes the timelines of hosts from what their clients logged between began and ended, which
+// is when the clients were told to stop. every is a bucket's length. An error is one of reading,
+// with the host's name.
 //
-// A stall is a stretch longer than Usual in which a client that asks for one ID at a time waited: from
-// the first request that was not served to the first one that was, whatever became of those between.
-// An error is no answer. A client that had an answer, and after it logged nothing until ended, waited as well. The time
-// before a client's first answer is its daemon's start and no stall.
+// A stall is a stretch longer than Usual in which a client that asks for one ID at a time waited:
+// from the first request that was not served to the first one that was, whatever became of those
+// between. An error is no answer. A client that had an answer, and after it logged nothing until
+// ended, waited as well. The time before a client's first answer is its daemon's start and no
+// stall.
 func Lines(hosts []Host, began, ended evidence.Mono, every time.Duration) ([]Line, error) {
 	if began < 0 || ended < began || every <= 0 || time.Duration(ended-began)/every >= mostBuckets {
 		return nil, fmt.Errorf("no timeline from %d to %d ns in steps of %v: want an end after the beginning, and fewer than %d steps", began, ended, every, mostBuckets)
@@ -164,7 +167,8 @@ func LongestStall(lines []Line) time.Duration {
 }
 
 // Recovery returns how long after the end of the last fault every host had IDs again: to the end of
-// the last stall that lies over that end, or begins within twice Usual after it. 0 if there is none.
+// the last stall that lies over that end, or begins within twice Usual after it. 0 if there is
+// none.
 func Recovery(faults []Fault, lines []Line) time.Duration {
 	if len(faults) == 0 {
 		return 0

@@ -118,8 +118,9 @@ func (d Drill) Missed() []Figure {
 // strobe is how soon after each other the steps of one strobe come.
 const strobe = 250 * time.Millisecond
 
-// Injected counts the faults. Those of one sort (the first word of the kind) that follow each other on one
-// host within a quarter of a second are one: a clock that is stepped 200 times in ten seconds is one fault.
+// Injected counts the faults. Those of one sort (the first word of the kind) that follow each other
+// on one host within a quarter of a second are one: a clock that is stepped 200 times in ten
+// seconds is one fault.
 func (d Drill) Injected() int {
 	type lane struct{ host, family string }
 	last := make(map[lane]evidence.Mono)

@@ -12,8 +12,8 @@ const (
 	summaryRow     = 17.0
 )
 
-// Summary draws one picture of a whole run, 900 wide and about 300 high: how each drill ended on each coordinator, and the timeline of
-// one of them.
+// Summary draws one picture of a whole run, 900 wide and about 300 high: how each drill ended on
+// each coordinator, and the timeline of one of them.
 func Summary(drills []Drill, shown Drill) string {
 	t := sum(drills)
 	title := fmt.Sprintf("%s, %s IDs, %s", plural(t.Drills, "drill"), grouped(t.IDs), violations(t.Violations))
@@ -77,7 +77,8 @@ func verdicts(d *drawing, drills []Drill, t totals) (bottom float64) {
 	return 48 + float64(rows)*summaryRow + 6
 }
 
-// sign draws a verdict, 12 by 12: what went well is round and ticked, what did not is square and crossed.
+// sign draws a verdict, 12 by 12: what went well is round and ticked, what did not is square and
+// crossed.
 func (d *drawing) sign(x, y float64, of Drill) {
 	title := escape(of.Name + " on " + of.Coordinator + ": " + of.Verdict().String())
 	if of.Verdict() == OK {

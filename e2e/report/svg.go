@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// style is of all pictures. Each class begins with fw-, for on the page it is in force everywhere. There are no
-// variables in it: not all that shows SVG knows them.
+// style is of all pictures. Each class begins with fw-, for on the page it is in force everywhere.
+// There are no variables in it: not all that shows SVG knows them.
 const style = `.fw-bg{fill:#fff}.fw-text{fill:#1f2328}.fw-dim{fill:#59636e}.fw-ok{fill:#1a7f37}.fw-bad{fill:#cf222e}` +
 	`.fw-grid{stroke:#d8dee4;stroke-width:1;fill:none}.fw-base{stroke:#8c959f;stroke-width:1;fill:none}.fw-ids{fill:#3b82d0;fill-opacity:.85}` +
 	`.fw-band{fill:#e08a00;fill-opacity:.24}.fw-at{stroke:#b35900;stroke-width:1.2}.fw-kind{fill:#8a4600}` +

@@ -11,8 +11,8 @@ import (
 // most is how many columns a line of the table takes at most.
 const most = 120
 
-// Table writes the drills as an aligned table of at most 120 columns, then a line that sums them up, then
-// what failed and which figures missed their targets.
+// Table writes the drills as an aligned table of at most 120 columns, then a line that sums them
+// up, then what failed and which figures missed their targets.
 func Table(w io.Writer, drills []Drill) error {
 	rows := [][]string{{"drill", "coordinator", "faults", "IDs checked", "violations", "longest stall", "to recover", "verdict"}}
 	for _, d := range drills {

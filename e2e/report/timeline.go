@@ -18,9 +18,10 @@ const (
 	between      = 12.0 // lanes
 )
 
-// Timeline draws a drill as SVG, 900 wide and as high as it takes: a lane for each host with the IDs per second
-// that its clients received, all on one scale, with faults marked and stalls shaded; below them a lane for each
-// member of the coordinator that something was done to; on the x axis seconds from the drill's beginning.
+// Timeline draws a drill as SVG, 900 wide and as high as it takes: a lane for each host with the
+// IDs per second that its clients received, all on one scale, with faults marked and stalls shaded;
+// below them a lane for each member of the coordinator that something was done to; on the x axis
+// seconds from the drill's beginning.
 func Timeline(d Drill) string { return timeline(d, true) }
 
 func timeline(d Drill, withStyle bool) string {
@@ -64,7 +65,8 @@ func (p plot) draw(out *drawing, y float64) (bottom float64) {
 	}
 	slices.Sort(names)
 
-	// What was done to all comes first, so that it lies behind the lanes: their height has to be known.
+	// What was done to all comes first, so that it lies behind the lanes: their height has to be
+	// known.
 	top := y
 	marks, rows := p.marks(all)
 	y += float64(rows) * labelRow
@@ -175,7 +177,8 @@ func (p plot) member(out *drawing, y float64, name string, faults []Fault) (bott
 	return bottom
 }
 
-// rates returns a line's IDs per second, in columns of at least two units of width; whole buckets make a column.
+// rates returns a line's IDs per second, in columns of at least two units of width; whole buckets
+// make a column.
 func (p plot) rates(l Line) (rates []float64, column time.Duration) {
 	span := time.Duration(p.drill.Ended - p.drill.Began)
 	if l.Every <= 0 || span <= 0 || len(l.IDs) == 0 {

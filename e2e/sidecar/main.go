@@ -1,5 +1,6 @@
 // Command sidecar lives beside a daemon in a drill: it asks for IDs as services do and records what
-// became of each request, and it has the few tools that a drill needs within containers that have none.
+// became of each request, and it has the few tools that a drill needs within containers that have
+// none.
 package main
 
 import (
@@ -94,7 +95,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 func load(ctx context.Context, args []string, stderr io.Writer) error {
-	// One P: it never takes more than one processor from the daemon, and none of its goroutines has to wake another thread.
+	// One P: it never takes more than one processor from the daemon, and none of its goroutines has
+	// to wake another thread.
 	runtime.GOMAXPROCS(1)
 	c := ask.DefaultConfig()
 	if text := os.Getenv("SIDECAR_LOAD"); text != "" {

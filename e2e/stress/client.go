@@ -15,8 +15,9 @@ import (
 	"github.com/flakeward/flakeward/e2e/load"
 )
 
-// A client is this program started again with these variables: the file to keep IDs in, and the seed of its mix of requests. It is
-// told what to do on its standard input and reports on its standard output, a line of JSON each.
+// A client is this program started again with these variables: the file to keep IDs in, and the
+// seed of its mix of requests. It is told what to do on its standard input and reports on its
+// standard output, a line of JSON each.
 const (
 	clientLog  = "STRESS_CLIENT_LOG"
 	clientSeed = "STRESS_CLIENT_SEED"

@@ -37,7 +37,8 @@ type said struct {
 	report
 }
 
-// startCrew starts n clients that keep their IDs below dir. They end with ctx, or with this process.
+// startCrew starts n clients that keep their IDs below dir. They end with ctx, or with this
+// process.
 func startCrew(ctx context.Context, n int, dir string, seed uint64) (*crew, error) {
 	program, err := os.Executable()
 	if err != nil {

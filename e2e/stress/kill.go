@@ -69,7 +69,8 @@ func newStress(ctx context.Context, c stressConfig) (*stress, error) {
 	}, nil
 }
 
-// run lives all lives and compares the IDs. The error is that something did not work; broken promises are in the findings.
+// run lives all lives and compares the IDs. The error is that something did not work; broken
+// promises are in the findings.
 func (t *stress) run(ctx context.Context) (findings, error) {
 	defer t.crew.close()
 	for i, l := range t.Plan {
@@ -139,7 +140,8 @@ type served struct {
 	Trouble    []string
 }
 
-// serve has the clients pull until it is time to end the daemon, ends it, and waits until all clients have noticed.
+// serve has the clients pull until it is time to end the daemon, ends it, and waits until all
+// clients have noticed.
 func (t *stress) serve(ctx context.Context, number uint32, l life, daemon *process.Daemon) (served, error) {
 	var s served
 	// The socket is there by then, and requests wait for what is still missing.
@@ -177,8 +179,8 @@ func (t *stress) serve(ctx context.Context, number uint32, l life, daemon *proce
 	return s, t.endUnderLoad(ctx, l, daemon, &s)
 }
 
-// endUnderLoad ends a daemon. Of the clients of one that is stopped, every other has sent its last requests by then: those are accepted,
-// so each must be answered. The others go on.
+// endUnderLoad ends a daemon. Of the clients of one that is stopped, every other has sent its last
+// requests by then: those are accepted, so each must be answered. The others go on.
 func (t *stress) endUnderLoad(ctx context.Context, l life, daemon *process.Daemon, s *served) error {
 	held := make([]bool, len(t.crew.members))
 	if l.End == stopped {

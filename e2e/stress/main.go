@@ -1,13 +1,15 @@
-// Command stress kills daemons under load and moves their clocks, and then says whether an ID was ever issued twice.
+// Command stress kills daemons under load and moves their clocks, and then says whether an ID was
+// ever issued twice.
 //
-// The first table is of kills: several client processes pull IDs as fast as they get them while the daemon is killed with
-// SIGKILL and started again on the same state directory, its clock being set off at random in half of its lives. Every
-// ID that reached a client is kept and compared with every other; after each kill the journal is read as the daemon left
-// it, and no ID may be above its mark. The second table is of clocks set back under a steady load: which answer the
-// daemon's clock guard gave, and how long the client was without IDs.
+// The first table is of kills: several client processes pull IDs as fast as they get them while the
+// daemon is killed with SIGKILL and started again on the same state directory, its clock being set
+// off at random in half of its lives. Every ID that reached a client is kept and compared with
+// every other; after each kill the journal is read as the daemon left it, and no ID may be above
+// its mark. The second table is of clocks set back under a steady load: which answer the daemon's
+// clock guard gave, and how long the client was without IDs.
 //
-// It runs the daemon that it builds from the module it is run in, with the drill clock. It ends with status 1 if a promise was
-// broken or something did not work.
+// It runs the daemon that it builds from the module it is run in, with the drill clock. It ends
+// with status 1 if a promise was broken or something did not work.
 package main
 
 import (

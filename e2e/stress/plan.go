@@ -35,7 +35,8 @@ type life struct {
 const (
 	lowestOffset  = -time.Hour
 	highestOffset = time.Second
-	// Of so many kills, one comes with another at the start before it, and one comes right after the first ID.
+	// Of so many kills, one comes with another at the start before it, and one comes right after
+	// the first ID.
 	startEvery = 8
 	firstOnly  = 10
 )
@@ -47,9 +48,9 @@ const (
 	readyMessage  = "ready"
 )
 
-// plan makes the lives: kills of them end with SIGKILL under load, and in half of those the clock is stepped, now before and now
-// during. Between them some are killed while they start, and two are stopped, the last life being one. Together the lives get
-// about ids IDs.
+// plan makes the lives: kills of them end with SIGKILL under load, and in half of those the clock
+// is stepped, now before and now during. Between them some are killed while they start, and two are
+// stopped, the last life being one. Together the lives get about ids IDs.
 func plan(random *rand.Rand, kills int, ids uint64) []life {
 	withStep := make([]bool, kills)
 	for _, i := range random.Perm(kills)[:kills/2] {
@@ -82,8 +83,9 @@ func plan(random *rand.Rand, kills int, ids uint64) []life {
 	return append(lives, life{End: stopped, After: mean / 2, Offset: offset})
 }
 
-// nextOffset is anywhere within the bounds, or near the offset before, for the daemon does something else at each distance: it sleeps, it
-// uses its ring, it waits for its own mark, it takes another worker ID; ahead, it comes to its mark or to its grant's end.
+// nextOffset is anywhere within the bounds, or near the offset before, for the daemon does
+// something else at each distance: it sleeps, it uses its ring, it waits for its own mark, it takes
+// another worker ID; ahead, it comes to its mark or to its grant's end.
 func nextOffset(random *rand.Rand, from time.Duration) time.Duration {
 	low, high := lowestOffset, highestOffset
 	switch random.IntN(7) {

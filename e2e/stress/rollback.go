@@ -60,8 +60,8 @@ var setbacks = [...]setback{
 
 const (
 	settle = 500 * time.Millisecond // of steady answers before each step
-	// attempts is how often a step is repeated that fell between two requests and so was never noticed.
-	// Where the machine is busy with other things most of the short ones are.
+	// attempts is how often a step is repeated that fell between two requests and so was never
+	// noticed. Where the machine is busy with other things most of the short ones are.
 	attempts     = 200
 	longestWatch = 10 * time.Minute
 )
@@ -81,7 +81,8 @@ type rollbackRow struct {
 	steady, stalls []time.Duration
 }
 
-// measure runs one daemon on a new state directory under a steady load and sets its clock back in all the ways.
+// measure runs one daemon on a new state directory under a steady load and sets its clock back in
+// all the ways.
 func (r *rollbacks) measure(ctx context.Context, binary, dir string, rate int, flags ...string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestWatch, errors.New("a daemon takes too long"))
 	defer cancel()
@@ -131,7 +132,8 @@ func (r *rollbacks) measure(ctx context.Context, binary, dir string, rate int, f
 	return err
 }
 
-// setBack sets the clock back in one way, and notes what the daemon answered and how the client fared.
+// setBack sets the clock back in one way, and notes what the daemon answered and how the client
+// fared.
 func (r *rollbacks) setBack(ctx context.Context, i int, host *process.Host, stream *load.Stream, rate int) error {
 	s, row := setbacks[i], &r.rows[i]
 	within := func(d time.Duration) int { return 1 + int(float64(rate)*d.Seconds()) }

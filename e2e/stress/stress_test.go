@@ -93,7 +93,8 @@ func TestKillTorture(t *testing.T) {
 	}
 }
 
-// TestRollbackUnderLoad sets the clock back under load and looks at the guard's answers: no times are asserted.
+// TestRollbackUnderLoad sets the clock back under load and looks at the guard's answers: no times
+// are asserted.
 func TestRollbackUnderLoad(t *testing.T) {
 	const rate = 20_000
 	var r rollbacks

@@ -50,7 +50,8 @@ func (p *Proxy) arm(c *Cut) *Cut {
 	return c
 }
 
-// reached returns how much of b passes, and the cut if that ends the connection. The proxy's mu is held.
+// reached returns how much of b passes, and the cut if that ends the connection. The proxy's mu is
+// held.
 func (p *Proxy) reached(l *link, b []byte) (pass []byte, fired *Cut) {
 	c := p.cut
 	begins := l.asked

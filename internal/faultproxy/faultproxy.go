@@ -121,7 +121,8 @@ func (p *Proxy) Counts() (requests, replies int64) {
 	return p.requests, p.replies
 }
 
-// Kept returns how many bytes of clients' requests have arrived and are not passed on to the server, as while it hangs.
+// Kept returns how many bytes of clients' requests have arrived and are not passed on to the
+// server, as while it hangs.
 func (p *Proxy) Kept() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -218,7 +219,8 @@ func (p *Proxy) serve(client net.Conn) {
 	pumps.Wait()
 }
 
-// await waits until ready, or the link is cut, and reports whether it is ready. Ready is called with mu held.
+// await waits until ready, or the link is cut, and reports whether it is ready. Ready is called
+// with mu held.
 func (p *Proxy) await(l *link, ready func() bool) bool {
 	for {
 		p.mu.Lock()
@@ -240,7 +242,8 @@ func (p *Proxy) await(l *link, ready func() bool) bool {
 	}
 }
 
-// pump forwards one direction until it ends, and then ends the connection: no client of ours half-closes one.
+// pump forwards one direction until it ends, and then ends the connection: no client of ours
+// half-closes one.
 func (p *Proxy) pump(l *link, from io.Reader, to io.Writer, reply bool) {
 	defer p.change(l.cut)
 	buffer := make([]byte, 32<<10)

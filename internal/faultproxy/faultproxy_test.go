@@ -116,7 +116,8 @@ func (c *client) expectEnd(rest string) {
 	}
 }
 
-// expectSilence wants nothing to be readable, and no end. What would be there comes in order: another connection has seen it pass.
+// expectSilence wants nothing to be readable, and no end. What would be there comes in order:
+// another connection has seen it pass.
 func (c *client) expectSilence() {
 	c.t.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {

@@ -27,9 +27,10 @@ func Process(pid int) string {
 	return "another process"
 }
 
-// Lock locks f and does not wait: the error is a *HeldError if another has it. The lock ends with the file's last
-// handle, so also with the process. A child that is started does not inherit it, as Go opens every file close-on-exec.
-// What the file held is replaced by the process's number. Nothing but the error of others rests on that.
+// Lock locks f and does not wait: the error is a *HeldError if another has it. The lock ends with
+// the file's last handle, so also with the process. A child that is started does not inherit it, as
+// Go opens every file close-on-exec. What the file held is replaced by the process's number.
+// Nothing but the error of others rests on that.
 func Lock(f *os.File) error {
 	err := flock(f)
 	if errors.Is(err, unix.EWOULDBLOCK) {

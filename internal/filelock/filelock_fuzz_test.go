@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// FuzzPID: the number that an error tells of a lock's holder is one that the lock begins with, or none.
+// FuzzPID: the number that an error tells of a lock's holder is one that the lock begins with, or
+// none.
 func FuzzPID(f *testing.F) {
 	lock, err := os.Create(filepath.Join(f.TempDir(), "lock"))
 	if err != nil {

@@ -1,12 +1,14 @@
-// Command fuzzall fuzzes every fuzz target of the module for the same time each, several at once, and says how many failed.
+// Command fuzzall fuzzes every fuzz target of the module for the same time each, several at once,
+// and says how many failed.
 //
 //	go run ./internal/fuzzall -time 60s
 //	go run ./internal/fuzzall -time 2s ./daemon/...
 //	go run ./internal/fuzzall -table
 //
-// The program of a package's tests is built once and runs all its targets: `go test -fuzz` would build it for each. What is behind a tag
-// is fuzzed too. A finding is kept below testdata/fuzz of its package and fails `go test` from then on; what only widens the coverage is
-// kept in Go's cache, as with `go test -fuzz`.
+// The program of a package's tests is built once and runs all its targets: `go test -fuzz` would
+// build it for each. What is behind a tag is fuzzed too. A finding is kept below testdata/fuzz of
+// its package and fails `go test` from then on; what only widens the coverage is kept in Go's
+// cache, as with `go test -fuzz`.
 package main
 
 import (
@@ -92,8 +94,8 @@ type fuzzing struct {
 	fuzzed, failed int
 }
 
-// all builds and fuzzes. A package is built while targets of others are fuzzed. Packages are built one after the other: what several of
-// them need would else be compiled by each.
+// all builds and fuzzes. A package is built while targets of others are fuzzed. Packages are built
+// one after the other: what several of them need would else be compiled by each.
 func (f *fuzzing) all(ctx context.Context, packages []pkg, most int) {
 	slots := make(chan struct{}, most)
 	var group sync.WaitGroup
@@ -134,11 +136,13 @@ func (f *fuzzing) build(ctx context.Context, p pkg, program string) (said string
 	return string(b), err
 }
 
-// slack is how much longer than it was told a target may take: it first runs all that is in its corpus.
+// slack is how much longer than it was told a target may take: it first runs all that is in its
+// corpus.
 const slack = 2 * time.Minute
 
-// shorter bounds how often an input is tried to be made shorter. By itself a fuzzer spends a minute on each that widens the coverage, if
-// what the input covers is not the same each time: all the time there is.
+// shorter bounds how often an input is tried to be made shorter. By itself a fuzzer spends a minute
+// on each that widens the coverage, if what the input covers is not the same each time: all the
+// time there is.
 const shorter = "100x"
 
 func (f *fuzzing) fuzz(ctx context.Context, p pkg, program, target string) (said string, err error) {
@@ -154,8 +158,9 @@ func (f *fuzzing) fuzz(ctx context.Context, p pkg, program, target string) (said
 	return string(b), err
 }
 
-// outOfTime reports whether a fuzzer failed by nothing but the end of its own time, as that of Go before 1.27 may when processors are
-// busy (go.dev/issue/75804): it has found nothing, and tried less than it could.
+// outOfTime reports whether a fuzzer failed by nothing but the end of its own time, as that of Go
+// before 1.27 may when processors are busy (go.dev/issue/75804): it has found nothing, and tried
+// less than it could.
 func outOfTime(said string) bool {
 	_, failure, failed := strings.Cut(said, "--- FAIL: ")
 	_, failure, _ = strings.Cut(failure, "\n")

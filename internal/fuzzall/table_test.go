@@ -13,7 +13,8 @@ const module = "github.com/flakeward/flakeward/"
 
 var (
 	function = regexp.MustCompile(`(?m)^func (?:\([^)]*\) )?(\w+)\(`)
-	// parser is how functions are called that read what comes from outside. Some are called otherwise; those are in the table by hand.
+	// parser is how functions are called that read what comes from outside. Some are called
+	// otherwise; those are in the table by hand.
 	parser = regexp.MustCompile(`^(parse|Parse|decode|Decode|unpad)([A-Z].*)?$`)
 )
 
@@ -39,8 +40,8 @@ func functions(t *testing.T, dir string, tests bool) (names []string) {
 	return names
 }
 
-// Each parser of the table is there and has a target that is there; each target is in the table; and so is each function that is called as
-// a parser is.
+// Each parser of the table is there and has a target that is there; each target is in the table;
+// and so is each function that is called as a parser is.
 func TestTableIsComplete(t *testing.T) {
 	const root = "../.."
 	listed := map[string]bool{} // packages with their parsers and targets
@@ -104,7 +105,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// A target that fails is counted and shown, and so is a package that is not built; those that pass go on.
+// A target that fails is counted and shown, and so is a package that is not built; those that pass
+// go on.
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	f := fuzzing{out: &out}

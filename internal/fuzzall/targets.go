@@ -22,7 +22,8 @@ type pkg struct {
 // fuzzFunction is the beginning of a target, as gofmt writes it.
 var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 
-// targets finds the fuzz targets of packages, those with the most dependencies first. None at all is an error: a pattern was wrong.
+// targets finds the fuzz targets of packages, those with the most dependencies first. None at all
+// is an error: a pattern was wrong.
 func targets(ctx context.Context, patterns []string) ([]pkg, error) {
 	const form = "{{.ImportPath}}\t{{.Dir}}\t{{len .Deps}}\t{{range .TestGoFiles}}{{.}} {{end}}{{range .XTestGoFiles}}{{.}} {{end}}"
 	listed, err := output(ctx, append([]string{"list", "-tags", tags, "-f", form}, patterns...)...)

@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// Compiler checks whether broken source still compiles. It checks types against the compiled packages of the unbroken source, so a patch
-// takes milliseconds and not a build.
+// Compiler checks whether broken source still compiles. It checks types against the compiled
+// packages of the unbroken source, so a patch takes milliseconds and not a build.
 type Compiler struct {
 	root   string
 	of     map[string]built // by the folder, from root

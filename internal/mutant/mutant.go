@@ -1,7 +1,9 @@
-// Package mutant has what every proof by broken code needs: patches that break flakeward on purpose, each with a head
-// that says what it breaks and what has to find it, and copies of the source to break with them.
+// Package mutant has what every proof by broken code needs: patches that break flakeward on
+// purpose, each with a head that says what it breaks and what has to find it, and copies of the
+// source to break with them.
 //
-// A head is the patch's first lines, each after a #: the sentence `Breaks ...`, and `Key: word word` or `Key` alone.
+// A head is the patch's first lines, each after a #: the sentence `Breaks ...`, and `Key: word
+// word` or `Key` alone.
 package mutant
 
 import (
@@ -33,8 +35,8 @@ func (t Mutant) Has(key string) bool {
 	return ok
 }
 
-// Load reads the patches of the names in dir, or all of them. Their heads have all keys of must, each with words, and no
-// others but those of may.
+// Load reads the patches of the names in dir, or all of them. Their heads have all keys of must,
+// each with words, and no others but those of may.
 func Load(dir string, names, must, may []string) ([]Mutant, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -129,7 +131,8 @@ func (t Mutant) git(ctx context.Context, dir string, flags ...string) error {
 	return nil
 }
 
-// Copy copies the source in root to the folder to: what git tracks there, unless it was deleted, and what it would.
+// Copy copies the source in root to the folder to: what git tracks there, unless it was deleted,
+// and what it would.
 func Copy(ctx context.Context, root, to string) error {
 	ls := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	ls.Dir = root

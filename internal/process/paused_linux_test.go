@@ -46,7 +46,8 @@ func TestPauseIsOfAllThreads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The state follows the program's name, which may have spaces and stands in parentheses.
+			// The state follows the program's name, which may have spaces and stands in
+			// parentheses.
 			if _, state, _ := strings.Cut(string(text), ") "); !strings.HasPrefix(state, "T ") {
 				t.Fatalf("a thread of a process that is paused: %s", text)
 			}

@@ -104,7 +104,8 @@ type Daemon struct {
 
 const tailLines = 40
 
-// Start starts a daemon on the host. It is killed when ctx ends, or when the process that started it is gone.
+// Start starts a daemon on the host. It is killed when ctx ends, or when the process that started
+// it is gone.
 func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	args := append([]string{"daemon", "--socket", h.Socket, "--state-dir", h.StateDir, "--coord", "embedded:", "--log-json"}, h.Flags...)
 	d := &Daemon{
@@ -221,11 +222,12 @@ func (d *Daemon) Tail() string {
 // PID returns the process ID.
 func (d *Daemon) PID() int { return d.command.Process.Pid }
 
-// Kill kills the daemon as kill -9 does and waits until it is gone. The error says that it was gone before.
+// Kill kills the daemon as kill -9 does and waits until it is gone. The error says that it was gone
+// before.
 func (d *Daemon) Kill() error { return d.KillThen(func() {}) }
 
-// KillThen is Kill, which runs do in between: once the process runs no more code, and before it is waited for. What the
-// process hangs in has to be let go by then.
+// KillThen is Kill, which runs do in between: once the process runs no more code, and before it is
+// waited for. What the process hangs in has to be let go by then.
 func (d *Daemon) KillThen(do func()) error {
 	err := d.command.Process.Kill()
 	do()
@@ -240,7 +242,8 @@ func (d *Daemon) KillThen(do func()) error {
 	return nil
 }
 
-// Pause stops the process where it is, by SIGSTOP, until Resume: it runs nothing and knows of nothing. Its connections stay.
+// Pause stops the process where it is, by SIGSTOP, until Resume: it runs nothing and knows of
+// nothing. Its connections stay.
 func (d *Daemon) Pause() error {
 	if err := Pause(d.command.Process); err != nil {
 		return fmt.Errorf("the daemon cannot be paused: %w\n%s", err, d.Tail())
@@ -262,8 +265,8 @@ func (d *Daemon) Dump() {
 	<-d.ended
 }
 
-// Stop asks the daemon to stop, by SIGTERM, and waits until it has. It returns an error unless it ended with status 0. One that has not
-// stopped when ctx ends is dumped.
+// Stop asks the daemon to stop, by SIGTERM, and waits until it has. It returns an error unless it
+// ended with status 0. One that has not stopped when ctx ends is dumped.
 func (d *Daemon) Stop(ctx context.Context) error {
 	if err := d.command.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("the daemon cannot be told to stop: %w\n%s", err, d.Tail())

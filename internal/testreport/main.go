@@ -1,8 +1,8 @@
-// Command testreport runs `go test` with the arguments it is given, once for each
-// part of them between `--`, and says how it went: a line for each package, the whole output of what failed, and at the
-// end `N passed, N failed` alone on a line. Tests and subtests count alike; a
-// package that fails without a failed test (it does not build, it ran into the
-// time limit) counts as one failure, so that the numbers never hide one.
+// Command testreport runs `go test` with the arguments it is given, once for each part of them
+// between `--`, and says how it went: a line for each package, the whole output of what failed, and
+// at the end `N passed, N failed` alone on a line. Tests and subtests count alike; a package that
+// fails without a failed test (it does not build, it ran into the time limit) counts as one
+// failure, so that the numbers never hide one.
 package main
 
 import (

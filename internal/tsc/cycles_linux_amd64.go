@@ -9,15 +9,16 @@ import (
 	"sync"
 )
 
-// Cycles reads the time stamp counter. The processor may read it some hundred instructions before or after its neighbours, which is
-// less than a microsecond.
+// Cycles reads the time stamp counter. The processor may read it some hundred instructions before
+// or after its neighbours, which is less than a microsecond.
 //
 //go:noescape
 func Cycles() uint64
 
-// trusted tells whether the kernel takes its own time from the counter, which it does only where the counters of all processors agree
-// (Documentation/virt/kvm/x86/timekeeping.rst, and check_tsc_warp in arch/x86/kernel/tsc_sync.c), and the counter runs at one rate,
-// whatever the processor's frequency and sleep.
+// trusted tells whether the kernel takes its own time from the counter, which it does only where
+// the counters of all processors agree (Documentation/virt/kvm/x86/timekeeping.rst, and
+// check_tsc_warp in arch/x86/kernel/tsc_sync.c), and the counter runs at one rate, whatever the
+// processor's frequency and sleep.
 func trusted() bool {
 	source, err := os.ReadFile("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 	return err == nil && string(bytes.TrimSpace(source)) == "tsc" && invariant()

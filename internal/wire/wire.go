@@ -40,8 +40,9 @@ const (
 	maxBulk    = 1 << 20 // bytes
 )
 
-// Reader reads replies. Each method reads one whole reply and returns a Refused if it is an error reply, io.EOF if the
-// connection ended between replies, and io.ErrUnexpectedEOF if it ended within one.
+// Reader reads replies. Each method reads one whole reply and returns a Refused if it is an error
+// reply, io.EOF if the connection ended between replies, and io.ErrUnexpectedEOF if it ended within
+// one.
 type Reader struct{ in *bufio.Reader }
 
 // NewReader reads from in.

@@ -1,5 +1,5 @@
-// Package clocks has the clocks of a simulated host: a wall clock and a monotonic one, each with a rate of its
-// own, which step, freeze and drift apart from the true time and from each other.
+// Package clocks has the clocks of a simulated host: a wall clock and a monotonic one, each with a
+// rate of its own, which step, freeze and drift apart from the true time and from each other.
 package clocks
 
 import (
@@ -73,8 +73,8 @@ func (p *Pair) FreezeMono(now scheduler.Time, frozen bool) {
 	p.mono.frozen = frozen
 }
 
-// Until is how long it truly takes until the monotonic clock has moved on by d, if it goes on as it does. It is never
-// too long by more than a microsecond, and whoever wakes then looks again.
+// Until is how long it truly takes until the monotonic clock has moved on by d, if it goes on as it
+// does. It is never too long by more than a microsecond, and whoever wakes then looks again.
 func (p *Pair) Until(d clockguard.Mono) scheduler.Time {
 	if p.mono.ppm == 0 {
 		return scheduler.Time(d)

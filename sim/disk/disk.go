@@ -1,5 +1,5 @@
-// Package disk is a simulated state directory: it keeps apart what was written from what would survive a power
-// cut, and fails as it is told to.
+// Package disk is a simulated state directory: it keeps apart what was written from what would
+// survive a power cut, and fails as it is told to.
 package disk
 
 import (
@@ -16,20 +16,22 @@ import (
 
 // Disk implements journal.Disk.
 type Disk struct {
-	// Step is called before each step, which takes place if it returns nil. It may take simulated time, and may
-	// not return at all if the process dies there.
+	// Step is called before each step, which takes place if it returns nil. It may take simulated
+	// time, and may not return at all if the process dies there.
 	Step func(Step) error
 
 	// Where is where the disk is: what is written there names it.
 	Where place.Place
 
-	// Full makes the file unable to grow, and with that its making fail. Failing makes syncs fail, or the one step FailsAt, with Errno or EIO; a
-	// step that fails does what it is for all the same if Anyway is set.
+	// Full makes the file unable to grow, and with that its making fail. Failing makes syncs fail,
+	// or the one step FailsAt, with Errno or EIO; a step that fails does what it is for all the
+	// same if Anyway is set.
 	Full, Failing, Anyway bool
 	FailsAt               Step
 	Errno                 error
 
-	// Moved, if not 0, is after how many looks, this one included, the path is found to lead elsewhere.
+	// Moved, if not 0, is after how many looks, this one included, the path is found to lead
+	// elsewhere.
 	Moved int
 
 	// Unread is why the journal cannot be read, until it is written; nil if it can.
@@ -42,7 +44,8 @@ type Disk struct {
 	durable []byte  // what a power cut leaves for sure
 	dirty   []write // what was written since, the newest last
 
-	// Old contents are kept as the oldest of them and what made each of the others of the one before.
+	// Old contents are kept as the oldest of them and what made each of the others of the one
+	// before.
 	oldest []byte
 	synced [][]write // by sync, the newest last
 	since  []write   // what has become durable since the last sync
@@ -65,8 +68,8 @@ type write struct {
 	whole bool // the file is data and nothing else
 }
 
-// most is how many writes may be on their way to the disk: a kernel writes back by itself in time, so a sync that is missing leaves an
-// old journal and not none.
+// most is how many writes may be on their way to the disk: a kernel writes back by itself in time,
+// so a sync that is missing leaves an old journal and not none.
 const most = 4
 
 // keep is how many old contents are remembered.
@@ -221,8 +224,8 @@ func (d *Disk) Ours() error {
 	return nil
 }
 
-// PowerCut loses what was not synced, as far as fate says: each write by itself may have been reached, in part or as a whole. It says what
-// is left.
+// PowerCut loses what was not synced, as far as fate says: each write by itself may have been
+// reached, in part or as a whole. It says what is left.
 func (d *Disk) PowerCut(fate *rand.Rand) string {
 	if !d.there {
 		return "no journal"
@@ -283,8 +286,9 @@ func (d *Disk) Put(data []byte) {
 	d.reach(write{data: bytes.Clone(data), whole: true})
 }
 
-// Replace has another file renamed into the journal's place, as it is known there. Whoever has the journal open keeps the one that was
-// there, and learns of it after looks of Moved; Reopen is the next one.
+// Replace has another file renamed into the journal's place, as it is known there. Whoever has the
+// journal open keeps the one that was there, and learns of it after looks of Moved; Reopen is the
+// next one.
 func (d *Disk) Replace(data []byte, known place.File, looks int) {
 	d.Moved = looks
 	d.next = func() {
@@ -293,7 +297,8 @@ func (d *Disk) Replace(data []byte, known place.File, looks int) {
 	}
 }
 
-// Reopen is for a process that starts: the path leads to the disk again. It reports whether it leads to another file than before.
+// Reopen is for a process that starts: the path leads to the disk again. It reports whether it
+// leads to another file than before.
 func (d *Disk) Reopen() (replaced bool) {
 	d.Moved = 0
 	next := d.next

@@ -98,7 +98,8 @@ func TestWritesSurviveAPowerCutEachByItself(t *testing.T) {
 	}
 }
 
-// A step that is told to fail fails, and no other. What it would have done is done only if it is to be done anyway.
+// A step that is told to fail fails, and no other. What it would have done is done only if it is to
+// be done anyway.
 func TestOneStepFails(t *testing.T) {
 	for _, step := range []disk.Step{disk.StepOpen, disk.StepWrite, disk.StepSync} {
 		d := calm()
@@ -181,8 +182,8 @@ func TestCopiesAreWhatWasSynced(t *testing.T) {
 	}
 }
 
-// A file that is renamed into the journal's place is what the next start finds. Whoever has the other one open is told, and writes where
-// nobody reads.
+// A file that is renamed into the journal's place is what the next start finds. Whoever has the
+// other one open is told, and writes where nobody reads.
 func TestAFileInTheJournalsPlace(t *testing.T) {
 	d := calm()
 	write(t, d, "old", 0, disk.StepSync)

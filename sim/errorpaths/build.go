@@ -70,7 +70,8 @@ func typesOf(fset *token.FileSet, path string, files []*ast.File, others types.I
 	return checked{files, pkg, info}, err
 }
 
-// transplant copies the module's part of all to a directory, with the contents of some files replaced.
+// transplant copies the module's part of all to a directory, with the contents of some files
+// replaced.
 func transplant(to string, all map[string]listed, replaced map[string][]byte) error {
 	var root string
 	put := func(path string) error {

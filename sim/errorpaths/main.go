@@ -1,12 +1,14 @@
-// Command errorpaths shows that the simulation takes every error return of the code that claims, extends and gives back worker IDs and
-// that keeps the journal: each return statement that may return an error, in a function that Claim, Extend, Release, Read or Write
-// leads to within its package, has returned one.
+// Command errorpaths shows that the simulation takes every error return of the code that claims,
+// extends and gives back worker IDs and that keeps the journal: each return statement that may
+// return an error, in a function that Claim, Extend, Release, Read or Write leads to within its
+// package, has returned one.
 //
 //	go run ./sim/errorpaths                  seeds 1 to 2000
 //	go run ./sim/errorpaths -from 5000 -n 100
 //
-// Coverage of statements cannot tell the error that a statement returns from the nil that it returns at other times. So each such
-// statement is split in two, in a copy of the source, before that is built with coverage. The numbers are of returned errors alone.
+// Coverage of statements cannot tell the error that a statement returns from the nil that it
+// returns at other times. So each such statement is split in two, in a copy of the source, before
+// that is built with coverage. The numbers are of returned errors alone.
 package main
 
 import (

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// exit is a return statement that may return an error: the last result of its function is an error, or a string called reason as in
-// the decoding of a journal, and what stands last is not the literal nil or "". An error with a name other than err is something else,
-// as one of before.
+// exit is a return statement that may return an error: the last result of its function is an error,
+// or a string called reason as in the decoding of a journal, and what stands last is not the
+// literal nil or "". An error with a name other than err is something else, as one of before.
 type exit struct {
 	function string // Coordinator.Claim
 	file     string // import path and file name, as coverage profiles have it
@@ -87,7 +87,8 @@ func ok(signature *ast.FuncType) string {
 	return ""
 }
 
-// split returns the source with each exit in two, so that a coverage profile tells the error that was returned from the nil that was:
+// split returns the source with each exit in two, so that a coverage profile tells the error that
+// was returned from the nil that was:
 //
 //	return x, f(y)
 //
@@ -95,8 +96,8 @@ func ok(signature *ast.FuncType) string {
 //
 //	if r0, r1 := func() (X, error) { return x, f(y) }(); r1 != nil { return r0, r1 } else { return r0, r1 }
 //
-// and, without results, the name of the last one is looked at. The exits, which are in the order of the source, are told where the first
-// of their two stands.
+// and, without results, the name of the last one is looked at. The exits, which are in the order of
+// the source, are told where the first of their two stands.
 func split(fset *token.FileSet, source []byte, exits []*exit) []byte {
 	offset := func(p token.Pos) int { return fset.Position(p).Offset }
 	var out bytes.Buffer

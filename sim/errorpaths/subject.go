@@ -33,8 +33,9 @@ type row struct {
 	exits    []*exit
 }
 
-// measure runs the program with arguments and counts how often each exit was taken with an error. The module is the one that dir is in;
-// the copy that is built, and the profile, go to work. The program may fail and be measured all the same.
+// measure runs the program with arguments and counts how often each exit was taken with an error.
+// The module is the one that dir is in; the copy that is built, and the profile, go to work. The
+// program may fail and be measured all the same.
 func (s subject) measure(dir, work string, out io.Writer, args ...string) ([]found, error) {
 	all, err := list(dir, s.module+"/"+s.program)
 	if err != nil {

@@ -21,8 +21,8 @@ type event struct {
 	FailedBuild string
 }
 
-// test runs a suite and returns the tests that failed, as package.Test. One that cannot be built is an error, and so is an expression
-// that names no test: both would find any break.
+// test runs a suite and returns the tests that failed, as package.Test. One that cannot be built is
+// an error, and so is an expression that names no test: both would find any break.
 func (c *copied) test(ctx context.Context, s suite) (failed []string, err error) {
 	args := []string{"test", "-json", "-short", "-trimpath", "-buildvcs=false", "-vet=off", "-timeout", "5m"}
 	if s.run != "" {
@@ -45,7 +45,8 @@ func (c *copied) test(ctx context.Context, s suite) (failed []string, err error)
 	return failed, nil
 }
 
-// failures reads what go test -json says: the top-level tests that failed, and packages that did without one.
+// failures reads what go test -json says: the top-level tests that failed, and packages that did
+// without one.
 func failures(out io.Reader) (failed []string, err error) {
 	found := map[string]bool{}
 	byPackage := map[string]bool{}

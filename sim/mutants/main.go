@@ -1,6 +1,6 @@
-// Command mutants shows that the simulation and the unit tests find bugs: it breaks flakeward on purpose, in one way after the other, in
-// copies of the source that are thrown away, has the simulation run seeds until one shows a violation, and runs the unit tests near
-// the broken line.
+// Command mutants shows that the simulation and the unit tests find bugs: it breaks flakeward on
+// purpose, in one way after the other, in copies of the source that are thrown away, has the
+// simulation run seeds until one shows a violation, and runs the unit tests near the broken line.
 //
 //	go run ./sim/mutants [NAME...]
 //
@@ -11,8 +11,8 @@
 //	# Found:     who must find it: sim, tests, or both
 //	# Recover    the runs go on without faults, and not to recover is a violation: for what only costs waiting
 //
-// The source as it is goes first: what fails there proves nothing. It ends with status 1 if a break was found by nobody, or not by
-// whom its head says.
+// The source as it is goes first: what fails there proves nothing. It ends with status 1 if a break
+// was found by nobody, or not by whom its head says.
 package main
 
 import (
@@ -42,7 +42,8 @@ func main() {
 	}
 }
 
-// run tries the mutants of the names, or all, and prints what came of them. It returns whether all is as the heads say.
+// run tries the mutants of the names, or all, and prints what came of them. It returns whether all
+// is as the heads say.
 func run(ctx context.Context, seeds int, names []string) (all bool, err error) {
 	root, err := os.Getwd()
 	if err != nil {

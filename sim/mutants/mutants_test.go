@@ -14,7 +14,8 @@ import (
 // root is that of the source, from here.
 var root = filepath.Join("..", "..")
 
-// TestEachPatchFits: a patch that does not fit the source any more, or does not compile, breaks nothing.
+// TestEachPatchFits: a patch that does not fit the source any more, or does not compile, breaks
+// nothing.
 func TestEachPatchFits(t *testing.T) {
 	mutants, err := load(filepath.Join(root, patches), nil)
 	if err != nil {

@@ -14,13 +14,15 @@ import (
 	"time"
 )
 
-// simLimit is far more than all seeds take, on a machine with much else to do, too. A break that makes a run endless is one to write otherwise.
+// simLimit is far more than all seeds take, on a machine with much else to do, too. A break that
+// makes a run endless is one to write otherwise.
 const simLimit = 30 * time.Minute
 
 // violation is the line in which the simulation tells of one.
 var violation = regexp.MustCompile(`^seed (\d+): VIOLATION: (.*)`)
 
-// simulate builds the simulation and runs it. It returns the lowest seed that shows a violation, 0 if none does, and what is violated.
+// simulate builds the simulation and runs it. It returns the lowest seed that shows a violation, 0
+// if none does, and what is violated.
 func (c *copied) simulate(ctx context.Context, recovers bool) (seed uint64, violated string, err error) {
 	program := filepath.Join(c.dir, "simulation")
 	build := command(ctx, c.dir, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./sim")

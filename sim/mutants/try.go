@@ -54,7 +54,8 @@ func (f finding) String() string {
 	return text
 }
 
-// biteAll tries all mutants, in copies of one copy of the source as it was at the beginning, and tells of each when it is done.
+// biteAll tries all mutants, in copies of one copy of the source as it was at the beginning, and
+// tells of each when it is done.
 func biteAll(ctx context.Context, root string, seeds int, mutants []broken, progress io.Writer) (findings []finding, err error) {
 	folder, err := os.MkdirTemp("", "flakeward-mutants-")
 	if err != nil {
@@ -117,7 +118,8 @@ type copied struct {
 	workers int // how many runs of the simulation at once
 }
 
-// attempt breaks the copy, tries it, and mends it. An error means that nothing more can be tried there.
+// attempt breaks the copy, tries it, and mends it. An error means that nothing more can be tried
+// there.
 func (c *copied) attempt(ctx context.Context, b broken) (finding, error) {
 	if err := b.Apply(ctx, c.dir); err != nil {
 		return finding{broken: b, bad: err}, ctx.Err()

@@ -1,6 +1,6 @@
-// Package scheduler runs a simulation in one thread: events in the order of their time, and flows, which are
-// functions that stop in their midst until an event resumes them. Nothing else decides what runs when, so
-// the same events give the same run.
+// Package scheduler runs a simulation in one thread: events in the order of their time, and flows,
+// which are functions that stop in their midst until an event resumes them. Nothing else decides
+// what runs when, so the same events give the same run.
 package scheduler
 
 import "iter"
@@ -103,7 +103,8 @@ func (l *Line) Flow(f func()) *Flow {
 // Running is the flow that runs now; nil if an event does.
 func (l *Line) Running() *Flow { return l.running }
 
-// Resume runs the flow until it parks or ends. It is called from events only, never from within a flow.
+// Resume runs the flow until it parks or ends. It is called from events only, never from within a
+// flow.
 func (f *Flow) Resume() {
 	if f.done || f.dead {
 		return
@@ -114,8 +115,8 @@ func (f *Flow) Resume() {
 	f.done = !more
 }
 
-// Park stops the running flow until it is resumed. If it is ended instead, Park does not return: what was
-// deferred in the flow runs, and the flow is over.
+// Park stops the running flow until it is resumed. If it is ended instead, Park does not return:
+// what was deferred in the flow runs, and the flow is over.
 func (f *Flow) Park() {
 	if f.dead || !f.yield(struct{}{}) {
 		f.dead = true

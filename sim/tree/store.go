@@ -13,9 +13,10 @@ import (
 
 // Carrier brings one request of a store to the servers and its answer back.
 type Carrier interface {
-	// Carry has do take place on the tree, once, several times or not at all, and returns nil once it has called what one of
-	// those returned: that is the answer. After an error it may take place yet. The tree may be an older state for a
-	// request that is stale at worst, which do must not change.
+	// Carry has do take place on the tree, once, several times or not at all, and returns nil once
+	// it has called what one of those returned: that is the answer. After an error it may take
+	// place yet. The tree may be an older state for a request that is stale at worst, which do must
+	// not change.
 	Carry(ctx context.Context, what string, stale bool, do func(t *Tree) (answer func())) error
 }
 
@@ -34,7 +35,8 @@ type Store struct {
 	gone    *coord.RestoredError
 }
 
-// NewStore returns a store of an incarnation. If tells, it notices that the servers went back to an earlier state.
+// NewStore returns a store of an incarnation. If tells, it notices that the servers went back to an
+// earlier state.
 func NewStore(kind Kind, incarnation string, tells bool, carrier Carrier) *Store {
 	return &Store{kind: kind, incarnation: incarnation, tells: tells, carrier: carrier}
 }
@@ -86,8 +88,8 @@ func (s *Store) note(before, revision int64) {
 	}
 }
 
-// old reports whether a request may be answered with an older state: a plain read is of a ZooKeeper leader that was paused, and knows
-// of no other yet.
+// old reports whether a request may be answered with an older state: a plain read is of a ZooKeeper
+// leader that was paused, and knows of no other yet.
 func (s *Store) old(what string) bool {
 	return s.kind == ZooKeeper && (what == looking || what == listing || what == listingOwn || what == readingHistory)
 }

@@ -1,6 +1,6 @@
-// Package tree is a simulated coordinator: the tree that the servers keep, as etcd or as ZooKeeper would, and a
-// claims.Store on it. Requests take place one at a time and at once; whatever can go wrong on the way to the
-// servers and back is the carrier's.
+// Package tree is a simulated coordinator: the tree that the servers keep, as etcd or as ZooKeeper
+// would, and a claims.Store on it. Requests take place one at a time and at once; whatever can go
+// wrong on the way to the servers and back is the carrier's.
 package tree
 
 import (
@@ -17,10 +17,11 @@ type Kind int
 
 // The kinds.
 const (
-	// Etcd has one revision for all keys, takes a ticket and makes a claim in two requests, and reads what an opening
-	// depends on together with the claim's making.
+	// Etcd has one revision for all keys, takes a ticket and makes a claim in two requests, and
+	// reads what an opening depends on together with the claim's making.
 	Etcd Kind = iota
-	// ZooKeeper has a version for each node, makes a sequential node in one request and reads the rest later.
+	// ZooKeeper has a version for each node, makes a sequential node in one request and reads the
+	// rest later.
 	ZooKeeper
 )
 
@@ -38,11 +39,13 @@ type Tree struct {
 	session  int64                   // the last one's number
 	deal     func(number uint64) int // as whoever has made the last claim does
 
-	// Unfenced makes the servers store every write of a record, whoever wrote it before. No daemon is promised to survive that.
+	// Unfenced makes the servers store every write of a record, whoever wrote it before. No daemon
+	// is promised to survive that.
 	Unfenced bool
 	// Stored is called after each write of a record; it may be nil.
 	Stored func(worker int, value []byte)
-	// Deleted is called with the name and the incarnation of each claim that somebody deletes; it may be nil.
+	// Deleted is called with the name and the incarnation of each claim that somebody deletes; it
+	// may be nil.
 	Deleted func(name, incarnation string)
 	// Opened is called for each new session; it may be nil.
 	Opened func(session int64)
@@ -72,7 +75,8 @@ func (t *Tree) Clone() *Tree {
 	return &c
 }
 
-// Restore puts a backup in the tree's place. Sessions that it does not know are gone, and their numbers are not given again.
+// Restore puts a backup in the tree's place. Sessions that it does not know are gone, and their
+// numbers are not given again.
 func (t *Tree) Restore(backup *Tree) {
 	was := *t
 	*t = *backup.Clone()
@@ -160,7 +164,8 @@ func (t *Tree) ticket() uint64 {
 	return t.seq - 1
 }
 
-// add makes a claim node unless its session is gone or it is there already: then the very same request was sent twice.
+// add makes a claim node unless its session is gone or it is there already: then the very same
+// request was sent twice.
 func (t *Tree) add(session int64, n claims.Node) (made claims.Node, ok bool) {
 	if !t.sessions[session] {
 		return n, false

@@ -51,7 +51,8 @@ func (p *proc) use(by *seat, lane *generator.Lane) {
 	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.holder.Holding().Opening}
 }
 
-// issued judges a run that a daemon has just been given by its lane: whether or not it gets to anybody, it counts.
+// issued judges a run that a daemon has just been given by its lane: whether or not it gets to
+// anybody, it counts.
 func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before clockguard.Reading, unordered bool) {
 	w := p.w
 	parts, err := w.layout.Decompose(run.First)
@@ -113,12 +114,14 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	p.ordered(t, lane, c, before, unordered)
 }
 
-// ordered judges order, on the connection and by the host's clock, and what a burst draws on. No time has passed since before.
+// ordered judges order, on the connection and by the host's clock, and what a burst draws on. No
+// time has passed since before.
 func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before clockguard.Reading, unordered bool) {
 	w := p.w
 	now, span, back := w.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.draws.Back/w.layout.TickLength())
-	// 4: on one connection IDs rise, or fall by the ring's span at most, or by as much as bursts may. Within a tick another lane's worker ID
-	// may be lower. If the clock is further back than may be slept for, the order is lost between lanes.
+	// 4: on one connection IDs rise, or fall by the ring's span at most, or by as much as bursts
+	// may. Within a tick another lane's worker ID may be lower. If the clock is further back than
+	// may be slept for, the order is lost between lanes.
 	least := c.highest.before(lane)
 	inOrder := least
 	switch {
@@ -133,8 +136,9 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 		w.violate(p.slot, "tick %d after tick %d of the same connection, and the clock is at %d; another lane: %v, the ring was used: %v", t, c.highest.tick, now, lane != c.highest.lane, unordered)
 		return
 	}
-	// What it has got since a step back is in order again, over changes of lane too: the clock has shown each of those ticks since, and is
-	// behind none of them by more than may be slept for. Only another step excuses that, and the ring; with bursts that keep no order, 5 is all.
+	// What it has got since a step back is in order again, over changes of lane too: the clock has
+	// shown each of those ticks since, and is behind none of them by more than may be slept for.
+	// Only another step excuses that, and the ring; with bursts that keep no order, 5 is all.
 	if unordered || p.slot.draws.Unordered || c.since.tick-now > w.sleep {
 		c.since = reached{}
 	}
@@ -160,7 +164,8 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 	}
 }
 
-// reached is the highest tick of some of a connection's IDs, and the lane that it came from; the zero value is of none.
+// reached is the highest tick of some of a connection's IDs, and the lane that it came from; the
+// zero value is of none.
 type reached struct {
 	tick generator.Tick
 	lane *generator.Lane
@@ -180,7 +185,8 @@ func (r *reached) note(t generator.Tick, lane *generator.Lane) {
 	}
 }
 
-// drawn judges a burst: the clock's tick has not enough, and of the ticks that may be drawn on it is the first that has any.
+// drawn judges a burst: the clock's tick has not enough, and of the ticks that may be drawn on it
+// is the first that has any.
 func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least generator.Tick) {
 	w := p.w
 	w.counts.Drawn++
@@ -200,11 +206,12 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least
 	}
 }
 
-// spent is up to where a worker ID was used in other clusters than the one it is held in now, as far as this start knows: by its own
-// lanes, and by the journals that it found. Of journals that were written elsewhere each mark counts, in this cluster too.
+// spent is up to where a worker ID was used in other clusters than the one it is held in now, as
+// far as this start knows: by its own lanes, and by the journals that it found. Of journals that
+// were written elsewhere each mark counts, in this cluster too.
 //
-// What journals from elsewhere say is a floor for who opens the worker ID. A lane that goes on from a journal at home, with floor as its mark, has
-// a grant of its own.
+// What journals from elsewhere say is a floor for who opens the worker ID. A lane that goes on from
+// a journal at home, with floor as its mark, has a grant of its own.
 func (p *proc) spent(at place, floor generator.Tick) generator.Tick {
 	last := markOf(p.foreign, at.worker)
 	for _, found := range p.inherited {

@@ -77,8 +77,8 @@ func (p *proc) waiterOf(fl *scheduler.Flow) *waiter {
 	return w
 }
 
-// wait parks the running flow until done, which is looked at whenever the flow is woken, or until the host's monotonic
-// clock has reached a point. A stroke of bell wakes it.
+// wait parks the running flow until done, which is looked at whenever the flow is woken, or until
+// the host's monotonic clock has reached a point. A stroke of bell wakes it.
 func (p *proc) wait(until clockguard.Mono, bell <-chan struct{}, done func() bool) {
 	if p.dead {
 		scheduler.Unwind()
@@ -100,7 +100,8 @@ func (p *proc) wait(until clockguard.Mono, bell <-chan struct{}, done func() boo
 	}
 }
 
-// after has f, which looks whether the process has ended, happen when the monotonic clock has moved on by d.
+// after has f, which looks whether the process has ended, happen when the monotonic clock has moved
+// on by d.
 func (p *proc) after(d clockguard.Mono, f func()) *scheduler.Event {
 	return p.w.line.At(p.w.line.Now()+p.host.clocks.Until(d), f)
 }
@@ -116,7 +117,8 @@ func (p *proc) do(f func()) {
 	}
 }
 
-// wakeAt resumes a flow from the nth time that it waited, if it still does. It is called from events only.
+// wakeAt resumes a flow from the nth time that it waited, if it still does. It is called from
+// events only.
 func (p *proc) wakeAt(w *waiter, n uint64) {
 	switch {
 	case p.host.paused > 0:
@@ -144,7 +146,8 @@ func (p *proc) soon(w *waiter) {
 	p.w.line.At(p.w.line.Now(), func() { p.wakeAt(w, n) })
 }
 
-// settle does what the process has just made due: bells that were rung, requests that can be tried again.
+// settle does what the process has just made due: bells that were rung, requests that can be tried
+// again.
 func (p *proc) settle() {
 	for _, w := range p.parked {
 		if len(w.bell) > 0 {
@@ -191,7 +194,8 @@ func (p *proc) WithTimeout(ctx context.Context, d time.Duration) (context.Contex
 	return c, func() { c.over = true }
 }
 
-// life is a context whose deadline is the host's. Nobody waits for its Done: flows look at Err when they are woken.
+// life is a context whose deadline is the host's. Nobody waits for its Done: flows look at Err when
+// they are woken.
 type life struct {
 	parent context.Context
 	p      *proc

@@ -48,7 +48,8 @@ func (w *World) mendAll() {
 	}
 }
 
-// damageTree spoils what the coordinator keeps. A daemon with an old journal is not promised to see through it then.
+// damageTree spoils what the coordinator keeps. A daemon with an old journal is not promised to see
+// through it then.
 func (w *World) damageTree(f Fault, s *slot) bool {
 	for _, other := range w.slots {
 		if other.sheltered {
@@ -97,8 +98,8 @@ func (w *World) damageRecord(f Fault, s *slot) bool {
 	bad := pick(w.fate, []byte("{"), append(bytes.Clone(right), "{}"...), []byte(`{"ceiling":-1,"holder":"x","nonce":"x"}`), []byte(`{"ceiling":1,"nonce":"x"}`))
 	w.tree.SetRecord(worker, bad, false)
 	return w.spoil(f, &damage{bad, func() []byte { return w.tree.Record(worker) }, func() {
-		// As the error says: with a ceiling that is late enough. Where the record is made again its versions start over, and whoever has
-		// seen more of them must be started again.
+		// As the error says: with a ceiling that is late enough. Where the record is made again its
+		// versions start over, and whoever has seen more of them must be started again.
 		w.tree.SetRecord(worker, fmt.Appendf(nil, `{"ceiling":%d,"holder":"operator%d","nonce":"%d"}`, w.highest, w.people.Uint64(), w.people.Uint64()), true)
 		if w.plan.Servers == tree.ZooKeeper {
 			w.startAgain()
@@ -154,8 +155,9 @@ func (w *World) damageJournal(s *slot, down time.Duration) bool {
 	return true
 }
 
-// spoilers make of a journal's newest write a file that is not to be trusted, or of a daemon that has more worker IDs. A first line that is
-// right has been made for the rest: there it is the rest that cannot be.
+// spoilers make of a journal's newest write a file that is not to be trusted, or of a daemon that
+// has more worker IDs. A first line that is right has been made for the rest: there it is the rest
+// that cannot be.
 var spoilers = []func(text []byte) []byte{
 	func([]byte) []byte { return []byte{} },
 	func([]byte) []byte { return []byte("nothing that a daemon writes\n") },

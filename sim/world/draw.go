@@ -83,14 +83,16 @@ func (p *Plan) bursts(r *rand.Rand, tick string) {
 		}
 		var d Draws
 		if r.IntN(3) == 0 {
-			// No less than a tick, and no more than what a lane remembers, as a daemon is configured.
+			// No less than a tick, and no more than what a lane remembers, as a daemon is
+			// configured.
 			d = Draws{Back: max(length, pick(r, length, 20*time.Millisecond, 200*time.Millisecond, 2*time.Second)), Unordered: r.IntN(3) == 0}
 		}
 		p.Draws = append(p.Draws, d)
 	}
 }
 
-// faults draws what goes wrong: in each run only some kinds of things, but these often, so that they meet each other.
+// faults draws what goes wrong: in each run only some kinds of things, but these often, so that
+// they meet each other.
 func (p *Plan) faults(r *rand.Rand) {
 	ofClocks, others := some(r, 0, lastOfClocks, 3), some(r, lastOfClocks+1, drawn, 7)
 	for i := range 8 + 16 + r.IntN(8) {
@@ -130,7 +132,8 @@ func some(r *rand.Rand, from, to Kind, n int) []Kind {
 	return drawn
 }
 
-// beside is what makes the end of a process worse: when it starts again the coordinator is away, or the clock is another.
+// beside is what makes the end of a process worse: when it starts again the coordinator is away, or
+// the clock is another.
 func (p Plan) beside(r *rand.Rand, f Fault) Fault {
 	g := Fault{Daemon: f.Daemon, Kind: Outage, At: f.At - upTo(r, 500*time.Millisecond), For: f.For + between(r, 2*time.Second, 20*time.Second)}
 	switch r.IntN(4) {
@@ -210,7 +213,8 @@ func (p Plan) scenario(r *rand.Rand) []Fault {
 	return faults
 }
 
-// contested has a daemon claim, and something go wrong at two steps of that which follow each other.
+// contested has a daemon claim, and something go wrong at two steps of that which follow each
+// other.
 func (p Plan) contested(r *rand.Rand) []Fault {
 	d, when := r.IntN(len(p.Hosts)), scheduler.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
 	fault := func(after scheduler.Time, k Kind, where, what string, n int) Fault {
@@ -227,8 +231,9 @@ func (p Plan) contested(r *rand.Rand) []Fault {
 	case 1:
 		return []Fault{begin, fault(0, RequestLost, "send", "delete a claim", 1), fault(1, RequestLost, "send", "delete a claim", 2)}
 	}
-	// The worker ID that is dealt is held, and the one that is chosen instead gets a mark that is too far ahead. What was asked for is not
-	// wanted any more when that is known: at the answer that the layout record is another one, or that the claim is made.
+	// The worker ID that is dealt is held, and the one that is chosen instead gets a mark that is
+	// too far ahead. What was asked for is not wanted any more when that is known: at the answer
+	// that the layout record is another one, or that the claim is made.
 	known := fault(1, Restart, "reply", "create a claim", 2+r.IntN(2))
 	if p.Servers == tree.ZooKeeper && known.N == 3 {
 		known.What, known.N = "read what was claimed", 2

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// rest is how long a cluster has, once nothing goes wrong any more, until all must be well. Claims that nobody uses are the last to
-	// go: they take six publishes.
+	// rest is how long a cluster has, once nothing goes wrong any more, until all must be well.
+	// Claims that nobody uses are the last to go: they take six publishes.
 	rest = 40 * time.Second
 	// lately is how long ago a daemon has issued at the most, then.
 	lately = 5 * time.Second
 )
 
-// heal ends all faults. The clocks are set right, or as late as what was granted to anybody: until then a daemon may have to wait.
+// heal ends all faults. The clocks are set right, or as late as what was granted to anybody: until
+// then a daemon may have to wait.
 func (w *World) heal() {
 	w.healed = true
 	w.weather.down, w.weather.lost, w.weather.late, w.weather.twice, w.weather.stale = 0, 0, 0, 0, 0
@@ -62,7 +63,8 @@ func (w *World) recovered() {
 	}
 }
 
-// least is how many daemons issue at the least if every worker ID is held that can be: those with the most lanes may have come first.
+// least is how many daemons issue at the least if every worker ID is held that can be: those with
+// the most lanes may have come first.
 func (w *World) least() int {
 	left, daemons := w.layout.Workers(), 0
 	all := w.plan.lanes()

@@ -9,8 +9,9 @@ import (
 	"github.com/flakeward/flakeward/sim/world"
 )
 
-// Two judge a run: one at once, and package audit at the end. What nobody promises to survive is seen by both: of the runs in which
-// the one sees that IDs or ticks are used twice, or that more is issued than was granted, there is none in which the other sees nothing.
+// Two judge a run: one at once, and package audit at the end. What nobody promises to survive is
+// seen by both: of the runs in which the one sees that IDs or ticks are used twice, or that more is
+// issued than was granted, there is none in which the other sees nothing.
 func TestBothJudgesAgree(t *testing.T) {
 	for name, plant := range map[string]func(*world.Plan){
 		"disks that lie":      func(p *world.Plan) { p.Lying = true },
@@ -51,8 +52,9 @@ func TestBothJudgesAgree(t *testing.T) {
 	}
 }
 
-// A late call of before a restore lands on the restored record and lowers it, while its daemon goes on to use what it was granted: that is
-// no violation, as the marks are raised beyond it. In this seed the quick look took it for one.
+// A late call of before a restore lands on the restored record and lowers it, while its daemon goes
+// on to use what it was granted: that is no violation, as the marks are raised beyond it. In this
+// seed the quick look took it for one.
 func TestLateCallAfterARestore(t *testing.T) {
 	var trace bytes.Buffer
 	r := world.Run(world.PlanOf(327924), &trace)

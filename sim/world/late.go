@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// shared is the coordinator as a daemon has it in which the holder is not the only one who calls: another calls while a call is under
-// way, and gives up at once.
+// shared is the coordinator as a daemon has it in which the holder is not the only one who calls:
+// another calls while a call is under way, and gives up at once.
 type shared struct {
 	*claims.Coordinator
 	p *proc
@@ -55,7 +55,8 @@ func (c *sharedClaim) Release(ctx context.Context, last generator.Tick) error {
 	return err
 }
 
-// call begins a call, and may have another make one while it is under way. What it returns ends the call.
+// call begins a call, and may have another make one while it is under way. What it returns ends the
+// call.
 func (c *sharedClaim) call() (end func()) {
 	c.calls++
 	if w := c.p.w; c.p.random.IntN(impatient) == 0 {
@@ -78,7 +79,8 @@ func (c *sharedClaim) giveUp() {
 	}
 }
 
-// late makes calls when the coordinator cannot be used any more, as whoever did not hear of it would: each gets the reason.
+// late makes calls when the coordinator cannot be used any more, as whoever did not hear of it
+// would: each gets the reason.
 func (p *proc) late(reason error) {
 	ctx := context.Background()
 	_, err := p.coord.Claim(ctx, coord.Request{Worker: coord.AnyWorker})

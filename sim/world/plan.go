@@ -25,12 +25,13 @@ type Plan struct {
 	Load    time.Duration // between two requests to a daemon, on the average
 	Faults  []Fault       // in the order of their time
 
-	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so. Nameless are, by host, those
-	// without a hardware identity.
+	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so.
+	// Nameless are, by host, those without a hardware identity.
 	Copies   []Copy
 	Nameless []bool
 
-	// Recover has the run go on without faults after Length, and judges whether all is well in the end.
+	// Recover has the run go on without faults after Length, and judges whether all is well in the
+	// end.
 	Recover bool
 
 	// What nobody is promised to survive, to see that it is noticed.
@@ -41,14 +42,15 @@ type Plan struct {
 	Blind bool
 }
 
-// Draws is what earlier ticks have left that a request may draw on, once the clock's tick has not enough: how far back, 0 for not at
-// all, and whether also below the connection's highest ID.
+// Draws is what earlier ticks have left that a request may draw on, once the clock's tick has not
+// enough: how far back, 0 for not at all, and whether also below the connection's highest ID.
 type Draws struct {
 	Back      time.Duration
 	Unordered bool
 }
 
-// lanes are how many each daemon has: as the plan says, one where it does not, and no more than there are worker IDs.
+// lanes are how many each daemon has: as the plan says, one where it does not, and no more than
+// there are worker IDs.
 func (p Plan) lanes() []int {
 	all := make([]int, len(p.Hosts))
 	for i := range all {

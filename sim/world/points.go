@@ -25,7 +25,8 @@ func (w *World) arm(f Fault, s *slot) {
 	s.armed = append(s.armed, &point{where: f.Where, what: f.What, n: f.N, ends: ends(f.Kind), then: func() { w.hit(f, s) }})
 }
 
-// point is a step at which something may go wrong. A flow whose process ends there does not return from it.
+// point is a step at which something may go wrong. A flow whose process ends there does not return
+// from it.
 func (p *proc) point(where, what string) {
 	s := p.slot
 	if len(s.armed) == 0 || p.dead {
@@ -74,7 +75,8 @@ func (c wrongly) datacenter() uint64 { return uint64(int(c) / len(coords)) }
 // stray is how long a request may still arrive that a daemon has given up.
 const stray = scheduler.Time(15 * time.Second)
 
-// misconfigured reports whether any daemon is configured wrongly, would be at its next start, or may have asked to join not long ago.
+// misconfigured reports whether any daemon is configured wrongly, would be at its next start, or
+// may have asked to join not long ago.
 func (w *World) misconfigured() bool {
 	return w.line.Now() < w.strayUntil || slices.ContainsFunc(w.slots, func(s *slot) bool { return s.wrongly != 0 || s.proc != nil && s.proc.wrongly != 0 })
 }

@@ -54,7 +54,8 @@ type slot struct {
 	twist  *Fault   // what goes wrong with the next request that is sent
 	acked  map[place]generator.Tick
 	issued scheduler.Time // when it did last; 0: never
-	// sheltered is set while nothing may come between the daemon and the coordinator, as its journal is an old copy.
+	// sheltered is set while nothing may come between the daemon and the coordinator, as its
+	// journal is an old copy.
 	sheltered bool
 	tampered  bool // the journal is not as a daemon has left it
 	lost      bool // it was lost
@@ -292,7 +293,8 @@ func (p *proc) left(flows []*scheduler.Flow) bool {
 	return false
 }
 
-// end ends the process at once, whatever it does, and has the daemon start again. It is called from events only.
+// end ends the process at once, whatever it does, and has the daemon start again. It is called from
+// events only.
 func (p *proc) end(how string, down time.Duration) {
 	if p.dead {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
-// schedule is one of those orders of things in which a rule that is missing shows: each took thought to find, and chance alone
-// brings it about too seldom.
+// schedule is one of those orders of things in which a rule that is missing shows: each took
+// thought to find, and chance alone brings it about too seldom.
 func (p Plan) schedule(r *rand.Rand) []Fault {
 	d, when := r.IntN(len(p.Hosts)), scheduler.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*4/5)
 	at := func(after time.Duration, f Fault) Fault {
@@ -75,8 +75,9 @@ func (p Plan) schedule(r *rand.Rand) []Fault {
 	}
 }
 
-// behind has, in some runs, the clock of a daemon with several lanes be set back for long, and its connections be served by one lane and
-// another within a tick meanwhile: as the lanes get other worker IDs, one after the other. For that ticks are long, and worker IDs many.
+// behind has, in some runs, the clock of a daemon with several lanes be set back for long, and its
+// connections be served by one lane and another within a tick meanwhile: as the lanes get other
+// worker IDs, one after the other. For that ticks are long, and worker IDs many.
 func (p *Plan) behind(r *rand.Rand) []Fault {
 	var with []int
 	for d, lanes := range p.Lanes {

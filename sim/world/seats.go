@@ -27,7 +27,8 @@ func (s *slot) all(f func(*disk.Disk)) {
 	}
 }
 
-// fewer is how many starts of a daemon with several lanes there are to one that is told to have fewer of them.
+// fewer is how many starts of a daemon with several lanes there are to one that is told to have
+// fewer of them.
 const fewer = 8
 
 // running is how many lanes the start of a daemon that begins now has.
@@ -110,8 +111,9 @@ func (s *seat) Use(lane *generator.Lane) {
 // Changed implements grant.Issuer.
 func (s *seat) Changed() { s.p.changed = true }
 
-// laneOf is the lane in use that has issued what begins with an ID; nil if there is none. Of two that have one worker ID, one may still be
-// issuing from a grant that it has lost the claim to, the grant of the other lies above it.
+// laneOf is the lane in use that has issued what begins with an ID; nil if there is none. Of two
+// that have one worker ID, one may still be issuing from a grant that it has lost the claim to, the
+// grant of the other lies above it.
 func (p *proc) laneOf(first int64) *generator.Lane {
 	parts, err := p.w.layout.Decompose(first)
 	if err != nil {

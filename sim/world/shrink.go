@@ -18,8 +18,8 @@ func (p Plan) With(keep []int) Plan {
 	return p
 }
 
-// Shrink leaves faults out of a plan that shows a violation, as long as there is one, and returns what is left: the plan, the
-// numbers of its faults in the plan that was given, and what it shows.
+// Shrink leaves faults out of a plan that shows a violation, as long as there is one, and returns
+// what is left: the plan, the numbers of its faults in the plan that was given, and what it shows.
 func Shrink(p Plan) (Plan, []int, Result) {
 	keep := make([]int, len(p.Faults))
 	for i := range keep {

@@ -39,7 +39,8 @@ func eraOf(layout []byte) string {
 	return l.Era
 }
 
-// memo reads each value once. Nobody changes a value that is stored, so where one begins tells it apart.
+// memo reads each value once. Nobody changes a value that is stored, so where one begins tells it
+// apart.
 type memo[T any] struct {
 	read  func([]byte) T
 	known map[*byte]T

@@ -177,8 +177,8 @@ func (w *World) cutAfter(f Fault, h *host) {
 	})
 }
 
-// putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon is promised to see through: older
-// than the last publish, while the coordinator answers.
+// putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon
+// is promised to see through: older than the last publish, while the coordinator answers.
 func (w *World) putOld(s *slot, down time.Duration) bool {
 	if len(w.damaged) > 0 || w.weather.early > 0 {
 		return false
@@ -321,8 +321,8 @@ func (w *World) raise(to generator.Tick) bool {
 	return err == nil
 }
 
-// restore puts a backup back and raises the marks beyond all that was granted since, before anybody is answered. Then the operator starts
-// every daemon again.
+// restore puts a backup back and raises the marks beyond all that was granted since, before anybody
+// is answered. Then the operator starts every daemon again.
 func (w *World) restore(f Fault, b *backup) {
 	if b == nil || clusterOf(b.tree.Layout()) == "" || clusterOf(b.tree.Layout()) != clusterOf(w.tree.Layout()) {
 		return
@@ -355,7 +355,8 @@ func (w *World) restore(f Fault, b *backup) {
 		w.startAgain()
 		return
 	}
-	// Who holds what is what it was: nobody who only extends a grant can do harm until the marks are raised.
+	// Who holds what is what it was: nobody who only extends a grant can do harm until the marks
+	// are raised.
 	w.weather.early++
 	w.line.At(w.line.Now()+scheduler.Time(f.By), func() {
 		w.weather.early--
@@ -365,7 +366,8 @@ func (w *World) restore(f Fault, b *backup) {
 	})
 }
 
-// sameHolders reports whether each record of a tree that another has replaced had the holder that it has there, or was not there.
+// sameHolders reports whether each record of a tree that another has replaced had the holder that
+// it has there, or was not there.
 func (w *World) sameHolders(now, before *tree.Tree) bool {
 	for worker := range w.layout.Workers() {
 		if r := recordOf(now.Record(worker)); r.Holder != "" && r.Holder != recordOf(before.Record(worker)).Holder {

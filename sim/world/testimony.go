@@ -12,9 +12,10 @@ import (
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// testimony is the evidence that a run leaves of one cluster: what daemons of a drill build write down, what clients of theirs
-// record, and what the coordinator stored. A tree that is wiped becomes another cluster, whose IDs may be those of the one before,
-// so each is judged by itself; a tree that is restored stays the same one.
+// testimony is the evidence that a run leaves of one cluster: what daemons of a drill build write
+// down, what clients of theirs record, and what the coordinator stored. A tree that is wiped
+// becomes another cluster, whose IDs may be those of the one before, so each is judged by itself; a
+// tree that is restored stays the same one.
 type testimony struct {
 	hosts   []told // by daemon
 	history []history.Version
@@ -143,7 +144,8 @@ func (w *World) stores(worker int, value []byte) {
 	t.history = append(t.history, history.Version{Order: w.order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim})
 }
 
-// backup is a copy of the tree, and the history of what is in it. There is none of a tree in which something is damaged.
+// backup is a copy of the tree, and the history of what is in it. There is none of a tree in which
+// something is damaged.
 type backup struct {
 	tree    *tree.Tree
 	history []history.Version
@@ -167,8 +169,8 @@ func (w *World) restored(b *backup) {
 	t.history = b.history
 }
 
-// received notes IDs that a request got so far. What of them is of another cluster than those before is recorded as a reply of
-// its own.
+// received notes IDs that a request got so far. What of them is of another cluster than those
+// before is recorded as a reply of its own.
 func (c *conn) received(run generator.Run) {
 	t := c.p.w.testimonyOf(c.p.issuing(run.First)).of(c.p.slot)
 	if t != c.of {
@@ -193,9 +195,10 @@ func (c *conn) answered(outcome evidence.Outcome) {
 	t.replies = append(t.replies, reply{c.number, outcome, evidence.Mono(c.queue[0].at), evidence.Mono(c.p.w.line.Now()), from, len(t.runs)})
 }
 
-// judge has all evidence judged as that of the drills is, and returns what speaks against a daemon. Order is left out: the model of
-// package audit knows clocks that are set, and takes until a hundred IDs later to be sure that one was. Here clocks drift, stand still
-// and strobe, and what each of them shows is known when an ID is issued: see ordered, which is exact.
+// judge has all evidence judged as that of the drills is, and returns what speaks against a daemon.
+// Order is left out: the model of package audit knows clocks that are set, and takes until a
+// hundred IDs later to be sure that one was. Here clocks drift, stand still and strobe, and what
+// each of them shows is known when an ID is issued: see ordered, which is exact.
 func (w *World) judge() []string {
 	var found []string
 	all := uint64(0)

@@ -22,11 +22,12 @@ type opening struct {
 	raised generator.Tick // what all marks had been raised to then
 }
 
-// published is what a journal's mark was when the write before the last of a record was stored, and the last.
+// published is what a journal's mark was when the write before the last of a record was stored, and
+// the last.
 type published struct{ before, last generator.Tick }
 
-// wrote notes a write of a record. Who opens what another has opened last, or what was opened before all marks were raised, begins
-// above all that was granted until then.
+// wrote notes a write of a record. Who opens what another has opened last, or what was opened
+// before all marks were raised, begins above all that was granted until then.
 func (w *World) wrote(by *slot, worker int, value []byte) {
 	r, t := w.record.of(value), &w.truth
 	if cluster := w.cluster.of(w.tree.Layout()); cluster != t.cluster || t.ceilings == nil {
@@ -41,8 +42,9 @@ func (w *World) wrote(by *slot, worker int, value []byte) {
 	}
 	ceiling := r.Ceiling
 	if w.weather.early > 0 && last.holder == r.Holder {
-		// A call from before the restore, given up since, may land now, on the record that is as old as it is. What its daemon has been granted
-		// meanwhile it goes on to use: the marks are raised beyond that.
+		// A call from before the restore, given up since, may land now, on the record that is as
+		// old as it is. What its daemon has been granted meanwhile it goes on to use: the marks are
+		// raised beyond that.
 		ceiling = max(ceiling, t.ceilings[worker])
 	}
 	t.ceilings[worker] = ceiling
@@ -52,7 +54,8 @@ func (w *World) wrote(by *slot, worker int, value []byte) {
 	w.highest = max(w.highest, r.Ceiling)
 }
 
-// granted judges a tick by the coordinator's history: it is at or below what the record says, and above what another was granted.
+// granted judges a tick by the coordinator's history: it is at or below what the record says, and
+// above what another was granted.
 func (p *proc) granted(l *laneOf, tick generator.Tick) {
 	w, t, worker := p.w, &p.w.truth, l.place.worker
 	if l.place.cluster != t.cluster {
@@ -66,9 +69,10 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 	}
 }
 
-// adopted judges a journal that a daemon finds: it is never behind what the coordinator knows of it. A record of before the marks were
-// raised may be one that was restored, which knows of a mark and not of the exact last tick that took its place. An entry of which only
-// the mark counts is not adopted.
+// adopted judges a journal that a daemon finds: it is never behind what the coordinator knows of
+// it. A record of before the marks were raised may be one that was restored, which knows of a mark
+// and not of the exact last tick that took its place. An entry of which only the mark counts is not
+// adopted.
 func (w *World) adopted(s *slot, lane int, found journal.Contents) {
 	if w.plan.Blind || w.plan.Lying || s.tampered && lane == 0 || len(w.damaged) > 0 || w.weather.early > 0 || found.Cluster != w.cluster.of(w.tree.Layout()) {
 		return

@@ -1,7 +1,8 @@
-// Package world simulates a whole cluster from one seed: daemons made of the real generator, clock guard, issuer,
-// journal, lending and grant code, on simulated clocks and disks, with a simulated coordinator that is out to get
-// them. It judges every ID that is issued at once, which ends a run where it goes wrong; in the end package audit judges
-// the evidence that the run leaves, as it does that of the drills.
+// Package world simulates a whole cluster from one seed: daemons made of the real generator, clock
+// guard, issuer, journal, lending and grant code, on simulated clocks and disks, with a simulated
+// coordinator that is out to get them. It judges every ID that is issued at once, which ends a run
+// where it goes wrong; in the end package audit judges the evidence that the run leaves, as it does
+// that of the drills.
 package world
 
 import (

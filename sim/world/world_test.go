@@ -64,8 +64,8 @@ func TestSameSeedSameTrace(t *testing.T) {
 	}
 }
 
-// What nobody promises to survive is noticed, or nothing would be. What is left of the faults is little, each of them is
-// needed, and the trace ends with what is wrong.
+// What nobody promises to survive is noticed, or nothing would be. What is left of the faults is
+// little, each of them is needed, and the trace ends with what is wrong.
 func TestPlantedBugIsFoundAndShrunk(t *testing.T) {
 	for name, plant := range map[string]func(*world.Plan){
 		"disks that lie":      func(p *world.Plan) { p.Lying = true },

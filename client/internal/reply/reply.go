@@ -1,5 +1,6 @@
-// Package reply reads what a daemon answers to RUN and INFO, in the Redis protocol: strictly, since what is not exactly such an
-// answer comes from something that is no flakeward daemon, and IDs from there must not be handed out.
+// Package reply reads what a daemon answers to RUN and INFO, in the Redis protocol: strictly, since
+// what is not exactly such an answer comes from something that is no flakeward daemon, and IDs from
+// there must not be handed out.
 package reply
 
 import (
@@ -13,7 +14,8 @@ import (
 	"time"
 )
 
-// Refusal is an error reply, without its dash and its line end: the request got nothing, the connection goes on.
+// Refusal is an error reply, without its dash and its line end: the request got nothing, the
+// connection goes on.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
@@ -29,16 +31,17 @@ const (
 // Pair is a run of IDs: the first, and how many there are. The step between them is the reply's.
 type Pair struct{ First, N int64 }
 
-// Reader reads replies. Each method reads one whole reply. Besides a Refusal and errors that wrap ErrFrame it returns what reading
-// failed with: io.EOF if the connection ended between two replies, io.ErrUnexpectedEOF if within one. After any error but a Refusal
-// the reader must not be used again.
+// Reader reads replies. Each method reads one whole reply. Besides a Refusal and errors that wrap
+// ErrFrame it returns what reading failed with: io.EOF if the connection ended between two replies,
+// io.ErrUnexpectedEOF if within one. After any error but a Refusal the reader must not be used
+// again.
 type Reader struct{ in *bufio.Reader }
 
 // NewReader reads from in.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
 
-// Runs reads the reply to RUN most, and appends its pairs to dst. All IDs are 0 or higher; there are at least one and at most most
-// of them. After an error dst is as it was.
+// Runs reads the reply to RUN most, and appends its pairs to dst. All IDs are 0 or higher; there
+// are at least one and at most most of them. After an error dst is as it was.
 func (r *Reader) Runs(dst []Pair, most int64) (pairs []Pair, step int64, err error) {
 	n, err := r.head('*')
 	if err != nil {
@@ -148,7 +151,8 @@ func integer(line []byte, kind byte) (int64, error) {
 	return n, nil
 }
 
-// MaxCount finds in the text of INFO how many IDs one request may ask for; 0: it does not say, as no flakeward daemon does.
+// MaxCount finds in the text of INFO how many IDs one request may ask for; 0: it does not say, as
+// no flakeward daemon does.
 func MaxCount(info string) int64 {
 	if n, err := strconv.ParseInt(value(info, "max_count"), 10, 32); err == nil && n > 0 {
 		return n
@@ -169,8 +173,9 @@ func value(info, key string) string {
 	return ""
 }
 
-// Unavailable takes the text of an UNAVAILABLE refusal apart: why there are no IDs, after how long the daemon gave up, and how much
-// longer it would have taken. A time that the text does not tell is 0.
+// Unavailable takes the text of an UNAVAILABLE refusal apart: why there are no IDs, after how long
+// the daemon gave up, and how much longer it would have taken. A time that the text does not tell
+// is 0.
 func Unavailable(text string) (reason string, after, another time.Duration) {
 	reason, whole := strings.CutSuffix(text, "; try again later")
 	if !whole {

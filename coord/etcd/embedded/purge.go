@@ -19,11 +19,11 @@ type segment struct {
 	number, first uint64
 }
 
-// finishPurge removes the log's segments before a gap. etcd removes the segments that a snapshot has
-// made superfluous, the oldest first, and does not flush the directory. A power cut may undo one
-// removal and not a later one, and etcd does not start with the gap. No other gap comes from a power
-// cut, as a segment's name is durable before the next segment has one. Where a snapshot does not
-// show that the segments were superfluous, the gap is an error, and nothing is removed.
+// finishPurge removes the log's segments before a gap. etcd removes the segments that a snapshot
+// has made superfluous, the oldest first, and does not flush the directory. A power cut may undo
+// one removal and not a later one, and etcd does not start with the gap. No other gap comes from a
+// power cut, as a segment's name is durable before the next segment has one. Where a snapshot does
+// not show that the segments were superfluous, the gap is an error, and nothing is removed.
 func finishPurge(dir string) error {
 	segments, err := listSegments(filepath.Join(dir, "member", "wal"))
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
 )
 
-// filled returns the directory of a server with a log of small segments, most of them older than its
-// last snapshot, and the segments' paths. /k has the value last.
+// filled returns the directory of a server with a log of small segments, most of them older than
+// its last snapshot, and the segments' paths. /k has the value last.
 func filled(t *testing.T) (dir string, segments []string) {
 	t.Helper()
 	size := wal.SegmentSizeBytes

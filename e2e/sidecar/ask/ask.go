@@ -30,7 +30,8 @@ type Config struct {
 	Grace    time.Duration // how long replies are awaited at the end
 }
 
-// Rates is the time from one request to the next, at a load of 1, and how much is asked for; a time of 0 leaves that way of asking out.
+// Rates is the time from one request to the next, at a load of 1, and how much is asked for; a time
+// of 0 leaves that way of asking out.
 type Rates struct {
 	Single    time.Duration
 	Pipelined time.Duration
@@ -74,7 +75,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// retryAfter is how soon a connection is made again, and a refused request asked again, at the least: recovery is measured this exactly.
+// retryAfter is how soon a connection is made again, and a refused request asked again, at the
+// least: recovery is measured this exactly.
 const (
 	retryAfter       = 10 * time.Millisecond
 	retryOthersAfter = 20 * time.Millisecond
@@ -115,7 +117,8 @@ func (c Config) ways() []way {
 	return ways
 }
 
-// Run asks until ctx ends, awaits the replies that are due for at most Grace, and returns nil. It returns an error if it cannot record.
+// Run asks until ctx ends, awaits the replies that are due for at most Grace, and returns nil. It
+// returns an error if it cannot record.
 func Run(ctx context.Context, c Config) error {
 	if err := c.Validate(); err != nil {
 		return err

@@ -29,7 +29,8 @@ type asker struct {
 	ints    []int64 // scratch
 }
 
-// run asks until ctx ends, first after the given time. One that was held up goes on from where it is: it does not catch up.
+// run asks until ctx ends, first after the given time. One that was held up goes on from where it
+// is: it does not catch up.
 func (a *asker) run(ctx context.Context, first time.Duration) {
 	a.out = bytes.Repeat(a.request, a.requests)
 	due := time.Now().Add(first)
@@ -60,7 +61,8 @@ func (a *asker) next(due, now time.Time, well bool) time.Time {
 	return due
 }
 
-// ask sends what is sent at once and reads its replies. It returns whether all requests got what they asked for.
+// ask sends what is sent at once and reads its replies. It returns whether all requests got what
+// they asked for.
 func (a *asker) ask(ctx context.Context) bool {
 	r := evidence.Reply{Asking: a.asking, Asked: evidence.Now()}
 	if err := a.connect(); err != nil {
@@ -122,8 +124,9 @@ func (a *asker) hangUp() {
 	}
 }
 
-// unsent records a pipeline of which only so many bytes could be written. Nothing is outstanding when one is sent, and the kernel takes
-// nothing for a peer that has closed a Unix socket: without a byte written no daemon has seen, or will see, any of it.
+// unsent records a pipeline of which only so many bytes could be written. Nothing is outstanding
+// when one is sent, and the kernel takes nothing for a peer that has closed a Unix socket: without
+// a byte written no daemon has seen, or will see, any of it.
 func (a *asker) unsent(r evidence.Reply, written int, err error) {
 	begun := (written + len(a.request) - 1) / len(a.request)
 	var refused wire.Refused
@@ -136,9 +139,10 @@ func (a *asker) unsent(r evidence.Reply, written int, err error) {
 	}
 }
 
-// Unread begins the text of a request that was lost with a reset. On a Unix socket that is what the kernel says when
-// a peer has closed it, or was killed, with something of what was sent to it unread. Requests that are sent at once are
-// read at once: if none of them got a reply, the daemon did not see them.
+// Unread begins the text of a request that was lost with a reset. On a Unix socket that is what the
+// kernel says when a peer has closed it, or was killed, with something of what was sent to it
+// unread. Requests that are sent at once are read at once: if none of them got a reply, the daemon
+// did not see them.
 const Unread = "closed unread: "
 
 // lost records that requests got no reply, and gives the connection up.

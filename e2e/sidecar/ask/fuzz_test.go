@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// FuzzReplies: IDs of a reply are noted down as runs that have the same IDs in the same order, and as many as were asked for; anything else is
-// not what was asked for.
+// FuzzReplies: IDs of a reply are noted down as runs that have the same IDs in the same order, and
+// as many as were asked for; anything else is not what was asked for.
 func FuzzReplies(f *testing.F) {
 	ints := func(all ...int64) (b []byte) {
 		for _, n := range all {

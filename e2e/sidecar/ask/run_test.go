@@ -140,8 +140,9 @@ func (r *running) end() []evidence.Reply {
 	return all
 }
 
-// A daemon that is stopped in order under load answers all that it read, and nobody else's requests are sent: not one is lost but those
-// that it closed a connection on unread. The one that follows is found, all IDs are there once, and another Run has a log of its own.
+// A daemon that is stopped in order under load answers all that it read, and nobody else's requests
+// are sent: not one is lost but those that it closed a connection on unread. The one that follows
+// is found, all IDs are there once, and another Run has a log of its own.
 func TestCleanStopsUnderLoad(t *testing.T) {
 	dir, err := os.MkdirTemp("", "sc") // short enough for a socket
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cut cuts the network namespace that it runs in off from all others, in one direction or in both: packets vanish, and
-// nobody is told. Loopback goes on.
+// Package cut cuts the network namespace that it runs in off from all others, in one direction or
+// in both: packets vanish, and nobody is told. Loopback goes on.
 package cut
 
 import (
@@ -28,10 +28,11 @@ const (
 // Dropped is how many packets have vanished.
 type Dropped struct{ In, Out uint64 }
 
-// Cut has packets vanish from now on, until Heal. A cut that is in place is replaced at once. It takes CAP_NET_ADMIN.
+// Cut has packets vanish from now on, until Heal. A cut that is in place is replaced at once. It
+// takes CAP_NET_ADMIN.
 //
-// TCP does not tell the program of a packet of its own that was dropped on its way out: it sends it again, as it does with one that was
-// lost. (A UDP socket would be told.)
+// TCP does not tell the program of a packet of its own that was dropped on its way out: it sends it
+// again, as it does with one that was lost. (A UDP socket would be told.)
 func Cut(d Direction) error {
 	if d != Both && d != In && d != Out {
 		return fmt.Errorf("a cut is %q, %q or %q, not %q", Both, In, Out, d)

@@ -136,7 +136,8 @@ const (
 	deaf    = 30 * time.Second // ends a test that would hang
 )
 
-// answers returns nil if the connection does, to a byte that is sent now or one that was sent before.
+// answers returns nil if the connection does, to a byte that is sent now or one that was sent
+// before.
 func answers(c net.Conn, send bool, patience time.Duration) error {
 	_ = c.SetDeadline(time.Now().Add(patience))
 	if send {
@@ -153,7 +154,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// In each direction, connections that are there and new ones fall silent without an error, come back, and loopback never stops.
+// In each direction, connections that are there and new ones fall silent without an error, come
+// back, and loopback never stops.
 func TestCut(t *testing.T) {
 	for _, d := range []cut.Direction{cut.Both, cut.In, cut.Out} {
 		t.Run(string(d), func(t *testing.T) {

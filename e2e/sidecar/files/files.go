@@ -1,4 +1,5 @@
-// Package files does to the files of containers what a shell would: within images that have none, and from without.
+// Package files does to the files of containers what a shell would: within images that have none,
+// and from without.
 package files
 
 import (
@@ -14,7 +15,8 @@ import (
 // filler is the file that uses up a disk.
 const filler = "filler"
 
-// Fill uses up the disk that dir is on, to the last byte, with a file in dir, and returns the file's size. It may be called again.
+// Fill uses up the disk that dir is on, to the last byte, with a file in dir, and returns the
+// file's size. It may be called again.
 func Fill(dir string) (size int64, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, filler), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -49,7 +51,8 @@ func Free(dir string) error {
 	return err
 }
 
-// Remove removes all that is in the directories, and leaves them. It is no error if there is no such directory.
+// Remove removes all that is in the directories, and leaves them. It is no error if there is no
+// such directory.
 func Remove(dirs ...string) error {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -68,8 +71,9 @@ func Remove(dirs ...string) error {
 	return nil
 }
 
-// Copy copies the directory from, and all in it, to the directory to, which is made if missing, with modes and owners. What is there
-// already is replaced if it has the name of something that is copied, and else left. Sockets and pipes are left out.
+// Copy copies the directory from, and all in it, to the directory to, which is made if missing,
+// with modes and owners. What is there already is replaced if it has the name of something that is
+// copied, and else left. Sockets and pipes are left out.
 func Copy(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -136,7 +140,8 @@ func copyLink(from, to string, info fs.FileInfo) error {
 	return os.Lchown(to, uid, gid)
 }
 
-// like gives a file owner and mode of another; a change of owner may take bits of the mode away, so that comes first.
+// like gives a file owner and mode of another; a change of owner may take bits of the mode away, so
+// that comes first.
 func like(path string, info fs.FileInfo) error {
 	uid, gid := owner(info)
 	if err := os.Chown(path, uid, gid); err != nil {

@@ -1,5 +1,6 @@
-// Package zkserver runs real ZooKeeper servers as child processes, one or an
-// ensemble of several: for tests (package zktest is made for those) and for measuring. They listen on loopback only and do not outlive their parent.
+// Package zkserver runs real ZooKeeper servers as child processes, one or an ensemble of several:
+// for tests (package zktest is made for those) and for measuring. They listen on loopback only and
+// do not outlive their parent.
 package zkserver
 
 import (
