@@ -19,9 +19,11 @@ func ExampleParseLayout() {
 
 	_, err = generator.ParseLayout("time=41@1ms,worker=10;epoch=2026-01-01")
 	fmt.Println(err)
-	// Output: time=38@10ms,worker=7,sequence=8;epoch=2026-01-01T00:00:00Z 128 worker IDs, ticks of
-	// 10ms ends 2113-02-08 layout "time=41@1ms,worker=10;epoch=2026-01-01": field sequence is
-	// missing: time, worker and sequence are required
+	// Output:
+	// time=38@10ms,worker=7,sequence=8;epoch=2026-01-01T00:00:00Z
+	// 128 worker IDs, ticks of 10ms
+	// ends 2113-02-08
+	// layout "time=41@1ms,worker=10;epoch=2026-01-01": field sequence is missing: time, worker and sequence are required
 }
 
 func ExampleLayout_Decompose() {

@@ -13,8 +13,7 @@ const second = evidence.Mono(time.Second)
 // start is far from 0, as the clock of a machine that has run for a while is.
 const start = 5000 * second
 
-// made makes up a drill: hosts whose rates wander, and which are stalled while one of the spans (in
-// seconds) lasts.
+// made makes up a drill: hosts whose rates wander, and which are stalled while one of the spans (in seconds) lasts.
 func made(name, coordinator string, hosts int, length time.Duration, faults []Fault, stalls map[int][][2]float64) Drill {
 	d := Drill{
 		Name: name, Coordinator: coordinator, What: "Something is done to a host under load; every ID stays unique, and it serves again at once.",
