@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"hash/crc32"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -99,12 +101,25 @@ func (w *World) damageRecord(f Fault, s *slot) bool {
 	w.tree.SetRecord(worker, bad, false)
 	return w.spoil(f, &damage{bad, func() []byte { return w.tree.Record(worker) }, func() {
 		// As the error says: with a ceiling that is late enough. Where the record is made again its
-		// versions start over, and whoever has seen more of them must be started again.
+		// versions start over: its holder is ended first, and whoever has seen more of them must be
+		// started again.
+		if w.plan.Servers == tree.ZooKeeper {
+			w.endHolders(worker)
+		}
 		w.tree.SetRecord(worker, fmt.Appendf(nil, `{"ceiling":%d,"holder":"operator%d","nonce":"%d"}`, w.highest, w.people.Uint64(), w.people.Uint64()), true)
 		if w.plan.Servers == tree.ZooKeeper {
 			w.startAgain()
 		}
 	}})
+}
+
+// endHolders kills the daemons that hold a worker ID.
+func (w *World) endHolders(worker int) {
+	for _, s := range w.slots {
+		if s.proc != nil && slices.ContainsFunc(s.proc.holders(), func(h *grant.Holder) bool { return h.Holding().Worker == worker }) {
+			s.proc.end("killed, so that its record can be made anew", 100*time.Millisecond)
+		}
+	}
 }
 
 // damageHint spoils what nothing rests on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -55,8 +56,9 @@ type slot struct {
 	acked  map[place]generator.Tick
 	issued scheduler.Time // when it did last; 0: never
 	// sheltered is set while nothing may come between the daemon and the coordinator, as its
-	// journal is an old copy.
+	// journal is the old copy that has these lanes.
 	sheltered bool
+	old       []journal.Entry
 	tampered  bool // the journal is not as a daemon has left it
 	lost      bool // it was lost
 	wrongly   wrongly
@@ -344,13 +346,22 @@ func (r recorded) Write(c journal.Contents) error {
 	if err == nil {
 		r.of.durable, p.slot.lost, p.slot.home[r.of.number] = c.Lanes, false, true
 		if r.of.number == 0 { // that is the one that people put their hands on
-			p.slot.sheltered, p.slot.tampered = false, false
+			p.slot.tampered = false
+			p.slot.sheltered = p.slot.sheltered && grants(c.Lanes, p.slot.old)
 		}
 	}
 	if p.w.out != nil {
 		p.w.say(p.slot, "journal: %+v, %v", c.Lanes, err)
 	}
 	return err
+}
+
+// grants reports whether lanes hold a grant that comes from an old copy: a start without the
+// coordinator would issue from it.
+func grants(lanes, copied []journal.Entry) bool {
+	return slices.ContainsFunc(lanes, func(l journal.Entry) bool {
+		return l.Ceiling > l.Mark && slices.ContainsFunc(copied, func(o journal.Entry) bool { return o.Opening == l.Opening })
+	})
 }
 
 // logTo puts a daemon's log into the trace.

@@ -206,7 +206,7 @@ func (w *World) putOld(s *slot, down time.Duration) bool {
 			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
 		}
 		s.disk.Put(data)
-		s.sheltered, s.tampered, s.home[0] = true, true, false
+		s.sheltered, s.old, s.tampered, s.home[0] = true, c.Lanes, true, false
 		return true
 	}
 	return false
