@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// patience bounds a start: what takes longer does not work.
-	patience = 30 * time.Second
+	// timeout bounds a start: what takes longer does not work.
+	timeout = 30 * time.Second
 	// knock is how long a client waits before it tries again to connect.
 	knock = 500 * time.Microsecond
 )
@@ -59,7 +59,7 @@ func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) 
 // await asks a server until it answers, on a new connection each time: it may not listen yet, or
 // have nothing to give.
 func await(ctx context.Context, s *server.Server, socket string, read func(*wire.Reader) error, request ...string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
 	defer cancel()
 	ticker := time.NewTicker(knock)
 	defer ticker.Stop()

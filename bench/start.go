@@ -81,7 +81,7 @@ func startsOnZooKeeper(ctx context.Context, s setting, rounds int) (found report
 		return found, nil
 	}
 	defer func() { err = errors.Join(err, zk.Close()) }()
-	ready, cancel := context.WithTimeout(ctx, patience)
+	ready, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := zk.Start(ready); err != nil {
 		return found, err
@@ -166,7 +166,7 @@ func restarts(ctx context.Context, s setting, name string, rounds int, end func(
 
 // load ends the daemon after a client has pulled IDs for that long, and still does.
 func load(ctx context.Context, h host, d *server.Server, length time.Duration, end func(*server.Server) error) error {
-	client, err := startPull(ctx, order{socket: h.socket, run: true, count: 5000, window: 4, length: patience})
+	client, err := startPull(ctx, order{socket: h.socket, run: true, count: 5000, window: 4, length: timeout})
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const DefaultSocket = "/run/flakeward/flakeward.sock"
 const (
 	DefaultMaxAge      = 5 * time.Millisecond
 	DefaultDialTimeout = time.Second
-	DefaultPatience    = 5 * time.Second
+	DefaultTimeout     = 5 * time.Second
 )
 
 // Option changes a default of Open.
@@ -30,7 +30,7 @@ type options struct {
 	maxAge      time.Duration
 	tenant      uint32
 	dialTimeout time.Duration
-	patience    time.Duration
+	timeout     time.Duration
 	largest     int64
 	cluster     string // a UUID in lower case, if one is demanded
 	demands     bool
@@ -53,12 +53,12 @@ func Tenant(t uint32) Option { return func(o *options) { o.tenant = t } }
 // above 0. The default is DefaultDialTimeout.
 func DialTimeout(d time.Duration) Option { return func(o *options) { o.dialTimeout = d } }
 
-// Patience is how long a call waits for a daemon that cannot be reached before it returns an
+// Timeout bounds how long a call waits for a daemon that cannot be reached before it returns an
 // *UnreachableError, if its context does not end sooner: 0 or more. Meanwhile the daemon is tried
 // again and again, so that a restart is not noticed. A daemon that is reached and does not answer,
 // as one that is stopped, is waited for as long as the context allows. The default is
-// DefaultPatience.
-func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
+// DefaultTimeout.
+func Timeout(d time.Duration) Option { return func(o *options) { o.timeout = d } }
 
 // LargestRun bounds how many IDs are asked for in one request: 1 or more. The default is what the
 // daemon allows (its --max-count).
@@ -67,7 +67,7 @@ func LargestRun(n int) Option { return func(o *options) { o.largest = int64(n) }
 // Cluster demands IDs of one cluster: the UUID is the one that `flakeward status` shows as
 // cluster_id, in hexadecimal digits and hyphens. The client looks at the daemon's cluster at each
 // connection, before it asks for an ID there. The error of a daemon in another cluster is a
-// *ClusterError, and so is that of one that has joined none yet, which is waited for as Patience
+// *ClusterError, and so is that of one that has joined none yet, which is waited for as Timeout
 // says. The default is to take IDs of whichever cluster the daemon is in, which may be one of its
 // own.
 func Cluster(uuid string) Option {
@@ -99,8 +99,8 @@ func (o options) check(socket string) error {
 		return fmt.Errorf("flakeward: MaxAge(%v) is not within 0s and 1h", o.maxAge)
 	case o.dialTimeout <= 0:
 		return fmt.Errorf("flakeward: DialTimeout(%v) is not above 0s", o.dialTimeout)
-	case o.patience < 0:
-		return fmt.Errorf("flakeward: Patience(%v) is below 0s", o.patience)
+	case o.timeout < 0:
+		return fmt.Errorf("flakeward: Timeout(%v) is below 0s", o.timeout)
 	case o.largest < 1:
 		return fmt.Errorf("flakeward: LargestRun(%d) is not above 0", o.largest)
 	}
@@ -141,7 +141,7 @@ type Client struct {
 // Open makes a client of the daemon at a socket. It does not connect: that is done when the first
 // ID is asked for. It fails only if an option is out of its range or the path is empty.
 func Open(socket string, opts ...Option) (*Client, error) {
-	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, patience: DefaultPatience, largest: 1 << 30, cycles: true, network: "unix"}
+	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, timeout: DefaultTimeout, largest: 1 << 30, cycles: true, network: "unix"}
 	for _, set := range opts {
 		set(&o)
 	}

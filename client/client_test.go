@@ -24,7 +24,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"s", client.MaxAge(-1), "MaxAge"},
 		{"s", client.MaxAge(time.Hour + 1), "MaxAge"},
 		{"s", client.DialTimeout(0), "DialTimeout"},
-		{"s", client.Patience(-1), "Patience"},
+		{"s", client.Timeout(-1), "Timeout"},
 		{"s", client.LargestRun(0), "LargestRun"},
 	} {
 		if c, err := client.Open(tt.socket, tt.option); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -52,13 +52,13 @@ func TestDaemonOfAnotherClusterIsAskedForNothing(t *testing.T) {
 	})
 }
 
-func TestDaemonWithoutAClusterIsWaitedForAsLongAsPatienceSays(t *testing.T) {
+func TestDaemonWithoutAClusterIsWaitedForAsLongAsTimeoutSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		c := f.open(client.Cluster(wanted))
 		begun := time.Now()
 		refusedFor(t, c, "")
-		if took := time.Since(begun); took < client.DefaultPatience || took > client.DefaultPatience+time.Second {
+		if took := time.Since(begun); took < client.DefaultTimeout || took > client.DefaultTimeout+time.Second {
 			t.Errorf("it was waited for, for %v", took)
 		}
 		if asks, _ := f.counts(); asks != 0 {

@@ -20,8 +20,8 @@ const (
 	tenanted = "time=40@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01"
 )
 
-// patience bounds a wait for what takes well below a second.
-const patience = time.Minute
+// timeout bounds a wait for what takes well below a second.
+const timeout = time.Minute
 
 // dir is a directory whose path is short enough for a socket in it.
 func dir(t testing.TB) string {
@@ -57,7 +57,7 @@ func start(t testing.TB, d, layout string) *running {
 	c.Host = "host"
 	c.IDs.Layout = layout
 	c.Grant.Step = 100 * time.Millisecond
-	c.Waiting.MaxBlock = patience // the disk may be slow
+	c.Waiting.MaxBlock = timeout // the disk may be slow
 	c.Log = hclog.New(&hclog.LoggerOptions{Output: r.log, Level: hclog.Debug})
 	r.start()
 	t.Cleanup(r.stop)

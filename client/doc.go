@@ -68,6 +68,6 @@
 // ceiling, for a daemon that is not there. Those who wait are served in turn. Each wait ends with
 // the call's context. While the daemon cannot be reached it is dialled again, by one goroutine,
 // after 5 ms and then at growing intervals up to half a second, as long as somebody waits, and each
-// call gives up after Patience. A daemon that answers UNAVAILABLE has waited itself, and its answer
+// call gives up after Timeout. A daemon that answers UNAVAILABLE has waited itself, and its answer
 // is passed on to those whom it was waiting for.
 package client

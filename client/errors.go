@@ -73,7 +73,7 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 type ClusterError struct {
 	Socket string
 	Want   string // the UUID that is demanded
-	Found  string // that of the daemon's cluster; empty: it has joined none yet, and was tried again up to Patience
+	Found  string // that of the daemon's cluster; empty: it has joined none yet, and was tried again until the Timeout
 }
 
 func (e *ClusterError) Error() string {

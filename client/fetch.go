@@ -307,7 +307,7 @@ func (c *Client) failed(err error, failures int) bool {
 	}
 	c.trouble, c.low = err, false
 	now, hopeless := time.Now(), hopeless(err)
-	c.fail(func(w *waiter) bool { return hopeless || failures > 0 && now.Sub(w.since) >= c.patience }, err)
+	c.fail(func(w *waiter) bool { return hopeless || failures > 0 && now.Sub(w.since) >= c.timeout }, err)
 	return true
 }
 

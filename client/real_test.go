@@ -92,7 +92,7 @@ func TestManyGoroutines(t *testing.T) {
 // A daemon is stopped and started again while many ask: they wait, and no ID comes twice.
 func TestDaemonRestarts(t *testing.T) {
 	d := start(t, dir(t), "flakeward")
-	c := open(t, d.config.Socket.Path, client.Patience(patience))
+	c := open(t, d.config.Socket.Path, client.Timeout(timeout))
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	var handed atomic.Int64
@@ -166,7 +166,7 @@ func TestNoSocket(t *testing.T) {
 		d:                                  "nobody listens",
 		"/tmp/" + strings.Repeat("x", 200): "too long",
 	} {
-		_, err := open(t, socket, client.Patience(0)).Next(t.Context())
+		_, err := open(t, socket, client.Timeout(0)).Next(t.Context())
 		var unreachable *client.UnreachableError
 		if !errors.As(err, &unreachable) || unreachable.Socket != socket || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -250,7 +250,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 // there. A goroutine that has said that it ends is still to be seen for a moment, and on a busy
 // machine for a long one.
 func lasting(ctx context.Context, function string) string {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for stacks := make([]byte, 1<<20); ; runtime.Gosched() {
 		now := string(stacks[:runtime.Stack(stacks, true)])

@@ -32,7 +32,7 @@ func TestNobodyThere(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if waited := time.Since(begun); waited < client.DefaultPatience || waited > client.DefaultPatience+time.Second {
+		if waited := time.Since(begun); waited < client.DefaultTimeout || waited > client.DefaultTimeout+time.Second {
 			t.Errorf("they waited for %v", waited)
 		}
 		if n := len(f.dials); n < 10 || n > 30 {

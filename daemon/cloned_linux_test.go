@@ -262,7 +262,7 @@ func TestAClientThatDemandsTheOriginalGetsNothingOfTheClone(t *testing.T) {
 	c.VMClock = machine.path
 	r := start(t, c)
 	uuid := r.info()["cluster_id"]
-	ids, err := client.Open(c.Socket.Path, client.Cluster(uuid), client.MaxAge(0), client.Patience(time.Minute))
+	ids, err := client.Open(c.Socket.Path, client.Cluster(uuid), client.MaxAge(0), client.Timeout(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}

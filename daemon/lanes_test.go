@@ -21,14 +21,14 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// patience bounds a wait for something that takes well below a second.
-const patience = time.Minute
+// timeout bounds a wait for something that takes well below a second.
+const timeout = time.Minute
 
 // until asks for an ID and for INFO again and again until INFO is as it should be, and returns it.
 // Each ID must come.
 func (r *running) until(what string, done func(info map[string]string) bool) map[string]string {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(r.t.Context(), patience)
+	ctx, stop := context.WithTimeout(r.t.Context(), timeout)
 	defer stop()
 	for ctx.Err() == nil {
 		r.next()
@@ -36,7 +36,7 @@ func (r *running) until(what string, done func(info map[string]string) bool) map
 			return info
 		}
 	}
-	r.t.Fatalf("%s: not within %v; INFO: %v; the log:\n%s", what, patience, r.info(), r.log)
+	r.t.Fatalf("%s: not within %v; INFO: %v; the log:\n%s", what, timeout, r.info(), r.log)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func TestOneLanesClaimIsCleared(t *testing.T) {
 	c.Grant.Publish = 100 * time.Millisecond
 	c.Grant.Window = 10 * time.Second
 	c.IDs.Lanes = 3
-	c.Waiting.MaxBlock = patience
+	c.Waiting.MaxBlock = timeout
 	r := start(t, c)
 	before := r.until("all lanes are ready", lanesReady(3))
 	claim := before["lane1_claim"]

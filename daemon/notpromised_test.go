@@ -100,7 +100,7 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 	}
 	last := time.Now()
 	r.stop()
-	for time.Since(last) < patience { // a start may take so long that the clock is past all that was issued
+	for time.Since(last) < timeout { // a start may take so long that the clock is past all that was issued
 		var began time.Time
 		r = sameWorker(t, worker, func() daemon.Config {
 			if err := os.RemoveAll(c.StateDir); err != nil {

@@ -52,7 +52,7 @@ func config(d string) daemon.Config {
 	c.StateDir = filepath.Join(d, "state")
 	c.Host = "host"
 	c.Grant.Step = 100 * time.Millisecond
-	c.Waiting.MaxBlock = patience
+	c.Waiting.MaxBlock = timeout
 	return c
 }
 

@@ -161,7 +161,7 @@ func (g *generator) run(over *atomic.Bool) error {
 			at, on = g.next()
 			now = g.clock()
 		}
-		if at >= g.to && (g.unanswered == 0 || now > g.to+int64(Patience)) {
+		if at >= g.to && (g.unanswered == 0 || now > g.to+int64(Timeout)) {
 			break
 		}
 		if over.Load() {
@@ -208,15 +208,15 @@ func (g *generator) next() (at int64, on int) {
 // wait waits for something to read, for at most so many nanoseconds; at 0 or below it only looks.
 // It returns how many events there are.
 func (g *generator) wait(ns int64) (int, error) {
-	var timeout unix.Timespec
+	var wait unix.Timespec
 	if ns > 0 {
 		// A thread's timers may be 50 us late by default. The goroutine may have moved to another
 		// thread.
 		_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0)
-		timeout = unix.NsecToTimespec(min(ns, nap))
+		wait = unix.NsecToTimespec(min(ns, nap))
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(g.epoll), uintptr(unsafe.Pointer(&g.events[0])), uintptr(len(g.events)),
-		uintptr(unsafe.Pointer(&timeout)), 0, 0)
+		uintptr(unsafe.Pointer(&wait)), 0, 0)
 	switch errno {
 	case 0:
 		return int(n), nil

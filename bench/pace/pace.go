@@ -71,7 +71,7 @@ func (l Load) Check() error {
 type Result struct {
 	Sent       int64         // requests whose time was within Length
 	Refused    int64         // of these, answered with an error
-	Unanswered int64         // of these, without a reply when the generator gave up, which was Patience after the last one
+	Unanswered int64         // of these, without a reply when the generator gave up: Timeout after the last one
 	Latency    Spread        // from a request's time to its reply; refused ones are not in it, unanswered ones are, as long as was waited
 	Late       Spread        // from a request's time to when it was written
 	CPU        float64       // processor time that the generator used, in cores
@@ -96,8 +96,8 @@ func (p Phase) Rate() float64 { return float64(p.IDs) / (p.To - p.From).Seconds(
 // time does.
 const DefaultSpin = 20 * time.Microsecond
 
-// Patience is how long the generator waits for the last replies.
-const Patience = 5 * time.Second
+// Timeout is how long the generator waits for the last replies.
+const Timeout = 5 * time.Second
 
 // Spread is how a duration was spread. The values are exact to three digits, rounded up.
 type Spread struct {
@@ -118,8 +118,8 @@ func (s Spread) String() string {
 		us(s.P50), us(s.P90), us(s.P99), us(s.P999), us(s.P9999), us(s.Max), s.Count)
 }
 
-// longest is above any latency that is measured: nothing is waited for longer than a load and its
-// patience last.
+// longest is above any latency that is measured: no wait is longer than a load and its Timeout
+// together.
 const longest = int64(2 * time.Hour)
 
 // newHistogram counts nanoseconds to three digits.

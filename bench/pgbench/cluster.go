@@ -20,8 +20,8 @@ import (
 const (
 	superuser = "postgres" // of the cluster
 	database  = "postgres"
-	// patience bounds the start.
-	patience = 30 * time.Second
+	// timeout bounds the start.
+	timeout = 30 * time.Second
 	// knock is how long to wait before another try to connect.
 	knock = 20 * time.Millisecond
 )
@@ -137,7 +137,7 @@ func (c *Cluster) run(ctx context.Context, program string, args ...string) error
 
 // await waits until the server takes statements.
 func (c *Cluster) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("PostgreSQL takes no statements within %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("PostgreSQL takes no statements within %v", timeout))
 	defer cancel()
 	ticker := time.NewTicker(knock)
 	defer ticker.Stop()

@@ -191,8 +191,8 @@ func orphansReaped(k *kit) {
 	}
 }
 
-// claimPatience is how long one claim may take that has nothing to wait for.
-const claimPatience = 20 * time.Second
+// claimTimeout is how long one claim may take that has nothing to wait for.
+const claimTimeout = 20 * time.Second
 
 // orphansOfTwo leaves an orphan on the only free worker ID and lets another claimant
 // lose each reply there: it may leave a second one, behind the first. Then whoever
@@ -221,7 +221,7 @@ func orphansOfTwo(k *kit) {
 		var won []int
 		for range 2 {
 			for _, n := range []*node{a, b} {
-				ctx, cancel := context.WithTimeout(k.Context(), claimPatience)
+				ctx, cancel := context.WithTimeout(k.Context(), claimTimeout)
 				c, err := n.Claim(ctx, anyone())
 				cancel()
 				var full *coord.ExhaustedError

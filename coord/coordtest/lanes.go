@@ -189,19 +189,19 @@ func (k *kit) stalled(what string, request int, call func(context.Context, *node
 	case <-held:
 	}
 	// It ends long before this, or with the test.
-	patient, end := context.WithTimeout(k.Context(), time.Minute)
+	long, end := context.WithTimeout(k.Context(), time.Minute)
 	defer end()
 	for p := other.Floor() + 10; p < other.Floor()+13; p++ {
-		if err := other.Extend(patient, coord.Progress{Ceiling: p}); err != nil {
+		if err := other.Extend(long, coord.Progress{Ceiling: p}); err != nil {
 			k.Errorf("%s: another lane's Extend: %v", what, err)
 		}
 	}
-	third, err := n.Claim(patient, of(3, anyone()))
+	third, err := n.Claim(long, of(3, anyone()))
 	if err != nil {
 		k.Fatalf("%s: another lane's Claim: %v", what, err)
 	}
 	for _, c := range []coord.Claim{other, third} {
-		if err := c.Release(patient, c.Floor()+1); err != nil {
+		if err := c.Release(long, c.Floor()+1); err != nil {
 			k.Errorf("%s: another lane's Release: %v", what, err)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// stormPatience is how long a storm may take on a machine that is busy with much else.
-const stormPatience = 8 * time.Minute
+// stormTimeout is how long a storm may take on a machine that is busy with much else.
+const stormTimeout = 8 * time.Minute
 
 // Storm lets daemons, each with a coordinator of its own that open returns, join and
 // claim at once from as many worker IDs as there are daemons: everybody gets one, and
@@ -42,7 +42,7 @@ func Storm(t testing.TB, daemons int, within time.Duration, open func(coord.Iden
 		}
 		wg.Wait()
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), stormPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), stormTimeout)
 	defer cancel()
 	begun := clockguard.System{}.Now().Mono
 	var again atomic.Int64

@@ -19,7 +19,7 @@ import (
 // other (1/3 + 2/5 + 2/20 < 1).
 const (
 	renewals = 3
-	patience = 5
+	timeout  = 5
 	retries  = 20 // the pause after a renewal that failed
 )
 
@@ -79,7 +79,7 @@ func (s *store) renew(life context.Context, id clientv3.LeaseID, due *clockguard
 	pause(life, time.Duration(*due-clock.Now().Mono))
 	ctx, cancel := context.WithCancel(life)
 	defer cancel()
-	limit := s.ttl / patience
+	limit := s.ttl / timeout
 	var ask func() (ttl int64, err error)
 	for life.Err() == nil {
 		sent := clock.Now().Mono

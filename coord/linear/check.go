@@ -42,9 +42,9 @@ type Verdict struct {
 	Until  []Op
 }
 
-// Check judges a history of any number of worker IDs, each by itself. Patience bounds
+// Check judges a history of any number of worker IDs, each by itself. The timeout bounds
 // the search for each of them; a search that takes longer ends as porcupine.Unknown.
-func Check(history []Op, patience time.Duration) Verdict {
+func Check(history []Op, timeout time.Duration) Verdict {
 	workers := map[int]bool{}
 	for _, o := range history {
 		if o.Kind != Raise {
@@ -54,15 +54,15 @@ func Check(history []Op, patience time.Duration) Verdict {
 	verdict := Verdict{Result: porcupine.Ok}
 	for _, worker := range slices.Sorted(maps.Keys(workers)) {
 		one := of(history, worker)
-		result := porcupine.CheckOperationsTimeout(Model(), operations(one), patience)
+		result := porcupine.CheckOperationsTimeout(Model(), operations(one), timeout)
 		if result == porcupine.Ok {
 			continue
 		}
 		verdict.Result, verdict.Worker, verdict.Until = result, worker, one
 		if result == porcupine.Illegal {
-			verdict.Until = shortest(one, patience)
+			verdict.Until = shortest(one, timeout)
 		}
-		_, verdict.Info = porcupine.CheckOperationsVerbose(Model(), operations(verdict.Until), patience)
+		_, verdict.Info = porcupine.CheckOperationsVerbose(Model(), operations(verdict.Until), timeout)
 		return verdict
 	}
 	return verdict
@@ -98,11 +98,11 @@ func of(history []Op, worker int) []Op {
 
 // shortest returns the operations that had returned when it first could not be explained
 // any more what happened: what begins with it cannot be either.
-func shortest(one []Op, patience time.Duration) []Op {
+func shortest(one []Op, timeout time.Duration) []Op {
 	low, high := 0, len(one) // up to low it can be explained, up to high it cannot
 	for high-low > 1 {
 		middle := (low + high) / 2
-		if porcupine.CheckOperationsTimeout(Model(), operations(upTo(one, middle)), patience) == porcupine.Ok {
+		if porcupine.CheckOperationsTimeout(Model(), operations(upTo(one, middle)), timeout) == porcupine.Ok {
 			low = middle
 		} else {
 			high = middle

@@ -36,7 +36,7 @@ type session struct {
 	grips  []*grip
 }
 
-// daemon claims, extends and releases like one that has lost all patience. It is one
+// daemon claims, extends and releases like one that waits for nothing. It is one
 // goroutine's.
 type daemon struct {
 	w       *world

@@ -51,20 +51,20 @@ func (r *recorder) history() []linear.Op {
 	return r.ops
 }
 
-// patience bounds a search that takes well below a second.
-const patience = 5 * time.Minute
+// timeout bounds a search that takes well below a second.
+const timeout = 5 * time.Minute
 
 // judge fails the test unless the history is linearizable.
 func judge(t *testing.T, history []linear.Op) {
 	t.Helper()
 	start := time.Now()
-	verdict := linear.Check(history, patience)
+	verdict := linear.Check(history, timeout)
 	t.Logf("%s; judged in %v", tally(history), time.Since(start).Round(time.Millisecond))
 	switch verdict.Result {
 	case porcupine.Ok:
 		return
 	case porcupine.Unknown:
-		t.Errorf("no verdict on worker ID %d within %v: that is neither right nor wrong; the history is in %s", verdict.Worker, patience, shown(t, verdict))
+		t.Errorf("no verdict on worker ID %d within %v: that is neither right nor wrong; the history is in %s", verdict.Worker, timeout, shown(t, verdict))
 		return
 	}
 	until := verdict.Until

@@ -41,11 +41,11 @@ func TestTLS(t *testing.T) {
 			t.Parallel()
 			var log logged
 			servers := zk.Servers{Addresses: c.addresses, TLS: c.tls, User: user, Password: password, Chroot: "/tls/" + strings.ReplaceAll(name, " ", "-")}
-			patience := 2 * time.Second // for what is refused anyway
+			timeout := 2 * time.Second // for what is refused anyway
 			if c.want == "" {
-				patience = zk.DefaultTryTimeout
+				timeout = zk.DefaultTryTimeout
 			}
-			coordinator, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: patience, Log: log.At(hclog.Trace)}), &zk.Line{}
+			coordinator, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: timeout, Log: log.At(hclog.Trace)}), &zk.Line{}
 			l.Tap(coordinator)
 			_, err := coordinator.Join(t.Context(), layout)
 			if c.want == "" {
@@ -79,12 +79,12 @@ func TestServerNameIsTheHost(t *testing.T) {
 	pair := ours.Server("zk1.invalid")
 	e := zktest.Start(t, zktest.Options{TLS: &zktest.TLS{Cert: pair.CertFile, Key: pair.KeyFile}})
 	for host, ok := range map[string]bool{"zk1.invalid": true, "zk2.invalid": false} {
-		patience := zk.DefaultTryTimeout
+		timeout := zk.DefaultTryTimeout
 		if !ok {
-			patience = time.Second
+			timeout = time.Second
 		}
 		servers := zk.Servers{Addresses: []string{host + ":2281"}, TLS: ours.ClientConfig()}
-		c, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: patience}), &zk.Line{Address: e.TLSAddresses()[0]}
+		c, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: timeout}), &zk.Line{Address: e.TLSAddresses()[0]}
 		l.Tap(c)
 		if _, err := c.Join(t.Context(), layout); (err == nil) != ok {
 			t.Errorf("%s: %v", host, err)

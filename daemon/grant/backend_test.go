@@ -52,13 +52,13 @@ func onEachWith(t *testing.T, session time.Duration, test func(t *testing.T, w *
 // errNoSuchClaim is a mistake in a test.
 var errNoSuchClaim = errors.New("there is no such claim")
 
-// patience bounds a wait for something that takes well below a second.
-const patience = time.Minute
+// timeout bounds a wait for something that takes well below a second.
+const timeout = time.Minute
 
 // until waits for something that nobody announces.
 func (w *world) until(what string, done func(context.Context) (bool, error)) {
 	w.t.Helper()
-	ctx, stop := context.WithTimeout(w.t.Context(), patience)
+	ctx, stop := context.WithTimeout(w.t.Context(), timeout)
 	defer stop()
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
@@ -73,7 +73,7 @@ func (w *world) until(what string, done func(context.Context) (bool, error)) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			w.t.Fatalf("%s: not within %v", what, patience)
+			w.t.Fatalf("%s: not within %v", what, timeout)
 		}
 	}
 }

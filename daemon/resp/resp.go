@@ -17,8 +17,8 @@ import (
 
 // Source issues IDs; *issue.Issuer is one. Take never blocks.
 type Source interface {
-	// Take takes up to n IDs for tenant, for the request whose patience t is. A run without IDs
-	// comes with what to do instead.
+	// Take takes up to n IDs for tenant, for the request that c has begun. A run without IDs comes
+	// with what to do instead.
 	Take(c *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait)
 }
 

@@ -49,7 +49,7 @@ func askLocked[T any](c *client, read func(*wire.Reader) (T, error), args ...str
 		}
 		c.in = wire.NewReader(c.conn)
 	}
-	_ = c.conn.SetDeadline(time.Now().Add(patience))
+	_ = c.conn.SetDeadline(time.Now().Add(timeout))
 	if _, err = c.conn.Write(wire.AppendCommand(nil, args...)); err == nil {
 		result, err = read(c.in)
 	}
@@ -173,7 +173,7 @@ func (n *node) stream(rate int) *stream {
 // await waits for n more IDs.
 func (s *stream) await(n int) {
 	s.w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := s.Await(ctx, n); err != nil {
 		s.w.Fatalf("%d more IDs: %v", n, err)

@@ -48,8 +48,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// patience bounds every wait. It is long, for only a drill that fails waits for it.
-const patience = 4 * time.Minute
+// timeout bounds every wait. It is long, for only a drill that fails waits for it.
+const timeout = 4 * time.Minute
 
 // world is one drill: a coordinator, the daemons on it, and all that they hand out.
 type world struct {
@@ -182,11 +182,11 @@ const sessionTTL = 2 * time.Second
 // soon waits until ready says so.
 func (w *world) soon(what string, ready func() bool) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	for !ready() {
 		if (clockguard.System{}).Sleep(ctx, 5*time.Millisecond) != nil {
-			w.Fatalf("%s: not within %v", what, patience)
+			w.Fatalf("%s: not within %v", what, timeout)
 		}
 	}
 }

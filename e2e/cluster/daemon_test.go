@@ -98,7 +98,7 @@ func (n *node) untilReady() {
 	case err := <-n.ended:
 		n.ended <- err
 		n.w.Fatalf("%s ended with %v", n.config.Host, err)
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		n.w.Fatalf("%s is not ready", n.config.Host)
 	}
 }
@@ -111,7 +111,7 @@ func (n *node) end() error {
 		n.ended <- err
 		n.client.close()
 		return err
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		n.w.Fatalf("%s does not end", n.config.Host)
 		return nil
 	}
@@ -121,7 +121,7 @@ func (n *node) end() error {
 func (n *node) stop() {
 	n.w.Helper()
 	if n.process != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
 		if err := n.process.Stop(ctx); err != nil {
 			n.w.Error(err)
@@ -203,7 +203,7 @@ func (w *world) spawnOn(c daemon.Config, m machine) *node {
 	w.mu.Lock()
 	w.nodes = append(w.nodes, n)
 	w.mu.Unlock()
-	waiting, cancel := context.WithTimeout(ctx, patience)
+	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := n.process.Await(waiting, "ready"); err != nil {
 		w.Fatal(err)

@@ -90,7 +90,7 @@ func (w *world) explain(ids []int64) []owner {
 	for _, id := range ids {
 		fmt.Fprintln(&in, id)
 	}
-	command := exec.CommandContext(w.Context(), program, "explain", "--json", "--coord", w.url, "--timeout", patience.String(), "-")
+	command := exec.CommandContext(w.Context(), program, "explain", "--json", "--coord", w.url, "--timeout", timeout.String(), "-")
 	command.Stdin, command.Stderr = &in, &complaints
 	out, err := command.Output()
 	if err != nil {

@@ -273,7 +273,7 @@ func (r *replies) delayed(do func(context.Context) error) error {
 	before, _ := r.proxy.Counts()
 	r.proxy.Hold()
 	ended := make(chan error)
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	go func() { ended <- do(ctx) }()
 	r.soon("a request that passes", func() bool { requests, _ := r.proxy.Counts(); return requests > before })

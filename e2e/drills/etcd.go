@@ -16,8 +16,8 @@ import (
 	"github.com/flakeward/flakeward/audit/history"
 )
 
-// lookPatience is how long one member may take to say how it is.
-const lookPatience = 500 * time.Millisecond
+// sampleTimeout is how long one member may take to say how it is.
+const sampleTimeout = 500 * time.Millisecond
 
 // etcd is etcd's part of Members.
 type etcd struct{ m *Members }
@@ -31,12 +31,12 @@ func connectEtcd(addresses ...string) (*clientv3.Client, error) {
 	for i, a := range addresses {
 		endpoints[i] = "http://" + a + ":2379"
 	}
-	return clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop(), DialTimeout: lookPatience})
+	return clientv3.New(clientv3.Config{Endpoints: endpoints, Logger: zap.NewNop(), DialTimeout: sampleTimeout})
 }
 
 // statuses asks all members at once how they are.
 func (e *etcd) statuses(ctx context.Context, addresses map[string]string) map[string]*clientv3.StatusResponse {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	all := map[string]*clientv3.StatusResponse{}
@@ -87,7 +87,7 @@ func (e *etcd) with(ctx context.Context, addresses map[string]string, f func(ctx
 }
 
 func (e *etcd) stores(ctx context.Context, addresses map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*lookPatience)
+	ctx, cancel := context.WithTimeout(ctx, 2*sampleTimeout)
 	defer cancel()
 	return e.with(ctx, addresses, func(ctx context.Context, c *clientv3.Client) error {
 		_, err := c.Put(ctx, quorumKey, "")

@@ -171,14 +171,14 @@ func (h *Host) Kill(ctx context.Context) error {
 // Stop stops the daemon cleanly (SIGTERM) and returns when it is gone. It is an error if it did not
 // end by itself, with success.
 func (h *Host) Stop(ctx context.Context) error {
-	const patience = "15"
+	const timeout = "15"
 	h.begin(fallen, "stop")
-	if _, err := h.r.project.Engine.Docker(ctx, "stop", "--time", patience, h.daemon); err != nil {
+	if _, err := h.r.project.Engine.Docker(ctx, "stop", "--time", timeout, h.daemon); err != nil {
 		return err
 	}
 	s, err := h.r.project.Engine.State(ctx, h.daemon)
 	if err == nil && s.Status != 0 {
-		err = fmt.Errorf("the daemon of %s was told to stop and ended with the status %d (137: it had to be killed after %s s)", h.Name, s.Status, patience)
+		err = fmt.Errorf("the daemon of %s was told to stop and ended with the status %d (137: it had to be killed after %s s)", h.Name, s.Status, timeout)
 	}
 	return err
 }

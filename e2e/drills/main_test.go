@@ -100,7 +100,7 @@ func TestDrills(t *testing.T) {
 	// Before go test ends us by a panic, which would leave everything where it is.
 	if deadline, ok := t.Deadline(); ok {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-endPatience-20*time.Second), errors.New("the time of all drills (-timeout) is over"))
+		ctx, cancel = context.WithDeadlineCause(ctx, deadline.Add(-endTimeout-20*time.Second), errors.New("the time of all drills (-timeout) is over"))
 		t.Cleanup(cancel)
 	}
 	s, err := newSession(ctx)
@@ -110,7 +110,7 @@ func TestDrills(t *testing.T) {
 	t.Cleanup(func() {
 		err := error(nil)
 		if !s.keep { // whatever a drill could not remove, the tools that cut networks included
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 			defer cancel()
 			err = s.engine.RemoveAll(ctx, s.prefix)
 		}
@@ -144,7 +144,7 @@ func TestDrills(t *testing.T) {
 			t.Parallel()
 			suites[i] = newSuite(s, c.name, c.title)
 			t.Cleanup(func() {
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 				defer cancel()
 				if err := suites[i].stop(ctx); err != nil {
 					t.Errorf("the members are not removed: %v", err)

@@ -57,7 +57,7 @@ func (s *suite) run(ctx context.Context, d Drill, record *report.Drill, log func
 	record.Faults = r.noted(record.Ended)
 
 	// From here on nothing may be left out because the time is up.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	teardown := time.Now()
 	res := &Result{Drill: record, Run: r}
@@ -103,8 +103,8 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 		clients, daemons = append(clients, h.client), append(daemons, h.daemon)
 	}
 	note(s.clients(ctx, r, "has ended by itself: nothing was asked from then on", func(c compose.State) bool { return c.Running }))
-	const flushPatience = "5" // seconds
-	_, err := engine.Docker(ctx, append([]string{"stop", "--time", flushPatience}, clients...)...)
+	const flushTimeout = "5" // seconds
+	_, err := engine.Docker(ctx, append([]string{"stop", "--time", flushTimeout}, clients...)...)
 	note(err)
 	note(s.clients(ctx, r, "did not end in order: what it had not written is missing", func(c compose.State) bool { return c.Status == 0 }))
 

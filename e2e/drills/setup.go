@@ -158,7 +158,7 @@ func (s *suite) newHost(r *Run, i int, wanted bool) error {
 
 // up starts all daemons and clients and waits until as many hosts serve as the drill wants.
 func (r *Run) up(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, servePatience)
+	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
 	var services []string
 	for _, h := range r.Hosts {

@@ -151,12 +151,12 @@ func (h *Host) JournalOf(ctx context.Context, lane int) (journal.Contents, error
 	return file.Read()
 }
 
-// infoPatience is how long a daemon may take to answer INFO.
-const infoPatience = 5 * time.Second
+// infoTimeout is how long a daemon may take to answer INFO.
+const infoTimeout = 5 * time.Second
 
 // Info is what the daemon's INFO says. It is an error if the daemon does not answer.
 func (h *Host) Info(ctx context.Context) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, infoPatience)
+	ctx, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
 	// The name of a socket must be short, and the path here is not.
 	dir, err := os.Open(h.socketDir)

@@ -139,7 +139,7 @@ func (w *weather) calm(ctx context.Context) error {
 
 // serve waits until every host has answered, and not for ever.
 func (w *weather) serve(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, stormPatience, fmt.Errorf("everything has been healed for %v", stormPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, stormTimeout, fmt.Errorf("everything has been healed for %v", stormTimeout))
 	defer cancel()
 	return Each(w.r.Hosts, func(h *Host) error {
 		if _, err := h.AwaitAnswer(ctx); err != nil {
@@ -296,8 +296,8 @@ func (w *weather) hitMembers(ctx context.Context, b blow) error {
 }
 
 // stormRecovery is what "soon" means: a re-election, a session that has to end and a journal's step
-// fit in with room. stormPatience ends a storm in which somebody does not serve at all.
-const stormRecovery, stormPatience = 10 * time.Second, time.Minute
+// fit in with room. stormTimeout ends a storm in which somebody does not serve at all.
+const stormRecovery, stormTimeout = 10 * time.Second, time.Minute
 
 func judgeStorm(res *Result) {
 	w := storms.of(res.Run)

@@ -49,9 +49,9 @@ type session struct {
 
 // What is not worth a drill's time to wait for longer.
 const (
-	startPatience = 2 * time.Minute // members
-	servePatience = 2 * time.Minute // the daemons of a drill
-	endPatience   = 2 * time.Minute // teardown
+	startTimeout = 2 * time.Minute // members
+	serveTimeout = 2 * time.Minute // the daemons of a drill
+	endTimeout   = 2 * time.Minute // teardown
 )
 
 var coordinators = []struct{ name, title string }{{"etcd", "etcd"}, {"zookeeper", "ZooKeeper"}}
@@ -111,7 +111,7 @@ func (s *suite) start(ctx context.Context) error {
 		}
 	}
 	s.members = m
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	if err := m.project.Up(ctx, m.names...); err != nil {
 		return err

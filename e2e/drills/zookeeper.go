@@ -31,7 +31,7 @@ func (z *zookeeper) url(tree string) string {
 
 // srvr asks a member how it is.
 func srvr(ctx context.Context, address string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	conn, err := dialer.DialContext(ctx, "tcp", address+":2181")
 	if err != nil {
@@ -112,7 +112,7 @@ func (z *zookeeper) with(ctx context.Context, addresses map[string]string, f fun
 }
 
 func (z *zookeeper) stores(ctx context.Context, addresses map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, 4*lookPatience)
+	ctx, cancel := context.WithTimeout(ctx, 4*sampleTimeout)
 	defer cancel()
 	return z.with(ctx, addresses, func(conn *zk.Conn) error {
 		_, err := conn.Create(quorumKey, nil, 0, zk.WorldACL(zk.PermAll))

@@ -118,7 +118,7 @@ func load(ctx context.Context, args []string, stderr io.Writer) error {
 	flags.IntVar(&c.Rates.BatchIDs, "batch-ids", c.Rates.BatchIDs, "its count")
 	flags.DurationVar(&c.Rates.Runs, "runs", c.Rates.Runs, "from one RUN to the next; 0: none")
 	flags.IntVar(&c.Rates.RunIDs, "run-ids", c.Rates.RunIDs, "its count")
-	flags.DurationVar(&c.Patience, "patience", c.Patience, "a request without a reply for so long is lost")
+	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "a request without a reply for so long is lost")
 	flags.DurationVar(&c.Grace, "grace", c.Grace, "how long replies are awaited at the end")
 	if err := flags.Parse(args); err != nil {
 		return err

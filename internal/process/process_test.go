@@ -144,12 +144,12 @@ func TestPause(t *testing.T) {
 	}
 	stopped := make(chan error)
 	go func() { stopped <- d.Stop(t.Context()) }()
-	patience, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	shortly, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	select {
 	case err := <-stopped:
 		t.Fatalf("it stopped while it was paused: %v", err)
-	case <-patience.Done():
+	case <-shortly.Done():
 	}
 	if err := d.Resume(); err != nil {
 		t.Fatal(err)

@@ -36,8 +36,8 @@ type sharedClaim struct {
 	calls int // how many are under way
 }
 
-// impatient is how many calls there are to one that another makes meanwhile.
-const impatient = 32
+// overlapping is how many calls there are to one that another call overlaps.
+const overlapping = 32
 
 // Extend implements coord.Claim.
 func (c *sharedClaim) Extend(ctx context.Context, progress coord.Progress) error {
@@ -59,7 +59,7 @@ func (c *sharedClaim) Release(ctx context.Context, last generator.Tick) error {
 // call.
 func (c *sharedClaim) call() (end func()) {
 	c.calls++
-	if w := c.p.w; c.p.random.IntN(impatient) == 0 {
+	if w := c.p.w; c.p.random.IntN(overlapping) == 0 {
 		w.line.At(w.line.Now()+w.way(), func() { c.p.do(c.giveUp) })
 	}
 	return func() { c.calls-- }

@@ -76,7 +76,7 @@ func startShared() error {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	// It outlives the test that happens to be the first.
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := servers.Start(ctx); err != nil {
 		return errors.Join(err, servers.Close(), os.RemoveAll(dir))

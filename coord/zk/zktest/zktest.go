@@ -20,9 +20,9 @@ type Options = zkserver.Options
 // TLS are the PEM files of servers that speak TLS.
 type TLS = zkserver.TLS
 
-// patience is how long servers may take for anything. They take well below a second,
+// timeout is how long servers may take for anything. They take well below a second,
 // but for machines that are busy with something else.
-const patience = 4 * time.Minute
+const timeout = 4 * time.Minute
 
 // Ensemble is ZooKeeper for one test. Each method that does not return an error ends
 // the test when it fails, so it is to be called by the test's own goroutine.
@@ -53,7 +53,7 @@ func Start(t testing.TB, options Options) *Ensemble {
 // try ends the test if f fails.
 func (e *Ensemble) try(f func(context.Context) error) {
 	e.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience) // the test's own is over in its Cleanup
+	ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own is over in its Cleanup
 	defer cancel()
 	if err := f(ctx); err != nil {
 		e.t.Fatal(err)

@@ -26,8 +26,8 @@ type Config struct {
 	Load   float64
 	Rates  Rates
 
-	Patience time.Duration // a request that has no reply after so long is lost, and its connection is given up
-	Grace    time.Duration // how long replies are awaited at the end
+	Timeout time.Duration // a request that has no reply after so long is lost, and its connection is given up
+	Grace   time.Duration // how long replies are awaited at the end
 }
 
 // Rates is the time from one request to the next, at a load of 1, and how much is asked for; a time
@@ -52,8 +52,8 @@ func DefaultConfig() Config {
 			Batch: 10 * time.Millisecond, BatchIDs: 100,
 			Runs: 20 * time.Millisecond, RunIDs: 1000,
 		},
-		Patience: 30 * time.Second,
-		Grace:    3 * time.Second,
+		Timeout: 30 * time.Second,
+		Grace:   3 * time.Second,
 	}
 }
 
@@ -69,8 +69,8 @@ func (c Config) Validate() error {
 		return errors.New("a time between requests is negative, or all are 0: nothing would be asked")
 	case min(r.Pipeline, r.BatchIDs, r.RunIDs) < 1 || r.Pipeline > 1000:
 		return errors.New("counts are at least 1, and a pipeline at most 1000")
-	case c.Patience <= 0 || c.Grace < 0:
-		return errors.New("the patience has to be above 0, and the grace at least 0")
+	case c.Timeout <= 0 || c.Grace < 0:
+		return errors.New("the timeout has to be above 0, and the grace at least 0")
 	}
 	return nil
 }

@@ -222,9 +222,9 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// A daemon that says nothing for longer than the patience is left, and so is one at the end.
+// The connection to a daemon that says nothing is closed after the timeout, and at the end.
 func TestGivenUp(t *testing.T) {
-	for name, end := range map[string]bool{"by patience": false, "at the end": true} {
+	for name, end := range map[string]bool{"by timeout": false, "at the end": true} {
 		t.Run(name, func(t *testing.T) {
 			asked, left := make(chan struct{}), make(chan struct{})
 			socket, _ := fake(t, func(t *testing.T, p *peer) {
@@ -239,10 +239,10 @@ func TestGivenUp(t *testing.T) {
 			defer cancel()
 			a.config.Grace = 0
 			if end {
-				a.config.Patience = time.Hour
+				a.config.Timeout = time.Hour
 				go func() { <-asked; cancel() }()
 			} else {
-				a.config.Patience = time.Second // for the first reply on a busy machine, too
+				a.config.Timeout = time.Second // for the first reply on a busy machine, too
 			}
 			if a.ask(ctx) || !strings.HasPrefix(told(*got), "1: ") || !strings.HasSuffix(told(*got), "1: lost, 1: lost") {
 				t.Error(told(*got))

@@ -239,7 +239,7 @@ func TestValidate(t *testing.T) {
 		"nothing":  func(c *Config) { c.Rates = Rates{Pipeline: 1, BatchIDs: 1, RunIDs: 1} },
 		"negative": func(c *Config) { c.Rates.Single = -1 },
 		"count":    func(c *Config) { c.Rates.RunIDs = 0 },
-		"patience": func(c *Config) { c.Patience = 0 },
+		"timeout":  func(c *Config) { c.Timeout = 0 },
 		"grace":    func(c *Config) { c.Grace = -1 },
 	} {
 		c := good

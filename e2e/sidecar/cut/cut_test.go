@@ -126,8 +126,8 @@ func (s *space) echo(address string) {
 	}()
 }
 
-func (s *space) dial(address string, patience time.Duration) (c net.Conn, err error) {
-	err = s.in(func() (err error) { c, err = net.DialTimeout("tcp4", address, patience); return err })
+func (s *space) dial(address string, timeout time.Duration) (c net.Conn, err error) {
+	err = s.in(func() (err error) { c, err = net.DialTimeout("tcp4", address, timeout); return err })
 	return c, err
 }
 
@@ -138,8 +138,8 @@ const (
 
 // answers returns nil if the connection does, to a byte that is sent now or one that was sent
 // before.
-func answers(c net.Conn, send bool, patience time.Duration) error {
-	_ = c.SetDeadline(time.Now().Add(patience))
+func answers(c net.Conn, send bool, timeout time.Duration) error {
+	_ = c.SetDeadline(time.Now().Add(timeout))
 	if send {
 		if _, err := c.Write([]byte{1}); err != nil {
 			return fmt.Errorf("it cannot be sent: %w", err)
