@@ -47,7 +47,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.Uint64Flag{Name: "datacenter", Destination: &c.IDs.Datacenter, Value: c.IDs.Datacenter, Category: "IDs",
 			Usage: "number for the layout's datacenter field, the same on all hosts of a cluster"},
 		&urfave.IntFlag{Name: "lanes", Destination: &c.IDs.Lanes, Value: c.IDs.Lanes, Category: "IDs",
-			Usage: "worker IDs to hold and to issue from, 1 to 64; connections are spread over them"},
+			Usage: "worker IDs to hold and to issue from, 1 to 64; connections are balanced over them"},
 
 		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster",
 			Usage: "the coordinator's `URL`: etcd://h1:2379,h2:2379/prefix, zk://h1:2181,h2:2181/chroot, or embedded: (IDs are unique within one state directory only); " +

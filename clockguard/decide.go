@@ -61,15 +61,15 @@ type Answer uint8
 
 // The answers, from the one that costs nothing to the one that costs most.
 const (
-	Issue   Answer = iota // at the clock's tick, in order
-	Sleep                 // for Decision.For, then ask again
-	Ring                  // issue unused numbers of the clock's own tick; IDs go down by at most the span
-	ReLease               // take another worker ID, whose mark is long past
-	Spread                // issue unused numbers of whichever slots have them, each at its own tick
-	Wait                  // nothing is left to issue until Decision.For has passed on the wall clock
+	Issue    Answer = iota // at the clock's tick, in order
+	Sleep                  // for Decision.For, then ask again
+	Ring                   // issue unused numbers of the clock's own tick; IDs go down by at most the span
+	ReLease                // take another worker ID, whose mark is long past
+	Backfill               // issue unused numbers of whichever slots have them, each at its own tick
+	Wait                   // nothing is left to issue until Decision.For has passed on the wall clock
 )
 
-var answers = [...]string{Issue: "issue", Sleep: "sleep", Ring: "ring", ReLease: "re-lease", Spread: "spread", Wait: "wait"}
+var answers = [...]string{Issue: "issue", Sleep: "sleep", Ring: "ring", ReLease: "re-lease", Backfill: "backfill", Wait: "wait"}
 
 // String returns the answer's name in lower case.
 func (a Answer) String() string {
@@ -94,7 +94,7 @@ type Decision struct {
 //	lag <= Span, room at the clock's tick    Ring
 //	lag <= Span, room within MaxSleep        Sleep until there is room
 //	more, or no room; a coordinator          ReLease
-//	the same, and none; room in some slot    Spread
+//	the same, and none; room in some slot    Backfill
 //	nothing left                             Wait for the lag
 //
 // A tick that is used up is no reason to burn a worker ID, hence the fourth
@@ -115,7 +115,7 @@ func Decide(l Limits, s Situation) Decision {
 	case s.Reachable:
 		return Decision{Answer: ReLease}
 	case s.AnyRoom:
-		return Decision{Answer: Spread}
+		return Decision{Answer: Backfill}
 	default:
 		return Decision{Answer: Wait, For: s.Lag}
 	}

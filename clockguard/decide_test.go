@@ -47,7 +47,7 @@ func TestDecide(t *testing.T) {
 		{"at the ring's end", span, 0, true, true, Ring, 0},
 		{"at the ring's end, no coordinator", span, 0, false, false, Ring, 0},
 		{"just past the ring's end", span + ns, 0, true, true, ReLease, 0},
-		{"just past it, no coordinator", span + ns, 0, false, true, Spread, 0},
+		{"just past it, no coordinator", span + ns, 0, false, true, Backfill, 0},
 		{"just past it, nothing left", span + ns, 0, false, false, Wait, span + ns},
 
 		{"room in 1 ns", span, ns, true, true, Sleep, ns},
@@ -55,18 +55,18 @@ func TestDecide(t *testing.T) {
 		{"room at the longest sleep", span, sleep, true, true, Sleep, sleep},
 		{"room at the longest sleep, no coordinator", span, sleep, false, false, Sleep, sleep},
 		{"room just over the longest sleep", span, sleep + ns, true, true, ReLease, 0},
-		{"room just over it, no coordinator", span, sleep + ns, false, true, Spread, 0},
+		{"room just over it, no coordinator", span, sleep + ns, false, true, Backfill, 0},
 		{"room soon, but past the ring's end", span + ns, ns, true, true, ReLease, 0},
-		{"room soon, past the end, no coordinator", span + ns, ns, false, true, Spread, 0},
+		{"room soon, past the end, no coordinator", span + ns, ns, false, true, Backfill, 0},
 
 		{"no room", sleep + ns, none, true, true, ReLease, 0},
 		{"no room, and a coordinator that is all there is", sleep + ns, none, true, false, ReLease, 0},
-		{"no room at the clock's tick, no coordinator", sleep + ns, none, false, true, Spread, 0},
+		{"no room at the clock's tick, no coordinator", sleep + ns, none, false, true, Backfill, 0},
 		{"no room at all", sleep + ns, none, false, false, Wait, sleep + ns},
 		{"least room", sleep + ns, math.MinInt64, false, false, Wait, sleep + ns},
 
 		{"an hour back", time.Hour, none, true, false, ReLease, 0},
-		{"an hour back, no coordinator", time.Hour, none, false, true, Spread, 0},
+		{"an hour back, no coordinator", time.Hour, none, false, true, Backfill, 0},
 		{"an hour back, nothing left", time.Hour, none, false, false, Wait, time.Hour},
 		{"for ever", forever, forever, false, false, Wait, forever},
 	} {

@@ -128,7 +128,7 @@ func (d *Daemon) infoGuard() resp.Section {
 		"answered_sleep", d.answers(clockguard.Sleep),
 		"answered_ring", d.answers(clockguard.Ring),
 		"answered_release", d.answers(clockguard.ReLease),
-		"answered_spread", d.answers(clockguard.Spread),
+		"answered_backfill", d.answers(clockguard.Backfill),
 		"answered_wait", d.answers(clockguard.Wait),
 	)
 }

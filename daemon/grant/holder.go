@@ -49,7 +49,7 @@ type Config struct {
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
-	Random     func() float64 // in [0,1), to spread daemons in time; nil: the runtime's
+	Random     func() float64 // in [0,1), for jitter; nil: the runtime's
 	Journal    Journal
 	Lane       int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
 	Spent      *Spent               // shared by the holders of one daemon; nil: the holder's own

@@ -249,7 +249,7 @@ func (k *Holder) pause(ctx context.Context, d time.Duration, bell <-chan struct{
 	clockguard.Pause(ctx, k.Clock, d, bell)
 }
 
-// jitter spreads d by a tenth either way, so that daemons which started together do not stay
+// jitter changes d by up to a tenth either way, so that daemons which started together do not stay
 // together.
 func (k *Holder) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*k.Random()))

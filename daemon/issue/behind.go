@@ -29,7 +29,7 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 			return outcome{run: run}
 		}
 		return s.waits(time.Duration(i.layout.TickLength()), ErrExhausted) // another took the last one
-	case clockguard.Spread:
+	case clockguard.Backfill:
 		if at, ok := lane.NextRoom(tenant, i.oldest(s), s.highest); ok {
 			if run, out := lane.Take(tenant, at, n); out == generator.Issued {
 				i.record(c, lane, at)

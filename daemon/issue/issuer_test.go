@@ -100,7 +100,7 @@ func TestClockBehind(t *testing.T) {
 		reachable bool
 		answer    clockguard.Answer
 		issued    bool          // at the clock's own tick
-		spread    bool          // at an earlier lane tick, ahead of the clock
+		backfill  bool          // at an earlier lane tick, ahead of the clock
 		wait      time.Duration // 0: not looked at
 		release   bool
 	}{
@@ -110,7 +110,7 @@ func TestClockBehind(t *testing.T) {
 		{name: "2,047 ms: ring", back: 2047 * time.Millisecond, reachable: true, answer: clockguard.Ring, issued: true},
 		{name: "2,049 ms: re-lease", back: 2049 * time.Millisecond, reachable: true, answer: clockguard.ReLease, release: true},
 		{name: "1 h: re-lease", back: time.Hour, reachable: true, answer: clockguard.ReLease, release: true},
-		{name: "1 h, nobody lends: spread", back: time.Hour, answer: clockguard.Spread, spread: true},
+		{name: "1 h, no coordinator: backfill", back: time.Hour, answer: clockguard.Backfill, backfill: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t)
@@ -125,9 +125,9 @@ func TestClockBehind(t *testing.T) {
 			switch {
 			case c.issued && got != b.tick():
 				t.Errorf("issued at tick %d (%+v), want the clock's %d", got, wait, b.tick())
-			case c.spread && (got <= b.tick() || got > high):
+			case c.backfill && (got <= b.tick() || got > high):
 				t.Errorf("issued at tick %d, want one of the ring's ticks up to %d", got, high)
-			case !c.issued && !c.spread && got != 0:
+			case !c.issued && !c.backfill && got != 0:
 				t.Errorf("issued at tick %d, want none", got)
 			}
 			if c.wait != 0 && wait.For != c.wait {

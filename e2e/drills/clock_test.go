@@ -99,7 +99,7 @@ func guardAnswers(ctx context.Context, h *Host) (answers, error) {
 		return nil, fmt.Errorf("%s: INFO: %w", h.Name, err)
 	}
 	a := answers{}
-	for _, name := range []string{"sleep", "ring", "release", "spread", "wait"} {
+	for _, name := range []string{"sleep", "ring", "release", "backfill", "wait"} {
 		if a[name], err = strconv.ParseUint(info["answered_"+name], 10, 64); err != nil {
 			return nil, fmt.Errorf("%s: INFO: %w", h.Name, err)
 		}
@@ -116,7 +116,7 @@ func (a answers) since(before answers) answers {
 }
 
 func (a answers) String() string {
-	return fmt.Sprintf("sleep %d, ring %d, re-lease %d, spread %d, wait %d", a["sleep"], a["ring"], a["release"], a["spread"], a["wait"])
+	return fmt.Sprintf("sleep %d, ring %d, re-lease %d, backfill %d, wait %d", a["sleep"], a["ring"], a["release"], a["backfill"], a["wait"])
 }
 
 // steps are when clocks were stepped, and what the guard answered then.

@@ -19,10 +19,10 @@ import (
 )
 
 // answers counts the clock guard's answers that cost something, as INFO shows them.
-type answers struct{ Sleep, Ring, ReLease, Spread, Wait uint64 }
+type answers struct{ Sleep, Ring, ReLease, Backfill, Wait uint64 }
 
 func (a answers) minus(b answers) answers {
-	return answers{a.Sleep - b.Sleep, a.Ring - b.Ring, a.ReLease - b.ReLease, a.Spread - b.Spread, a.Wait - b.Wait}
+	return answers{a.Sleep - b.Sleep, a.Ring - b.Ring, a.ReLease - b.ReLease, a.Backfill - b.Backfill, a.Wait - b.Wait}
 }
 
 // strongest is the answer that cost most; empty if there was none.
@@ -30,8 +30,8 @@ func (a answers) strongest() string {
 	switch {
 	case a.Wait > 0:
 		return "wait"
-	case a.Spread > 0:
-		return "spread"
+	case a.Backfill > 0:
+		return "backfill"
 	case a.ReLease > 0:
 		return "re-lease"
 	case a.Ring > 0:
@@ -171,7 +171,7 @@ func (r *rollbacks) setBack(ctx context.Context, i int, host *process.Host, stre
 		row.steady = append(row.steady, steady)
 		row.stalls = append(row.stalls, stall)
 	}
-	row.got = answers{row.got.Sleep + got.Sleep, row.got.Ring + got.Ring, row.got.ReLease + got.ReLease, row.got.Spread + got.Spread, row.got.Wait + got.Wait}
+	row.got = answers{row.got.Sleep + got.Sleep, row.got.Ring + got.Ring, row.got.ReLease + got.ReLease, row.got.Backfill + got.Backfill, row.got.Wait + got.Wait}
 	row.kinds = append(row.kinds, got.strongest())
 	return nil
 }
@@ -200,7 +200,7 @@ func guardAnswers(ctx context.Context, socket string) (a answers, err error) {
 func parseAnswers(text string) (a answers, err error) {
 	want := map[string]*uint64{
 		"answered_sleep": &a.Sleep, "answered_ring": &a.Ring, "answered_release": &a.ReLease,
-		"answered_spread": &a.Spread, "answered_wait": &a.Wait,
+		"answered_backfill": &a.Backfill, "answered_wait": &a.Wait,
 	}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")

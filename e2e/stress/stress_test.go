@@ -186,7 +186,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestParseAnswers(t *testing.T) {
-	text := "# Guard\r\nanswered_sleep:1\r\nanswered_ring:22\r\nanswered_release:3\r\nanswered_spread:0\r\nanswered_wait:5\r\n"
+	text := "# Guard\r\nanswered_sleep:1\r\nanswered_ring:22\r\nanswered_release:3\r\nanswered_backfill:0\r\nanswered_wait:5\r\n"
 	got, err := parseAnswers(text)
 	if want := (answers{1, 22, 3, 0, 5}); got != want || err != nil {
 		t.Errorf("%+v, %v, want %+v", got, err, want)

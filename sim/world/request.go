@@ -120,7 +120,7 @@ func (c *conn) next() {
 // outOfOrder counts how often order was given up.
 func (p *proc) outOfOrder() (n uint64) {
 	for _, s := range p.seats {
-		n += s.issuer.Answers(clockguard.Ring) + s.issuer.Answers(clockguard.Spread)
+		n += s.issuer.Answers(clockguard.Ring) + s.issuer.Answers(clockguard.Backfill)
 	}
 	return n
 }
