@@ -180,7 +180,7 @@ func noticed(ctx context.Context, h host, d *server.Server) error {
 		return atFault(d, err)
 	}
 	said := info.Parse(text)
-	for _, answer := range []string{"answered_ring", "answered_release", "answered_spread"} {
+	for _, answer := range []string{"answered_ring", "answered_release", "answered_backfill"} {
 		if n, ok := said.Get(answer); ok && n != "0" {
 			return nil
 		}
