@@ -113,7 +113,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
 
 # The quick loop: what needs neither a server nor a C compiler.
-SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|world))$$
+SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|simulation))$$
 check: lint ## format, vet, lint, and every test that needs no server and no C compiler
 	@$(GO) run ./internal/testreport -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)')
 
@@ -127,10 +127,10 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # detector only costs time.
 # Three packages at a time on two cores, and those first whose tests mostly wait for servers.
 DRILLED := ./generator ./internal/fault
-TESTED = $(GO) list $(PACKAGES) | grep -v -e '/sim/world$$' -e '/e2e/powercut' | \
+TESTED = $(GO) list $(PACKAGES) | grep -v -e '/sim/simulation$$' -e '/e2e/powercut' | \
 	awk '{ print ($$0 ~ "/(e2e/cluster|audit/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
 test: race-detector zookeeper ## all tests, with the race detector
-	@$(GO) run ./internal/testreport -race -p 3 -timeout 15m $$($(TESTED)) -- ./sim/world ./e2e/powercut/... -- \
+	@$(GO) run ./internal/testreport -race -p 3 -timeout 15m $$($(TESTED)) -- ./sim/simulation ./e2e/powercut/... -- \
 		-race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding

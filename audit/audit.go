@@ -105,12 +105,12 @@ func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	lives, err := findLives(c.Layout, sites)
+	starts, err := findStarts(c.Layout, sites)
 	if err != nil {
 		return Verdict{}, err
 	}
-	j := &court{shape: s, sites: sites, lives: lives, base: lives[0].began, verdict: newVerdict(sites, c.Unordered), excuses: excuses{}}
-	for _, l := range lives {
+	j := &court{shape: s, sites: sites, starts: starts, base: starts[0].began, verdict: newVerdict(sites, c.Unordered), excuses: excuses{}}
+	for _, l := range starts {
 		j.base = min(j.base, l.began)
 	}
 	if c.asIs {
@@ -175,7 +175,7 @@ func present(sites []site) error {
 type court struct {
 	*shape
 	sites   []site
-	lives   []life
+	starts  []start
 	base    evidence.Mono // the first start of a daemon, unless times are told as they are: they are told from it
 	verdict Verdict
 	excuses excuses
@@ -183,7 +183,7 @@ type court struct {
 	issuedRows, receivedRows uint64 // how many there are to compare
 }
 
-// when tells an instant to a reader.
+// when describes a time to a reader.
 func (j *court) when(at evidence.Mono) string {
 	return fmt.Sprintf("%.6f s", float64(at-j.base)/1e9)
 }

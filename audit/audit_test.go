@@ -29,7 +29,7 @@ func TestSoundClusters(t *testing.T) {
 	layouts := []string{"flakeward", "sonyflake", "time=41@1ms,sequence=9,worker=3;epoch=2026-01-01", "worker=4,time=40@1ms,sequence=8;epoch=2026-01-01", "time=33@1s,worker=3,sequence=16;epoch=2026-01-01"}
 	var seen seen
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(layoutOf(t, rapid.SampledFrom(layouts).Draw(t, "layout")), 3, chance(rapid.Uint64().Draw(t, "seed")))
+		w := newFakeCluster(layoutOf(t, rapid.SampledFrom(layouts).Draw(t, "layout")), 3, chance(rapid.Uint64().Draw(t, "seed")))
 		for _, h := range w.hosts {
 			h.start(true)
 			h.ask(5, true)
@@ -59,8 +59,8 @@ func TestSoundClusters(t *testing.T) {
 			sum.Issued, sum.Received, sum.Lost = sum.Issued+h.Issued, sum.Received+h.Received, sum.Lost+h.Lost
 			sum.Got, sum.Refused, sum.LostReplies, sum.Unsent = sum.Got+h.Got, sum.Refused+h.Refused, sum.LostReplies+h.LostReplies, sum.Unsent+h.Unsent
 			requests += len(w.hosts[i].replies)
-			if h.Lives != len(w.hosts[i].lives) {
-				t.Fatalf("%s had %d lives, counted were %d", h.Host, len(w.hosts[i].lives), h.Lives)
+			if h.Starts != len(w.hosts[i].starts) {
+				t.Fatalf("%s had %d starts, counted were %d", h.Host, len(w.hosts[i].starts), h.Starts)
 			}
 		}
 		if sum != v.Counts || requests != int(v.Got+v.Refused+v.LostReplies+v.Unsent) {
@@ -81,10 +81,10 @@ type seen struct {
 	taken     int // worker IDs that another host took over
 }
 
-func (s *seen) look(w *world) {
+func (s *seen) look(w *fakeCluster) {
 	held := map[int]string{}
 	for _, h := range w.hosts {
-		for _, l := range h.lives {
+		for _, l := range h.starts {
 			claimed, high, closed := false, map[int]key{}, map[int]bool{}
 			for _, e := range l {
 				switch e.Kind {
@@ -122,7 +122,7 @@ func (s *seen) look(w *world) {
 func TestRepeatsAreCountedExactly(t *testing.T) {
 	layout := layoutOf(t, "sonyflake")
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(layout, 2, chance(rapid.Uint64().Draw(t, "seed")))
+		w := newFakeCluster(layout, 2, chance(rapid.Uint64().Draw(t, "seed")))
 		for _, h := range w.hosts {
 			h.start(true)
 		}
@@ -133,7 +133,7 @@ func TestRepeatsAreCountedExactly(t *testing.T) {
 		}
 		var runs []evidence.Run
 		for _, h := range w.hosts {
-			for _, l := range h.lives {
+			for _, l := range h.starts {
 				for _, e := range l {
 					if e.Kind == evidence.Issued {
 						runs = append(runs, e.Run)
@@ -150,7 +150,7 @@ func TestRepeatsAreCountedExactly(t *testing.T) {
 			again.First += int64(skip) * again.Step
 			again.N = 1 + w.pick(again.N-skip)
 			h := w.hosts[w.pick(2)]
-			l := &h.lives[w.pick(len(h.lives))]
+			l := &h.starts[w.pick(len(h.starts))]
 			*l = append(*l, evidence.Event{At: w.now, Kind: evidence.Issued, Run: again})
 			runs = append(runs, again)
 			if w.pick(2) == 0 {

@@ -26,10 +26,10 @@ const (
 // clock is a host's, as far as it was stepped.
 type clock struct {
 	steps []stepped
-	next  int                     // the first step that no ID was issued after yet
-	open  []int                   // steps that are not settled, or not made up for
-	highs map[seat]generator.Tick // the highest tick that the host issued so far
-	cells map[int][]cell          // by worker ID; made when they are asked for
+	next  int                           // the first step that no ID was issued after yet
+	open  []int                         // steps that are not settled, or not made up for
+	highs map[assignment]generator.Tick // the highest tick that the host issued so far
+	cells map[int][]cell                // by worker ID; made when they are asked for
 }
 
 // stepped is one step, and what became of it.
@@ -38,13 +38,13 @@ type stepped struct {
 	from, to  int64 // offsets, in nanoseconds
 	issuing   evidence.Mono
 	last      evidence.Mono
-	highs     map[seat]generator.Tick // the highest ticks issued before it had settled, of what has not passed them
-	settled   evidence.Mono           // always: never
-	caughtUp  map[int]evidence.Mono   // until when those that have left highs may have been behind, by worker ID
+	highs     map[assignment]generator.Tick // the highest ticks issued before it had settled, of what has not passed them
+	settled   evidence.Mono                 // always: never
+	caughtUp  map[int]evidence.Mono         // until when those that have left highs may have been behind, by worker ID
 	isSettled bool
 }
 
-// cell is a stretch of time, up to the next cell, in which the same is possible.
+// cell is an interval, up to the next cell, in which the same is possible.
 type cell struct {
 	start     evidence.Mono
 	low, high int64 // the offsets that the clock may have had; high also has those that its lanes may still be ahead by
@@ -52,7 +52,7 @@ type cell struct {
 }
 
 func newClock(steps []Step) *clock {
-	c := &clock{highs: map[seat]generator.Tick{}, cells: map[int][]cell{}}
+	c := &clock{highs: map[assignment]generator.Tick{}, cells: map[int][]cell{}}
 	offset := int64(0)
 	for _, s := range steps {
 		c.steps = append(c.steps, stepped{at: s.At, from: offset, to: s.Offset, settled: always, caughtUp: map[int]evidence.Mono{}})
@@ -62,7 +62,7 @@ func newClock(steps []Step) *clock {
 }
 
 // issued notes that the host issued an ID of tick. Calls are in the order of the logs.
-func (c *clock) issued(at evidence.Mono, by seat, tick generator.Tick) {
+func (c *clock) issued(at evidence.Mono, by assignment, tick generator.Tick) {
 	rises := tick > c.highs[by]
 	c.highs[by] = max(c.highs[by], tick)
 	for c.next < len(c.steps) && c.steps[c.next].at < at {
@@ -77,7 +77,7 @@ func (c *clock) issued(at evidence.Mono, by seat, tick generator.Tick) {
 
 // issued reports whether all is known of the step. The tick rises if it is above all that the lane
 // issued before.
-func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, rises bool, highs map[seat]generator.Tick) bool {
+func (s *stepped) issued(at evidence.Mono, by assignment, tick generator.Tick, rises bool, highs map[assignment]generator.Tick) bool {
 	if s.isSettled {
 		if rises {
 			s.passed(at, by, tick)
@@ -98,7 +98,7 @@ func (s *stepped) issued(at evidence.Mono, by seat, tick generator.Tick, rises b
 // passed notes a tick of a lane that is above all that it issued before. The clock has passed what
 // other lanes had issued from the worker ID below that: they are not behind any more, though one
 // that has lost it will never show that. What it took may be recorded late.
-func (s *stepped) passed(at evidence.Mono, by seat, tick generator.Tick) {
+func (s *stepped) passed(at evidence.Mono, by assignment, tick generator.Tick) {
 	for lane, high := range s.highs {
 		if lane.worker != by.worker || tick <= high {
 			continue

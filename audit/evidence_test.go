@@ -31,24 +31,24 @@ func TestNoVerdict(t *testing.T) {
 		}},
 		{"no log of a daemon", "host-2 has no log of a daemon", func(_ *stage, _ *Cluster, sites *[]site) { (*sites)[1].daemons = nil }},
 		{"no log of a client", "host-2 has no log of a client", func(_ *stage, _ *Cluster, sites *[]site) { (*sites)[1].clients = nil }},
-		{"nothing in the logs of a daemon", "no daemon of host host-1", func(s *stage, _ *Cluster, _ *[]site) { s.hosts[0].lives[0], s.hosts[0].lives[1] = nil, nil }},
+		{"nothing in the logs of a daemon", "no daemon of host host-1", func(s *stage, _ *Cluster, _ *[]site) { s.hosts[0].starts[0], s.hosts[0].starts[1] = nil, nil }},
 		{"nothing in the log of a client", "host-3 have recorded nothing", func(s *stage, _ *Cluster, _ *[]site) { s.hosts[2].replies = nil }},
 		{"no IDs at all", "no ID was issued", func(s *stage, c *Cluster, sites *[]site) {
-			s.hosts[0].lives[0] = s.hosts[0].lives[0][:1]
+			s.hosts[0].starts[0] = s.hosts[0].starts[0][:1]
 			s.hosts[0].replies = []evidence.Reply{{Asked: 1, Answered: 2, Outcome: evidence.Unsent}}
 			(*sites)[0].daemons = (*sites)[0].daemons[:1]
 			*sites = (*sites)[:1]
 		}},
 		{"steps in disorder", "clock steps of host host-1", func(_ *stage, _ *Cluster, sites *[]site) { (*sites)[0].steps = []Step{{At: 2}, {At: 1}} }},
-		{"a log without a start", "host-1/daemon/1 does not begin", func(s *stage, _ *Cluster, _ *[]site) { s.hosts[0].lives[1] = s.hosts[0].lives[1][1:] }},
+		{"a log without a start", "host-1/daemon/1 does not begin", func(s *stage, _ *Cluster, _ *[]site) { s.hosts[0].starts[1] = s.hosts[0].starts[1][1:] }},
 		{"two starts in one log", "host-1/daemon/1: one start", func(s *stage, _ *Cluster, _ *[]site) {
-			l := s.hosts[0].lives[1]
-			s.hosts[0].lives[1] = append(l, l[0])
+			l := s.hosts[0].starts[1]
+			s.hosts[0].starts[1] = append(l, l[0])
 		}},
 		{"one start in two logs", "host-1/daemon/1 is of the same start of a daemon as host-1/daemon/0", func(s *stage, _ *Cluster, _ *[]site) {
-			s.hosts[0].lives[1][0].Incarnation = s.hosts[0].lives[0][0].Incarnation
+			s.hosts[0].starts[1][0].Incarnation = s.hosts[0].starts[0][0].Incarnation
 		}},
-		{"another layout", "and the cluster's is", func(s *stage, _ *Cluster, _ *[]site) { s.hosts[0].lives[1][0].Layout = "twitter" }},
+		{"another layout", "and the cluster's is", func(s *stage, _ *Cluster, _ *[]site) { s.hosts[0].starts[1][0].Layout = "twitter" }},
 		{"a worker ID that there is not", "no worker ID 1024", func(s *stage, _ *Cluster, _ *[]site) { s.event(0, 1, evidence.Claimed).Worker = 1024 }},
 		{"an event that there is not", "no event of kind 77", func(s *stage, _ *Cluster, _ *[]site) { s.event(0, 1, evidence.Claimed).Kind = 77 }},
 		{"an empty run", "a run of 0 IDs", func(s *stage, _ *Cluster, _ *[]site) { s.event(0, 1, evidence.Issued).Run.N = 0 }},
@@ -172,7 +172,7 @@ func TestClock(t *testing.T) {
 			offset = second
 		}
 		tick = generator.Tick((at + offset) / (second / 1000))
-		c.issued(at, seat{}, tick)
+		c.issued(at, assignment{}, tick)
 	}
 	c.settle(0)
 	for _, tt := range []struct {
@@ -270,7 +270,7 @@ func TestJudgeReadsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := writeFiles(t, s.world)
+	c := writeFiles(t, s.fakeCluster)
 	got, err := Judge(c)
 	if err != nil {
 		t.Fatal(err)
@@ -284,8 +284,8 @@ func TestJudgeReadsFiles(t *testing.T) {
 	}
 }
 
-// writeFiles leaves the world's evidence as a run does.
-func writeFiles(t testing.TB, w *world) Cluster {
+// writeFiles writes the cluster's evidence to files, as a run does.
+func writeFiles(t testing.TB, w *fakeCluster) Cluster {
 	t.Helper()
 	dir := t.TempDir()
 	must := func(err error) {
@@ -296,7 +296,7 @@ func writeFiles(t testing.TB, w *world) Cluster {
 	c := Cluster{Layout: w.layout, History: append([]history.Version{}, w.stored...)}
 	for _, h := range w.hosts {
 		host := Host{Name: h.name, Steps: h.steps}
-		for _, l := range h.lives {
+		for _, l := range h.starts {
 			path := filepath.Join(dir, l[0].Incarnation+".events")
 			out, err := evidence.OpenEvents(path)
 			must(err)
@@ -321,7 +321,7 @@ func writeFiles(t testing.TB, w *world) Cluster {
 
 // BenchmarkJudge judges 6 million IDs, from files: half of them in rows of 20, and half one by one.
 func BenchmarkJudge(b *testing.B) {
-	w := newWorld(layoutOf(b, "flakeward"), 3, chance(1))
+	w := newFakeCluster(layoutOf(b, "flakeward"), 3, chance(1))
 	for _, h := range w.hosts {
 		h.start(true)
 	}

@@ -15,10 +15,10 @@ import (
 // is what counts, and there is no such limit.
 const slow = evidence.Mono(time.Second)
 
-// holder is a lane in one life of a daemon, as far as the ticks that it issued go.
+// holder is a lane in one start of a daemon, with the range of ticks that it issued.
 type holder struct {
-	life        *life
-	lane        int // of the life
+	start       *start
+	lane        int // of the start
 	low, high   generator.Tick
 	first, last key // of low and high
 	issued      bool
@@ -29,22 +29,22 @@ type held struct {
 	opening string
 	known   *opening // nil: the coordinator does not know it
 	next    *held    // the one that continued it
-	life    *life    // with lane: who issued that
+	start   *start   // with lane: who issued that
 	lane    int
 	high    key // of the highest tick
 	issued  bool
 }
 
-// lane is what one of a host's lanes has of one worker ID, over all lives.
+// lane is what one of a host's lanes has of one worker ID, over all starts.
 type lane struct {
-	seat
-	life    *life // that the next three are of
+	assignment
+	start   *start // that the next three are of
 	holder  *holder
-	floor   generator.Tick // none: where this life's lane began above is not recorded
-	before  *former        // the lane that was closed for this one, in the same life
+	floor   generator.Tick // none: where this start's lane began above is not recorded
+	before  *former        // the lane that was closed for this one, in the same start
 	grant                  // of the last claim, or of the ones that it continues
 	journal *grant         // what the journal has, unless it has what was claimed since; nil: it has that
-	cold    bool           // nothing was claimed in this life
+	cold    bool           // nothing was claimed in this start
 }
 
 // grant is what may be issued from.
@@ -54,7 +54,7 @@ type grant struct {
 	closed  bool           // it is being given back
 }
 
-// former is a lane that was replaced in the same life by another of the same worker ID.
+// former is a lane that was replaced in the same start by another of the same worker ID.
 type former struct {
 	holder  *holder
 	ceiling generator.Tick
@@ -68,8 +68,8 @@ type grants struct {
 	past    past
 	holders map[int][]*holder // by worker ID
 	held    []*held
-	lanes   map[seat]*lane // of the host that is judged
-	life    *life
+	lanes   map[assignment]*lane // of the host that is judged
+	start   *start
 	clock   *clock // the host's
 }
 
@@ -83,25 +83,25 @@ func (j *court) grants(p past) ([]*clock, error) {
 		})
 	}
 	clocks := make([]*clock, len(j.sites))
-	for i := range j.lives {
-		l := &j.lives[i]
+	for i := range j.starts {
+		l := &j.starts[i]
 		if clocks[l.host] == nil {
 			clocks[l.host] = newClock(j.sites[l.host].steps)
-			g.lanes = map[seat]*lane{}
+			g.lanes = map[assignment]*lane{}
 		}
-		g.life, g.clock = l, clocks[l.host]
+		g.start, g.clock = l, clocks[l.host]
 		if err := g.judge(l); err != nil {
 			return nil, fmt.Errorf("audit: %w", err)
 		}
-		j.verdict.Hosts[l.host].Lives++
+		j.verdict.Hosts[l.host].Starts++
 	}
 	g.judgeRecords()
 	g.judgeHolders()
 	return clocks, nil
 }
 
-// judge goes through one life.
-func (g *grants) judge(l *life) error {
+// judge goes through one start.
+func (g *grants) judge(l *start) error {
 	begun := false
 	return l.log.read(func(e evidence.Event) error {
 		if begun == (e.Kind == evidence.Began) {
@@ -120,7 +120,7 @@ func (g *grants) judge(l *life) error {
 		case evidence.Extended:
 			g.extended(e)
 		case evidence.Releasing:
-			if l := g.lane(seat{e.Lane, e.Worker}); l.under != nil && l.under.opening == e.Opening {
+			if l := g.lane(assignment{e.Lane, e.Worker}); l.under != nil && l.under.opening == e.Opening {
 				l.ceiling, l.closed = min(l.ceiling, e.Last), true
 			}
 		case evidence.Released: // what the record was left at is in the history
@@ -131,16 +131,16 @@ func (g *grants) judge(l *life) error {
 	})
 }
 
-// lane is the host's that has a seat, in this life.
-func (g *grants) lane(at seat) *lane {
+// lane returns the host's lane of an assignment, in this start.
+func (g *grants) lane(at assignment) *lane {
 	l := g.lanes[at]
 	if l == nil {
-		l = &lane{seat: at, grant: grant{ceiling: none}}
+		l = &lane{assignment: at, grant: grant{ceiling: none}}
 		g.lanes[at] = l
 	}
-	if l.life != g.life {
+	if l.start != g.start {
 		// What was acknowledged may be inherited through the journal; the lane is another.
-		l.life, l.holder, l.floor, l.before, l.cold = g.life, nil, none, nil, true
+		l.start, l.holder, l.floor, l.before, l.cold = g.start, nil, none, nil, true
 	}
 	return l
 }
@@ -148,7 +148,7 @@ func (g *grants) lane(at seat) *lane {
 // holder makes the lane's, if it has none yet.
 func (g *grants) holder(l *lane) *holder {
 	if l.holder == nil {
-		l.holder = &holder{life: g.life, lane: l.seat.lane}
+		l.holder = &holder{start: g.start, lane: l.assignment.lane}
 		g.holders[l.worker] = append(g.holders[l.worker], l.holder)
 	}
 	return l.holder
@@ -156,21 +156,21 @@ func (g *grants) holder(l *lane) *holder {
 
 // run judges what was issued.
 func (g *grants) run(e evidence.Event) error {
-	host := &g.verdict.Hosts[g.life.host]
+	host := &g.verdict.Hosts[g.start.host]
 	g.verdict.Issued += uint64(e.Run.N)
 	host.Issued += uint64(e.Run.N)
 	whole, err := g.split(e.Run, func(r row) {
 		g.issuedRows++
-		at := seat{e.Lane, g.workerOf(r.from)}
+		at := assignment{e.Lane, g.workerOf(r.from)}
 		g.clock.issued(e.At, at, g.tickOf(r.from))
 		g.issued(e.At, g.lane(at), r)
 	})
 	if err != nil {
-		return fmt.Errorf("%s: %w", g.life.log.name, err)
+		return fmt.Errorf("%s: %w", g.start.log.name, err)
 	}
 	if !whole {
 		g.verdict.against(Unique, NoID, uint64(e.Run.N), func() string {
-			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.sat(g.life, e.Lane), g.when(e.At))
+			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.laneName(g.start, e.Lane), g.when(e.At))
 		})
 	}
 	return nil
@@ -191,19 +191,19 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	}
 	if tick > from.ceiling {
 		g.verdict.against(Granted, AboveCeiling, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.tell(r.from), r.n, g.sat(g.life, l.seat.lane), g.when(at), from.granted())
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.describe(r.from), r.n, g.laneName(g.start, l.assignment.lane), g.when(at), from.granted())
 		})
 	}
 	if tick <= l.floor {
 		g.verdict.against(Disjoint, BelowFloor, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.tell(r.from), r.n, g.sat(g.life, l.seat.lane), g.when(at), l.under.opening, l.floor)
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.describe(r.from), r.n, g.laneName(g.start, l.assignment.lane), g.when(at), l.under.opening, l.floor)
 		})
 	}
 	from.under.note(g, r.from)
 	g.holder(l).note(g, r.from)
 }
 
-// granted tells a reader what may be issued.
+// granted describes to a reader what may be issued.
 func (t *grant) granted() string {
 	switch {
 	case t.ceiling == none:
@@ -217,7 +217,7 @@ func (t *grant) granted() string {
 
 func (h *held) note(g *grants, k key) {
 	if h != nil && (!h.issued || g.tickOf(k) > g.tickOf(h.high)) {
-		h.high, h.life, h.issued = k, g.life, true
+		h.high, h.start, h.issued = k, g.start, true
 	}
 }
 
@@ -234,7 +234,7 @@ func (h *holder) note(g *grants, k key) {
 
 // claimed begins a lane, or goes on with the one that there was.
 func (g *grants) claimed(e evidence.Event) {
-	l := g.lane(seat{e.Lane, e.Worker})
+	l := g.lane(assignment{e.Lane, e.Worker})
 	l.cold = false
 	known := g.past.openings[e.Opening]
 	if known != nil && known.worker != e.Worker {
@@ -242,14 +242,14 @@ func (g *grants) claimed(e evidence.Event) {
 	}
 	if known == nil {
 		g.verdict.against(Granted, UnknownClaim, 1, func() string {
-			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.sat(g.life, e.Lane), e.Worker, g.when(e.At), e.Opening)
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.laneName(g.start, e.Lane), e.Worker, g.when(e.At), e.Opening)
 		})
 	} else if e.Floor < known.found {
 		g.verdict.against(Disjoint, LowFloor, 1, func() string {
-			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.sat(g.life, e.Lane), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.laneName(g.start, e.Lane), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
 		})
 	}
-	now := &held{opening: e.Opening, known: known, life: g.life, lane: e.Lane}
+	now := &held{opening: e.Opening, known: known, start: g.start, lane: e.Lane}
 	g.held = append(g.held, now)
 	floor := e.Floor
 	if known != nil {
@@ -263,7 +263,7 @@ func (g *grants) claimed(e evidence.Event) {
 		}
 		if known != nil && (mine == "" || known.before != mine) {
 			g.verdict.against(Granted, Continued, 1, func() string {
-				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.sat(g.life, e.Lane), g.when(e.At), e.Opening, e.Worker, mine, known.before)
+				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.laneName(g.start, e.Lane), g.when(e.At), e.Opening, e.Worker, mine, known.before)
 			})
 		}
 		l.under, l.closed, l.journal = now, false, nil
@@ -289,10 +289,10 @@ func (g *grants) extended(e evidence.Event) {
 	if !acknowledged {
 		g.verdict.against(Granted, Unacknowledged, 1, func() string {
 			return fmt.Sprintf("%s was told at %s that ceiling %d of worker ID %d is stored, under opening %s; the highest that the coordinator's history has of it is %s",
-				g.sat(g.life, e.Lane), g.when(e.At), e.Ceiling, e.Worker, e.Opening, told(stored))
+				g.laneName(g.start, e.Lane), g.when(e.At), e.Ceiling, e.Worker, e.Opening, ceilingName(stored))
 		})
 	}
-	l := g.lane(seat{e.Lane, e.Worker})
+	l := g.lane(assignment{e.Lane, e.Worker})
 	if l.under == nil || l.under.opening != e.Opening {
 		return
 	}
@@ -302,7 +302,8 @@ func (g *grants) extended(e evidence.Event) {
 	}
 }
 
-func told(t generator.Tick) string {
+// ceilingName names a ceiling that may be none.
+func ceilingName(t generator.Tick) string {
 	if t == none {
 		return "none"
 	}
@@ -320,7 +321,7 @@ func (g *grants) judgeRecords() {
 				continue
 			}
 			g.verdict.against(Granted, LeftBelow, 1, func() string {
-				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.tell(h.high), g.sat(h.life, h.lane), h.opening, n.opening, n.known.left)
+				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.describe(h.high), g.laneName(h.start, h.lane), h.opening, n.opening, n.known.left)
 			})
 			break
 		}
@@ -340,7 +341,7 @@ func (g *grants) judgeHolders() {
 				f := furthest
 				g.verdict.against(Disjoint, Overlap, 1, func() string {
 					return fmt.Sprintf("worker ID %d, ticks %d to %d by %s (last ID %d), and %d to %d by %s (first ID %d)", worker,
-						f.low, f.high, g.sat(f.life, f.lane), g.id(f.last), h.low, h.high, g.sat(h.life, h.lane), g.id(h.first))
+						f.low, f.high, g.laneName(f.start, f.lane), g.id(f.last), h.low, h.high, g.laneName(h.start, h.lane), g.id(h.first))
 				})
 			}
 			if furthest == nil || h.high > furthest.high {

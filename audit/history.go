@@ -28,7 +28,7 @@ type opening struct {
 // write is one version of a record, and the ceiling that it found.
 type write struct{ found, stored generator.Tick }
 
-// acknowledged tells whether a ceiling that the holder was told of, after all those before, is of a
+// acknowledged reports whether a ceiling that the holder was told of, after all those before, is of a
 // write that was stored: each is of one of its own, in their order. Those in between were stored
 // too, and their replies lost.
 func (o *opening) acknowledged(ceiling generator.Tick) bool {

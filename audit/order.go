@@ -56,7 +56,7 @@ func (o *order) row(r *evidence.Reply, next row) {
 		w := *worst
 		o.verdict.against(Rising, Descent, 1, func() string {
 			return fmt.Sprintf("connection %d to %s got %s at %s, after %s at %s; %s", r.Connection, o.sites[o.host].name,
-				o.tell(next.from), o.when(r.Answered), o.tell(w.key), o.when(w.at), now.told())
+				o.describe(next.from), o.when(r.Answered), o.describe(w.key), o.when(w.at), now.describe())
 		})
 		// What comes next is compared with what went down: one descent is counted once.
 		o.all = o.all[:0]
@@ -99,8 +99,8 @@ func (o *order) descent(now cell, own *reached, k key) *reached {
 	return nil
 }
 
-// told tells a reader what a clock was.
-func (c cell) told() string {
+// describe describes to a reader what a clock was.
+func (c cell) describe() string {
 	if !c.behind {
 		return "the clock was not behind"
 	}

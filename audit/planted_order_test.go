@@ -61,7 +61,7 @@ func TestPlantedDisorder(t *testing.T) {
 			s.down(0, s.span+1)
 		}, kinds{Descent: 1}},
 		{"down by a second after the clock was made up for", func(s *stage) {
-			s.hosts[1].steps = []Step{{s.hosts[1].lives[1][0].At, -int64(time.Millisecond)}}
+			s.hosts[1].steps = []Step{{s.hosts[1].starts[1][0].At, -int64(time.Millisecond)}}
 			s.down(0, 1000)
 		}, kinds{Descent: 1, Behind: 1}},
 		{"another worker ID, as far back as the clock", func(s *stage) {

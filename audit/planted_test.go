@@ -108,15 +108,15 @@ func TestPlanted(t *testing.T) {
 			s.stored = slices.Delete(s.stored, i, i+1)
 		}, kinds{Unacknowledged: 1}},
 		{"given back, and issued above the last tick", func(s *stage) {
-			l := &s.hosts[0].lives[0]
+			l := &s.hosts[0].starts[0]
 			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, s.released()+1, 0)})
 		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
 		{"given back, and recorded late", func(s *stage) {
-			l := &s.hosts[0].lives[0]
+			l := &s.hosts[0].starts[0]
 			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, s.released(), unused)})
 		}, kinds{}},
 		{"extended after it was given back", func(s *stage) {
-			l := &s.hosts[0].lives[0]
+			l := &s.hosts[0].starts[0]
 			r := s.event(0, 0, evidence.Releasing)
 			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == r.Last })]
 			v.Order, v.Ceiling = v.Order+1, r.Last+5
@@ -169,7 +169,7 @@ func TestPlanted(t *testing.T) {
 			h := s.hosts[2]
 			granted := h.cur.granted
 			h.crash()
-			h.lives = append(h.lives, []evidence.Event{
+			h.starts = append(h.starts, []evidence.Event{
 				{At: s.now, Kind: evidence.Began, Incarnation: "x", Layout: s.layout.String()},
 				{At: s.now, Kind: evidence.Issued, Run: s.of(2, granted, 0)},
 				{At: s.now, Kind: evidence.Issued, Run: s.of(2, granted+1, 0)},
@@ -178,7 +178,7 @@ func TestPlanted(t *testing.T) {
 
 		{"continued, and issued above what was lowered meanwhile", func(s *stage) {
 			first, claim := s.event(2, 0, evidence.Claimed), s.event(2, 1, evidence.Claimed)
-			l := s.hosts[2].lives[0]
+			l := s.hosts[2].starts[0]
 			high := s.tickOf(s.keyOf(l[len(l)-1].Run.First))
 			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == claim.Opening })
 			s.stored[i].Ceiling = high
@@ -187,15 +187,15 @@ func TestPlanted(t *testing.T) {
 			s.stored = append(s.stored, lowered)
 			claim.Floor = high
 			at := evidence.Event{At: claim.At, Kind: evidence.Issued, Run: s.of(2, high+1, unused)}
-			i = slices.IndexFunc(s.hosts[2].lives[1], func(e evidence.Event) bool { return e.Kind == evidence.Claimed })
-			s.hosts[2].lives[1] = slices.Insert(s.hosts[2].lives[1], i+1, at)
+			i = slices.IndexFunc(s.hosts[2].starts[1], func(e evidence.Event) bool { return e.Kind == evidence.Claimed })
+			s.hosts[2].starts[1] = slices.Insert(s.hosts[2].starts[1], i+1, at)
 		}, kinds{AboveCeiling: 1}},
 		{"a record lowered by the opening after", func(s *stage) {
 			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == s.hosts[2].cur.opening })]
 			v.Order, v.Ceiling = 1<<40, 5
 			s.stored = append(s.stored, v)
 		}, kinds{LeftBelow: 2}},
-		{"three holders in one stretch of ticks", func(s *stage) {
+		{"three holders in one range of ticks", func(s *stage) {
 			tick := s.tickOf(s.keyOf(s.event(1, 1, evidence.Issued).Run.First))
 			s.issue(2, s.of(0, tick+1, unused))
 			s.issue(0, s.of(0, tick+100, unused))
@@ -206,13 +206,13 @@ func TestPlanted(t *testing.T) {
 			s.issue(2, s.of(0, tick-1, unused+1))
 			s.issue(2, s.of(0, tick, unused+1))
 		}, kinds{Overlap: 1, AboveCeiling: 2}},
-		{"two holders in one stretch of ticks", func(s *stage) {
+		{"two holders in one range of ticks", func(s *stage) {
 			tick := s.tickOf(s.keyOf(s.event(1, 1, evidence.Issued).Run.First)) + 1
-			l := &s.hosts[0].lives[0]
+			l := &s.hosts[0].starts[0]
 			*l = slices.Insert(*l, slices.IndexFunc(*l, func(e evidence.Event) bool { return e.Kind == evidence.Releasing }),
 				evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, tick, unused)})
 		}, kinds{Overlap: 1, LeftBelow: 1}},
-		{"two lives in one stretch of ticks", func(s *stage) {
+		{"two starts in one range of ticks", func(s *stage) {
 			first := s.tickOf(s.keyOf(s.event(2, 0, evidence.Issued).Run.First))
 			s.issue(2, s.of(2, first, unused))
 		}, kinds{Overlap: 1}},
@@ -241,14 +241,14 @@ func TestPlanted(t *testing.T) {
 			s.records[2].holder = "continued"
 			s.store(2)
 			s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: "continued", Continues: true, Floor: granted})
-			s.hosts[2].lives = append(s.hosts[2].lives, []evidence.Event{{At: s.now + 1, Kind: evidence.Began, Incarnation: "cold", Layout: s.layout.String()}})
+			s.hosts[2].starts = append(s.hosts[2].starts, []evidence.Event{{At: s.now + 1, Kind: evidence.Began, Incarnation: "cold", Layout: s.layout.String()}})
 			s.issue(2, s.of(2, granted, 0))
 		}, kinds{AboveCeiling: 1}},
 		{"claimed anew, extended, killed, and started from that", func(s *stage) {
 			ceiling := s.killed(1) + 10
 			s.records[2].ceiling = ceiling
 			s.store(2)
-			l := &s.hosts[2].lives[2]
+			l := &s.hosts[2].starts[2]
 			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 2, Opening: s.records[2].holder, Ceiling: ceiling})
 			s.issue(2, s.of(2, ceiling, 0))
 		}, kinds{}},

@@ -159,7 +159,7 @@ func (s *shape) split(r evidence.Run, yield func(row)) (bool, error) {
 	return true, nil
 }
 
-// tell names an ID to a reader.
-func (s *shape) tell(k key) string {
+// describe names an ID to a reader.
+func (s *shape) describe(k key) string {
 	return fmt.Sprintf("ID %d (worker ID %d, tick %d)", s.id(k), s.workerOf(k), s.tickOf(k))
 }

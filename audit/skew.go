@@ -110,8 +110,8 @@ func (t *timeline) judge(h int, r *evidence.Reply) error {
 		}
 		before := g.from[i]
 		t.verdict.against(Skewed, Behind, 1, func() string {
-			return fmt.Sprintf("%s was asked of %s at %s, after %s had given %s at %s: it is lower by %d ticks, and the clocks allow for %d", t.tell(lowest), t.sites[h].name,
-				t.when(r.Asked), t.sites[g.host].name, t.tell(before.id), t.when(before.at), t.tickOf(before.id)-t.tickOf(lowest), skew)
+			return fmt.Sprintf("%s was asked of %s at %s, after %s had given %s at %s: it is lower by %d ticks, and the clocks allow for %d", t.describe(lowest), t.sites[h].name,
+				t.when(r.Asked), t.sites[g.host].name, t.describe(before.id), t.when(before.at), t.tickOf(before.id)-t.tickOf(lowest), skew)
 		})
 		return nil
 	}

@@ -12,18 +12,18 @@ import (
 
 // stage is a sound run in which each test plants one thing. Its hosts:
 //
-//   - host-1 has worker ID 0, gives it back, and in its second life has worker ID 3;
-//   - host-2 has worker ID 1, loses its disk, and in its second life has worker ID 0 for 6 s;
-//   - host-3 has worker ID 2, is killed, and goes on with it in its second life.
+//   - host-1 has worker ID 0, gives it back, and in its second start has worker ID 3;
+//   - host-2 has worker ID 1, loses its disk, and in its second start has worker ID 0 for 6 s;
+//   - host-3 has worker ID 2, is killed, and goes on with it in its second start.
 type stage struct {
-	*world
+	*fakeCluster
 	t    *testing.T
 	lost evidence.Event // of the last reply that got lost, of host-2
 }
 
 func newStage(t *testing.T) *stage {
-	w := newWorld(layoutOf(t, "flakeward"), 3, func(n int) int { return n - 1 })
-	s := &stage{world: w, t: t}
+	w := newFakeCluster(layoutOf(t, "flakeward"), 3, func(n int) int { return n - 1 })
+	s := &stage{fakeCluster: w, t: t}
 	asks := func(n int, every time.Duration) {
 		for range n {
 			for _, h := range w.hosts {
@@ -57,16 +57,16 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// end is the log of a host's last life.
+// end is the log of a host's last start.
 func (s *stage) end(host int) []evidence.Event {
 	h := s.hosts[host]
-	return h.lives[len(h.lives)-1]
+	return h.starts[len(h.starts)-1]
 }
 
-// record adds to the log of a host's last life.
+// record adds to the log of a host's last start.
 func (s *stage) record(host int, e evidence.Event) {
 	h := s.hosts[host]
-	h.lives[len(h.lives)-1] = append(h.lives[len(h.lives)-1], e)
+	h.starts[len(h.starts)-1] = append(h.starts[len(h.starts)-1], e)
 }
 
 // of is a run of one ID.
@@ -124,13 +124,13 @@ func (s *stage) newest(host int) (uint32, generator.Tick) {
 	}
 }
 
-// event is the first of a kind, in one life of a host.
-func (s *stage) event(host, life int, kind evidence.Kind) *evidence.Event {
-	l := s.hosts[host].lives[life]
+// event is the first of a kind, in one start of a host.
+func (s *stage) event(host, start int, kind evidence.Kind) *evidence.Event {
+	l := s.hosts[host].starts[start]
 	return &l[slices.IndexFunc(l, func(e evidence.Event) bool { return e.Kind == kind })]
 }
 
-// reply is one that a client got IDs with, of a host's second life.
+// reply is one that a client got IDs with, of a host's second start.
 func (s *stage) reply(host int) *evidence.Reply {
 	all := s.hosts[host].replies
 	return &all[len(all)-2]
@@ -139,7 +139,7 @@ func (s *stage) reply(host int) *evidence.Reply {
 // released is worker ID 0's last tick in the hands of host-1.
 func (s *stage) released() generator.Tick { return s.event(0, 0, evidence.Releasing).Last }
 
-// again has host-2 claim worker ID 0 anew in one life, and record an ID of the lane before when
+// again has host-2 claim worker ID 0 anew in one start, and record an ID of the lane before when
 // some time has passed.
 func (s *stage) again(after evidence.Mono) {
 	h := s.hosts[1]
@@ -168,7 +168,7 @@ func (s *stage) killed(times int) generator.Tick {
 	s.records[2].holder = "guest"
 	s.store(2)
 	began := func() {
-		h.lives = append(h.lives, []evidence.Event{{At: s.now, Kind: evidence.Began, Incarnation: fmt.Sprint("life ", len(h.lives)), Layout: s.layout.String()}})
+		h.starts = append(h.starts, []evidence.Event{{At: s.now, Kind: evidence.Began, Incarnation: fmt.Sprint("start ", len(h.starts)), Layout: s.layout.String()}})
 	}
 	for i := range times {
 		began()

@@ -14,7 +14,7 @@ type entry struct {
 	at    evidence.Mono // recorded, or received
 	asked evidence.Mono // when it was received
 	n     uint32
-	who   uint32 // of lives, or of sources
+	who   uint32 // of starts, or of sources
 }
 
 const entryBytes = 32
@@ -68,8 +68,8 @@ func (c *comparison) load(part, parts uint64) error {
 			*to = append(*to, entry{from: r.from, at: at, asked: asked, n: uint32(r.n), who: uint32(who)})
 		}
 	}
-	for i := range c.lives {
-		err := c.lives[i].log.read(func(e evidence.Event) error {
+	for i := range c.starts {
+		err := c.starts[i].log.read(func(e evidence.Event) error {
 			if e.Kind != evidence.Issued {
 				return nil
 			}
@@ -145,7 +145,7 @@ func (c *comparison) judge(issued, received []entry) {
 	twice := c.repeats(IssuedTwice, issued, c.issuer)
 	again := c.repeats(ReceivedTwice, received, c.receiver)
 	for _, i := range issued {
-		c.verdict.Hosts[c.lives[i.who].host].Lost += uint64(i.n)
+		c.verdict.Hosts[c.starts[i.who].host].Lost += uint64(i.n)
 	}
 	if twice || again {
 		c.each(issued, received)
@@ -169,7 +169,7 @@ func (c *comparison) judge(issued, received []entry) {
 			}
 			end := min(r.end(), issued[at].end())
 			c.met(r, x, uint64(end-x), issued[at])
-			c.verdict.Hosts[c.lives[issued[at].who].host].Lost -= uint64(end - x)
+			c.verdict.Hosts[c.starts[issued[at].who].host].Lost -= uint64(end - x)
 			x = end
 		}
 	}
@@ -201,7 +201,7 @@ func (c *comparison) each(issued, received []entry) {
 	for _, e := range issued {
 		for x := e.from; x < e.end(); x++ {
 			if arrived[x] {
-				c.verdict.Hosts[c.lives[e.who].host].Lost--
+				c.verdict.Hosts[c.starts[e.who].host].Lost--
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (c *comparison) each(issued, received []entry) {
 // distance is lower the more likely it is that r received i, and not what another recorded.
 func (c *comparison) distance(r, i entry) int {
 	switch {
-	case c.lives[i.who].host != c.sources[r.who].host:
+	case c.starts[i.who].host != c.sources[r.who].host:
 		return 2
 	case i.at < r.asked:
 		return 1
@@ -227,7 +227,7 @@ func (c *comparison) repeats(kind string, all []entry, who func(entry) string) b
 		if e.from < before.end() {
 			found = true
 			c.verdict.against(Unique, kind, uint64(min(e.end(), before.end())-e.from), func() string {
-				return fmt.Sprintf("%s, %s, and again %s", c.tell(e.from), who(before), who(e))
+				return fmt.Sprintf("%s, %s, and again %s", c.describe(e.from), who(before), who(e))
 			})
 		}
 		if e.end() > before.end() {
@@ -238,7 +238,7 @@ func (c *comparison) repeats(kind string, all []entry, who func(entry) string) b
 }
 
 func (c *comparison) issuer(e entry) string {
-	return fmt.Sprintf("by %s at %s", c.lived(&c.lives[e.who]), c.when(e.at))
+	return fmt.Sprintf("by %s at %s", c.startName(&c.starts[e.who]), c.when(e.at))
 }
 
 func (c *comparison) receiver(e entry) string {
@@ -249,15 +249,15 @@ func (c *comparison) receiver(e entry) string {
 // met judges n IDs from x on, which i has and r received.
 func (c *comparison) met(r entry, x key, n uint64, i entry) {
 	switch {
-	case c.lives[i.who].host != c.sources[r.who].host:
+	case c.starts[i.who].host != c.sources[r.who].host:
 		c.unrecorded(r, x, n, &i)
 	case i.at < r.asked:
 		c.verdict.against(Unique, Stale, n, func() string {
-			return fmt.Sprintf("%s, and %d after it, were asked for at %s and received %s, and recorded before that, %s", c.tell(x), n-1, c.when(r.asked), c.receiver(r), c.issuer(i))
+			return fmt.Sprintf("%s, and %d after it, were asked for at %s and received %s, and recorded before that, %s", c.describe(x), n-1, c.when(r.asked), c.receiver(r), c.issuer(i))
 		})
 	case i.at > r.at:
 		c.verdict.against(Unique, Early, n, func() string {
-			return fmt.Sprintf("%s, and %d after it, were received %s, and recorded %s", c.tell(x), n-1, c.receiver(r), c.issuer(i))
+			return fmt.Sprintf("%s, and %d after it, were received %s, and recorded %s", c.describe(x), n-1, c.receiver(r), c.issuer(i))
 		})
 	}
 }
@@ -266,7 +266,7 @@ func (c *comparison) met(r entry, x key, n uint64, i entry) {
 // is of another host that did.
 func (c *comparison) unrecorded(r entry, x key, n uint64, elsewhere *entry) {
 	c.verdict.against(Unique, Unrecorded, n, func() string {
-		text := fmt.Sprintf("%s, and %d after it, were received %s; no daemon of that host recorded them", c.tell(x), n-1, c.receiver(r))
+		text := fmt.Sprintf("%s, and %d after it, were received %s; no daemon of that host recorded them", c.describe(x), n-1, c.receiver(r))
 		if elsewhere != nil {
 			text += ", but they were issued " + c.issuer(*elsewhere)
 		}

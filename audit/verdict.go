@@ -4,7 +4,7 @@ package audit
 const (
 	Unique   = iota // no ID twice, and none that no daemon recorded
 	Granted         // each tick at or below the ceiling that was acknowledged when it was issued
-	Disjoint        // no two holders of a worker ID share a stretch of ticks
+	Disjoint        // no two holders of a worker ID share a range of ticks
 	Rising          // IDs rise on a connection
 	Skewed          // IDs of different hosts are ordered as well as their clocks agree
 	invariants
@@ -33,7 +33,7 @@ const (
 	Continued      = "continued what was not its own"                // openings
 	Unfenced       = "a record written by one who had been replaced" // versions of records
 	LeftBelow      = "a record left below what was issued"           // openings
-	Overlap        = "two holders in one stretch of ticks"           // holders whose ticks begin within those of another
+	Overlap        = "two holders in one range of ticks"             // holders whose ticks begin within those of another
 	BelowFloor     = "at or below the floor"                         // issued IDs
 	LowFloor       = "a floor below the ceiling that was there"      // openings
 	Descent        = "went down"                                     // rows of IDs that begin below one before them on the connection
@@ -58,8 +58,8 @@ type Counts struct {
 
 // HostCounts is the part of one host.
 type HostCounts struct {
-	Host  string
-	Lives int // starts of a daemon
+	Host   string
+	Starts int // starts of a daemon
 	Counts
 }
 

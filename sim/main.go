@@ -24,7 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/flakeward/flakeward/sim/world"
+	"github.com/flakeward/flakeward/sim/simulation"
 )
 
 func main() {
@@ -62,7 +62,7 @@ func run(args []string, stdout io.Writer) error {
 		}
 		return many(stdout, *from, *n, *workers, *again, *healed)
 	}
-	plan := world.PlanOf(*seed)
+	plan := simulation.PlanOf(*seed)
 	plan.Recover = *recovers
 	if *faults != "" {
 		keep, err := numbers(*faults, len(plan.Faults))
@@ -90,13 +90,13 @@ func numbers(text string, below int) ([]int, error) {
 }
 
 // one runs one plan.
-func one(stdout io.Writer, plan world.Plan, verbose bool) error {
+func one(stdout io.Writer, plan simulation.Plan, verbose bool) error {
 	out := bufio.NewWriter(stdout)
 	var trace io.Writer
 	if verbose {
 		trace = out
 	}
-	r := world.Run(plan, trace)
+	r := simulation.Run(plan, trace)
 	fmt.Fprintf(out, "seed %d: %+v, digest %016x\n", plan.Seed, r.Counts, r.Digest)
 	if err := out.Flush(); err != nil {
 		return err
@@ -117,15 +117,15 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 	var next, done atomic.Uint64
 	var stop atomic.Bool
 	var mu sync.Mutex
-	var total world.Counts
-	least := world.Counts{Faults: math.MaxInt, OfClocks: math.MaxInt, IDs: math.MaxUint64, Served: math.MaxUint64}
-	planOf := func(i uint64) world.Plan {
-		plan := world.PlanOf(from + i)
+	var total simulation.Counts
+	least := simulation.Counts{Faults: math.MaxInt, OfClocks: math.MaxInt, IDs: math.MaxUint64, Served: math.MaxUint64}
+	planOf := func(i uint64) simulation.Plan {
+		plan := simulation.PlanOf(from + i)
 		plan.Recover = healed > 0 && i%healed == 0
 		return plan
 	}
 	type failure struct {
-		plan world.Plan
+		plan simulation.Plan
 		text string
 	}
 	var worst *failure
@@ -138,9 +138,9 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 					return
 				}
 				plan := planOf(i)
-				r := world.Run(plan, nil)
+				r := simulation.Run(plan, nil)
 				if r.Violation == "" && again > 0 && i%again == 0 {
-					r.Violation = world.Compare(plan)
+					r.Violation = simulation.Compare(plan)
 				}
 				done.Add(1)
 				mu.Lock()
@@ -168,11 +168,11 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 		float64(total.Copies)/count, 100*float64(total.Parted)/float64(max(1, total.Copies)), (total.Parting / time.Duration(max(1, total.Parted))).Round(time.Millisecond),
 		100*float64(total.Apart)/float64(max(1, total.Parted)), total.Calmly, float64(total.Events)/count, total.Simulated.Seconds()/took.Seconds()/float64(max(1, workers)), workers)
 	if worst == nil {
-		return told(stdout, done.Load(), again, total, took, least)
+		return report(stdout, done.Load(), again, total, took, least)
 	}
 	plan := worst.plan
 	fmt.Fprintf(stdout, "seed %d: VIOLATION: %s\n", plan.Seed, worst.text)
-	shrunk, keep, r := world.Shrink(plan)
+	shrunk, keep, r := simulation.Shrink(plan)
 	fmt.Fprintf(stdout, "of %d faults %d are enough: %s\n", len(plan.Faults), len(keep), r.Violation)
 	for i, f := range shrunk.Faults {
 		fmt.Fprintf(stdout, "  %d: %s\n", keep[i], f)
@@ -195,7 +195,7 @@ var errTooFew = errors.New("the seeds show too little")
 
 // shows is an error if a run, or all of them together, show too little: where nothing is issued
 // nothing can be wrong.
-func shows(done uint64, total, least world.Counts) error {
+func shows(done uint64, total, least simulation.Counts) error {
 	if done > 0 && (least.Faults < fewest || least.OfClocks < fewestClocks) {
 		return fmt.Errorf("%w: at least %d faults and %d of clocks, where %d and %d are wanted", errTooFew, least.Faults, least.OfClocks, fewest, fewestClocks)
 	}
@@ -209,9 +209,9 @@ func shows(done uint64, total, least world.Counts) error {
 	return nil
 }
 
-// told says in a line what runs without a violation show. It is an error if they show too little;
+// report says in a line what runs without a violation show. It is an error if they show too little;
 // that all took too long is only said, for that is also the machine's affair.
-func told(stdout io.Writer, done, again uint64, total world.Counts, took time.Duration, least world.Counts) error {
+func report(stdout io.Writer, done, again uint64, total simulation.Counts, took time.Duration, least simulation.Counts) error {
 	twice := "none of them twice"
 	if again > 0 {
 		twice = fmt.Sprintf("one of %d twice with the same trace", again)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/sim/world"
+	"github.com/flakeward/flakeward/sim/simulation"
 )
 
 func TestManySeeds(t *testing.T) {
@@ -23,42 +23,42 @@ func TestManySeeds(t *testing.T) {
 }
 
 func TestSeedsThatShowTooLittle(t *testing.T) {
-	right := world.Counts{Faults: 20, OfClocks: 5, IDs: 1, Served: 1}
-	all := world.Counts{ColdStarts: 250, Continued: 250, Released: 250, Handovers: 250, Unordered: 250, Drawn: 250, Elsewhere: 250}
+	right := simulation.Counts{Faults: 20, OfClocks: 5, IDs: 1, Served: 1}
+	all := simulation.Counts{ColdStarts: 250, Continued: 250, Released: 250, Handovers: 250, Unordered: 250, Drawn: 250, Elsewhere: 250}
 	for name, c := range map[string]struct {
 		done  uint64
-		spoil func(total, least *world.Counts)
+		spoil func(total, least *simulation.Counts)
 		wrong bool
 	}{
-		"enough":             {1000, func(_, _ *world.Counts) {}, false},
-		"few faults":         {1000, func(_, least *world.Counts) { least.Faults-- }, true},
-		"few of clocks":      {1000, func(_, least *world.Counts) { least.OfClocks-- }, true},
-		"no ID":              {1000, func(_, least *world.Counts) { least.IDs = 0 }, true},
-		"few served":         {1000, func(_, least *world.Counts) { least.Served-- }, true},
-		"few cold starts":    {1000, func(total, _ *world.Counts) { total.ColdStarts-- }, true},
-		"few continued":      {1000, func(total, _ *world.Counts) { total.Continued-- }, true},
-		"few released":       {1000, func(total, _ *world.Counts) { total.Released-- }, true},
-		"few handovers":      {1000, func(total, _ *world.Counts) { total.Handovers-- }, true},
-		"few out of order":   {1000, func(total, _ *world.Counts) { total.Unordered-- }, true},
-		"few by bursts":      {1000, func(total, _ *world.Counts) { total.Drawn-- }, true},
-		"few elsewhere":      {1000, func(total, _ *world.Counts) { total.Elsewhere-- }, true},
-		"few, but few seeds": {999, func(total, _ *world.Counts) { total.Unordered = 0 }, false},
+		"enough":             {1000, func(_, _ *simulation.Counts) {}, false},
+		"few faults":         {1000, func(_, least *simulation.Counts) { least.Faults-- }, true},
+		"few of clocks":      {1000, func(_, least *simulation.Counts) { least.OfClocks-- }, true},
+		"no ID":              {1000, func(_, least *simulation.Counts) { least.IDs = 0 }, true},
+		"few served":         {1000, func(_, least *simulation.Counts) { least.Served-- }, true},
+		"few cold starts":    {1000, func(total, _ *simulation.Counts) { total.ColdStarts-- }, true},
+		"few continued":      {1000, func(total, _ *simulation.Counts) { total.Continued-- }, true},
+		"few released":       {1000, func(total, _ *simulation.Counts) { total.Released-- }, true},
+		"few handovers":      {1000, func(total, _ *simulation.Counts) { total.Handovers-- }, true},
+		"few out of order":   {1000, func(total, _ *simulation.Counts) { total.Unordered-- }, true},
+		"few by bursts":      {1000, func(total, _ *simulation.Counts) { total.Drawn-- }, true},
+		"few elsewhere":      {1000, func(total, _ *simulation.Counts) { total.Elsewhere-- }, true},
+		"few, but few seeds": {999, func(total, _ *simulation.Counts) { total.Unordered = 0 }, false},
 	} {
 		total, least := all, right
 		c.spoil(&total, &least)
 		total.Simulated = 10 * time.Minute
 		var out bytes.Buffer
-		err := told(&out, c.done, 0, total, time.Second, least)
+		err := report(&out, c.done, 0, total, time.Second, least)
 		if errors.Is(err, errTooFew) != c.wrong || (out.Len() > 0) == c.wrong {
 			t.Errorf("%s: %v, %q", name, err, &out)
 		}
 		if !c.wrong && !strings.Contains(out.String(), "600 times real time, and 1000 are wanted") {
-			t.Errorf("slow ones are told of as %q", &out)
+			t.Errorf("slow ones are report of as %q", &out)
 		}
 	}
 	var out bytes.Buffer
-	if err := told(&out, 10, 0, world.Counts{Simulated: 20 * time.Minute}, time.Second, right); err != nil || strings.Contains(out.String(), "wanted") {
-		t.Errorf("fast ones are told of as %q, %v", &out, err)
+	if err := report(&out, 10, 0, simulation.Counts{Simulated: 20 * time.Minute}, time.Second, right); err != nil || strings.Contains(out.String(), "wanted") {
+		t.Errorf("fast ones are report of as %q, %v", &out, err)
 	}
 }
 

@@ -144,7 +144,7 @@ func (f *frames) damage(format string, args ...any) error {
 	return &DamageError{Path: f.path, Offset: f.offset, Reason: fmt.Sprintf(format, args...)}
 }
 
-// ended tells whether err is an end of the log that needs no other word.
+// ended reports whether err is an end of the log that needs no other word.
 func ended(err error) bool { return err == io.EOF || err == errTorn }
 
 // payload is what is left of an entry that is being read. What is malformed leaves
@@ -190,7 +190,7 @@ func (p *payload) text() string {
 	return s
 }
 
-// end tells whether the payload was read to its last byte and was sound.
+// end reports whether the payload was read to its last byte and was sound.
 func (p *payload) end() bool { return !p.bad && len(p.b) == 0 }
 
 func appendText(b []byte, s string) []byte {

@@ -207,7 +207,7 @@ func (z *zab) propose(t *rapid.T) {
 // Whatever happens, the history is what was committed: all of what clients were told,
 // and nothing that was rolled back.
 func TestSettledIsWhatWasCommitted(t *testing.T) {
-	told := 0
+	judged := 0
 	rapid.Check(t, func(t *rapid.T) {
 		members := rapid.SampledFrom([]int{1, 3, 3, 5}).Draw(t, "members")
 		z := zab{leader: -1, members: make([]model, members)}
@@ -242,7 +242,7 @@ func TestSettledIsWhatWasCommitted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told++
+		judged++
 		if len(got) < len(z.accepted) || !slices.Equal(got[:len(z.accepted)], z.accepted) {
 			t.Fatalf("settled %x, and clients were told of %x", got, z.accepted)
 		}
@@ -254,8 +254,8 @@ func TestSettledIsWhatWasCommitted(t *testing.T) {
 			t.Fatalf("settled %x, and the leader has %x", got, all)
 		}
 	})
-	if told == 0 {
-		t.Error("no history could be told")
+	if judged == 0 {
+		t.Error("no history could be judged")
 	}
-	t.Logf("%d histories told", told)
+	t.Logf("%d histories judged", judged)
 }

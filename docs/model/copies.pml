@@ -140,7 +140,7 @@ inline notice() {
 #ifdef WIPES
 /* The coordinator's data are gone, and it is set up anew: another cluster. */
 inline wipe() {
-  printf("world: the coordinator is wiped\n");
+  printf("environment: the coordinator is wiped\n");
   wiped = 1; foreign[0] = 1; foreign[1] = 1; copiedForeign = 1;
   rec[0].ceil = 0; rec[0].mark = 0; rec[1].ceil = 0; rec[1].mark = 0; node[0] = 0; node[1] = 0; newEra()
 }

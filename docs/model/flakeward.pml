@@ -118,7 +118,7 @@ end:
 }
 
 /* What happens to the coordinator. */
-proctype world() {
+proctype environment() {
   byte w, t;
 end:
   EACH
@@ -148,6 +148,6 @@ init {
     watch = 1; do :: watch < TICKS -> watch++ :: break od; skip;
 #endif
     d_step { nothing(0); nothing(1); printf("the watched tick is %d\n", watch) };
-    run daemon(0); run daemon(1); run world()
+    run daemon(0); run daemon(1); run environment()
   }
 }

@@ -134,7 +134,7 @@ check() {
 
 # steps DEFINITION... prints the trail that pan left, a line for each step.
 steps() {
-  spin -t -T $(printf -- '-D%s ' "$@") flakeward.pml | sed -n -e 's/^ *\(daemon [01]: .*\)/\1/p' -e 's/^ *\(world: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
+  spin -t -T $(printf -- '-D%s ' "$@") flakeward.pml | sed -n -e 's/^ *\(daemon [01]: .*\)/\1/p' -e 's/^ *\(environment: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
 }
 
 # table HEADING LINES checks them, two at once, and prints the rows in order.

@@ -125,7 +125,7 @@ inline newEra() {
 
 /* A lease ends: early, late, or by an operator's hand. */
 inline expire(worker) {
-  MAYEXPIRE(worker) -> printf("world: the claim of daemon %d on worker ID %d ends\n", node[worker] - 1, worker);
+  MAYEXPIRE(worker) -> printf("environment: the claim of daemon %d on worker ID %d ends\n", node[worker] - 1, worker);
   EXPIRED(worker); vanish(worker)
 }
 
@@ -133,7 +133,7 @@ inline expire(worker) {
    those that cannot land any more: the record or the node is another one. */
 inline landWrite() {
   late.kind == EXTEND || late.kind == RELEASE ->
-  printf("world: a late write of daemon %d to record %d lands, ceiling %d\n", late.d, late.w, late.ceil);
+  printf("environment: a late write of daemon %d to record %d lands, ceiling %d\n", late.d, late.w, late.ceil);
   w = late.w; t = late.kind;
   rec[w].ceil = late.ceil; PUBLISH(w, (t == EXTEND -> MAX(rec[w].mark, late.mark) : late.mark)); forget(); written(w);
   if :: t == RELEASE -> vanish(w) :: else fi;
@@ -141,7 +141,7 @@ inline landWrite() {
 }
 inline landOpening() {
   late.kind == OPENING ->
-  printf("world: a late opening of daemon %d of record %d lands, ceiling %d\n", late.d, late.w, late.ceil);
+  printf("environment: a late opening of daemon %d of record %d lands, ceiling %d\n", late.d, late.w, late.ceil);
   w = late.w; t = late.d;
   rec[w].ceil = late.ceil; if :: !late.cont -> PUBLISH(w, 0) :: else fi; forget(); opened(t, w);
   w = 0; t = 0
@@ -154,7 +154,7 @@ inline raiseAll() {
   true ->
   t = 0; do :: t < TICKS -> t++ :: break od; skip;
   d_step {
-    printf("world: all marks are raised to %d\n", t);
+    printf("environment: all marks are raised to %d\n", t);
     rec[0].ceil = LATER(0); rec[1].ceil = LATER(1); newEra(); t = 0 }
 }
 
@@ -167,7 +167,7 @@ inline raiseAll() {
 #endif
 #ifdef RESTORES
 inline backUp() {
-  !saved -> saved = 1; printf("world: the coordinator is backed up\n");
+  !saved -> saved = 1; printf("environment: the coordinator is backed up\n");
   backup[0].ceil = rec[0].ceil; backup[0].mark = rec[0].mark; backup[1].ceil = rec[1].ceil; backup[1].mark = rec[1].mark;
 #ifdef NO_ERA
   jcur[0].was = jcur[0].is; jcur[1].was = jcur[1].is; cur[0].was = cur[0].is; cur[1].was = cur[1].is;
@@ -178,7 +178,7 @@ inline putBack() {
   saved && !restored ->
   t = REACHED; do :: t < TICKS -> t++ :: break od; skip;
   d_step {
-    restored = 1; printf("world: the backup is put back and all marks are raised to %d\n", t);
+    restored = 1; printf("environment: the backup is put back and all marks are raised to %d\n", t);
     rec[0].ceil = backup[0].ceil; rec[0].mark = backup[0].mark; rec[1].ceil = backup[1].ceil; rec[1].mark = backup[1].mark;
     rec[0].ceil = LATER(0); rec[1].ceil = LATER(1); newEra();
 #ifdef CAPS

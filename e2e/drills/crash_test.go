@@ -236,7 +236,7 @@ func judgeKills(res *Result) {
 	}
 }
 
-// span is a stretch of time in which a host's daemon was not there, and when it was started again.
+// span is an interval in which a host's daemon did not run, and when it was started again.
 type span struct{ from, started, to evidence.Mono }
 
 var rolled notes[[]span]

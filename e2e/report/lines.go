@@ -46,7 +46,7 @@ func Every(began, ended evidence.Mono) time.Duration {
 // is when the clients were told to stop. every is a bucket's length. An error is one of reading,
 // with the host's name.
 //
-// A stall is a stretch longer than Usual in which a client that asks for one ID at a time waited:
+// A stall is an interval longer than Usual in which a client that asks for one ID at a time waited:
 // from the first request that was not served to the first one that was, whatever became of those
 // between. An error is no answer. A client that had an answer, and after it logged nothing until
 // ended, waited as well. The time before a client's first answer is its daemon's start and no

@@ -71,7 +71,7 @@ type Line struct {
 	Stalls []Span        `json:"stalls"`   // when a client of the host waited for longer than is usual, in order, apart from each other
 }
 
-// Span is a stretch of time.
+// Span is an interval.
 type Span struct {
 	From evidence.Mono `json:"from"`
 	To   evidence.Mono `json:"to"`

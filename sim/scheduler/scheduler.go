@@ -1,6 +1,6 @@
-// Package scheduler runs a simulation in one thread: events in the order of their time, and flows,
-// which are functions that stop in their midst until an event resumes them. Nothing else decides
-// what runs when, so the same events give the same run.
+// Package scheduler runs a simulation in one thread. It runs events in the order of their time, and
+// coroutines, which yield until an event resumes them. Nothing else decides what runs when, so the
+// same events give the same run.
 package scheduler
 
 import "iter"
@@ -8,88 +8,88 @@ import "iter"
 // Time is the true time, in nanoseconds since the simulation began. No clock of a host shows it.
 type Time int64
 
-// Line is the queue of all events. The zero value is an empty one at time 0.
-type Line struct {
+// Scheduler is the queue of all events. The zero value is an empty one at time 0.
+type Scheduler struct {
 	now     Time
 	made    uint64
 	sum     uint64
 	ended   bool
 	queue   queue
-	running *Flow
+	running *Coroutine
 	slab    []Event // where events are made: many, and small
 }
 
-// Event is what happens at a time, unless it is dropped before.
+// Event is what happens at a time, unless it is cancelled before.
 type Event struct{ do func() }
 
-// Drop makes the event not happen. It may be nil, or have happened.
-func (e *Event) Drop() {
+// Cancel prevents the event. The event may be nil, or have happened.
+func (e *Event) Cancel() {
 	if e != nil {
 		e.do = nil
 	}
 }
 
 // Now is the true time.
-func (l *Line) Now() Time { return l.now }
+func (s *Scheduler) Now() Time { return s.now }
 
 // At has do happen at a time, or at once after what is happening if that is past.
-func (l *Line) At(t Time, do func()) *Event {
-	l.made++
-	if len(l.slab) == 0 {
-		l.slab = make([]Event, 256)
+func (s *Scheduler) At(t Time, do func()) *Event {
+	s.made++
+	if len(s.slab) == 0 {
+		s.slab = make([]Event, 256)
 	}
-	e := &l.slab[0]
-	l.slab = l.slab[1:]
+	e := &s.slab[0]
+	s.slab = s.slab[1:]
 	e.do = do
-	l.queue.push(due{at: max(t, l.now), n: l.made, event: e})
+	s.queue.push(due{at: max(t, s.now), n: s.made, event: e})
 	return e
 }
 
 // Events is how many events were made so far.
-func (l *Line) Events() uint64 { return l.made }
+func (s *Scheduler) Events() uint64 { return s.made }
 
 // Sum is a checksum of when everything happened so far, and in which order.
-func (l *Line) Sum() uint64 { return l.sum }
+func (s *Scheduler) Sum() uint64 { return s.sum }
 
 // Stop ends Run after what is happening.
-func (l *Line) Stop() { l.ended = true }
+func (s *Scheduler) Stop() { s.ended = true }
 
 // Run lets everything happen up to a time, and stands there then.
-func (l *Line) Run(until Time) {
-	for !l.ended && len(l.queue) > 0 && l.queue[0].at <= until {
-		next := l.queue.pop()
+func (s *Scheduler) Run(until Time) {
+	for !s.ended && len(s.queue) > 0 && s.queue[0].at <= until {
+		next := s.queue.pop()
 		do := next.event.do
 		if do == nil {
 			continue
 		}
 		next.event.do = nil // its room is kept with that of others, what it holds is not
-		l.now = next.at
-		l.sum = (l.sum^uint64(next.at))*1099511628211 + next.n // FNV's prime
+		s.now = next.at
+		s.sum = (s.sum^uint64(next.at))*1099511628211 + next.n // FNV's prime
 		do()
 	}
-	if !l.ended {
-		l.now = until
+	if !s.ended {
+		s.now = until
 	}
 }
 
-// Flow is a function that runs piece by piece.
-type Flow struct {
-	line  *Line
-	next  func() (struct{}, bool)
-	end   func()
-	yield func(struct{}) bool
-	dead  bool
-	done  bool
+// Coroutine is a function that runs piece by piece.
+type Coroutine struct {
+	scheduler *Scheduler
+	next      func() (struct{}, bool)
+	end       func()
+	yield     func(struct{}) bool
+	dead      bool
+	done      bool
 }
 
-// ended unwinds a flow that was ended.
+// ended unwinds a coroutine that was ended.
 type ended struct{}
 
-// Flow makes a flow of f, which runs from the first Resume on.
-func (l *Line) Flow(f func()) *Flow {
-	fl := &Flow{line: l}
-	fl.next, fl.end = iter.Pull(func(yield func(struct{}) bool) {
-		fl.yield = yield
+// Coroutine makes a coroutine of f, which runs from the first Resume on.
+func (s *Scheduler) Coroutine(f func()) *Coroutine {
+	c := &Coroutine{scheduler: s}
+	c.next, c.end = iter.Pull(func(yield func(struct{}) bool) {
+		c.yield = yield
 		defer func() {
 			if r := recover(); r != nil && r != (ended{}) {
 				panic(r)
@@ -97,46 +97,47 @@ func (l *Line) Flow(f func()) *Flow {
 		}()
 		f()
 	})
-	return fl
+	return c
 }
 
-// Running is the flow that runs now; nil if an event does.
-func (l *Line) Running() *Flow { return l.running }
+// Running is the coroutine that runs now; nil if an event does.
+func (s *Scheduler) Running() *Coroutine { return s.running }
 
-// Resume runs the flow until it parks or ends. It is called from events only, never from within a
-// flow.
-func (f *Flow) Resume() {
-	if f.done || f.dead {
+// Resume runs the coroutine until it yields or ends. It is called from events only, never from
+// within a coroutine.
+func (c *Coroutine) Resume() {
+	if c.done || c.dead {
 		return
 	}
-	f.line.running = f
-	_, more := f.next()
-	f.line.running = nil
-	f.done = !more
+	c.scheduler.running = c
+	_, more := c.next()
+	c.scheduler.running = nil
+	c.done = !more
 }
 
-// Park stops the running flow until it is resumed. If it is ended instead, Park does not return:
-// what was deferred in the flow runs, and the flow is over.
-func (f *Flow) Park() {
-	if f.dead || !f.yield(struct{}{}) {
-		f.dead = true
+// Yield stops the running coroutine until it is resumed. If it is ended instead, Yield does not
+// return: what was deferred in the coroutine runs, and the coroutine is over.
+func (c *Coroutine) Yield() {
+	if c.dead || !c.yield(struct{}{}) {
+		c.dead = true
 		panic(ended{})
 	}
 }
 
-// Unwind is for what is deferred in a flow that was ended and would wait again: it does not return.
+// Unwind is for what is deferred in a coroutine that was ended and would wait again: it does not
+// return.
 func Unwind() { panic(ended{}) }
 
-// Done reports whether the flow is over, one way or the other.
-func (f *Flow) Done() bool { return f.done || f.dead }
+// Done reports whether the coroutine is over, one way or the other.
+func (c *Coroutine) Done() bool { return c.done || c.dead }
 
-// End makes the flow stop where it is parked. It is called from events only.
-func (f *Flow) End() {
-	if f.Done() {
+// End makes the coroutine stop where it is suspended. It is called from events only.
+func (c *Coroutine) End() {
+	if c.Done() {
 		return
 	}
-	f.dead = true
-	f.end()
+	c.dead = true
+	c.end()
 }
 
 // due is when an event happens.

@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"fmt"
@@ -91,7 +91,7 @@ type Kind int
 const (
 	Step       Kind = iota // the wall clock is set by By
 	Excursion              // set by By, and back after For
-	Strobe                 // set back and forth by By, For long
+	Oscillate              // set back and forth by By, For long
 	FreezeWall             // the wall clock stands still For long, and is behind then
 	Drift                  // the wall clock is wrong by P a second, For long, or the monotonic clock alone
 	DriftBoth              // both clocks are
@@ -112,7 +112,7 @@ const (
 	OldCopy        // a process is killed and an old copy of its journal put back, while the coordinator is up
 	Outage         // the coordinator does not answer
 	Cut            // it does not hear a host, or is not heard, or both
-	Lossy          // requests and replies get lost
+	MessageLoss    // requests and replies get lost
 	Late           // requests arrive late, also after they were given up
 	Twice          // requests take place twice
 	Stale          // hints are old, and ZooKeeper's plain reads
@@ -142,7 +142,7 @@ const (
 // drawn is beyond the kinds that each plan draws from.
 const drawn = Refused + 1
 
-var kindNames = [...]string{"clock is set", "clock is set and set back", "clock strobes", "wall clock freezes", "one clock drifts", "both clocks drift",
+var kindNames = [...]string{"clock is set", "clock is set and set back", "clock oscillates", "wall clock freezes", "one clock drifts", "both clocks drift",
 	"leap second", "host is suspended", "virtual machine is paused", "processes are stopped", "", "killed", "power cut",
 	"stopped in order", "disk is full", "disk fails", "disk is slow", "disk is lost", "journal is damaged", "old copy of the journal", "coordinator is away", "cut off", "messages get lost",
 	"messages are late", "requests happen twice", "hints and reads are stale", "session ends early", "sessions last longer", "claim is cleared", "marks are raised",
@@ -158,7 +158,7 @@ func (k Kind) OfClocks() bool { return k < lastOfClocks }
 // ofOneRequest reports whether the kind is of the request that is being sent.
 func (k Kind) ofOneRequest() bool { return k >= RequestLost && k <= Refused }
 
-// String tells the fault in a line.
+// String describes the fault in one line.
 func (f Fault) String() string {
 	text := fmt.Sprintf("%.6fs d%d: %s", float64(f.At)/1e9, f.Daemon, f.Kind)
 	if f.By != 0 {

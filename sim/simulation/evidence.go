@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"fmt"
@@ -12,25 +12,25 @@ import (
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// testimony is the evidence that a run leaves of one cluster: what daemons of a drill build write
-// down, what clients of theirs record, and what the coordinator stored. A tree that is wiped
+// clusterEvidence is the evidence that a run leaves of one cluster: what daemons of a drill build
+// write down, what clients of theirs record, and what the coordinator stored. A tree that is wiped
 // becomes another cluster, whose IDs may be those of the one before, so each is judged by itself; a
 // tree that is restored stays the same one.
-type testimony struct {
-	hosts   []told // by daemon
+type clusterEvidence struct {
+	hosts   []hostEvidence // by daemon
 	history []history.Version
 	past    [][]history.Version
 }
 
-// told is what a daemon, and clients of it, have told.
-type told struct {
-	lives   []*testifying
+// hostEvidence is what a daemon and its clients have reported.
+type hostEvidence struct {
+	starts  []*startLog
 	replies []reply
 	runs    []evidence.Run // of the replies
 }
 
-// testifying is one start of a daemon. Most of what it tells is of IDs.
-type testifying struct {
+// startLog is the log of one start of a daemon. Most of its events are of IDs.
+type startLog struct {
 	p      *proc
 	began  evidence.Event
 	all    []issued
@@ -53,7 +53,7 @@ type reply struct {
 	from, to        int
 }
 
-func (l *testifying) each(step int64) iter.Seq[evidence.Event] {
+func (l *startLog) each(step int64) iter.Seq[evidence.Event] {
 	return func(yield func(evidence.Event) bool) {
 		if !yield(l.began) {
 			return
@@ -71,55 +71,55 @@ func (l *testifying) each(step int64) iter.Seq[evidence.Event] {
 	}
 }
 
-func (t *told) each(yield func(evidence.Reply) bool) {
-	if len(t.replies) == 0 { // its clients are still waiting
+func (h *hostEvidence) each(yield func(evidence.Reply) bool) {
+	if len(h.replies) == 0 { // its clients are still waiting
 		yield(evidence.Reply{Asking: evidence.InRuns, Outcome: evidence.Unsent})
 	}
-	for _, r := range t.replies {
-		e := evidence.Reply{Connection: r.connection, Asking: evidence.InRuns, Asked: r.asked, Answered: r.answered, Outcome: r.outcome, IDs: t.runs[r.from:r.to]}
+	for _, r := range h.replies {
+		e := evidence.Reply{Connection: r.connection, Asking: evidence.InRuns, Asked: r.asked, Answered: r.answered, Outcome: r.outcome, IDs: h.runs[r.from:r.to]}
 		if !yield(e) {
 			return
 		}
 	}
 }
 
-// testimonyOf is a cluster's.
-func (w *World) testimonyOf(cluster string) *testimony {
-	t := w.evidence[cluster]
+// evidenceOf is a cluster's.
+func (sim *Simulation) evidenceOf(cluster string) *clusterEvidence {
+	t := sim.evidence[cluster]
 	if t == nil {
-		t = &testimony{hosts: make([]told, len(w.slots))}
-		w.evidence[cluster] = t
-		w.clusters = append(w.clusters, cluster)
+		t = &clusterEvidence{hosts: make([]hostEvidence, len(sim.slots))}
+		sim.evidence[cluster] = t
+		sim.clusters = append(sim.clusters, cluster)
 	}
 	return t
 }
 
-// of is what a daemon has told.
-func (t *testimony) of(s *slot) *told { return &t.hosts[s.number] }
+// of returns what a daemon and its clients have reported.
+func (t *clusterEvidence) of(s *slot) *hostEvidence { return &t.hosts[s.number] }
 
-// lifeOf is the log of a start of a daemon.
-func (t *testimony) lifeOf(p *proc) *testifying {
+// startOf returns the log of a start of a daemon.
+func (t *clusterEvidence) startOf(p *proc) *startLog {
 	h := t.of(p.slot)
-	if n := len(h.lives); n > 0 && h.lives[n-1].p == p {
-		return h.lives[n-1]
+	if n := len(h.starts); n > 0 && h.starts[n-1].p == p {
+		return h.starts[n-1]
 	}
-	began := evidence.Event{At: evidence.Mono(p.began), Kind: evidence.Began, Host: p.slot.name(), Incarnation: p.incarnation, Layout: p.w.text}
-	l := &testifying{p: p, began: began}
-	h.lives = append(h.lives, l)
+	began := evidence.Event{At: evidence.Mono(p.began), Kind: evidence.Began, Host: p.slot.name(), Incarnation: p.incarnation, Layout: p.sim.text}
+	l := &startLog{p: p, began: began}
+	h.starts = append(h.starts, l)
 	return l
 }
 
 // name is what the evidence calls a daemon.
 func (s *slot) name() string { return fmt.Sprintf("d%d", s.number) }
 
-// testify implements record.Log.
-func (p *proc) testify(e evidence.Event) error {
+// record implements record.Log.
+func (p *proc) record(e evidence.Event) error {
 	cluster := p.cluster
 	if e.Kind == evidence.Issued {
 		cluster = p.issuing(e.Run.First)
 	}
-	e.At = evidence.Mono(p.w.line.Now())
-	l := p.w.testimonyOf(cluster).lifeOf(p)
+	e.At = evidence.Mono(p.sim.scheduler.Now())
+	l := p.sim.evidenceOf(cluster).startOf(p)
 	l.all = append(l.all, issued{e.At, e.Run.First, e.Run.N, e.Lane})
 	if e.Kind != evidence.Issued {
 		l.others = append(l.others, e)
@@ -136,12 +136,12 @@ func (p *proc) issuing(first int64) string {
 }
 
 // stores notes that the coordinator stored a record.
-func (w *World) stores(worker int, value []byte) {
-	r := w.record.of(value)
-	w.wrote(w.serving, worker, value)
-	w.order = max(w.order+1, int64(w.line.Now())/1000) // told as when it was, in microseconds
-	t := w.testimonyOf(w.cluster.of(w.tree.Layout()))
-	t.history = append(t.history, history.Version{Order: w.order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim})
+func (sim *Simulation) stores(worker int, value []byte) {
+	r := sim.record.of(value)
+	sim.wrote(sim.serving, worker, value)
+	sim.order = max(sim.order+1, int64(sim.scheduler.Now())/1000) // as of its time, in microseconds
+	t := sim.evidenceOf(sim.cluster.of(sim.tree.Layout()))
+	t.history = append(t.history, history.Version{Order: sim.order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim})
 }
 
 // backup is a copy of the tree, and the history of what is in it. There is none of a tree in which
@@ -151,20 +151,20 @@ type backup struct {
 	history []history.Version
 }
 
-func (w *World) backup() *backup {
-	if len(w.damaged) > 0 {
+func (sim *Simulation) backup() *backup {
+	if len(sim.damaged) > 0 {
 		return nil
 	}
-	b := &backup{tree: w.tree.Clone()}
-	if t := w.evidence[w.cluster.of(w.tree.Layout())]; t != nil {
+	b := &backup{tree: sim.tree.Clone()}
+	if t := sim.evidence[sim.cluster.of(sim.tree.Layout())]; t != nil {
 		b.history = slices.Clone(t.history)
 	}
 	return b
 }
 
 // restored notes that a backup is in the tree's place.
-func (w *World) restored(b *backup) {
-	t := w.testimonyOf(w.cluster.of(w.tree.Layout()))
+func (sim *Simulation) restored(b *backup) {
+	t := sim.evidenceOf(sim.cluster.of(sim.tree.Layout()))
 	t.past = append(t.past, t.history)
 	t.history = b.history
 }
@@ -172,12 +172,12 @@ func (w *World) restored(b *backup) {
 // received notes IDs that a request got so far. What of them is of another cluster than those
 // before is recorded as a reply of its own.
 func (c *conn) received(run generator.Run) {
-	t := c.p.w.testimonyOf(c.p.issuing(run.First)).of(c.p.slot)
+	t := c.p.sim.evidenceOf(c.p.issuing(run.First)).of(c.p.slot)
 	if t != c.of {
 		c.answered(evidence.Got)
 		c.of = t
 	}
-	c.got = append(c.got, evidence.Run{First: run.First, Step: c.p.w.layout.Step(), N: run.N})
+	c.got = append(c.got, evidence.Run{First: run.First, Step: c.p.sim.layout.Step(), N: run.N})
 }
 
 // answered records a reply. One that is an error holds no IDs, whatever was taken for it.
@@ -186,49 +186,49 @@ func (c *conn) answered(outcome evidence.Outcome) {
 	c.of, c.got = nil, c.got[:0]
 	switch {
 	case outcome == evidence.Refused:
-		t, got = c.p.w.testimonyOf(c.p.cluster).of(c.p.slot), nil
+		t, got = c.p.sim.evidenceOf(c.p.cluster).of(c.p.slot), nil
 	case len(got) == 0:
 		return
 	}
 	from := len(t.runs)
 	t.runs = append(t.runs, got...)
-	t.replies = append(t.replies, reply{c.number, outcome, evidence.Mono(c.queue[0].at), evidence.Mono(c.p.w.line.Now()), from, len(t.runs)})
+	t.replies = append(t.replies, reply{c.number, outcome, evidence.Mono(c.queue[0].at), evidence.Mono(c.p.sim.scheduler.Now()), from, len(t.runs)})
 }
 
 // judge has all evidence judged as that of the drills is, and returns what speaks against a daemon.
 // Order is left out: the model of package audit knows clocks that are set, and takes until a
-// hundred IDs later to be sure that one was. Here clocks drift, stand still and strobe, and what
+// hundred IDs later to be sure that one was. Here clocks drift, stand still and oscillate, and what
 // each of them shows is known when an ID is issued: see ordered, which is exact.
-func (w *World) judge() []string {
+func (sim *Simulation) judge() []string {
 	var found []string
 	all := uint64(0)
-	for _, cluster := range w.clusters {
-		t := w.evidence[cluster]
-		var hosts []audit.Told
+	for _, cluster := range sim.clusters {
+		t := sim.evidence[cluster]
+		var hosts []audit.Reported
 		issued := false
 		for n := range t.hosts {
 			h := &t.hosts[n]
-			told := audit.Told{Name: w.slots[n].name(), Replies: h.each}
-			for _, l := range h.lives {
-				told.Lives = append(told.Lives, l.each(w.layout.Step()))
+			reported := audit.Reported{Name: sim.slots[n].name(), Replies: h.each}
+			for _, l := range h.starts {
+				reported.Starts = append(reported.Starts, l.each(sim.layout.Step()))
 				issued = issued || len(l.all) > len(l.others)
 			}
-			if len(told.Lives) > 0 {
-				hosts = append(hosts, told)
+			if len(reported.Starts) > 0 {
+				hosts = append(hosts, reported)
 			}
 		}
 		if !issued {
 			continue // there is nothing to judge
 		}
-		v, err := audit.JudgeTold(audit.Cluster{Layout: w.layout, History: t.history, Past: t.past, Unordered: true}, hosts)
+		v, err := audit.JudgeReported(audit.Cluster{Layout: sim.layout, History: t.history, Past: t.past, Unordered: true}, hosts)
 		if err != nil {
 			found = append(found, err.Error())
 		}
 		found = append(found, v.Examples()...)
 		all += v.Issued
 	}
-	if all != w.counts.IDs && len(found) == 0 {
-		found = append(found, fmt.Sprintf("the evidence is of %d IDs, and %d were issued", all, w.counts.IDs))
+	if all != sim.counts.IDs && len(found) == 0 {
+		found = append(found, fmt.Sprintf("the evidence is of %d IDs, and %d were issued", all, sim.counts.IDs))
 	}
 	return found
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// told is the world's evidence as a simulation tells it.
-func (w *world) told() []Told {
-	var hosts []Told
+// reported returns the cluster's evidence as a simulation reports it.
+func (w *fakeCluster) reported() []Reported {
+	var hosts []Reported
 	for _, h := range w.hosts {
-		t := Told{Name: h.name, Replies: slices.Values(h.replies), Steps: h.steps}
-		for _, life := range h.lives {
-			t.Lives = append(t.Lives, slices.Values(life))
+		t := Reported{Name: h.name, Replies: slices.Values(h.replies), Steps: h.steps}
+		for _, start := range h.starts {
+			t.Starts = append(t.Starts, slices.Values(start))
 		}
 		hosts = append(hosts, t)
 	}
@@ -24,9 +24,9 @@ func (w *world) told() []Told {
 }
 
 // What is told is judged as what is in logs; times are told as they are.
-func TestJudgeTold(t *testing.T) {
+func TestJudgeReported(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 0))
-	w := newWorld(layoutOf(t, "flakeward"), 3, r.IntN)
+	w := newFakeCluster(layoutOf(t, "flakeward"), 3, r.IntN)
 	for _, h := range w.hosts {
 		h.start(true)
 	}
@@ -38,20 +38,20 @@ func TestJudgeTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := JudgeTold(c, w.told())
+	got, err := JudgeReported(c, w.reported())
 	if err != nil || !reflect.DeepEqual(got, want) || got.Violations() > 0 || got.Issued == 0 {
 		t.Fatalf("%+v, %v; in logs %+v", got, err, want)
 	}
 
-	life := &w.hosts[1].lives[0]
-	for _, e := range *life {
+	start := &w.hosts[1].starts[0]
+	for _, e := range *start {
 		if e.Kind == evidence.Issued {
 			e.At = w.now + 1_234_567_000
-			*life = append(*life, e)
+			*start = append(*start, e)
 			break
 		}
 	}
-	got, err = JudgeTold(c, w.told())
+	got, err = JudgeReported(c, w.reported())
 	at := evidence.Mono(w.now + 1_234_567_000)
 	if err != nil || got.Findings[Unique].Kinds[IssuedTwice] == 0 || !strings.Contains(strings.Join(got.Examples(), "\n"), (&court{}).when(at)) {
 		t.Errorf("an ID that is there twice, at %s: %v, %v", (&court{}).when(at), got.Examples(), err)
@@ -59,13 +59,13 @@ func TestJudgeTold(t *testing.T) {
 }
 
 func TestJudgeToldNothing(t *testing.T) {
-	w := newWorld(layoutOf(t, "flakeward"), 1, func(int) int { return 1 })
+	w := newFakeCluster(layoutOf(t, "flakeward"), 1, func(int) int { return 1 })
 	w.hosts[0].start(true)
 	c, _ := w.evidence()
-	if _, err := JudgeTold(c, w.told()); err == nil || !strings.Contains(err.Error(), "the clients of host host-1 have recorded nothing") {
+	if _, err := JudgeReported(c, w.reported()); err == nil || !strings.Contains(err.Error(), "the clients of host host-1 have recorded nothing") {
 		t.Errorf("clients that say nothing: %v", err)
 	}
-	if _, err := JudgeTold(c, nil); err == nil || !strings.Contains(err.Error(), "no host is given") {
+	if _, err := JudgeReported(c, nil); err == nil || !strings.Contains(err.Error(), "no host is given") {
 		t.Errorf("no host: %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// life is one start of a daemon.
-type life struct {
+// start is one start of a daemon.
+type start struct {
 	host   int // of sites
 	number int // on its host, from 1
 	began  evidence.Mono
@@ -21,15 +21,15 @@ type life struct {
 
 var errEnough = errors.New("enough is read")
 
-// findLives reads how each log of a daemon begins. It returns the lives of the first host in their
+// findStarts reads how each log of a daemon begins. It returns the starts of the first host in their
 // order, then those of the second, and so on. A log in which nothing was written is of a daemon
 // that was killed before it could begin.
-func findLives(layout *generator.Layout, sites []site) ([]life, error) {
-	var all []life
+func findStarts(layout *generator.Layout, sites []site) ([]start, error) {
+	var all []start
 	incarnations := map[string]string{}
 	cluster := layout.String()
 	for h, s := range sites {
-		var lives []life
+		var starts []start
 		for _, d := range s.daemons {
 			var began *evidence.Event
 			err := d.read(func(e evidence.Event) error {
@@ -54,16 +54,16 @@ func findLives(layout *generator.Layout, sites []site) ([]life, error) {
 			if !isLayout(text, cluster) {
 				return nil, fmt.Errorf("audit: %s is of layout %q, and the cluster's is %s", d.name, began.Layout, cluster)
 			}
-			lives = append(lives, life{host: h, began: began.At, log: d})
+			starts = append(starts, start{host: h, began: began.At, log: d})
 		}
-		if len(lives) == 0 {
+		if len(starts) == 0 {
 			return nil, fmt.Errorf("audit: no daemon of host %s has written anything", s.name)
 		}
-		slices.SortStableFunc(lives, func(a, b life) int { return cmp.Compare(a.began, b.began) })
-		for i := range lives {
-			lives[i].number = i + 1
+		slices.SortStableFunc(starts, func(a, b start) int { return cmp.Compare(a.began, b.began) })
+		for i := range starts {
+			starts[i].number = i + 1
 		}
-		all = append(all, lives...)
+		all = append(all, starts...)
 	}
 	return all, nil
 }
@@ -77,20 +77,20 @@ func isLayout(text, full string) bool {
 	return err == nil && l.String() == full
 }
 
-// lived names a life to a reader.
-func (j *court) lived(l *life) string {
+// startName names a start to a reader.
+func (j *court) startName(l *start) string {
 	return fmt.Sprintf("start %d of %s", l.number, j.sites[l.host].name)
 }
 
-// seat is one of a daemon's lanes and a worker ID that it has. What one lane has of a worker ID is
+// assignment is one of a daemon's lanes and a worker ID that it has. What one lane has of a worker ID is
 // nothing to another: each has claims, grants and a journal of its own, and is to the other what
 // another daemon is.
-type seat struct{ lane, worker int }
+type assignment struct{ lane, worker int }
 
-// sat names a lane of a life to a reader, unless it is the first.
-func (j *court) sat(l *life, lane int) string {
+// laneName names a lane of a start to a reader, unless it is the first.
+func (j *court) laneName(l *start, lane int) string {
 	if lane == 0 {
-		return j.lived(l)
+		return j.startName(l)
 	}
-	return fmt.Sprintf("%s, lane %d", j.lived(l), lane)
+	return fmt.Sprintf("%s, lane %d", j.startName(l), lane)
 }

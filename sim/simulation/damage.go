@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"bytes"
@@ -25,16 +25,16 @@ type damage struct {
 }
 
 // spoil puts a bad value in the place of a right one for a while.
-func (w *World) spoil(f Fault, d *damage) bool {
-	w.damaged = append(w.damaged, d)
-	return w.until(f, func() { w.mend(d) })
+func (sim *Simulation) spoil(f Fault, d *damage) bool {
+	sim.damaged = append(sim.damaged, d)
+	return sim.until(f, func() { sim.mend(d) })
 }
 
 // mend puts one value right, if nobody else has.
-func (w *World) mend(d *damage) {
-	for i, other := range w.damaged {
+func (sim *Simulation) mend(d *damage) {
+	for i, other := range sim.damaged {
 		if other == d {
-			w.damaged = append(w.damaged[:i], w.damaged[i+1:]...)
+			sim.damaged = append(sim.damaged[:i], sim.damaged[i+1:]...)
 			if bytes.Equal(d.now(), d.bad) {
 				d.put()
 			}
@@ -44,33 +44,33 @@ func (w *World) mend(d *damage) {
 }
 
 // mendAll puts everything right.
-func (w *World) mendAll() {
-	for len(w.damaged) > 0 {
-		w.mend(w.damaged[0])
+func (sim *Simulation) mendAll() {
+	for len(sim.damaged) > 0 {
+		sim.mend(sim.damaged[0])
 	}
 }
 
 // damageTree spoils what the coordinator keeps. A daemon with an old journal is not promised to see
 // through it then.
-func (w *World) damageTree(f Fault, s *slot) bool {
-	for _, other := range w.slots {
+func (sim *Simulation) damageTree(f Fault, s *slot) bool {
+	for _, other := range sim.slots {
 		if other.sheltered {
 			return false
 		}
 	}
 	switch f.Kind {
 	case DamagedLayout:
-		return w.damageLayout(f)
+		return sim.damageLayout(f)
 	case DamagedRecord:
-		return w.damageRecord(f, s)
+		return sim.damageRecord(f, s)
 	default:
-		return w.damageHint(f, s)
+		return sim.damageHint(f, s)
 	}
 }
 
-func (w *World) damageLayout(f Fault) bool {
-	right := w.tree.Layout()
-	if clusterOf(right) == "" || len(w.damaged) > 0 {
+func (sim *Simulation) damageLayout(f Fault) bool {
+	right := sim.tree.Layout()
+	if clusterOf(right) == "" || len(sim.damaged) > 0 {
 		return false
 	}
 	with := func(key, value string) []byte {
@@ -80,42 +80,42 @@ func (w *World) damageLayout(f Fault) bool {
 		b, _ := json.Marshal(fields)
 		return b
 	}
-	bad := pick(w.fate, []byte("{"), append(bytes.Clone(right), "{}"...), with("uuid", `""`), with("floor", "-1"), with("workers", "100000000"),
+	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), with("uuid", `""`), with("floor", "-1"), with("workers", "100000000"),
 		with("layout", `"time=40@1ms,worker=2,sequence=8;epoch=2020-01-01"`))
-	w.tree.SetLayout(bad)
-	return w.spoil(f, &damage{bad, w.tree.Layout, func() { w.tree.SetLayout(right) }})
+	sim.tree.SetLayout(bad)
+	return sim.spoil(f, &damage{bad, sim.tree.Layout, func() { sim.tree.SetLayout(right) }})
 }
 
-func (w *World) damageRecord(f Fault, s *slot) bool {
-	worker := w.workerOf(s)
-	right := w.tree.Record(worker)
+func (sim *Simulation) damageRecord(f Fault, s *slot) bool {
+	worker := sim.workerOf(s)
+	right := sim.tree.Record(worker)
 	if len(right) == 0 {
 		return false
 	}
-	for _, d := range w.damaged {
+	for _, d := range sim.damaged {
 		if bytes.Equal(right, d.bad) {
 			return false
 		}
 	}
-	bad := pick(w.fate, []byte("{"), append(bytes.Clone(right), "{}"...), []byte(`{"ceiling":-1,"holder":"x","nonce":"x"}`), []byte(`{"ceiling":1,"nonce":"x"}`))
-	w.tree.SetRecord(worker, bad, false)
-	return w.spoil(f, &damage{bad, func() []byte { return w.tree.Record(worker) }, func() {
+	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), []byte(`{"ceiling":-1,"holder":"x","nonce":"x"}`), []byte(`{"ceiling":1,"nonce":"x"}`))
+	sim.tree.SetRecord(worker, bad, false)
+	return sim.spoil(f, &damage{bad, func() []byte { return sim.tree.Record(worker) }, func() {
 		// As the error says: with a ceiling that is late enough. Where the record is made again its
 		// versions start over: its holder is ended first, and whoever has seen more of them must be
 		// started again.
-		if w.plan.Servers == tree.ZooKeeper {
-			w.endHolders(worker)
+		if sim.plan.Servers == tree.ZooKeeper {
+			sim.endHolders(worker)
 		}
-		w.tree.SetRecord(worker, fmt.Appendf(nil, `{"ceiling":%d,"holder":"operator%d","nonce":"%d"}`, w.highest, w.people.Uint64(), w.people.Uint64()), true)
-		if w.plan.Servers == tree.ZooKeeper {
-			w.startAgain()
+		sim.tree.SetRecord(worker, fmt.Appendf(nil, `{"ceiling":%d,"holder":"operator%d","nonce":"%d"}`, sim.highest, sim.operators.Uint64(), sim.operators.Uint64()), true)
+		if sim.plan.Servers == tree.ZooKeeper {
+			sim.startAgain()
 		}
 	}})
 }
 
 // endHolders kills the daemons that hold a worker ID.
-func (w *World) endHolders(worker int) {
-	for _, s := range w.slots {
+func (sim *Simulation) endHolders(worker int) {
+	for _, s := range sim.slots {
 		if s.proc != nil && slices.ContainsFunc(s.proc.holders(), func(h *grant.Holder) bool { return h.Holding().Worker == worker }) {
 			s.proc.end("killed, so that its record can be made anew", 100*time.Millisecond)
 		}
@@ -123,27 +123,27 @@ func (w *World) endHolders(worker int) {
 }
 
 // damageHint spoils what nothing rests on.
-func (w *World) damageHint(_ Fault, s *slot) bool {
-	if w.fate.IntN(4) == 0 {
-		w.tree.SetHost(s.hostName, []byte("x"))
+func (sim *Simulation) damageHint(_ Fault, s *slot) bool {
+	if sim.random.IntN(4) == 0 {
+		sim.tree.SetHost(s.hostName, []byte("x"))
 		return true
 	}
-	w.tree.SetHistory(w.workerOf(s), pick(w.fate, []byte("["), []byte(`[{"from":-1}]`), []byte(`[{"from":2},{"from":1}]`)))
+	sim.tree.SetHistory(sim.workerOf(s), pick(sim.random, []byte("["), []byte(`[{"from":-1}]`), []byte(`[{"from":2},{"from":1}]`)))
 	return true
 }
 
 // workerOf is the worker ID that a daemon holds, or any.
-func (w *World) workerOf(s *slot) int {
+func (sim *Simulation) workerOf(s *slot) int {
 	if s.proc != nil {
 		if worker := s.proc.any().holder.Holding().Worker; worker >= 0 {
 			return worker
 		}
 	}
-	return w.fate.IntN(w.layout.Workers())
+	return sim.random.IntN(sim.layout.Workers())
 }
 
 // damageJournal kills a daemon and leaves its journal as no daemon does: the record rules then.
-func (w *World) damageJournal(s *slot, down time.Duration) bool {
+func (sim *Simulation) damageJournal(s *slot, down time.Duration) bool {
 	data, err := s.disk.Read()
 	if err != nil {
 		return false
@@ -153,7 +153,7 @@ func (w *World) damageJournal(s *slot, down time.Duration) bool {
 		return false
 	}
 	left := "damaged"
-	variant := w.fate.IntN(len(spoilers) + 2)
+	variant := sim.random.IntN(len(spoilers) + 2)
 	s.proc.end("killed", down)
 	s.home[0] = false
 	switch {
@@ -166,7 +166,7 @@ func (w *World) damageJournal(s *slot, down time.Duration) bool {
 		left = "not to be read"
 		s.disk.Unread = syscall.EIO
 	}
-	w.say(s, "its journal is %s now", left)
+	sim.say(s, "its journal is %s now", left)
 	return true
 }
 
@@ -239,12 +239,12 @@ func framed(body []byte) []byte {
 }
 
 // clear deletes the claim that a daemon uses.
-func (w *World) clear(s *slot) bool {
+func (sim *Simulation) clear(s *slot) bool {
 	if s.proc == nil {
 		return false
 	}
 	claim := s.proc.any().holder.Holding().Claim
-	o, err := w.asOperator()
+	o, err := sim.asOperator()
 	if err != nil || claim == "" {
 		return false
 	}

@@ -7,23 +7,23 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// Told is one host's evidence where nothing is in files: that of a simulation. Each log is read
+// Reported is one host's evidence that is in no file, as that of a simulation. Each log is read
 // several times.
-type Told struct {
+type Reported struct {
 	Name    string
-	Lives   []iter.Seq[evidence.Event] // one log for each start of a daemon, in any order
+	Starts  []iter.Seq[evidence.Event] // one log for each start of a daemon, in any order
 	Replies iter.Seq[evidence.Reply]   // of all its clients
 	Steps   []Step
 }
 
-// JudgeTold is Judge on what hosts have told; c.Hosts is not looked at. Times are told as they are
-// in the evidence, and not from the first start of a daemon.
-func JudgeTold(c Cluster, hosts []Told) (Verdict, error) {
+// JudgeReported is Judge for evidence in memory. It ignores c.Hosts. Its texts give times as they are in
+// the evidence, not from the first start of a daemon.
+func JudgeReported(c Cluster, hosts []Reported) (Verdict, error) {
 	sites := make([]site, len(hosts))
 	for i, h := range hosts {
 		s := site{name: h.Name, steps: h.Steps}
-		for n, life := range h.Lives {
-			s.daemons = append(s.daemons, log[evidence.Event]{fmt.Sprintf("log %d of %s", n+1, h.Name), streamed(life)})
+		for n, start := range h.Starts {
+			s.daemons = append(s.daemons, log[evidence.Event]{fmt.Sprintf("log %d of %s", n+1, h.Name), streamed(start)})
 		}
 		s.clients = []log[evidence.Reply]{{"the replies of " + h.Name, streamed(h.Replies)}}
 		sites[i] = s

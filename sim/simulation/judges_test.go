@@ -1,4 +1,4 @@
-package world_test
+package simulation_test
 
 import (
 	"bytes"
@@ -6,29 +6,29 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flakeward/flakeward/sim/world"
+	"github.com/flakeward/flakeward/sim/simulation"
 )
 
 // Two judge a run: one at once, and package audit at the end. What nobody promises to survive is
 // seen by both: of the runs in which the one sees that IDs or ticks are used twice, or that more is
 // issued than was granted, there is none in which the other sees nothing.
 func TestBothJudgesAgree(t *testing.T) {
-	for name, plant := range map[string]func(*world.Plan){
-		"disks that lie":      func(p *world.Plan) { p.Lying = true },
-		"servers that accept": func(p *world.Plan) { p.Unfenced = true },
+	for name, plant := range map[string]func(*simulation.Plan){
+		"disks that lie":      func(p *simulation.Plan) { p.Lying = true },
+		"servers that accept": func(p *simulation.Plan) { p.Unfenced = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			seen, missed := 0, 0
 			each(seeds()/2, func(seed uint64) {
-				plan := world.PlanOf(seed)
+				plan := simulation.PlanOf(seed)
 				plant(&plan)
-				atOnce := world.Run(plan, nil).Violation
+				atOnce := simulation.Run(plan, nil).Violation
 				if atOnce == "" {
 					return
 				}
 				plan.Blind = true
-				atLast := world.Run(plan, nil).Violation
+				atLast := simulation.Run(plan, nil).Violation
 				// What a record said just then is seen only at the time.
 				if atLast == "" && strings.Contains(atOnce, "the record's ceiling") {
 					return
@@ -57,7 +57,7 @@ func TestBothJudgesAgree(t *testing.T) {
 // seed the quick look took it for one.
 func TestLateCallAfterARestore(t *testing.T) {
 	var trace bytes.Buffer
-	r := world.Run(world.PlanOf(327924), &trace)
+	r := simulation.Run(simulation.PlanOf(327924), &trace)
 	if r.Violation != "" {
 		t.Error(r.Violation)
 	}
@@ -68,18 +68,18 @@ func TestLateCallAfterARestore(t *testing.T) {
 	}
 }
 
-// What only the audit finds is told as the last line of the trace, and is shrunk like any other.
+// What only the audit finds is shown as the last line of the trace, and is shrunk like any other.
 func TestTheAuditsVerdictEndsTheTrace(t *testing.T) {
 	for seed := uint64(1); seed <= 300; seed++ {
-		plan := world.PlanOf(seed)
+		plan := simulation.PlanOf(seed)
 		plan.Unfenced, plan.Blind = true, true
-		if world.Run(plan, nil).Violation == "" {
+		if simulation.Run(plan, nil).Violation == "" {
 			continue
 		}
 		shrunk(t, plan)
 		var trace bytes.Buffer
-		small, _, r := world.Shrink(plan)
-		world.Run(small, &trace)
+		small, _, r := simulation.Shrink(plan)
+		simulation.Run(small, &trace)
 		if !strings.Contains(r.Violation, "the audit finds") || !strings.Contains(trace.String(), "the audit: ") {
 			t.Errorf("%s\n%s", r.Violation, trace.String())
 		}
@@ -91,9 +91,9 @@ func TestTheAuditsVerdictEndsTheTrace(t *testing.T) {
 // Once nothing goes wrong any more, all daemons that there are worker IDs for issue again.
 func TestClustersRecover(t *testing.T) {
 	each(30, func(seed uint64) {
-		plan := world.PlanOf(seed)
+		plan := simulation.PlanOf(seed)
 		plan.Recover = true
-		if r := world.Run(plan, nil); r.Violation != "" {
+		if r := simulation.Run(plan, nil); r.Violation != "" {
 			t.Errorf("seed %d: %s", seed, r.Violation)
 		}
 	})

@@ -8,14 +8,14 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// evidence is what the world leaves. It can be changed, and read as often as one likes.
-func (w *world) evidence() (Cluster, []site) {
+// evidence returns the cluster's evidence. It can be changed, and read any number of times.
+func (w *fakeCluster) evidence() (Cluster, []site) {
 	c := Cluster{Layout: w.layout, History: slices.Clone(w.stored), Past: w.past}
 	var sites []site
 	for _, h := range w.hosts {
 		s := site{name: h.name, steps: h.steps}
-		for i := range h.lives {
-			s.daemons = append(s.daemons, log[evidence.Event]{fmt.Sprintf("%s/daemon/%d", h.name, i), streamOf(&h.lives[i])})
+		for i := range h.starts {
+			s.daemons = append(s.daemons, log[evidence.Event]{fmt.Sprintf("%s/daemon/%d", h.name, i), streamOf(&h.starts[i])})
 		}
 		s.clients = []log[evidence.Reply]{{h.name + "/client", streamOf(&h.replies)}}
 		sites = append(sites, s)
@@ -35,7 +35,7 @@ func streamOf[T any](all *[]T) stream[T] {
 }
 
 // live does one thing at random.
-func (w *world) live() {
+func (w *fakeCluster) live() {
 	h := w.hosts[w.pick(len(w.hosts))]
 	switch w.pick(40) {
 	case 0:

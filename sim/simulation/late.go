@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Claim, error)
 		return nil, err
 	}
 	if c.Continues() {
-		s.p.w.counts.Continued++
+		s.p.sim.counts.Continued++
 	}
 	claim := &sharedClaim{Claim: c, p: s.p}
 	s.p.claims = append(s.p.claims, claim)
@@ -50,7 +50,7 @@ func (c *sharedClaim) Release(ctx context.Context, last generator.Tick) error {
 	defer c.call()()
 	err := c.Claim.Release(ctx, last)
 	if err == nil {
-		c.p.w.counts.Released++
+		c.p.sim.counts.Released++
 	}
 	return err
 }
@@ -59,8 +59,8 @@ func (c *sharedClaim) Release(ctx context.Context, last generator.Tick) error {
 // call.
 func (c *sharedClaim) call() (end func()) {
 	c.calls++
-	if w := c.p.w; c.p.random.IntN(overlapping) == 0 {
-		w.line.At(w.line.Now()+w.way(), func() { c.p.do(c.giveUp) })
+	if sim := c.p.sim; c.p.random.IntN(overlapping) == 0 {
+		sim.scheduler.At(sim.scheduler.Now()+sim.way(), func() { c.p.do(c.giveUp) })
 	}
 	return func() { c.calls-- }
 }
@@ -74,7 +74,7 @@ func (c *sharedClaim) giveUp() {
 	cancel()
 	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, 0)} {
 		if !errors.Is(err, context.Canceled) {
-			c.p.w.violate(c.p.slot, "a call that was given up while another was under way got %v", err)
+			c.p.sim.violate(c.p.slot, "a call that was given up while another was under way got %v", err)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (p *proc) late(reason error) {
 	}
 	for _, err := range errs {
 		if !errors.Is(err, reason) {
-			p.w.violate(p.slot, "a call that came too late got %v, not: %v", err, reason)
+			p.sim.violate(p.slot, "a call that came too late got %v, not: %v", err, reason)
 		}
 	}
 }

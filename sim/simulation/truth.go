@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -28,9 +28,9 @@ type published struct{ before, last generator.Tick }
 
 // wrote notes a write of a record. Who opens what another has opened last, or what was opened
 // before all marks were raised, begins above all that was granted until then.
-func (w *World) wrote(by *slot, worker int, value []byte) {
-	r, t := w.record.of(value), &w.truth
-	if cluster := w.cluster.of(w.tree.Layout()); cluster != t.cluster || t.ceilings == nil {
+func (sim *Simulation) wrote(by *slot, worker int, value []byte) {
+	r, t := sim.record.of(value), &sim.truth
+	if cluster := sim.cluster.of(sim.tree.Layout()); cluster != t.cluster || t.ceilings == nil {
 		*t = truth{cluster: cluster, ceilings: map[int]generator.Tick{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}, marks: map[string]published{}}
 	}
 	last := t.opened[worker]
@@ -41,7 +41,7 @@ func (w *World) wrote(by *slot, worker int, value []byte) {
 		t.opened[worker] = opening{r.Holder, by, t.raised}
 	}
 	ceiling := r.Ceiling
-	if w.weather.early > 0 && last.holder == r.Holder {
+	if sim.conditions.early > 0 && last.holder == r.Holder {
 		// A call from before the restore, given up since, may land now, on the record that is as
 		// old as it is. What its daemon has been granted meanwhile it goes on to use: the marks are
 		// raised beyond that.
@@ -51,21 +51,21 @@ func (w *World) wrote(by *slot, worker int, value []byte) {
 	if by != nil && by.proc != nil {
 		t.marks[r.Holder] = published{t.marks[r.Holder].last, by.proc.mark(worker)}
 	}
-	w.highest = max(w.highest, r.Ceiling)
+	sim.highest = max(sim.highest, r.Ceiling)
 }
 
 // granted judges a tick by the coordinator's history: it is at or below what the record says, and
 // above what another was granted.
 func (p *proc) granted(l *laneOf, tick generator.Tick) {
-	w, t, worker := p.w, &p.w.truth, l.place.worker
+	sim, t, worker := p.sim, &p.sim.truth, l.place.worker
 	if l.place.cluster != t.cluster {
 		return
 	}
 	if ceiling := t.ceilings[worker]; tick > ceiling {
-		w.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", worker, tick, ceiling)
+		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", worker, tick, ceiling)
 	}
 	if floor, ok := t.floors[l.opening]; ok && tick <= floor {
-		w.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", worker, tick, floor)
+		sim.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", worker, tick, floor)
 	}
 }
 
@@ -73,14 +73,14 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 // it. A record of before the marks were raised may be one that was restored, which knows of a mark
 // and not of the exact last tick that took its place. An entry of which only the mark counts is not
 // adopted.
-func (w *World) adopted(s *slot, lane int, found journal.Contents) {
-	if w.plan.Blind || w.plan.Lying || s.tampered && lane == 0 || len(w.damaged) > 0 || w.weather.early > 0 || found.Cluster != w.cluster.of(w.tree.Layout()) {
+func (sim *Simulation) adopted(s *slot, lane int, found journal.Contents) {
+	if sim.plan.Blind || sim.plan.Lying || s.tampered && lane == 0 || len(sim.damaged) > 0 || sim.conditions.early > 0 || found.Cluster != sim.cluster.of(sim.tree.Layout()) {
 		return
 	}
-	era := eraOf(w.tree.Layout())
+	epoch := epochOf(sim.tree.Layout())
 	for _, e := range found.Lanes {
-		if r := w.record.of(w.tree.Record(e.Worker)); !e.Left && r.Holder == e.Opening && r.Era == era && r.Mark > e.Mark {
-			w.violate(s, "worker ID %d: the journal's mark is %d, and the record has one of %d from it", e.Worker, e.Mark, r.Mark)
+		if r := sim.record.of(sim.tree.Record(e.Worker)); !e.Left && r.Holder == e.Opening && r.Epoch == epoch && r.Mark > e.Mark {
+			sim.violate(s, "worker ID %d: the journal's mark is %d, and the record has one of %d from it", e.Worker, e.Mark, r.Mark)
 		}
 	}
 }

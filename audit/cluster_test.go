@@ -9,9 +9,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// world is a cluster that keeps all its promises, made up of one step after the other. It leaves
-// the evidence that a real one does.
-type world struct {
+// fakeCluster is a made-up cluster that keeps all promises. It takes one random step after the other
+// and leaves the evidence that a real cluster does.
+type fakeCluster struct {
 	*shape
 	now     evidence.Mono
 	wall    int64 // of the machine at 0
@@ -33,17 +33,17 @@ type entryOf struct {
 
 // computer is a host with its daemon.
 type computer struct {
-	w       *world
+	w       *fakeCluster
 	name    string
 	steps   []Step
 	offset  int64
 	next    int64 // the offset that takes effect at due
 	due     evidence.Mono
-	lives   [][]evidence.Event
+	starts  [][]evidence.Event
 	replies []evidence.Reply
 	free    [2]evidence.Mono // when each connection may be used again
 	last    [2]key           // the last ID that each connection got
-	number  uint32           // of the first connection of this life
+	number  uint32           // of the first connection of this start
 	up      bool
 	cur     grantOf
 	journal grantOf
@@ -64,12 +64,12 @@ const (
 	windowTicks = 5000
 )
 
-func newWorld(layout *generator.Layout, hosts int, pick func(n int) int) *world {
+func newFakeCluster(layout *generator.Layout, hosts int, pick func(n int) int) *fakeCluster {
 	s, err := shapeOf(layout)
 	if err != nil {
 		panic(err)
 	}
-	w := &world{shape: s, pick: pick, now: 1e9, wall: layout.UnixNanos(10_000_000), records: map[int]*entryOf{}, claims: map[int]*computer{}}
+	w := &fakeCluster{shape: s, pick: pick, now: 1e9, wall: layout.UnixNanos(10_000_000), records: map[int]*entryOf{}, claims: map[int]*computer{}}
 	for i := range hosts {
 		h := &computer{w: w, name: fmt.Sprintf("host-%d", i+1)}
 		w.hosts = append(w.hosts, h)
@@ -86,12 +86,12 @@ func (h *computer) tick() generator.Tick {
 
 func (h *computer) log(e evidence.Event) {
 	e.At = h.w.now
-	h.lives[len(h.lives)-1] = append(h.lives[len(h.lives)-1], e)
+	h.starts[len(h.starts)-1] = append(h.starts[len(h.starts)-1], e)
 }
 
-func (w *world) advance(d time.Duration) { w.now += evidence.Mono(d) }
+func (w *fakeCluster) advance(d time.Duration) { w.now += evidence.Mono(d) }
 
-func (w *world) store(worker int) {
+func (w *fakeCluster) store(worker int) {
 	r := w.records[worker]
 	w.stored = append(w.stored, history.Version{Order: int64(10 * (len(w.stored) + 1)), Worker: worker, Ceiling: r.ceiling, Mark: r.mark, Holder: r.holder})
 }
@@ -110,11 +110,11 @@ func (h *computer) start(coordinator bool) {
 		return
 	}
 	h.up = true
-	h.lives = append(h.lives, nil)
+	h.starts = append(h.starts, nil)
 	h.number += 2
 	h.last = [2]key{}
 	h.offset, h.due = h.next, 0 // the file is read at once
-	h.log(evidence.Event{Kind: evidence.Began, Host: h.name, Incarnation: fmt.Sprintf("%s-%d", h.name, len(h.lives)), Layout: h.w.layout.String() + ";datacenter=0"})
+	h.log(evidence.Event{Kind: evidence.Began, Host: h.name, Incarnation: fmt.Sprintf("%s-%d", h.name, len(h.starts)), Layout: h.w.layout.String() + ";datacenter=0"})
 	h.cur = h.journal
 	h.cur.slots = nil
 	if h.cur.opening != "" && h.w.claims[h.cur.worker] == h {
@@ -172,7 +172,7 @@ func (h *computer) open(worker int) {
 		h.cur = grantOf{worker: worker, opening: opening, mark: floor}
 		h.lane(floor)
 	}
-	if len(h.lives) > 1 && h.w.pick(20) == 0 {
+	if len(h.starts) > 1 && h.w.pick(20) == 0 {
 		h.crash() // before it is in the journal
 		return
 	}
@@ -221,7 +221,7 @@ func (h *computer) release(g grantOf, answered bool) {
 
 // recordLate has a slow thread record the last IDs only now.
 func (h *computer) recordLate(worker int) {
-	l := h.lives[len(h.lives)-1]
+	l := h.starts[len(h.starts)-1]
 	if n := len(l); n > 1 && l[n-2].Kind == evidence.Issued && h.w.workerOf(h.w.keyOf(l[n-2].Run.First)) == worker && h.w.pick(2) == 0 {
 		l[n-2], l[n-1] = l[n-1], l[n-2]
 	}
@@ -322,7 +322,7 @@ func (h *computer) ask(n int, arrives bool) {
 func (h *computer) crash() { h.up = false }
 
 // expire ends a claim that nobody holds any more, or that the holder believes to hold.
-func (w *world) expire(worker int) { delete(w.claims, worker) }
+func (w *fakeCluster) expire(worker int) { delete(w.claims, worker) }
 
 // stop ends the daemon in order.
 func (h *computer) stop(reachable bool) {

@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"github.com/flakeward/flakeward/audit/evidence"
@@ -21,7 +21,7 @@ type conn struct {
 	since   reached // of those since its order was lost last
 
 	number uint32
-	of     *told          // that all in got is of
+	of     *hostEvidence  // that all in got is of
 	got    []evidence.Run // that the first request has got so far
 }
 
@@ -36,8 +36,8 @@ const conns = 3
 
 // arrivals has requests arrive from now on.
 func (p *proc) arrivals() {
-	gap := scheduler.Time(p.random.ExpFloat64() * float64(p.w.plan.Load))
-	p.w.line.At(p.w.line.Now()+gap, p.arrived)
+	gap := scheduler.Time(p.random.ExpFloat64() * float64(p.sim.plan.Load))
+	p.sim.scheduler.At(p.sim.scheduler.Now()+gap, p.arrived)
 }
 
 // request has one arrive.
@@ -47,14 +47,14 @@ func (p *proc) request() {
 	case 0:
 		n = 1 + p.random.IntN(100)
 	case 1:
-		n = 1 + p.random.IntN(2*p.w.capacity)
+		n = 1 + p.random.IntN(2*p.sim.capacity)
 	}
 	p.conns[p.random.IntN(conns)].ask(n)
-	p.settle()
+	p.finish()
 }
 
 func (c *conn) ask(n int) {
-	c.queue = append(c.queue, request{n, c.p.w.line.Now()})
+	c.queue = append(c.queue, request{n, c.p.sim.scheduler.Now()})
 	if len(c.queue) == 1 {
 		c.issue.Number = c.number
 		c.issue.Begin()
@@ -65,10 +65,10 @@ func (c *conn) ask(n int) {
 
 // serve serves the requests until one has to wait.
 func (c *conn) serve() {
-	p, w := c.p, c.p.w
-	c.timer.Drop()
+	p, sim := c.p, c.p.sim
+	c.timer.Cancel()
 	c.event = false
-	for len(c.queue) > 0 && !w.over() {
+	for len(c.queue) > 0 && !sim.over() {
 		before := p.host.read()
 		c.asked.Wall = min(c.asked.Wall, before.Wall) // it may have gone back meanwhile
 		used := p.outOfOrder()
@@ -78,34 +78,34 @@ func (c *conn) serve() {
 				c.later(wait)
 				return
 			}
-			w.counts.Refused++
+			sim.counts.Refused++
 			c.answered(evidence.Refused)
 			c.next()
 			continue
 		}
 		lane := p.laneOf(run.First)
 		if lane == nil {
-			w.violate(p.slot, "ID %d was issued from no lane that is in use", run.First)
+			sim.violate(p.slot, "ID %d was issued from no lane that is in use", run.First)
 			return
 		}
 		unordered := p.outOfOrder() != used
 		if unordered {
-			w.counts.Unordered++
+			sim.counts.Unordered++
 		}
-		if lane != p.seats[int(c.number)%len(p.seats)].issuer.Lane() {
-			w.counts.Elsewhere++
+		if lane != p.parts[int(c.number)%len(p.parts)].issuer.Lane() {
+			sim.counts.Elsewhere++
 		}
-		if w.out != nil {
-			w.say(p.slot, "issues %d from %d: worker ID %d, tick %d", run.N, run.First, lane.Worker(), w.tickOf(run.First))
+		if sim.out != nil {
+			sim.say(p.slot, "issues %d from %d: worker ID %d, tick %d", run.N, run.First, lane.Worker(), sim.tickOf(run.First))
 		}
 		p.issued(run, lane, c, before, unordered)
-		if w.over() {
+		if sim.over() {
 			return
 		}
 		c.received(run)
-		p.point("issue", "")
+		p.failpoint("issue", "")
 		if c.queue[0].n -= run.N; c.queue[0].n == 0 {
-			w.counts.Served++
+			sim.counts.Served++
 			c.answered(evidence.Got)
 			c.next()
 		}
@@ -119,7 +119,7 @@ func (c *conn) next() {
 
 // outOfOrder counts how often order was given up.
 func (p *proc) outOfOrder() (n uint64) {
-	for _, s := range p.seats {
+	for _, s := range p.parts {
 		n += s.issuer.Answers(clockguard.Ring) + s.issuer.Answers(clockguard.Backfill)
 	}
 	return n
@@ -134,7 +134,7 @@ func (c *conn) later(wait issue.Wait) {
 
 func (c *conn) again() {
 	c.serve()
-	c.p.settle()
+	c.p.finish()
 }
 
 // retry tries what waits for a change.
@@ -144,5 +144,5 @@ func (p *proc) retry() {
 			p.conns[i].serve()
 		}
 	}
-	p.settle()
+	p.finish()
 }

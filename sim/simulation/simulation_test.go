@@ -1,4 +1,4 @@
-package world_test
+package simulation_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/flakeward/flakeward/sim/world"
+	"github.com/flakeward/flakeward/sim/simulation"
 )
 
 // each runs f for the seeds from 1 to n, on all processors.
@@ -35,7 +35,7 @@ func seeds() uint64 {
 
 func TestNoViolation(t *testing.T) {
 	each(seeds(), func(seed uint64) {
-		r := world.Run(world.PlanOf(seed), nil)
+		r := simulation.Run(simulation.PlanOf(seed), nil)
 		if r.Violation != "" {
 			t.Errorf("seed %d: %s", seed, r.Violation)
 		}
@@ -48,13 +48,13 @@ func TestNoViolation(t *testing.T) {
 func TestSameSeedSameTrace(t *testing.T) {
 	traces := map[string]bool{}
 	for _, seed := range []uint64{0, 1, 2, 3, 20001} { // the last one lists two damaged records at once
-		plan := world.PlanOf(seed)
-		if difference := world.Compare(plan); difference != "" {
+		plan := simulation.PlanOf(seed)
+		if difference := simulation.Compare(plan); difference != "" {
 			t.Errorf("seed %d: %s", seed, difference)
 		}
 		var trace bytes.Buffer
-		traced := world.Run(plan, &trace)
-		if r := world.Run(plan, nil); r != traced {
+		traced := simulation.Run(plan, &trace)
+		if r := simulation.Run(plan, nil); r != traced {
 			t.Errorf("seed %d: %+v with a trace, %+v without", seed, traced, r)
 		}
 		traces[trace.String()] = true
@@ -67,18 +67,18 @@ func TestSameSeedSameTrace(t *testing.T) {
 // What nobody promises to survive is noticed, or nothing would be. What is left of the faults is
 // little, each of them is needed, and the trace ends with what is wrong.
 func TestPlantedBugIsFoundAndShrunk(t *testing.T) {
-	for name, plant := range map[string]func(*world.Plan){
-		"disks that lie":      func(p *world.Plan) { p.Lying = true },
-		"servers that accept": func(p *world.Plan) { p.Unfenced = true },
+	for name, plant := range map[string]func(*simulation.Plan){
+		"disks that lie":      func(p *simulation.Plan) { p.Lying = true },
+		"servers that accept": func(p *simulation.Plan) { p.Unfenced = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := uint64(1); ; seed++ {
-				plan := world.PlanOf(seed)
+				plan := simulation.PlanOf(seed)
 				plant(&plan)
 				if seed > 300 {
 					t.Fatal("not found with 300 seeds")
 				}
-				if world.Run(plan, nil).Violation != "" {
+				if simulation.Run(plan, nil).Violation != "" {
 					shrunk(t, plan)
 					return
 				}
@@ -87,8 +87,8 @@ func TestPlantedBugIsFoundAndShrunk(t *testing.T) {
 	}
 }
 
-func shrunk(t *testing.T, plan world.Plan) {
-	small, keep, r := world.Shrink(plan)
+func shrunk(t *testing.T, plan simulation.Plan) {
+	small, keep, r := simulation.Shrink(plan)
 	t.Logf("seed %d, faults %v of %d: %s", plan.Seed, keep, len(plan.Faults), r.Violation)
 	if r.Violation == "" || len(keep) > 8 || len(small.Faults) != len(keep) {
 		t.Fatalf("shrunk to %d faults: %v", len(keep), small.Faults)
@@ -100,12 +100,12 @@ func shrunk(t *testing.T, plan world.Plan) {
 				others = append(others, j)
 			}
 		}
-		if r := world.Run(small.With(others), nil); r.Violation != "" {
+		if r := simulation.Run(small.With(others), nil); r.Violation != "" {
 			t.Errorf("fault %d is not needed: %s", keep[i], r.Violation)
 		}
 	}
 	var trace bytes.Buffer
-	if again := world.Run(small, &trace); again != r {
+	if again := simulation.Run(small, &trace); again != r {
 		t.Errorf("the shrunk plan shows %+v, and then %+v", r, again)
 	}
 	lines := strings.Split(strings.TrimSpace(trace.String()), "\n")
@@ -123,6 +123,6 @@ func BenchmarkSeed(b *testing.B) {
 	seed := uint64(0)
 	for b.Loop() {
 		seed++
-		world.Run(world.PlanOf(seed), nil)
+		simulation.Run(simulation.PlanOf(seed), nil)
 	}
 }

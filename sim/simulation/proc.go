@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
-	lifetime "github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -46,15 +46,15 @@ type slot struct {
 	parted   bool   // which has had a worker ID
 	before   int    // the one that its original had
 
-	disk   *disk.Disk   // of the first lane's journal
-	others []*disk.Disk // of the other lanes' journals
-	proc   *proc        // nil while none runs
-	starts uint64
-	accept string   // the cluster that the next start accepts
-	armed  []*point // where something goes wrong
-	twist  *Fault   // what goes wrong with the next request that is sent
-	acked  map[place]generator.Tick
-	issued scheduler.Time // when it did last; 0: never
+	disk         *disk.Disk   // of the first lane's journal
+	others       []*disk.Disk // of the other lanes' journals
+	proc         *proc        // nil while none runs
+	starts       uint64
+	accept       string       // the cluster that the next start accepts
+	armed        []*failpoint // where something goes wrong
+	requestFault *Fault       // what goes wrong with the next request that is sent
+	acked        map[place]generator.Tick
+	issued       scheduler.Time // when it did last; 0: never
 	// sheltered is set while nothing may come between the daemon and the coordinator, as its
 	// journal is the old copy that has these lanes.
 	sheltered bool
@@ -66,19 +66,19 @@ type slot struct {
 
 // proc is one start of a daemon. It is that daemon's clock, too.
 type proc struct {
-	w       *World
-	slot    *slot
-	host    *host
-	random  *rand.Rand
-	life    *life
-	flows   []*scheduler.Flow
-	waiters []*waiter // one for each flow that ever waited
-	parked  []*waiter // those that do
-	dead    bool
-	ending  bool
-	wrongly wrongly // as it was started
-	changed bool
-	cluster string // that lanes are of now
+	sim        *Simulation
+	slot       *slot
+	host       *host
+	random     *rand.Rand
+	ctx        *hostContext
+	coroutines []*scheduler.Coroutine
+	waiters    []*waiter // one for each coroutine that ever waited
+	waiting    []*waiter // those that do
+	dead       bool
+	ending     bool
+	wrongly    wrongly // as it was started
+	changed    bool
+	cluster    string // that lanes are of now
 
 	began       scheduler.Time
 	incarnation string
@@ -86,15 +86,15 @@ type proc struct {
 	store  *tree.Store
 	coord  *claims.Coordinator
 	claims []*sharedClaim
-	seats  []*seat // by lane
+	parts  []*lanePart // by lane
 	pool   *issue.Pool
 	source resp.Source // the group, and what it hands out is written down
 
-	lifetime *lifetime.Life
-	opened   coord.Coordinator // for leaving; nil: not yet
-	joined   bool
+	life   *life.Life
+	opened coord.Coordinator // for leaving; nil: not yet
+	joined bool
 
-	inherited lifetime.Inherited
+	inherited life.Inherited
 	foreign   []journal.Entry // of journals that were written elsewhere: their marks are floors
 	lanes     map[*generator.Lane]*laneOf
 	conns     [conns]conn
@@ -102,8 +102,8 @@ type proc struct {
 	arrived, retrying func() // events that happen again and again, made once
 }
 
-// seat is one lane's part of a process.
-type seat struct {
+// lanePart is one lane's part of a process.
+type lanePart struct {
 	p       *proc
 	number  int
 	holder  *grant.Holder
@@ -122,20 +122,20 @@ func (r reader) Read(b []byte) (int, error) {
 }
 
 // start starts a daemon, as daemon.Run does.
-func (w *World) start(s *slot) {
+func (sim *Simulation) start(s *slot) {
 	if s.idle {
 		return
 	}
 	s.starts++
-	w.counts.Starts++
-	p := &proc{w: w, slot: s, host: s.host, wrongly: s.wrongly, began: w.line.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(w.plan.Seed, uint64(s.number)<<32|s.starts))}
-	p.life = &life{parent: context.Background(), p: p, until: never}
+	sim.counts.Starts++
+	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
 	s.proc = p
 	for i := range p.conns {
 		c := &p.conns[i]
 		again := c.again
-		w.conns++
-		c.p, c.number, c.due = p, w.conns, func() { p.do(again) }
+		sim.conns++
+		c.p, c.number, c.due = p, sim.conns, func() { p.do(again) }
 	}
 	request, retry := p.request, p.retry
 	p.retrying = func() { p.do(retry) }
@@ -150,39 +150,39 @@ func (w *World) start(s *slot) {
 	}
 	s.reopen()
 	log := hclog.NewNullLogger()
-	if w.out != nil {
-		log = hclog.New(&hclog.LoggerOptions{Output: logTo{w, s}, DisableTime: true, Level: hclog.Info})
+	if sim.out != nil {
+		log = hclog.New(&hclog.LoggerOptions{Output: logTo{sim, s}, DisableTime: true, Level: hclog.Info})
 	}
 	var others []journal.Disk
 	for _, d := range s.others {
 		others = append(others, d)
 	}
 	dir := journal.On(fmt.Sprintf("/d%d", s.number), s.disk, others...)
-	if err := p.seat(dir, log); err != nil {
-		w.violate(s, "a daemon cannot be made: %v", err)
+	if err := p.makeLanes(dir, log); err != nil {
+		sim.violate(s, "a daemon cannot be made: %v", err)
 		return
 	}
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
-	p.store = tree.NewStore(w.plan.Servers, p.incarnation, w.plan.Tells, p)
+	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.Tells, p)
 	var err error
 	p.coord, err = claims.New(watched{p.store, p}, claims.Config{
 		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},
 		Clock:    p, Random: reader{p.random}, Log: log,
 	})
 	if err != nil {
-		w.violate(s, "a coordinator cannot be made: %v", err)
+		sim.violate(s, "a coordinator cannot be made: %v", err)
 		return
 	}
-	p.lifetime = &lifetime.Life{
-		Holders: p.holders(), Together: p.together, Layout: w.layout, Clock: p, Coord: s.wrongly.coord(), Log: log,
+	p.life = &life.Life{
+		Holders: p.holders(), Together: p.together, Layout: sim.layout, Clock: p, Coord: s.wrongly.coord(), Log: log,
 		Open: func(context.Context) (coord.Coordinator, error) {
-			return record.Coordinator(shared{p.coord, p}, p.testify), nil
+			return record.Coordinator(shared{p.coord, p}, p.record), nil
 		},
 		Joined: func(cluster coord.Cluster) { p.cluster, p.joined = cluster.UUID, true },
 	}
-	w.say(s, "starts")
-	if len(p.seats) < len(s.disks()) { // the journals of the others may have to be written, which takes time
-		p.flow(func() { p.begin(dir) })
+	sim.say(s, "starts")
+	if len(p.parts) < len(s.disks()) { // the journals of the others may have to be written, which takes time
+		p.start(func() { p.begin(dir) })
 		return
 	}
 	p.begin(dir)
@@ -190,11 +190,11 @@ func (w *World) start(s *slot) {
 
 // begin is what a start does from its journals on.
 func (p *proc) begin(dir *journal.Dir) {
-	w, s := p.w, p.slot
+	sim, s := p.sim, p.slot
 	found := p.journals()
 	var err error
-	if p.inherited, err = p.lifetime.Inherit(dir); err != nil {
-		w.violate(s, "the journals cannot be read: %v", err)
+	if p.inherited, err = p.life.Inherit(dir); err != nil {
+		sim.violate(s, "the journals cannot be read: %v", err)
 		return
 	}
 	if p.ending {
@@ -204,32 +204,32 @@ func (p *proc) begin(dir *journal.Dir) {
 	p.parting(found)
 	for i, found := range p.inherited {
 		if found != nil {
-			p.cluster, p.seats[i].durable = found.Cluster, found.Lanes
-			w.say(s, "goes on from its journal: %+v", found.Lanes)
+			p.cluster, p.parts[i].durable = found.Cluster, found.Lanes
+			sim.say(s, "goes on from its journal: %+v", found.Lanes)
 		}
 	}
-	for _, seat := range p.seats {
-		p.flow(func() { p.check(seat.holder.Mark(p.life)) })
+	for _, part := range p.parts {
+		p.start(func() { p.check(part.holder.Mark(p.ctx)) })
 	}
-	p.flow(func() { p.check(p.lifetime.Watch(p.life, p.pool)) })
-	p.flow(p.lend)
+	p.start(func() { p.check(p.life.Watch(p.ctx, p.pool)) })
+	p.start(p.acquire)
 	p.keepAlive()
 	p.arrivals()
 	for i, found := range p.inherited {
 		if found != nil {
-			w.adopted(s, i, *found)
+			sim.adopted(s, i, *found)
 		}
 	}
 }
 
-// flow runs f as one of the process's flows, from after what is happening.
-func (p *proc) flow(f func()) {
-	fl := p.w.line.Flow(f)
-	p.flows = append(p.flows, fl)
-	p.w.line.At(p.w.line.Now(), func() {
+// start runs f as one of the process's coroutines, after the current event.
+func (p *proc) start(f func()) {
+	fl := p.sim.scheduler.Coroutine(f)
+	p.coroutines = append(p.coroutines, fl)
+	p.sim.scheduler.At(p.sim.scheduler.Now(), func() {
 		p.do(func() {
 			fl.Resume()
-			p.settle()
+			p.finish()
 		})
 	})
 }
@@ -239,7 +239,7 @@ func (p *proc) check(err error) {
 	if err == nil {
 		return
 	}
-	p.w.say(p.slot, "stops by itself: %v", err)
+	p.sim.say(p.slot, "stops by itself: %v", err)
 	if errors.Is(err, coord.ErrOtherCluster) {
 		p.late(coord.ErrOtherCluster)
 	}
@@ -247,20 +247,20 @@ func (p *proc) check(err error) {
 	if errors.As(err, &foreign) {
 		p.slot.accept = foreign.Found
 	}
-	p.w.line.At(p.w.line.Now(), func() { p.do(func() { p.stop(500 * time.Millisecond) }) })
+	p.sim.scheduler.At(p.sim.scheduler.Now(), func() { p.do(func() { p.stop(500 * time.Millisecond) }) })
 }
 
-// lend joins and holds a worker ID for each lane.
-func (p *proc) lend() {
+// acquire joins and holds a worker ID for each lane.
+func (p *proc) acquire() {
 	var err error
-	if p.opened, err = p.lifetime.Join(p.life, p.inherited); err != nil || p.opened == nil || p.life.Err() != nil {
+	if p.opened, err = p.life.Join(p.ctx, p.inherited); err != nil || p.opened == nil || p.ctx.Err() != nil {
 		p.check(err)
 		return
 	}
-	for i := range p.seats[1:] {
-		p.flow(func() { p.check(p.lifetime.Hold(p.life, 1+i)) })
+	for i := range p.parts[1:] {
+		p.start(func() { p.check(p.life.Hold(p.ctx, 1+i)) })
 	}
-	p.check(p.lifetime.Hold(p.life, 0))
+	p.check(p.life.Hold(p.ctx, 0))
 }
 
 // stop ends the process in order, and starts it again.
@@ -269,25 +269,25 @@ func (p *proc) stop(down time.Duration) {
 		return
 	}
 	p.ending = true
-	p.life.over = true
-	for _, w := range p.parked {
-		p.soon(w)
+	p.ctx.over = true
+	for _, wt := range p.waiting {
+		p.soon(wt)
 	}
-	others := p.flows
-	p.flow(func() {
+	others := p.coroutines
+	p.start(func() {
 		for p.left(others) {
 			p.Pause(context.Background(), time.Millisecond, nil)
 		}
-		p.lifetime.Leave(context.Background(), p.opened)
+		p.life.Leave(context.Background(), p.opened)
 		if p.opened != nil {
 			p.late(coord.ErrClosed)
 		}
-		p.w.line.At(p.w.line.Now(), func() { p.end("stopped in order", down) })
+		p.sim.scheduler.At(p.sim.scheduler.Now(), func() { p.end("stopped in order", down) })
 	})
 }
 
-func (p *proc) left(flows []*scheduler.Flow) bool {
-	for _, f := range flows {
+func (p *proc) left(coroutines []*scheduler.Coroutine) bool {
+	for _, f := range coroutines {
 		if !f.Done() {
 			return true
 		}
@@ -303,15 +303,15 @@ func (p *proc) end(how string, down time.Duration) {
 	}
 	p.dead = true
 	s := p.slot
-	s.proc, s.twist = nil, nil
-	for _, f := range p.flows {
+	s.proc, s.requestFault = nil, nil
+	for _, f := range p.coroutines {
 		f.End()
 	}
-	p.w.say(s, "%s", how)
-	p.w.line.At(p.w.line.Now()+scheduler.Time(down), func() {
+	p.sim.say(s, "%s", how)
+	p.sim.scheduler.At(p.sim.scheduler.Now()+scheduler.Time(down), func() {
 		s.host.do(func() {
 			if s.proc == nil {
-				p.w.start(s)
+				p.sim.start(s)
 			}
 		})
 	})
@@ -325,19 +325,19 @@ func (p *proc) diskStep(step disk.Step) error {
 	took := 20 * time.Microsecond
 	if step == disk.StepSync {
 		took = 200 * time.Microsecond
-		if p.w.weather.slowed[p.slot.number] > 0 {
+		if p.sim.conditions.slowed[p.slot.number] > 0 {
 			took = time.Duration(p.random.ExpFloat64() * 4e8)
 		}
 		p.wait(p.host.read().Mono+clockguard.Mono(took), nil, func() bool { return false })
 	}
-	p.point("disk", string(step))
+	p.failpoint("disk", string(step))
 	return nil
 }
 
 // recorded knows what the journal of a lane says.
 type recorded struct {
 	*journal.File
-	of *seat
+	of *lanePart
 }
 
 func (r recorded) Write(c journal.Contents) error {
@@ -345,13 +345,13 @@ func (r recorded) Write(c journal.Contents) error {
 	p := r.of.p
 	if err == nil {
 		r.of.durable, p.slot.lost, p.slot.home[r.of.number] = c.Lanes, false, true
-		if r.of.number == 0 { // that is the one that people put their hands on
+		if r.of.number == 0 { // that is the one that operators put their hands on
 			p.slot.tampered = false
 			p.slot.sheltered = p.slot.sheltered && grants(c.Lanes, p.slot.old)
 		}
 	}
-	if p.w.out != nil {
-		p.w.say(p.slot, "journal: %+v, %v", c.Lanes, err)
+	if p.sim.out != nil {
+		p.sim.say(p.slot, "journal: %+v, %v", c.Lanes, err)
 	}
 	return err
 }
@@ -366,11 +366,11 @@ func grants(lanes, copied []journal.Entry) bool {
 
 // logTo puts a daemon's log into the trace.
 type logTo struct {
-	w *World
-	s *slot
+	sim *Simulation
+	s   *slot
 }
 
 func (l logTo) Write(b []byte) (int, error) {
-	l.w.say(l.s, "  %s", b[:len(b)-1])
+	l.sim.say(l.s, "  %s", b[:len(b)-1])
 	return len(b), nil
 }

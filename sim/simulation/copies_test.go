@@ -1,4 +1,4 @@
-package world_test
+package simulation_test
 
 import (
 	"bytes"
@@ -8,42 +8,42 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/sim/scheduler"
+	"github.com/flakeward/flakeward/sim/simulation"
 	"github.com/flakeward/flakeward/sim/tree"
-	"github.com/flakeward/flakeward/sim/world"
 )
 
 // calmWith is a plan in which nothing goes wrong but what is given: three daemons on hosts of their
 // own, and a copy of the first.
-func calmWith(seed uint64, where string, faults ...world.Fault) world.Plan {
-	p := world.PlanOf(seed)
+func calmWith(seed uint64, where string, faults ...simulation.Fault) simulation.Plan {
+	p := simulation.PlanOf(seed)
 	p.Layout, p.Hosts, p.Lanes, p.Draws = "time=41@1ms,worker=4,sequence=6;epoch=2026-01-01", []int{0, 1, 2}, []int{1 + int(seed%2), 1, 1}, nil
 	p.Servers = []tree.Kind{tree.Etcd, tree.ZooKeeper}[seed%2]
 	p.Apart, p.Nameless = make([]time.Duration, 4), nil
-	p.Copies = []world.Copy{{Of: 0, Host: 0, Named: true}}
+	p.Copies = []simulation.Copy{{Of: 0, Host: 0, Named: true}}
 	if strings.Contains(where, "host") || strings.Contains(where, "machine") {
 		p.Copies[0].Host, p.Copies[0].Named = 3, seed%3 > 0
 	}
 	p.Length = scheduler.Time(30 * time.Second)
-	p.Faults = append(faults, world.Fault{Kind: world.Copied, At: scheduler.Time(10 * time.Second), What: where})
+	p.Faults = append(faults, simulation.Fault{Kind: simulation.Copied, At: scheduler.Time(10 * time.Second), What: where})
 	return p
 }
 
 // A copy of a daemon's state directory that runs beside it, wherever, and whatever the original is
-// up to, gets a worker ID of its own within 2 s; the original keeps its own. The world judges both,
-// and that no ID comes twice.
+// up to, gets a worker ID of its own within 2 s; the original keeps its own. The simulation judges
+// both, and that no ID comes twice.
 func TestACopyGetsAWorkerIDOfItsOwn(t *testing.T) {
 	const second = scheduler.Time(time.Second)
-	states := map[string][]world.Fault{
+	states := map[string][]simulation.Fault{
 		"connected": nil,
-		"cut off":   {{Kind: world.Cut, At: 9 * second, For: 15 * time.Second}},
-		"paused":    {{Kind: world.Pause, At: 9 * second, For: 15 * time.Second}},
-		"stopped":   {{Kind: world.Stopped, At: 9 * second, For: 15 * time.Second}},
-		"killed":    {{Kind: world.Kill, At: 10*second - 1, For: 100 * time.Millisecond}},
-		"restarted": {{Kind: world.Restart, At: 10*second - 1e6, For: 100 * time.Millisecond}},
-		"rebooted":  {{Kind: world.Rebooted, At: 9 * second, For: 3 * time.Second}},
+		"cut off":   {{Kind: simulation.Cut, At: 9 * second, For: 15 * time.Second}},
+		"paused":    {{Kind: simulation.Pause, At: 9 * second, For: 15 * time.Second}},
+		"stopped":   {{Kind: simulation.Stopped, At: 9 * second, For: 15 * time.Second}},
+		"killed":    {{Kind: simulation.Kill, At: 10*second - 1, For: 100 * time.Millisecond}},
+		"restarted": {{Kind: simulation.Restart, At: 10*second - 1e6, For: 100 * time.Millisecond}},
+		"rebooted":  {{Kind: simulation.Rebooted, At: 9 * second, For: 3 * time.Second}},
 	}
 	var mu sync.Mutex
-	var total world.Counts
+	var total simulation.Counts
 	for _, where := range []string{"in another directory", "on a cloned volume", "on another host", "on a clone of the machine"} {
 		for state, faults := range states {
 			if own := strings.Contains(where, "host") || strings.Contains(where, "machine"); !own && state != "connected" && state != "killed" && state != "restarted" {
@@ -51,7 +51,7 @@ func TestACopyGetsAWorkerIDOfItsOwn(t *testing.T) {
 			}
 			t.Run(where+", "+state, func(t *testing.T) {
 				each(6, func(seed uint64) {
-					r := world.Run(calmWith(seed, where, faults...), nil)
+					r := simulation.Run(calmWith(seed, where, faults...), nil)
 					if r.Violation != "" {
 						t.Errorf("seed %d: %s", seed, r.Violation)
 					}
@@ -75,11 +75,11 @@ func TestACopyGetsAWorkerIDOfItsOwn(t *testing.T) {
 // worker ID if it has none.
 func TestARebootIsAMoveWithoutAnIdentity(t *testing.T) {
 	for _, nameless := range []bool{false, true} {
-		plan := calmWith(1, "", world.Fault{Kind: world.Rebooted, At: scheduler.Time(5 * time.Second), For: 100 * time.Millisecond})
+		plan := calmWith(1, "", simulation.Fault{Kind: simulation.Rebooted, At: scheduler.Time(5 * time.Second), For: 100 * time.Millisecond})
 		plan.Faults, plan.Copies, plan.Lanes = plan.Faults[:1], nil, nil
 		plan.Nameless = []bool{nameless, false, false}
 		var trace bytes.Buffer
-		if r := world.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 {
+		if r := simulation.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 {
 			t.Fatalf("%+v", r)
 		}
 		_, after, _ := strings.Cut(trace.String(), "ended by a reboot")

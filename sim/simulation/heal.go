@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"slices"
@@ -19,56 +19,56 @@ const (
 
 // heal ends all faults. The clocks are set right, or as late as what was granted to anybody: until
 // then a daemon may have to wait.
-func (w *World) heal() {
-	w.healed = true
-	w.weather.down, w.weather.lost, w.weather.late, w.weather.twice, w.weather.stale = 0, 0, 0, 0, 0
-	for _, counts := range [][]int{w.weather.deaf, w.weather.mute, w.weather.slowed} {
+func (sim *Simulation) heal() {
+	sim.healed = true
+	sim.conditions.down, sim.conditions.lost, sim.conditions.late, sim.conditions.twice, sim.conditions.stale = 0, 0, 0, 0, 0
+	for _, counts := range [][]int{sim.conditions.deaf, sim.conditions.mute, sim.conditions.slowed} {
 		clear(counts)
 	}
-	w.mendAll()
-	now := w.line.Now()
-	right := max(begin.UnixNano()+int64(now)+int64(rest), w.layout.UnixNanos(w.highest+1))
-	for _, h := range w.hosts {
+	sim.mendAll()
+	now := sim.scheduler.Now()
+	right := max(begin.UnixNano()+int64(now)+int64(rest), sim.layout.UnixNanos(sim.highest+1))
+	for _, h := range sim.hosts {
 		h.clocks.FreezeWall(now, false)
 		h.clocks.Drift(now, 0, 0)
 		h.clocks.Step(now, time.Duration(right-h.read().Wall))
 	}
-	for _, s := range w.slots {
+	for _, s := range sim.slots {
 		s.all(func(d *disk.Disk) { d.Full, d.Failing = false, false })
-		s.armed, s.twist = nil, nil
+		s.armed, s.requestFault = nil, nil
 	}
-	w.say(nil, "nothing goes wrong any more; clocks show tick %d", w.layout.TickAt(right))
+	sim.say(nil, "nothing goes wrong any more; clocks show tick %d", sim.layout.TickAt(right))
 }
 
 // recovered judges whether as many daemons issue as there are worker IDs for.
-func (w *World) recovered() {
-	if w.layout.TickAt(w.hosts[0].read().Wall) > w.layout.MaxTick()-generator.Tick(time.Minute/w.layout.TickLength()) {
+func (sim *Simulation) recovered() {
+	if sim.layout.TickAt(sim.hosts[0].read().Wall) > sim.layout.MaxTick()-generator.Tick(time.Minute/sim.layout.TickLength()) {
 		return // the time is over
 	}
 	issuing := 0
-	for _, s := range w.slots {
-		if s.issued > 0 && w.line.Now()-s.issued < scheduler.Time(lately) {
+	for _, s := range sim.slots {
+		if s.issued > 0 && sim.scheduler.Now()-s.issued < scheduler.Time(lately) {
 			issuing++
 		}
 	}
-	if want := w.least(); issuing < want {
-		for _, s := range w.slots {
+	if want := sim.least(); issuing < want {
+		for _, s := range sim.slots {
 			if s.proc != nil {
-				for _, seat := range s.proc.seats {
-					w.say(s, "holds %+v, trouble: %v", seat.holder.Holding(), seat.holder.Condition())
+				for _, part := range s.proc.parts {
+					sim.say(s, "holds %+v, trouble: %v", part.holder.Holding(), part.holder.Condition())
 				}
 			}
 		}
-		w.violate(nil, "%v after the last fault %d daemons issue, and %d could", rest, issuing, want)
+		sim.violate(nil, "%v after the last fault %d daemons issue, and %d could", rest, issuing, want)
 	}
 }
 
 // least is how many daemons issue at the least if every worker ID is held that can be: those with
 // the most lanes may have come first.
-func (w *World) least() int {
-	left, daemons := w.layout.Workers(), 0
-	all := w.plan.lanes()
-	for _, s := range w.slots[len(all):] {
+func (sim *Simulation) least() int {
+	left, daemons := sim.layout.Workers(), 0
+	all := sim.plan.lanes()
+	for _, s := range sim.slots[len(all):] {
 		if !s.idle {
 			all = append(all, len(s.disks()))
 		}

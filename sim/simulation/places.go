@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"fmt"
@@ -34,43 +34,43 @@ func (s *slot) settle() {
 }
 
 // hostOf makes a host.
-func (w *World) hostOf(number int) *host {
-	h := &host{w: w, number: number, machine: fmt.Sprintf("machine %d", number)}
-	if number < len(w.plan.Nameless) && w.plan.Nameless[number] {
+func (sim *Simulation) hostOf(number int) *host {
+	h := &host{sim: sim, number: number, machine: fmt.Sprintf("machine %d", number)}
+	if number < len(sim.plan.Nameless) && sim.plan.Nameless[number] {
 		h.machine = ""
 	}
-	h.clocks = clocks.New(begin.UnixNano() + int64(w.plan.Apart[number]) + w.fate.Int64N(2e6))
-	w.hosts = append(w.hosts, h)
+	h.clocks = clocks.New(begin.UnixNano() + int64(sim.plan.Apart[number]) + sim.random.Int64N(2e6))
+	sim.hosts = append(sim.hosts, h)
 	return h
 }
 
-// strikePlace makes a fault happen that concerns where journals lie.
-func (w *World) strikePlace(f Fault, s *slot) bool {
+// injectPlace makes a fault happen that concerns where journals lie.
+func (sim *Simulation) injectPlace(f Fault, s *slot) bool {
 	switch f.Kind {
 	case Copied:
-		return w.copied(f, s)
+		return sim.copied(f, s)
 	case Rebooted:
-		return w.reboot(f, s.host)
+		return sim.reboot(f, s.host)
 	default:
-		return w.putAside(f, s)
+		return sim.putAside(f, s)
 	}
 }
 
 // reboot ends all that runs on a host. It comes back with another boot ID, and with its hardware
 // identity where it has one.
-func (w *World) reboot(f Fault, h *host) bool {
+func (sim *Simulation) reboot(f Fault, h *host) bool {
 	known := h.machine != "" && f.What != nameless
 	h.boots++
 	if !known {
 		h.machine = ""
 	}
-	suddenly := w.fate.IntN(2) == 0
-	for _, s := range w.slots {
+	suddenly := sim.random.IntN(2) == 0
+	for _, s := range sim.slots {
 		if s.host != h || s.idle && !s.copied {
 			continue
 		}
 		if suddenly {
-			s.all(func(d *disk.Disk) { d.PowerCut(w.fate) })
+			s.all(func(d *disk.Disk) { d.PowerCut(sim.random) })
 		}
 		if s.proc != nil {
 			s.proc.end("ended by a reboot", f.For)
@@ -92,21 +92,21 @@ func (s *slot) moved() {
 // putAside has old copies of a daemon's journals renamed into their place, whoever has them open
 // and whether or not the coordinator is there: a journal that is another file is none of this
 // daemon's.
-func (w *World) putAside(f Fault, s *slot) bool {
-	all, put := w.fate.IntN(2) == 0, false
+func (sim *Simulation) putAside(f Fault, s *slot) bool {
+	all, put := sim.random.IntN(2) == 0, false
 	for i, d := range s.disks() {
 		old := d.Copies()
 		if len(old) == 0 || i > 0 && !all {
 			continue
 		}
 		known := s.file()
-		if w.fate.IntN(3) == 0 { // the number of a file that is gone is given again
+		if sim.random.IntN(3) == 0 { // the number of a file that is gone is given again
 			known.Inode = d.Where.Journal.Inode
 		}
-		d.Replace(old[max(w.fate.IntN(len(old)), w.fate.IntN(len(old)))], known, 1+w.fate.IntN(2))
+		d.Replace(old[max(sim.random.IntN(len(old)), sim.random.IntN(len(old)))], known, 1+sim.random.IntN(2))
 		put = true
 	}
-	if put && s.proc != nil && w.fate.IntN(2) == 0 {
+	if put && s.proc != nil && sim.random.IntN(2) == 0 {
 		s.proc.end("killed, and old copies of its journals renamed into their place", f.For)
 	}
 	return put
@@ -138,7 +138,7 @@ func here(was, now places.Place) bool {
 // journals are what a start finds on its disks, by lane; nil where that is nothing, or not to be
 // trusted. In a run in which no journal can lie elsewhere nobody looks.
 func (p *proc) journals() []*journal.Contents {
-	if !p.w.places {
+	if !p.sim.places {
 		return nil
 	}
 	found := make([]*journal.Contents, len(p.slot.disks()))
@@ -152,12 +152,12 @@ func (p *proc) journals() []*journal.Contents {
 
 // believed judges what a start goes on from: the journals that it has left itself, and no other's.
 func (p *proc) believed(found []*journal.Contents) {
-	w, s := p.w, p.slot
+	sim, s := p.sim, p.slot
 	var first *journal.Contents
 	for i, c := range found {
 		if c == nil {
-			if s.home[i] && !w.plan.Lying {
-				w.violate(s, "lane %d finds no whole journal, and it has left one here", i)
+			if s.home[i] && !sim.plan.Lying {
+				sim.violate(s, "lane %d finds no whole journal, and it has left one here", i)
 			}
 			continue
 		}
@@ -165,32 +165,32 @@ func (p *proc) believed(found []*journal.Contents) {
 		if !home {
 			p.foreign = append(p.foreign, c.Lanes...)
 		}
-		if i >= len(p.seats) {
+		if i >= len(p.parts) {
 			continue
 		}
-		if first == nil && len(c.Lanes) > 0 && c.Layout == p.seats[i].holder.LayoutText() {
+		if first == nil && len(c.Lanes) > 0 && c.Layout == p.parts[i].holder.LayoutText() {
 			first = c // that says which cluster the journals are of: one that says nothing of worker IDs does not
 		}
 		took := p.inherited[i] != nil
-		switch usable := s.wrongly == 0 && first != nil && len(c.Lanes) > 0 && c.Cluster == first.Cluster && c.Layout == p.seats[i].holder.LayoutText(); {
+		switch usable := s.wrongly == 0 && first != nil && len(c.Lanes) > 0 && c.Cluster == first.Cluster && c.Layout == p.parts[i].holder.LayoutText(); {
 		case took && !home:
-			w.violate(s, "lane %d goes on from a journal that was written elsewhere: %+v, and not %+v", i, c.Place, s.disks()[i].Where)
-		case !took && s.home[i] && usable && !w.plan.Lying:
-			w.violate(s, "lane %d does not go on from the journal that it has left here", i)
+			sim.violate(s, "lane %d goes on from a journal that was written elsewhere: %+v, and not %+v", i, c.Place, s.disks()[i].Where)
+		case !took && s.home[i] && usable && !sim.plan.Lying:
+			sim.violate(s, "lane %d does not go on from the journal that it has left here", i)
 		}
 	}
 }
 
 // deleted judges that somebody's claim was deleted: nobody deletes one of a process that runs, but
 // that process and operators.
-func (w *World) deleted(name, incarnation string) {
-	by := w.asking
-	if by == nil || by.incarnation == incarnation || w.plan.Blind {
+func (sim *Simulation) deleted(name, incarnation string) {
+	by := sim.asking
+	if by == nil || by.incarnation == incarnation || sim.plan.Blind {
 		return
 	}
-	for _, s := range w.slots {
+	for _, s := range sim.slots {
 		if p := s.proc; p != nil && p.incarnation == incarnation {
-			w.violate(by.slot, "deletes the claim %s of d%d, which runs", name, s.number)
+			sim.violate(by.slot, "deletes the claim %s of d%d, which runs", name, s.number)
 		}
 	}
 }

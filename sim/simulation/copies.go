@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"fmt"
@@ -28,30 +28,30 @@ const (
 )
 
 // copies makes the daemons that will be copies of others.
-func (w *World) copies() {
-	for _, c := range w.plan.Copies {
-		for c.Host >= len(w.hosts) {
-			w.hostOf(len(w.hosts))
+func (sim *Simulation) copies() {
+	for _, c := range sim.plan.Copies {
+		for c.Host >= len(sim.hosts) {
+			sim.hostOf(len(sim.hosts))
 		}
-		of := w.slots[c.Of]
-		s := &slot{number: len(w.slots), draws: of.draws, host: w.hosts[c.Host], hostName: of.hostName, acked: map[place]generator.Tick{}, idle: true}
+		of := sim.slots[c.Of]
+		s := &slot{number: len(sim.slots), draws: of.draws, host: sim.hosts[c.Host], hostName: of.hostName, acked: map[place]generator.Tick{}, idle: true}
 		if !c.Named {
 			s.hostName = fmt.Sprintf("h%d", c.Host)
 		}
-		s.disk = &disk.Disk{Lies: w.plan.Lying}
+		s.disk = &disk.Disk{Lies: sim.plan.Lying}
 		for range of.others {
-			s.others = append(s.others, &disk.Disk{Lies: w.plan.Lying})
+			s.others = append(s.others, &disk.Disk{Lies: sim.plan.Lying})
 		}
 		s.home = make([]bool, len(s.disks()))
-		w.slots = append(w.slots, s)
+		sim.slots = append(sim.slots, s)
 	}
 }
 
 // copied starts a daemon on a copy of another's journals, which lives on. It ends for good after
 // For, if that is not 0.
-func (w *World) copied(f Fault, from *slot) bool {
-	to := w.slots[len(w.plan.Hosts)+f.N]
-	if !to.idle || to.starts > 0 || w.healed {
+func (sim *Simulation) copied(f Fault, from *slot) bool {
+	to := sim.slots[len(sim.plan.Hosts)+f.N]
+	if !to.idle || to.starts > 0 || sim.healed {
 		return false
 	}
 	to.settle()
@@ -67,7 +67,7 @@ func (w *World) copied(f Fault, from *slot) bool {
 		if f.What == onVolume {
 			d.Where.Dir.Device, d.Where.Lock.Device, d.Where.Journal.Device = 2, 2, 2
 		}
-		if data := w.taken(originals[i]); data != nil {
+		if data := sim.taken(originals[i]); data != nil {
 			d.Put(data)
 			there = true
 		}
@@ -76,11 +76,11 @@ func (w *World) copied(f Fault, from *slot) bool {
 		return false
 	}
 	to.idle, to.copied = false, true
-	w.line.At(w.line.Now(), func() { to.host.do(func() { w.start(to) }) })
-	w.counts.Copies++
+	sim.scheduler.At(sim.scheduler.Now(), func() { to.host.do(func() { sim.start(to) }) })
+	sim.counts.Copies++
 	if f.For != 0 {
-		w.line.At(w.line.Now()+scheduler.Time(f.For), func() {
-			if w.healed {
+		sim.scheduler.At(sim.scheduler.Now()+scheduler.Time(f.For), func() {
+			if sim.healed {
 				return
 			}
 			to.idle = true
@@ -94,16 +94,16 @@ func (w *World) copied(f Fault, from *slot) bool {
 
 // taken is what a copy of a journal holds: the journal as it is, or as it was before, whole or
 // torn; nil if there is none.
-func (w *World) taken(d *disk.Disk) []byte {
+func (sim *Simulation) taken(d *disk.Disk) []byte {
 	data, err := d.Read()
 	if err != nil || len(data) == 0 {
 		return nil
 	}
 	before := data
 	if old := d.Copies(); len(old) > 0 {
-		before = old[w.fate.IntN(len(old))]
+		before = old[sim.random.IntN(len(old))]
 	}
-	switch at := w.fate.IntN(2)*slotBytes + w.fate.IntN(900); w.fate.IntN(8) {
+	switch at := sim.random.IntN(2)*slotBytes + sim.random.IntN(900); sim.random.IntN(8) {
 	case 0, 1:
 		return before
 	case 2:
@@ -123,61 +123,61 @@ const soonEnough = 2 * time.Second
 // parting judges how long the first start of a copy takes to have a worker ID, if nothing goes
 // wrong meanwhile.
 func (p *proc) parting(found []*journal.Contents) {
-	w, s := p.w, p.slot
+	sim, s := p.sim, p.slot
 	if !s.copied || s.starts != 1 {
 		return
 	}
 	for _, c := range found {
-		if c != nil && (c.Cluster != w.cluster.of(w.tree.Layout()) || s.wrongly != 0) {
+		if c != nil && (c.Cluster != sim.cluster.of(sim.tree.Layout()) || s.wrongly != 0) {
 			return
 		}
 		if c != nil && len(c.Lanes) > 0 {
 			s.before = c.Lanes[len(c.Lanes)-1].Worker
 		}
 	}
-	faults, read, free := w.counts.Faults, p.host.read(), p.free(p.host.read().Wall)
-	if !w.calm(s) {
+	faults, read, free := sim.counts.Faults, p.host.read(), p.free(p.host.read().Wall)
+	if !sim.calm(s) {
 		return
 	}
-	w.line.At(w.line.Now()+scheduler.Time(soonEnough), func() {
+	sim.scheduler.At(sim.scheduler.Now()+scheduler.Time(soonEnough), func() {
 		now := p.host.read()
 		evenly := func(passed int64) bool { return passed > int64(soonEnough)-1e7 && passed < int64(soonEnough)+1e7 }
-		if p.dead || p.ending || faults != w.counts.Faults || !w.calm(s) || !evenly(now.Wall-read.Wall) || !evenly(int64(now.Mono-read.Mono)) {
+		if p.dead || p.ending || faults != sim.counts.Faults || !sim.calm(s) || !evenly(now.Wall-read.Wall) || !evenly(int64(now.Mono-read.Mono)) {
 			return
 		}
 		still := p.free(read.Wall)
 		for worker := range free {
 			if still[worker] && !s.parted {
-				w.violate(s, "a copy has no worker ID %v after its start, and %d is free", soonEnough, worker)
+				sim.violate(s, "a copy has no worker ID %v after its start, and %d is free", soonEnough, worker)
 				return
 			}
 		}
 		if s.parted {
-			w.counts.Calmly++
+			sim.counts.Calmly++
 		}
 	})
 }
 
 // calm reports whether nothing lies between a daemon and a worker ID.
-func (w *World) calm(s *slot) bool {
-	x, h := &w.weather, s.host.id(w)
+func (sim *Simulation) calm(s *slot) bool {
+	x, h := &sim.conditions, s.host.id(sim)
 	broken := false
 	s.all(func(d *disk.Disk) { broken = broken || d.Full || d.Failing || d.Moved > 0 })
 	return !broken && x.down == 0 && x.lost == 0 && x.late == 0 && x.stale == 0 && x.early == 0 && x.deaf[h] == 0 && x.mute[h] == 0 && x.slowed[s.number] == 0 &&
-		len(w.damaged) == 0 && s.host.paused == 0 && len(s.armed) == 0 && s.twist == nil
+		len(sim.damaged) == 0 && s.host.paused == 0 && len(s.armed) == 0 && s.requestFault == nil
 }
 
 // free are the worker IDs that nobody has claimed and that nothing was issued from later than a
 // time.
 func (p *proc) free(wall int64) map[int]bool {
-	w, free := p.w, map[int]bool{}
-	tick := w.layout.TickAt(wall)
-	if tick > w.layout.MaxTick()-generator.Tick(time.Minute/w.layout.TickLength()) {
+	sim, free := p.sim, map[int]bool{}
+	tick := sim.layout.TickAt(wall)
+	if tick > sim.layout.MaxTick()-generator.Tick(time.Minute/sim.layout.TickLength()) {
 		return free
 	}
-	claimed := w.tree.Claimed()
-	for worker := range w.layout.Workers() {
-		floor := max(w.record.of(w.tree.Record(worker)).Ceiling, w.truth.raised, markOf(p.foreign, worker))
+	claimed := sim.tree.Claimed()
+	for worker := range sim.layout.Workers() {
+		floor := max(sim.record.of(sim.tree.Record(worker)).Ceiling, sim.truth.raised, markOf(p.foreign, worker))
 		if !claimed[worker] && floor < tick {
 			free[worker] = true
 		}
@@ -186,18 +186,18 @@ func (p *proc) free(wall int64) map[int]bool {
 }
 
 // part notes that a copy has a worker ID.
-func (s *slot) part(w *World, worker int) {
+func (s *slot) part(sim *Simulation, worker int) {
 	if !s.copied || s.parted {
 		return
 	}
 	s.parted = true
-	w.counts.Parted++
+	sim.counts.Parted++
 	if worker != s.before {
-		w.counts.Apart++
+		sim.counts.Apart++
 	}
-	took := time.Duration(w.line.Now() - s.proc.began)
-	w.counts.Parting += took
-	w.say(s, "the copy has worker ID %d after %v; its original had %d", worker, took, s.before)
+	took := time.Duration(sim.scheduler.Now() - s.proc.began)
+	sim.counts.Parting += took
+	sim.say(s, "the copy has worker ID %d after %v; its original had %d", worker, took, s.before)
 }
 
 // whereabouts draws, in some runs, daemons that begin as copies of others, reboots, and old

@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"slices"
@@ -40,34 +40,34 @@ type numbers struct {
 }
 
 // use notes that a lane is put to use.
-func (p *proc) use(by *seat, lane *generator.Lane) {
+func (p *proc) use(by *lanePart, lane *generator.Lane) {
 	at := place{p.cluster, lane.Worker()}
-	book := p.w.books[at]
+	book := p.sim.books[at]
 	if book == nil {
 		book = &ledger{ticks: map[generator.Tick]int{}, all: make([]numbers, 1, 256)}
-		p.w.books[at] = book
+		p.sim.books[at] = book
 	}
-	p.slot.part(p.w, lane.Worker())
+	p.slot.part(p.sim, lane.Worker())
 	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.holder.Holding().Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to
 // anybody, it counts.
 func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before clockguard.Reading, unordered bool) {
-	w := p.w
-	parts, err := w.layout.Decompose(run.First)
+	sim := p.sim
+	parts, err := sim.layout.Decompose(run.First)
 	if err != nil {
-		w.violate(p.slot, "an ID that is none: %v", err)
+		sim.violate(p.slot, "an ID that is none: %v", err)
 		return
 	}
-	w.counts.IDs += uint64(run.N)
-	p.slot.issued = w.line.Now()
-	if w.plan.Blind {
+	sim.counts.IDs += uint64(run.N)
+	p.slot.issued = sim.scheduler.Now()
+	if sim.plan.Blind {
 		return
 	}
 	l, t := p.lanes[lane], parts.Tick
 	if l == nil || l.place.worker != int(parts.Worker) {
-		w.violate(p.slot, "tick %d: worker ID %d was issued from a lane that was never put to use, or is another's", t, parts.Worker)
+		sim.violate(p.slot, "tick %d: worker ID %d was issued from a lane that was never put to use, or is another's", t, parts.Worker)
 		return
 	}
 	book, worker := l.book, l.place.worker
@@ -76,7 +76,7 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	newest := book.ticks[t]
 	for i := newest; i > 0; i = book.all[i].before {
 		if n := book.all[i]; from < n.to && n.from < to {
-			w.violate(p.slot, "worker ID %d, tick %d: sequence numbers %d to %d were issued before, %d to %d by d%d", worker, t, from, to-1, n.from, n.to-1, n.of.slot.number)
+			sim.violate(p.slot, "worker ID %d, tick %d: sequence numbers %d to %d were issued before, %d to %d by d%d", worker, t, from, to-1, n.from, n.to-1, n.of.slot.number)
 			return
 		}
 	}
@@ -84,11 +84,11 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	book.all = append(book.all, numbers{from, to, l, newest})
 	// 2: within what was granted, and what is in the journal.
 	if acked := p.slot.acked[l.place]; t > acked {
-		w.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", worker, t, acked)
+		sim.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", worker, t, acked)
 		return
 	}
 	if mark := p.mark(worker); t > mark {
-		w.violate(p.slot, "worker ID %d, tick %d: the journal's mark is %d", worker, t, mark)
+		sim.violate(p.slot, "worker ID %d, tick %d: the journal's mark is %d", worker, t, mark)
 		return
 	}
 	p.granted(l, t)
@@ -96,18 +96,18 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	if !l.used {
 		l.used, l.first, l.last, l.spent = true, t, t, p.spent(l.place, lane.Floor())
 		if n := len(book.lanes); n > 0 && book.lanes[n-1].slot != p.slot {
-			w.counts.Handovers++
+			sim.counts.Handovers++
 		}
 		book.lanes = append(book.lanes, l)
 	}
 	if t <= l.spent {
-		w.violate(p.slot, "worker ID %d, tick %d: this start knows that all up to %d may be another's", worker, t, l.spent)
+		sim.violate(p.slot, "worker ID %d, tick %d: this start knows that all up to %d may be another's", worker, t, l.spent)
 		return
 	}
 	l.first, l.last = min(l.first, t), max(l.last, t)
 	for _, other := range book.lanes {
 		if other != l && l.first <= other.last && other.first <= l.last {
-			w.violate(p.slot, "worker ID %d: ticks %d to %d are issued from, and d%d has issued %d to %d", worker, l.first, l.last, other.slot.number, other.first, other.last)
+			sim.violate(p.slot, "worker ID %d: ticks %d to %d are issued from, and d%d has issued %d to %d", worker, l.first, l.last, other.slot.number, other.first, other.last)
 			return
 		}
 	}
@@ -117,15 +117,15 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 // ordered judges order, on the connection and by the host's clock, and what a burst draws on. No
 // time has passed since before.
 func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before clockguard.Reading, unordered bool) {
-	w := p.w
-	now, span, back := w.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.draws.Back/w.layout.TickLength())
+	sim := p.sim
+	now, span, back := sim.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.draws.Back/sim.layout.TickLength())
 	// 4: on one connection IDs rise, or fall by the ring's span at most, or by as much as bursts
 	// may. Within a tick another lane's worker ID may be lower. If the clock is further back than
 	// may be slept for, the order is lost between lanes.
 	least := c.highest.before(lane)
 	inOrder := least
 	switch {
-	case lane != c.highest.lane && (unordered || c.highest.tick-now > w.sleep):
+	case lane != c.highest.lane && (unordered || c.highest.tick-now > sim.sleep):
 		least = 0
 	case unordered:
 		least = c.highest.tick - span + 1
@@ -133,17 +133,17 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 		least -= back
 	}
 	if c.highest.tick > 0 && t < least {
-		w.violate(p.slot, "tick %d after tick %d of the same connection, and the clock is at %d; another lane: %v, the ring was used: %v", t, c.highest.tick, now, lane != c.highest.lane, unordered)
+		sim.violate(p.slot, "tick %d after tick %d of the same connection, and the clock is at %d; another lane: %v, the ring was used: %v", t, c.highest.tick, now, lane != c.highest.lane, unordered)
 		return
 	}
 	// What it has got since a step back is in order again, over changes of lane too: the clock has
 	// shown each of those ticks since, and is behind none of them by more than may be slept for.
 	// Only another step excuses that, and the ring; with bursts that keep no order, 5 is all.
-	if unordered || p.slot.draws.Unordered || c.since.tick-now > w.sleep {
+	if unordered || p.slot.draws.Unordered || c.since.tick-now > sim.sleep {
 		c.since = reached{}
 	}
 	if c.since.tick > 0 && t < c.since.before(lane) {
-		w.violate(p.slot, "tick %d after tick %d of the same connection, given since the clock was set back, and it is at %d; another lane: %v", t, c.since.tick, now, lane != c.since.lane)
+		sim.violate(p.slot, "tick %d after tick %d of the same connection, given since the clock was set back, and it is at %d; another lane: %v", t, c.since.tick, now, lane != c.since.lane)
 		return
 	}
 	c.highest.note(t, lane)
@@ -151,12 +151,12 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 		c.since.note(t, lane)
 	}
 	// 5: an ID is as late as its host's clock, from the question to the answer.
-	low, high := min(w.layout.TickAt(c.asked.Wall), now), now
+	low, high := min(sim.layout.TickAt(c.asked.Wall), now), now
 	if unordered {
 		low, high = low-span, max(high, lane.Highest())
 	}
 	if t < low-back || t > high {
-		w.violate(p.slot, "tick %d, and the host's clock went from %d to %d", t, low, high)
+		sim.violate(p.slot, "tick %d, and the host's clock went from %d to %d", t, low, high)
 		return
 	}
 	if t < low && !unordered {
@@ -188,21 +188,21 @@ func (r *reached) note(t generator.Tick, lane *generator.Lane) {
 // drawn judges a burst: the clock's tick has not enough, and of the ticks that may be drawn on it
 // is the first that has any.
 func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least generator.Tick) {
-	w := p.w
-	w.counts.Drawn++
+	sim := p.sim
+	sim.counts.Drawn++
 	if room := lane.Room(0, now); room >= c.queue[0].n {
-		w.violate(p.slot, "tick %d, and the clock's tick %d has %d for the %d that are wanted", t, now, room, c.queue[0].n)
+		sim.violate(p.slot, "tick %d, and the clock's tick %d has %d for the %d that are wanted", t, now, room, c.queue[0].n)
 		return
 	}
-	from := max(now-generator.Tick(p.slot.draws.Back/w.layout.TickLength()), lane.Started()+1)
+	from := max(now-generator.Tick(p.slot.draws.Back/sim.layout.TickLength()), lane.Started()+1)
 	if t < from {
-		w.violate(p.slot, "a burst draws on tick %d, and the lane was started at %d", t, lane.Started())
+		sim.violate(p.slot, "a burst draws on tick %d, and the lane was started at %d", t, lane.Started())
 	}
 	if !p.slot.draws.Unordered {
 		from = max(from, least)
 	}
 	if at, ok := lane.NextRoom(0, from, t-1); ok {
-		w.violate(p.slot, "a burst draws on tick %d, and tick %d has room", t, at)
+		sim.violate(p.slot, "a burst draws on tick %d, and tick %d has room", t, at)
 	}
 }
 

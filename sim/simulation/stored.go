@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"context"
@@ -16,7 +16,7 @@ type stored struct {
 	Mark    generator.Tick `json:"mark"`
 	Holder  string         `json:"holder"`
 	Claim   string         `json:"claim"`
-	Era     string         `json:"era"`
+	Epoch   string         `json:"era"`
 }
 
 func recordOf(value []byte) (r stored) {
@@ -32,11 +32,13 @@ func clusterOf(layout []byte) string {
 	return l.UUID
 }
 
-// eraOf is since which raise of all marks openings count.
-func eraOf(layout []byte) string {
-	var l struct{ Era string }
+// epochOf returns the cluster epoch that a layout record names.
+func epochOf(layout []byte) string {
+	var l struct {
+		Epoch string `json:"era"`
+	}
 	_ = json.Unmarshal(layout, &l)
-	return l.Era
+	return l.Epoch
 }
 
 // memo reads each value once. Nobody changes a value that is stored, so where one begins tells it
@@ -71,14 +73,14 @@ func (s watched) Write(ctx context.Context, layout claims.Entry, write claims.Wr
 	if err != nil {
 		return done, err
 	}
-	w := s.p.w
-	mine := w.record.of(write.Record.Value)
+	sim := s.p.sim
+	mine := sim.record.of(write.Record.Value)
 	found := mine
 	if !done.Stored {
-		found = w.record.of(done.Record.Value)
+		found = sim.record.of(done.Record.Value)
 	}
 	if found.Holder == mine.Holder {
-		at := place{w.cluster.of(layout.Value), write.Node.Worker}
+		at := place{sim.cluster.of(layout.Value), write.Node.Worker}
 		s.p.slot.acked[at] = max(s.p.slot.acked[at], found.Ceiling)
 	}
 	return done, err

@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"slices"
@@ -7,8 +7,8 @@ import (
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
-// point is a step of a process at which something goes wrong.
-type point struct {
+// failpoint is a step of a process at which a fault is injected.
+type failpoint struct {
 	where, what string // the kind of step, and which; any if what is empty
 	n           int    // at which of them, counted from now on
 	ends        bool   // the process ends there
@@ -20,14 +20,15 @@ func ends(k Kind) bool {
 	return k == Kill || k == PowerCut || k == DiskLost || k == OldCopy || k == DamagedJournal
 }
 
-// arm has a fault happen at a step of its daemon, in this start of it or a later one.
-func (w *World) arm(f Fault, s *slot) {
-	s.armed = append(s.armed, &point{where: f.Where, what: f.What, n: f.N, ends: ends(f.Kind), then: func() { w.hit(f, s) }})
+// arm arms a failpoint: the fault is injected at a step of its daemon, in this start or a later
+// one.
+func (sim *Simulation) arm(f Fault, s *slot) {
+	s.armed = append(s.armed, &failpoint{where: f.Where, what: f.What, n: f.N, ends: ends(f.Kind), then: func() { sim.fire(f, s) }})
 }
 
-// point is a step at which something may go wrong. A flow whose process ends there does not return
-// from it.
-func (p *proc) point(where, what string) {
+// failpoint is a step at which an armed fault is injected. A coroutine whose process ends there
+// does not return from it.
+func (p *proc) failpoint(where, what string) {
 	s := p.slot
 	if len(s.armed) == 0 || p.dead {
 		return
@@ -44,18 +45,18 @@ func (p *proc) point(where, what string) {
 			a.then()
 			return
 		}
-		fl := p.w.line.Running()
-		p.w.line.At(p.w.line.Now(), func() {
+		fl := p.sim.scheduler.Running()
+		p.sim.scheduler.At(p.sim.scheduler.Now(), func() {
 			a.then()
-			if fl != nil { // there was nothing for the fault to hit
+			if fl != nil { // the fault found nothing to break
 				p.do(func() {
 					fl.Resume()
-					p.settle()
+					p.finish()
 				})
 			}
 		})
 		if fl != nil {
-			fl.Park()
+			fl.Yield()
 		}
 		return
 	}
@@ -77,19 +78,19 @@ const stray = scheduler.Time(15 * time.Second)
 
 // misconfigured reports whether any daemon is configured wrongly, would be at its next start, or
 // may have asked to join not long ago.
-func (w *World) misconfigured() bool {
-	return w.line.Now() < w.strayUntil || slices.ContainsFunc(w.slots, func(s *slot) bool { return s.wrongly != 0 || s.proc != nil && s.proc.wrongly != 0 })
+func (sim *Simulation) misconfigured() bool {
+	return sim.scheduler.Now() < sim.strayUntil || slices.ContainsFunc(sim.slots, func(s *slot) bool { return s.wrongly != 0 || s.proc != nil && s.proc.wrongly != 0 })
 }
 
 // misconfigure stops a daemon in order and starts it with a wrong configuration, once.
-func (w *World) misconfigure(s *slot, f Fault) bool {
-	if s.proc == nil || s.proc.ending || len(w.tree.Layout()) == 0 { // it would make a cluster with its own layout
+func (sim *Simulation) misconfigure(s *slot, f Fault) bool {
+	if s.proc == nil || s.proc.ending || len(sim.tree.Layout()) == 0 { // it would make a cluster with its own layout
 		return false
 	}
-	s.wrongly = wrongly(1 + w.fate.IntN(2*len(coords)-1))
+	s.wrongly = wrongly(1 + sim.random.IntN(2*len(coords)-1))
 	s.proc.stop(time.Millisecond)
-	w.line.At(w.line.Now()+scheduler.Time(f.For), func() {
-		s.wrongly, w.strayUntil = 0, w.line.Now()+stray
+	sim.scheduler.At(sim.scheduler.Now()+scheduler.Time(f.For), func() {
+		s.wrongly, sim.strayUntil = 0, sim.scheduler.Now()+stray
 		s.host.do(func() {
 			if s.proc != nil {
 				s.proc.stop(time.Millisecond)

@@ -1,4 +1,4 @@
-package world
+package simulation
 
 import (
 	"cmp"
@@ -192,7 +192,7 @@ func (p Plan) scenario(r *rand.Rand) []Fault {
 		armed.Cut = between(r, 3*time.Second, 20*time.Second)
 	}
 	if r.IntN(2) == 0 {
-		armed = p.fault(r, pick(r, ReplyLost, ReplyLost, RequestLost, RequestLate, RequestLate, Refused, EndSession, Clear, Raise, Restart, Step, Pause, Cut, DiskFails, DiskFull, DirMoved, Outage, Lossy))
+		armed = p.fault(r, pick(r, ReplyLost, ReplyLost, RequestLost, RequestLate, RequestLate, Refused, EndSession, Clear, Raise, Restart, Step, Pause, Cut, DiskFails, DiskFull, DirMoved, Outage, MessageLoss))
 		armed.At, armed.Daemon = when-1e6, d
 	}
 	armed = at(r, armed)
@@ -256,7 +256,7 @@ func (p Plan) fault(r *rand.Rand, k Kind) Fault {
 		f.By, f.For = sign*between(r, time.Millisecond, pick(r, time.Second, 10*time.Second, time.Hour)), 0
 	case Excursion:
 		f.By = sign * between(r, 5*time.Millisecond, pick(r, 5*time.Second, time.Hour))
-	case Strobe:
+	case Oscillate:
 		f.By, f.For = sign*between(r, time.Millisecond, 3*time.Second), between(r, 50*time.Millisecond, 2*time.Second)
 	case Drift, DriftBoth:
 		f.P = float64(sign) * pick(r, 0.0005, 0.01, 0.1, 0.3)
@@ -273,7 +273,7 @@ func (p Plan) fault(r *rand.Rand, k Kind) Fault {
 		}
 	case DiskFails:
 		f.What = pick(r, steps...)
-	case Lossy, Late, Twice, Stale:
+	case MessageLoss, Late, Twice, Stale:
 		f.P = pick(r, 0.05, 0.2, 0.5)
 	case EndSession, Clear, Raise, Wiped, DamagedHint, RequestLost, ReplyLost, Refused, DirMoved:
 		f.For = 0

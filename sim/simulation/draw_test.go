@@ -1,4 +1,4 @@
-package world_test
+package simulation_test
 
 import (
 	"bytes"
@@ -6,21 +6,21 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/flakeward/flakeward/sim/world"
+	"github.com/flakeward/flakeward/sim/simulation"
 )
 
 // A kind of fault that never happens tests nothing.
 func TestEveryKindOfFaultHappens(t *testing.T) {
 	var mu sync.Mutex
 	missing := map[string]bool{}
-	for k := world.Step; k <= world.PutAside; k++ {
+	for k := simulation.Step; k <= simulation.PutAside; k++ {
 		if k.String() != "" {
 			missing[k.String()] = true
 		}
 	}
 	each(150, func(seed uint64) {
 		var trace bytes.Buffer
-		world.Run(world.PlanOf(seed), &trace)
+		simulation.Run(simulation.PlanOf(seed), &trace)
 		happened := map[string]bool{}
 		for line := range strings.Lines(trace.String()) {
 			_, fault, ok := strings.Cut(line, "FAULT: ")
@@ -45,10 +45,10 @@ func TestEveryKindOfFaultHappens(t *testing.T) {
 
 // A fault at a step happens there: after that many of that step, and at no other.
 func TestFaultAtAStep(t *testing.T) {
-	plan := world.PlanOf(1)
-	plan.Faults = []world.Fault{{At: 1, Kind: world.Kill, For: 1e9, Where: "reply", What: "extend a grant", N: 2}}
+	plan := simulation.PlanOf(1)
+	plan.Faults = []simulation.Fault{{At: 1, Kind: simulation.Kill, For: 1e9, Where: "reply", What: "extend a grant", N: 2}}
 	var trace bytes.Buffer
-	if r := world.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 {
+	if r := simulation.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 {
 		t.Fatalf("%+v", r)
 	}
 	before, _, ok := strings.Cut(trace.String(), "FAULT: ")
@@ -65,24 +65,24 @@ func TestFaultAtAStep(t *testing.T) {
 
 // What befalls one request befalls that one: it is sent again, and is granted.
 func TestFaultOfOneRequest(t *testing.T) {
-	for _, kind := range []world.Kind{world.RequestLost, world.ReplyLost, world.RequestLate, world.Refused} {
-		plan := world.PlanOf(1)
-		plan.Faults = []world.Fault{{At: 1, Kind: kind, For: 4e9, Where: "send", What: "extend a grant", N: 1}}
+	for _, kind := range []simulation.Kind{simulation.RequestLost, simulation.ReplyLost, simulation.RequestLate, simulation.Refused} {
+		plan := simulation.PlanOf(1)
+		plan.Faults = []simulation.Fault{{At: 1, Kind: kind, For: 4e9, Where: "send", What: "extend a grant", N: 1}}
 		var trace bytes.Buffer
-		if r := world.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 || r.Counts.IDs == 0 {
+		if r := simulation.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 || r.Counts.IDs == 0 {
 			t.Fatalf("%s: %+v", kind, r)
 		}
 		_, after, _ := strings.Cut(trace.String(), "FAULT: ")
 		for what, want := range map[string]bool{
-			"request lost: extend a grant": kind == world.RequestLost,
-			"reply lost: extend a grant":   kind == world.ReplyLost,
-			"given up before":              kind == world.RequestLate,
+			"request lost: extend a grant": kind == simulation.RequestLost,
+			"reply lost: extend a grant":   kind == simulation.ReplyLost,
+			"given up before":              kind == simulation.RequestLate,
 		} {
 			if n := strings.Count(after, what); (n > 0) != want || n > 1 {
 				t.Errorf("%s: %q %d times", kind, what, n)
 			}
 		}
-		if strings.Contains(after, "the servers do not want to") != (kind == world.Refused) {
+		if strings.Contains(after, "the servers do not want to") != (kind == simulation.Refused) {
 			t.Errorf("%s: it was refused, or was not", kind)
 		}
 	}
