@@ -128,11 +128,11 @@ type Client struct {
 	sends   uint64 // requests so far
 	used    int64  // IDs handed out of runs that are no longer current
 	demand  demand
-	trouble error // what the last attempt to reach the daemon failed with; nil after a success
+	lastErr error // what the last attempt to reach the daemon failed with; nil after a success
 	conn    net.Conn
 	closed  bool
 
-	wake  chan struct{} // rung when there may be something to fetch
+	wake  chan struct{} // signalled when there may be something to fetch
 	ctx   context.Context
 	stop  context.CancelFunc
 	ended chan struct{} // closed when the fetcher is gone
@@ -159,7 +159,7 @@ func Open(socket string, opts ...Option) (*Client, error) {
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	f := fetcher{client: c}
 	if c.cycles {
-		f.gauge = tsc.NewGauge()
+		f.calibration = tsc.NewCalibration()
 	}
 	go f.run()
 	return c, nil

@@ -19,8 +19,8 @@ import (
 // fetcher is the client's goroutine: it alone talks to the daemon, one request at a time. Without
 // demand it sleeps.
 type fetcher struct {
-	client *Client
-	gauge  *tsc.Gauge // nil: ages are told by the clock
+	client      *Client
+	calibration *tsc.Calibration // nil: ages are measured by the clock
 
 	link     *link
 	failures int // attempts since the last reply
@@ -99,12 +99,12 @@ func (f *fetcher) fetch() error {
 func (f *fetcher) ask(n int64, sends uint64) error {
 	c := f.client
 	f.request = appendRequest(f.request[:0], n, c.tenant)
-	birth := tsc.Now()
+	sample := tsc.Now()
 	if _, err := f.link.conn.Write(f.request); err != nil {
 		return err
 	}
 	pairs, step, err := f.link.in.Runs(f.pairs[:0], n)
-	took := time.Since(birth.At)
+	took := time.Since(sample.At)
 	if err != nil {
 		return err
 	}
@@ -112,14 +112,14 @@ func (f *fetcher) ask(n int64, sends uint64) error {
 	if cap(f.pairs) > keptPairs {
 		f.pairs = nil
 	}
-	var life uint64
-	if f.gauge != nil {
-		life = f.gauge.Life(birth, c.maxAge)
+	var budget uint64
+	if f.calibration != nil {
+		budget = f.calibration.Budget(sample, c.maxAge)
 	}
 	f.runs = f.runs[:0]
 	total := int64(0)
 	for _, p := range pairs {
-		f.runs = append(f.runs, &run{n: p.N, first: p.First, step: step, birth: birth, born: birth.Cycles, life: life})
+		f.runs = append(f.runs, &run{n: p.N, first: p.First, step: step, sample: sample, cycles: sample.Cycles, budget: budget})
 		total += p.N
 	}
 	c.arrived(sends, f.runs, total, took)
@@ -281,7 +281,7 @@ func (c *Client) plan(most int64) (n int64, sends uint64) {
 func (c *Client) arrived(sends uint64, runs []*run, total int64, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trouble = nil
+	c.lastErr = nil
 	if c.closed {
 		return
 	}
@@ -293,7 +293,7 @@ func (c *Client) arrived(sends uint64, runs []*run, total int64, took time.Durat
 func (c *Client) refused(sends uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.trouble = nil
+	c.lastErr = nil
 	c.fail(func(w *waiter) bool { return w.sends < sends }, err)
 }
 
@@ -305,7 +305,7 @@ func (c *Client) failed(err error, failures int) bool {
 	if c.closed {
 		return false
 	}
-	c.trouble, c.low = err, false
+	c.lastErr, c.low = err, false
 	now, hopeless := time.Now(), hopeless(err)
 	c.fail(func(w *waiter) bool { return hopeless || failures > 0 && now.Sub(w.since) >= c.timeout }, err)
 	return true
@@ -315,7 +315,7 @@ func (c *Client) failed(err error, failures int) bool {
 func (c *Client) enqueue(w *waiter) {
 	w.sends, w.since = c.sends, time.Now()
 	c.waiting.push(w)
-	c.rouse()
+	c.wakeFetcher()
 }
 
 // refused is the error for a refusal of the daemon.

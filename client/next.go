@@ -16,7 +16,7 @@ import (
 func (c *Client) Next(ctx context.Context) (int64, error) {
 	r := c.current.Load()
 	t := r.taken.Add(1)
-	if t <= r.n && t != r.mark && tsc.Cycles()-r.born < r.life {
+	if t <= r.n && t != r.mark && tsc.Cycles()-r.cycles < r.budget {
 		return r.id(t), nil
 	}
 	return c.next(ctx, r, t)
@@ -25,7 +25,7 @@ func (c *Client) Next(ctx context.Context) (int64, error) {
 // next goes on with the t-th claim of r, which is one too many, or the one to fetch more at, or may
 // be too old.
 func (c *Client) next(ctx context.Context, r *run, t int64) (int64, error) {
-	if t <= r.n && r.birth.Younger(c.maxAge) {
+	if t <= r.n && r.sample.Younger(c.maxAge) {
 		if t == r.mark {
 			c.mu.Lock()
 			c.runLow()
@@ -89,8 +89,8 @@ func (c *Client) wait(ctx context.Context, w *waiter) error {
 
 // interrupted is the error for a context that has ended.
 func (c *Client) interrupted(ctx context.Context) error {
-	if c.trouble != nil {
-		return fmt.Errorf("flakeward: no ID before the end of the context: %w; %w", ctx.Err(), c.trouble)
+	if c.lastErr != nil {
+		return fmt.Errorf("flakeward: no ID before the end of the context: %w; %w", ctx.Err(), c.lastErr)
 	}
 	return fmt.Errorf("flakeward: no ID before the end of the context: %w", ctx.Err())
 }

@@ -13,13 +13,13 @@ type run struct {
 	taken atomic.Int64 // how many were claimed; above n once it is used up
 	_     [56]byte     // what follows is only read
 
-	n     int64
-	mark  int64 // with this claim, counted from 1, it is time to fetch more; 0: this is said elsewhere
-	born  uint64
-	life  uint64 // cycles of the counter after born, in which it is surely young; 0: the clock has to be asked
-	first int64
-	step  int64
-	birth tsc.Birth // before it was asked for
+	n      int64
+	mark   int64 // with this claim, counted from 1, it is time to fetch more; 0: this is said elsewhere
+	cycles uint64
+	budget uint64 // cycles of the counter after cycles, in which it is surely young; 0: the clock has to be asked
+	first  int64
+	step   int64
+	sample tsc.Sample // before it was asked for
 }
 
 // id is the ID of the t-th claim, counted from 1.
@@ -55,12 +55,12 @@ type waiter struct {
 	// drawn while it waits.
 	old    int   // runs
 	oldIDs int64 // how many IDs they have
-	oldest tsc.Birth
+	oldest tsc.Sample
 
 	sends uint64 // requests that had been sent when it began to wait: the reply to a later one is its own
 	since time.Time
 	err   error
-	ready chan struct{} // rung when need is 0 or err is there
+	ready chan struct{} // signalled when need is 0 or err is there
 	one   [1]Run        // room for runs
 
 	prev, next *waiter
@@ -102,7 +102,7 @@ func (w *waiter) add(r *run, from, to int64, own bool) {
 		return
 	}
 	if w.old == 0 {
-		w.oldest = r.birth
+		w.oldest = r.sample
 	}
 	w.old++
 	w.oldIDs += to - from
@@ -159,7 +159,7 @@ func (q *queue) remove(w *waiter) {
 func (c *Client) drain(w *waiter) {
 	for w.need > 0 {
 		r := c.current.Load()
-		if from, to := r.claim(w.need); from < to && r.birth.Younger(c.maxAge) {
+		if from, to := r.claim(w.need); from < to && r.sample.Younger(c.maxAge) {
 			w.add(r, from, to, false)
 			if r.passed(from, to) {
 				c.runLow()
@@ -179,11 +179,11 @@ func (c *Client) drain(w *waiter) {
 // runLow asks for more stock.
 func (c *Client) runLow() {
 	c.low = true
-	c.rouse()
+	c.wakeFetcher()
 }
 
-// rouse has the fetcher look again.
-func (c *Client) rouse() {
+// wakeFetcher has the fetcher look again.
+func (c *Client) wakeFetcher() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -195,7 +195,7 @@ func (c *Client) rouse() {
 // does it become stock. Of what does, it is time to fetch more with the mark-th claim of the whole
 // reply, or with the first if that is passed.
 func (c *Client) stock(sends uint64, runs []*run, mark int64) {
-	young := runs[0].birth.Younger(c.maxAge)
+	young := runs[0].sample.Younger(c.maxAge)
 	var served *waiter // the first of a list
 	end := &served
 	keep := c.behind

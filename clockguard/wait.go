@@ -13,27 +13,27 @@ type Waiter interface {
 	Clock
 
 	// Pause is the function Pause.
-	Pause(ctx context.Context, d time.Duration, bell <-chan struct{})
+	Pause(ctx context.Context, d time.Duration, signal <-chan struct{})
 
-	// Await takes a stroke from bell, however long that takes.
-	Await(bell <-chan struct{})
+	// Await waits for a signal, however long that takes.
+	Await(signal <-chan struct{})
 
 	// WithTimeout is context.WithTimeout, on this clock.
 	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
 }
 
-// Pause returns when d has passed on the clock, a stroke was taken from bell, which may be nil, or
+// Pause returns when d has passed on the clock, a signal has come (the channel may be nil), or
 // ctx has ended.
-func Pause(ctx context.Context, c Clock, d time.Duration, bell <-chan struct{}) {
+func Pause(ctx context.Context, c Clock, d time.Duration, signal <-chan struct{}) {
 	if w, ok := c.(Waiter); ok {
-		w.Pause(ctx, d, bell)
+		w.Pause(ctx, d, signal)
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var listener sync.WaitGroup
 	listener.Go(func() {
 		select {
-		case <-bell:
+		case <-signal:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -43,13 +43,13 @@ func Pause(ctx context.Context, c Clock, d time.Duration, bell <-chan struct{}) 
 	listener.Wait()
 }
 
-// Await takes a stroke from bell, however long that takes.
-func Await(c Clock, bell <-chan struct{}) {
+// Await waits for a signal, however long that takes.
+func Await(c Clock, signal <-chan struct{}) {
 	if w, ok := c.(Waiter); ok {
-		w.Await(bell)
+		w.Await(signal)
 		return
 	}
-	<-bell
+	<-signal
 }
 
 // WithTimeout is context.WithTimeout, on the clock if that is a Waiter and in the machine's time

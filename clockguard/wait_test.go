@@ -16,25 +16,25 @@ const aCentury = 100 * 365 * 24 * time.Hour
 // Each of the three ends of a pause is enough, with a clock whose time does not come.
 func TestPauseEnds(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(0, 0))
-	bell := make(chan struct{}, 1)
-	bell <- struct{}{}
-	clockguard.Pause(t.Context(), clock, aCentury, bell)
-	if len(bell) != 0 {
-		t.Error("the stroke that ended the pause was not taken")
+	signal := make(chan struct{}, 1)
+	signal <- struct{}{}
+	clockguard.Pause(t.Context(), clock, aCentury, signal)
+	if len(signal) != 0 {
+		t.Error("the signal that ended the pause was not taken")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	clockguard.Pause(ended, clock, aCentury, bell)
+	clockguard.Pause(ended, clock, aCentury, signal)
 	clockguard.Pause(t.Context(), clock, 0, nil)
 }
 
 func TestAwaitTakesOneStroke(t *testing.T) {
-	bell := make(chan struct{}, 2)
-	bell <- struct{}{}
-	bell <- struct{}{}
-	clockguard.Await(clockguard.System{}, bell)
-	if len(bell) != 1 {
-		t.Errorf("%d strokes are left, want 1", len(bell))
+	signal := make(chan struct{}, 2)
+	signal <- struct{}{}
+	signal <- struct{}{}
+	clockguard.Await(clockguard.System{}, signal)
+	if len(signal) != 1 {
+		t.Errorf("%d signals are left, want 1", len(signal))
 	}
 }
 

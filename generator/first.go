@@ -41,22 +41,21 @@ func (ln *Lane) TakeFirst(tenant uint32, from, to Tick, n int) (Run, Tick, Outco
 		run, out := ln.Take(tenant, from, n)
 		return run, from, out
 	}
-	t := r.spent.after(from)
+	t := r.exhausted.after(from)
 	for ; t <= to; t++ {
 		if run, out := ln.Take(tenant, t, n); out != Full && out != Passed {
-			r.spent.add(from, t-1, ln.size)
+			r.exhausted.add(from, t-1, ln.size)
 			return run, t, out
 		}
 	}
-	r.spent.add(from, to, ln.size)
+	r.exhausted.add(from, to, ln.size)
 	return Run{}, 0, Full
 }
 
-// spent is a row of ticks that are all used up or passed: a hint where not to
-// look. Only the latest row that was come across is kept. It is one word, so
-// that its two ends are always of the same row: the last tick's low bits
-// (lastBits) above the number of ticks (lengthBits).
-type spent struct {
+// exhausted is a range of ticks that are all used up or passed: a hint where not to look. Only the
+// latest range that was found is kept. It is one word, so that its two ends always belong to the
+// same range: the last tick's low bits (lastBits) above the number of ticks (lengthBits).
+type exhausted struct {
 	word atomic.Uint64
 }
 
@@ -67,7 +66,7 @@ const (
 
 // row returns the ends of the row, of which the last is read as the tick
 // nearest to near with these low bits. An empty row is below all ticks.
-func (s *spent) row(near Tick) (first, last Tick) {
+func (s *exhausted) row(near Tick) (first, last Tick) {
 	word := s.word.Load()
 	if word == 0 {
 		return -1, -1
@@ -77,7 +76,7 @@ func (s *spent) row(near Tick) (first, last Tick) {
 }
 
 // after returns the first tick from t on that is not in the row.
-func (s *spent) after(t Tick) Tick {
+func (s *exhausted) after(t Tick) Tick {
 	if first, last := s.row(t); first <= t && t <= last {
 		return last + 1
 	}
@@ -86,7 +85,7 @@ func (s *spent) after(t Tick) Tick {
 
 // add notes that all of first to last are used up, for a lane that remembers
 // size ticks. Of two at once one may be forgotten, which costs a look.
-func (s *spent) add(first, last Tick, size int) {
+func (s *exhausted) add(first, last Tick, size int) {
 	if first > last {
 		return
 	}

@@ -64,9 +64,9 @@ const (
 // Compared as a number, a slot that moves on to a later tick or uses more of
 // the same tick is larger than before.
 type ring struct {
-	slots []atomic.Uint64
-	_     [cacheLine]byte
-	spent spent // written only by TakeFirst, when ticks are used up
+	slots     []atomic.Uint64
+	_         [cacheLine]byte
+	exhausted exhausted // written only by TakeFirst, when ticks are used up
 }
 
 // Lane is one worker ID being issued from. All methods are safe for concurrent

@@ -1,36 +1,34 @@
-// Package tsc tells whether something is still young, for the price of reading a counter: 10 to 26
-// ns where it was measured.
+// Package tsc measures ages with the processor's time stamp counter. Reading it took 10 to 26 ns where
+// it was measured.
 //
-// The system's monotonic clock costs several times as much. It reads the processor's time stamp
-// counter, too, where the kernel has found that one fit (its clock source is then "tsc": the
-// counters of all processors agree, run at one rate, and never stop); then a life is counted in
-// cycles of the counter. How many cycles are surely within it is found by holding the counter
-// against the monotonic clock, each time that something is born. Wherever there is doubt, the life
-// is 0 cycles, and the clock has to be asked.
+// The system's monotonic clock costs several times as much. It reads the same counter where the
+// kernel trusts it. The kernel's clock source is then "tsc": the counters of all processors agree,
+// run at one rate, and never stop. There an age limit is counted as a budget in cycles of the
+// counter. Each sample calibrates the counter against the monotonic clock, so a budget is surely
+// within its limit. In doubt the budget is 0 cycles, and the clock has to be asked.
 package tsc
 
 import "time"
 
-// Birth is when something was born: both clocks, the counter read between two readings of the
-// monotonic one.
-type Birth struct {
+// Sample is a time by both clocks. The counter is read between two readings of the monotonic clock.
+type Sample struct {
 	At     time.Time // the first reading, so the earliest; with the wall clock's
 	Cycles uint64
 	after  time.Time
 }
 
-// Now is a moment.
-func Now() Birth {
-	b := Birth{At: time.Now()}
+// Now takes a sample.
+func Now() Sample {
+	b := Sample{At: time.Now()}
 	b.Cycles = Cycles()
 	b.after = time.Now()
 	return b
 }
 
-// Younger tells whether less than limit has gone by since the birth, by the monotonic clock and by
-// the wall clock. The latter goes on while the machine is suspended, which the former does not see;
-// where it was only set forward, something young counts as old.
-func (b Birth) Younger(limit time.Duration) bool {
+// Younger reports whether less than limit has passed since the sample, by the monotonic clock and by
+// the wall clock. The wall clock goes on while the machine is suspended; the monotonic clock does not.
+// After the wall clock was set forward, Younger may report false too early.
+func (b Sample) Younger(limit time.Duration) bool {
 	now := time.Now()
 	return younger(now.Sub(b.At), time.Duration(now.UnixNano()-b.At.UnixNano()), limit)
 }
@@ -38,9 +36,8 @@ func (b Birth) Younger(limit time.Duration) bool {
 func younger(monotonic, wall, limit time.Duration) bool { return monotonic < limit && wall < limit }
 
 const (
-	// span is how far apart two moments have to be to tell the counter's rate, and fresh after how
-	// long the earlier one is given up for a later one and the kernel is asked again what it thinks
-	// of the counter.
+	// span is how far apart two samples have to be to show the counter's rate. After fresh the later
+	// sample replaces the earlier one, and the kernel is asked again whether it trusts the counter.
 	span  = time.Millisecond
 	fresh = time.Second
 	// blur is how far the rate's two bounds may be apart; more, when a reading was interrupted.
@@ -50,84 +47,83 @@ const (
 	slack = 1.0 / 256
 	// early is by how much two readings of the counter may be off against each other: the processor
 	// reads it some hundred instructions before or after its neighbours, and the counters of two
-	// processors agree to a fraction of that. A life so short is none.
+	// processors agree to a fraction of that. A limit so short has no budget.
 	early = time.Microsecond
-	// mostDoubts is how often the counter may have gone another way than the clock, as it does when
-	// the machine is suspended.
+	// mostDoubts is how often the counter may disagree with the clock, as it does when the machine
+	// is suspended.
 	mostDoubts = 3
 )
 
-// Gauge knows the rate of the counter. One goroutine owns it. The zero value knows nothing yet and
-// trusts nothing. Nor does a gauge any more that saw the counter go another way than the clock too
-// often.
-type Gauge struct {
+// Calibration knows the rate of the counter. One goroutine owns it. The zero value does not use the
+// counter. A calibration stops using the counter that has disagreed with the clock too often.
+type Calibration struct {
 	trusted func() bool // asks the kernel; nil: the counter is not to be used
-	anchor  Birth
+	anchor  Sample
 	low     float64 // cycles a nanosecond, at least and at most; 0: not known
 	high    float64
 	doubts  int
 }
 
-// NewGauge makes a gauge of the machine's counter.
-func NewGauge() *Gauge {
+// NewCalibration returns a calibration of the machine's counter.
+func NewCalibration() *Calibration {
 	if !trusted() {
-		return &Gauge{}
+		return &Calibration{}
 	}
-	return &Gauge{trusted: trusted}
+	return &Calibration{trusted: trusted}
 }
 
-// Life is how many cycles of the counter after the birth are surely within limit; 0: not known. The
-// births of one gauge come in their order.
-func (g *Gauge) Life(b Birth, limit time.Duration) uint64 {
-	if g.trusted == nil {
+// Budget returns how many cycles of the counter after the sample are surely within limit; 0: not
+// known. The samples of one calibration come in their order.
+func (c *Calibration) Budget(b Sample, limit time.Duration) uint64 {
+	if c.trusted == nil {
 		return 0
 	}
-	g.observe(b)
-	if g.low == 0 || limit <= early {
+	c.observe(b)
+	if c.low == 0 || limit <= early {
 		return 0
 	}
-	return uint64(g.low * float64(limit-early) * (1 - slack))
+	return uint64(c.low * float64(limit-early) * (1 - slack))
 }
 
-func (g *Gauge) observe(b Birth) {
-	if g.anchor.At.IsZero() {
-		g.anchor = b
+func (c *Calibration) observe(b Sample) {
+	if c.anchor.At.IsZero() {
+		c.anchor = b
 		return
 	}
-	if b.Cycles < g.anchor.Cycles {
-		g.doubt(b)
+	if b.Cycles < c.anchor.Cycles {
+		c.doubt(b)
 		return
 	}
-	least, most := b.At.Sub(g.anchor.after), b.after.Sub(g.anchor.At)
+	least, most := b.At.Sub(c.anchor.after), b.after.Sub(c.anchor.At)
 	if least < span {
 		return
 	}
-	cycles := float64(b.Cycles - g.anchor.Cycles)
+	cycles := float64(b.Cycles - c.anchor.Cycles)
 	low, high := cycles/float64(most), cycles/float64(least)
 	if low == 0 || high-low > low*blur {
 		if least > fresh {
-			g.anchor = b
+			c.anchor = b
 		}
 		return
 	}
-	if g.low != 0 && (low*(1-slack) > g.high || high < g.low*(1-slack)) {
-		g.doubt(b)
+	if c.low != 0 && (low*(1-slack) > c.high || high < c.low*(1-slack)) {
+		c.doubt(b)
 		return
 	}
-	g.low, g.high = low, high
+	c.low, c.high = low, high
 	if least > fresh {
-		g.anchor = b
-		if !g.trusted() {
-			*g = Gauge{}
+		c.anchor = b
+		if !c.trusted() {
+			*c = Calibration{}
 		}
 	}
 }
 
-// doubt begins again, or gives the counter up.
-func (g *Gauge) doubt(b Birth) {
-	if g.doubts++; g.doubts > mostDoubts {
-		*g = Gauge{}
+// doubt starts the calibration again, or stops using the counter.
+func (c *Calibration) doubt(b Sample) {
+	if c.doubts++; c.doubts > mostDoubts {
+		*c = Calibration{}
 		return
 	}
-	g.anchor, g.low, g.high = b, 0, 0
+	c.anchor, c.low, c.high = b, 0, 0
 }

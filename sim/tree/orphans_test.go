@@ -47,7 +47,7 @@ func (w *way) Pause(_ context.Context, d time.Duration, _ <-chan struct{}) {
 	}
 }
 
-func (w *way) Await(bell <-chan struct{}) { <-bell }
+func (w *way) Await(signal <-chan struct{}) { <-signal }
 
 func (w *way) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)

@@ -7,7 +7,7 @@ import "testing"
 func TestSpent(t *testing.T) {
 	const size = 2048
 	for _, at := range []Tick{0, 1000, 1<<lastBits - 5, 1<<lastBits + 3, 1 << 60} {
-		var s spent
+		var s exhausted
 		look := func(what string, tick, want Tick) {
 			t.Helper()
 			if got := s.after(at + tick); got != at+want {
