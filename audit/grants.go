@@ -328,7 +328,7 @@ func (g *grants) judgeRecords() {
 	}
 }
 
-// judgeHolders looks whether the stretches of ticks of a worker ID's holders are disjoint.
+// judgeHolders checks whether the ranges of ticks of a worker ID's holders are disjoint.
 func (g *grants) judgeHolders() {
 	for worker, all := range g.holders {
 		all = slices.DeleteFunc(all, func(h *holder) bool { return !h.issued })

@@ -63,7 +63,7 @@ type Serve func(ctx context.Context, config daemon.Config) error
 // ends early when ctx does; the daemon then drains first. Results go to stdout,
 // the daemon's log to stderr; the error returned is for Report to print.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, serve Serve) error {
-	return newProgram(ownPaths(), world(serve)).run(ctx, args, stdin, stdout, stderr)
+	return newProgram(ownPaths(), realOutside(serve)).run(ctx, args, stdin, stdout, stderr)
 }
 
 // program is the command line for one run.

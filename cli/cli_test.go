@@ -233,7 +233,7 @@ func TestThousands(t *testing.T) {
 }
 
 func TestFlagsFirst(t *testing.T) {
-	commands := newProgram(paths{}, world(nil)).app.Commands
+	commands := newProgram(paths{}, realOutside(nil)).app.Commands
 	for _, c := range []struct{ given, want string }{
 		{"f", "f"},
 		{"f next 5", "f next 5"},

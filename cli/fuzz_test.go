@@ -156,7 +156,7 @@ func FuzzWords(f *testing.F) {
 	f.Add("flakeward de")
 	f.Add("flakeward next 5 --tenant 3 --run")
 	f.Fuzz(func(t *testing.T, line string) {
-		commands := newProgram(ownPaths(), world(nil)).app.Commands
+		commands := newProgram(ownPaths(), realOutside(nil)).app.Commands
 		words := strings.Split(line, " ")
 		ordered := flagsFirst(commands, slices.Clone(words))
 		if !slices.Equal(slices.Sorted(slices.Values(ordered)), slices.Sorted(slices.Values(words))) {

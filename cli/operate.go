@@ -164,8 +164,8 @@ type outside struct {
 	terminal func(stream any) bool // whether a person sits at a stream
 }
 
-// world is what is really outside.
-func world(serve Serve) *outside {
+// realOutside returns the real ones.
+func realOutside(serve Serve) *outside {
 	return &outside{serve: serve, operate: operate, clock: clockguard.System{}, terminal: isTerminal}
 }
 

@@ -64,7 +64,7 @@ func TestUnsafeDirectoryOfTheDefaultSocket(t *testing.T) {
 			for _, args := range []string{"daemon", "status", "next", "decode 5", "bounds --from 2026-02-02 --to 2026-02-02", "status --socket " + own.socket} {
 				begun := false
 				var out strings.Builder
-				err := newProgram(own, world(func(context.Context, daemon.Config) error { begun = true; return nil })).
+				err := newProgram(own, realOutside(func(context.Context, daemon.Config) error { begun = true; return nil })).
 					run(t.Context(), append([]string{"flakeward"}, strings.Fields(args)...), strings.NewReader(""), &out, &out)
 				var unsafeDir *socketfile.UnsafeDirError
 				if !errors.As(err, &unsafeDir) || unsafeDir.Dir != dir || !strings.Contains(err.Error(), "--socket") || ExitCode(err) != ExitFailed {
@@ -86,7 +86,7 @@ func TestDirectoryOfTheDefaultSocketIsMadeForItsUser(t *testing.T) {
 	own := sharedPaths(t)
 	listened := errors.New("listened")
 	for range 2 { // made, and found
-		err := newProgram(own, world(func(_ context.Context, c daemon.Config) error {
+		err := newProgram(own, realOutside(func(_ context.Context, c daemon.Config) error {
 			l, err := socketfile.Listen(c.Socket.Path, 0, -1)
 			if err != nil {
 				return err
@@ -123,7 +123,7 @@ func TestOtherSocketsMayLieAnywhere(t *testing.T) {
 
 func TestNobodyHasMadeTheSocketsDirectory(t *testing.T) {
 	var out strings.Builder
-	err := newProgram(sharedPaths(t), world(nil)).run(t.Context(), []string{"flakeward", "status"}, nil, &out, &out)
+	err := newProgram(sharedPaths(t), realOutside(nil)).run(t.Context(), []string{"flakeward", "status"}, nil, &out, &out)
 	if !errors.Is(err, errNoDaemon) {
 		t.Errorf("the error is %v, want %v", err, errNoDaemon)
 	}

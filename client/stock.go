@@ -14,9 +14,9 @@ type run struct {
 	_     [56]byte     // what follows is only read
 
 	n      int64
-	mark   int64 // with this claim, counted from 1, it is time to fetch more; 0: this is said elsewhere
-	cycles uint64
-	budget uint64 // cycles of the counter after cycles, in which it is surely young; 0: the clock has to be asked
+	mark   int64  // with this claim, counted from 1, it is time to fetch more; 0: this is said elsewhere
+	cycles uint64 // the counter at the sample
+	budget uint64 // further cycles of the counter in which it is surely young; 0: the clock has to be asked
 	first  int64
 	step   int64
 	sample tsc.Sample // before it was asked for

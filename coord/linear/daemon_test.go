@@ -31,22 +31,22 @@ type grip struct {
 // session is one start of a daemon, with its connection.
 type session struct {
 	coord.Coordinator
-	line   line
-	mortal bool
-	grips  []*grip
+	network network
+	mortal  bool
+	grips   []*grip
 }
 
 // daemon claims, extends and releases like one that waits for nothing. It is one
 // goroutine's.
 type daemon struct {
-	w       *world
-	client  int
-	rng     *random.Rand
-	lines   []line // for the next starts
-	s       *session
-	dead    []*grip // of starts before, whose nodes may be there
-	journal map[int]*grip
-	broken  bool // the line is
+	w        *historyRun
+	client   int
+	rng      *random.Rand
+	networks []network // for the next starts
+	s        *session
+	dead     []*grip // of starts before, whose nodes may be there
+	journal  map[int]*grip
+	broken   bool // the network is
 }
 
 func (d *daemon) chance(percent int) bool { return d.rng.IntN(100) < percent }
@@ -57,14 +57,14 @@ func (d *daemon) upTo(n int) generator.Tick { return generator.Tick(d.rng.IntN(n
 func (d *daemon) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if d.broken && d.chance(70) {
-			d.s.line.mend()
+			d.s.network.mend()
 			d.broken = false
 		}
 		d.step()
 		pause(ctx, time.Duration(d.rng.IntN(8))*time.Millisecond)
 	}
 	if d.s != nil {
-		d.s.line.mend()
+		d.s.network.mend()
 	}
 }
 
@@ -92,7 +92,7 @@ func (d *daemon) step() {
 // start connects, as a new start of the daemon.
 func (d *daemon) start() {
 	mortal := d.chance(50)
-	l := d.lines[0]
+	l := d.networks[0]
 	l.mend()
 	d.broken = false
 	c := d.w.dial(l.addresses(), coord.Identity{Host: fmt.Sprintf("h%d", d.client), Incarnation: rand.Text()}, mortal)
@@ -110,7 +110,7 @@ func (d *daemon) start() {
 		}
 		pause(ctx, 20*time.Millisecond)
 	}
-	d.s = &session{Coordinator: c, line: l, mortal: mortal}
+	d.s = &session{Coordinator: c, network: l, mortal: mortal}
 }
 
 // end is the end of this start: in order, or all at once.
@@ -125,12 +125,12 @@ func (d *daemon) end() {
 		d.w.note(linear.Op{Client: d.client, Kind: linear.Doom, Call: at, Return: at, Worker: g.Worker(), Opening: g.Opening()})
 	}
 	d.s, d.broken = nil, false
-	if len(d.lines) > 1 && d.chance(60) {
-		s.line.die()
-		d.lines = d.lines[1:]
+	if len(d.networks) > 1 && d.chance(60) {
+		s.network.die()
+		d.networks = d.networks[1:]
 		return
 	}
-	s.line.mend()
+	s.network.mend()
 	_ = s.Close() // the session ends by itself then
 }
 
@@ -163,7 +163,7 @@ func (d *daemon) soon(calm bool) (context.Context, context.CancelFunc) {
 	limit := unhurried
 	if !calm {
 		if d.chance(12) {
-			d.s.line.strike(d.rng)
+			d.s.network.inject(d.rng)
 			d.broken = true
 		}
 		switch {

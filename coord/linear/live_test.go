@@ -36,7 +36,7 @@ func TestEtcd(t *testing.T) {
 		revoke: func(ctx context.Context, tree, claim string) error {
 			return revokeLease(ctx, client, "/"+tree+"/claims/"+claim)
 		},
-		strike: func(rng *random.Rand) (string, func()) {
+		inject: func(rng *random.Rand) (string, func()) {
 			leader := c.Leader()
 			other := rng.IntN(3)
 			switch n := rng.IntN(10); {
@@ -81,7 +81,7 @@ func TestZooKeeper(t *testing.T) {
 		dial: func(addresses []string, tree string, identity coord.Identity, timeout time.Duration) (operated, error) {
 			return zk.Dial(zk.Servers{Addresses: addresses, Chroot: "/" + tree}, zk.Config{Identity: identity, Timeout: timeout, TryTimeout: attempt})
 		},
-		strike: func(rng *random.Rand) (string, func()) {
+		inject: func(rng *random.Rand) (string, func()) {
 			leader := e.Leader()
 			follower := (leader + 1 + rng.IntN(2)) % 3
 			switch n := rng.IntN(10); {

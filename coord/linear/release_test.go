@@ -38,7 +38,7 @@ func TestReleaseThatIsLostMayHaveLowered(t *testing.T) {
 
 func lostAfterwards(t *testing.T, addresses []string, dial func(addresses []string) (operated, error)) {
 	t.Helper()
-	broken := lineTo(t, addresses)
+	broken := networkTo(t, addresses)
 	joined := func(addresses []string) operated {
 		c, err := dial(addresses)
 		if err != nil {

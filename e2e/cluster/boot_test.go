@@ -15,7 +15,7 @@ import (
 // TestHole6RacingFirstBoots starts 64 daemons at once where there is nothing yet: elsewhere, all of
 // them got worker ID 0. Here each gets one of its own, in one cluster.
 func TestHole6RacingFirstBoots(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		const daemons = 64
 		var nodes []*node
 		for i := range daemons {
@@ -61,7 +61,7 @@ func TestHole6RacingFirstBoots(t *testing.T) {
 // tell: one host name, one pid. Elsewhere they got one worker ID. Here the host's name is a wish
 // for the worker ID that it had last, and nobody is robbed of one for it.
 func TestHole3SameHostNameAndPid(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		const daemons, name = 8, "172.17.0.2"
 		nodes := []*node{w.start(w.config(name))}
 		openings := map[*node]string{nodes[0]: nodes[0].info()["opening"]}
@@ -112,7 +112,7 @@ func TestHole3SameHostNameAndPid(t *testing.T) {
 
 // TestDisagreement starts daemons that do not fit into the cluster.
 func TestDisagreement(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		first := w.start(w.config("first"))
 		ours := w.coordLayout().Text
 		for _, wrong := range []struct {
@@ -159,7 +159,7 @@ func TestDisagreement(t *testing.T) {
 
 // TestWorkerIDsUsedUp starts more daemons than there are worker IDs.
 func TestWorkerIDsUsedUp(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		const daemons, workers = 70, 64
 		w.setLayout("time=41@1ms,worker=6,sequence=16;epoch=2026-01-01")
 		var nodes []*node

@@ -30,7 +30,7 @@ func TestOldJournalUnderBursts(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *world) {
+			on(t, 1, func(w *testCluster) {
 				c := w.calm("burst")
 				c.Grant.Step = 200 * time.Millisecond
 				m := w.machine("home")

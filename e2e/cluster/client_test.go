@@ -14,9 +14,9 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// client asks one daemon, one request after the other. What it gets is kept by the world.
+// client asks one daemon, one request after the other. The test cluster keeps what it gets.
 type client struct {
-	w      *world
+	w      *testCluster
 	socket string
 
 	mu   sync.Mutex
@@ -149,7 +149,7 @@ func (c *client) granted() generator.Tick { c.w.Helper(); return generator.Tick(
 // stream is a steady load on one daemon.
 type stream struct {
 	*load.Stream
-	w    *world
+	w    *testCluster
 	life string
 }
 

@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 // timeout bounds every wait. It is long, for only a drill that fails waits for it.
 const timeout = 4 * time.Minute
 
-// world is one drill: a coordinator, the daemons on it, and all that they hand out.
-type world struct {
+// testCluster is a coordinator, the daemons on it, and all IDs that they hand out.
+type testCluster struct {
 	*testing.T
 	servers
 	backend string
@@ -69,7 +69,7 @@ type world struct {
 
 // on runs a drill on each back-end with that many servers. What has been handed out is judged at
 // its end.
-func on(t *testing.T, members int, drill func(w *world)) {
+func on(t *testing.T, members int, drill func(w *testCluster)) {
 	t.Helper()
 	t.Parallel()
 	for _, b := range backends {
@@ -80,7 +80,7 @@ func on(t *testing.T, members int, drill func(w *world)) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
-			w := &world{T: t, backend: b.name, dir: dir, lives: map[string][]int64{}}
+			w := &testCluster{T: t, backend: b.name, dir: dir, lives: map[string][]int64{}}
 			w.setLayout("flakeward")
 			w.servers = b.start(t, members)
 			w.url = w.urlOf(w.addresses(), "drill")
@@ -91,7 +91,7 @@ func on(t *testing.T, members int, drill func(w *world)) {
 	}
 }
 
-func (w *world) setLayout(text string) {
+func (w *testCluster) setLayout(text string) {
 	w.Helper()
 	layout, err := generator.ParseLayout(text)
 	if err != nil {
@@ -101,14 +101,14 @@ func (w *world) setLayout(text string) {
 }
 
 // handedOut keeps IDs that a life of a daemon handed out.
-func (w *world) handedOut(life string, ids ...int64) {
+func (w *testCluster) handedOut(life string, ids ...int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lives[life] = append(w.lives[life], ids...)
 }
 
 // judge compares all IDs.
-func (w *world) judge() {
+func (w *testCluster) judge() {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,14 +132,14 @@ func (w *world) judge() {
 }
 
 // figure reports something that was measured.
-func (w *world) figure(format string, args ...any) {
+func (w *testCluster) figure(format string, args ...any) {
 	w.Helper()
 	w.Logf("FIGURE %s", fmt.Sprintf(format, args...))
 }
 
 // limit holds a figure to a limit that was promised, in the long form, in which nothing else runs;
 // a noisy machine breaks any.
-func (w *world) limit(what string, took, limit time.Duration) {
+func (w *testCluster) limit(what string, took, limit time.Duration) {
 	w.Helper()
 	w.figure("%s: %v, limit %v", what, took.Round(time.Millisecond), limit)
 	if *long && took > limit {
@@ -150,7 +150,7 @@ func (w *world) limit(what string, took, limit time.Duration) {
 // config is a daemon's, on a host of its own. It publishes often, so that a drill is short; the
 // journal's step is what it is everywhere, for a slow disk is another drill's matter. So is its
 // session's life: a drill that waits for the end of one sets sessionTTL.
-func (w *world) config(host string) daemon.Config {
+func (w *testCluster) config(host string) daemon.Config {
 	w.mu.Lock()
 	w.hosts++
 	dir := filepath.Join(w.dir, fmt.Sprint(w.hosts))
@@ -170,7 +170,7 @@ func (w *world) config(host string) daemon.Config {
 
 // calm is a configuration for a drill with many daemons, each of which writes as seldom as one does
 // that was told nothing.
-func (w *world) calm(host string) daemon.Config {
+func (w *testCluster) calm(host string) daemon.Config {
 	c, d := w.config(host), daemon.DefaultConfig()
 	c.Grant = d.Grant
 	return c
@@ -180,7 +180,7 @@ func (w *world) calm(host string) daemon.Config {
 const sessionTTL = 2 * time.Second
 
 // soon waits until ready says so.
-func (w *world) soon(what string, ready func() bool) {
+func (w *testCluster) soon(what string, ready func() bool) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -193,7 +193,7 @@ func (w *world) soon(what string, ready func() bool) {
 
 // observer is a coordinator that only looks. It joins the cluster, so it is asked for after the
 // first daemon has.
-func (w *world) observer() coord.Coordinator {
+func (w *testCluster) observer() coord.Coordinator {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +204,7 @@ func (w *world) observer() coord.Coordinator {
 }
 
 // connect opens a coordinator and joins. It is closed with the drill.
-func (w *world) connect(incarnation, url string) coord.Coordinator {
+func (w *testCluster) connect(incarnation, url string) coord.Coordinator {
 	w.Helper()
 	c, err := connect.Open(w.Context(), connect.Config{URL: url, TTL: daemon.DefaultConfig().Cluster.TTL, Identity: coord.Identity{Host: incarnation, PID: 1, Incarnation: incarnation}, Log: hclog.NewNullLogger()})
 	if err != nil {
@@ -220,12 +220,12 @@ func (w *world) connect(incarnation, url string) coord.Coordinator {
 	return c
 }
 
-func (w *world) coordLayout() coord.Layout {
+func (w *testCluster) coordLayout() coord.Layout {
 	return coord.Layout{Text: fmt.Sprintf("%s;datacenter=0", w.layout), Workers: w.layout.Workers()}
 }
 
 // members are the live claims.
-func (w *world) members() []coord.Member {
+func (w *testCluster) members() []coord.Member {
 	w.Helper()
 	o := w.observer()
 	var members []coord.Member
@@ -240,7 +240,7 @@ func (w *world) members() []coord.Member {
 }
 
 // holder is the live claim of a worker ID, nil if there is none.
-func (w *world) holder(worker int) *coord.Member {
+func (w *testCluster) holder(worker int) *coord.Member {
 	w.Helper()
 	for _, m := range w.members() {
 		if m.Worker == worker {
@@ -251,7 +251,7 @@ func (w *world) holder(worker int) *coord.Member {
 }
 
 // claimNodes is how many claim nodes there are, in use or not.
-func (w *world) claimNodes() (n int) {
+func (w *testCluster) claimNodes() (n int) {
 	w.Helper()
 	w.soon("a count of the claim nodes", func() bool {
 		var err error
@@ -262,7 +262,7 @@ func (w *world) claimNodes() (n int) {
 }
 
 // tick is the clock's.
-func (w *world) tick() generator.Tick { return w.layout.TickAt(time.Now().UnixNano()) }
+func (w *testCluster) tick() generator.Tick { return w.layout.TickAt(time.Now().UnixNano()) }
 
 var (
 	built, builtNormal string // where the daemon was built, if it was

@@ -38,7 +38,7 @@ type original struct {
 }
 
 // original starts one, in a network of its own.
-func (w *world) original() *original {
+func (w *testCluster) original() *original {
 	w.Helper()
 	c := w.config("original")
 	c.Cluster.TTL = longSession
@@ -145,7 +145,7 @@ var (
 func TestCopyBesideTheOriginal(t *testing.T) {
 	for _, state := range []befallen{connected, cutOff, paused} {
 		t.Run(state.name, func(t *testing.T) {
-			on(t, 1, func(w *world) {
+			on(t, 1, func(w *testCluster) {
 				o := w.original()
 				rounds := 1
 				if *long {
@@ -231,7 +231,7 @@ func (c *copying) once(round int) {
 
 // errorIfLong is Errorf in the long form, in which nothing else runs; a noisy machine breaks any
 // limit.
-func (w *world) errorIfLong(format string, args ...any) {
+func (w *testCluster) errorIfLong(format string, args ...any) {
 	w.Helper()
 	if *long {
 		w.Errorf(format, args...)
@@ -275,7 +275,7 @@ func both(nodes ...*node) (ids int) {
 // default settings, cp -a, and a second daemon on the copy. Both issue as much as they can for a
 // while.
 func TestCopyWithDefaults(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		c := w.calm("original")
 		first := w.spawnOn(c, w.machine(""))
 		first.must(1000)

@@ -17,7 +17,7 @@ import (
 // node is one life of a daemon, in this process or in its own.
 type node struct {
 	*client
-	w      *world
+	w      *testCluster
 	config daemon.Config
 	begun  time.Time
 	took   time.Duration // until it was ready
@@ -33,7 +33,7 @@ type node struct {
 }
 
 // launch starts a daemon in this process and does not wait for it. It ends with the drill.
-func (w *world) launch(c daemon.Config) *node {
+func (w *testCluster) launch(c daemon.Config) *node {
 	w.Helper()
 	n := &node{w: w, config: c, log: &logText{}, ready: make(chan struct{}), ended: make(chan error, 1), begun: time.Now()}
 	c.Log = hclog.New(&hclog.LoggerOptions{Output: n.log, Level: hclog.Info})
@@ -53,7 +53,7 @@ func (w *world) launch(c daemon.Config) *node {
 }
 
 // stopAll stops all daemons that are left.
-func (w *world) stopAll() {
+func (w *testCluster) stopAll() {
 	w.mu.Lock()
 	nodes := w.nodes
 	w.mu.Unlock()
@@ -84,7 +84,7 @@ func (n *node) tail() string {
 }
 
 // start starts a daemon in this process and waits until it can issue.
-func (w *world) start(c daemon.Config) *node {
+func (w *testCluster) start(c daemon.Config) *node {
 	w.Helper()
 	n := w.launch(c)
 	n.untilReady()
@@ -137,7 +137,7 @@ func (n *node) stop() {
 
 // spawn starts a daemon as a process of its own, which can be paused and killed, and waits until it
 // can issue.
-func (w *world) spawn(c daemon.Config) *node {
+func (w *testCluster) spawn(c daemon.Config) *node {
 	w.Helper()
 	program, err := binary()
 	if err != nil {
@@ -147,7 +147,7 @@ func (w *world) spawn(c daemon.Config) *node {
 }
 
 // spawnAhead is spawn on a host whose clock is ahead.
-func (w *world) spawnAhead(c daemon.Config, ahead time.Duration) *node {
+func (w *testCluster) spawnAhead(c daemon.Config, ahead time.Duration) *node {
 	w.Helper()
 	program, err := binary()
 	if err != nil {
@@ -179,7 +179,7 @@ type machine struct {
 }
 
 // spawnOn is spawn on another machine, or one that looks like it.
-func (w *world) spawnOn(c daemon.Config, m machine) *node {
+func (w *testCluster) spawnOn(c daemon.Config, m machine) *node {
 	w.Helper()
 	host, err := process.NewHost(m.program, c.Socket.Path+"p",
 		"--coord", c.Cluster.Coord, "--socket", c.Socket.Path, "--state-dir", c.StateDir, "--host", c.Host,

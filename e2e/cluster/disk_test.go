@@ -23,7 +23,7 @@ func TestJournalNeedsNothingMore(t *testing.T) {
 		"ext4":  `truncate --size=4M "$IMAGE"; mkfs.ext4 -q -m 0 "$IMAGE"; mount -o loop "$IMAGE" "$DISK"`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *world) {
+			on(t, 1, func(w *testCluster) {
 				rate, steps := 5000, 4
 				c := w.config("full")
 				c.Grant.Step = 200 * time.Millisecond

@@ -19,7 +19,7 @@ type owner struct{ Host, Incarnation, Claim string }
 // TestExplain draws from all IDs that 20 daemons have issued in 5 generations, in which worker IDs
 // changed hands, and asks the program whose each was.
 func TestExplain(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		const daemons, generations, asked = 20, 5, 1000
 		w.setLayout("time=41@1ms,worker=5,sequence=12;epoch=2026-01-01")
 		owners := map[int64]owner{}
@@ -80,7 +80,7 @@ func (n *node) owner() owner {
 }
 
 // explain has the program explain the IDs, all of which somebody issued.
-func (w *world) explain(ids []int64) []owner {
+func (w *testCluster) explain(ids []int64) []owner {
 	w.Helper()
 	program, err := binary()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // leader prolongs sessions, also that of a daemon that is dead; when the servers have come to rest,
 // its worker ID is another's all the same.
 func TestLeaderKilled(t *testing.T) {
-	on(t, 3, func(w *world) {
+	on(t, 3, func(w *testCluster) {
 		c := w.config("victim")
 		c.Grant.Window = 2 * time.Second
 		c.Cluster.TTL = sessionTTL
@@ -63,7 +63,7 @@ func TestLeaderKilled(t *testing.T) {
 
 // killLeaders kills leaders: each half of a session's life for a minute, or a few, each after some
 // more IDs.
-func (w *world) killLeaders(loads []*stream) (kills int, begun time.Time) {
+func (w *testCluster) killLeaders(loads []*stream) (kills int, begun time.Time) {
 	w.Helper()
 	begun = time.Now()
 	ticker := time.NewTicker(sessionTTL / 2)

@@ -31,7 +31,7 @@ var normal = sync.OnceValues(func() (string, error) {
 
 // machine is a host of its own for the program as users have it, with an identity by that name;
 // "" is a host that knows none.
-func (w *world) machine(identity string) machine {
+func (w *testCluster) machine(identity string) machine {
 	w.Helper()
 	if os.Getuid() != 0 {
 		w.Fatal("this drill makes namespaces and mounts disks: run it as root")
@@ -44,15 +44,15 @@ func (w *world) machine(identity string) machine {
 }
 
 // identity is a file with an identity by that name.
-func (w *world) identity(name string) string {
+func (w *testCluster) identity(name string) string {
 	if name == "" {
 		return os.DevNull
 	}
 	return w.file("identity-"+name, "machine "+name+"\n")
 }
 
-// file is a file of that name in the world's folder, with that text.
-func (w *world) file(name, text string) string {
+// file is a file of that name in the test cluster's directory, with that text.
+func (w *testCluster) file(name, text string) string {
 	w.Helper()
 	path := filepath.Join(w.dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -62,7 +62,7 @@ func (w *world) file(name, text string) string {
 }
 
 // run runs a command to its end.
-func (w *world) run(name string, args ...string) {
+func (w *testCluster) run(name string, args ...string) {
 	w.Helper()
 	if out, err := exec.CommandContext(w.Context(), name, args...).CombinedOutput(); err != nil {
 		w.Fatalf("%s %q: %v\n%s", name, args, err, out)
@@ -72,7 +72,7 @@ func (w *world) run(name string, args ...string) {
 // namespaced has the machine run a shell's script before the daemon, in namespaces of its own,
 // which are named as unshare(1) does. The script has the variables that are given, as in
 // NAME=value.
-func (m machine) namespaced(w *world, unshare []string, script string, env ...string) machine {
+func (m machine) namespaced(w *testCluster, unshare []string, script string, env ...string) machine {
 	m.within = append(append(append([]string{}, m.within...), "unshare", "--mount"), unshare...)
 	m.within = append(m.within, "--", "/bin/sh", "-ec", script+"\n: >\"$BEGUN\"; exec \"$@\"", "sh")
 	m.begun = filepath.Join(w.dir, fmt.Sprintf("begun-%d", time.Now().UnixNano()))
@@ -84,7 +84,7 @@ func (m machine) namespaced(w *world, unshare []string, script string, env ...st
 const bootID = `mount --bind "$BOOT" /proc/sys/kernel/random/boot_id`
 
 // otherBoot is a file with a boot ID for bootID, another one each time.
-func (w *world) otherBoot() string {
+func (w *testCluster) otherBoot() string {
 	w.Helper()
 	text, err := os.ReadFile("/proc/sys/kernel/random/uuid")
 	if err != nil {
@@ -95,7 +95,7 @@ func (w *world) otherBoot() string {
 
 // apart puts a machine into a network of its own, where nothing but the coordinator can be reached:
 // at the address that it has everywhere, through the proxy.
-func (w *world) apart(m machine) (machine, *faultproxy.Proxy) {
+func (w *testCluster) apart(m machine) (machine, *faultproxy.Proxy) {
 	w.Helper()
 	address := w.addresses()[0]
 	type made struct {

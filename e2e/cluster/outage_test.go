@@ -18,7 +18,7 @@ func rate() int {
 // daemons meanwhile: one in order and one by kill -9. Nobody stops to issue, and those that were
 // restarted serve from their journals.
 func TestCoordinatorGone(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		window := func(host string) *node {
 			c := w.config(host)
 			c.Grant.Window = 10 * time.Minute
@@ -88,7 +88,7 @@ func TestCoordinatorGone(t *testing.T) {
 // TestCoordinatorGoneForLongerThanTheWindow: issuing stops at the ceiling, says since when and why,
 // and goes on by itself.
 func TestCoordinatorGoneForLongerThanTheWindow(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		c := w.config("short")
 		c.Grant.Window, c.Grant.Publish = 3*time.Second, 300*time.Millisecond
 		absence := 6 * time.Second

@@ -16,7 +16,7 @@ type sleeper struct {
 }
 
 // sleeper starts one. Its host has a name that a successor can have, too.
-func (w *world) sleeper(window time.Duration) sleeper {
+func (w *testCluster) sleeper(window time.Duration) sleeper {
 	w.Helper()
 	c := w.config("sleeper")
 	c.Grant.Window = window
@@ -56,7 +56,7 @@ func (n *node) serves() {
 func TestPausedAndNobodyCame(t *testing.T) {
 	for name, window := range map[string]time.Duration{"grant ended": 2 * time.Second, "grant goes on": time.Minute} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *world) {
+			on(t, 1, func(w *testCluster) {
 				s := w.sleeper(window)
 				s.resume()
 				s.serves()
@@ -77,7 +77,7 @@ func TestPausedAndNobodyCame(t *testing.T) {
 // issue from it. Here the one that slept notices before it issues anything, for its grant has
 // ended, and takes another worker ID.
 func TestHole1PausedAndRecycled(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		s := w.sleeper(2 * time.Second)
 		w.soon("the end of its grant", func() bool { return w.tick() > s.ceiling+generator.Tick(time.Second/w.layout.TickLength()) })
 		successor := w.start(w.config("sleeper"))
@@ -107,7 +107,7 @@ func TestHole1PausedAndRecycled(t *testing.T) {
 // to its end, and does; the successor begins after it. Of two worker IDs the other one is held as
 // well, so there is nothing else to take.
 func TestHole1PausedWithinItsGrant(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		w.setLayout("time=41@1ms,worker=1,sequence=16;epoch=2026-01-01")
 		other := w.start(w.config("other"))
 		s := w.sleeper(20 * time.Second) // on a busy machine it takes long until another has claimed

@@ -27,12 +27,12 @@ func TestGrantBeyondTheRaise(t *testing.T) {
 		"told of the raise":   0,
 	} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *world) { w.raisedBelowAGrant(others) })
+			on(t, 1, func(w *testCluster) { w.raisedBelowAGrant(others) })
 		})
 	}
 }
 
-func (w *world) raisedBelowAGrant(others int) {
+func (w *testCluster) raisedBelowAGrant(others int) {
 	w.Helper()
 	first := w.start(w.config("first")) // makes the cluster, so that it is in the backup
 	first.must(1000)
@@ -86,7 +86,7 @@ func (w *world) raisedBelowAGrant(others int) {
 
 // grantedAnHourAhead starts a daemon that has a grant of an hour and its window. Its clock is right
 // again, and it has issued nothing ahead. So many others have come and gone meanwhile.
-func (w *world) grantedAnHourAhead(others int) (*node, *faultproxy.Proxy) {
+func (w *testCluster) grantedAnHourAhead(others int) (*node, *faultproxy.Proxy) {
 	w.Helper()
 	proxy := faultproxy.Listen(w.T, w.addresses()[0])
 	c := w.config("a")
@@ -109,7 +109,7 @@ func (w *world) grantedAnHourAhead(others int) (*node, *faultproxy.Proxy) {
 }
 
 // raiseMarks runs what the documentation says to run after a restore.
-func (w *world) raiseMarks() {
+func (w *testCluster) raiseMarks() {
 	w.Helper()
 	program, err := binary()
 	if err != nil {

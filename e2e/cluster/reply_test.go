@@ -26,7 +26,7 @@ type claimant struct {
 
 // replies is a drill of lost replies.
 type replies struct {
-	*world
+	*testCluster
 	proxy  *faultproxy.Proxy
 	trials int
 	tries  int // of calls that a fault made fail
@@ -193,9 +193,9 @@ func (r *replies) trial(k call, fault func(do func(context.Context) error) error
 // TestLostReply loses, delays and cuts the reply to each kind of call: no claim is kept twice, no
 // mark is believed that is not stored, and the next call goes on.
 func TestLostReply(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		w.setLayout("time=41@1ms,worker=2,sequence=16;epoch=2026-01-01") // few records, so that a listing is short
-		r := &replies{world: w, proxy: faultproxy.Listen(t, w.addresses()[0])}
+		r := &replies{testCluster: w, proxy: faultproxy.Listen(t, w.addresses()[0])}
 		r.observer() // makes the cluster
 		for _, k := range calls {
 			begun, trials, tries := time.Now(), r.trials, r.tries
@@ -284,7 +284,7 @@ func (r *replies) delayed(do func(context.Context) error) error {
 // TestDaemonBehindBadNetwork cuts a daemon's connections, at random bytes, from its start to its
 // stop, under load.
 func TestDaemonBehindBadNetwork(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		proxy := faultproxy.Listen(t, w.addresses()[0])
 		lives, cuts := 2, 12
 		if *long {

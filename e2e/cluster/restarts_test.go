@@ -19,15 +19,15 @@ const servesAgainWithin = 1300 * time.Millisecond
 var restarts = []struct {
 	name string
 	// on returns the machine for the next start, from the one that the daemon is on.
-	on func(w *world, m machine, c *daemon.Config) machine
+	on func(w *testCluster, m machine, c *daemon.Config) machine
 }{
-	{"kill -9", func(_ *world, m machine, _ *daemon.Config) machine { return m }},
-	{"container made anew", func(w *world, m machine, c *daemon.Config) machine {
+	{"kill -9", func(_ *testCluster, m machine, _ *daemon.Config) machine { return m }},
+	{"container made anew", func(w *testCluster, m machine, c *daemon.Config) machine {
 		return m.namespaced(w, []string{"--uts", "--ipc", "--pid", "--fork", "--kill-child"},
 			`mount --bind "$VOLUME" "$STATE"; mount -t proc proc /proc; hostname "$NAME"`,
 			"VOLUME="+filepath.Join(filepath.Dir(c.StateDir), "volume"), "STATE="+c.StateDir, fmt.Sprintf("NAME=container-%d", time.Now().UnixNano()))
 	}},
-	{"reboot, identity known", func(w *world, m machine, _ *daemon.Config) machine {
+	{"reboot, identity known", func(w *testCluster, m machine, _ *daemon.Config) machine {
 		return m.namespaced(w, nil, bootID, w.otherBoot())
 	}},
 }
@@ -37,7 +37,7 @@ var restarts = []struct {
 func TestRestartWhereItWasWritten(t *testing.T) {
 	for _, kind := range restarts {
 		t.Run(kind.name, func(t *testing.T) {
-			on(t, 1, func(w *world) {
+			on(t, 1, func(w *testCluster) {
 				c := w.config("home")
 				c.Cluster.TTL = longSession
 				for _, dir := range []string{c.StateDir, filepath.Join(filepath.Dir(c.StateDir), "volume")} {
@@ -85,7 +85,7 @@ type again struct {
 
 // againAt kills a daemon under load and starts it again on a machine. It has the worker ID that it
 // had.
-func (w *world) againAt(n *node, m machine) again {
+func (w *testCluster) againAt(n *node, m machine) again {
 	w.Helper()
 	n.must(1000)
 	worker := n.holds()

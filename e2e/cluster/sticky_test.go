@@ -12,7 +12,7 @@ import (
 // TestSticky stops 100 daemons and starts them again, in random order: each gets its own worker ID
 // back, and waits for nothing.
 func TestSticky(t *testing.T) {
-	on(t, 1, func(w *world) {
+	on(t, 1, func(w *testCluster) {
 		const daemons = 100
 		var nodes []*node
 		for i := range daemons {

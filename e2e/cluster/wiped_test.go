@@ -13,7 +13,7 @@ import (
 )
 
 // short starts a daemon whose grants end soon.
-func (w *world) short(host string) *node {
+func (w *testCluster) short(host string) *node {
 	w.Helper()
 	c := w.config(host)
 	c.Grant.Window = 3 * time.Second
@@ -50,9 +50,9 @@ func (n *node) untilWiped(turnedAway bool) string {
 // TestWiped deletes the tree under running daemons, and then the data of the servers: they stop,
 // say so, and begin anew in the new cluster only if they are told to.
 func TestWiped(t *testing.T) {
-	for name, wipe := range map[string]func(*world){"tree": func(w *world) { w.wipe() }, "data": func(w *world) { w.empty() }} {
+	for name, wipe := range map[string]func(*testCluster){"tree": func(w *testCluster) { w.wipe() }, "data": func(w *testCluster) { w.empty() }} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *world) {
+			on(t, 1, func(w *testCluster) {
 				nodes := []*node{w.short("a"), w.short("b"), w.short("c")}
 				old := nodes[0].info()["cluster_id"]
 				for _, n := range nodes {
@@ -95,7 +95,7 @@ func TestWiped(t *testing.T) {
 }
 
 // operate opens the coordinator as a person would who sets something right.
-func (w *world) operate() coord.Operator {
+func (w *testCluster) operate() coord.Operator {
 	w.Helper()
 	o, err := connect.Operate(w.Context(), connect.Config{
 		URL: w.url, TTL: sessionTTL, Identity: coord.Identity{Host: "operator", PID: 1, Incarnation: "operator"}, Log: hclog.NewNullLogger(),
@@ -118,12 +118,12 @@ func (w *world) operate() coord.Operator {
 func TestRestoredFromBackup(t *testing.T) {
 	for name, atOnce := range map[string]bool{"raised at once": true, "raised when all have stopped": false} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *world) { w.restored(atOnce) })
+			on(t, 1, func(w *testCluster) { w.restored(atOnce) })
 		})
 	}
 }
 
-func (w *world) restored(atOnce bool) {
+func (w *testCluster) restored(atOnce bool) {
 	w.Helper()
 	stays, restarts, dies := w.short("stays"), w.short("restarts"), w.short("dies")
 	old := []*node{stays, restarts, dies}

@@ -71,10 +71,10 @@ func init() {
 			Judge:  judgeForward,
 		},
 		Drill{
-			Name:   "clock-strobe",
+			Name:   "clock-oscillation",
 			What:   "one host's clock jumps between 200 ms ahead and 200 ms behind, 20 times a second for 10 s: no request fails",
-			Script: strobe,
-			Judge:  judgeStrobe,
+			Script: oscillation,
+			Judge:  judgeOscillation,
 		},
 	)
 }
@@ -335,15 +335,15 @@ func judgeForward(res *Result) {
 }
 
 const (
-	strobeBy    = 200 * time.Millisecond
-	strobeEvery = 50 * time.Millisecond
-	strobeFor   = 10 * time.Second
+	oscillateBy    = 200 * time.Millisecond
+	oscillateEvery = 50 * time.Millisecond
+	oscillateFor   = 10 * time.Second
 )
 
-var strobes notes[steps]
+var oscillations notes[steps]
 
-func strobe(ctx context.Context, r *Run) error {
-	seen, h := strobes.of(r), r.Hosts[0]
+func oscillation(ctx context.Context, r *Run) error {
+	seen, h := oscillations.of(r), r.Hosts[0]
 	if err := all(ctx, r.Hosts, 1000); err != nil {
 		return err
 	}
@@ -351,9 +351,9 @@ func strobe(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	r.Step("the clock of %s jumps between %v ahead and behind, every %v, for %v", h.Name, strobeBy, strobeEvery, strobeFor)
+	r.Step("the clock of %s jumps between %v ahead and behind, every %v, for %v", h.Name, oscillateBy, oscillateEvery, oscillateFor)
 	seen.at = append(seen.at, evidence.Now())
-	if err := h.Strobe(ctx, -strobeBy, strobeBy, strobeEvery, strobeFor); err != nil {
+	if err := h.Oscillate(ctx, -oscillateBy, oscillateBy, oscillateEvery, oscillateFor); err != nil {
 		return err
 	}
 	seen.at = append(seen.at, evidence.Now())
@@ -366,14 +366,14 @@ func strobe(ctx context.Context, r *Run) error {
 	return all(ctx, r.Hosts, 1000)
 }
 
-func judgeStrobe(res *Result) {
-	seen := strobes.of(res.Run)
+func judgeOscillation(res *Result) {
+	seen := oscillations.of(res.Run)
 	noneFailedAnywhere(res)
 	if seen.answers["ring"] == 0 {
 		res.Fail("the drill is void: the guard answered: %v", seen.answers)
 	}
 	if len(seen.at) != 2 {
-		res.Fail("the clock was not strobed")
+		res.Fail("the clock did not oscillate")
 		return
 	}
 	stalled(res, "longest stall", res.Host(0).LongestStall, seen.at[0], seen.at[1], 100*time.Millisecond, busy)

@@ -21,13 +21,13 @@ func init() {
 	// lose, so that a journal which lost something is not refused for it. What was not fsynced and
 	// is younger than 2 s is lost at each kill.
 	const published = 10 * time.Second
-	lossy := map[string]string{fault.Disk: "lossy/2s"}
+	volatile := map[string]string{fault.Disk: "volatile/2s"}
 	register(
 		Drill{
 			Name: "kill-behind-5s",
 			What: "a daemon is killed and started again with its clock 5 s behind, and another with the coordinator out of reach as well: " +
 				"the first serves at once from another worker ID, the second within a second of its journal's mark",
-			Options: Options{Publish: published, Window: time.Minute, Env: lossy},
+			Options: Options{Publish: published, Window: time.Minute, Env: volatile},
 			Script:  killBehind5s,
 			Judge:   judgeKills,
 		},
@@ -36,7 +36,7 @@ func init() {
 			What: "a daemon is killed and started again with its clock 1 h behind, and twice more: it serves within a second, from another worker ID or after its journal's mark",
 			// A long run takes many ticks before its reply is sent: a kill meets IDs that are
 			// issued and get lost.
-			Options: Options{Publish: published, Window: time.Minute, Env: lossy, Client: []string{"--run-ids=60000", "--runs=40ms"}},
+			Options: Options{Publish: published, Window: time.Minute, Env: volatile, Client: []string{"--run-ids=60000", "--runs=40ms"}},
 			Script:  killBehind1h,
 			Judge:   judgeKills,
 		},

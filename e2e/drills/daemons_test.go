@@ -41,7 +41,7 @@ func init() {
 				// whose clock is behind can take this one.
 				Step:     2 * passedBehind,
 				MaxBlock: 2 * passedBehind,
-				Env:      map[string]string{fault.Stretch: "300/1s"},
+				Env:      map[string]string{fault.HoldTakes: "300/1s"},
 				Client:   []string{"--single=1ms", "--pipelined=0", "--batch=0", "--runs=0"}, // a tick for each request
 			},
 			Script: passedOn,

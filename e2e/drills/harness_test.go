@@ -125,7 +125,7 @@ func TestStallsCanBeTold(t *testing.T) {
 			t.Errorf("clock-back-%s: %q", s.name, res.failed)
 		}
 	}
-	for what, window := range map[string]time.Duration{"settled": settled, "strobeFor": strobeFor} {
+	for what, window := range map[string]time.Duration{"settled": settled, "oscillateFor": oscillateFor} {
 		if window <= busy {
 			t.Errorf("%s is %v, and no stall within it is longer than busy, %v", what, window, busy)
 		}

@@ -119,11 +119,11 @@ func (h *Host) Offset() time.Duration {
 	return h.off
 }
 
-// Strobe sets the clock off by turns to low and high, every so often, for d, and then to what it
+// Oscillate sets the clock by turns to low and high, at each tick of every, for d, and then back to what it
 // was: one fault.
-func (h *Host) Strobe(ctx context.Context, low, high, every, d time.Duration) (err error) {
+func (h *Host) Oscillate(ctx context.Context, low, high, every, d time.Duration) (err error) {
 	was := h.Offset()
-	defer h.r.fault("strobe", h.Name)()
+	defer h.r.fault("oscillation", h.Name)()
 	defer func() {
 		_, back := h.setClock(was)
 		err = errors.Join(err, back)

@@ -45,7 +45,7 @@ func init() {
 			Window: lanesWindow, Publish: lanesPublish,
 			TTL:      20 * time.Second, // no claim is to end but the one that is cleared
 			MaxBlock: 25 * time.Second, // whoever waits shows as a stall
-			Env:      map[string]string{fault.Disk: "lossy"},
+			Env:      map[string]string{fault.Disk: "volatile"},
 			Limit:    3 * time.Minute,
 		},
 		Script: lanes,

@@ -26,7 +26,7 @@ func init() {
 			Lanes: []int{1, 2}, // whatever befalls a host befalls one with two lanes now and then
 			// What was not synced to the disk is lost when a daemon is killed, and now and then a
 			// number takes long to be taken.
-			Env: map[string]string{fault.Disk: "lossy", fault.Stretch: "1000/30ms"},
+			Env: map[string]string{fault.Disk: "volatile", fault.HoldTakes: "1000/30ms"},
 		},
 		Script: storm,
 		Judge:  judgeStorm,
@@ -226,8 +226,8 @@ func (w *weather) hitHost(ctx context.Context, h *Host, b blow) error {
 	switch b.kind {
 	case blowClock:
 		return inTurn(set(b.clock), last, set(0))
-	case blowStrobe:
-		return h.Strobe(ctx, -200*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond, b.lasts)
+	case blowOscillation:
+		return h.Oscillate(ctx, -200*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond, b.lasts)
 	case blowKill:
 		return inTurn(with(h.Kill), set(b.clock), start, last, set(0))
 	case blowStop:

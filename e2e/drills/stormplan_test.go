@@ -45,16 +45,16 @@ type gust struct {
 
 // The kinds of blows that hit a host.
 const (
-	blowClock    = "clock"
-	blowStrobe   = "strobe"
-	blowKill     = "kill"
-	blowStop     = "stop"
-	blowPause    = "pause"
-	blowCutBoth  = "cut both ways"
-	blowCutIn    = "cut in"
-	blowCutOut   = "cut out"
-	blowDiskLost = "disk lost"
-	blowDiskOld  = "old disk put back"
+	blowClock       = "clock"
+	blowOscillation = "oscillation"
+	blowKill        = "kill"
+	blowStop        = "stop"
+	blowPause       = "pause"
+	blowCutBoth     = "cut both ways"
+	blowCutIn       = "cut in"
+	blowCutOut      = "cut out"
+	blowDiskLost    = "disk lost"
+	blowDiskOld     = "old disk put back"
 )
 
 // The kinds of blows that hit the coordinator.
@@ -69,7 +69,7 @@ const (
 // Each kind stands in its list as often as it comes before all have come.
 var (
 	hostBlows = []string{
-		blowClock, blowClock, blowClock, blowClock, blowStrobe, blowKill, blowKill, blowKill, blowStop, blowPause, blowPause, blowCutBoth, blowCutIn, blowCutOut, blowDiskLost, blowDiskOld,
+		blowClock, blowClock, blowClock, blowClock, blowOscillation, blowKill, blowKill, blowKill, blowStop, blowPause, blowPause, blowCutBoth, blowCutIn, blowCutOut, blowDiskLost, blowDiskOld,
 	}
 	memberBlows = []string{blowLeader, blowLeader, blowMemberPause, blowMemberCut, blowQuorum, blowAll}
 	offsets     = []time.Duration{

@@ -48,8 +48,8 @@ func fault(host, kind string, from, to float64) Fault {
 	return Fault{At: start + evidence.Mono(from*1e9), Until: start + evidence.Mono(to*1e9), Host: host, Kind: kind}
 }
 
-// strobing is steps of a clock to and fro.
-func strobing(host string, n int, from, every float64) []Fault {
+// oscillating is steps of a clock to and fro.
+func oscillating(host string, n int, from, every float64) []Fault {
 	var faults []Fault
 	for i := range n {
 		kind := "clock +200ms"
@@ -74,7 +74,7 @@ func killing(n int, every, down float64) []Fault {
 
 // several is drills as they may come.
 func several() []Drill {
-	both := append(strobing("host-2", 200, 20, 0.05), fault("host-1", "clock -1h", 10, 10), fault("host-3", "kill -9", 12, 17.5))
+	both := append(oscillating("host-2", 200, 20, 0.05), fault("host-1", "clock -1h", 10, 10), fault("host-3", "kill -9", 12, 17.5))
 	many := []Fault{fault("", "clock -150ms", 30, 30), fault("", "all members gone", 600, 660)}
 	kinds := []string{"kill -9", "pause", "cut off", "clock -30s", "cut off in", "disk full", "clock +1h"}
 	for i := range 38 {
@@ -85,7 +85,7 @@ func several() []Drill {
 	return []Drill{
 		made("no-faults", "etcd", 3, 20*time.Second, nil, nil),
 		made("clock-back-1h", "etcd", 3, 30*time.Second, []Fault{fault("host-1", "clock -1h", 12, 12)}, map[int][][2]float64{0: {{12.001, 12.32}}, 1: {{4, 4.02}}}),
-		made("strobe", "etcd", 3, 40*time.Second, both, map[int][][2]float64{0: {{10, 10.4}}, 2: {{12, 18.3}}, 1: {{22, 22.4}, {25, 25.2}}}),
+		made("oscillation", "etcd", 3, 40*time.Second, both, map[int][][2]float64{0: {{10, 10.4}}, 2: {{12, 18.3}}, 1: {{22, 22.4}, {25, 25.2}}}),
 		made("leader-killed", "etcd", 3, 90*time.Second, killing(14, 6, 3), map[int][][2]float64{1: {{33, 33.02}}}),
 		made("quorum-lost", "ZooKeeper", 3, 90*time.Second, []Fault{fault("zookeeper-1", "kill -9", 10, 70), fault("zookeeper-3", "kill -9", 10.2, 70.3), fault("", "window over", 32, 32)},
 			map[int][][2]float64{0: {{31, 71.2}}, 1: {{32.5, 71.4}}, 2: {{30.9, 70.9}}}),

@@ -95,7 +95,7 @@ func TestTimelineOfNothing(t *testing.T) {
 	}
 }
 
-// As few labels as there have to be: those that fit are not gathered, and a strobe is one.
+// As few labels as there have to be: those that fit are not gathered, and an oscillation is one.
 func TestLabels(t *testing.T) {
 	at := func(f Fault) (float64, float64) {
 		return float64(f.At-start) / 1e9, float64(f.Until-start) / 1e9
@@ -105,9 +105,9 @@ func TestLabels(t *testing.T) {
 		want   []string
 	}{
 		"apart":           {[]Fault{fault("a", "kill -9", 10, 10), fault("a", "clock -1h", 14, 14)}, []string{"kill -9", "clock -1h"}},
-		"a strobe":        {strobing("a", 200, 10, 0.05), []string{"200 × clock"}},
+		"an oscillation":  {oscillating("a", 200, 10, 0.05), []string{"200 × clock"}},
 		"equal ones":      {[]Fault{fault("a", "kill -9", 10, 10), fault("a", "kill -9", 11, 11)}, []string{"2 × kill -9"}},
-		"another between": {append(strobing("a", 2, 10, 1), fault("a", "pause", 11, 11), fault("a", "clock -1h", 12, 12)), []string{"3 × clock", "pause"}},
+		"another between": {append(oscillating("a", 2, 10, 1), fault("a", "pause", 11, 11), fault("a", "clock -1h", 12, 12)), []string{"3 × clock", "pause"}},
 	} {
 		marks, _ := labelled(c.faults, at, 0, 800)
 		var got []string

@@ -115,8 +115,8 @@ func (d Drill) Missed() []Figure {
 	return missed
 }
 
-// strobe is how soon after each other the steps of one strobe come.
-const strobe = 250 * time.Millisecond
+// oscillation is how soon after each other the steps of one oscillation come.
+const oscillation = 250 * time.Millisecond
 
 // Injected counts the faults. Those of one sort (the first word of the kind) that follow each other
 // on one host within a quarter of a second are one: a clock that is stepped 200 times in ten
@@ -127,7 +127,7 @@ func (d Drill) Injected() int {
 	n := 0
 	for _, f := range sorted(d.Faults) {
 		l := lane{f.Host, family(f.Kind)}
-		if before, ok := last[l]; !ok || time.Duration(f.At-before) > strobe {
+		if before, ok := last[l]; !ok || time.Duration(f.At-before) > oscillation {
 			n++
 		}
 		last[l] = f.At

@@ -9,16 +9,16 @@ import (
 )
 
 func TestInjected(t *testing.T) {
-	apart := append(strobing("a", 10, 1, 0.05), strobing("b", 10, 1, 0.05)...)
+	apart := append(oscillating("a", 10, 1, 0.05), oscillating("b", 10, 1, 0.05)...)
 	apart = append(apart, fault("a", "kill -9", 1.1, 1.1), fault("a", "clock +1h", 9, 9))
 	for name, c := range map[string]struct {
 		faults []Fault
 		want   int
 	}{
 		"none":                    {nil, 0},
-		"a strobe is one":         {strobing("a", 200, 0, 0.05), 1},
+		"an oscillation is one":   {oscillating("a", 200, 0, 0.05), 1},
 		"hosts and sorts apart":   {apart, 4},
-		"slow steps are each one": {strobing("a", 5, 0, 0.3), 5},
+		"slow steps are each one": {oscillating("a", 5, 0, 0.3), 5},
 		"in any order":            {[]Fault{fault("a", "x", 2, 2), fault("a", "x", 1, 1)}, 2},
 	} {
 		if got := (Drill{Faults: c.faults}).Injected(); got != c.want {
@@ -85,7 +85,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("not in the line that sums up: %q\n%s", want, total)
 		}
 	}
-	want := "  strobe on etcd: 2 violations, as in: ID 17 twice\n  leader-killed on etcd failed: host-2 had no IDs\n" +
+	want := "  oscillation on etcd: 2 violations, as in: ID 17 twice\n  leader-killed on etcd failed: host-2 had no IDs\n" +
 		"  missed: two lines on etcd: p99 stall: 120 ms, wanted <= 100 ms\n"
 	if below != want {
 		t.Errorf("below the table:\n%swant\n%s", below, want)

@@ -9,10 +9,10 @@ package fault
 const (
 	// Clock is the path of a file with the offset of the wall clock.
 	Clock = "FLAKEWARD_DRILL_CLOCK"
-	// Disk is which disk the journal lies on: lossy, lossy/5s or fuse.
+	// Disk is which disk the journal lies on: volatile, volatile/5s or fuse.
 	Disk = "FLAKEWARD_DRILL_DISK"
 	// Evidence is the directory for the logs of what the daemon does.
 	Evidence = "FLAKEWARD_DRILL_EVIDENCE"
-	// Stretch is which Takes are held, and for how long, such as 100/50ms.
-	Stretch = "FLAKEWARD_DRILL_STRETCH"
+	// HoldTakes is which Takes are held, and for how long, such as 100/50ms.
+	HoldTakes = "FLAKEWARD_DRILL_HOLD_TAKES"
 )

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// held is what the variable Stretch said when the process started: "100/50ms" holds, of the Takes
+// held is what the variable HoldTakes said when the process started: "100/50ms" holds, of the Takes
 // that come to a tick first, each hundredth, for 50 ms.
-var held, heldErr = parseHold(os.Getenv(Stretch))
+var held, heldErr = parseHold(os.Getenv(HoldTakes))
 
 // holding is which Takes are held. With each = 0 none is.
 type holding struct {
@@ -30,12 +30,12 @@ func parseHold(text string) (holding, error) {
 	each, errEach := strconv.ParseUint(n, 10, 32)
 	long, errLong := time.ParseDuration(d)
 	if errEach != nil || errLong != nil || each < 1 || long <= 0 {
-		return holding{}, fmt.Errorf("$%s is %q: write which of the Takes are held and for how long, such as 100/50ms", Stretch, text)
+		return holding{}, fmt.Errorf("$%s is %q: write which of the Takes are held and for how long, such as 100/50ms", HoldTakes, text)
 	}
 	return holding{each: each, long: long, firsts: new(atomic.Uint64)}, nil
 }
 
-// Check returns what is wrong with the variable Stretch.
+// Check returns what is wrong with the variable HoldTakes.
 func Check() error { return heldErr }
 
 // Hold stops a Take between its first look at the ceiling and the number, as a preempted thread

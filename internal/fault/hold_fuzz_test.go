@@ -18,7 +18,7 @@ func FuzzHold(f *testing.F) {
 		s, err := parseHold(text)
 		switch {
 		case err != nil:
-			if s != (holding{}) || !strings.Contains(err.Error(), Stretch) {
+			if s != (holding{}) || !strings.Contains(err.Error(), HoldTakes) {
 				t.Errorf("%q: %+v, %v", text, s, err)
 			}
 		case text == "":

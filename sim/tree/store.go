@@ -316,7 +316,7 @@ func (s *Store) Host(ctx context.Context, host string, lane int) (stored claims.
 		return claims.Entry{}, err
 	}
 	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
-		e := t.hosts[seat(host, lane)]
+		e := t.hosts[preferenceKey(host, lane)]
 		return func() { stored = e }
 	})
 	return stored, err

@@ -211,7 +211,7 @@ func (t *Tree) write(w claims.Write) claims.Written {
 	version := t.next(record)
 	t.records[worker] = claims.Entry{Value: w.Record.Value, Version: version}
 	if w.Host != "" {
-		t.hosts[seat(w.Host, w.Lane)] = claims.Entry{Value: decimal(worker), Version: version}
+		t.hosts[preferenceKey(w.Host, w.Lane)] = claims.Entry{Value: decimal(worker), Version: version}
 	}
 	if w.History.Value != nil {
 		v := version
@@ -229,8 +229,8 @@ func (t *Tree) write(w claims.Write) claims.Written {
 	return claims.Written{Stored: true, Record: t.records[worker], Claimed: !w.Delete}
 }
 
-// seat is what the preference of a host's lane is kept under.
-func seat(host string, lane int) string { return claims.SeatOf(url.PathEscape(host), lane) }
+// preferenceKey is the key of the preference of a host's lane.
+func preferenceKey(host string, lane int) string { return claims.SeatOf(url.PathEscape(host), lane) }
 
 func (t *Tree) delete(name string) {
 	t.revision++

@@ -12,7 +12,7 @@ import (
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	for i, d := range []report.Drill{
-		{Name: "strobe", Coordinator: "etcd"}, {Name: "leader-killed", Coordinator: "ZooKeeper"}, {Name: "leader-killed", Coordinator: "etcd", IDs: 1000},
+		{Name: "oscillation", Coordinator: "etcd"}, {Name: "leader-killed", Coordinator: "ZooKeeper"}, {Name: "leader-killed", Coordinator: "etcd", IDs: 1000},
 	} {
 		folder := filepath.Join(dir, string(rune('a'+i)))
 		if err := os.Mkdir(folder, 0o755); err != nil {
@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("the picture does not say %q", want)
 		}
 	}
-	if err := run([]string{"-in", dir, "-out", out, "-show", "quorum"}); err == nil || !strings.Contains(err.Error(), "strobe on etcd") {
+	if err := run([]string{"-in", dir, "-out", out, "-show", "quorum"}); err == nil || !strings.Contains(err.Error(), "oscillation on etcd") {
 		t.Errorf("for a drill that was not run: %v", err)
 	}
 	if err := run([]string{"-in", t.TempDir(), "-out", out}); err == nil {

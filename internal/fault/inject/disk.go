@@ -14,8 +14,8 @@ import (
 
 const defaultWriteBack = 3 * time.Second
 
-// parseDisk reads what disk a drill asks for: "lossy" is one from which the end of the process,
-// however it comes, takes what a power cut would. "lossy/5s" says how long it takes until what
+// parseDisk reads what disk a drill asks for: "volatile" is one from which the end of the process,
+// however it comes, takes what a power cut would. "volatile/5s" says how long it takes until what
 // nobody synced is written back after all; 3 s if that is not said. With "fuse" the state directory
 // may lie on a FUSE file system, which then does that.
 func parseDisk(text string) (journal.Options, error) {
@@ -30,11 +30,11 @@ func parseDisk(text string) (journal.Options, error) {
 		return journal.Options{}, nil
 	case text == "fuse":
 		return journal.Options{FUSE: true}, nil
-	case kind != "lossy" || err != nil || writeBack <= 0:
-		return journal.Options{}, fmt.Errorf("$%s is %q: write lossy, or lossy/5s, or fuse", fault.Disk, text)
+	case kind != "volatile" || err != nil || writeBack <= 0:
+		return journal.Options{}, fmt.Errorf("$%s is %q: write volatile, or volatile/5s, or fuse", fault.Disk, text)
 	}
 	return journal.Options{Disk: func(d journal.Disk) journal.Disk {
-		return &lossyDisk{Disk: d, now: monotonic, writeBack: writeBack}
+		return &volatileDisk{Disk: d, now: monotonic, writeBack: writeBack}
 	}}, nil
 }
 
@@ -45,19 +45,19 @@ func monotonic() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// lossyDisk keeps in memory what was not synced. A write reaches the disk below when it has been
+// volatileDisk keeps in memory what was not synced. A write reaches the disk below when it has been
 // synced, or has been there for long enough: a kernel writes back by itself in time, which is why a
 // sync that is missing leaves an old journal and not none. It is looked for at each call; nothing
 // happens in between.
-type lossyDisk struct {
+type volatileDisk struct {
 	journal.Disk // what a power cut leaves
 	now          func() time.Duration
 	writeBack    time.Duration
 
-	written []lossyWrite // since the disk below has it, the newest last
+	written []volatileWrite // since the disk below has it, the newest last
 }
 
-type lossyWrite struct {
+type volatileWrite struct {
 	data   []byte
 	at     int64
 	when   time.Duration
@@ -65,7 +65,7 @@ type lossyWrite struct {
 }
 
 // Read returns what the process sees: its own writes over what the disk below has.
-func (d *lossyDisk) Read() ([]byte, error) {
+func (d *volatileDisk) Read() ([]byte, error) {
 	_ = d.settle()
 	data, err := d.Disk.Read()
 	if err != nil {
@@ -81,20 +81,20 @@ func (d *lossyDisk) Read() ([]byte, error) {
 }
 
 // Discard forgets what was written as well.
-func (d *lossyDisk) Discard() error {
+func (d *volatileDisk) Discard() error {
 	d.written = nil
 	return d.Disk.Discard()
 }
 
 // WriteAt remembers a write.
-func (d *lossyDisk) WriteAt(data []byte, at int64) error {
+func (d *volatileDisk) WriteAt(data []byte, at int64) error {
 	_ = d.settle()
-	d.written = append(d.written, lossyWrite{data: bytes.Clone(data), at: at, when: d.now()})
+	d.written = append(d.written, volatileWrite{data: bytes.Clone(data), at: at, when: d.now()})
 	return nil
 }
 
 // Sync fails if the disk below does: a full one is noticed here.
-func (d *lossyDisk) Sync() error {
+func (d *volatileDisk) Sync() error {
 	for i := range d.written {
 		d.written[i].synced = true
 	}
@@ -102,7 +102,7 @@ func (d *lossyDisk) Sync() error {
 }
 
 // settle makes durable what is due. If the disk below fails, it is tried again at the next call.
-func (d *lossyDisk) settle() error {
+func (d *volatileDisk) settle() error {
 	now, due := d.now(), 0
 	for i, w := range d.written {
 		if w.synced || now-w.when >= d.writeBack {

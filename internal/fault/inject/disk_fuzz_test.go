@@ -11,7 +11,7 @@ import (
 // FuzzDisk: a drill has the disk that it asks for, or an error that names the variable; never
 // another disk.
 func FuzzDisk(f *testing.F) {
-	for _, text := range []string{"", "lossy", "lossy/5s", "lossy/0s", "lossy/", "Lossy", "lossy/1s/2s", "/1s", "fuse", "fuse/1s"} {
+	for _, text := range []string{"", "volatile", "volatile/5s", "volatile/0s", "volatile/", "Volatile", "volatile/1s/2s", "/1s", "fuse", "fuse/1s"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -29,9 +29,9 @@ func FuzzDisk(f *testing.F) {
 			return
 		}
 		var real journal.Disk = struct{ journal.Disk }{}
-		lossy, ok := o.Disk(real).(*lossyDisk)
-		if !ok || lossy.Disk != real || lossy.writeBack <= 0 || text != "lossy" && !strings.HasPrefix(text, "lossy/") {
-			t.Errorf("%q is %+v", text, lossy)
+		volatile, ok := o.Disk(real).(*volatileDisk)
+		if !ok || volatile.Disk != real || volatile.writeBack <= 0 || text != "volatile" && !strings.HasPrefix(text, "volatile/") {
+			t.Errorf("%q is %+v", text, volatile)
 		}
 	})
 }

@@ -31,9 +31,9 @@ func contents(mark generator.Tick) journal.Contents {
 	}
 }
 
-// testDisk is a lossy disk on which the sync can be left out.
+// testDisk is a volatile disk on which the sync can be left out.
 type testDisk struct {
-	*lossyDisk
+	*volatileDisk
 	unsynced bool
 }
 
@@ -41,24 +41,24 @@ func (d *testDisk) Sync() error {
 	if d.unsynced {
 		return nil
 	}
-	return d.lossyDisk.Sync()
+	return d.volatileDisk.Sync()
 }
 
-// tested is a state directory on lossy disks, one for each lane that was opened, in that order.
+// tested is a state directory on volatile disks, one for each lane that was opened, in that order.
 type tested struct {
 	*journal.Dir
 	disks []*testDisk
 }
 
-// lossy opens path with lossy disks whose time is what now points to.
-func lossy(t *testing.T, path string, now *time.Duration) *tested {
+// volatile opens path with volatile disks whose time is what now points to.
+func volatile(t *testing.T, path string, now *time.Duration) *tested {
 	t.Helper()
-	o, err := parseDisk("lossy")
+	o, err := parseDisk("volatile")
 	must(t, err)
 	var dir tested
 	disk := o.Disk
 	o.Disk = func(d journal.Disk) journal.Disk {
-		made := &testDisk{lossyDisk: disk(d).(*lossyDisk)}
+		made := &testDisk{volatileDisk: disk(d).(*volatileDisk)}
 		made.now = func() time.Duration { return *now }
 		dir.disks = append(dir.disks, made)
 		return made
@@ -73,7 +73,7 @@ func lossy(t *testing.T, path string, now *time.Duration) *tested {
 func kill(t *testing.T, d *tested, now *time.Duration) *tested {
 	t.Helper()
 	must(t, d.Close())
-	return lossy(t, d.Path(), now)
+	return volatile(t, d.Path(), now)
 }
 
 func wantMark(t *testing.T, f *journal.File, mark generator.Tick) {
@@ -83,10 +83,10 @@ func wantMark(t *testing.T, f *journal.File, mark generator.Tick) {
 	}
 }
 
-// TestALossyDiskKeepsWhatWasAcknowledged: the real order of steps survives each power cut at once.
-func TestALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
+// TestAVolatileDiskKeepsWhatWasAcknowledged: the real order of steps survives each power cut at once.
+func TestAVolatileDiskKeepsWhatWasAcknowledged(t *testing.T) {
 	now := time.Duration(0)
-	d := lossy(t, t.TempDir(), &now)
+	d := volatile(t, t.TempDir(), &now)
 	for mark := range generator.Tick(5) {
 		must(t, d.Write(contents(mark)))
 		wantMark(t, d.File, mark)
@@ -95,12 +95,12 @@ func TestALossyDiskKeepsWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-// TestALossyDiskLosesWhatWasNotSynced: with the sync left out an older journal comes back, a whole
+// TestAVolatileDiskLosesWhatWasNotSynced: with the sync left out an older journal comes back, a whole
 // one: the newest that was there for the time of the write-back when the disk was last used.
-func TestALossyDiskLosesWhatWasNotSynced(t *testing.T) {
+func TestAVolatileDiskLosesWhatWasNotSynced(t *testing.T) {
 	for seconds, kept := range map[int]generator.Tick{3: -1, 11: 7} {
 		now := time.Duration(0)
-		d := lossy(t, t.TempDir(), &now)
+		d := volatile(t, t.TempDir(), &now)
 		d.disks[0].unsynced = true
 		for second := range seconds {
 			now = time.Duration(second) * time.Second
@@ -139,13 +139,13 @@ func (*memory) Sync() error                 { return nil }
 func (*memory) Ours() error                 { return nil }
 func (*memory) Place() (place.Place, error) { return place.Place{}, nil }
 
-// TestALossyDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is
+// TestAVolatileDiskIsADisk: whatever is done to it and whenever the power is cut, what comes back is
 // the last journal that was synced or a later one, as a whole.
-func TestALossyDiskIsADisk(t *testing.T) {
+func TestAVolatileDiskIsADisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Duration(0)
 		below := &memory{}
-		disk := &testDisk{lossyDisk: &lossyDisk{Disk: below, now: func() time.Duration { return now }, writeBack: defaultWriteBack}}
+		disk := &testDisk{volatileDisk: &volatileDisk{Disk: below, now: func() time.Duration { return now }, writeBack: defaultWriteBack}}
 		newest, durable := 0, 0
 		d := journal.On("/elsewhere", disk)
 		for i := 1; i <= 12; i++ {
@@ -171,11 +171,11 @@ func TestALossyDiskIsADisk(t *testing.T) {
 	})
 }
 
-// TestALossyDiskThatFails: a Write that could not reach the disk below fails, and goes through once
+// TestAVolatileDiskThatFails: a Write that could not reach the disk below fails, and goes through once
 // that works.
-func TestALossyDiskThatFails(t *testing.T) {
+func TestAVolatileDiskThatFails(t *testing.T) {
 	now := time.Duration(0)
-	d := lossy(t, t.TempDir(), &now)
+	d := volatile(t, t.TempDir(), &now)
 	must(t, d.Write(contents(1)))
 	disk := d.disks[0]
 	healthy := disk.Disk
@@ -196,7 +196,7 @@ type failingDisk struct{ journal.Disk }
 func (failingDisk) WriteAt([]byte, int64) error { return syscall.ENOSPC }
 
 func TestTheDiskOfADrill(t *testing.T) {
-	for text, want := range map[string]time.Duration{"": 0, "fuse": 0, "lossy": defaultWriteBack, "lossy/250ms": 250 * time.Millisecond, "lossy/": -1, "lossy/0s": -1, "/3s": -1, "tape": -1} {
+	for text, want := range map[string]time.Duration{"": 0, "fuse": 0, "volatile": defaultWriteBack, "volatile/250ms": 250 * time.Millisecond, "volatile/": -1, "volatile/0s": -1, "/3s": -1, "tape": -1} {
 		o, err := parseDisk(text)
 		if want < 0 {
 			if err == nil || !strings.Contains(err.Error(), fault.Disk) {
@@ -205,7 +205,7 @@ func TestTheDiskOfADrill(t *testing.T) {
 			continue
 		}
 		must(t, err)
-		if (o.Disk != nil) != (want > 0) || o.FUSE != (text == "fuse") || want > 0 && o.Disk(nil).(*lossyDisk).writeBack != want {
+		if (o.Disk != nil) != (want > 0) || o.FUSE != (text == "fuse") || want > 0 && o.Disk(nil).(*volatileDisk).writeBack != want {
 			t.Errorf("%q gave %+v", text, o)
 		}
 	}
@@ -214,10 +214,10 @@ func TestTheDiskOfADrill(t *testing.T) {
 	}
 }
 
-// TestEachLaneHasALossyDiskOfItsOwn: what one lane syncs makes nothing of another's durable.
-func TestEachLaneHasALossyDiskOfItsOwn(t *testing.T) {
+// TestEachLaneHasAVolatileDiskOfItsOwn: what one lane syncs makes nothing of another's durable.
+func TestEachLaneHasAVolatileDiskOfItsOwn(t *testing.T) {
 	now := time.Duration(0)
-	d := lossy(t, t.TempDir(), &now)
+	d := volatile(t, t.TempDir(), &now)
 	other, err := d.Lane(1)
 	must(t, err)
 	must(t, other.Write(contents(1)))

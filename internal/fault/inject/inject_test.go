@@ -18,7 +18,7 @@ func TestAFaultThatCannotBeHadEndsTheStart(t *testing.T) {
 	malformed := filepath.Join(t.TempDir(), "offset")
 	put(t, malformed, "yesterday")
 	for _, tt := range []struct{ variable, value, says string }{
-		{fault.Disk, "tape", "lossy/5s"},
+		{fault.Disk, "tape", "volatile/5s"},
 		{fault.Clock, malformed, malformed},
 		{fault.Clock, filepath.Dir(malformed), "drill clock"},
 		{fault.Evidence, filepath.Join(t.TempDir(), "missing"), fault.Evidence},
@@ -48,7 +48,7 @@ func TestADaemonHasWhatTheEnvironmentNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	put(t, path, "-1h\n")
 	t.Setenv(fault.Clock, path)
-	t.Setenv(fault.Disk, "lossy")
+	t.Setenv(fault.Disk, "volatile")
 	c, end, err = equip(daemon.Config{})
 	if err != nil || c.Journal.Disk == nil || c.Clock == nil {
 		t.Fatalf("with faults: %+v, %v", c, err)

@@ -7,18 +7,18 @@ import (
 	"github.com/flakeward/flakeward/internal/faultproxy"
 )
 
-// line is one daemon's network: a proxy before each member.
-type line []*faultproxy.Proxy
+// network is one daemon's network: a proxy before each member.
+type network []*faultproxy.Proxy
 
-func lineTo(t testing.TB, addresses []string) line {
-	var l line
+func networkTo(t testing.TB, addresses []string) network {
+	var l network
 	for _, a := range addresses {
 		l = append(l, faultproxy.Listen(t, a))
 	}
 	return l
 }
 
-func (l line) addresses() []string {
+func (l network) addresses() []string {
 	var all []string
 	for _, p := range l {
 		all = append(all, p.Address())
@@ -26,23 +26,23 @@ func (l line) addresses() []string {
 	return all
 }
 
-func (l line) each(do func(*faultproxy.Proxy)) {
+func (l network) each(do func(*faultproxy.Proxy)) {
 	for _, p := range l {
 		do(p)
 	}
 }
 
 // mend lets everything pass. What was held back goes on now.
-func (l line) mend() {
+func (l network) mend() {
 	l.each((*faultproxy.Proxy).Disarm)
 	l.each((*faultproxy.Proxy).Open)
 }
 
 // die ends every connection for good, as the death of a process does.
-func (l line) die() { l.each((*faultproxy.Proxy).CutAll) }
+func (l network) die() { l.each((*faultproxy.Proxy).CutAll) }
 
-// strike breaks the line in one way, until mend.
-func (l line) strike(rng *rand.Rand) {
+// inject breaks the network in one way, until mend.
+func (l network) inject(rng *rand.Rand) {
 	switch rng.IntN(6) {
 	case 0: // the request arrives, and its reply does not
 		l.each(func(p *faultproxy.Proxy) { p.CutReplyAt(0) })

@@ -53,16 +53,16 @@ type servers struct {
 	dial func(addresses []string, tree string, identity coord.Identity, timeout time.Duration) (operated, error)
 	// revoke ends the session that a claim's node is in. Nil: nobody can.
 	revoke func(ctx context.Context, tree, claim string) error
-	// strike breaks a server, or several, until mend is called. It is for the test's goroutine.
-	strike func(rng *random.Rand) (what string, mend func())
+	// inject breaks a server, or several, until mend is called. It is for the test's goroutine.
+	inject func(rng *random.Rand) (what string, mend func())
 	// fresh is whether what is read was stored between the question and the answer, also
 	// while servers are broken. A leader of ZooKeeper that was paused, and does not know
 	// yet that another leads, answers with what it knew.
 	fresh bool
 }
 
-// world is one history in the making.
-type world struct {
+// historyRun is one run that makes a history.
+type historyRun struct {
 	*recorder
 	t       *testing.T
 	ctx     context.Context // the test's
@@ -80,7 +80,7 @@ type world struct {
 }
 
 // fail is t.Errorf, once.
-func (w *world) fail(format string, args ...any) {
+func (w *historyRun) fail(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.failed {
@@ -90,7 +90,7 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // unexpected fails the test if err is one that no fault here can cause.
-func (w *world) unexpected(err error) bool {
+func (w *historyRun) unexpected(err error) bool {
 	var restored *coord.RestoredError
 	var other *coord.LayoutError
 	if errors.Is(err, coord.ErrOtherCluster) || errors.Is(err, coord.ErrClosed) || errors.Is(err, coord.ErrNotJoined) ||
@@ -101,7 +101,7 @@ func (w *world) unexpected(err error) bool {
 	return false
 }
 
-func (w *world) dial(addresses []string, identity coord.Identity, mortal bool) operated {
+func (w *historyRun) dial(addresses []string, identity coord.Identity, mortal bool) operated {
 	timeout := lasting
 	if mortal {
 		timeout = brief
@@ -114,13 +114,13 @@ func (w *world) dial(addresses []string, identity coord.Identity, mortal bool) o
 }
 
 // opened has the coordinator closed in the end.
-func (w *world) opened(c coord.Coordinator) {
+func (w *historyRun) opened(c coord.Coordinator) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sessions = append(w.sessions, c)
 }
 
-func (w *world) hold(g *grip) {
+func (w *historyRun) hold(g *grip) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.grips[g.Name()] = g
@@ -134,14 +134,14 @@ type clearing struct {
 	op   linear.Op
 }
 
-func (w *world) clearing(c clearing) {
+func (w *historyRun) clearing(c clearing) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cleared = append(w.cleared, c)
 }
 
 // settle notes what was done to claims that somebody was told of.
-func (w *world) settle() {
+func (w *historyRun) settle() {
 	for _, c := range w.cleared {
 		if g := w.grips[c.name]; g != nil {
 			c.op.Worker, c.op.Opening = g.Worker(), g.Opening()
@@ -150,7 +150,7 @@ func (w *world) settle() {
 	}
 }
 
-func (w *world) number() int {
+func (w *historyRun) number() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.numbers++
@@ -158,7 +158,7 @@ func (w *world) number() int {
 }
 
 // close closes all coordinators, some of which are cut off.
-func (w *world) close() {
+func (w *historyRun) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var all sync.WaitGroup
@@ -168,10 +168,10 @@ func (w *world) close() {
 	all.Wait()
 }
 
-// operator looks at the records, clears claims and raises all marks, over a line that
+// operator looks at the records, clears claims and raises all marks, over a network that
 // nothing breaks.
 type operator struct {
-	w      *world
+	w      *historyRun
 	client int
 	rng    *random.Rand
 	c      operated
@@ -281,7 +281,7 @@ func pause(ctx context.Context, d time.Duration) {
 // were acknowledged.
 func record(t *testing.T, s servers, tree string, chance uint64, span time.Duration, writes int) []linear.Op {
 	t.Helper()
-	w := &world{recorder: newRecorder(), t: t, ctx: context.Background(), servers: s, tree: tree, grips: map[string]*grip{}}
+	w := &historyRun{recorder: newRecorder(), t: t, ctx: context.Background(), servers: s, tree: tree, grips: map[string]*grip{}}
 	if s.revoke != nil {
 		w.revoke = func(ctx context.Context, claim string) error { return s.revoke(ctx, tree, claim) }
 	}
@@ -303,7 +303,7 @@ func record(t *testing.T, s servers, tree string, chance uint64, span time.Durat
 	for i := range daemons {
 		d := &daemon{w: w, client: i, rng: source(uint64(i)), journal: map[int]*grip{}}
 		for range starts {
-			d.lines = append(d.lines, lineTo(t, s.addresses))
+			d.networks = append(d.networks, networkTo(t, s.addresses))
 		}
 		all.Go(func() { d.run(running) })
 	}
@@ -312,15 +312,15 @@ func record(t *testing.T, s servers, tree string, chance uint64, span time.Durat
 	rng := source(daemons + 1)
 	limit, cancel := context.WithTimeout(t.Context(), span+give)
 	defer cancel()
-	var struck []string
+	var injected []string
 	for limit.Err() == nil && (w.now() < int64(span) || w.acknowledged() < writes) {
 		// On a machine that is busy, calm lasts until something was done in it.
 		for enough := w.acknowledged() + rng.IntN(12); limit.Err() == nil && w.acknowledged() < enough; {
 			pause(limit, 20*time.Millisecond)
 		}
 		pause(limit, time.Duration(200+rng.IntN(800))*time.Millisecond)
-		what, mend := s.strike(rng)
-		struck = append(struck, what)
+		what, mend := s.inject(rng)
+		injected = append(injected, what)
 		pause(limit, time.Duration(100+rng.IntN(700))*time.Millisecond)
 		mend()
 	}
@@ -334,7 +334,7 @@ func record(t *testing.T, s servers, tree string, chance uint64, span time.Durat
 	}
 	w.close()
 	w.settle()
-	t.Logf("%d faults of servers: %v", len(struck), struck)
+	t.Logf("%d faults of servers: %v", len(injected), injected)
 	return w.history()
 }
 
