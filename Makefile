@@ -77,6 +77,8 @@ CLOCKED  = $$($(GO) list ./generator/... ./clockguard/... ./coord/... ./daemon/.
 NO_CLOCK := {p: "^time\\.(Now|Since|Until|Sleep|After|AfterFunc|Tick|NewTimer|NewTicker)$$", msg: "the real clock: use the injected clockguard.Clock"}
 NO_SLEEP := {p: "^time\\.Sleep$$", msg: "no sleeping: wait for the event, or inject the clock"}
 
+# Each linter goes once over the plain build, and once over everything else: no file wants only one of the two tags.
+TAGGED := drill,e2e
 lint: $(STATICCHECK) $(FORBIDIGO) ## gofmt, vet, staticcheck, no sleeping, no real clock
 	@echo 'lint: gofmt'
 	@unformatted=$$(find . -name '*.go' -not -path './.bin/*' -print0 | xargs -0 -r "$$($(GO) env GOROOT)/bin/gofmt" -s -l); \
@@ -85,21 +87,17 @@ lint: $(STATICCHECK) $(FORBIDIGO) ## gofmt, vet, staticcheck, no sleeping, no re
 	fi
 	@echo 'lint: go vet'
 	@$(GO) vet $(PACKAGES)
-	@$(GO) vet -tags drill ./...
-	@$(GO) vet -tags e2e ./e2e/...
+	@$(GO) vet -tags $(TAGGED) ./...
 	@echo 'lint: staticcheck'
 	@$(STATICCHECK) $(PACKAGES)
-	@$(STATICCHECK) -tags drill ./...
-	@$(STATICCHECK) -tags e2e ./e2e/...
+	@$(STATICCHECK) -tags $(TAGGED) ./...
 	@echo 'lint: what ships imports nothing of what proves'
 	@$(GO) test -count=1 -run '^TestBorder' .
 	@echo 'lint: forbidigo, no sleeping anywhere'
 	@$(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- $(PACKAGES)
-	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=drill" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
-	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=e2e" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./e2e/...
+	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
 	@echo 'lint: forbidigo, no real clock where one is injected'
-	@$(FORBIDIGO) -set_exit_status -tests=false -analyze_types '$(NO_CLOCK)' -- $(CLOCKED)
-	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=drill" $(FORBIDIGO) -set_exit_status -tests=false '$(NO_CLOCK)' -- $(CLOCKED)
+	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status -tests=false -analyze_types '$(NO_CLOCK)' -- $(CLOCKED)
 	@echo 'lint: the lowest Go version is the one that the dependencies ask for'
 	@lowest=$$($(GO) list -m -f '{{if not .Main}}{{.GoVersion}}{{end}}' all | sort -V | tail -1); \
 	[ "$$lowest" = "$$($(GO) list -m -f '{{.GoVersion}}' github.com/flakeward/flakeward)" ] || { \
