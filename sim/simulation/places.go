@@ -21,7 +21,8 @@ func (h *host) known() places.Host {
 // file is what a file is known by that was made on a daemon's own volume.
 func (s *slot) file() places.File {
 	s.files++
-	return places.File{Device: 1, Inode: uint64(1000*s.number + s.files), Handle: fmt.Sprintf("generation %d", s.files)}
+	s.host.sim.generations++ // no two files share one, those of a clone and its original neither
+	return places.File{Device: 1, Inode: uint64(1000*s.number + s.files), Handle: fmt.Sprintf("generation %d", s.host.sim.generations)}
 }
 
 // settle gives the journals of a new daemon their place.

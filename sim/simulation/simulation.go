@@ -29,35 +29,36 @@ var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 // Simulation is a cluster being simulated.
 type Simulation struct {
-	plan       Plan
-	scheduler  scheduler.Scheduler
-	tree       *tree.Tree
-	older      *tree.Tree // for hints and plain reads that are old
-	layout     *generator.Layout
-	guard      clockguard.Limits
-	capacity   int            // IDs in a tick
-	sleep      generator.Tick // that a request may sleep for the sake of order
-	hosts      []*host
-	slots      []*slot
-	conditions conditions
-	net        *rand.Rand // latencies, and what is lost
-	random     *rand.Rand // what else is left to chance, anew for each fault
-	operators  *rand.Rand // what operators draw
-	seen       map[int64]scheduler.Time
-	highest    generator.Tick // of all ceilings, ever
-	books      map[place]*ledger
-	truth      truth
-	serving    *slot // whose request took place last
-	asking     *proc // whose takes place; nil: nobody's, or an operator's
-	places     bool  // journals may lie elsewhere than where they were written
-	record     memo[stored]
-	cluster    memo[string]
-	evidence   map[string]*clusterEvidence // by cluster
-	clusters   []string                    // in the order of their making
-	order      int64                       // of what was stored last
-	text       string                      // of the layout
-	conns      uint32                      // that were made
-	damaged    []*damage
+	plan        Plan
+	scheduler   scheduler.Scheduler
+	tree        *tree.Tree
+	older       *tree.Tree // for hints and plain reads that are old
+	layout      *generator.Layout
+	guard       clockguard.Limits
+	capacity    int            // IDs in a tick
+	sleep       generator.Tick // that a request may sleep for the sake of order
+	hosts       []*host
+	generations int // of files
+	slots       []*slot
+	conditions  conditions
+	net         *rand.Rand // latencies, and what is lost
+	random      *rand.Rand // what else is left to chance, anew for each fault
+	operators   *rand.Rand // what operators draw
+	seen        map[int64]scheduler.Time
+	highest     generator.Tick // of all ceilings, ever
+	books       map[place]*ledger
+	truth       truth
+	serving     *slot // whose request took place last
+	asking      *proc // whose takes place; nil: nobody's, or an operator's
+	places      bool  // journals may lie elsewhere than where they were written
+	record      memo[stored]
+	cluster     memo[string]
+	evidence    map[string]*clusterEvidence // by cluster
+	clusters    []string                    // in the order of their making
+	order       int64                       // of what was stored last
+	text        string                      // of the layout
+	conns       uint32                      // that were made
+	damaged     []*damage
 	// strayUntil is until when what a daemon of a wrong configuration has asked may still arrive.
 	strayUntil scheduler.Time
 	counts     Counts
