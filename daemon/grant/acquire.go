@@ -46,7 +46,7 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 		var err error
 		if claim, err = k.claim(ctx, request); err != nil {
 			err = k.noted(fmt.Errorf("no worker ID: %w", err))
-			if s.current.lane == nil && !k.requests.reachable.Load() && k.resume() == nil {
+			if s.current.lane == nil && !k.requests.reachable.Load() && !errors.Is(err, errLimited) && k.resume() == nil {
 				k.Log.Warn("the coordinator does not answer; issuing from the journal's grant")
 			}
 			return err

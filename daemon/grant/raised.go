@@ -121,7 +121,7 @@ func (k *Holder) claim(ctx context.Context, request coord.Request) (coord.Claim,
 	request.Raised = k.onRaise
 	for {
 		if err := k.keepLimit(); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", errLimited, err)
 		}
 		claim, err := k.coord.Claim(ctx, request)
 		if !errors.Is(err, errLimited) || ctx.Err() != nil {
