@@ -237,6 +237,26 @@ func TestRaiseIsJournaledFirst(t *testing.T) {
 	})
 }
 
+// A claim that waits for the journal has not asked the coordinator, so nothing says that it is away.
+func TestNoColdStartWhileTheJournalCannotSayWhatWasRaised(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("A")
+	p := h.start()
+	p.issueAll()
+	held := p.Holding()
+	p.crash()
+	w.raise((held.Granted + w.tick()) / 2)
+	again := h.reboot()
+	again.attach()
+	again.disk.full = true
+	if err := again.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
+		t.Fatalf("a claim with a full disk ended with %v", err)
+	}
+	if again.inUse() != nil {
+		t.Error("issues from the journal's grant")
+	}
+}
+
 // What one lane is told binds the others, though none of their own calls has been answered since.
 func TestRaiseBindsAllLanes(t *testing.T) {
 	w := newWorld(t)
