@@ -29,18 +29,24 @@ const (
 	runUsage  = "RUN count [TENANT tenant]"
 )
 
+// commands is the table of commands.
+type commands struct {
+	byName map[string]command
+	names  []string // sorted
+}
+
 // The table is reached through the Handler only: some of its functions show it, and Go does not let
 // it depend on itself.
-var allCommands, allNames = commandTable()
+var allCommands = makeCommands()
 
-func commandTable() (table map[string]command, names []string) {
+func makeCommands() commands {
 	count := argument{name: "count", kind: "integer"}
 	maybeCount := argument{name: "count", kind: "integer", optional: true}
 	tenant := argument{name: "tenant", kind: "integer", token: "TENANT", optional: true}
 	text := func(name string, optional bool) argument {
 		return argument{name: name, kind: "string", optional: optional}
 	}
-	table = make(map[string]command)
+	table := commands{byName: make(map[string]command)}
 	for _, c := range []command{
 		{"NEXT", "Gives the next ID, or an array of as many as asked for.", "generic", "0.1.0", 0, 3, []argument{maybeCount, tenant}, (*Handler).next},
 		{"RUN", "Gives IDs as runs: the step between neighbours, then the first ID and the length of each run.", "generic", "0.1.0", 1, 3, []argument{count, tenant}, (*Handler).runs},
@@ -56,18 +62,18 @@ func commandTable() (table map[string]command, names []string) {
 		{"RESET", "Forgets the connection's name and version of the protocol.", "connection", "0.1.0", 0, 0, nil, (*Handler).reset},
 		{"QUIT", "Closes the connection once all replies are sent.", "connection", "0.1.0", 0, -1, nil, (*Handler).quit},
 	} {
-		table[c.name] = c
-		names = append(names, c.name)
+		table.byName[c.name] = c
+		table.names = append(table.names, c.name)
 	}
-	slices.Sort(names)
-	return table, names
+	slices.Sort(table.names)
+	return table
 }
 
 // longestName is above the length of every command's name.
 const longestName = 16
 
-// lookup finds a command by its name in any case.
-func (h *Handler) lookup(name []byte) (command, bool) {
+// find finds a command by its name in any case.
+func (t *commands) find(name []byte) (command, bool) {
 	var capitals [longestName]byte
 	if len(name) > len(capitals) {
 		return command{}, false
@@ -78,7 +84,7 @@ func (h *Handler) lookup(name []byte) (command, bool) {
 		}
 		capitals[i] = c
 	}
-	c, ok := h.commands[string(capitals[:len(name)])]
+	c, ok := t.byName[string(capitals[:len(name)])]
 	return c, ok
 }
 

@@ -20,7 +20,7 @@ func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 	if len(args) > 0 {
 		n, ok := number(args[0])
 		if !ok || n != 2 && n != 3 {
-			return h.refuse(out, refusal(BadProtocol))
+			return h.refuse(out, Refuse(BadProtocol))
 		}
 		resp3 = n == 3
 		args = args[1:]
@@ -34,7 +34,7 @@ func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 			name = append([]byte(nil), args[1]...)
 			args = args[2:]
 		default:
-			return h.refuse(out, refusal(BadOption, shown(args[0]), "HELLO [2|3 [AUTH username password] [SETNAME name]]"))
+			return h.refuse(out, Refuse(BadOption, shown(args[0]), "HELLO [2|3 [AUTH username password] [SETNAME name]]"))
 		}
 	}
 	s.resp3, s.name = resp3, name
@@ -70,7 +70,7 @@ func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 	case is(sub, "SETINFO") && len(args) == 2, (is(sub, "NO-EVICT") || is(sub, "NO-TOUCH")) && len(args) == 1:
 		return appendSimple(out, "OK")
 	}
-	return h.refuse(out, refusal(UnknownSubcommand, shown(sub), "CLIENT with that many arguments"))
+	return h.refuse(out, Refuse(UnknownSubcommand, shown(sub), "CLIENT with that many arguments"))
 }
 
 // benchmarked is what redis-benchmark asks for before it begins: how Redis keeps its data, which
@@ -80,7 +80,7 @@ var benchmarked = [][2]string{{"SAVE", ""}, {"APPENDONLY", "no"}}
 // configGet is CONFIG GET: no parameter of Redis is one of flakeward.
 func (h *Handler) configGet(s *Session, args [][]byte, out []byte) []byte {
 	if !is(args[0], "GET") || len(args) < 2 {
-		return h.refuse(out, refusal(UnknownSubcommand, shown(args[0]), "CONFIG"))
+		return h.refuse(out, Refuse(UnknownSubcommand, shown(args[0]), "CONFIG"))
 	}
 	for _, row := range benchmarked {
 		if is(args[1], row[0]) {
@@ -92,7 +92,7 @@ func (h *Handler) configGet(s *Session, args [][]byte, out []byte) []byte {
 
 func (h *Handler) selectDB(_ *Session, args [][]byte, out []byte) []byte {
 	if n, ok := number(args[0]); !ok || n != 0 {
-		return h.refuse(out, refusal(BadDatabase))
+		return h.refuse(out, Refuse(BadDatabase))
 	}
 	return appendSimple(out, "OK")
 }

@@ -6,39 +6,39 @@ import "strings"
 // and hints from.
 func (h *Handler) command(s *Session, args [][]byte, out []byte) []byte {
 	if len(args) == 0 {
-		return h.appendInfos(out, nil)
+		return h.commands.appendInfos(out, nil)
 	}
 	sub, names := args[0], args[1:]
 	switch {
 	case is(sub, "COUNT") && len(names) == 0:
-		return appendInt(out, int64(len(h.names)))
+		return appendInt(out, int64(len(h.commands.names)))
 	case is(sub, "LIST") && len(names) == 0:
-		out = appendArray(out, len(h.names))
-		for _, name := range h.names {
+		out = appendArray(out, len(h.commands.names))
+		for _, name := range h.commands.names {
 			out = appendBulk(out, strings.ToLower(name))
 		}
 		return out
 	case is(sub, "INFO"):
-		return h.appendInfos(out, names)
+		return h.commands.appendInfos(out, names)
 	case is(sub, "DOCS"):
-		return h.appendDocs(s, out, names)
+		return h.commands.appendDocs(s, out, names)
 	}
-	return h.refuse(out, refusal(UnknownSubcommand, shown(sub), "COMMAND"))
+	return h.refuse(out, Refuse(UnknownSubcommand, shown(sub), "COMMAND"))
 }
 
 // appendInfos appends the descriptions of the named commands, or of all; a name that is not known
 // gets a null.
-func (h *Handler) appendInfos(out []byte, names [][]byte) []byte {
+func (t *commands) appendInfos(out []byte, names [][]byte) []byte {
 	if len(names) == 0 {
-		out = appendArray(out, len(h.names))
-		for _, name := range h.names {
-			out = appendDescription(out, h.commands[name])
+		out = appendArray(out, len(t.names))
+		for _, name := range t.names {
+			out = appendDescription(out, t.byName[name])
 		}
 		return out
 	}
 	out = appendArray(out, len(names))
 	for _, name := range names {
-		if c, ok := h.lookup(name); ok {
+		if c, ok := t.find(name); ok {
 			out = appendDescription(out, c)
 		} else {
 			out = append(out, "*-1\r\n"...)
@@ -68,16 +68,16 @@ func appendDescription(out []byte, c command) []byte {
 }
 
 // appendDocs appends the documentation of the named commands that there are, or of all.
-func (h *Handler) appendDocs(s *Session, out []byte, names [][]byte) []byte {
+func (t *commands) appendDocs(s *Session, out []byte, names [][]byte) []byte {
 	var found []command
 	for _, name := range names {
-		if c, ok := h.lookup(name); ok {
+		if c, ok := t.find(name); ok {
 			found = append(found, c)
 		}
 	}
 	if len(names) == 0 {
-		for _, name := range h.names {
-			found = append(found, h.commands[name])
+		for _, name := range t.names {
+			found = append(found, t.byName[name])
 		}
 	}
 	out = s.appendMap(out, len(found))

@@ -62,12 +62,12 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 			w.left -= run.N
 			h.tally.IDs += uint64(run.N)
 			if w.kind == singles {
-				out = h.appendRun(out, run.First, run.N)
+				out = h.line.appendRun(out, run.First, h.step, run.N)
 			} else {
 				w.taken = append(w.taken, run)
 			}
 		case wait.Err != nil:
-			out = h.refuse(out, refusal(Unavailable, wait.Err))
+			out = h.refuse(out, Refuse(Unavailable, wait.Err))
 			if w.kind != singles {
 				return out, Next{}
 			}
@@ -106,13 +106,13 @@ const widestID = len(":9223372036854775807\r\n")
 // send appends as many of the batch's IDs as there is room for.
 func (h *Handler) send(w *work, out []byte) ([]byte, Next) {
 	for w.left > 0 {
-		room := (h.limits.Output - len(out)) / widestID
+		room := (h.config.Limits.Output - len(out)) / widestID
 		if room <= 0 {
 			return out, Next{State: Write}
 		}
 		run := w.taken[w.at]
 		n := min(room, run.N-w.within)
-		out = h.appendRun(out, run.First+int64(w.within)*h.step, n)
+		out = h.line.appendRun(out, run.First+int64(w.within)*h.step, h.step, n)
 		w.left -= n
 		if w.within += n; w.within == run.N {
 			w.at, w.within = w.at+1, 0
@@ -157,9 +157,9 @@ func (h *Handler) count(b []byte) (int, *Refusal) {
 	n, ok := number(b)
 	switch {
 	case !ok || n == 0:
-		return 0, refusal(BadCount, shown(b))
-	case n > uint64(h.limits.Count):
-		return 0, refusal(CountTooHigh, shown(b), h.limits.Count)
+		return 0, Refuse(BadCount, shown(b))
+	case n > uint64(h.config.Limits.Count):
+		return 0, Refuse(CountTooHigh, shown(b), h.config.Limits.Count)
 	}
 	return int(n), nil
 }
@@ -170,16 +170,16 @@ func (h *Handler) tenant(args [][]byte, usage string) (uint32, *Refusal) {
 		return 0, nil
 	}
 	if len(args) != 2 || !is(args[0], "TENANT") {
-		return 0, refusal(BadOption, shown(args[0]), usage)
+		return 0, Refuse(BadOption, shown(args[0]), usage)
 	}
 	n, ok := number(args[1])
 	switch {
 	case ok && n <= h.tenants:
 		return uint32(n), nil
 	case h.tenants == 0:
-		return 0, refusal(NoTenants, shown(args[1]))
+		return 0, Refuse(NoTenants, shown(args[1]))
 	}
-	return 0, refusal(BadTenant, shown(args[1]), h.tenants)
+	return 0, Refuse(BadTenant, shown(args[1]), h.tenants)
 }
 
 // number reads a whole number: digits only. One too large for a uint64 is no number, but still in

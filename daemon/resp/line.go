@@ -33,10 +33,9 @@ func newLine(id int64) line {
 	return l
 }
 
-// appendRun appends n integers that are a run.
-func (h *Handler) appendRun(out []byte, first int64, n int) []byte {
+// appendRun appends n integers, each step above the one before.
+func (l *line) appendRun(out []byte, first, step int64, n int) []byte {
 	out = slices.Grow(out, n*widestID+widestLine)
-	l := &h.line
 	id, low := l.id, l.low
 	if l.length == 0 {
 		low = noLow
@@ -49,7 +48,7 @@ func (h *Handler) appendRun(out []byte, first int64, n int) []byte {
 			low = l.low
 		}
 		id = first
-		first += h.step
+		first += step
 		at := len(out)
 		// The whole array, though the reply is shorter: what is too much is written over, or never
 		// sent.

@@ -10,7 +10,8 @@ import (
 // Runs come out as they would if each ID was written by itself, whatever was written before.
 func TestRunsAreWrittenLikeSingleIDs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		h := Handler{step: rapid.SampledFrom([]int64{1, 2, 99, 100, 1 << 16}).Draw(rt, "step")}
+		var l line
+		step := rapid.SampledFrom([]int64{1, 2, 99, 100, 1 << 16}).Draw(rt, "step")
 		var last int64
 		for range rapid.IntRange(1, 8).Draw(rt, "runs") {
 			first := rapid.OneOf(
@@ -24,10 +25,10 @@ func TestRunsAreWrittenLikeSingleIDs(t *testing.T) {
 			before := rapid.SliceOfN(rapid.Byte(), 0, 5).Draw(rt, "before")
 			want := append([]byte(nil), before...)
 			for i := range int64(n) {
-				last = first + i*h.step
+				last = first + i*step
 				want = append(strconv.AppendInt(append(want, ':'), last, 10), '\r', '\n')
 			}
-			if got := h.appendRun(before, first, n); string(got) != string(want) {
+			if got := l.appendRun(before, first, step, n); string(got) != string(want) {
 				rt.Fatalf("%d from %d: %q, want %q", n, first, got, want)
 			}
 		}

@@ -33,25 +33,31 @@ func leadingNexts(in []byte, most int) int {
 	return n
 }
 
+// parser reads requests.
+type parser struct {
+	limits Limits
+	args   [][]byte // of the last request
+}
+
 // parse reads the request that in begins with, and how long it is: 0 if its end is not there yet.
 // Its verdict on a request depends on nothing that follows the request, and on nothing that is
 // missing, so it is the same however the bytes arrive. The arguments are valid until the next call
 // and point into in.
-func (h *Handler) parse(in []byte) (args [][]byte, n int, r *Refusal) {
+func (p *parser) parse(in []byte) (args [][]byte, n int, r *Refusal) {
 	if len(in) == 0 {
 		return nil, 0, nil
 	}
 	if in[0] != '*' {
-		return h.parseInline(in)
+		return p.parseInline(in)
 	}
 	count, pos, r := length(in, 1, "number of arguments")
 	if pos == 0 || r != nil {
 		return nil, 0, r
 	}
-	if count > h.limits.Args {
-		return nil, 0, broken("a request has at most %d arguments, not %d", h.limits.Args, count)
+	if count > p.limits.Args {
+		return nil, 0, broken("a request has at most %d arguments, not %d", p.limits.Args, count)
 	}
-	args = h.args[:0]
+	args = p.args[:0]
 	for range count {
 		if pos == len(in) {
 			return nil, 0, nil
@@ -63,12 +69,12 @@ func (h *Handler) parse(in []byte) (args [][]byte, n int, r *Refusal) {
 		if start == 0 || r != nil {
 			return nil, 0, r
 		}
-		if size < 0 || size > h.limits.Bulk {
-			return nil, 0, broken("an argument has at most %d bytes, not %d", h.limits.Bulk, size)
+		if size < 0 || size > p.limits.Bulk {
+			return nil, 0, broken("an argument has at most %d bytes, not %d", p.limits.Bulk, size)
 		}
 		end := start + size
-		if end+2 > h.limits.Request {
-			return nil, 0, broken("a request has at most %d bytes", h.limits.Request)
+		if end+2 > p.limits.Request {
+			return nil, 0, broken("a request has at most %d bytes", p.limits.Request)
 		}
 		if len(in) > end && in[end] != '\r' || len(in) > end+1 && in[end+1] != '\n' {
 			return nil, 0, broken("an argument of %d bytes is longer than it says", size)
@@ -79,7 +85,7 @@ func (h *Handler) parse(in []byte) (args [][]byte, n int, r *Refusal) {
 		args = append(args, in[start:end])
 		pos = end + 2
 	}
-	h.args = args
+	p.args = args
 	return args, pos, nil
 }
 
@@ -114,23 +120,23 @@ func length(in []byte, pos int, what string) (value, next int, r *Refusal) {
 	return value, i + 2, nil
 }
 
-func (h *Handler) parseInline(in []byte) (args [][]byte, n int, r *Refusal) {
+func (p *parser) parseInline(in []byte) (args [][]byte, n int, r *Refusal) {
 	end := bytes.IndexByte(in, '\n')
-	if end > h.limits.Inline || end < 0 && len(in) > h.limits.Inline {
-		return nil, 0, broken("a line has at most %d bytes", h.limits.Inline)
+	if end > p.limits.Inline || end < 0 && len(in) > p.limits.Inline {
+		return nil, 0, broken("a line has at most %d bytes", p.limits.Inline)
 	}
 	if end < 0 {
 		return nil, 0, nil
 	}
-	args = h.args[:0]
+	args = p.args[:0]
 	line := in[:end]
 	for {
 		line = bytes.TrimLeft(line, inlineSpace)
 		if len(line) == 0 {
 			break
 		}
-		if len(args) == h.limits.Args {
-			return nil, 0, broken("a request has at most %d arguments", h.limits.Args)
+		if len(args) == p.limits.Args {
+			return nil, 0, broken("a request has at most %d arguments", p.limits.Args)
 		}
 		stop := bytes.IndexAny(line, inlineSpace)
 		if stop < 0 {
@@ -139,10 +145,10 @@ func (h *Handler) parseInline(in []byte) (args [][]byte, n int, r *Refusal) {
 		args = append(args, line[:stop])
 		line = line[stop:]
 	}
-	h.args = args
+	p.args = args
 	return args, end + 1, nil
 }
 
 func broken(format string, details ...any) *Refusal {
-	return refusal(BrokenFrame, fmt.Sprintf(format, details...))
+	return Refuse(BrokenFrame, fmt.Sprintf(format, details...))
 }

@@ -51,26 +51,14 @@ var refusals = [kinds]struct{ prefix, text string }{
 
 // Refusal is the answer to a request that is not served.
 type Refusal struct {
-	Kind   Kind
 	Prefix string // one word in capitals, for programs
 	Text   string // one line for people: what is wrong, and what they can do
 }
 
 // Refuse makes the refusal of that kind. The details are what the kind's text has room for.
-func Refuse(k Kind, details ...any) Refusal {
+func Refuse(k Kind, details ...any) *Refusal {
 	row := refusals[k]
-	return Refusal{Kind: k, Prefix: row.prefix, Text: fmt.Sprintf(row.text, details...)}
-}
-
-// Error is the refusal in one line.
-func (r Refusal) Error() string { return r.Prefix + " " + r.Text }
-
-// Append appends the refusal as a RESP error.
-func (r Refusal) Append(out []byte) []byte { return appendError(out, &r) }
-
-func refusal(k Kind, details ...any) *Refusal {
-	r := Refuse(k, details...)
-	return &r
+	return &Refusal{row.prefix, fmt.Sprintf(row.text, details...)}
 }
 
 const (
@@ -98,8 +86,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// appendError keeps the reply one line, whatever an error's text says.
-func appendError(out []byte, r *Refusal) []byte {
+// Append appends the refusal as a RESP error of one line, whatever its text has.
+func (r *Refusal) Append(out []byte) []byte {
 	out = append(out, '-')
 	out = append(out, r.Prefix...)
 	out = append(out, ' ')

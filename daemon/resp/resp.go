@@ -105,12 +105,10 @@ type Session struct {
 // Handler answers requests. It holds scratch space, so it must not be used by two goroutines at
 // once; Sessions may be handled by it in any order.
 type Handler struct {
-	config   Config
-	limits   Limits
-	commands map[string]command
-	names    []string // of the commands, sorted
-	args     [][]byte
-	digits   int // of a second, in the times that DECODE shows
+	config   Config // its Limits are complete
+	commands *commands
+	parser   parser
+	times    string // the format of the times that DECODE shows
 	step     int64
 	tenants  uint64 // the highest tenant
 	line     line   // of the last ID
@@ -119,9 +117,10 @@ type Handler struct {
 
 // NewHandler makes a handler for any number of sessions.
 func NewHandler(c Config) *Handler {
+	c.Limits = c.Limits.OrDefaults()
 	return &Handler{
-		config: c, limits: c.Limits.OrDefaults(), commands: allCommands, names: allNames,
-		digits: digits(c.Layout), step: c.Layout.Step(), tenants: c.Layout.Max(generator.Tenant),
+		config: c, commands: &allCommands, parser: parser{limits: c.Limits},
+		times: timeFormat(c.Layout), step: c.Layout.Step(), tenants: c.Layout.Max(generator.Tenant),
 	}
 }
 
@@ -143,7 +142,7 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 		if used == len(in) {
 			return used, out, Next{}
 		}
-		room := h.limits.Output - len(out)
+		room := h.config.Limits.Output - len(out)
 		if room <= 0 {
 			return used, out, Next{State: Write}
 		}
@@ -153,7 +152,7 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 			s.work.begin(singles, n, 0)
 			continue
 		}
-		args, n, refusal := h.parse(in[used:])
+		args, n, refusal := h.parser.parse(in[used:])
 		if refusal != nil {
 			h.tally.Requests++
 			return len(in), h.refuse(out, refusal), Next{State: Close}
@@ -174,17 +173,17 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 
 // run answers one request, or leaves its work in the session.
 func (h *Handler) run(s *Session, args [][]byte, out []byte) []byte {
-	c, ok := h.lookup(args[0])
+	c, ok := h.commands.find(args[0])
 	if !ok {
-		return h.refuse(out, refusal(UnknownCommand, shown(args[0])))
+		return h.refuse(out, Refuse(UnknownCommand, shown(args[0])))
 	}
 	if n := len(args) - 1; n < c.min || c.max >= 0 && n > c.max {
-		return h.refuse(out, refusal(WrongArguments, c.name, c.usage()))
+		return h.refuse(out, Refuse(WrongArguments, c.name, c.usage()))
 	}
 	return c.run(h, s, args[1:], out)
 }
 
 func (h *Handler) refuse(out []byte, r *Refusal) []byte {
 	h.tally.Errors++
-	return appendError(out, r)
+	return r.Append(out)
 }

@@ -51,11 +51,11 @@ func chosen(section string, names [][]byte) bool {
 func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 	n, ok := number(bytes.TrimSpace(args[0]))
 	if !ok || n > 1<<63-1 {
-		return h.refuse(out, refusal(BadID, shown(args[0])))
+		return h.refuse(out, Refuse(BadID, shown(args[0])))
 	}
 	parts, err := h.config.Layout.Decompose(int64(n))
 	if err != nil {
-		return h.refuse(out, refusal(WrongID, err))
+		return h.refuse(out, Refuse(WrongID, err))
 	}
 	fields := []struct {
 		name  string
@@ -76,7 +76,7 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 	}
 	out = s.appendMap(out, size)
 	out = appendInt(appendBulk(out, "id"), int64(n))
-	out = appendBulk(appendBulk(out, "time"), h.time(parts.Tick))
+	out = appendBulk(appendBulk(out, "time"), h.config.Layout.StartOf(parts.Tick).UTC().Format(h.times))
 	for _, f := range fields {
 		if f.shown {
 			out = appendInt(appendBulk(out, f.name), int64(f.value))
@@ -85,22 +85,13 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 	return out
 }
 
-// time is the start of a tick in RFC 3339, with as many digits as tell all ticks apart.
-func (h *Handler) time(t generator.Tick) string {
-	format := "2006-01-02T15:04:05"
-	if h.digits > 0 {
-		format += "." + strings.Repeat("0", h.digits)
-	}
-	return h.config.Layout.StartOf(t).UTC().Format(format + "Z07:00")
-}
-
-// digits is how many digits after the decimal point the start of every tick of the layout needs: 0
-// to 9.
-func digits(l *generator.Layout) int {
-	unit, n := time.Second, 0
-	for n < 9 && (l.TickLength()%unit != 0 || time.Duration(l.Epoch().Nanosecond())%unit != 0) {
+// timeFormat is RFC 3339 with as many digits of a second as the start of every tick of the layout
+// needs: 0 to 9.
+func timeFormat(l *generator.Layout) string {
+	format, unit := "2006-01-02T15:04:05.", time.Second
+	for unit > 1 && (l.TickLength()%unit != 0 || time.Duration(l.Epoch().Nanosecond())%unit != 0) {
 		unit /= 10
-		n++
+		format += "0"
 	}
-	return n
+	return strings.TrimSuffix(format, ".") + "Z07:00"
 }

@@ -43,8 +43,11 @@ func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 
 // admit hands a connection to the engine, unless there are too many.
 func (s *Server) admit(e engine, c net.Conn) {
-	if open := s.counts.open(); open >= uint64(s.config.Limits.Connections) {
-		s.reject(c)
+	if limit := s.config.Limits.Connections; s.counts.open() >= uint64(limit) {
+		s.counts.rejected.Add(1)
+		// The reply fits into the buffer of a new connection, so this does not block.
+		_, _ = c.Write(resp.Refuse(resp.TooManyConnections, limit).Append(nil))
+		_ = c.Close()
 		return
 	}
 	s.counts.accepted.Add(1)
@@ -52,12 +55,4 @@ func (s *Server) admit(e engine, c net.Conn) {
 		s.counts.ended.Add(1)
 		s.config.Log.Warn("a connection is dropped", "error", err)
 	}
-}
-
-// reject tells a client that there are too many. The reply fits into the buffer of a new
-// connection, so this does not block.
-func (s *Server) reject(c net.Conn) {
-	s.counts.rejected.Add(1)
-	_, _ = c.Write(resp.Refuse(resp.TooManyConnections, s.config.Limits.Connections).Append(nil))
-	_ = c.Close()
 }
