@@ -32,14 +32,30 @@ type conn struct {
 
 const noQuota = -1
 
-func (l *loop) adopt(c *conn) {
-	if err := unix.SetNonblock(c.fd, true); err != nil {
-		l.reject(c, err)
+// unsent is how many bytes of replies wait for the client.
+func (c *conn) unsent() int { return len(c.backlog) - c.sent }
+
+// keep stores the bytes of data that were not used.
+func (c *conn) keep(data []byte, used int) {
+	rest := data[used:]
+	if len(rest) == 0 && cap(c.in) > keptBuffer {
+		c.in = nil
 		return
 	}
+	c.in = append(c.in[:0], rest...) // moves to the front if data is c.in
+}
+
+// adopt begins to serve a connection.
+func (l *loop) adopt(c *conn) {
 	c.interest = unix.EPOLLIN
-	if err := l.poller.watch(unix.EPOLL_CTL_ADD, c.fd, c.interest); err != nil {
-		l.reject(c, err)
+	err := unix.SetNonblock(c.fd, true)
+	if err == nil {
+		err = l.poller.watch(unix.EPOLL_CTL_ADD, c.fd, c.interest)
+	}
+	if err != nil {
+		l.config.Log.Warn("a connection is dropped", "connection", c.session.ID, "error", err)
+		_ = unix.Close(c.fd)
+		l.counts.ended.Add(1)
 		return
 	}
 	for len(l.conns) <= c.fd {
@@ -50,12 +66,6 @@ func (l *loop) adopt(c *conn) {
 	if l.draining {
 		l.limitToReceived(c)
 	}
-}
-
-func (l *loop) reject(c *conn, err error) {
-	l.config.Log.Warn("a connection is dropped", "connection", c.session.ID, "error", err)
-	_ = unix.Close(c.fd)
-	l.counts.ended.Add(1)
 }
 
 // limitToReceived has the connection end once what has been received by now is answered.
@@ -79,10 +89,10 @@ func (l *loop) handle(c *conn, events uint32) {
 		l.drop(c)
 		return
 	}
-	if events&unix.EPOLLOUT != 0 && !l.push(c) {
-		return
+	if events&unix.EPOLLOUT != 0 {
+		l.push(c)
 	}
-	if events&unix.EPOLLIN != 0 {
+	if events&unix.EPOLLIN != 0 && c.fd >= 0 {
 		l.receive(c)
 	}
 }
@@ -90,7 +100,7 @@ func (l *loop) handle(c *conn, events uint32) {
 // receive reads once: what is left in the kernel brings another event. A connection that cannot go
 // on is not watched meanwhile.
 func (l *loop) receive(c *conn) {
-	if c.ended || c.waits || c.more || c.closing || l.backpressured(c) {
+	if c.ended || c.waits || c.more || c.closing || l.outbox.backpressured(c) {
 		l.setInterest(c, c.interest&^unix.EPOLLIN)
 		return
 	}
@@ -125,30 +135,21 @@ func (l *loop) receive(c *conn) {
 	l.serve(c, c.in)
 }
 
-// serve answers what it can of the requests in data and keeps the rest. data is either c.in or the
+// serve answers what it can of the requests in data and keeps the rest. Data is either c.in or the
 // loop's read buffer.
 func (l *loop) serve(c *conn, data []byte) {
-	if cap(l.arena)-len(l.arena) < l.config.Limits.Output+largestExtra {
+	if l.outbox.full() {
 		if l.flush(); c.fd < 0 {
 			return
 		}
 	}
-	start := len(l.arena)
-	used, replies, next := l.handler.Serve(&c.session, data, l.arena[start:start:cap(l.arena)])
-	if n := len(replies); n > 0 {
-		if &replies[0] == &l.arena[:start+1][start] {
-			l.arena = l.arena[:start+n]
-		} else { // a reply larger than foreseen
-			l.arena = append(l.arena, replies...)
-		}
-		l.sends = append(l.sends, send{c, start, start + n})
-		c.sending++
-	}
-	l.keep(c, data, used)
+	used, replies, next := l.handler.Serve(&c.session, data, l.outbox.room())
+	l.outbox.add(c, replies)
+	c.keep(data, used)
 	c.more = next.State == resp.Write
 	switch next.State {
 	case resp.Wait:
-		l.park(c, next, used > 0 || len(replies) > 0)
+		l.deadlines.wait(c, next, used > 0 || len(replies) > 0)
 		return
 	case resp.Write:
 		l.queue(c)
@@ -156,43 +157,8 @@ func (l *loop) serve(c *conn, data []byte) {
 		c.closing = true
 		c.in = nil
 	}
-	if c.waits {
-		c.waits = false
-		l.waiting.remove(c)
-	}
+	l.deadlines.endWait(c)
 	l.finish(c)
-}
-
-// keep stores what was not used of data.
-func (l *loop) keep(c *conn, data []byte, used int) {
-	rest := data[used:]
-	switch {
-	case len(rest) == 0 && cap(c.in) > keptBuffer:
-		c.in = nil
-	default:
-		c.in = append(c.in[:0], rest...) // moves to the front if data is c.in
-	}
-}
-
-// park has the connection wait for IDs. A connection that got something takes its place behind the
-// others; one that did not, keeps it.
-func (l *loop) park(c *conn, next resp.Next, progress bool) {
-	if next.For <= 0 && !next.Event {
-		next.For = vagueWait
-	}
-	c.event = next.Event
-	c.due = never
-	if next.For > 0 {
-		c.due = l.after(next.For)
-	}
-	if c.waits && progress {
-		l.waiting.remove(c)
-	}
-	if !c.waits || progress {
-		l.waiting.append(c)
-	}
-	c.waits = true
-	l.expect(c.due)
 }
 
 func (l *loop) queue(c *conn) {
@@ -216,7 +182,7 @@ func (l *loop) finish(c *conn) {
 		}
 		return
 	}
-	if !l.backpressured(c) {
+	if !l.outbox.backpressured(c) {
 		l.setInterest(c, c.interest|unix.EPOLLIN)
 	}
 }
@@ -232,85 +198,45 @@ func (l *loop) setInterest(c *conn, events uint32) {
 	}
 }
 
-// flush writes the replies of this round. They are counted first, so that a client which has its
-// reply finds it counted.
-func (l *loop) flush() {
-	tally := l.handler.Tally()
-	l.counts.add(tally, l.reported)
-	l.reported = tally
-	for i := range l.sends {
-		s := l.sends[i]
-		l.sends[i].to = nil
-		s.to.sending--
-		if s.to.fd >= 0 && l.write(s.to, l.arena[s.from:s.up]) {
-			l.finish(s.to)
-		}
-	}
-	l.sends = l.sends[:0]
-	l.arena = l.arena[:0]
-}
-
-// write sends replies, or keeps what the client does not take yet. It returns false if the
-// connection is gone.
-func (l *loop) write(c *conn, replies []byte) bool {
-	if len(c.backlog) == 0 {
-		n, errno := writeNow(c.fd, replies)
-		if errno != 0 && errno != unix.EAGAIN && errno != unix.EINTR {
-			l.drop(c)
-			return false
-		}
-		if replies = replies[n:]; len(replies) == 0 {
-			return true
-		}
-		c.deadline = l.after(l.config.Limits.WriteTimeout)
-		l.blocked[c] = struct{}{}
-		l.expect(c.deadline)
-		l.setInterest(c, c.interest|unix.EPOLLOUT)
-		if c.fd < 0 {
-			return false
-		}
-	}
-	c.backlog = append(c.backlog, replies...)
-	l.backlogs += len(replies)
-	return true
-}
-
-// push sends more of the backlog. It returns false if the connection is gone.
-func (l *loop) push(c *conn) bool {
-	n, errno := writeNow(c.fd, c.backlog[c.sent:])
-	if errno == unix.EAGAIN || errno == unix.EINTR {
-		return true
-	}
-	if errno != 0 {
+// send writes replies, or has the connection watched for when its client takes more.
+func (l *loop) send(c *conn, replies []byte) {
+	free := len(c.backlog) == 0
+	if l.outbox.write(c, replies) != 0 {
 		l.drop(c)
-		return false
+		return
 	}
-	c.sent += n
-	l.backlogs -= n
-	if c.sent < len(c.backlog) {
-		c.deadline = l.after(l.config.Limits.WriteTimeout)
-		if c.sent > len(c.backlog)/2 { // the rest moves once at most for each byte sent
-			c.backlog = append(c.backlog[:0], c.backlog[c.sent:]...)
-			c.sent = 0
-		}
-	} else {
+	if free && c.unsent() > 0 {
+		l.deadlines.block(c, l.config.Limits.WriteTimeout)
+		l.setInterest(c, c.interest|unix.EPOLLOUT)
+	}
+	l.finish(c)
+}
+
+// push sends more of the backlog.
+func (l *loop) push(c *conn) {
+	n, errno := l.outbox.push(c)
+	switch {
+	case errno != 0:
+		l.drop(c)
+		return
+	case c.unsent() == 0:
 		l.unblock(c)
 		l.setInterest(c, c.interest&^unix.EPOLLOUT)
+	case n == 0:
+		return
+	default:
+		l.deadlines.block(c, l.config.Limits.WriteTimeout)
 	}
-	if c.more && !l.backpressured(c) {
+	if c.more && !l.outbox.backpressured(c) {
 		l.queue(c)
 	}
 	l.finish(c)
-	return c.fd >= 0
 }
 
+// unblock forgets the backlog.
 func (l *loop) unblock(c *conn) {
-	l.backlogs -= len(c.backlog) - c.sent
-	c.backlog, c.sent = c.backlog[:0], 0
-	if cap(c.backlog) > keptBuffer {
-		c.backlog = nil
-	}
-	delete(l.blocked, c)
+	l.outbox.discard(c)
+	delete(l.deadlines.blocked, c)
 }
 
 // drop closes the connection whatever is left of it.
@@ -318,10 +244,7 @@ func (l *loop) drop(c *conn) {
 	if c.fd < 0 {
 		return
 	}
-	if c.waits {
-		c.waits = false
-		l.waiting.remove(c)
-	}
+	l.deadlines.endWait(c)
 	l.unblock(c)
 	c.more = false
 	l.conns[c.fd] = nil

@@ -18,7 +18,7 @@ import (
 )
 
 // goroutines is the engine for systems without epoll: a goroutine for each connection. It keeps the
-// same promises as the event loop, but for the order among connections that wait for IDs.
+// same promises as the event loop, except for the order among connections that wait for IDs.
 type goroutines struct {
 	config Config
 	counts *counts

@@ -1,124 +1,85 @@
 package serve
 
 import (
+	"net"
 	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
 
-// inbox is what other goroutines tell the loop.
+// inbox is what other goroutines ask of the loop. Its methods are called by them, except for take.
 type inbox struct {
+	notifier int         // file descriptor of an eventfd: can be read when there are requests
+	notified atomic.Bool // the notifier has been written to since the last take
+
 	mu       sync.Mutex
-	fresh    []*conn
-	closed   bool
-	cuts     []chan struct{} // of those who wait until the connections are closed
-	notified atomic.Bool     // an event is on its way
-	changed  atomic.Bool
-	drain    atomic.Bool
-	stop     atomic.Bool
+	requests requests // since the last take
+	sealed   bool     // nothing more is asked of the loop
 }
 
-func (l *loop) wake() {
-	l.inbox.changed.Store(true)
-	l.notify()
+type requests struct {
+	fresh       []*conn         // connections to be served
+	disconnects []chan struct{} // each closed once the connections before it are
+	changed     bool            // what waits for a change is tried again
+	drain       bool
+	stop        bool
 }
 
-func (l *loop) disconnect() {
+func (b *inbox) add(nc net.Conn, id int64) error {
+	defer nc.Close() //nolint:errcheck // the loop has its own descriptor
+	fd, err := duplicate(nc)
+	if err != nil {
+		return err
+	}
+	c := &conn{fd: fd, quota: noQuota}
+	c.session.ID = id
+	if !b.ask(func(r *requests) { r.fresh = append(r.fresh, c) }) {
+		_ = unix.Close(fd)
+		return net.ErrClosed
+	}
+	return nil
+}
+
+func (b *inbox) wake() { b.ask(func(r *requests) { r.changed = true }) }
+
+func (b *inbox) disconnect() {
 	done := make(chan struct{})
-	l.inbox.mu.Lock()
-	if l.inbox.closed {
-		l.inbox.mu.Unlock()
-		return
+	if b.ask(func(r *requests) { r.disconnects = append(r.disconnects, done) }) {
+		<-done
 	}
-	l.inbox.cuts = append(l.inbox.cuts, done)
-	l.inbox.mu.Unlock()
-	l.notify()
-	<-done
 }
 
-func (l *loop) drain() {
-	l.inbox.drain.Store(true)
-	l.notify()
-}
+func (b *inbox) drain() { b.ask(func(r *requests) { r.drain = true }) }
 
-func (l *loop) stop() {
-	l.inbox.stop.Store(true)
-	l.notify()
-}
+func (b *inbox) stop() { b.ask(func(r *requests) { r.stop = true }) }
 
-// notify has the loop look at its inbox.
-func (l *loop) notify() {
-	if l.inbox.notified.Swap(true) {
-		return
+// ask adds a request and wakes the loop. It returns false if the loop has ended.
+func (b *inbox) ask(add func(*requests)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sealed {
+		return false
 	}
-	l.inbox.mu.Lock()
-	defer l.inbox.mu.Unlock()
-	if l.notifier >= 0 {
+	add(&b.requests)
+	if !b.notified.Swap(true) {
 		one := [8]byte{1}
-		_, _ = unix.Write(l.notifier, one[:])
+		_, _ = unix.Write(b.notifier, one[:])
 	}
+	return true
 }
 
-// attend does what other goroutines asked for. It returns true once everything is closed.
-func (l *loop) attend() bool {
-	l.poller.keepsP = severalPs() // Go changes it with the limits of a container
+// take returns what has been asked for; after the last call nothing is asked any more. All of it is
+// taken at once: with a drain come the connections that were added before it, so none of them is
+// closed unread.
+func (b *inbox) take(last bool) requests {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	var count [8]byte
-	_, _ = unix.Read(l.notifier, count[:])
-	l.inbox.notified.Store(false)
-	if l.inbox.stop.Load() {
-		l.shut()
-		return true
-	}
-	// Looked at before the fresh ones are taken: who was added before the drain began is then among
-	// them, and not closed unread.
-	drain := l.inbox.drain.Load()
-	l.inbox.mu.Lock()
-	fresh, cuts := l.inbox.fresh, l.inbox.cuts
-	l.inbox.fresh, l.inbox.cuts = nil, nil
-	l.inbox.mu.Unlock()
-	if len(cuts) > 0 {
-		l.dropAll(cuts)
-	}
-	for _, c := range fresh {
-		l.adopt(c)
-	}
-	if drain && !l.draining {
-		l.draining = true
-		for _, c := range l.conns {
-			if c != nil {
-				l.limitToReceived(c)
-			}
-		}
-	}
-	l.retry(l.inbox.changed.Swap(false))
-	l.cutOff()
-	l.setTimer()
-	return false
-}
-
-// shut closes everything, the connections that were never adopted too.
-func (l *loop) shut() {
-	l.inbox.mu.Lock()
-	l.inbox.closed = true
-	fresh, cuts := l.inbox.fresh, l.inbox.cuts
-	l.inbox.fresh, l.inbox.cuts = nil, nil
-	l.inbox.mu.Unlock()
-	for _, c := range fresh {
-		_ = unix.Close(c.fd)
-		l.counts.ended.Add(1)
-	}
-	l.dropAll(cuts)
-}
-
-// dropAll closes the connections that were adopted, and tells those who wait for that.
-func (l *loop) dropAll(cuts []chan struct{}) {
-	for _, c := range l.conns {
-		if c != nil {
-			l.drop(c)
-		}
-	}
-	for _, done := range cuts {
-		close(done)
-	}
+	_, _ = unix.Read(b.notifier, count[:])
+	b.notified.Store(false)
+	b.sealed = last
+	taken := b.requests
+	b.requests = requests{}
+	return taken
 }

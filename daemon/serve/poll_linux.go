@@ -146,7 +146,7 @@ func (b *batching) round() {
 	}
 }
 
-// saw is told of each connection that has something; in is the epoch it was seen in last.
+// saw counts a connection that has something; in is the epoch it was seen in last.
 func (b *batching) saw(in *uint32) {
 	if *in != b.epoch {
 		*in = b.epoch
@@ -166,7 +166,7 @@ func (b *batching) due() bool {
 	return true
 }
 
-// slept is told how many events there were after a sleep.
+// slept judges a sleep by the number of events after it.
 func (b *batching) slept(n int) {
 	if n < batchWorth || 2*n > b.active {
 		b.skip = batchesSkipped

@@ -9,9 +9,8 @@
 // reached 0.9 to 1.0 of Redis's rate with 50 connections.)
 //
 // What counts is how seldom anybody has to be woken: poll_linux.go says how the loop waits, and
-// timer_linux.go what wakes it for those who wait for IDs. All replies of a round are written at
-// its end, so that a client finds many of them at once. docs/performance.md has what each of them
-// brought.
+// deadline_linux.go until when. All replies of a round are written at its end, so that a client
+// finds many of them at once. docs/performance.md has what each of them brought.
 //
 // Two or more Ps are best (GOMAXPROCS, as Go sets it): with one, the loop has to wait for other
 // goroutines, and all its waits go through the scheduler.
@@ -90,6 +89,26 @@ type Counters struct {
 	Requests    uint64 // refused ones included
 	IDs         uint64
 	Errors      uint64 // requests that were refused
+}
+
+// counts is written by the accept loop and the engine, and read by anyone.
+type counts struct {
+	accepted, ended, rejected atomic.Uint64
+	requests, ids, errors     atomic.Uint64
+}
+
+func (c *counts) open() uint64 { return c.accepted.Load() - c.ended.Load() }
+
+// add publishes what a handler has done since it was asked last.
+func (c *counts) add(now, last resp.Tally) {
+	if now == last {
+		return
+	}
+	c.requests.Add(now.Requests - last.Requests)
+	c.ids.Add(now.IDs - last.IDs)
+	if now.Errors != last.Errors {
+		c.errors.Add(now.Errors - last.Errors)
+	}
 }
 
 // Server serves one listener. Its methods may be called from any goroutine.

@@ -8,8 +8,7 @@ import (
 )
 
 // The calls below do not tell Go's scheduler that they might block, which costs more than the calls
-// are worth at hundreds of thousands a second. Those that wait do so for no longer than they are
-// told.
+// are worth at hundreds of thousands a second. Those that wait have a limit.
 
 func readNow(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
