@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -42,37 +43,16 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.user = servers.User
-	known := newTroubles(s.log)
-	s.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, s, known) }
+	s.client.user = servers.User
+	log := s.sessions.log
+	known := newMistakes(log)
+	s.sessions.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, log, known) }
 	return newCoordinator(s, config)
-}
-
-// connect makes the client if there is none yet.
-func (s *store) connect(ctx context.Context) error {
-	if err := s.opening.Take(ctx); err != nil {
-		return err
-	}
-	defer s.opening.Give()
-	if err := s.errClosed(); err != nil {
-		return err
-	}
-	if s.lease != nil {
-		return nil
-	}
-	return s.try(ctx, "connect", func(ctx context.Context) error {
-		client, err := s.dial(ctx)
-		if err == nil {
-			s.use(client)
-			s.own = client
-		}
-		return err
-	})
 }
 
 // dial makes a client. Given a user, that asks the servers for a token, and is
 // ended with ctx; else nothing is sent.
-func dial(ctx context.Context, servers Servers, s *store, known *troubles) (*clientv3.Client, error) {
+func dial(ctx context.Context, servers Servers, log hclog.Logger, known *mistakes) (*clientv3.Client, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	options := []grpc.DialOption{
@@ -93,7 +73,7 @@ func dial(ctx context.Context, servers Servers, s *store, known *troubles) (*cli
 		Username:  servers.User,
 		Password:  servers.Password,
 		Context:   life,
-		Logger:    zaplog.New(s.log, nil),
+		Logger:    zaplog.New(log, nil),
 		// A member that was cut off is noticed also when no packet says so. The
 		// client library allows no shorter interval. A session always has a stream;
 		// where nothing is asked, etcd takes pings for an attack and hangs up.
@@ -123,7 +103,7 @@ func watchTries(ctx context.Context) (context.Context, *error) {
 }
 
 // noteTry returns what is called for each try of a request.
-func noteTry(encrypted bool, known *troubles) grpc.UnaryClientInterceptor {
+func noteTry(encrypted bool, known *mistakes) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		err := invoke(ctx, method, req, reply, conn, opts...)
 		if refused, ok := ctx.Value(triesKey{}).(*error); ok && err != nil {
@@ -132,7 +112,7 @@ func noteTry(encrypted bool, known *troubles) grpc.UnaryClientInterceptor {
 			if !waited && status.Code(err) != codes.Unavailable {
 				return err
 			}
-			switch found := known.mistake(); {
+			switch found := known.all(); {
 			case found != nil:
 				*refused = found
 			case encrypted:

@@ -10,15 +10,12 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
@@ -79,7 +76,7 @@ func New(client *clientv3.Client, config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.use(client)
+	s.client.use(client)
 	return newCoordinator(s, config)
 }
 
@@ -97,36 +94,13 @@ func newCoordinator(s *store, config Config) (*Coordinator, error) {
 // store implements claims.Store.
 type store struct {
 	keys        keys
-	ttl         time.Duration
-	timeout     time.Duration
 	incarnation string
-	where       string
-	user        string // for errors; empty if there is none
-	log         hclog.Logger
-	makeRoom    func(ctx context.Context) error
-	dial        func(context.Context) (*clientv3.Client, error) // nil if there is a client
-
-	opening turn.Turn // held while a client is made or a session opened
-	// Set before Join or Look succeeds and only read then.
-	lease  clientv3.Lease
-	commit committer
-	conn   *grpc.ClientConn // nil for a client of a server in this process
-	own    *clientv3.Client // made by dial
-
-	past past // what the answers showed of the servers
-
-	mu       sync.Mutex
-	current  *session
-	closed   bool
-	detached bool // a lease that is granted from now on may be another's as well
+	client      *client
+	sessions    sessions
+	txns        transactions
 }
 
 var _ claims.Store = (*store)(nil)
-
-// use takes the client.
-func (s *store) use(client *clientv3.Client) {
-	s.lease, s.commit, s.conn = client.Lease, committerOf(client.KV), client.ActiveConnection()
-}
 
 // newStore checks and completes the configuration. The store has no client yet.
 func newStore(config Config) (*store, error) {
@@ -148,87 +122,22 @@ func newStore(config Config) (*store, error) {
 	case config.TryTimeout < 0:
 		return nil, fmt.Errorf("etcd: the timeout of a request is %v; use a positive one", config.TryTimeout)
 	}
+	keys := keys{root: "/" + strings.Trim(config.Prefix, "/") + "/"}
+	c := &client{name: "etcd", root: keys.root, timeout: config.TryTimeout, makeRoom: config.MakeRoom}
+	if config.Where != "" {
+		c.name = "etcd (" + config.Where + ")"
+	}
 	return &store{
-		keys:        keys{root: "/" + strings.Trim(config.Prefix, "/") + "/"},
-		ttl:         config.TTL,
-		timeout:     config.TryTimeout,
+		keys:        keys,
 		incarnation: config.Identity.Incarnation,
-		where:       config.Where,
-		log:         config.Log,
-		makeRoom:    config.MakeRoom,
-		opening:     turn.New(),
+		client:      c,
+		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, opening: turn.New()},
+		txns:        transactions{client: c, layout: keys.layout()},
 	}, nil
 }
 
-// closeTimeout bounds the end of the lease. It is short, for a lease that is not
-// ended expires.
-const closeTimeout = time.Second
-
-// Close implements claims.Store. If the lease cannot be ended within a second, the
-// claims are freed when it expires.
-func (s *store) Close() error {
-	return s.finish(func(current *session) error {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		return current.close(ctx, s)
-	})
-}
-
-// Detach implements claims.Store. The lease lives on until it expires, unless another
-// renews it.
-func (s *store) Detach() error {
-	s.mu.Lock()
-	s.detached = true
-	s.mu.Unlock()
-	return s.finish(func(current *session) error {
-		current.detach()
-		return nil
-	})
-}
-
-// finish has the session ended in the way given, and then the client.
-func (s *store) finish(end func(*session) error) error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	// A session that is being opened sees closed and ends itself.
-	s.opening.Await()
-	defer s.opening.Give()
-	s.mu.Lock()
-	current := s.current
-	s.current = nil
-	s.mu.Unlock()
-	var err error
-	if current != nil {
-		err = end(current)
-	}
-	if s.own != nil {
-		// The client's own context ends with it, which is all that it reports.
-		if closing := s.own.Close(); !errors.Is(closing, context.Canceled) {
-			err = errors.Join(err, closing)
-		}
-		s.own = nil
-	}
-	return err
-}
-
-// errClosed returns coord.ErrClosed after Close or Detach.
-func (s *store) errClosed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", s.Name(), coord.ErrClosed)
-}
-
 // Name implements claims.Store.
-func (s *store) Name() string {
-	if s.where == "" {
-		return "etcd"
-	}
-	return "etcd (" + s.where + ")"
-}
+func (s *store) Name() string { return s.client.name }
 
 // Path implements claims.Store.
 func (s *store) Path(what string) string { return s.keys.path(what) }

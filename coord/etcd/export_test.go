@@ -24,8 +24,8 @@ const (
 
 // Intercept makes every transaction of c go through f, which sends it with send.
 func Intercept(c *Coordinator, f func(ctx context.Context, k Kind, send func(context.Context) error) error) {
-	next := c.store.commit
-	c.store.commit = func(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+	next := c.store.client.commit
+	c.store.client.commit = func(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
 		var resp *clientv3.TxnResponse
 		err := f(ctx, k, func(ctx context.Context) (err error) {
 			resp, err = next(ctx, k, cmps, then, otherwise)
@@ -132,9 +132,7 @@ func (d *Delays) Arm(t testing.TB, n int) (held <-chan struct{}, release func())
 
 // EndSession revokes c's lease behind its back.
 func EndSession(ctx context.Context, c *Coordinator, client *clientv3.Client) error {
-	c.store.mu.Lock()
-	s := c.store.current
-	c.store.mu.Unlock()
+	s := c.store.sessions.last()
 	if s == nil {
 		return nil
 	}
@@ -148,23 +146,19 @@ func EndSession(ctx context.Context, c *Coordinator, client *clientv3.Client) er
 func (c *Coordinator) Root() string { return c.store.keys.root }
 
 // SetTimeout bounds each request of c from now on.
-func SetTimeout(c *Coordinator, d time.Duration) { c.store.timeout = d }
+func SetTimeout(c *Coordinator, d time.Duration) { c.store.client.timeout = d }
 
 // WrapLease replaces c's lease client.
 func WrapLease(c *Coordinator, wrap func(clientv3.Lease) clientv3.Lease) {
-	c.store.lease = wrap(c.store.lease)
+	c.store.client.lease = wrap(c.store.client.lease)
 }
 
 // Lease returns the lease of c's session, which it must have.
 func Lease(c *Coordinator) clientv3.LeaseID {
-	c.store.mu.Lock()
-	defer c.store.mu.Unlock()
-	return c.store.current.id
+	return c.store.sessions.last().id
 }
 
 // SessionLost is closed when c knows that its session has ended.
 func SessionLost(c *Coordinator) <-chan struct{} {
-	c.store.mu.Lock()
-	defer c.store.mu.Unlock()
-	return c.store.current.lost
+	return c.store.sessions.last().lost
 }

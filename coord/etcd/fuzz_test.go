@@ -40,8 +40,8 @@ func FuzzKeys(f *testing.F) {
 // FuzzAnswer: whatever bytes a server sends for the answer to a transaction, it is refused, or has
 // all that was asked for; and no claim is told of that was not made before ours.
 func FuzzAnswer(f *testing.F) {
-	name := nodeName{worker: 7, ticket: "3", incarnation: "I1", nonce: "N1"}
-	earlier := nodeName{worker: 7, ticket: sticky, incarnation: "I2", nonce: "N2"}
+	name := nodeName{worker: 7, number: "3", incarnation: "I1", nonce: "N1"}
+	earlier := nodeName{worker: 7, number: sticky, incarnation: "I2", nonce: "N2"}
 	s := &store{keys: keys{root: "/f/"}}
 	ranged := func(kvs ...*mvccpb.KeyValue) *etcdserverpb.ResponseOp {
 		return &etcdserverpb.ResponseOp{Response: &etcdserverpb.ResponseOp_ResponseRange{ResponseRange: &etcdserverpb.RangeResponse{Kvs: kvs}}}
@@ -72,7 +72,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		if complete(resp, []clientv3.Op{get}, nil) == nil && resp.Succeeded {
 			_ = kvAt(resp, 0)
-			_ = taken(resp)
+			_ = drawn(resp)
 			_ = resp.Header.Revision
 		}
 		four := []clientv3.Op{get, get, get, get}

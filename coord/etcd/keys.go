@@ -12,7 +12,7 @@ import (
 // keys builds the keys of one tree. The tree's root ends in a slash.
 //
 //	layout              the cluster's layout and UUID
-//	seq                 the counter: its version is the number of tickets taken
+//	seq                 the counter: its version is how many numbers were drawn
 //	claims/<name>       a claim node, attached to its session's lease
 //	workers/<id>        the record of a worker ID
 //	hosts/<host>        the worker ID that a host's first lane had last
@@ -77,10 +77,10 @@ func unpad(s string) (int, bool) {
 // incarnation and nonce, joined by dashes. The worker ID comes first, so that one
 // small range read finds all claims on it. The incarnation and the nonce make the
 // name one that no other claim ever has, also in a tree that was wiped and made
-// anew; the ticket's number is there for the reader only.
+// anew; the sequence number is there for the reader only.
 type nodeName struct {
 	worker      int
-	ticket      string // the ticket's number, or "s" for a sticky claim
+	number      string // the sequence number, or "s" for a sticky claim
 	incarnation string
 	nonce       string
 }
@@ -88,7 +88,7 @@ type nodeName struct {
 const sticky = "s"
 
 func (n nodeName) String() string {
-	return pad(n.worker) + "-" + n.ticket + "-" + n.incarnation + "-" + n.nonce
+	return pad(n.worker) + "-" + n.number + "-" + n.incarnation + "-" + n.nonce
 }
 
 func parseName(s string) (nodeName, bool) {
@@ -97,13 +97,13 @@ func parseName(s string) (nodeName, bool) {
 		return nodeName{}, false
 	}
 	worker, ok := unpad(parts[0])
-	if !ok || !validTicket(parts[1]) || !claims.ValidToken(parts[2]) || !claims.ValidToken(parts[3]) {
+	if !ok || !validNumber(parts[1]) || !claims.ValidToken(parts[2]) || !claims.ValidToken(parts[3]) {
 		return nodeName{}, false
 	}
-	return nodeName{worker: worker, ticket: parts[1], incarnation: parts[2], nonce: parts[3]}, true
+	return nodeName{worker: worker, number: parts[1], incarnation: parts[2], nonce: parts[3]}, true
 }
 
-func validTicket(s string) bool {
+func validNumber(s string) bool {
 	if s == sticky {
 		return true
 	}

@@ -41,7 +41,7 @@ func TestHostKeysAreApart(t *testing.T) {
 }
 
 func TestNodeNames(t *testing.T) {
-	good := nodeName{worker: 31, ticket: "12", incarnation: "Inc1", nonce: "N0"}
+	good := nodeName{worker: 31, number: "12", incarnation: "Inc1", nonce: "N0"}
 	if got, ok := parseName(good.String()); !ok || got != good || good.String() != "0000031-12-Inc1-N0" {
 		t.Errorf("%q parses as %+v, %v", good, got, ok)
 	}

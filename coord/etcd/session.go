@@ -3,45 +3,35 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
-	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/clockguard"
 )
 
 // session is one lease, kept alive by a goroutine of its own until close or
 // until etcd no longer knows the lease.
 type session struct {
+	client *client
 	id     clientv3.LeaseID
+	ttl    time.Duration
+	log    hclog.Logger
 	cancel context.CancelFunc
 	lost   chan struct{} // closed when etcd said that the lease is gone
 	done   sync.WaitGroup
 }
 
-// openSession grants a lease and keeps it alive. ctx bounds the grant only.
-func (s *store) openSession(ctx context.Context) (*session, error) {
-	var grant *clientv3.LeaseGrantResponse
-	err := s.try(ctx, "grant a session", func(ctx context.Context) (err error) {
-		grant, err = s.lease.Grant(ctx, int64(s.ttl/time.Second))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	life, cancel := context.WithCancel(context.Background())
-	ses := &session{id: grant.ID, cancel: cancel, lost: make(chan struct{})}
-	ses.done.Go(func() { s.keepAlive(life, ses) })
-	return ses, nil
-}
-
-// leaseGone asks etcd whether the lease is gone; an error leaves that open.
-func (s *store) leaseGone(ctx context.Context, id clientv3.LeaseID) (bool, error) {
-	gone := false
-	err := s.try(ctx, "ask for the session", func(ctx context.Context) error {
-		resp, err := s.lease.TimeToLive(ctx, id)
+// gone asks etcd whether the lease is gone; an error leaves that open.
+func (s *session) gone(ctx context.Context) (gone bool, err error) {
+	err = s.client.try(ctx, "ask for the session", func(ctx context.Context) error {
+		resp, err := s.client.lease.TimeToLive(ctx, s.id)
 		if isLeaseGone(err) {
 			gone = true
 			return nil
@@ -56,17 +46,16 @@ func (s *store) leaseGone(ctx context.Context, id clientv3.LeaseID) (bool, error
 
 func isLeaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
-// close ends the lease, if etcd can be reached before ctx ends, and waits for the
-// goroutine. Safe to call once.
-func (s *session) close(ctx context.Context, st *store) error {
+// close stops the renewals and ends the lease, if etcd can be reached before ctx ends.
+func (s *session) close(ctx context.Context) error {
 	s.detach()
 	select {
 	case <-s.lost:
 		return nil
 	default:
 	}
-	return st.try(ctx, "end the session", func(ctx context.Context) error {
-		_, err := st.lease.Revoke(ctx, s.id)
+	return s.client.try(ctx, "end the session", func(ctx context.Context) error {
+		_, err := s.client.lease.Revoke(ctx, s.id)
 		if isLeaseGone(err) {
 			return nil
 		}
@@ -80,82 +69,131 @@ func (s *session) detach() {
 	s.done.Wait()
 }
 
-// session returns the current session, or a new one if that is lost.
-func (s *store) session(ctx context.Context) (*session, error) {
-	if err := s.opening.Take(ctx); err != nil {
-		return nil, err
-	}
-	defer s.opening.Give()
-	s.mu.Lock()
-	current := s.current
-	s.mu.Unlock()
-	if err := s.errClosed(); err != nil {
-		return nil, err
-	}
-	if current != nil {
-		select {
-		case <-current.lost:
-			current.detach()
-		default:
-			return current, nil
+// The times of a session, as parts of its lease's time to live. A renewal is sent a
+// third after the one before was sent, whenever that was answered, and an answer is
+// waited for a fifth: so the lease outlives two members that hang, one after the
+// other (1/3 + 2/5 + 2/20 < 1).
+const (
+	renewals = 3
+	timeout  = 5
+	retries  = 20 // the pause after a renewal that failed
+)
+
+// keepAlive renews the lease until life ends or etcd says that it is gone.
+//
+// The client library has a keep-alive of its own, which this does without. It
+// counts a lease's deadline from when an answer came in, so an answer that was long
+// on its way makes it believe in a lease that etcd has ended; and it renews over a
+// stream that it gives up only when its connection fails, which a member that hangs
+// takes longer to show than a lease lives. The first would not matter here: nothing
+// that is issued or written depends on the lease, or on what this side believes of
+// it, for each write is fenced in etcd by the claim's node itself. The second would
+// cost the worker ID for no reason.
+//
+// A stream that ends says nothing of the lease: after a leader change or an outage of
+// the whole cluster the lease is still there, with a full term, and so are the claims.
+func (s *session) keepAlive(life context.Context) {
+	failing := false
+	renewed := func() {
+		if failing {
+			s.log.Info("the session is kept alive again")
 		}
+		failing = false
 	}
-	fresh, err := s.openSession(ctx)
-	if err != nil {
-		return nil, err
+	due := clock.Now().Mono + clockguard.Mono(s.ttl/renewals)
+	for life.Err() == nil {
+		ended, err := s.renew(life, &due, renewed)
+		if life.Err() != nil {
+			return
+		}
+		if ended {
+			// It must be so by the leader's word, too.
+			gone, asking := s.gone(life)
+			if gone {
+				s.log.Warn("the session has ended: its claims are lost and will be made anew", "lease", int64(s.id))
+				close(s.lost)
+				return
+			}
+			err = asking
+		}
+		if err != nil && !failing {
+			failing = true
+			s.log.Warn("the session cannot be kept alive for now; trying on", "error", err)
+		}
+		pause(life, s.ttl/retries)
 	}
-	s.mu.Lock()
-	closed, detached := s.closed, s.detached
-	if !closed {
-		s.current = fresh
-	}
-	s.mu.Unlock()
-	switch {
-	case detached:
-		fresh.detach()
-		return nil, s.errClosed()
-	case closed:
-		return nil, errors.Join(s.errClosed(), fresh.close(ctx, s))
-	}
-	return fresh, nil
 }
 
-// retire makes the next call of session open a new one: etcd answered that the
-// lease of s is not there.
-func (s *store) retire(ses *session) {
-	s.mu.Lock()
-	if s.current == ses {
-		s.current = nil
-	}
-	s.mu.Unlock()
-	ses.detach()
-}
-
-// Own implements claims.Store: the nodes are those attached to the lease, which
-// etcd's leader tells. A lease that was lost before has none.
-func (s *store) Own(ctx context.Context) ([]claims.Node, error) {
-	s.mu.Lock()
-	current := s.current
-	s.mu.Unlock()
-	if current == nil {
-		return nil, nil
-	}
-	var keys [][]byte
-	err := s.try(ctx, "list the session's claims", func(ctx context.Context) error {
-		resp, err := s.lease.TimeToLive(ctx, current.id, clientv3.WithAttachedKeys())
+// renew renews the lease over one stream, beginning when it is due, until an answer
+// is late or the stream fails, or the answer is that the lease has ended.
+func (s *session) renew(life context.Context, due *clockguard.Mono, renewed func()) (ended bool, err error) {
+	pause(life, time.Duration(*due-clock.Now().Mono))
+	ctx, cancel := context.WithCancel(life)
+	defer cancel()
+	limit := s.ttl / timeout
+	var ask func() (ttl int64, err error)
+	for life.Err() == nil {
+		sent := clock.Now().Mono
+		// Whatever is waited for is given up by ending the stream.
+		waited, done := context.WithTimeout(ctx, limit)
+		stop := context.AfterFunc(waited, cancel)
+		var ttl int64
+		if ask == nil {
+			ask, err = s.renewer(ctx)
+		}
 		if err == nil {
-			keys = resp.Keys
+			ttl, err = ask()
 		}
-		return err
-	})
+		late := waited.Err() != nil
+		stop()
+		done()
+		switch {
+		case err != nil && late:
+			return false, fmt.Errorf("%s: renew the session: no answer within %v", s.client.name, limit)
+		case err != nil:
+			return false, fmt.Errorf("%s: renew the session: %w", s.client.name, s.client.refusal(rpctypes.Error(err)))
+		case ttl <= 0:
+			return true, nil
+		}
+		renewed()
+		*due = sent + clockguard.Mono(s.ttl/renewals)
+		pause(life, time.Duration(*due-clock.Now().Mono))
+	}
+	return false, life.Err()
+}
+
+// renewer opens a stream and returns what renews the lease over it.
+func (s *session) renewer(ctx context.Context) (func() (ttl int64, err error), error) {
+	if s.client.conn == nil {
+		// A client of a server in this process has no connection, and opening a
+		// stream costs it nothing.
+		return func() (int64, error) {
+			resp, err := s.client.lease.KeepAliveOnce(ctx, s.id)
+			if isLeaseGone(err) {
+				return 0, nil
+			}
+			if err != nil {
+				return 0, err
+			}
+			return resp.TTL, nil
+		}, nil
+	}
+	stream, err := etcdserverpb.NewLeaseClient(s.client.conn).LeaseKeepAlive(clientv3.WithRequireLeader(ctx), grpc.WaitForReady(true))
 	if err != nil {
 		return nil, err
 	}
-	var own []claims.Node
-	for _, key := range keys {
-		if n, ok := s.Parse(s.keys.nameOf(string(key))); ok {
-			own = append(own, n)
+	return func() (int64, error) {
+		if err := stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(s.id)}); err != nil {
+			return 0, err
 		}
-	}
-	return own, nil
+		resp, err := stream.Recv()
+		return resp.GetTTL(), err
+	}, nil
+}
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	waiting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-waiting.Done()
 }

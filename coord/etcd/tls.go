@@ -22,16 +22,16 @@ import (
 type secured struct {
 	credentials.TransportCredentials
 	serverName string // empty: each server's host
-	troubles   *troubles
+	mistakes   *mistakes
 }
 
-func newSecured(config *tls.Config, t *troubles) secured {
-	return secured{credentials.NewTLS(config), config.ServerName, t}
+func newSecured(config *tls.Config, m *mistakes) secured {
+	return secured{credentials.NewTLS(config), config.ServerName, m}
 }
 
 // Clone implements credentials.TransportCredentials.
 func (s secured) Clone() credentials.TransportCredentials {
-	return secured{s.TransportCredentials.Clone(), s.serverName, s.troubles}
+	return secured{s.TransportCredentials.Clone(), s.serverName, s.mistakes}
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
@@ -44,10 +44,10 @@ func (s secured) ClientHandshake(ctx context.Context, authority string, raw net.
 	conn, info, err := s.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		err = secure.Handshake(err)
-		s.troubles.note(server, err)
+		s.mistakes.note(server, err)
 		return nil, nil, err
 	}
-	return &firstRead{Conn: secure.Conn(conn), note: func(err error) { s.troubles.note(server, err) }}, info, nil
+	return &firstRead{Conn: secure.Conn(conn), note: func(err error) { s.mistakes.note(server, err) }}, info, nil
 }
 
 // firstRead tells how the first read of a connection ended: a server that refuses the
@@ -64,28 +64,28 @@ func (c *firstRead) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// troubles are the mistakes that keep servers from being spoken to. The error of a
+// mistakes are those that keep servers from being spoken to. The error of a
 // request does not always have them: gRPC reports whatever failed first, and, of many
 // servers, the last one's failure. So each is logged, once, and kept for the errors
 // until the server answers.
-type troubles struct {
+type mistakes struct {
 	log  hclog.Logger
 	mu   sync.Mutex
 	last map[string]string // by server
 }
 
-func newTroubles(log hclog.Logger) *troubles { return &troubles{log: log, last: map[string]string{}} }
+func newMistakes(log hclog.Logger) *mistakes { return &mistakes{log: log, last: map[string]string{}} }
 
 // note takes how a connection began. What is no mistake changes nothing.
-func (t *troubles) note(server string, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+func (m *mistakes) note(server string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	switch {
 	case err == nil:
-		delete(t.last, server)
-	case secure.Mistake(err) && t.last[server] != err.Error():
-		t.last[server] = err.Error()
-		t.log.Warn("a server cannot be spoken to; trying on", "server", server, "reason", err)
+		delete(m.last, server)
+	case secure.Mistake(err) && m.last[server] != err.Error():
+		m.last[server] = err.Error()
+		m.log.Warn("a server cannot be spoken to; trying on", "server", server, "reason", err)
 	}
 }
 
@@ -94,13 +94,13 @@ type mistake struct{ text string }
 
 func (m *mistake) Error() string { return m.text }
 
-// mistake returns all that is known, or nil.
-func (t *troubles) mistake() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// all returns all that are known as one, or nil.
+func (m *mistakes) all() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var all []string
-	for _, server := range slices.Sorted(maps.Keys(t.last)) {
-		all = append(all, server+": "+t.last[server])
+	for _, server := range slices.Sorted(maps.Keys(m.last)) {
+		all = append(all, server+": "+m.last[server])
 	}
 	if len(all) == 0 {
 		return nil

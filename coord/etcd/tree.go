@@ -24,35 +24,29 @@ func entry(kv *mvccpb.KeyValue) claims.Entry {
 
 // Look implements claims.Store.
 func (s *store) Look(ctx context.Context) (claims.Entry, error) {
-	if err := s.connect(ctx); err != nil {
+	if err := s.sessions.connect(ctx); err != nil {
 		return claims.Entry{}, err
 	}
-	resp, err := s.txn(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
-	if err != nil {
-		return claims.Entry{}, err
-	}
-	return entry(kvAt(resp, 0)), nil
+	resp, err := s.txns.commit(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
+	return entry(kvAt(resp, 0)), err
 }
 
 // LookAnew implements claims.Store. Etcd answers whoever asks, whatever that has seen.
 func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
-	if err := s.connect(ctx); err != nil {
+	if err := s.sessions.connect(ctx); err != nil {
 		return claims.Entry{}, err
 	}
-	resp, _, err := s.send(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
-	if err != nil {
-		return claims.Entry{}, err
-	}
-	return entry(kvAt(resp, 0)), nil
+	resp, _, err := s.txns.send(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
+	return entry(kvAt(resp, 0)), err
 }
 
 // Join implements claims.Store.
 func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
-	if err := s.connect(ctx); err != nil {
+	if err := s.sessions.connect(ctx); err != nil {
 		return claims.Entry{}, err
 	}
 	key := s.keys.layout()
-	resp, err := s.txn(ctx, kindJoin,
+	resp, err := s.txns.commit(ctx, kindJoin,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
 		[]clientv3.Op{clientv3.OpPut(key, string(layout))},
 		[]clientv3.Op{clientv3.OpGet(key)})
@@ -71,7 +65,7 @@ func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
 
 // Replace implements claims.Store.
 func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) (claims.Entry, error) {
-	resp, err := s.inCluster(ctx, layout, kindReplace, nil, []clientv3.Op{clientv3.OpPut(s.keys.layout(), string(value))}, nil)
+	resp, err := s.txns.inCluster(ctx, layout, kindReplace, nil, []clientv3.Op{clientv3.OpPut(s.keys.layout(), string(value))}, nil)
 	if err != nil {
 		return claims.Entry{}, err
 	}
@@ -82,28 +76,28 @@ func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) 
 //
 // A single transaction that counts and claims would have to compare the counter
 // with the value it was read at, and of a thousand that start together all but one
-// would fail in each round. So it is two steps. The ticket is a blind put on the
-// counter's key: its version rises by one with each, in the order that etcd
+// would fail in each round. So it is two steps. A number is drawn by a blind put on
+// the counter's key: its version rises by one with each, in the order that etcd
 // applies them, and nothing is compared. The claim then names the worker ID that
-// the ticket's number deals. A crash in between skips a number, which costs
+// the number deals. A crash in between skips a number, which costs
 // nothing: numbers only deal, they own nothing. Ownership is by create revision.
 func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Claimant) (claims.Created, error) {
-	name := nodeName{worker: claim.Worker, ticket: sticky, incarnation: s.incarnation, nonce: claim.Token}
+	name := nodeName{worker: claim.Worker, number: sticky, incarnation: s.incarnation, nonce: claim.Token}
 	if claim.Worker == claims.Dealt {
-		number, err := s.ticket(ctx, layout)
+		number, err := s.number(ctx, layout)
 		if err != nil {
 			return claims.Created{}, err
 		}
-		name.worker, name.ticket = claim.Deal(number), strconv.FormatUint(number, 10)
+		name.worker, name.number = claim.Deal(number), strconv.FormatUint(number, 10)
 	}
 	for {
-		session, err := s.session(ctx)
+		session, err := s.sessions.get(ctx)
 		if err != nil {
 			return claims.Created{}, err
 		}
 		resp, err := s.put(ctx, layout, session.id, name, claim.Value)
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			s.retire(session)
+			s.sessions.retire(session)
 			continue
 		}
 		if err != nil {
@@ -119,17 +113,17 @@ func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Cl
 	}
 }
 
-// ticket returns how many tickets were taken before.
-func (s *store) ticket(ctx context.Context, layout claims.Entry) (uint64, error) {
-	resp, err := s.inCluster(ctx, layout, kindTicket, nil, []clientv3.Op{clientv3.OpPut(s.keys.seq(), "", clientv3.WithPrevKV())}, nil)
+// number draws a sequence number: how many were drawn before.
+func (s *store) number(ctx context.Context, layout claims.Entry) (uint64, error) {
+	resp, err := s.txns.inCluster(ctx, layout, kindNumber, nil, []clientv3.Op{clientv3.OpPut(s.keys.seq(), "", clientv3.WithPrevKV())}, nil)
 	if err != nil {
 		return 0, err
 	}
-	return taken(resp), nil
+	return drawn(resp), nil
 }
 
-// taken is how many tickets there were before the one that the answer is about.
-func taken(resp *clientv3.TxnResponse) uint64 {
+// drawn is the sequence number that an answer is about.
+func drawn(resp *clientv3.TxnResponse) uint64 {
 	return uint64(resp.Responses[0].GetResponsePut().GetPrevKv().GetVersion())
 }
 
@@ -144,7 +138,7 @@ func (s *store) put(ctx context.Context, layout claims.Entry, lease clientv3.Lea
 	}
 	put := clientv3.OpPut(key, string(value), clientv3.WithLease(lease))
 	// The name is one of a kind: if it exists, this very request was sent twice.
-	return s.inCluster(ctx, layout, kindCreate,
+	return s.txns.inCluster(ctx, layout, kindCreate,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
 		append([]clientv3.Op{put}, look...), append([]clientv3.Op{clientv3.OpGet(key)}, look...))
 }
@@ -187,7 +181,7 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 	if w.Delete {
 		then = append(then, clientv3.OpDelete(claim))
 	}
-	resp, err := s.inCluster(ctx, layout, kind(w.Doing), cmps, then, []clientv3.Op{clientv3.OpGet(claim), clientv3.OpGet(record)})
+	resp, err := s.txns.inCluster(ctx, layout, kind(w.Doing), cmps, then, []clientv3.Op{clientv3.OpGet(claim), clientv3.OpGet(record)})
 	if err != nil {
 		return claims.Written{}, err
 	}
@@ -199,13 +193,13 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 
 // Delete implements claims.Store.
 func (s *store) Delete(ctx context.Context, name string) error {
-	_, err := s.txn(ctx, kindDelete, nil, []clientv3.Op{clientv3.OpDelete(s.keys.claim(name))}, nil)
+	_, err := s.txns.commit(ctx, kindDelete, nil, []clientv3.Op{clientv3.OpDelete(s.keys.claim(name))}, nil)
 	return err
 }
 
 // List implements claims.Store.
 func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, error) {
-	resp, err := s.inCluster(ctx, layout, kindList, nil, []clientv3.Op{
+	resp, err := s.txns.inCluster(ctx, layout, kindList, nil, []clientv3.Op{
 		clientv3.OpGet(s.keys.claims(), clientv3.WithPrefix()),
 		clientv3.OpGet(s.keys.workers(), clientv3.WithPrefix()),
 	}, nil)
@@ -231,20 +225,14 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 
 // Host implements claims.Store.
 func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, error) {
-	resp, err := s.txn(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host, lane))}, nil)
-	if err != nil {
-		return claims.Entry{}, err
-	}
-	return entry(kvAt(resp, 0)), nil
+	resp, err := s.txns.commit(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host, lane))}, nil)
+	return entry(kvAt(resp, 0)), err
 }
 
 // History implements claims.Store.
 func (s *store) History(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
-	resp, err := s.inCluster(ctx, layout, kindHistory, nil, []clientv3.Op{clientv3.OpGet(s.keys.history(worker))}, nil)
-	if err != nil {
-		return claims.Entry{}, err
-	}
-	return entry(kvAt(resp, 0)), nil
+	resp, err := s.txns.inCluster(ctx, layout, kindHistory, nil, []clientv3.Op{clientv3.OpGet(s.keys.history(worker))}, nil)
+	return entry(kvAt(resp, 0)), err
 }
 
 // Parse implements claims.Store.

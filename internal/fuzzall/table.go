@@ -27,7 +27,7 @@ var table = []row{
 	{"histories", "coord/claims", "decodeHistory", "FuzzDecodeHistory", "the same, and its ticks never fall"},
 	{"etcd: names of claims", "coord/etcd", "parseName Parse", "FuzzParseName", "what is accepted is printed as it was"},
 	{"etcd: keys of records and hosts", "coord/etcd", "unpad", "FuzzKeys", "a key is that of one worker ID; each host has one of its own"},
-	{"etcd: answers to transactions", "coord/etcd", "complete created taken", "FuzzAnswer", "an answer that lacks what was asked for is an error; no claim counts as earlier that is not"},
+	{"etcd: answers to transactions", "coord/etcd", "complete created drawn", "FuzzAnswer", "an answer that lacks what was asked for is an error; no claim counts as earlier that is not"},
 	{"etcd: gRPC's reasons", "coord/etcd", "reason", "FuzzReason", "no longer than the text, and the same from every port"},
 	{"ZooKeeper: names of claims", "coord/zk", "parseName parseAny Parse", "FuzzNames", "what is accepted is printed as it was"},
 	{"ZooKeeper: chroots, records' names, hosts", "coord/zk", "parseRoot unpad", "FuzzTree", "what is accepted is a path that ZooKeeper takes, and stays the same; each host has a node of its own"},

@@ -1,0 +1,112 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord/claims"
+)
+
+// client makes single requests, and says what failed where.
+type client struct {
+	name     string // what errors call the servers
+	user     string // for errors; empty if there is none
+	root     string // of the keys, for errors
+	timeout  time.Duration
+	makeRoom func(ctx context.Context) error
+
+	// Set before Join or Look succeeds and only read then.
+	lease  clientv3.Lease
+	commit committer
+	conn   *grpc.ClientConn // nil for a client of a server in this process
+}
+
+// use has requests made with the library's client.
+func (c *client) use(library *clientv3.Client) {
+	c.lease, c.commit, c.conn = library.Lease, committerOf(library.KV), library.ActiveConnection()
+}
+
+// committer sends one transaction. All reads and writes of keys go through one,
+// which is where tests lose requests and replies.
+type committer func(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error)
+
+func committerOf(kv clientv3.KV) committer {
+	return func(ctx context.Context, _ kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+		return kv.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
+	}
+}
+
+// clock measures how long a request was waited for, which only its error tells.
+var clock clockguard.System
+
+// try bounds one request and says in its error what failed where.
+func (c *client) try(ctx context.Context, what string, request func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %s: not tried: %w", c.name, what, ctx.Err())
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	bounded, refused := watchTries(bounded)
+	start := clock.Now().Mono
+	err := request(bounded)
+	if errors.Is(err, rpctypes.ErrNoSpace) && c.makeRoom != nil {
+		// The answer leaves open whether the request took place; each of ours
+		// can be made twice.
+		if err = c.makeRoom(bounded); err == nil {
+			err = request(bounded)
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return fmt.Errorf("%s: %s: %w", c.name, what, ctx.Err())
+	case bounded.Err() != nil:
+		waited := c.timeout
+		if ctx.Err() != nil { // the caller's was shorter
+			waited = time.Duration(clock.Now().Mono - start).Round(100 * time.Millisecond)
+		}
+		why := bounded.Err()
+		var wrong *mistake
+		if errors.As(*refused, &wrong) {
+			return fmt.Errorf("%s: %s: %w (%w)", c.name, what, wrong, why)
+		}
+		if *refused != nil {
+			why = fmt.Errorf("%w; the last try: %w", why, *refused)
+		}
+		return fmt.Errorf("%s: %s: no answer within %v; is it running, reachable and is --coord right? (%w)", c.name, what, waited, why)
+	case errors.Is(err, rpctypes.ErrNoSpace):
+		return fmt.Errorf("%s: %s: its space quota is used up; compact, defragment and disarm its alarm: %w", c.name, what, err)
+	default:
+		return fmt.Errorf("%s: %s: %w", c.name, what, c.refusal(err))
+	}
+}
+
+// refusal says what an answer means that is about who asks, and is claims.ErrRefused;
+// it returns other errors as they are. An operator can mend each at the servers, while
+// daemons run.
+func (c *client) refusal(err error) error {
+	why := ""
+	switch {
+	case errors.Is(err, rpctypes.ErrAuthFailed):
+		why = fmt.Sprintf("there is no user %q, or the password is wrong", c.user)
+	case errors.Is(err, rpctypes.ErrPermissionDenied) && c.user != "":
+		why = fmt.Sprintf("the user %q may not read and write all keys that begin with %s; grant that to it", c.user, c.root)
+	case errors.Is(err, rpctypes.ErrPermissionDenied):
+		why = fmt.Sprintf("the user that the client certificate names may not read and write all keys that begin with %s; grant that to it", c.root)
+	case errors.Is(err, rpctypes.ErrUserEmpty) && c.user != "", errors.Is(err, rpctypes.ErrInvalidAuthToken) && c.user != "":
+		why = fmt.Sprintf("what the user %q was given for the password is no longer known, and asking anew did not help", c.user)
+	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken):
+		why = "it knows only users: give --coord-user and --coord-password-file, or a client certificate whose common name is a user"
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %s (%w)", claims.ErrRefused, why, err)
+}

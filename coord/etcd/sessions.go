@@ -1,0 +1,195 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/internal/turn"
+)
+
+// closeTimeout bounds the end of the lease. It is short, for a lease that is not
+// ended expires.
+const closeTimeout = time.Second
+
+// sessions opens the client, if it is the store's own, and one session after the other.
+type sessions struct {
+	client *client
+	ttl    time.Duration
+	log    hclog.Logger
+	dial   func(context.Context) (*clientv3.Client, error) // nil if there is a client
+
+	opening turn.Turn        // held while a client is made or a session opened
+	own     *clientv3.Client // made by dial
+
+	mu       sync.Mutex
+	current  *session
+	closed   bool
+	detached bool // a lease that is granted from now on may be another's as well
+}
+
+// connect makes the client if there is none yet.
+func (s *sessions) connect(ctx context.Context) error {
+	if err := s.opening.Take(ctx); err != nil {
+		return err
+	}
+	defer s.opening.Give()
+	if err := s.errClosed(); err != nil {
+		return err
+	}
+	if s.client.lease != nil {
+		return nil
+	}
+	return s.client.try(ctx, "connect", func(ctx context.Context) (err error) {
+		if s.own, err = s.dial(ctx); err == nil {
+			s.client.use(s.own)
+		}
+		return err
+	})
+}
+
+// get returns the current session, or a new one if that is lost.
+func (s *sessions) get(ctx context.Context) (*session, error) {
+	if err := s.opening.Take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.opening.Give()
+	if err := s.errClosed(); err != nil {
+		return nil, err
+	}
+	if current := s.last(); current != nil {
+		select {
+		case <-current.lost:
+			current.detach()
+		default:
+			return current, nil
+		}
+	}
+	fresh, err := s.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	closed, detached := s.closed, s.detached
+	if !closed {
+		s.current = fresh
+	}
+	s.mu.Unlock()
+	switch {
+	case detached:
+		fresh.detach()
+		return nil, s.errClosed()
+	case closed:
+		return nil, errors.Join(s.errClosed(), fresh.close(ctx))
+	}
+	return fresh, nil
+}
+
+// open grants a lease and keeps it alive. ctx bounds the grant only.
+func (s *sessions) open(ctx context.Context) (*session, error) {
+	var grant *clientv3.LeaseGrantResponse
+	err := s.client.try(ctx, "grant a session", func(ctx context.Context) (err error) {
+		grant, err = s.client.lease.Grant(ctx, int64(s.ttl/time.Second))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	life, cancel := context.WithCancel(context.Background())
+	opened := &session{client: s.client, id: grant.ID, ttl: s.ttl, log: s.log, cancel: cancel, lost: make(chan struct{})}
+	opened.done.Go(func() { opened.keepAlive(life) })
+	return opened, nil
+}
+
+// last returns the session that was opened last; nil if there is none.
+func (s *sessions) last() *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}
+
+// retire makes the next get open a new session: etcd answered that the lease of this
+// one is not there.
+func (s *sessions) retire(gone *session) {
+	s.mu.Lock()
+	if s.current == gone {
+		s.current = nil
+	}
+	s.mu.Unlock()
+	gone.detach()
+}
+
+// finish has the session ended, or left as it is, and then the client.
+func (s *sessions) finish(detach bool) error {
+	s.mu.Lock()
+	s.closed, s.detached = true, s.detached || detach
+	s.mu.Unlock()
+	// A session that is being opened sees closed and ends itself.
+	s.opening.Await()
+	defer s.opening.Give()
+	var err error
+	if current := s.last(); current != nil {
+		s.retire(current)
+		if !detach {
+			ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+			defer cancel()
+			err = current.close(ctx)
+		}
+	}
+	if s.own != nil {
+		// The client's own context ends with it, which is all that it reports.
+		if closing := s.own.Close(); !errors.Is(closing, context.Canceled) {
+			err = errors.Join(err, closing)
+		}
+		s.own = nil
+	}
+	return err
+}
+
+// errClosed returns coord.ErrClosed after Close or Detach.
+func (s *sessions) errClosed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.client.name, coord.ErrClosed)
+}
+
+// Close implements claims.Store. If the lease cannot be ended within a second, the
+// claims are freed when it expires.
+func (s *store) Close() error { return s.sessions.finish(false) }
+
+// Detach implements claims.Store. The lease lives on until it expires, unless another
+// renews it.
+func (s *store) Detach() error { return s.sessions.finish(true) }
+
+// Own implements claims.Store: the nodes are those attached to the lease, which
+// etcd's leader tells. A lease that was lost before has none.
+func (s *store) Own(ctx context.Context) ([]claims.Node, error) {
+	current := s.sessions.last()
+	if current == nil {
+		return nil, nil
+	}
+	var own []claims.Node
+	err := s.client.try(ctx, "list the session's claims", func(ctx context.Context) error {
+		resp, err := s.client.lease.TimeToLive(ctx, current.id, clientv3.WithAttachedKeys())
+		if err != nil {
+			return err
+		}
+		for _, key := range resp.Keys {
+			if n, ok := s.Parse(s.keys.nameOf(string(key))); ok {
+				own = append(own, n)
+			}
+		}
+		return nil
+	})
+	return own, err
+}
