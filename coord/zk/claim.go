@@ -22,7 +22,9 @@ func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Cl
 	}
 	made, err := s.look(ctx, claim, name)
 	if err != nil { // nobody learns the name, so nobody else deletes the node
-		s.discard(ctx, name, err)
+		if failed := s.Delete(ctx, name); failed != nil { // then Own lists it
+			s.client.config.Log.Info("a claim of our own could not be deleted; a later publish will", "claim", name, "because", err, "error", failed)
+		}
 		return claims.Created{}, err
 	}
 	return made, nil
@@ -30,39 +32,39 @@ func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Cl
 
 // createNode makes the node and returns its name.
 func (s *store) createNode(ctx context.Context, layout claims.Entry, claim claims.Claimant) (string, error) {
-	path := s.claim(prefixOf(claim, s.config.Identity.Incarnation))
+	path := s.claim(prefixOf(claim, s.client.config.Identity.Incarnation))
 	for {
-		f, err := s.fence(ctx, layout)
+		f, err := s.fences.make(ctx, layout)
 		if err != nil {
 			return "", err
 		}
-		ops := append(s.guard(f), &gozk.CreateRequest{Path: path, Data: claim.Value, Acl: s.access, Flags: gozk.FlagEphemeralSequential})
-		results, err := tell(ctx, s, kindCreate, s.claims(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+		ops := append(s.fences.guard(f), &gozk.CreateRequest{Path: path, Data: claim.Value, Acl: s.client.access, Flags: gozk.FlagEphemeralSequential})
+		results, err := tell(ctx, s.client, kindCreate, s.claims(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 			return conn.Multi(ops...)
 		})
 		switch at := failedAt(results); {
 		case err == nil && len(results) == len(ops):
 			return strings.TrimPrefix(results[fenced].String, s.claims()+"/"), nil
 		case err == nil:
-			return "", fmt.Errorf("%s: %s: %d results of %d operations", s.name, kindCreate, len(results), len(ops))
+			return "", fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, kindCreate, len(results), len(ops))
 		case at >= 0 && at < fenced && verdict(err): // the layout is another one
-			if err := s.sync(ctx, kindLook); err != nil {
+			if err := s.client.sync(ctx, kindLook); err != nil {
 				return "", err
 			}
-			if err := s.stands(ctx, f); err != nil {
+			if err := s.fences.stands(ctx, f); err != nil {
 				return "", err
 			}
 		case at == fenced && errors.Is(err, gozk.ErrNoNode): // an operator deleted claims/
-			if err := s.makeFolders(ctx); err != nil {
+			if err := s.client.makeMissing(ctx, s.folders()); err != nil {
 				return "", err
 			}
 		case verdict(err):
-			return "", fmt.Errorf("%s: %s: %w", s.name, kindCreate, err)
+			return "", fmt.Errorf("%s: %s: %w", s.client.name, kindCreate, err)
 		default:
 			return "", err
 		}
 		if ctx.Err() != nil {
-			return "", s.errChanging(ctx, kindCreate)
+			return "", s.client.errChanging(ctx, kindCreate)
 		}
 	}
 }
@@ -77,11 +79,13 @@ func failedAt(results []gozk.MultiResponse) int {
 func (s *store) look(ctx context.Context, claim claims.Claimant, name string) (claims.Created, error) {
 	node, counted, ok := parseAny(name)
 	if !ok {
-		return claims.Created{}, fmt.Errorf("%s: %s: the node got the name %q; is %s on a version of ZooKeeper that names nodes in another way?", s.name, kindCreate, name, s.root)
+		return claims.Created{}, fmt.Errorf("%s: %s: the node got the name %q; is %s on a version of ZooKeeper that names nodes in another way?", s.client.name, kindCreate, name, s.root)
 	}
 	if node.Worker == claims.Dealt {
 		if !counted {
-			return claims.Created{}, s.usedUp(name)
+			return claims.Created{}, fmt.Errorf("%s: %s: the sequence counter of %s has come to its end (%s), so it assigns no worker IDs any more; "+
+				"stop the daemons, delete that node with all below it and start them again: the counter then starts over, and nothing else is lost. "+
+				"Until then a daemon gets only the worker ID that it had: %w", s.client.name, kindCreate, s.claims(), name, claims.ErrRefused)
 		}
 		node.Worker = claim.Deal(node.Number)
 	}
@@ -91,9 +95,9 @@ func (s *store) look(ctx context.Context, claim claims.Claimant, name string) (c
 		case 0:
 			made.Created, made.Before, err = s.rivals(ctx, claim, node)
 		case 1:
-			made.Record, err = s.get(ctx, kindRecord, s.record(node.Worker))
+			made.Record, err = s.client.get(ctx, kindRecord, s.record(node.Worker))
 		case 2:
-			made.History, err = s.get(ctx, kindHistory, s.history(node.Worker))
+			made.History, err = s.client.get(ctx, kindHistory, s.history(node.Worker))
 		}
 		return err
 	})
@@ -103,17 +107,10 @@ func (s *store) look(ctx context.Context, claim claims.Claimant, name string) (c
 	return made, nil
 }
 
-// usedUp is the error of a claim whose number names no worker ID.
-func (s *store) usedUp(name string) error {
-	return fmt.Errorf("%s: %s: the sequence counter of %s has come to its end (%s), so it deals no worker IDs any more; "+
-		"stop the daemons, delete that node with all below it and start them again: the counter then starts over, and nothing else is lost. "+
-		"Until then a daemon gets only the worker ID that it had: %w", s.name, kindCreate, s.claims(), name, claims.ErrRefused)
-}
-
 // rivals returns when the node was created and which others name its worker ID that
 // were created before.
 func (s *store) rivals(ctx context.Context, claim claims.Claimant, node claims.Node) (created int64, before []claims.Node, err error) {
-	names, err := s.children(ctx, kindClaims, s.claims())
+	names, err := s.client.children(ctx, kindClaims, s.claims())
 	if err != nil {
 		return 0, nil, err
 	}
@@ -132,7 +129,7 @@ func (s *store) rivals(ctx context.Context, claim claims.Claimant, node claims.N
 	}
 	same = append(same, node)
 	err = each(ctx, len(same), func(ctx context.Context, i int) (err error) {
-		same[i].Created, err = s.createdAt(ctx, same[i].Name)
+		same[i].Created, err = s.client.created(ctx, kindClaim, s.claim(same[i].Name))
 		return err
 	})
 	if err != nil {
@@ -140,7 +137,7 @@ func (s *store) rivals(ctx context.Context, claim claims.Claimant, node claims.N
 	}
 	created = same[len(same)-1].Created
 	if created == 0 {
-		return 0, nil, fmt.Errorf("%s: %s: the node %s is gone already: the session ended, or an operator cleared it; it is tried again later", s.name, kindCreate, node.Name)
+		return 0, nil, fmt.Errorf("%s: %s: the node %s is gone already: the session ended, or an operator cleared it; it is tried again later", s.client.name, kindCreate, node.Name)
 	}
 	for _, other := range same {
 		if other.Created != 0 && other.Created < created {
@@ -150,29 +147,10 @@ func (s *store) rivals(ctx context.Context, claim claims.Claimant, node claims.N
 	return created, before, nil
 }
 
-// createdAt returns a claim node's czxid, or 0 if there is no such node.
-func (s *store) createdAt(ctx context.Context, name string) (int64, error) {
-	path := s.claim(name)
-	return ask(ctx, s, kindClaim, path, func(conn *gozk.Conn) (int64, error) {
-		there, stat, err := conn.Exists(path)
-		if err != nil || !there {
-			return 0, err
-		}
-		return stat.Czxid, nil
-	})
-}
-
-// discard deletes a node of our own. If that fails too, Own lists it.
-func (s *store) discard(ctx context.Context, name string, why error) {
-	if err := s.Delete(ctx, name); err != nil {
-		s.log.Info("a claim of our own could not be deleted; a later publish will", "claim", name, "because", why, "error", err)
-	}
-}
-
 // Delete implements claims.Store.
 func (s *store) Delete(ctx context.Context, name string) error {
 	path := s.claim(name)
-	_, err := tell(ctx, s, kindDelete, path, func(conn *gozk.Conn) (struct{}, error) {
+	_, err := tell(ctx, s.client, kindDelete, path, func(conn *gozk.Conn) (struct{}, error) {
 		return struct{}{}, conn.Delete(path, anyVersion)
 	})
 	if errors.Is(err, gozk.ErrNoNode) {
@@ -187,17 +165,17 @@ const anyVersion = -1
 
 // Own implements claims.Store.
 func (s *store) Own(ctx context.Context) ([]claims.Node, error) {
-	if err := s.sync(ctx, kindClaims); err != nil {
+	if err := s.client.sync(ctx, kindClaims); err != nil {
 		return nil, err
 	}
-	names, err := s.children(ctx, kindClaims, s.claims())
+	names, err := s.client.children(ctx, kindClaims, s.claims())
 	if err != nil {
 		return nil, err
 	}
 	var own []claims.Node
 	for _, name := range names {
 		// Also one that was not counted, and so names no worker ID.
-		if node, _, ok := parseAny(name); ok && node.Incarnation == s.config.Identity.Incarnation {
+		if node, _, ok := parseAny(name); ok && node.Incarnation == s.client.config.Identity.Incarnation {
 			own = append(own, node)
 		}
 	}

@@ -51,7 +51,7 @@ type dialer struct {
 	wait  time.Duration // for the next session
 
 	mu     sync.Mutex
-	silent bool // no server is told anything any more
+	silent bool // nothing is sent to any server any more
 	wire   *wire
 	since  clockguard.Mono // when requests could first be sent on it, 0 before
 	seen   bool            // there was a session before
@@ -64,8 +64,8 @@ type target struct {
 	host    string // as it was configured
 }
 
-func newDialer(s *store) *dialer {
-	return &dialer{servers: s.servers.Addresses, tls: s.servers.TLS, life: s.life, network: s.network, wait: firstWait}
+func newDialer(c *client) *dialer {
+	return &dialer{servers: c.servers.Addresses, tls: c.servers.TLS, life: c.life, network: c.network, wait: firstWait}
 }
 
 // Init, Len and Connected are what the library wants besides Next.
@@ -138,7 +138,7 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	silent := d.silent
 	d.mu.Unlock()
 	if silent {
-		w.silence() // it was made too late for the other call
+		w.silent.Store(true) // it was made too late for the other call
 	}
 	return w, nil
 }
@@ -150,7 +150,7 @@ func (d *dialer) silence() {
 	w := d.wire
 	d.mu.Unlock()
 	if w != nil {
-		w.silence()
+		w.silent.Store(true)
 	}
 }
 

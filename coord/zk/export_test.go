@@ -18,7 +18,7 @@ import (
 type Kind = kind
 
 // Intercept makes every request of c go through f, which sends it with send.
-func Intercept(c *Coordinator, f func(k Kind, send func() error) error) { c.store.through = f }
+func Intercept(c *Coordinator, f func(k Kind, send func() error) error) { c.store.client.through = f }
 
 // WatchFaults makes c's requests subject to f.
 func WatchFaults(c *Coordinator, f *coordtest.Faults) {
@@ -37,8 +37,8 @@ type Delays struct {
 
 // Watch makes c's requests subject to d, and to what they were subject to before.
 func (d *Delays) Watch(c *Coordinator) {
-	next := c.store.through
-	life := c.store.life
+	next := c.store.client.through
+	life := c.store.client.life
 	Intercept(c, func(k Kind, send func() error) error {
 		release, done := d.hold()
 		if release != nil {
@@ -95,8 +95,8 @@ type Line struct {
 
 // Tap puts the line between c and its servers.
 func (l *Line) Tap(c *Coordinator) {
-	next := c.store.network
-	c.store.network = func(ctx context.Context, network, address string) (net.Conn, error) {
+	next := c.store.client.network
+	c.store.client.network = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if l.Address != "" {
 			address = l.Address
 		}
@@ -225,13 +225,13 @@ func Store(c *Coordinator) claims.Store { return c.store }
 func (c *Coordinator) Root() string { return c.store.root }
 
 // SetTimeout bounds each request of c from now on.
-func SetTimeout(c *Coordinator, d time.Duration) { c.store.config.TryTimeout = d }
+func SetTimeout(c *Coordinator, d time.Duration) { c.store.client.config.TryTimeout = d }
 
 // Notice waits until c has noticed that the session of that ID is not connected.
 func Notice(ctx context.Context, c *Coordinator, id int64) error {
-	c.store.mu.Lock()
-	n := c.store.session
-	c.store.mu.Unlock()
+	c.store.client.mu.Lock()
+	n := c.store.client.session
+	c.store.client.mu.Unlock()
 	for n != nil {
 		n.mu.Lock()
 		up, now, changed := n.up, n.id, n.changed
@@ -250,10 +250,10 @@ func Notice(ctx context.Context, c *Coordinator, id int64) error {
 
 // SessionID returns the present session's.
 func SessionID(c *Coordinator) int64 {
-	c.store.mu.Lock()
-	defer c.store.mu.Unlock()
-	if c.store.session == nil {
+	c.store.client.mu.Lock()
+	defer c.store.client.mu.Unlock()
+	if c.store.client.session == nil {
 		return 0
 	}
-	return c.store.session.conn.SessionID()
+	return c.store.client.session.conn.SessionID()
 }

@@ -5,8 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
+	"sync"
 
 	gozk "github.com/go-zookeeper/zk"
 
@@ -26,20 +26,29 @@ func (l seen) is(layout claims.Entry) bool {
 	return l.entry.Version == layout.Version && bytes.Equal(l.entry.Value, layout.Value)
 }
 
-func (s *store) remember(l seen) {
+// fences makes the fences of Multis from the layout record as it was seen last.
+type fences struct {
+	tree
+	client *client
+
+	mu   sync.Mutex
+	seen seen
+}
+
+func (s *fences) remember(l seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = l
 }
 
-// readLayout reads the layout record and its children, both of one node.
-func (s *store) readLayout(ctx context.Context) (seen, error) {
+// read reads the layout record and its children, both of one node.
+func (s *fences) read(ctx context.Context) (seen, error) {
 	for {
 		var found seen
 		var node, parent int64 // czxid of what was read, and of what was listed
 		err := each(ctx, 2, func(ctx context.Context, i int) (err error) {
 			if i == 0 {
-				found.entry, node, err = s.read(ctx, kindLook, s.layout())
+				found.entry, node, err = s.client.read(ctx, kindLook, s.layout())
 			} else {
 				found.tokens, parent, err = s.listTokens(ctx)
 			}
@@ -52,19 +61,19 @@ func (s *store) readLayout(ctx context.Context) (seen, error) {
 			s.remember(found)
 			return found, nil
 		case ctx.Err() != nil:
-			return seen{}, s.errChanging(ctx, kindLook)
+			return seen{}, s.client.errChanging(ctx, kindLook)
 		}
 	}
 }
 
 // listTokens lists the layout's children, and tells the layout's czxid, which is 0 if
 // there is none.
-func (s *store) listTokens(ctx context.Context) (tokens []string, parent int64, err error) {
+func (s *fences) listTokens(ctx context.Context) (tokens []string, parent int64, err error) {
 	type list struct {
 		names  []string
 		parent int64
 	}
-	found, err := ask(ctx, s, kindTokens, s.layout(), func(conn *gozk.Conn) (list, error) {
+	found, err := ask(ctx, s.client, kindTokens, s.layout(), func(conn *gozk.Conn) (list, error) {
 		names, stat, err := conn.Children(s.layout())
 		if err != nil {
 			return list{}, err
@@ -94,7 +103,7 @@ const (
 	fenced // how many there are
 )
 
-func (s *store) fence(ctx context.Context, layout claims.Entry) (fence, error) {
+func (s *fences) make(ctx context.Context, layout claims.Entry) (fence, error) {
 	version, err := checked(layout.Version)
 	if err != nil {
 		return fence{}, err
@@ -103,7 +112,7 @@ func (s *store) fence(ctx context.Context, layout claims.Entry) (fence, error) {
 	last := s.seen
 	s.mu.Unlock()
 	if !last.is(layout) || len(last.tokens) == 0 {
-		if last, err = s.mark(ctx, layout, version); err != nil {
+		if last, err = s.complete(ctx, layout, version); err != nil {
 			return fence{}, err
 		}
 	}
@@ -111,7 +120,7 @@ func (s *store) fence(ctx context.Context, layout claims.Entry) (fence, error) {
 }
 
 // guard returns the operations of a fence.
-func (s *store) guard(f fence) []any {
+func (s *fences) guard(f fence) []any {
 	return []any{
 		atLayout: &gozk.CheckVersionRequest{Path: s.layout(), Version: f.version},
 		atToken:  s.checkToken(f),
@@ -119,18 +128,18 @@ func (s *store) guard(f fence) []any {
 }
 
 // checkToken checks that the node is there. Its version does not matter.
-func (s *store) checkToken(f fence) any {
+func (s *fences) checkToken(f fence) any {
 	return &gozk.CheckVersionRequest{Path: s.token(f.token), Version: anyVersion}
 }
 
-// mark reads the layout record, and makes its child if it has none: an operator has
+// complete reads the layout record, and makes its child if it has none: an operator has
 // put it there by hand, or from a backup.
-func (s *store) mark(ctx context.Context, layout claims.Entry, version int32) (seen, error) {
-	if err := s.sync(ctx, kindLook); err != nil {
+func (s *fences) complete(ctx context.Context, layout claims.Entry, version int32) (seen, error) {
+	if err := s.client.sync(ctx, kindLook); err != nil {
 		return seen{}, err
 	}
 	for {
-		found, err := s.readLayout(ctx)
+		found, err := s.read(ctx)
 		switch {
 		case err != nil:
 			return seen{}, err
@@ -139,43 +148,30 @@ func (s *store) mark(ctx context.Context, layout claims.Entry, version int32) (s
 		case len(found.tokens) > 0:
 			return found, nil
 		}
-		_, err = tell(ctx, s, kindMark, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+		_, err = tell(ctx, s.client, kindToken, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 			return conn.Multi(&gozk.CheckVersionRequest{Path: s.layout(), Version: version}, s.makeToken(rand.Text()))
 		})
 		if err != nil && !verdict(err) {
 			return seen{}, err
 		}
 		if ctx.Err() != nil {
-			return seen{}, s.errChanging(ctx, kindMark)
+			return seen{}, s.client.errChanging(ctx, kindToken)
 		}
 	}
 }
 
 // makeToken makes a child of the layout, of a name that is drawn for it.
-func (s *store) makeToken(name string) any {
-	return &gozk.CreateRequest{Path: s.token(name), Acl: s.access, Flags: gozk.FlagPersistent}
+func (s *fences) makeToken(name string) any {
+	return &gozk.CreateRequest{Path: s.token(name), Acl: s.client.access, Flags: gozk.FlagPersistent}
 }
 
-// unmoved reads the layout record and returns *claims.MovedError if it is another
-// one.
-func (s *store) unmoved(ctx context.Context, layout claims.Entry) error {
-	found, err := s.readLayout(ctx)
-	if err == nil && !found.is(layout) {
+// stands reads the layout record and returns *claims.MovedError if it is another one. A
+// layout record that was made anew with the same bytes is another one too, for a fence
+// with a token: what failed at that is made again with the new one.
+func (s *fences) stands(ctx context.Context, f fence) error {
+	found, err := s.read(ctx)
+	if err == nil && (!found.is(f.layout) || f.token != "" && !slices.Contains(found.tokens, f.token)) {
 		err = &claims.MovedError{Found: found.entry}
 	}
 	return err
-}
-
-// stands is unmoved for what has failed at a fence. A layout record that was made
-// anew with the same bytes is another one too: what failed is made again with that.
-func (s *store) stands(ctx context.Context, f fence) error {
-	found, err := s.readLayout(ctx)
-	if err == nil && (!found.is(f.layout) || !slices.Contains(found.tokens, f.token)) {
-		err = &claims.MovedError{Found: found.entry}
-	}
-	return err
-}
-
-func (s *store) errChanging(ctx context.Context, k kind) error {
-	return fmt.Errorf("%s: %s: the tree below %s keeps changing: %w", s.name, k, s.root, ctx.Err())
 }

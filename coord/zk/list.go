@@ -2,30 +2,15 @@ package zk
 
 import (
 	"context"
-	"errors"
-
-	gozk "github.com/go-zookeeper/zk"
 
 	"github.com/flakeward/flakeward/coord/claims"
 )
-
-// children lists the names of the nodes below one; none if that is not there.
-func (s *store) children(ctx context.Context, k kind, path string) ([]string, error) {
-	names, err := ask(ctx, s, k, path, func(conn *gozk.Conn) ([]string, error) {
-		names, _, err := conn.Children(path)
-		return names, err
-	})
-	if errors.Is(err, gozk.ErrNoNode) {
-		return nil, nil
-	}
-	return names, err
-}
 
 // List implements claims.Store. ZooKeeper has no reading of several nodes at one
 // moment: what is listed was there at some moment between call and return, and each
 // node was read by itself.
 func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, error) {
-	if err := s.sync(ctx, kindClaims); err != nil {
+	if err := s.client.sync(ctx, kindClaims); err != nil {
 		return claims.Tree{}, err
 	}
 	var found claims.Tree
@@ -38,7 +23,7 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 		return err
 	})
 	if err == nil {
-		err = s.unmoved(ctx, layout)
+		err = s.fences.stands(ctx, fence{layout: layout})
 	}
 	if err != nil {
 		return claims.Tree{}, err
@@ -47,7 +32,7 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 }
 
 func (s *store) listClaims(ctx context.Context) ([]claims.Node, error) {
-	names, err := s.children(ctx, kindClaims, s.claims())
+	names, err := s.client.children(ctx, kindClaims, s.claims())
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +42,9 @@ func (s *store) listClaims(ctx context.Context) ([]claims.Node, error) {
 			nodes = append(nodes, node)
 		}
 	}
-	err = each(ctx, len(nodes), func(ctx context.Context, i int) (err error) {
-		nodes[i], err = s.readClaim(ctx, nodes[i])
+	err = each(ctx, len(nodes), func(ctx context.Context, i int) error {
+		found, created, err := s.client.read(ctx, kindClaim, s.claim(nodes[i].Name))
+		nodes[i].Value, nodes[i].Created = found.Value, created
 		return err
 	})
 	if err != nil {
@@ -73,26 +59,8 @@ func (s *store) listClaims(ctx context.Context) ([]claims.Node, error) {
 	return there, nil
 }
 
-// readClaim completes a claim node. Created stays 0 if it has gone.
-func (s *store) readClaim(ctx context.Context, node claims.Node) (claims.Node, error) {
-	path := s.claim(node.Name)
-	read, err := ask(ctx, s, kindClaim, path, func(conn *gozk.Conn) (claims.Node, error) {
-		value, stat, err := conn.Get(path)
-		if err != nil {
-			return node, err
-		}
-		read := node
-		read.Value, read.Created = value, stat.Czxid
-		return read, nil
-	})
-	if errors.Is(err, gozk.ErrNoNode) {
-		return node, nil
-	}
-	return read, err
-}
-
 func (s *store) listRecords(ctx context.Context) (map[int]claims.Entry, error) {
-	names, err := s.children(ctx, kindRecords, s.workers())
+	names, err := s.client.children(ctx, kindRecords, s.workers())
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +72,7 @@ func (s *store) listRecords(ctx context.Context) (map[int]claims.Entry, error) {
 	}
 	entries := make([]claims.Entry, len(workers))
 	err = each(ctx, len(workers), func(ctx context.Context, i int) (err error) {
-		entries[i], err = s.get(ctx, kindRecord, s.record(workers[i]))
+		entries[i], err = s.client.get(ctx, kindRecord, s.record(workers[i]))
 		return err
 	})
 	if err != nil {
@@ -121,20 +89,20 @@ func (s *store) listRecords(ctx context.Context) (map[int]claims.Entry, error) {
 
 // Host implements claims.Store.
 func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, error) {
-	if err := s.sync(ctx, kindHost); err != nil {
+	if err := s.client.sync(ctx, kindHost); err != nil {
 		return claims.Entry{}, err
 	}
-	return s.get(ctx, kindHost, s.host(host, lane))
+	return s.client.get(ctx, kindHost, s.host(host, lane))
 }
 
 // History implements claims.Store.
 func (s *store) History(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
-	if err := s.sync(ctx, kindHistory); err != nil {
+	if err := s.client.sync(ctx, kindHistory); err != nil {
 		return claims.Entry{}, err
 	}
-	found, err := s.get(ctx, kindHistory, s.history(worker))
+	found, err := s.client.get(ctx, kindHistory, s.history(worker))
 	if err == nil {
-		err = s.unmoved(ctx, layout)
+		err = s.fences.stands(ctx, fence{layout: layout})
 	}
 	if err != nil {
 		return claims.Entry{}, err

@@ -90,14 +90,14 @@ func digits(s string, n int) (int, bool) {
 // The names of claim nodes:
 //
 //	<7 digits>-s-<incarnation>-<token>-<number>     names the worker ID itself
-//	d-<incarnation>-<token>-<number>                its number deals the worker ID
+//	d-<incarnation>-<token>-<number>                its number assigns the worker ID
 //
 // The number is the sequence number that ZooKeeper appends. The token makes the
 // name one that no other node ever has, also in a tree that was made anew, where
 // the numbers start over, and beyond their end, where they repeat.
 const (
-	sticky = "s"
-	dealt  = "d"
+	sticky   = "s"
+	assigned = "d"
 )
 
 // lastNumber is the last number that names a worker ID. ZooKeeper counts with 32
@@ -108,17 +108,17 @@ const lastNumber = 1<<31 - 2
 // prefixOf is the name of a new claim node up to its number.
 func prefixOf(claim claims.Claimant, incarnation string) string {
 	if claim.Worker == claims.Dealt {
-		return strings.Join([]string{dealt, incarnation, claim.Token, ""}, "-")
+		return strings.Join([]string{assigned, incarnation, claim.Token, ""}, "-")
 	}
 	return strings.Join([]string{pad(claim.Worker), sticky, incarnation, claim.Token, ""}, "-")
 }
 
 // parseAny takes a claim node's name apart, whatever its number; counted is whether
-// the number is one that deals.
+// the number is one that assigns.
 func parseAny(name string) (node claims.Node, counted, ok bool) {
 	node = claims.Node{Name: name, Worker: claims.Dealt}
-	rest, isDealt := strings.CutPrefix(name, dealt+"-")
-	if !isDealt {
+	rest, isAssigned := strings.CutPrefix(name, assigned+"-")
+	if !isAssigned {
 		worker, tail, found := strings.Cut(name, "-"+sticky+"-")
 		if node.Worker, ok = unpad(worker); !ok || !found {
 			return claims.Node{}, false, false

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
@@ -24,7 +26,7 @@ const (
 	kindLook    kind = "read the layout"
 	kindJoin    kind = "make the layout"
 	kindTokens  kind = "list what is below the layout"
-	kindMark    kind = "make what is below the layout"
+	kindToken   kind = "make what is below the layout"
 	kindReplace kind = "replace the layout"
 	kindCreate  kind = "create a claim"
 	kindDelete  kind = "delete a claim"
@@ -51,6 +53,82 @@ const (
 // through is what every request passes, so that tests can lose it or its reply.
 type through func(k kind, send func() error) error
 
+// client sends requests over one session, which the first of them begins.
+type client struct {
+	servers Servers
+	config  Config
+	name    string // what errors call the servers
+	root    string // of the tree
+	access  []gozk.ACL
+	network func(ctx context.Context, network, address string) (net.Conn, error)
+	through through // nil but in tests
+
+	life context.Context // ends with finish
+	end  context.CancelFunc
+	sent sync.WaitGroup // one for each request that the library has
+
+	mu      sync.Mutex
+	session *session // nil before the first request
+	closed  bool
+}
+
+func newClient(servers Servers, config Config, root string) *client {
+	c := &client{
+		servers: servers, config: config, name: "zk (" + strings.Join(servers.Addresses, ", ") + ")", root: root,
+		access: accessOf(servers), network: new(net.Dialer).DialContext,
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// accessOf returns the ACL of every node that is made: with a user, that user and
+// nobody else may read and change it; else everybody may. It names the user by the
+// digest that ZooKeeper keeps, so it does not depend on what the connection is
+// logged in as.
+func accessOf(servers Servers) []gozk.ACL {
+	if servers.User == "" {
+		return gozk.WorldACL(gozk.PermAll)
+	}
+	return gozk.DigestACL(gozk.PermAll, servers.User, servers.Password)
+}
+
+// errClosed wraps coord.ErrClosed for calls after Close or Detach.
+var errClosed = fmt.Errorf("zk: %w", coord.ErrClosed)
+
+// connected returns the session, which is begun by the first request.
+func (c *client) connected() (*session, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
+	if c.session == nil {
+		var err error
+		if c.session, err = openSession(c); err != nil {
+			return nil, err
+		}
+	}
+	return c.session, nil
+}
+
+// finish has the session ended in the way given, once.
+func (c *client) finish(end func(*session) error) error {
+	c.mu.Lock()
+	session, closed := c.session, c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if closed {
+		return nil
+	}
+	c.end()
+	var err error
+	if session != nil {
+		err = end(session)
+	}
+	c.sent.Wait() // the library has failed what it still had
+	return err
+}
+
 // reply is what a request came to.
 type reply[T any] struct {
 	value T
@@ -58,37 +136,37 @@ type reply[T any] struct {
 }
 
 // ask sends a request that changes nothing, as often as connections are lost.
-func ask[T any](ctx context.Context, s *store, k kind, path string, send func(*gozk.Conn) (T, error)) (T, error) {
-	return request(ctx, s, k, path, true, send)
+func ask[T any](ctx context.Context, c *client, k kind, path string, send func(*gozk.Conn) (T, error)) (T, error) {
+	return request(ctx, c, k, path, true, send)
 }
 
 // tell sends a request that changes something, once. An error that has no verdict
 // leaves open whether it takes place, now or later.
-func tell[T any](ctx context.Context, s *store, k kind, path string, send func(*gozk.Conn) (T, error)) (T, error) {
-	return request(ctx, s, k, path, false, send)
+func tell[T any](ctx context.Context, c *client, k kind, path string, send func(*gozk.Conn) (T, error)) (T, error) {
+	return request(ctx, c, k, path, false, send)
 }
 
 // request waits for a connection and then for the answer, both together no longer
 // than TryTimeout. What the servers answer is returned as it is; any other error
 // says what failed where.
-func request[T any](ctx context.Context, s *store, k kind, path string, again bool, send func(*gozk.Conn) (T, error)) (T, error) {
+func request[T any](ctx context.Context, c *client, k kind, path string, again bool, send func(*gozk.Conn) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {
-		return none, fmt.Errorf("%s: %s: not tried: %w", s.name, k, ctx.Err())
+		return none, fmt.Errorf("%s: %s: not tried: %w", c.name, k, ctx.Err())
 	}
-	session, err := s.connected()
+	session, err := c.connected()
 	if err != nil {
 		return none, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, s.config.TryTimeout)
+	bounded, cancel := context.WithTimeout(ctx, c.config.TryTimeout)
 	defer cancel()
 	start := clock.Now().Mono
 	for {
 		var r reply[T]
 		select {
 		case <-session.gate():
-			r = await(bounded, s, session, k, send)
-		case <-s.life.Done():
+			r = await(bounded, c, session, k, send)
+		case <-c.life.Done():
 			return none, errClosed
 		case <-bounded.Done():
 			r.err = bounded.Err()
@@ -96,12 +174,12 @@ func request[T any](ctx context.Context, s *store, k kind, path string, again bo
 		switch {
 		case r.err == nil || verdict(r.err):
 			return r.value, r.err
-		case s.life.Err() != nil:
+		case c.life.Err() != nil:
 			return none, errClosed
 		case errors.Is(ctx.Err(), context.Canceled):
-			return none, fmt.Errorf("%s: %s: %w", s.name, k, ctx.Err())
+			return none, fmt.Errorf("%s: %s: %w", c.name, k, ctx.Err())
 		case bounded.Err() != nil:
-			waited := s.config.TryTimeout
+			waited := c.config.TryTimeout
 			if ctx.Err() != nil { // the caller's was shorter
 				waited = time.Duration(clock.Now().Mono - start).Round(10 * time.Millisecond)
 			}
@@ -109,11 +187,11 @@ func request[T any](ctx context.Context, s *store, k kind, path string, again bo
 			if reason := session.dialer.reason(); reason != nil {
 				why = fmt.Errorf("%w; the last try: %w", why, reason)
 			}
-			return none, fmt.Errorf("%s: %s: no answer within %v; is it running, reachable and is --coord right? (%w)", s.name, k, waited, why)
+			return none, fmt.Errorf("%s: %s: no answer within %v; is it running, reachable and is --coord right? (%w)", c.name, k, waited, why)
 		case !disconnected(r.err):
-			return none, s.explain(k, path, r.err)
+			return none, c.explain(k, path, r.err)
 		case !again:
-			return none, fmt.Errorf("%s: %s: the connection was lost before the answer, so the outcome is unknown; it is tried again later: %w", s.name, k, r.err)
+			return none, fmt.Errorf("%s: %s: the connection was lost before the answer, so the outcome is unknown; it is tried again later: %w", c.name, k, r.err)
 		}
 		// The library tells of the lost connection before it says so to the gate.
 		wait(bounded, 5*time.Millisecond)
@@ -122,14 +200,14 @@ func request[T any](ctx context.Context, s *store, k kind, path string, again bo
 
 // await has the request sent and waits for the answer, to the end of ctx. Then the
 // library still has it, and may even send it; Close waits until it has not.
-func await[T any](ctx context.Context, s *store, session *session, k kind, send func(*gozk.Conn) (T, error)) (r reply[T]) {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+func await[T any](ctx context.Context, c *client, session *session, k kind, send func(*gozk.Conn) (T, error)) (r reply[T]) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
 		return reply[T]{err: errClosed}
 	}
-	answer, through := make(chan reply[T], 1), s.through
-	s.sent.Go(func() {
+	answer, through := make(chan reply[T], 1), c.through
+	c.sent.Go(func() {
 		var r reply[T]
 		call := func() (err error) {
 			r.value, err = send(session.conn)
@@ -142,7 +220,7 @@ func await[T any](ctx context.Context, s *store, session *session, k kind, send 
 		}
 		answer <- r
 	})
-	s.mu.Unlock()
+	c.mu.Unlock()
 	select {
 	case r = <-answer:
 	case <-ctx.Done():
@@ -164,17 +242,17 @@ func disconnected(err error) bool {
 }
 
 // explain says what the reader can do about an error of the servers.
-func (s *store) explain(k kind, path string, err error) error {
+func (c *client) explain(k kind, path string, err error) error {
 	switch {
-	case errors.Is(err, gozk.ErrNoAuth) && s.servers.User == "":
-		return fmt.Errorf("%s: %s: no access to %s: its ACL is for a user; give that user and password: %w (%w)", s.name, k, path, claims.ErrRefused, err)
+	case errors.Is(err, gozk.ErrNoAuth) && c.servers.User == "":
+		return fmt.Errorf("%s: %s: no access to %s: its ACL is for a user; give that user and password: %w (%w)", c.name, k, path, claims.ErrRefused, err)
 	case errors.Is(err, gozk.ErrNoAuth):
 		return fmt.Errorf("%s: %s: no access to %s: its ACL is not for user %q, or the password is another one, which ZooKeeper does not tell apart; "+
-			"give the right user and password, or another chroot: %w (%w)", s.name, k, path, s.servers.User, claims.ErrRefused, err)
+			"give the right user and password, or another chroot: %w (%w)", c.name, k, path, c.servers.User, claims.ErrRefused, err)
 	case errors.Is(err, gozk.ErrAuthFailed), errors.Is(err, gozk.ErrInvalidACL):
-		return fmt.Errorf("%s: %s: the servers do not take a user and password (digest): %w (%w)", s.name, k, claims.ErrRefused, err)
+		return fmt.Errorf("%s: %s: the servers do not take a user and password (digest): %w (%w)", c.name, k, claims.ErrRefused, err)
 	default:
-		return fmt.Errorf("%s: %s: %s: %w", s.name, k, path, err)
+		return fmt.Errorf("%s: %s: %s: %w", c.name, k, path, err)
 	}
 }
 
@@ -182,24 +260,12 @@ func (s *store) explain(k kind, path string, err error) error {
 // which ends the context of the others. It calls f for each, so that an error is one
 // of f's, which says what failed, also if ctx has ended.
 func each(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var first error
-	var once sync.Once
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(n, pipelined) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				if err := f(ctx, int(i)); err != nil {
-					once.Do(func() { first = err })
-					cancel()
-				}
-			}
-		})
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(pipelined)
+	for i := range n {
+		group.Go(func() error { return f(ctx, i) })
 	}
-	workers.Wait()
-	return first
+	return group.Wait()
 }
 
 // pipelined is how many requests of one listing are under way at once.

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
+	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
-// session is the client library's connection with what the store knows of it. The
+// session is the client library's connection with what this side knows of it. The
 // library reconnects by itself, and opens a new session when the servers say that
 // the old one has expired. Nothing that must be safe hangs on what it believes
 // meanwhile: that only decides whether a request is sent or waits.
 type session struct {
-	s      *store
+	client *client
 	conn   *gozk.Conn
 	events <-chan gozk.Event // closed by the library when its last goroutine ends
 	dialer *dialer
@@ -30,25 +31,25 @@ type session struct {
 	changed  chan struct{} // closed at the next change of up
 	loggedIn bool          // the library gives the user to each connection from now on
 	ready    chan struct{} // closed while requests may be sent
-	told     bool          // this outage has been logged
+	reported bool          // this outage has been logged
 }
 
 // openSession starts the library. No error does not mean that a server was found.
-func openSession(s *store) (*session, error) {
+func openSession(c *client) (*session, error) {
 	n := &session{
-		s: s, dialer: newDialer(s), loggedIn: s.servers.User == "",
+		client: c, dialer: newDialer(c), loggedIn: c.servers.User == "",
 		changed: make(chan struct{}), ready: make(chan struct{}),
 	}
 	// The library's first event may come before it has returned.
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var err error
-	n.conn, n.events, err = gozk.Connect(s.servers.Addresses, s.config.Timeout,
+	n.conn, n.events, err = gozk.Connect(c.servers.Addresses, c.config.Timeout,
 		gozk.WithHostProvider(n.dialer), gozk.WithDialer(n.dialer.dial),
-		gozk.WithEventCallback(n.event), gozk.WithLogger(bridge{s.log}),
+		gozk.WithEventCallback(n.event), gozk.WithLogger(bridge{c.config.Log}),
 		gozk.WithMaxBufferSize(maxReply), gozk.WithMaxConnBufferSize(maxRequest))
 	if err != nil {
-		return nil, fmt.Errorf("%s: connect: %w", s.Name(), err)
+		return nil, fmt.Errorf("%s: connect: %w", c.name, err)
 	}
 	if !n.loggedIn {
 		n.login = make(chan struct{})
@@ -70,7 +71,7 @@ func (n *session) event(e gozk.Event) {
 	case gozk.StateDisconnected:
 		n.end()
 	case gozk.StateExpired:
-		n.s.log.Warn("the session has expired: its claims are lost and will be made anew", "session", hex(n.id))
+		n.client.config.Log.Warn("the session has expired: its claims are lost and will be made anew", "session", hex(n.id))
 	}
 }
 
@@ -86,11 +87,11 @@ func (n *session) begin(server string) {
 	resumed := id == n.id
 	n.id = id
 	given := n.dialer.opened()
-	n.told = false
-	n.s.log.Info("connected", "server", server, "session", hex(id), "resumed", resumed, "timeout", given)
-	if !resumed && given != n.s.config.Timeout {
-		n.s.log.Warn("the servers give sessions another timeout than was asked for; set minSessionTimeout and maxSessionTimeout there if that matters",
-			"asked", n.s.config.Timeout, "given", given)
+	n.reported = false
+	n.client.config.Log.Info("connected", "server", server, "session", hex(id), "resumed", resumed, "timeout", given)
+	if !resumed && given != n.client.config.Timeout {
+		n.client.config.Log.Warn("the servers give sessions another timeout than was asked for; set minSessionTimeout and maxSessionTimeout there if that matters",
+			"asked", n.client.config.Timeout, "given", given)
 	}
 }
 
@@ -103,9 +104,9 @@ func (n *session) end() {
 			n.ready = make(chan struct{})
 		}
 	}
-	if n.id != 0 && !n.told && n.s.life.Err() == nil {
-		n.told = true
-		n.s.log.Warn("the connection is lost; one is tried until it is there again", "session", hex(n.id))
+	if n.id != 0 && !n.reported && n.client.life.Err() == nil {
+		n.reported = true
+		n.client.config.Log.Warn("the connection is lost; one is tried until it is there again", "session", hex(n.id))
 	}
 }
 
@@ -118,12 +119,12 @@ func (n *session) change() {
 // gives it to each new connection, before any request.
 func (n *session) logIn() {
 	defer close(n.login)
-	for n.s.life.Err() == nil {
+	for n.client.life.Err() == nil {
 		n.mu.Lock()
 		up, changed, number := n.up, n.changed, n.number
 		n.mu.Unlock()
 		if up {
-			err := n.conn.AddAuth("digest", []byte(n.s.servers.User+":"+n.s.servers.Password))
+			err := n.conn.AddAuth("digest", []byte(n.client.servers.User+":"+n.client.servers.Password))
 			if err == nil && n.accepted(number) {
 				return
 			}
@@ -137,7 +138,7 @@ func (n *session) logIn() {
 		}
 		select {
 		case <-changed:
-		case <-n.s.life.Done():
+		case <-n.client.life.Done():
 		}
 	}
 }
@@ -174,21 +175,21 @@ const (
 )
 
 // close ends the session on the server, which the library waits for up to a second, or
-// three if it is stuck, and waits for all goroutines. The store's life has ended before.
+// three if it is stuck, and waits for all goroutines. The client's life has ended before.
 func (n *session) close() error {
 	n.mu.Lock()
 	up, id := n.up, n.id
 	n.mu.Unlock()
 	inTime, err := n.quit()
 	if err == nil && id != 0 && !(up && inTime) {
-		err = fmt.Errorf("%s: end the session: no server answered; its claims are freed when it expires", n.s.Name())
+		err = fmt.Errorf("%s: end the session: no server answered; its claims are freed when it expires", n.client.name)
 	}
 	return err
 }
 
 // detach ends the library without a word to the servers. The library says goodbye and
 // cannot be kept from it, so the goodbye is not sent: no connection takes or is given
-// anything any more. The store's life has ended before.
+// anything any more. The client's life has ended before.
 func (n *session) detach() error {
 	n.dialer.silence()
 	_, err := n.quit()
@@ -205,7 +206,7 @@ func (n *session) quit() (inTime bool, err error) {
 	n.dialer.cut() // it waits for an answer, or to be able to send
 	if !n.ended(lastGrace) {
 		return false, fmt.Errorf("%s: end the session: the client library does not end and is left behind, with its goroutines; "+
-			"it ends with this process, and its claims are freed when the session expires", n.s.Name())
+			"it ends with this process, and its claims are freed when the session expires", n.client.name)
 	}
 	return false, nil
 }
@@ -234,3 +235,15 @@ func (n *session) ended(grace time.Duration) bool {
 }
 
 func hex(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
+
+// bridge lets the library log to hclog. What it says is for debugging: what an
+// operator should know is logged by the session, or is in the error of a call. The
+// library logs addresses, session IDs and errors, and no user or password.
+type bridge struct{ log hclog.Logger }
+
+// Printf implements the library's Logger.
+func (b bridge) Printf(format string, args ...any) {
+	if b.log.IsDebug() {
+		b.log.Debug(fmt.Sprintf("client library: "+format, args...))
+	}
+}

@@ -24,7 +24,7 @@ type wire struct {
 	wait   time.Duration      // for the answer
 	cancel context.CancelFunc // of the wait for the answer
 	stop   func() bool        // keeps the end of that wait from closing the connection
-	silent atomic.Bool        // nothing is sent any more
+	silent atomic.Bool        // nothing is sent any more: what is written closes the connection
 
 	// Used by the one goroutine that reads. Until the answer is there it writes too.
 	opened  bool          // the answer is there
@@ -138,10 +138,6 @@ func (w *wire) explain(err error) error {
 	}
 	return fmt.Errorf("%s opened no session%s (%w)", w.target.address, hint, err)
 }
-
-// silence has whatever is written from now on dropped, and the connection closed in its
-// place.
-func (w *wire) silence() { w.silent.Store(true) }
 
 // Close also ends the wait for the answer.
 func (w *wire) Close() error {

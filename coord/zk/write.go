@@ -20,7 +20,7 @@ const (
 // Write implements claims.Store. The claim node alone is no fence: it outlives a
 // layout that was deleted and made anew by itself.
 func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
-	f, err := s.fence(ctx, layout)
+	f, err := s.fences.make(ctx, layout)
 	if err != nil {
 		return claims.Written{}, err
 	}
@@ -29,7 +29,7 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 		return claims.Written{}, err
 	}
 	for again := range 2 {
-		results, err := tell(ctx, s, kind(w.Doing), s.record(w.Node.Worker), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+		results, err := tell(ctx, s.client, kind(w.Doing), s.record(w.Node.Worker), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 			return conn.Multi(ops...)
 		})
 		at := failedAt(results)
@@ -42,12 +42,12 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 			s.prefer(ctx, w)
 			return claims.Written{Stored: true, Record: stored}, nil
 		case err == nil:
-			return claims.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.name, w.Doing, len(results), len(ops))
+			return claims.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, w.Doing, len(results), len(ops))
 		case !verdict(err) || at < 0:
 			return claims.Written{}, err
 		case errors.Is(err, gozk.ErrNoNode) && creates(ops[at]) && again == 0:
 			// What is missing is the node above.
-			if err := s.makeFolders(ctx); err != nil {
+			if err := s.client.makeMissing(ctx, s.folders()); err != nil {
 				return claims.Written{}, err
 			}
 		default:
@@ -65,10 +65,10 @@ func creates(op any) bool {
 // operations are those of the Multi that stores w.
 func (s *store) operations(f fence, w claims.Write) ([]any, error) {
 	// Nobody sets a claim node's value.
-	ops := append(s.guard(f), &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0})
+	ops := append(s.fences.guard(f), &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0})
 	store := func(path string, entry claims.Entry) error {
 		if entry.Version == 0 {
-			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.access, Flags: gozk.FlagPersistent})
+			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.client.access, Flags: gozk.FlagPersistent})
 			return nil
 		}
 		version, err := checked(entry.Version)
@@ -93,19 +93,19 @@ func (s *store) operations(f fence, w claims.Write) ([]any, error) {
 // server at hand may not know yet what the leader saw.
 func (s *store) found(ctx context.Context, f fence, w claims.Write) (claims.Written, error) {
 	var found claims.Written
-	if err := s.sync(ctx, kind(w.Doing)); err != nil {
+	if err := s.client.sync(ctx, kind(w.Doing)); err != nil {
 		return found, err
 	}
 	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
 		switch i {
 		case 0:
-			err = s.stands(ctx, f)
+			err = s.fences.stands(ctx, f)
 		case 1:
 			var created int64
-			created, err = s.createdAt(ctx, w.Node.Name)
+			created, err = s.client.created(ctx, kindClaim, s.claim(w.Node.Name))
 			found.Claimed = created != 0
 		case 2:
-			found.Record, err = s.get(ctx, kindRecord, s.record(w.Node.Worker))
+			found.Record, err = s.client.get(ctx, kindRecord, s.record(w.Node.Worker))
 		}
 		return err
 	})
@@ -122,18 +122,18 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 		return
 	}
 	path, value := s.host(w.Host, w.Lane), fmt.Append(nil, w.Node.Worker)
-	found, err := s.get(ctx, kindHost, path)
+	found, err := s.client.get(ctx, kindHost, path)
 	switch {
 	case err != nil || string(found.Value) == string(value):
 	case found.Version == 0:
-		err = s.create(ctx, kindPrefer, path, value)
+		err = s.client.create(ctx, kindPrefer, path, value)
 	default:
-		_, err = tell(ctx, s, kindPrefer, path, func(conn *gozk.Conn) (*gozk.Stat, error) {
+		_, err = tell(ctx, s.client, kindPrefer, path, func(conn *gozk.Conn) (*gozk.Stat, error) {
 			return conn.Set(path, value, anyVersion)
 		})
 	}
 	if err != nil {
-		s.log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
+		s.client.config.Log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
 			"host", w.Host, "lane", w.Lane, "worker", w.Node.Worker, "error", err)
 	}
 }

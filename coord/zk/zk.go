@@ -8,17 +8,14 @@
 package zk
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	gozk "github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -95,26 +92,9 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 // store implements claims.Store.
 type store struct {
 	tree
-	servers Servers
-	config  Config
-	access  []gozk.ACL
-	log     hclog.Logger
-	name    string
-	network func(ctx context.Context, network, address string) (net.Conn, error)
-	through through // nil but in tests
-
-	life context.Context // ends with Close or Detach
-	end  context.CancelFunc
-	sent sync.WaitGroup // one for each request that the library has
-
-	mu      sync.Mutex
-	session *session // nil before the first request
-	seen    seen     // of the layout
-	closed  bool
+	client *client
+	fences fences
 }
-
-// errClosed wraps coord.ErrClosed for calls after Close or Detach.
-var errClosed = fmt.Errorf("zk: %w", coord.ErrClosed)
 
 // newStore checks and completes the configuration.
 func newStore(servers Servers, config Config) (*store, error) {
@@ -147,16 +127,12 @@ func newStore(servers Servers, config Config) (*store, error) {
 			return nil, fmt.Errorf("zk: the server %q is not host:port: %w", address, err)
 		}
 	}
-	s := &store{
-		tree: t, servers: servers, config: config, access: accessOf(servers), log: config.Log,
-		name: "zk (" + strings.Join(servers.Addresses, ", ") + ")", network: new(net.Dialer).DialContext,
-	}
-	s.life, s.end = context.WithCancel(context.Background())
-	return s, nil
+	c := newClient(servers, config, t.root)
+	return &store{tree: t, client: c, fences: fences{tree: t, client: c}}, nil
 }
 
 // Name implements claims.Store.
-func (s *store) Name() string { return s.name }
+func (s *store) Name() string { return s.client.name }
 
 // Path implements claims.Store.
 func (s *store) Path(what string) string {
@@ -173,45 +149,11 @@ func (s *store) Path(what string) string {
 // Parse implements claims.Store.
 func (s *store) Parse(name string) (claims.Node, bool) { return parseName(name) }
 
-// connected returns the session, which is begun by the first request.
-func (s *store) connected() (*session, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errClosed
-	}
-	if s.session == nil {
-		var err error
-		if s.session, err = openSession(s); err != nil {
-			return nil, err
-		}
-	}
-	return s.session, nil
-}
-
 // Close implements claims.Store. If the session cannot be ended within about a
 // second, the claims are freed when it expires. A client library that does not end
 // is left behind after about five; the error says so.
-func (s *store) Close() error { return s.finish((*session).close) }
+func (s *store) Close() error { return s.client.finish((*session).close) }
 
 // Detach implements claims.Store. The session lives on until it expires, unless another
 // has a connection for it.
-func (s *store) Detach() error { return s.finish((*session).detach) }
-
-// finish has the session ended in the way given, once.
-func (s *store) finish(end func(*session) error) error {
-	s.mu.Lock()
-	session, closed := s.session, s.closed
-	s.closed = true
-	s.mu.Unlock()
-	if closed {
-		return nil
-	}
-	s.end()
-	var err error
-	if session != nil {
-		err = end(session)
-	}
-	s.sent.Wait() // the library has failed what it still had
-	return err
-}
+func (s *store) Detach() error { return s.client.finish((*session).detach) }
