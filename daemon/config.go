@@ -108,7 +108,7 @@ const embedded = "embedded:"
 // URL is Coord, or embedded: where none was named.
 func (c Cluster) URL() string { return cmp.Or(c.Coord, embedded) }
 
-// DefaultConfig is the configuration of a daemon that was told its paths and that its coordinator
+// DefaultConfig is the configuration of a daemon that was given its paths, and whose coordinator
 // is embedded:, so that several may run beside each other, each with a state directory of its own.
 func DefaultConfig() Config {
 	return Config{

@@ -29,7 +29,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
-	"github.com/flakeward/flakeward/daemon/vmclock"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -43,18 +42,17 @@ type Daemon struct {
 	clock  clockguard.Clock
 	layout *generator.Layout
 	begun  clockguard.Reading
-	vm     *vmclock.Page // nil: the machine shows none
 
 	source      func(resp.Source) resp.Source
 	coordinator func(coord.Coordinator) coord.Coordinator
 
-	lanes  []*lane // at least one
+	lanes  lanes
 	pool   *issue.Pool
 	server *serve.Server
-	bell   chan struct{} // rung when a lane or its ceiling changed
+	change chan struct{} // gets one when a lane or its ceiling changed
 
 	// What each start has of its own. A machine that is copied makes the daemon start anew.
-	machine     generator.Generation
+	machine     machine
 	dir         *journal.Dir
 	life        *life.Life
 	incarnation atomic.Pointer[string]
@@ -82,7 +80,8 @@ func New(c Config) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{config: c, log: c.Log, clock: c.Clock, layout: layout, bell: make(chan struct{}, 1)}
+	d := &Daemon{config: c, log: c.Log, clock: c.Clock, layout: layout, change: make(chan struct{}, 1)}
+	d.machine = machine{identity: c.MachineIdentity, log: c.Log}
 	if d.clock == nil {
 		d.clock = clockguard.System{}
 	}
@@ -111,8 +110,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.layout.CheckTime(time.Unix(0, d.begun.Wall)); err != nil {
 		return fmt.Errorf("no ID can be issued: %w", err)
 	}
-	defer func() { err = errors.Join(err, d.closeVM()) }()
-	d.openVM()
+	defer func() { err = errors.Join(err, d.machine.close()) }()
+	d.machine.open(d.config.VMClock)
 	if err := d.build(); err != nil {
 		return err
 	}
@@ -145,7 +144,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 
 // build makes the parts that serve requests and ties them together.
 func (d *Daemon) build() error {
-	if err := d.makeLanes(); err != nil {
+	var err error
+	if d.lanes, err = newLanes(d.config, d.layout, d.clock); err != nil {
 		return err
 	}
 	var issuers []*issue.Issuer
@@ -165,7 +165,7 @@ func (d *Daemon) build() error {
 	d.pool.OnChange(func() {
 		d.server.Wake()
 		select {
-		case d.bell <- struct{}{}:
+		case d.change <- struct{}{}:
 		default:
 		}
 	})
@@ -223,7 +223,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 	}
 	for {
 		now := d.clock.Now()
-		if first, wait := d.soonest(now); first != nil {
+		if first, wait := d.lanes.soonest(now); first != nil {
 			if wait <= 0 {
 				d.ready.Store(true)
 				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.holder.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
@@ -237,10 +237,10 @@ func (d *Daemon) announce(ctx context.Context) error {
 			}
 		}
 		select {
-		case <-d.bell:
+		case <-d.change:
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), errStartTimeout) {
-				return fmt.Errorf("no ID could be issued within --start-timeout %v: %w", d.config.Cluster.StartTimeout, d.condition())
+				return fmt.Errorf("no ID could be issued within --start-timeout %v: %w", d.config.Cluster.StartTimeout, d.lanes.condition())
 			}
 			return nil
 		}

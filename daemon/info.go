@@ -3,19 +3,19 @@ package daemon
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/serve"
 )
 
 // Info is what the INFO command shows of the daemon, in sections of keys and values. Its keys are
 // read by `flakeward status` and by people's scripts: they are added to, not changed.
 func (d *Daemon) Info() []resp.Section {
 	now := d.clock.Now()
-	return []resp.Section{d.infoServer(now), d.infoCluster(), d.infoWorker(now), d.infoGuard(), d.infoStats()}
+	return []resp.Section{d.infoServer(now), d.infoCluster(), d.infoWorker(now), d.lanes.infoGuard(), infoStats(d.server.Counters())}
 }
 
 func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
@@ -38,7 +38,7 @@ func (d *Daemon) infoCluster() resp.Section {
 	}
 	return section("Cluster",
 		"coordinator", d.config.coordinator().Text,
-		"cluster_id", d.clusterID(),
+		"cluster_id", d.lanes.cluster(),
 		"unique_within", unique,
 		"layout", d.layout,
 		"datacenter", d.config.IDs.Datacenter,
@@ -47,24 +47,16 @@ func (d *Daemon) infoCluster() resp.Section {
 	)
 }
 
-// clusterID is the cluster that IDs are issued in: all lanes are of one. Empty: none was joined,
-// nor is a grant of one in the journal.
-func (d *Daemon) clusterID() string {
-	for _, l := range d.lanes {
-		if id := l.holder.Load().Cluster(); id != "" {
-			return id
-		}
-	}
-	return ""
-}
-
 // daysInYear is the mean length of a Gregorian year.
 const daysInYear = 365.2425
 
 // infoWorker shows the first lane by the keys that there are if it is the only one, and the others
 // by the same keys with the lane's number before them.
 func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
-	state, serving := d.state(now)
+	state, serving := d.lanes.state(now)
+	if !d.ready.Load() {
+		state = stateStarting
+	}
 	s := section("Worker", "state", state)
 	for _, l := range d.lanes {
 		prefix := ""
@@ -83,9 +75,9 @@ func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
 // info is what INFO shows of a lane.
 func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
 	h := l.holder.Load().Holding()
-	trouble := ""
+	condition := ""
 	if err := l.Condition(); err != nil {
-		trouble = err.Error()
+		condition = err.Error()
 	}
 	pairs := section("",
 		"worker_id", h.Worker,
@@ -98,7 +90,7 @@ func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
 		"journal_mark", h.Mark,
 		"ceiling", h.Granted,
 		"ceiling_time", l.layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
-		"trouble", trouble,
+		"trouble", condition,
 	).Pairs
 	for i := range pairs {
 		pairs[i][0] = prefix + pairs[i][0]
@@ -106,43 +98,17 @@ func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
 	return pairs
 }
 
-// state is one word for what a request would meet now, which is what it meets at the best of the
-// lanes, and how many of them serve.
-func (d *Daemon) state(now clockguard.Reading) (state string, serving int) {
-	best := 0
-	for _, l := range d.lanes {
-		s := l.state(now)
-		best = max(best, slices.Index(states, s))
-		if serves(s) {
-			serving++
-		}
-	}
-	if !d.ready.Load() {
-		return stateStarting, serving
-	}
-	return states[best], serving
-}
-
-func (d *Daemon) infoGuard() resp.Section {
+func (all lanes) infoGuard() resp.Section {
 	return section("Guard",
-		"answered_sleep", d.answers(clockguard.Sleep),
-		"answered_ring", d.answers(clockguard.Ring),
-		"answered_release", d.answers(clockguard.ReLease),
-		"answered_backfill", d.answers(clockguard.Backfill),
-		"answered_wait", d.answers(clockguard.Wait),
+		"answered_sleep", all.answers(clockguard.Sleep),
+		"answered_ring", all.answers(clockguard.Ring),
+		"answered_release", all.answers(clockguard.ReLease),
+		"answered_backfill", all.answers(clockguard.Backfill),
+		"answered_wait", all.answers(clockguard.Wait),
 	)
 }
 
-// answers counts those of all lanes' guards.
-func (d *Daemon) answers(a clockguard.Answer) (n uint64) {
-	for _, l := range d.lanes {
-		n += l.issuer.Answers(a)
-	}
-	return n
-}
-
-func (d *Daemon) infoStats() resp.Section {
-	c := d.server.Counters()
+func infoStats(c serve.Counters) resp.Section {
 	return section("Stats",
 		"connected_clients", c.Connections,
 		"total_connections_received", c.Accepted,

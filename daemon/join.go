@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
@@ -22,22 +23,12 @@ func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coor
 	if err != nil || c == nil {
 		return c, err
 	}
-	holding, end := context.WithCancel(ctx)
-	defer end()
-	var parts sync.WaitGroup
-	failed := make([]error, 1+len(d.lanes))
-	run := func(at int, part func() error) {
-		parts.Go(func() {
-			failed[at] = part()
-			end() // what ends one of them ends all
-		})
-	}
-	run(0, func() error { return d.outlive(holding, c) })
+	parts, holding := errgroup.WithContext(ctx)
+	parts.Go(func() error { return d.outlive(holding, c) })
 	for _, l := range d.lanes {
-		run(1+l.number, func() error { return d.life.Hold(holding, l.number) })
+		parts.Go(func() error { return d.life.Hold(holding, l.number) })
 	}
-	parts.Wait()
-	return c, errors.Join(failed...)
+	return c, parts.Wait()
 }
 
 // joined closes the connections if the cluster is not the one that they were opened to: a client
@@ -64,8 +55,8 @@ func (d *Daemon) outlive(ctx context.Context, c coord.Coordinator) error {
 	case <-ctx.Done():
 		return nil
 	}
-	d.log.Error("the coordinator in this process has failed; issuing goes on to the end of the grant", "ends", d.layout.StartOf(d.granted()))
-	for d.layout.TickAt(d.clock.Now().Wall) <= d.granted() {
+	d.log.Error("the coordinator in this process has failed; issuing goes on to the end of the grant", "ends", d.layout.StartOf(d.lanes.granted()))
+	for d.layout.TickAt(d.clock.Now().Wall) <= d.lanes.granted() {
 		if d.clock.Sleep(ctx, time.Second) != nil {
 			return nil
 		}

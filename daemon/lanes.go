@@ -2,14 +2,13 @@ package daemon
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -19,7 +18,7 @@ import (
 type lane struct {
 	number int // 0 for the first
 	layout *generator.Layout
-	first  time.Duration                // how long a fresh lane may have to wait for its floor, as its claim was told
+	first  time.Duration                // how long a fresh lane may have to wait for its floor; its holder claims by it
 	holder atomic.Pointer[grant.Holder] // of the present start
 	issuer *issue.Issuer
 }
@@ -50,17 +49,6 @@ func (l *lane) opens(now clockguard.Reading) (wait time.Duration, known bool) {
 		return 0, false
 	}
 	return time.Duration(l.layout.UnixNanos(of.Floor()+1) - now.Wall), true
-}
-
-// soonest is the lane that can issue an ID first, and how long that takes; nil if that is not known
-// of any.
-func (d *Daemon) soonest(now clockguard.Reading) (first *lane, wait time.Duration) {
-	for _, l := range d.lanes {
-		if w, known := l.opens(now); known && (first == nil || w < wait) {
-			first, wait = l, w
-		}
-	}
-	return first, wait
 }
 
 // state is one word for what a request to this lane would meet now.
@@ -97,60 +85,42 @@ var states = []string{stateStarting, stateUnavailable, stateStopped, stateClockB
 // serves reports whether a lane in that state can issue.
 func serves(state string) bool { return state == stateClockBehind || state == stateReady }
 
-// makeLanes makes the daemon's lanes, which have no holders yet.
-func (d *Daemon) makeLanes() error {
-	c := d.config
-	first := life.FirstWait(d.layout, c.timing(d.layout).Step, c.Waiting.MaxSleep)
-	limits, err := life.Limits(d.layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
+// lanes are those of one daemon, at least one.
+type lanes []*lane
+
+// newLanes makes a daemon's lanes, which have no holders yet.
+func newLanes(c Config, layout *generator.Layout, clock clockguard.Clock) (all lanes, err error) {
+	first := life.FirstWait(layout, c.timing(layout).Step, c.Waiting.MaxSleep)
+	limits, err := life.Limits(layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for number := range c.IDs.Lanes {
-		l := &lane{number: number, layout: d.layout, first: first}
-		l.issuer = issue.New(d.layout, d.clock, issue.Limits{
+		l := &lane{number: number, layout: layout, first: first}
+		l.issuer = issue.New(layout, clock, issue.Limits{
 			Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock,
 			Burst: c.Waiting.Burst, BurstUnordered: c.Waiting.BurstOrder == OrderNone,
 		}, l)
-		d.lanes = append(d.lanes, l)
+		all = append(all, l)
 	}
-	return nil
+	return all, nil
 }
 
-// makeKeepers makes the lanes' holders of a start, each with its journal in dir.
-func (d *Daemon) makeKeepers(dir *journal.Dir) error {
-	c := d.config
-	spent := grant.NewSpent()
-	for _, l := range d.lanes {
-		file, err := dir.Lane(l.number)
-		if err != nil {
-			return fmt.Errorf("lane %d: %w", l.number, err)
+// soonest is the lane that can issue an ID first, and how long that takes; nil if that is not known
+// of any.
+func (all lanes) soonest(now clockguard.Reading) (first *lane, wait time.Duration) {
+	for _, l := range all {
+		if w, known := l.opens(now); known && (first == nil || w < wait) {
+			first, wait = l, w
 		}
-		log := d.log.Named("grant")
-		if c.IDs.Lanes > 1 {
-			log = log.With("lane", l.number)
-		}
-		l.holder.Store(grant.New(grant.Config{
-			Layout:     d.layout,
-			Datacenter: c.IDs.Datacenter,
-			Coord:      c.coordinator().Text,
-			Accept:     c.acceptCluster(),
-			Timing:     c.timing(d.layout),
-			FirstWait:  l.first,
-			Clock:      d.clock,
-			Journal:    file,
-			Lane:       l.number,
-			Spent:      spent,
-			Machine:    d.machine,
-			Log:        log,
-		}, l))
 	}
-	return nil
+	return first, wait
 }
 
 // condition is what keeps the first lane that has any from issuing; without any, that nothing is
 // known.
-func (d *Daemon) condition() error {
-	for _, l := range d.lanes {
+func (all lanes) condition() error {
+	for _, l := range all {
 		if err := l.Condition(); err != nil {
 			return err
 		}
@@ -161,10 +131,43 @@ func (d *Daemon) condition() error {
 var errNoCondition = errors.New("no lane says what it waits for; the clock may not have come to its first tick yet")
 
 // granted is the highest ceiling that any lane has from the coordinator.
-func (d *Daemon) granted() generator.Tick {
+func (all lanes) granted() generator.Tick {
 	var highest generator.Tick
-	for _, l := range d.lanes {
+	for _, l := range all {
 		highest = max(highest, l.holder.Load().Holding().Granted)
 	}
 	return highest
+}
+
+// cluster is the cluster that IDs are issued in: all lanes are of one. Empty: none was joined,
+// nor is a grant of one in the journal.
+func (all lanes) cluster() string {
+	for _, l := range all {
+		if id := l.holder.Load().Cluster(); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// state is one word for what a request would meet now, which is what it meets at the best of the
+// lanes, and how many of them serve.
+func (all lanes) state(now clockguard.Reading) (state string, serving int) {
+	best := 0
+	for _, l := range all {
+		s := l.state(now)
+		best = max(best, slices.Index(states, s))
+		if serves(s) {
+			serving++
+		}
+	}
+	return states[best], serving
+}
+
+// answers counts those of all lanes' guards.
+func (all lanes) answers(a clockguard.Answer) (n uint64) {
+	for _, l := range all {
+		n += l.issuer.Answers(a)
+	}
+	return n
 }

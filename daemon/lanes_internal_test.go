@@ -66,15 +66,15 @@ func TestALaneAheadOfTheClockIsNotReady(t *testing.T) {
 func TestConditionIsThatOfAnyLane(t *testing.T) {
 	first, _ := laneOf(t)
 	second, _ := laneOf(t)
-	d := &Daemon{lanes: []*lane{first, second}}
+	all := lanes{first, second}
 	first.holder.Load().NotJoined(nil)
 	why := errors.New("the second lane's")
 	second.holder.Load().NotJoined(why)
-	if err := d.condition(); !errors.Is(err, why) {
+	if err := all.condition(); !errors.Is(err, why) {
 		t.Errorf("the condition is %v, want %v", err, why)
 	}
 	second.holder.Load().NotJoined(nil)
-	if err := d.condition(); err == nil {
+	if err := all.condition(); err == nil {
 		t.Error("nothing is said where no lane knows a reason")
 	}
 }
@@ -98,7 +98,10 @@ func TestWhatLanesShare(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if err := errors.Join(d.makeLanes(), d.makeKeepers(dir)); err != nil {
+	if d.lanes, err = newLanes(d.config, d.layout, d.clock); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.makeHolders(dir); err != nil {
 		t.Fatal(err)
 	}
 	ceilings := []generator.Tick{200, 300, 100}
@@ -115,7 +118,7 @@ func TestWhatLanesShare(t *testing.T) {
 			}
 		}
 	}
-	if got := d.granted(); got != 300 {
+	if got := d.lanes.granted(); got != 300 {
 		t.Errorf("the last grant ends with tick %d, want 300", got)
 	}
 }

@@ -2,40 +2,14 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
-	"github.com/flakeward/flakeward/daemon/place"
-	"github.com/flakeward/flakeward/daemon/vmclock"
-	"github.com/flakeward/flakeward/generator"
 )
-
-// openVM maps the page in which the hypervisor shows the machine's generation, if it does.
-func (d *Daemon) openVM() {
-	if d.config.VMClock == "" {
-		return
-	}
-	page, err := vmclock.Open(d.config.VMClock)
-	switch {
-	case err == nil:
-		d.vm = page
-	case errors.Is(err, vmclock.ErrNone):
-		d.log.Debug("a copy of the running machine would not be noticed", "reason", err)
-	default:
-		d.log.Warn("a copy of the running machine is not noticed; see --vm-clock", "error", err)
-	}
-}
-
-func (d *Daemon) closeVM() error {
-	if d.vm == nil {
-		return nil
-	}
-	return d.vm.Close()
-}
 
 func (d *Daemon) closeDir() error {
 	if d.dir == nil {
@@ -48,13 +22,13 @@ func (d *Daemon) closeDir() error {
 
 // openDir takes the state directory, and the machine as it is now.
 func (d *Daemon) openDir() (err error) {
-	d.dir, err = d.config.Journal.OpenDir(d.config.StateDir, d.host())
+	d.dir, err = d.config.Journal.OpenDir(d.config.StateDir, d.machine.host())
 	return err
 }
 
 // start makes what a start has of its own, and returns what the journals say.
 func (d *Daemon) start() (life.Inherited, error) {
-	if err := d.makeKeepers(d.dir); err != nil {
+	if err := d.makeHolders(d.dir); err != nil {
 		return nil, err
 	}
 	d.life = &life.Life{
@@ -64,7 +38,7 @@ func (d *Daemon) start() (life.Inherited, error) {
 		Open:    d.open,
 		Final:   final,
 		Joined:  d.joined,
-		Machine: d.machine,
+		Machine: d.machine.generation,
 		Alone:   d.config.coordinator().Embedded,
 		Log:     d.log,
 	}
@@ -72,6 +46,37 @@ func (d *Daemon) start() (life.Inherited, error) {
 		d.life.Holders = append(d.life.Holders, l.holder.Load())
 	}
 	return d.life.Inherit(d.dir)
+}
+
+// makeHolders makes the lanes' holders of a start, each with its journal in dir.
+func (d *Daemon) makeHolders(dir *journal.Dir) error {
+	c := d.config
+	spent := grant.NewSpent()
+	for _, l := range d.lanes {
+		file, err := dir.Lane(l.number)
+		if err != nil {
+			return fmt.Errorf("lane %d: %w", l.number, err)
+		}
+		log := d.log.Named("grant")
+		if c.IDs.Lanes > 1 {
+			log = log.With("lane", l.number)
+		}
+		l.holder.Store(grant.New(grant.Config{
+			Layout:     d.layout,
+			Datacenter: c.IDs.Datacenter,
+			Coord:      c.coordinator().Text,
+			Accept:     c.acceptCluster(),
+			Timing:     c.timing(d.layout),
+			FirstWait:  l.first,
+			Clock:      d.clock,
+			Journal:    file,
+			Lane:       l.number,
+			Spent:      spent,
+			Machine:    d.machine.generation,
+			Log:        log,
+		}, l))
+	}
+	return nil
 }
 
 // startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it
@@ -84,30 +89,6 @@ func (d *Daemon) startAnew() (inherited life.Inherited, err error) {
 		return nil, fmt.Errorf("the virtual machine was cloned or put back, and this copy could not start anew: %w", err)
 	}
 	return inherited, nil
-}
-
-// host is what the machine is known by, as a part of the journal's place. The generation that it
-// names is what the start is bound to.
-func (d *Daemon) host() place.Host {
-	host, err := place.ThisHost(d.config.MachineIdentity)
-	switch {
-	case err == nil:
-	case d.config.MachineIdentity == "":
-		d.log.Info("the machine has no identity that lasts over a boot: after one, another worker ID is claimed; "+
-			"--machine-identity FILE gives it one", "reason", err)
-	default:
-		d.log.Warn("--machine-identity names no usable identity: after a boot, another worker ID is claimed", "reason", err)
-	}
-	d.machine = generator.Generation{}
-	if d.vm == nil {
-		return host
-	}
-	if generation, ok := d.vm.Generation(); ok {
-		d.machine = generator.Generation{Now: d.vm.Counter(), Then: generation}
-		host.VM = strconv.FormatUint(generation, 10)
-		d.log.Info("the virtual machine's generation is watched", "generation", host.VM)
-	}
-	return host
 }
 
 // parts are what runs besides the serving, from a start to its end.
@@ -166,7 +147,7 @@ func (p *parts) end(ctx context.Context) {
 // process may take the state directory before that does; then this one ends.
 func (d *Daemon) leaveToOriginal(ctx context.Context, p *parts) {
 	d.log.Warn("the virtual machine was cloned or put back, so this daemon is a copy: it issues nothing more from its worker IDs, leaves them and "+
-		"its session to the original, and starts anew", "generation", d.machine.Now.Load(), "was", d.machine.Then)
+		"its session to the original, and starts anew", "generation", d.machine.generation.Now.Load(), "was", d.machine.generation.Then)
 	d.ready.Store(false)
 	p.end(ctx)
 	for _, l := range d.lanes {
