@@ -25,7 +25,7 @@ func claimsCommand(own paths, out *outside) *urfave.Command {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *visit) error {
+			return flags.with(c.Context, func(v *inspection) error {
 				members, err := v.members(c.Context)
 				if err != nil {
 					return err
@@ -53,7 +53,7 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 				return usagef("claims clear takes the name of one claim: see flakeward claims")
 			}
 			name := c.Args().First()
-			return flags.with(c.Context, func(v *visit) error {
+			return flags.with(c.Context, func(v *inspection) error {
 				members, err := v.members(c.Context)
 				if err != nil {
 					return err
@@ -79,14 +79,14 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 // clearUnlisted is for a claim that is not among the members. One that owns no
 // worker ID is not, and may be there; more likely the name is mistyped, so nobody is
 // asked about a claim that cannot be shown.
-func clearUnlisted(c *urfave.Context, v *visit, name string) error {
+func clearUnlisted(c *urfave.Context, v *inspection, name string) error {
 	if !c.Bool(yesName) {
 		return fmt.Errorf("no worker ID is owned by a claim of the name %q: see flakeward claims; --yes clears one that owns none", name)
 	}
 	return clearClaim(c, v, name)
 }
 
-func clearClaim(c *urfave.Context, v *visit, name string) error {
+func clearClaim(c *urfave.Context, v *inspection, name string) error {
 	if err := v.ask(c.Context, func(ctx context.Context) error { return v.Clear(ctx, name) }); err != nil {
 		return err
 	}
@@ -94,4 +94,4 @@ func clearClaim(c *urfave.Context, v *visit, name string) error {
 	return err
 }
 
-func claimant(v *visit, m coord.Member) string { return cluster.Claimant(v.cluster, v.now(), m) }
+func claimant(v *inspection, m coord.Member) string { return cluster.Claimant(v.cluster, v.now(), m) }

@@ -109,14 +109,14 @@ func TestExplainAsksAnewForEachBatch(t *testing.T) {
 	if n := strings.Count(out, "\n"); n != largestBatch+2 {
 		t.Errorf("%d lines for %d IDs", n, largestBatch+2)
 	}
-	if got := strings.Join(s.calls, ","); got != "operate,visit,marks,history 4,history 9,marks,history 4,history 9" {
+	if got := strings.Join(s.calls, ","); got != "operate,inspect,marks,history 4,history 9,marks,history 4,history 9" {
 		t.Errorf("asked %s", got)
 	}
 }
 
 func TestExplainGoesByTheClustersLayout(t *testing.T) {
 	s := someCluster()
-	s.visited.Layout = "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z;datacenter=9"
+	s.inspected.Layout = "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z;datacenter=9"
 	out, _, err := ask{standIn: s}.run(t, "explain", "--json", tweet)
 	checkError(t, err, "not known", ExitUnknown)
 	if !strings.Contains(out, `"time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0,"verdict":"elsewhere"`) {
@@ -132,7 +132,7 @@ func FuzzExplain(f *testing.F) {
 		s := someCluster()
 		s.marks = append(s.marks, coord.Mark{Worker: -1}, coord.Mark{Worker: 6, Damaged: true})
 		if raised {
-			s.visited.Floor = tickAt(-time.Hour)
+			s.inspected.Floor = tickAt(-time.Hour)
 		}
 		out, complaints, err := ask{standIn: s, stdin: stdin}.run(t, "explain", "--json", "-")
 		words := len(strings.Fields(stdin))

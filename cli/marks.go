@@ -31,7 +31,7 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *visit) error {
+			return flags.with(c.Context, func(v *inspection) error {
 				marks, err := v.marks(c.Context)
 				if err != nil {
 					return err
@@ -62,7 +62,7 @@ func show(out io.Writer, asJSON bool, found interface{ Table(io.Writer) error })
 
 // raising is one run of marks raise.
 type raising struct {
-	*visit
+	*inspection
 	to     generator.Tick
 	limits cluster.Limits
 	near   string // why to may not be late enough; empty: it is
@@ -101,12 +101,12 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			if c.IsSet("to") && c.IsSet("by") {
 				return usagef("--to and --by both say how far to raise: give one of them")
 			}
-			return flags.with(c.Context, func(v *visit) error {
+			return flags.with(c.Context, func(v *inspection) error {
 				marks, err := v.marks(c.Context)
 				if err != nil {
 					return err
 				}
-				r := raising{visit: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
+				r := raising{inspection: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
 				if err := r.aim(c, by); err != nil {
 					return err
 				}

@@ -23,7 +23,7 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *visit) error {
+			return flags.with(c.Context, func(v *inspection) error {
 				_, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nlayout   %s\n", v.cluster.UUID, v.where, v.cluster.Layout)
 				return err
 			})
@@ -48,7 +48,7 @@ func newUUIDCommand(own paths, out *outside) *urfave.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *visit) error {
+			return flags.with(c.Context, func(v *inspection) error {
 				members, err := v.members(c.Context)
 				if err != nil {
 					return err
@@ -67,7 +67,7 @@ func newUUIDCommand(own paths, out *outside) *urfave.Command {
 }
 
 // newUUID does it, and says what the new one is.
-func (v *visit) newUUID(c *urfave.Context) error {
+func (v *inspection) newUUID(c *urfave.Context) error {
 	var uuid string
 	err := v.ask(c.Context, func(ctx context.Context) (err error) {
 		uuid, err = v.NewUUID(ctx)

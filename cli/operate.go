@@ -53,8 +53,8 @@ func (f *operatorFlags) flags() []urfave.Flag {
 		Usage: "give up when an answer takes longer than this"})
 }
 
-// visit is a connection to a coordinator whose cluster has been joined.
-type visit struct {
+// inspection is a connection to a coordinator whose cluster has been joined.
+type inspection struct {
 	coord.Operator
 	cluster cluster.Cluster
 	where   string // the coordinator's URL without secrets
@@ -63,13 +63,13 @@ type visit struct {
 	clock   clockguard.Clock
 }
 
-// visit opens the coordinator and joins the cluster that is there.
-func (f *operatorFlags) visit(ctx context.Context) (*visit, error) {
+// inspect opens the coordinator and joins the cluster that is there.
+func (f *operatorFlags) inspect(ctx context.Context) (*inspection, error) {
 	described, err := connect.Describe(f.settings.daemon.Cluster.URL())
 	if err != nil {
 		return nil, usagef("--coord: %w", err)
 	}
-	v := &visit{where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: *f.timeout, clock: f.outside.clock}
+	v := &inspection{where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: *f.timeout, clock: f.outside.clock}
 	err = v.ask(ctx, func(ctx context.Context) (err error) {
 		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
 		return err
@@ -85,9 +85,9 @@ func (f *operatorFlags) visit(ctx context.Context) (*visit, error) {
 }
 
 // join finds out about the cluster that is there now.
-func (v *visit) join(ctx context.Context) error {
+func (v *inspection) join(ctx context.Context) error {
 	return v.ask(ctx, func(ctx context.Context) error {
-		found, err := v.Visit(ctx)
+		found, err := v.Inspect(ctx)
 		if err != nil {
 			return err
 		}
@@ -96,9 +96,9 @@ func (v *visit) join(ctx context.Context) error {
 	})
 }
 
-// with carries out a command on a visit.
-func (f *operatorFlags) with(ctx context.Context, do func(*visit) error) error {
-	v, err := f.visit(ctx)
+// with carries out a command on an inspection.
+func (f *operatorFlags) with(ctx context.Context, do func(*inspection) error) error {
+	v, err := f.inspect(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (f *operatorFlags) with(ctx context.Context, do func(*visit) error) error {
 }
 
 // ask puts one question, which has --timeout for its answer.
-func (v *visit) ask(ctx context.Context, question func(context.Context) error) error {
+func (v *inspection) ask(ctx context.Context, question func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, v.timeout)
 	defer cancel()
 	err := question(limited)
@@ -129,10 +129,10 @@ func (v *visit) ask(ctx context.Context, question func(context.Context) error) e
 }
 
 // now reads the clock.
-func (v *visit) now() time.Time { return time.Unix(0, v.clock.Now().Wall) }
+func (v *inspection) now() time.Time { return time.Unix(0, v.clock.Now().Wall) }
 
 // members, marks and history ask for what their names say.
-func (v *visit) members(ctx context.Context) (members []coord.Member, err error) {
+func (v *inspection) members(ctx context.Context) (members []coord.Member, err error) {
 	err = v.ask(ctx, func(ctx context.Context) error {
 		members, err = v.Members(ctx)
 		return err
@@ -140,7 +140,7 @@ func (v *visit) members(ctx context.Context) (members []coord.Member, err error)
 	return members, err
 }
 
-func (v *visit) marks(ctx context.Context) (marks []coord.Mark, err error) {
+func (v *inspection) marks(ctx context.Context) (marks []coord.Mark, err error) {
 	err = v.ask(ctx, func(ctx context.Context) error {
 		marks, err = v.Marks(ctx)
 		return err
@@ -148,7 +148,7 @@ func (v *visit) marks(ctx context.Context) (marks []coord.Mark, err error) {
 	return marks, err
 }
 
-func (v *visit) history(ctx context.Context, worker int) (history []coord.Tenure, err error) {
+func (v *inspection) history(ctx context.Context, worker int) (history []coord.HolderInterval, err error) {
 	err = v.ask(ctx, func(ctx context.Context) error {
 		history, err = v.History(ctx, worker)
 		return err

@@ -20,10 +20,10 @@ import (
 // standIn is a stand-in for a coordinator: it tells what it holds, and notes what
 // it is asked to do.
 type standIn struct {
-	visited   coord.Visited
+	inspected coord.Inspected
 	members   []coord.Member
 	marks     []coord.Mark
-	histories map[int][]coord.Tenure
+	histories map[int][]coord.HolderInterval
 	fail      func(ctx context.Context, call string) error // may be nil
 
 	mu     sync.Mutex
@@ -65,8 +65,8 @@ func (s *standIn) operate(ctx context.Context, config daemon.Config) (coord.Oper
 	return s, nil
 }
 
-func (s *standIn) Visit(ctx context.Context) (coord.Visited, error) {
-	return s.visited, s.called(ctx, "visit")
+func (s *standIn) Inspect(ctx context.Context) (coord.Inspected, error) {
+	return s.inspected, s.called(ctx, "inspect")
 }
 
 func (s *standIn) Members(ctx context.Context) ([]coord.Member, error) {
@@ -78,7 +78,7 @@ func (s *standIn) Marks(ctx context.Context) ([]coord.Mark, error) {
 }
 
 func (s *standIn) Raise(ctx context.Context, to generator.Tick) (coord.Raised, error) {
-	raised := coord.Raised{From: s.visited.Floor, To: max(s.visited.Floor, to)}
+	raised := coord.Raised{From: s.inspected.Floor, To: max(s.inspected.Floor, to)}
 	for _, m := range s.marks {
 		raised.Highest = max(raised.Highest, m.Ceiling)
 	}
@@ -93,7 +93,7 @@ func (s *standIn) Clear(ctx context.Context, claim string) error {
 	return s.called(ctx, "clear %s", claim)
 }
 
-func (s *standIn) History(ctx context.Context, worker int) ([]coord.Tenure, error) {
+func (s *standIn) History(ctx context.Context, worker int) ([]coord.HolderInterval, error) {
 	return s.histories[worker], s.called(ctx, "history %d", worker)
 }
 
@@ -119,7 +119,7 @@ func tickAt(d time.Duration) generator.Tick {
 // someCluster has two members, of which one is stopped, and three records.
 func someCluster() *standIn {
 	return &standIn{
-		visited: coord.Visited{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID, Window: 600_000},
+		inspected: coord.Inspected{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID, Window: 600_000},
 		members: []coord.Member{
 			{Worker: 4, Host: "h1", PID: 11, Incarnation: "1a2b3c4d5e6f", Version: "v1", Claim: "claim-4", Since: noon.Add(-3 * time.Hour),
 				Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Mark: tickAt(-time.Second), Opening: "o4"},
@@ -130,7 +130,7 @@ func someCluster() *standIn {
 			{Worker: 5, Ceiling: tickAt(-time.Hour), Holder: "o5"},
 			{Worker: 70, Ceiling: tickAt(-12 * time.Second), Holder: "o70", Claim: "claim-70"},
 		},
-		histories: map[int][]coord.Tenure{
+		histories: map[int][]coord.HolderInterval{
 			4: {
 				{From: tickAt(-5 * time.Hour), Host: "h0", Incarnation: "i0", Claim: "claim-0", Opening: "o0", Version: "v0", Since: noon.Add(-5 * time.Hour)},
 				{From: tickAt(-3 * time.Hour), Host: "h1", Incarnation: "1a2b3c4d5e6f", Claim: "claim-4", Opening: "o4", Version: "v1"},
@@ -212,7 +212,7 @@ func TestOperatorsErrors(t *testing.T) {
 			want string
 		}{
 			{"cannot be opened", func(_ context.Context, call string) error { return on(call, "operate", refused) }, "coordinator etcd://***@h:2379/x: connection refused"},
-			{"nothing there", func(_ context.Context, call string) error { return on(call, "visit", coord.ErrNoCluster) }, coord.ErrNoCluster.Error()},
+			{"nothing there", func(_ context.Context, call string) error { return on(call, "inspect", coord.ErrNoCluster) }, coord.ErrNoCluster.Error()},
 			{"silent", func(ctx context.Context, call string) error {
 				if call == "operate" {
 					return nil
@@ -220,8 +220,8 @@ func TestOperatorsErrors(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			}, "coordinator etcd://***@h:2379/x did not answer within --timeout 20ms"},
-			{"away after the visit", func(_ context.Context, call string) error {
-				if call == "operate" || call == "visit" {
+			{"away after the inspection", func(_ context.Context, call string) error {
+				if call == "operate" || call == "inspect" {
 					return nil
 				}
 				return refused
@@ -240,7 +240,7 @@ func TestOperatorsErrors(t *testing.T) {
 	}
 	t.Run("a layout of another version", func(t *testing.T) {
 		s := someCluster()
-		s.visited.Layout = "time=41@1ms,wheel=22;datacenter=0"
+		s.inspected.Layout = "time=41@1ms,wheel=22;datacenter=0"
 		_, _, err := ask{standIn: s}.run(t, "status", "--cluster")
 		checkError(t, err, "is not understood here", ExitFailed)
 	})

@@ -55,7 +55,7 @@ func statusCommand(own paths, out *outside) *urfave.Command {
 
 // clusterStatus asks the coordinator once.
 func clusterStatus(c *urfave.Context, flags *operatorFlags) error {
-	return flags.with(c.Context, func(v *visit) error {
+	return flags.with(c.Context, func(v *inspection) error {
 		members, err := v.members(c.Context)
 		if err != nil {
 			return err

@@ -66,9 +66,9 @@ type watch struct {
 	out      io.Writer
 	complain io.Writer
 
-	visit  *visit // nil: to be opened
-	last   []byte // what was shown last
-	rounds int
+	inspection *inspection // nil: to be opened
+	last       []byte      // what was shown last
+	rounds     int
 }
 
 // run goes on until ctx ends, which is no error.
@@ -98,27 +98,27 @@ func (w *watch) run(ctx context.Context) error {
 
 // look asks for the members, over the connection that worked last if there is one.
 func (w *watch) look(ctx context.Context) (found cluster.Status, err error) {
-	if w.visit == nil {
-		if w.visit, err = w.flags.visit(ctx); err != nil {
+	if w.inspection == nil {
+		if w.inspection, err = w.flags.inspect(ctx); err != nil {
 			return found, err
 		}
-	} else if err = w.visit.join(ctx); err != nil {
+	} else if err = w.inspection.join(ctx); err != nil {
 		w.leave()
 		return found, err
 	}
-	members, err := w.visit.members(ctx)
+	members, err := w.inspection.members(ctx)
 	if err != nil {
 		w.leave()
 		return found, err
 	}
-	return cluster.StatusOf(w.visit.cluster, w.visit.now(), members), nil
+	return cluster.StatusOf(w.inspection.cluster, w.inspection.now(), members), nil
 }
 
 // leave gives the connection up. That it ends badly is nothing to anybody.
 func (w *watch) leave() {
-	if w.visit != nil {
-		_ = w.visit.Close()
-		w.visit = nil
+	if w.inspection != nil {
+		_ = w.inspection.Close()
+		w.inspection = nil
 	}
 }
 

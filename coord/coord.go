@@ -80,7 +80,7 @@ type Claim interface {
 	Name() string
 
 	// Opening returns the random ID of the opening that made this claim the
-	// record's holder. EraOf tells when it was made.
+	// record's holder. ClusterEpochOf tells when it was made.
 	Opening() string
 
 	// Continues reports whether, until this claim's opening replaced it, the
@@ -143,36 +143,38 @@ type Cluster struct {
 // Raise says what an operator raised all marks to. The zero value is for a cluster in
 // which that was never done.
 //
-// Whoever learns of a Raise issues nothing above its floor from a grant of another era:
+// Whoever learns of a Raise issues nothing above its floor from a grant of another cluster epoch:
 // the next holder of that worker ID begins there.
 type Raise struct {
 	// Floor is the tick that no record's ceiling counts for less than.
 	Floor generator.Tick
-	// Era is another one after each raise. What was opened in another era is void.
-	Era string
-	// Number orders the eras that one Coordinator has told of: the later one has the
-	// higher number, and an era keeps its own, also after a restore that brings it back.
+	// ClusterEpoch is another one after each raise. What was opened in another cluster epoch is
+	// void.
+	ClusterEpoch string
+	// Number orders the cluster epochs that one Coordinator has told of: the later one has the
+	// higher number, and a cluster epoch keeps its own, also after a restore that brings it back.
 	// Answers reach their callers in any order.
 	Number int
 }
 
-// eraMark stands between an opening's token, which has no such character, and its era.
-const eraMark = "-"
+// clusterEpochMark stands between an opening's token, which has no such character, and its cluster
+// epoch.
+const clusterEpochMark = "-"
 
 // OpeningID returns the ID of an opening: a random token of letters and digits, and the
-// era in which it is made.
-func OpeningID(token, era string) string {
-	if era == "" {
+// cluster epoch in which it is made.
+func OpeningID(token, clusterEpoch string) string {
+	if clusterEpoch == "" {
 		return token
 	}
-	return token + eraMark + era
+	return token + clusterEpochMark + clusterEpoch
 }
 
-// EraOf returns the era in which an opening was made, by its ID; empty if marks had never
-// been raised then.
-func EraOf(opening string) string {
-	_, era, _ := strings.Cut(opening, eraMark)
-	return era
+// ClusterEpochOf returns the cluster epoch in which an opening was made, by its ID; empty if marks
+// had never been raised then.
+func ClusterEpochOf(opening string) string {
+	_, clusterEpoch, _ := strings.Cut(opening, clusterEpochMark)
+	return clusterEpoch
 }
 
 // Identity names the daemon that claims. It is given to a back-end when that is

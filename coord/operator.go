@@ -9,14 +9,13 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Operator is what people do to a cluster from outside it: they look at it, and set
-// right what no daemon can. It holds no worker ID. All methods are safe for concurrent
-// use and return soon after their context ends.
+// Operator inspects a cluster and repairs what no daemon can. It holds no worker ID. All
+// methods are safe for concurrent use and return soon after their context ends.
 type Operator interface {
-	// Visit joins the cluster that is there, whatever its layout, and never makes
-	// one: without a layout record it returns ErrNoCluster. It comes before the
+	// Inspect joins the cluster that is there, whatever its layout, and never makes
+	// one: without a cluster record it returns ErrNoCluster. It comes before the
 	// other methods, which answer ErrNotJoined until then.
-	Visit(ctx context.Context) (Visited, error)
+	Inspect(ctx context.Context) (Inspected, error)
 
 	// Members is Coordinator.Members.
 	Members(ctx context.Context) ([]Member, error)
@@ -31,10 +30,10 @@ type Operator interface {
 	Raise(ctx context.Context, to generator.Tick) (Raised, error)
 
 	// NewUUID gives the cluster that is there another UUID, which it returns, and
-	// another era, in one step: a copy of a cluster, restored from its backup, is then
+	// another cluster epoch, in one step: a copy of a cluster, restored from its backup, is then
 	// another cluster. Whoever has joined it before is answered ErrOtherCluster from
 	// then on. The records stay. Over this connection no host gets back the worker ID that
-	// it had last: that was in the original. Visit comes next. After an error the outcome is
+	// it had last: that was in the original. Inspect comes next. After an error the outcome is
 	// unknown; to do it twice does no harm.
 	NewUUID(ctx context.Context) (uuid string, err error)
 
@@ -45,7 +44,7 @@ type Operator interface {
 
 	// History returns who held the worker ID, the oldest first, as far back as it
 	// is kept.
-	History(ctx context.Context, worker int) ([]Tenure, error)
+	History(ctx context.Context, worker int) ([]HolderInterval, error)
 
 	// Close ends the connection and waits for all that it started.
 	Close() error
@@ -70,16 +69,16 @@ func (e *RestoredError) Error() string {
 		"run `flakeward marks raise`, then start this daemon again", e.Why)
 }
 
-// Visited is what an operator finds.
-type Visited struct {
+// Inspected is what Inspect finds.
+type Inspected struct {
 	// Layout is the cluster's Layout.Text.
 	Layout string
 	// UUID is the cluster's.
 	UUID string
 	// Floor is the tick that all ceilings were raised to last, 0 if never.
 	Floor generator.Tick
-	// Era is another one after each Raise; empty before the first.
-	Era string
+	// ClusterEpoch changes with each Raise; empty before the first.
+	ClusterEpoch string
 	// Window is the largest Layout.Window that ever joined, in ticks; 0 if none was said.
 	Window generator.Tick
 }
@@ -109,8 +108,8 @@ type Raised struct {
 	Highest generator.Tick
 }
 
-// Tenure is one opening of a worker ID, for telling whose an ID was.
-type Tenure struct {
+// HolderInterval is the range of ticks in which one opening of a worker ID may have issued.
+type HolderInterval struct {
 	// From is the tick above which this opening may have issued, up to the From of
 	// the next one. Who issued a tick is the last whose From is below it; there is
 	// none for a tick that is no longer known.

@@ -74,7 +74,7 @@ func watched(t *testing.T, c daemon.Config) (members map[string]coord.Member, ma
 		t.Fatal(err)
 	}
 	defer func() { _ = o.Close() }()
-	_, err = o.Visit(t.Context())
+	_, err = o.Inspect(t.Context())
 	all, listing := o.Members(t.Context())
 	records, reading := o.Marks(t.Context())
 	if err := errors.Join(err, listing, reading); err != nil {

@@ -32,9 +32,9 @@ type Cluster struct {
 // record.
 const datacenterKey = ";datacenter="
 
-// Of reads what a visit found. It is an error if the layout is none that this
+// Of reads what an inspection found. It is an error if the layout is none that this
 // version knows.
-func Of(v coord.Visited) (Cluster, error) {
+func Of(v coord.Inspected) (Cluster, error) {
 	text, datacenter := v.Layout, uint64(0)
 	if at := strings.LastIndex(v.Layout, datacenterKey); at >= 0 {
 		var err error
@@ -57,7 +57,7 @@ func Of(v coord.Visited) (Cluster, error) {
 	}, nil
 }
 
-func unknownLayout(v coord.Visited, err error) error {
+func unknownLayout(v coord.Inspected, err error) error {
 	return fmt.Errorf("cluster %s has the layout %q, which is not understood here: %w; use the flakeward of the cluster's daemons", v.UUID, v.Layout, err)
 }
 

@@ -26,7 +26,7 @@ func at(d time.Duration) generator.Tick {
 
 func sample(t *testing.T, layout string, floor generator.Tick) Cluster {
 	t.Helper()
-	c, err := Of(coord.Visited{Layout: layout, UUID: uuid, Floor: floor})
+	c, err := Of(coord.Inspected{Layout: layout, UUID: uuid, Floor: floor})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestOf(t *testing.T) {
 		{"nothing", "", 0, 0, "not understood"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Of(coord.Visited{Layout: c.text, UUID: uuid, Floor: 7})
+			got, err := Of(coord.Inspected{Layout: c.text, UUID: uuid, Floor: 7})
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), uuid) {
 					t.Errorf("the error is %v, want %q and the UUID in it", err, c.err)

@@ -20,7 +20,7 @@ func FuzzOf(f *testing.F) {
 	f.Add("twitter;datacenter=1;datacenter=2")
 	f.Add("twitter;datacenter=-1")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := Of(coord.Visited{UUID: "the-uuid", Layout: text})
+		c, err := Of(coord.Inspected{UUID: "the-uuid", Layout: text})
 		if err != nil {
 			if !strings.Contains(err.Error(), "the-uuid") || c.Layout != nil {
 				t.Errorf("%q: %+v, %v", text, c, err)
@@ -31,12 +31,12 @@ func FuzzOf(f *testing.F) {
 			return
 		}
 		if layout, err := generator.ParseLayout(text); err == nil {
-			with, err := Of(coord.Visited{UUID: "the-uuid", Layout: text + datacenterKey + "5"})
+			with, err := Of(coord.Inspected{UUID: "the-uuid", Layout: text + datacenterKey + "5"})
 			if err != nil || with.Datacenter != 5 || c.Datacenter != 0 || with.Layout.String() != layout.String() {
 				t.Errorf("%q with datacenter 5 is %+v, %v", text, with, err)
 			}
 		}
-		again, err := Of(coord.Visited{UUID: c.UUID, Layout: c.Layout.String() + datacenterKey + strconv.FormatUint(c.Datacenter, 10)})
+		again, err := Of(coord.Inspected{UUID: c.UUID, Layout: c.Layout.String() + datacenterKey + strconv.FormatUint(c.Datacenter, 10)})
 		if err != nil || again.Layout.String() != c.Layout.String() || again.Datacenter != c.Datacenter || c.Workers < 1 || c.Workers > coord.MaxWorkers {
 			t.Errorf("%q is %+v, and that %+v, %v", text, c, again, err)
 		}

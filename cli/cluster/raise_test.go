@@ -46,7 +46,7 @@ func TestTargetGoesByTheWindow(t *testing.T) {
 
 func TestWindowOfAVisit(t *testing.T) {
 	for window, want := range map[generator.Tick]time.Duration{0: 0, 600_000: 10 * time.Minute, 86_400_000: 24 * time.Hour, 1 << 62: 24 * time.Hour} {
-		c, err := Of(coord.Visited{Layout: text, Window: window})
+		c, err := Of(coord.Inspected{Layout: text, Window: window})
 		if err != nil || c.Window != want {
 			t.Errorf("%d ticks: %v, %v; want %v", window, c.Window, err, want)
 		}

@@ -32,7 +32,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 		return nil, err
 	}
 	if !j.daemon {
-		return nil, fmt.Errorf("%s: visited by an operator: %w", c.store.Name(), coord.ErrNotJoined)
+		return nil, fmt.Errorf("%s: inspected by an operator: %w", c.store.Name(), coord.ErrNotJoined)
 	}
 	for _, dead := range append([]string{request.Predecessor}, request.Dead...) {
 		if dead == "" {

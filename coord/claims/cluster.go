@@ -15,8 +15,8 @@ type cluster struct {
 	entry   Entry
 	text    string
 	uuid    string
-	workers int  // 0: a visitor was not told
-	daemon  bool // joined as a daemon, not visited by an operator
+	workers int  // 0: an operator was not told
+	daemon  bool // joined as a daemon, not inspected by an operator
 	floor   generator.Tick
 	era     string
 	number  int // the era's
@@ -34,7 +34,7 @@ func (j *cluster) layout() layout {
 
 // raise is what all marks were raised to last.
 func (j *cluster) raise() coord.Raise {
-	return coord.Raise{Floor: j.floor, Era: j.era, Number: j.number}
+	return coord.Raise{Floor: j.floor, ClusterEpoch: j.era, Number: j.number}
 }
 
 // readLayout decodes the layout record.
@@ -84,7 +84,7 @@ func (c *Coordinator) enter(was, j *cluster) error {
 	case now != was && (now.daemon || !j.daemon):
 		// An answer that took long must not bring back what has changed since.
 	default:
-		if now.daemon { // a daemon that visits stays one
+		if now.daemon { // a daemon that inspects stays one
 			j.workers, j.daemon = now.workers, true
 		}
 		c.adopt(j)

@@ -85,7 +85,7 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	}
 }
 
-// A Join or a Visit whose look was answered late does not bring back an era that has
+// A Join or an Inspect whose look was answered late does not bring back an era that has
 // ended: a claim of the new one would be given up for it.
 func TestLookThatIsLate(t *testing.T) {
 	for name, again := range map[string]func(c *Coordinator) error{
@@ -93,7 +93,7 @@ func TestLookThatIsLate(t *testing.T) {
 			_, err := c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8})
 			return err
 		},
-		"Visit": func(c *Coordinator) error { _, err := c.Visit(t.Context()); return err },
+		"Inspect": func(c *Coordinator) error { _, err := c.Inspect(t.Context()); return err },
 	} {
 		s, c := newScripted(t)
 		s.history = func(layout Entry) (Entry, error) {
@@ -131,7 +131,7 @@ func TestErasAreNumberedInTheirOrder(t *testing.T) {
 		t.Helper()
 		s.look = found
 		got, err := c.Look(t.Context())
-		if err != nil || got.Raise.Era != want || got.Raise.Number != number {
+		if err != nil || got.Raise.ClusterEpoch != want || got.Raise.Number != number {
 			t.Errorf("%s: %+v, %v; want era %q, number %d", found.Value, got, err, want, number)
 		}
 	}

@@ -71,7 +71,7 @@ type Coordinator struct {
 	log      hclog.Logger
 
 	mu     sync.Mutex
-	joined *cluster       // nil before Join or Visit
+	joined *cluster       // nil before Join or Inspect
 	eras   map[string]int // those that were learned of, numbered in their order
 	newest coord.Raise    // of the last of them
 	closed bool

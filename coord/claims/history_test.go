@@ -27,7 +27,7 @@ func FuzzDecodeHistory(f *testing.F) {
 		if again, err := decodeHistory(encode(list)); err != nil || !slices.Equal(again, list) {
 			t.Errorf("%+v encodes to %+v, %v", list, again, err)
 		}
-		if next := follow(list, tenure{From: 7}); next[len(next)-1].From != 7 || len(next) > len(list)+1 {
+		if next := follow(list, interval{From: 7}); next[len(next)-1].From != 7 || len(next) > len(list)+1 {
 			t.Errorf("%+v is followed by %+v", list, next)
 		}
 	})
@@ -35,7 +35,7 @@ func FuzzDecodeHistory(f *testing.F) {
 
 // holder returns the opening that may have issued the tick; empty if that is not
 // known.
-func holder(list []tenure, tick generator.Tick) string {
+func holder(list []interval, tick generator.Tick) string {
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].From < tick {
 			return list[i].Opening

@@ -13,28 +13,28 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Visit implements coord.Operator.
-func (c *Coordinator) Visit(ctx context.Context) (coord.Visited, error) {
+// Inspect implements coord.Operator.
+func (c *Coordinator) Inspect(ctx context.Context) (coord.Inspected, error) {
 	if _, err := c.ready(); err != nil && !errors.Is(err, coord.ErrNotJoined) {
-		return coord.Visited{}, err
+		return coord.Inspected{}, err
 	}
 	was := c.known()
 	stored, err := c.store.Look(ctx)
 	if err != nil {
-		return coord.Visited{}, err
+		return coord.Inspected{}, err
 	}
 	if stored.Version == 0 {
-		return coord.Visited{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
+		return coord.Inspected{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
 	}
 	found, err := c.readLayout(stored)
 	if err != nil {
-		return coord.Visited{}, err
+		return coord.Inspected{}, err
 	}
 	j := clusterOf(found, stored)
 	if err := c.enter(was, j); err != nil {
-		return coord.Visited{}, err
+		return coord.Inspected{}, err
 	}
-	return coord.Visited{Layout: j.text, UUID: j.uuid, Floor: j.floor, Era: j.era, Window: j.window}, nil
+	return coord.Inspected{Layout: j.text, UUID: j.uuid, Floor: j.floor, ClusterEpoch: j.era, Window: j.window}, nil
 }
 
 // Marks implements coord.Operator.
@@ -118,7 +118,7 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.joined, c.other, c.copied = nil, nil, true // what was joined is no more: Visit comes next
+	c.joined, c.other, c.copied = nil, nil, true // what was joined is no more: Inspect comes next
 	return id.String(), nil
 }
 
@@ -143,7 +143,7 @@ func (c *Coordinator) Clear(ctx context.Context, claim string) error {
 }
 
 // History implements coord.Operator.
-func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.Tenure, error) {
+func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.HolderInterval, error) {
 	if worker < 0 || worker >= coord.MaxWorkers {
 		return nil, fmt.Errorf("%s: %d is no worker ID; use 0 to %d", c.store.Name(), worker, coord.MaxWorkers-1)
 	}
@@ -159,7 +159,7 @@ func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.Tenure, 
 	if err != nil {
 		return nil, err
 	}
-	var list []tenure
+	var list []interval
 	if stored.Version != 0 {
 		if list, err = decodeHistory(stored.Value); err != nil {
 			return nil, fmt.Errorf("%s: the history %s is damaged: %w; it begins anew with the next opening", c.store.Name(), c.historyPath(worker), err)
@@ -171,9 +171,9 @@ func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.Tenure, 
 	if !t.damaged[worker] && t.cluster.raised(r) && (newest < 0 || list[newest].Opening == r.Holder) {
 		list = follow(list, unknown(r.Ceiling))
 	}
-	tenures := make([]coord.Tenure, len(list))
+	intervals := make([]coord.HolderInterval, len(list))
 	for i, e := range list {
-		tenures[i] = e.shown()
+		intervals[i] = e.shown()
 	}
-	return tenures, nil
+	return intervals, nil
 }

@@ -32,7 +32,7 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	for _, n := range found.Claims {
 		if n.Worker == Dealt {
 			if t.cluster.workers == 0 {
-				continue // a visitor was not told what its number deals
+				continue // an operator was not told what its number deals
 			}
 			n.Worker = c.deal(t.cluster, n.Number)
 		}

@@ -211,7 +211,7 @@ func (c *Config) startEmbedded(ctx context.Context) (*local, error) {
 // renew gives the cluster in an embedded coordinator another UUID, if there is a cluster. Its
 // original has the one that it had.
 func (c *Config) renew(ctx context.Context, coordinator coord.Operator) error {
-	was, err := coordinator.Visit(ctx)
+	was, err := coordinator.Inspect(ctx)
 	if errors.Is(err, coord.ErrNoCluster) {
 		return nil
 	}

@@ -65,17 +65,17 @@ func (c *Config) operateEmbedded(ctx context.Context) (coord.Operator, error) {
 	if err != nil {
 		return nil, errors.Join(&ConfigError{err}, closeClient(client))
 	}
-	return &visiting{coordinator, client}, nil
+	return &operating{coordinator, client}, nil
 }
 
-// visiting is a coordinator together with the client that it uses.
-type visiting struct {
+// operating is a coordinator together with the client that it uses.
+type operating struct {
 	*etcd.Coordinator
 	client *clientv3.Client
 }
 
 // Close ends the coordinator and then its client.
-func (v *visiting) Close() error {
+func (v *operating) Close() error {
 	return errors.Join(v.Coordinator.Close(), closeClient(v.client))
 }
 

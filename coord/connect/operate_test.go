@@ -44,15 +44,15 @@ func serve(t *testing.T, c Config) (coord.Coordinator, coord.Claim) {
 	return d, claim
 }
 
-// visits opens an operator and wants it to see the worker ID, held or not.
-func visits(t *testing.T, c Config, worker int, held bool) {
+// inspects opens an operator and wants it to see the worker ID, held or not.
+func inspects(t *testing.T, c Config, worker int, held bool) {
 	t.Helper()
 	o, err := Operate(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if visited, err := o.Visit(t.Context()); err != nil || visited.Layout != "layout" {
-		t.Errorf("Visit: %+v, %v", visited, err)
+	if inspected, err := o.Inspect(t.Context()); err != nil || inspected.Layout != "layout" {
+		t.Errorf("Inspect: %+v, %v", inspected, err)
 	}
 	marks, err := o.Marks(t.Context())
 	if err != nil || len(marks) != 1 || marks[0].Worker != worker || marks[0].Ceiling != 500 || (marks[0].Claim != "") != held {
@@ -75,14 +75,14 @@ func TestOperateEmbedded(t *testing.T) {
 		t.Errorf("looking made %v, %v", left, err)
 	}
 	d, claim := serve(t, c)
-	visits(t, c, claim.Worker(), true) // asks the daemon
+	inspects(t, c, claim.Worker(), true) // asks the daemon
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
 		t.Errorf("the daemon suffered: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	visits(t, c, claim.Worker(), false) // starts the server itself
+	inspects(t, c, claim.Worker(), false) // starts the server itself
 	again, err := Open(t.Context(), Config{URL: "embedded:", StateDir: c.StateDir, Identity: identity})
 	if err != nil {
 		t.Fatalf("the daemon's next start: %v", err)
@@ -123,7 +123,7 @@ func TestOperateEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Visit(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
+	if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
 	}
 	if err := o.Close(); err != nil {
@@ -131,7 +131,7 @@ func TestOperateEtcd(t *testing.T) {
 	}
 	d, claim := serve(t, c)
 	defer d.Close()
-	visits(t, c, claim.Worker(), true)
+	inspects(t, c, claim.Worker(), true)
 }
 
 func TestOperateZooKeeper(t *testing.T) {
@@ -141,7 +141,7 @@ func TestOperateZooKeeper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Visit(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
+	if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
 	}
 	if err := o.Close(); err != nil {
@@ -149,5 +149,5 @@ func TestOperateZooKeeper(t *testing.T) {
 	}
 	d, claim := serve(t, c)
 	defer d.Close()
-	visits(t, c, claim.Worker(), true)
+	inspects(t, c, claim.Worker(), true)
 }

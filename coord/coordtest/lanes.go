@@ -218,7 +218,7 @@ func (k *kit) stalled(what string, request int, call func(context.Context, *node
 
 func lanesLoss(k *kit) {
 	n, operator := k.start("a"), k.Operator(k)
-	if _, err := operator.Visit(k.Context()); err != nil {
+	if _, err := operator.Inspect(k.Context()); err != nil {
 		k.Fatal(err)
 	}
 	var claims []coord.Claim

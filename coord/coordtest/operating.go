@@ -11,9 +11,9 @@ import (
 )
 
 var operating = []testCase{
-	{"operator: a visit where no cluster is makes none", visitNothing},
-	{"operator: sees the cluster that is there, whatever its layout", visitCluster},
-	{"operator: nothing comes before a visit or after the end", visitFirst},
+	{"operator: an inspection where no cluster is makes none", inspectNothing},
+	{"operator: sees the cluster that is there, whatever its layout", inspectCluster},
+	{"operator: nothing comes before an inspection or after the end", inspectFirst},
 	{"operator: marks are those of all worker IDs that were ever held", marks},
 	{"operator: a claim that is cleared frees its worker ID and is lost", cleared},
 	{"operator: only a claim that is named exactly is cleared", clearedNothing},
@@ -21,12 +21,12 @@ var operating = []testCase{
 	{"operator: every call ends with its context", operatorContexts},
 }
 
-// operator returns one that has visited the cluster.
+// operator returns an operator that has inspected the cluster.
 func (k *kit) operator() coord.Operator {
 	k.Helper()
 	o := k.Operator(k)
-	if _, err := o.Visit(k.Context()); err != nil {
-		k.Fatalf("Visit: %v", err)
+	if _, err := o.Inspect(k.Context()); err != nil {
+		k.Fatalf("Inspect: %v", err)
 	}
 	return o
 }
@@ -51,11 +51,11 @@ func (k *kit) mark(o coord.Operator, worker int) (coord.Mark, bool) {
 	return ms[i], true
 }
 
-func visitNothing(k *kit) {
+func inspectNothing(k *kit) {
 	o := k.Operator(k)
 	for range 2 {
-		if v, err := o.Visit(k.Context()); !errors.Is(err, coord.ErrNoCluster) || v != (coord.Visited{}) {
-			k.Fatalf("Visit: %+v, %v; want ErrNoCluster", v, err)
+		if v, err := o.Inspect(k.Context()); !errors.Is(err, coord.ErrNoCluster) || v != (coord.Inspected{}) {
+			k.Fatalf("Inspect: %+v, %v; want ErrNoCluster", v, err)
 		}
 	}
 	if _, err := o.Marks(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
@@ -63,21 +63,21 @@ func visitNothing(k *kit) {
 	}
 	// The first daemon makes it, with a layout of its own.
 	n := k.start("a")
-	v, err := o.Visit(k.Context())
+	v, err := o.Inspect(k.Context())
 	if err != nil || v.UUID != n.uuid {
-		k.Errorf("Visit: %+v, %v; want cluster %s", v, err, n.uuid)
+		k.Errorf("Inspect: %+v, %v; want cluster %s", v, err, n.uuid)
 	}
 }
 
-func visitCluster(k *kit) {
+func inspectCluster(k *kit) {
 	n := k.start("a")
 	c := n.claim(anyone())
 	k.extend(c, coord.Progress{Ceiling: 300, Issued: 20, Mark: 30})
 	o := k.Operator(k)
 	for range 2 { // once more changes nothing
-		v, err := o.Visit(k.Context())
-		if err != nil || v != (coord.Visited{Layout: text, UUID: n.uuid}) {
-			k.Errorf("Visit: %+v, %v; want the layout %q and cluster %s", v, err, text, n.uuid)
+		v, err := o.Inspect(k.Context())
+		if err != nil || v != (coord.Inspected{Layout: text, UUID: n.uuid}) {
+			k.Errorf("Inspect: %+v, %v; want the layout %q and cluster %s", v, err, text, n.uuid)
 		}
 	}
 	ms, err := o.Members(k.Context())
@@ -91,7 +91,7 @@ func visitCluster(k *kit) {
 	k.extend(c, coord.Progress{Ceiling: 400})
 }
 
-// operatorCalls is every call of an operator but Visit and Close.
+// operatorCalls is every call of an operator but Inspect and Close.
 func operatorCalls(o coord.Operator, claim string) []call {
 	return []call{
 		{"Members", func(ctx context.Context) error { _, err := o.Members(ctx); return err }},
@@ -103,21 +103,21 @@ func operatorCalls(o coord.Operator, claim string) []call {
 	}
 }
 
-func visitFirst(k *kit) {
+func inspectFirst(k *kit) {
 	n := k.start("a")
 	c := n.claim(wanting(0))
 	k.extend(c, coord.Progress{Ceiling: 300})
 	o := k.Operator(k)
 	for _, call := range operatorCalls(o, c.Name()) {
 		if err := call.run(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
-			k.Errorf("%s before Visit: %v, want ErrNotJoined", call.name, err)
+			k.Errorf("%s before Inspect: %v, want ErrNotJoined", call.name, err)
 		}
 	}
 	o = k.operator()
 	if err := o.Close(); err != nil {
 		k.Fatalf("Close: %v", err)
 	}
-	for _, call := range append(operatorCalls(o, c.Name()), call{"Visit", func(ctx context.Context) error { _, err := o.Visit(ctx); return err }}) {
+	for _, call := range append(operatorCalls(o, c.Name()), call{"Inspect", func(ctx context.Context) error { _, err := o.Inspect(ctx); return err }}) {
 		if err := call.run(k.Context()); !errors.Is(err, coord.ErrClosed) {
 			k.Errorf("%s after Close: %v, want ErrClosed", call.name, err)
 		}
@@ -134,8 +134,8 @@ func operatorContexts(k *kit) {
 			k.Errorf("%s with a context that has ended: %v", call.name, err)
 		}
 	}
-	if _, err := k.Operator(k).Visit(ended()); !errors.Is(err, context.Canceled) {
-		k.Errorf("Visit with a context that has ended: %v", err)
+	if _, err := k.Operator(k).Inspect(ended()); !errors.Is(err, context.Canceled) {
+		k.Errorf("Inspect with a context that has ended: %v", err)
 	}
 	k.extend(c, coord.Progress{Ceiling: 400})
 }
@@ -224,7 +224,7 @@ func operatorWiped(k *kit) {
 			}
 		}
 	}
-	if v, err := k.Operator(k).Visit(k.Context()); err != nil || v.Floor != 0 || v.Era != "" {
+	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v.Floor != 0 || v.ClusterEpoch != "" {
 		k.Errorf("the new cluster was written to: %+v, %v", v, err)
 	}
 }

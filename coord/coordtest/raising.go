@@ -13,7 +13,7 @@ var raising = []testCase{
 	{"raised: a record that nobody holds, and a worker ID without one", raisedFree},
 	{"raised: raised marks, old journal", raisedOldJournal},
 	{"raised: a release goes no lower", raisedRelease},
-	{"raised: never lowers, and each time is a new era", raisedTwice},
+	{"raised: never lowers, and each time is a new cluster epoch", raisedTwice},
 	{"raised: a write that was on its way is void", raisedUnderWrites},
 	{"raised: everybody is told what to", raisedTold},
 	{"raised: never", neverRaised},
@@ -57,7 +57,7 @@ func raisedHolder(k *kit) {
 		}
 		k.extend(back, coord.Progress{Ceiling: 6000, Issued: 5100, Mark: 5200})
 		if m, _ := n.member(c.Worker()); m.Ceiling != 6000 || m.Opening != back.Opening() {
-			k.Errorf("the next era's holder stored %+v", m)
+			k.Errorf("the next cluster epoch's holder stored %+v", m)
 		}
 	}
 	// Its own journal is good again.
@@ -145,13 +145,13 @@ func (k *kit) raiseWhenJoined(to generator.Tick) coord.Operator {
 
 func raisedTwice(k *kit) {
 	o := k.raiseWhenJoined(300)
-	eras := map[string]bool{"": true}
+	epochs := map[string]bool{"": true}
 	for i, to := range []generator.Tick{100, 0, 300, 400} {
-		v, err := k.Operator(k).Visit(k.Context())
-		if err != nil || eras[v.Era] || v.Floor != 300 {
-			k.Errorf("raise %d: Visit: %+v, %v; want the floor 300 and a new era", i, v, err)
+		v, err := k.Operator(k).Inspect(k.Context())
+		if err != nil || epochs[v.ClusterEpoch] || v.Floor != 300 {
+			k.Errorf("raise %d: Inspect: %+v, %v; want the floor 300 and a new cluster epoch", i, v, err)
 		}
-		eras[v.Era] = true
+		epochs[v.ClusterEpoch] = true
 		if r := k.raise(o, to); r.From != 300 || r.To != max(300, to) {
 			k.Errorf("Raise(%d): %+v", to, r)
 		}
@@ -229,7 +229,7 @@ func raisedInDoubt(k *kit) {
 	for _, landed := range []bool{false, true} {
 		for n := 0; ; n++ {
 			o := k.operator()
-			before, err := k.Operator(k).Visit(k.Context())
+			before, err := k.Operator(k).Inspect(k.Context())
 			if err != nil {
 				k.Fatal(err)
 			}
@@ -239,7 +239,7 @@ func raisedInDoubt(k *kit) {
 			}
 			happened := k.Fault(k, c, n, landed)
 			_, failure := o.Raise(k.Context(), before.Floor+10)
-			after, err := k.Operator(k).Visit(k.Context())
+			after, err := k.Operator(k).Inspect(k.Context())
 			if err != nil {
 				k.Fatal(err)
 			}
@@ -249,7 +249,7 @@ func raisedInDoubt(k *kit) {
 				}
 				break
 			}
-			if raised := after.Floor != before.Floor; raised != (after.Era != before.Era) || !raised && failure == nil {
+			if raised := after.Floor != before.Floor; raised != (after.ClusterEpoch != before.ClusterEpoch) || !raised && failure == nil {
 				k.Errorf("request %d, landed %v: from %+v to %+v, and the answer was %v", n, landed, before, after, failure)
 			}
 			// Made again, it is done.
@@ -265,12 +265,12 @@ func raisedTold(k *kit) {
 	extended, released := n.claim(wanting(1)), n.claim(wanting(2))
 	k.raise(o, 700)
 	k.raise(o, 5000)
-	v, err := k.Operator(k).Visit(k.Context())
+	v, err := k.Operator(k).Inspect(k.Context())
 	if err != nil {
 		k.Fatal(err)
 	}
-	want := coord.Raise{Floor: 5000, Era: v.Era, Number: 1} // the one between was never met
-	for range 2 {                                           // it stays so
+	want := coord.Raise{Floor: 5000, ClusterEpoch: v.ClusterEpoch, Number: 1} // the one between was never met
+	for range 2 {                                                             // it stays so
 		for name, err := range map[string]error{
 			"Extend":  extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}),
 			"Release": released.Release(k.Context(), 300),
@@ -305,12 +305,12 @@ func raisedTold(k *kit) {
 	}
 	r.Raised = func(raise coord.Raise) error { told = append(told, raise); return nil }
 	c := late.claim(r)
-	if last := told[len(told)-1]; last.Floor != 6000 || last.Era != coord.EraOf(c.Opening()) || last.Era == coord.EraOf(old.Opening()) {
-		k.Errorf("told %+v; want 6000, and the era of the opening %s, which %s has not", told, c.Opening(), old.Opening())
+	if last := told[len(told)-1]; last.Floor != 6000 || last.ClusterEpoch != coord.ClusterEpochOf(c.Opening()) || last.ClusterEpoch == coord.ClusterEpochOf(old.Opening()) {
+		k.Errorf("told %+v; want 6000, and the cluster epoch of the opening %s, which %s has not", told, c.Opening(), old.Opening())
 	}
 }
 
-// Nothing was raised: all is of one era, and a look says no more than that.
+// Nothing was raised: all is of one cluster epoch, and a look says no more than that.
 func neverRaised(k *kit) {
 	n := k.start("a")
 	r := wanting(1)
@@ -320,8 +320,8 @@ func neverRaised(k *kit) {
 		}
 		return nil
 	}
-	if c := n.claim(r); coord.EraOf(c.Opening()) != "" {
-		k.Errorf("the opening %s is of an era", c.Opening())
+	if c := n.claim(r); coord.ClusterEpochOf(c.Opening()) != "" {
+		k.Errorf("the opening %s is of a cluster epoch", c.Opening())
 	}
 	if found, err := n.Look(k.Context()); err != nil || found != (coord.Cluster{UUID: n.uuid}) {
 		k.Errorf("Look: %+v, %v", found, err)

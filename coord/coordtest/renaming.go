@@ -24,7 +24,7 @@ func renamed(k *kit) {
 	k.raise(o, 700)
 	c := nodes[0].claim(wanting(1))
 	k.extend(c, coord.Progress{Ceiling: 1500, Issued: 300, Mark: 400})
-	before, err := k.Operator(k).Visit(k.Context())
+	before, err := k.Operator(k).Inspect(k.Context())
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -33,11 +33,11 @@ func renamed(k *kit) {
 	if err != nil || id == "" || id == before.UUID {
 		k.Fatalf("NewUUID: %q, %v; it was %s", id, err, before.UUID)
 	}
-	after, err := o.Visit(k.Context())
-	if err != nil || after.UUID != id || after.Era == before.Era || after.Era == "" {
-		k.Errorf("Visit: %+v, %v; want UUID %s and another era than %s", after, err, id, before.Era)
+	after, err := o.Inspect(k.Context())
+	if err != nil || after.UUID != id || after.ClusterEpoch == before.ClusterEpoch || after.ClusterEpoch == "" {
+		k.Errorf("Inspect: %+v, %v; want UUID %s and another cluster epoch than %s", after, err, id, before.ClusterEpoch)
 	}
-	after.UUID, after.Era = before.UUID, before.Era
+	after.UUID, after.ClusterEpoch = before.UUID, before.ClusterEpoch
 	if after != before {
 		k.Errorf("the rest was %+v and is %+v", before, after)
 	}
@@ -56,7 +56,7 @@ func renamed(k *kit) {
 	if m, ok := k.mark(o, 1); !ok || m.Ceiling != 1500 || m.Holder != c.Opening() {
 		k.Errorf("the record is %+v, want it as it was", m)
 	}
-	// A journal of the original's is of another era, even if nobody compares the UUIDs.
+	// A journal of the original's is of another cluster epoch, even if nobody compares the UUIDs.
 	k.revoke(nodes[0])
 	fresh := k.start("")
 	if fresh.uuid != id {
@@ -75,7 +75,7 @@ func renamedInDoubt(k *kit) {
 	for _, landed := range []bool{false, true} {
 		for n := 0; ; n++ {
 			o := k.operator()
-			before, err := k.Operator(k).Visit(k.Context())
+			before, err := k.Operator(k).Inspect(k.Context())
 			if err != nil {
 				k.Fatal(err)
 			}
@@ -85,12 +85,12 @@ func renamedInDoubt(k *kit) {
 			}
 			happened := k.Fault(k, c, n, landed)
 			id, failure := o.NewUUID(k.Context())
-			after, err := k.Operator(k).Visit(k.Context())
+			after, err := k.Operator(k).Inspect(k.Context())
 			if err != nil {
 				k.Fatal(err)
 			}
 			renamed := after.UUID != before.UUID
-			if renamed != (after.Era != before.Era) || failure == nil && id != after.UUID || !renamed && failure == nil {
+			if renamed != (after.ClusterEpoch != before.ClusterEpoch) || failure == nil && id != after.UUID || !renamed && failure == nil {
 				k.Errorf("request %d, landed %v: from %+v to %+v, and the answer was %q, %v", n, landed, before, after, id, failure)
 			}
 			if !happened() {

@@ -11,7 +11,7 @@ import (
 // window is what an operator finds.
 func (k *kit) window() generator.Tick {
 	k.Helper()
-	v, err := k.Operator(k).Visit(k.Context())
+	v, err := k.Operator(k).Inspect(k.Context())
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func windows(k *kit) {
 	if other, err := k.join(9500); err != nil || other.uuid != n.uuid {
 		k.Fatal(err)
 	}
-	if v, err := k.Operator(k).Visit(k.Context()); err != nil || v.Window != 9500 || v.Floor != 20_000 || v.Era == "" {
+	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v.Window != 9500 || v.Floor != 20_000 || v.ClusterEpoch == "" {
 		k.Errorf("a window has changed what was raised: %+v, %v", v, err)
 	}
 	// Of many at once the largest stays.

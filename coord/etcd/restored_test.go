@@ -104,7 +104,7 @@ func TestRestoredFromABackup(t *testing.T) {
 		s.restore(backup)
 
 		operator := s.dial("o")
-		if _, err := operator.Visit(t.Context()); err != nil {
+		if _, err := operator.Inspect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		before := s.marks(operator)
@@ -122,7 +122,7 @@ func TestRestoredFromABackup(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The raise can be seen, and says nothing that this connection could go on with.
-		if found, err := c.Look(t.Context()); err != nil || found.Raise.Floor != 1000 || found.Raise.Era == "" {
+		if found, err := c.Look(t.Context()); err != nil || found.Raise.Floor != 1000 || found.Raise.ClusterEpoch == "" {
 			t.Errorf("Look after the raise: %+v, %v; want that all was raised to 1000", found, err)
 		}
 		var restored *coord.RestoredError

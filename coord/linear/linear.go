@@ -10,7 +10,7 @@
 //     Its floor is the record's ceiling, or what all were raised to if that is more, so it
 //     is at or above every ceiling that was acknowledged to anybody before, but for what a
 //     Release gave back. It continues if and only if the record's holder was
-//     Request.Opening, of the same era, and its mark at or below Request.Mark. One that
+//     Request.Opening, of the same cluster epoch, and its mark at or below Request.Mark. One that
 //     does not continue was sent after Request.Drop was called, not before.
 //   - An Extend is acknowledged only to the record's holder, while its claim is there and
 //     since the last raise. Each mark only rises by it.
@@ -100,10 +100,10 @@ type Op struct {
 	Floor     generator.Tick
 	Mortal    bool // its session may end by itself
 
-	Progress coord.Progress // of Extend
-	To       generator.Tick // of Release: the last tick; of Raise
-	Era      string         // of Raise: one of a kind
-	Before   generator.Tick // of Raise: Raised.From
+	Progress     coord.Progress // of Extend
+	To           generator.Tick // of Release: the last tick; of Raise
+	ClusterEpoch string         // of Raise: one of a kind
+	Before       generator.Tick // of Raise: Raised.From
 	// Found is the record of a Read: Ceiling, Issued, Mark and Holder. The latter is
 	// empty if there is none.
 	Found coord.Mark

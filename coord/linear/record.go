@@ -30,19 +30,19 @@ const (
 type record struct {
 	ceiling, issued, mark generator.Tick
 	holder                string // the last opening; empty: there is no record
-	era                   string // the one that it was opened in
+	epoch                 string // the one that it was opened in
 	hold                  hold
 	least                 generator.Tick // what the holder's Release does not go below
 	giving                giving
 
 	floor generator.Tick // what all were raised to
-	now   string         // the era, another one after each raise
+	now   string         // the cluster epoch, another one after each raise
 }
 
 // mine is whether the operation's claim may still write: the claim is the holder's, is
 // there, and nobody raised all marks since.
 func (r record) mine(o Op) bool {
-	return r.holder == o.Opening && r.era == r.now && r.hold != gone
+	return r.holder == o.Opening && r.epoch == r.now && r.hold != gone
 }
 
 // step returns what the record may be after the operation; nothing if it cannot have
@@ -99,7 +99,7 @@ func (r record) after(o Op) (record, bool) {
 		if o.Outcome == Done && o.Before != r.floor {
 			return r, false
 		}
-		r.floor, r.now = max(r.floor, o.To), o.Era
+		r.floor, r.now = max(r.floor, o.To), o.ClusterEpoch
 		return r, true
 	default:
 		return r, r.shows(o)
@@ -108,11 +108,11 @@ func (r record) after(o Op) (record, bool) {
 
 // opened takes the record over.
 func (r record) opened(o Op) (record, bool) {
-	if r.hold == firm && r.era == r.now {
+	if r.hold == firm && r.epoch == r.now {
 		return r, false // somebody holds it
 	}
 	floor := max(r.ceiling, r.floor)
-	continues := o.From != "" && r.holder == o.From && r.era == r.now && r.mark <= o.FromMark
+	continues := o.From != "" && r.holder == o.From && r.epoch == r.now && r.mark <= o.FromMark
 	if o.Continues != continues || o.Outcome == Done && o.Floor != floor {
 		return r, false
 	}
@@ -122,7 +122,7 @@ func (r record) opened(o Op) (record, bool) {
 	} else {
 		r.mark = 0
 	}
-	r.ceiling, r.holder, r.era, r.giving = floor, o.Opening, r.now, kept
+	r.ceiling, r.holder, r.epoch, r.giving = floor, o.Opening, r.now, kept
 	r.hold = firm
 	if o.Mortal || o.Outcome == Unknown {
 		r.hold = mortal // nobody who could use it knows of it: its node is deleted sooner or later
@@ -152,7 +152,7 @@ func (r record) givenBack(o Op) (record, bool) {
 
 // stored is whether a Release of the claim was, and nothing has happened since.
 func (r record) stored(o Op) bool {
-	return r.giving == stored && r.holder == o.Opening && r.era == r.now
+	return r.giving == stored && r.holder == o.Opening && r.epoch == r.now
 }
 
 // lost needs a reason, and is final.
@@ -178,6 +178,6 @@ func (r record) shows(o Op) bool {
 
 func (r record) String() string {
 	claim := map[hold]string{gone: "gone", mortal: "mortal", firm: "held"}[r.hold]
-	return fmt.Sprintf("%s by %s: ceiling %d issued %d mark %d least %d, all raised to %d, same era %v",
-		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.mark, r.least, r.floor, r.era == r.now)
+	return fmt.Sprintf("%s by %s: ceiling %d issued %d mark %d least %d, all raised to %d, same epoch %v",
+		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.mark, r.least, r.floor, r.epoch == r.now)
 }

@@ -33,8 +33,8 @@ func released(by string, last generator.Tick) linear.Op {
 
 func ended(by string) linear.Op { return linear.Op{Kind: linear.End, Opening: by} }
 
-func raised(era string, before, to generator.Tick) linear.Op {
-	return linear.Op{Kind: linear.Raise, Era: era, Before: before, To: to}
+func raised(epoch string, before, to generator.Tick) linear.Op {
+	return linear.Op{Kind: linear.Raise, ClusterEpoch: epoch, Before: before, To: to}
 }
 
 func read(ceiling, issued, mark generator.Tick, holder string) linear.Op {

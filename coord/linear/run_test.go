@@ -258,7 +258,7 @@ func (o *operator) raise() {
 	o.w.mu.Lock()
 	to := o.w.top + generator.Tick(o.rng.IntN(300))
 	o.w.mu.Unlock()
-	r := linear.Op{Client: o.client, Kind: linear.Raise, To: to, Era: fmt.Sprint(o.w.number()), Call: o.w.now()}
+	r := linear.Op{Client: o.client, Kind: linear.Raise, To: to, ClusterEpoch: fmt.Sprint(o.w.number()), Call: o.w.now()}
 	raised, err := o.c.Raise(ctx, to)
 	r.Return, r.Before = o.w.now(), raised.From
 	if err != nil {

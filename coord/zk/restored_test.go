@@ -114,7 +114,7 @@ func TestRaiseSeenByOneWhoIsTurnedAway(t *testing.T) {
 	if _, err := operator.Raise(ctx, 900); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := c.Look(ctx); err != nil || found.UUID != cluster.UUID || found.Raise.Floor != 900 || found.Raise.Era == "" {
+	if found, err := c.Look(ctx); err != nil || found.UUID != cluster.UUID || found.Raise.Floor != 900 || found.Raise.ClusterEpoch == "" {
 		t.Errorf("Look: %+v, %v; want cluster %s raised to 900", found, err, cluster.UUID)
 	}
 }

@@ -81,9 +81,9 @@ func (k *Holder) take(claim coord.Claim) error {
 	defer k.giveTurn()
 	s := k.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
-	if continues && coord.EraOf(s.current.opening) != coord.EraOf(claim.Opening()) {
-		// An opening whose ID does not tell its era, as those of earlier versions do not: its lane
-		// was limited for good.
+	if continues && coord.ClusterEpochOf(s.current.opening) != coord.ClusterEpochOf(claim.Opening()) {
+		// An opening whose ID does not tell its cluster epoch, as those of earlier versions do not:
+		// its lane was limited for good.
 		k.drop(claim.Worker())
 		s, continues = k.snapshot(), false
 	}
@@ -187,7 +187,7 @@ func (k *Holder) Publish(ctx context.Context) error {
 		k.issuer.Use(h.lane)
 	}
 	if s.current.claim == h.claim && s.current.limited {
-		k.ReLease(h.lane) // it was told of a raise, and is in the cluster's era all the same: the lane stays limited
+		k.ReLease(h.lane) // it was told of a raise, and is in the cluster epoch all the same: the lane stays limited
 	}
 	return k.leave(ctx)
 }

@@ -316,8 +316,8 @@ func TestRaiseDuringAWrite(t *testing.T) {
 	o.limited("after the next write")
 }
 
-// What was opened after the raise is of its era: a restart goes on from it, below the record's
-// ceiling.
+// What was opened after the raise is of its cluster epoch: a restart goes on from it, below the
+// record's ceiling.
 func TestRestartInTheEraOfARaise(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		w.host("first").start().crash()
@@ -326,25 +326,25 @@ func TestRestartInTheEraOfARaise(t *testing.T) {
 		p := h.start()
 		p.issueAll()
 		was := p.Holding()
-		if coord.EraOf(was.Opening) == "" {
-			t.Fatalf("the opening %s tells no era", was.Opening)
+		if coord.ClusterEpochOf(was.Opening) == "" {
+			t.Fatalf("the opening %s tells no cluster epoch", was.Opening)
 		}
 		p.crash()
 		again := h.reboot()
 		again.attach()
 		if got := again.Holding(); got.Granted != was.Granted {
-			t.Errorf("a start in the same era limits its journal's grant from %d to %d", was.Granted, got.Granted)
+			t.Errorf("a start in the same cluster epoch limits its journal's grant from %d to %d", was.Granted, got.Granted)
 		}
 		again.acquire()
 		if got := again.Holding(); got.Worker != was.Worker || got.Floor >= was.Granted {
-			t.Errorf("a restart in the same era has %+v, want to continue below %d", got, was.Granted)
+			t.Errorf("a restart in the same cluster epoch has %+v, want to continue below %d", got, was.Granted)
 		}
 		again.issueAll()
 	})
 }
 
-// An era that another has followed limits nobody: who names it has read an old state, as a server
-// that lags gives.
+// A cluster epoch that another has followed limits nobody: who names it has read an old state, as a
+// server that lags gives.
 func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		p := w.host("A").start()
@@ -358,7 +358,7 @@ func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
 		granted := p.Holding().Granted
 		p.Spent.Raised(before)
 		if got := p.Holding().Granted; got != granted {
-			t.Errorf("told of the era before, the grant went from %d to %d", granted, got)
+			t.Errorf("told of the cluster epoch before, the grant went from %d to %d", granted, got)
 		}
 		w.clock.Advance(step)
 		if err := p.Publish(t.Context()); err != nil {

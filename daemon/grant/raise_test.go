@@ -34,7 +34,7 @@ func (w *world) operate(do func(context.Context, coord.Operator) error) {
 		w.t.Fatal(err)
 	}
 	operator := c.(coord.Operator)
-	if _, err = operator.Visit(w.t.Context()); err == nil {
+	if _, err = operator.Inspect(w.t.Context()); err == nil {
 		err = do(w.t.Context(), operator)
 	}
 	if err := errors.Join(err, c.Close()); err != nil {
@@ -53,13 +53,13 @@ func (w *world) raise(to generator.Tick) (raised coord.Raised) {
 }
 
 // history is who held the worker ID.
-func (w *world) history(worker int) (tenures []coord.Tenure) {
+func (w *world) history(worker int) (intervals []coord.HolderInterval) {
 	w.t.Helper()
 	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
-		tenures, err = o.History(ctx, worker)
+		intervals, err = o.History(ctx, worker)
 		return err
 	})
-	return tenures
+	return intervals
 }
 
 // issueFrom lets time pass until the clock is beyond the tick, has the process granted more, and

@@ -14,13 +14,13 @@ import (
 // A raise of all marks is for a coordinator that does not know all that it has granted: it was
 // restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
 // was raised to, where the next holder of the worker ID begins. So whoever learns of a raise issues
-// nothing above its floor from a grant of another era: neither from the lane in use nor from the
-// one that is being left, nor, after a crash, from the journal.
+// nothing above its floor from a grant of another cluster epoch: neither from the lane in use nor
+// from the one that is being left, nor, after a crash, from the journal.
 
 // Raised tells all of the daemon's holders what all marks were raised to last. What one of them is
-// told binds the others. An era that another has followed is over: who names it has read an old
-// state, or was told of the raise before another lane and says so after it. No raise ever makes it
-// the cluster's again, so it limits nobody.
+// told binds the others. A cluster epoch that another has followed is over: who names it has read
+// an old state, or was told of the raise before another lane and says so after it. No raise ever
+// makes it the cluster's again, so it limits nobody.
 func (s *Spent) Raised(r coord.Raise) {
 	s.raising.Lock() // until all are told, so that none is told of two raises in another order
 	defer s.raising.Unlock()
@@ -36,8 +36,8 @@ func (s *Spent) Raised(r coord.Raise) {
 	}
 }
 
-// limit limits what is held from another era than the raise's, at once. The journal follows: see
-// keepLimit.
+// limit limits what is held from another cluster epoch than the raise's, at once. The journal
+// follows: see keepLimit.
 func (k *Holder) limit(r coord.Raise) {
 	k.mu.Lock()
 	before := k.raised
@@ -45,7 +45,7 @@ func (k *Holder) limit(r coord.Raise) {
 	limited := k.restrict(&k.state)
 	// A write of the journal that is under way may not know of it. Nor does the journal of a start,
 	// which may name a grant besides those that are held.
-	if limited || before == nil && exceeds(k.inherited, r) || before != nil && before.Era != r.Era {
+	if limited || before == nil && exceeds(k.inherited, r) || before != nil && before.ClusterEpoch != r.ClusterEpoch {
 		k.limits++
 	}
 	k.mu.Unlock()
@@ -56,9 +56,12 @@ func (k *Holder) limit(r coord.Raise) {
 	}
 }
 
-// exceeds reports whether a journal names a grant of another era that reaches beyond the raise.
+// exceeds reports whether a journal names a grant of another cluster epoch that reaches beyond the
+// raise.
 func exceeds(c journal.Contents, r coord.Raise) bool {
-	return slices.ContainsFunc(c.Lanes, func(e journal.Entry) bool { return e.Ceiling > r.Floor && coord.EraOf(e.Opening) != r.Era })
+	return slices.ContainsFunc(c.Lanes, func(e journal.Entry) bool {
+		return e.Ceiling > r.Floor && coord.ClusterEpochOf(e.Opening) != r.ClusterEpoch
+	})
 }
 
 // restrict applies the last raise to what s holds, and reports whether a grant reached beyond it.
@@ -68,7 +71,7 @@ func (k *Holder) restrict(s *state) (limited bool) {
 		return false
 	}
 	for _, h := range []*holding{&s.current, &s.draining} {
-		if h.opening == "" || coord.EraOf(h.opening) == k.raised.Era {
+		if h.opening == "" || coord.ClusterEpochOf(h.opening) == k.raised.ClusterEpoch {
 			continue
 		}
 		if h.lane != nil {

@@ -85,9 +85,9 @@ func TestColdStartIsInTheHistory(t *testing.T) {
 	}
 	cold.acquire()
 	holder := func(tick generator.Tick) (incarnation string) {
-		for _, tenure := range w.history(cold.worker()) {
-			if tenure.From < tick {
-				incarnation = tenure.Incarnation
+		for _, interval := range w.history(cold.worker()) {
+			if interval.From < tick {
+				incarnation = interval.Incarnation
 			}
 		}
 		return incarnation

@@ -166,7 +166,7 @@
 #endif
 
 /* With these switches what is not the record's may come back to life, and is kept. */
-#if defined(HOLDER_IS_START) || defined(ANY_JOURNAL) || defined(NEW_HOLDER_OLD_MARK) || defined(NO_ERA) || \
+#if defined(HOLDER_IS_START) || defined(ANY_JOURNAL) || defined(NEW_HOLDER_OLD_MARK) || defined(NO_CLUSTER_EPOCH) || \
     defined(NO_VERSION_OPENING) || defined(OPENING_BY_READ)
 #define DEAD(ref) false
 #else

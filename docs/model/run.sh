@@ -69,7 +69,7 @@ all   duplicate EXTEND_LOWERS bfs $one
 all   duplicate SLOT_TWICE bfs $one
 all   duplicate NO_MARK_TEST bfs $one PUTBACKS
 all   duplicate GRANT_PUT_BACK dfs $one LOSSES=0 PUTBACKS
-all   duplicate NO_ERA 120 $one LOSSES=0 RESTORES
+all   duplicate NO_CLUSTER_EPOCH 120 $one LOSSES=0 RESTORES
 all   duplicate SPARE_UNJOURNALED bfs $spares UNORDERED
 all   duplicate SPARE_LOWERED_FIRST bfs $spares UNORDERED
 all   holds NO_CLAIM_CHECK dfs $one

@@ -68,7 +68,7 @@ typedef Holding {        /* daemon/grant/keeper.go: holding */
   bit op;                /* there is an opening to go on from */
   bit is;                /* the record's holder is that opening */
   bit own;               /* it is of this start; only for HOLDER_IS_START */
-  bit was;               /* the backup's holder is it; only for NO_ERA */
+  bit was;               /* the backup's holder is it; only for NO_CLUSTER_EPOCH */
   bit claim;             /* there is a claim that is not known to be lost */
   unsigned lane : 2;     /* NOLANE, OPEN, CLOSED */
   bit free;              /* the watched tick is above the floor, its slot not used up */

@@ -96,9 +96,9 @@ inline opened(who, worker) {
   written(worker); displace(0, who, worker); displace(1, who, worker); tidy(0); tidy(1)
 }
 
-/* All marks were raised: what was opened before is continued by nobody. With NO_ERA
+/* All marks were raised: what was opened before is continued by nobody. With NO_CLUSTER_EPOCH
    the holders are those of the backup. */
-#ifdef NO_ERA
+#ifdef NO_CLUSTER_EPOCH
 #define VOID(ref) ref.is = ref.was
 #else
 #define VOID(ref) ref.is = 0
@@ -169,7 +169,7 @@ inline raiseAll() {
 inline backUp() {
   !saved -> saved = 1; printf("environment: the coordinator is backed up\n");
   backup[0].ceil = rec[0].ceil; backup[0].mark = rec[0].mark; backup[1].ceil = rec[1].ceil; backup[1].mark = rec[1].mark;
-#ifdef NO_ERA
+#ifdef NO_CLUSTER_EPOCH
   jcur[0].was = jcur[0].is; jcur[1].was = jcur[1].is; cur[0].was = cur[0].is; cur[1].was = cur[1].is;
   leav[0].was = leav[0].is; leav[1].was = leav[1].is; jleav[0].was = jleav[0].is; jleav[1].was = jleav[1].is
 #endif

@@ -105,7 +105,7 @@ func (w *testCluster) operate() coord.Operator {
 	}
 	w.Cleanup(func() { _ = o.Close() })
 	w.soon("the cluster", func() bool {
-		_, err = o.Visit(w.Context())
+		_, err = o.Inspect(w.Context())
 		return err == nil
 	})
 	return o

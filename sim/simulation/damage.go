@@ -248,7 +248,7 @@ func (sim *Simulation) clear(s *slot) bool {
 	if err != nil || claim == "" {
 		return false
 	}
-	if _, err := o.Visit(context.Background()); err != nil {
+	if _, err := o.Inspect(context.Background()); err != nil {
 		return false
 	}
 	return o.Clear(context.Background(), claim) == nil

@@ -306,11 +306,11 @@ func (sim *Simulation) prolong(by scheduler.Time) {
 func (sim *Simulation) raise(to generator.Tick) bool {
 	o, err := sim.asOperator()
 	if err == nil {
-		_, err = o.Visit(context.Background())
+		_, err = o.Inspect(context.Background())
 	}
 	if err == nil {
 		if _, err := o.Claim(context.Background(), coord.Request{}); !errors.Is(err, coord.ErrNotJoined) {
-			sim.violate(nil, "a visitor claims a worker ID: %v", err)
+			sim.violate(nil, "an operator claims a worker ID: %v", err)
 		}
 		_, err = o.Raise(context.Background(), to)
 	}

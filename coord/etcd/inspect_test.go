@@ -7,12 +7,12 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd"
 )
 
-// A daemon that looks around as operators do goes on lending, and an operator that
-// only visits cannot claim.
-func TestVisitOfADaemon(t *testing.T) {
+// A daemon that inspects the cluster as operators do still claims, and an operator that
+// only inspects cannot claim.
+func TestInspectionByADaemon(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
-	if _, err := c.Visit(t.Context()); err != nil {
+	if _, err := c.Inspect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	tr.extend(tr.claim(c, want(1, "", 0)), coord.Progress{Ceiling: 10})
@@ -27,11 +27,11 @@ func TestVisitOfADaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer operator.Close()
-	if _, err := operator.Visit(t.Context()); err != nil {
+	if _, err := operator.Inspect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if claim, err := operator.Claim(t.Context(), want(3, "", 0)); err == nil {
-		t.Errorf("one that only visits got worker ID %d", claim.Worker())
+		t.Errorf("one that only inspects got worker ID %d", claim.Worker())
 	}
 	// It may join later.
 	if _, err := operator.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
