@@ -129,9 +129,9 @@ var (
 
 // A message that the code has and the page has not would leave its reader without a next step.
 func TestDocsHaveEveryWarningOfTheDaemon(t *testing.T) {
-	_, page, found := strings.Cut(readFile(t, "docs/operations.md"), "\n## Troubles\n")
+	_, page, found := strings.Cut(readFile(t, "docs/operations.md"), "\n## Conditions\n")
 	if !found {
-		t.Fatal("docs/operations.md has no section Troubles")
+		t.Fatal("docs/operations.md has no section Conditions")
 	}
 	source := goSource(t, "daemon") + goSource(t, "coord") + goSource(t, "generator")
 	var rows []string

@@ -32,15 +32,15 @@ type track struct {
 // given is when the ticks of a track were first given.
 type given struct {
 	track
-	first map[generator.Tick]moment
+	first map[generator.Tick]earliest
 	last  generator.Tick // of the newest entry, and when it was given
 	since evidence.Mono
 
 	ticks []generator.Tick // rising
-	from  []moment         // the earliest of that tick and all above it
+	from  []earliest       // the earliest of that tick and all above it
 }
 
-type moment struct {
+type earliest struct {
 	at evidence.Mono
 	id key
 }
@@ -54,7 +54,7 @@ func (t *timeline) gave(h int, r *evidence.Reply, next row) {
 	at := track{h, t.clocks[h].between(t.workerOf(next.from), r.Asked, r.Answered).high}
 	g := t.tracks[at]
 	if g == nil {
-		g = &given{track: at, first: map[generator.Tick]moment{}, last: none}
+		g = &given{track: at, first: map[generator.Tick]earliest{}, last: none}
 		t.tracks[at] = g
 		t.all = append(t.all, g)
 	}
@@ -63,7 +63,7 @@ func (t *timeline) gave(h int, r *evidence.Reply, next row) {
 		return
 	}
 	if m, ok := g.first[tick]; !ok || r.Answered < m.at {
-		g.first[tick] = moment{r.Answered, next.from}
+		g.first[tick] = earliest{r.Answered, next.from}
 		m.at = r.Answered
 	}
 	g.last, g.since = tick, g.first[tick].at
@@ -73,7 +73,7 @@ func (t *timeline) gave(h int, r *evidence.Reply, next row) {
 func (t *timeline) ready() {
 	for _, g := range t.all {
 		g.ticks = slices.Sorted(maps.Keys(g.first))
-		g.from = make([]moment, len(g.ticks))
+		g.from = make([]earliest, len(g.ticks))
 		for i := len(g.ticks) - 1; i >= 0; i-- {
 			g.from[i] = g.first[g.ticks[i]]
 			if i+1 < len(g.ticks) && g.from[i+1].at < g.from[i].at {

@@ -18,8 +18,8 @@ import (
 
 const selfExpand = "expand"
 
-// appetite is what a client that expands every ID asks for: runs, over several connections at once.
-type appetite struct {
+// expandLoad is the load of a client that expands every ID: runs, over several connections at once.
+type expandLoad struct {
 	Socket       string
 	Connections  int
 	Count        int           // IDs in a request
@@ -37,7 +37,7 @@ type eaten struct {
 }
 
 // startExpand starts such a client and returns when each of its connections has its first IDs.
-func startExpand(ctx context.Context, a appetite) (*self, error) {
+func startExpand(ctx context.Context, a expandLoad) (*self, error) {
 	words, err := json.Marshal(a)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func serveExpand(ctx context.Context, args []string, report *json.Encoder) error
 	if len(args) != 1 {
 		return fmt.Errorf("%d arguments, which are to be what is asked for", len(args))
 	}
-	var a appetite
+	var a expandLoad
 	if err := json.Unmarshal([]byte(args[0]), &a); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func serveExpand(ctx context.Context, args []string, report *json.Encoder) error
 	}
 	// One after the other, so that they have consecutive numbers in the daemon and are spread
 	// evenly over its lanes.
-	eaters := make([]*eater, a.Connections)
+	eaters := make([]*expander, a.Connections)
 	for i := range eaters {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "unix", a.Socket)
@@ -77,7 +77,7 @@ func serveExpand(ctx context.Context, args []string, report *json.Encoder) error
 		}
 		defer conn.Close() //nolint:errcheck // nothing is written that could be lost
 		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-		eaters[i] = newEater(conn, a)
+		eaters[i] = newExpander(conn, a)
 		if err := eaters[i].begin(); err != nil {
 			return err
 		}
@@ -108,9 +108,9 @@ func serveExpand(ctx context.Context, args []string, report *json.Encoder) error
 	return report.Encode(total)
 }
 
-// eater is one connection.
-type eater struct {
-	appetite
+// expander is one connection.
+type expander struct {
+	expandLoad
 	conn    net.Conn
 	in      *wire.Reader
 	request []byte
@@ -119,15 +119,15 @@ type eater struct {
 	got     eaten
 }
 
-func newEater(conn net.Conn, a appetite) *eater {
-	return &eater{
-		appetite: a, conn: conn, in: wire.NewReader(conn), ids: expand.NewSet(),
+func newExpander(conn net.Conn, a expandLoad) *expander {
+	return &expander{
+		expandLoad: a, conn: conn, in: wire.NewReader(conn), ids: expand.NewSet(),
 		request: wire.AppendCommand(nil, "RUN", strconv.Itoa(a.Count)),
 	}
 }
 
 // begin asks, as often as the window is wide, and takes the first reply.
-func (e *eater) begin() error {
+func (e *expander) begin() error {
 	for range e.Window {
 		if _, err := e.conn.Write(e.request); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (e *eater) begin() error {
 }
 
 // take takes one reply and asks again.
-func (e *eater) take() (n int64, err error) {
+func (e *expander) take() (n int64, err error) {
 	if e.reply, err = e.in.Ints(e.reply[:0]); err != nil {
 		return 0, err
 	}
@@ -157,7 +157,7 @@ func (e *eater) take() (n int64, err error) {
 
 // eat takes replies until Warm and Length are over, and counts the IDs of those that came in
 // Length.
-func (e *eater) eat(begun time.Time) error {
+func (e *expander) eat(begun time.Time) error {
 	from := begun.Add(e.Warm)
 	to := from.Add(e.Length)
 	for {

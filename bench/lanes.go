@@ -28,10 +28,10 @@ func measureLanes(ctx context.Context, s setting) (found report.Findings, err er
 		length = 500 * time.Millisecond
 	}
 	const lanes, clients = 4, 2
-	got, err := eatAll(ctx, s,
-		table{name: "one", clients: 1, appetite: appetite{Connections: 1, Count: runCount, Window: runWindow, Warm: time.Second, Length: length}},
+	got, err := expandAll(ctx, s,
+		table{name: "one", clients: 1, expandLoad: expandLoad{Connections: 1, Count: runCount, Window: runWindow, Warm: time.Second, Length: length}},
 		table{
-			name: "four", clients: clients, appetite: appetite{Connections: lanes, Count: runCount, Window: runWindow, Warm: time.Second, Length: length},
+			name: "four", clients: clients, expandLoad: expandLoad{Connections: lanes, Count: runCount, Window: runWindow, Warm: time.Second, Length: length},
 			flags: []string{"--lanes", strconv.Itoa(lanes)},
 		})
 	if err != nil {
@@ -57,14 +57,14 @@ func measureLanes(ctx context.Context, s setting) (found report.Findings, err er
 	return found, nil
 }
 
-// eating is what a round of clients measured.
-type eating struct {
+// expandResult is what a round of clients measured.
+type expandResult struct {
 	rate, cores     float64
 	all, duplicates int64
 }
 
 // duplicates is the figure of how many IDs were given twice, of all that were compared.
-func duplicates(what string, of []eating) report.Figure {
+func duplicates(what string, of []expandResult) report.Figure {
 	f := report.Figure{Group: lanesGroup, What: what + ": IDs given twice", Unit: report.Number}
 	all := int64(0)
 	for _, r := range of {
@@ -77,15 +77,15 @@ func duplicates(what string, of []eating) report.Figure {
 
 // table is a daemon, by its flags, and the clients that eat from it.
 type table struct {
-	name     string
-	flags    []string
-	clients  int
-	appetite appetite // of each
+	name       string
+	flags      []string
+	clients    int
+	expandLoad expandLoad // of each
 }
 
-// eatAll starts the daemons and has the clients of each eat in turn.
-func eatAll(ctx context.Context, s setting, tables ...table) ([][]eating, error) {
-	var entered []rounds.Contestant[eating]
+// expandAll starts the daemons and has the clients of each eat in turn.
+func expandAll(ctx context.Context, s setting, tables ...table) ([][]expandResult, error) {
+	var entered []rounds.Contestant[expandResult]
 	for _, t := range tables {
 		h, err := newHost(s.binary, filepath.Join(s.dir, t.name), t.flags...)
 		if err != nil {
@@ -96,19 +96,19 @@ func eatAll(ctx context.Context, s setting, tables ...table) ([][]eating, error)
 			return nil, err
 		}
 		defer d.Kill()
-		t.appetite.Socket = h.socket
+		t.expandLoad.Socket = h.socket
 		round := 0
-		entered = append(entered, rounds.Contestant[eating]{Name: t.name, Measure: func(ctx context.Context) (eating, error) {
+		entered = append(entered, rounds.Contestant[expandResult]{Name: t.name, Measure: func(ctx context.Context) (expandResult, error) {
 			round++
-			got, err := eatOnce(ctx, d, filepath.Join(s.dir, fmt.Sprint(t.name, "-ids", round)), t.clients, t.appetite)
+			got, err := expandOnce(ctx, d, filepath.Join(s.dir, fmt.Sprint(t.name, "-ids", round)), t.clients, t.expandLoad)
 			return got, atFault(d, err)
 		}})
 	}
 	return rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
 }
 
-// eatOnce is one round: the clients' rates together, and what all their IDs are when put together.
-func eatOnce(ctx context.Context, d *server.Server, dir string, clients int, a appetite) (m eating, err error) {
+// expandOnce is one round: the clients' rates together, and what all their IDs are when put together.
+func expandOnce(ctx context.Context, d *server.Server, dir string, clients int, a expandLoad) (m expandResult, err error) {
 	var eaters []*self
 	var dirs []string
 	defer func() {

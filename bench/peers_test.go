@@ -212,14 +212,14 @@ func TestGoClientFigures(t *testing.T) {
 	}
 }
 
-// An eater sets every ID of every reply, asks as often as it was answered, and counts for its rate
+// An expander sets every ID of every reply, asks as often as it was answered, and counts for its rate
 // only what came in its time.
 func TestEater(t *testing.T) {
 	client, daemon := net.Pipe()
 	if err := daemon.SetDeadline(time.Now().Add(time.Minute)); err != nil { // ends a test that goes wrong
 		t.Fatal(err)
 	}
-	a := appetite{Count: 7, Window: 2, Length: 0}
+	a := expandLoad{Count: 7, Window: 2, Length: 0}
 	request := wire.AppendCommand(nil, "RUN", "7")
 	served := make(chan int, 1)
 	go func() {
@@ -238,7 +238,7 @@ func TestEater(t *testing.T) {
 			}
 		}
 	}()
-	e := newEater(client, a)
+	e := newExpander(client, a)
 	if err := e.begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestEaterRefusesWhatIsNoRun(t *testing.T) {
 			_, _ = io.WriteString(daemon, reply)
 			_ = daemon.Close()
 		}()
-		if err := newEater(client, appetite{Count: 7, Window: 1}).begin(); err == nil {
+		if err := newExpander(client, expandLoad{Count: 7, Window: 1}).begin(); err == nil {
 			t.Errorf("%q is taken", reply)
 		}
 		client.Close()
@@ -307,10 +307,10 @@ func TestTogether(t *testing.T) {
 }
 
 func TestDuplicatesAreMissed(t *testing.T) {
-	if f := duplicates("x", []eating{{all: 5}, {all: 5}}); f.Verdict() != report.Met {
+	if f := duplicates("x", []expandResult{{all: 5}, {all: 5}}); f.Verdict() != report.Met {
 		t.Errorf("none: %s", f.Verdict())
 	}
-	if f := duplicates("x", []eating{{all: 5}, {all: 5, duplicates: 1}, {all: 5}}); f.Verdict() != report.NotMet {
+	if f := duplicates("x", []expandResult{{all: 5}, {all: 5, duplicates: 1}, {all: 5}}); f.Verdict() != report.NotMet {
 		t.Errorf("one in one round: %s", f.Verdict())
 	}
 }

@@ -313,7 +313,7 @@ func TestStatus(t *testing.T) {
 		{"ready, in JSON", cluster + "ready\r\n", []string{"--json"}, `{"Cluster":{"layout":"twitter"},"Worker":{"state":"ready"}}` + "\n", "", ExitOK},
 		{"the clock behind, but served", cluster + "clock-behind\r\n", nil, "", "", ExitOK},
 		{"starting", cluster + "starting\r\n", nil, "", "cannot issue IDs yet: starting", ExitNotReady},
-		{"stopped, with the reason", cluster + "stopped\r\ntrouble:no space left\r\n", nil, "", "stopped: no space left", ExitNotReady},
+		{"stopped, with the reason", cluster + "stopped\r\ncondition:no space left\r\n", nil, "", "stopped: no space left", ExitNotReady},
 		{"silent", "# Server\r\n", nil, "", "does not tell its state", ExitNotReady},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -92,8 +92,8 @@ func readiness(in info.Info) error {
 	if !ok {
 		return fmt.Errorf("%w: it does not tell its state", errNotReady)
 	}
-	if trouble, _ := in.Get(info.Trouble); trouble != "" {
-		return fmt.Errorf("%w: %s: %s", errNotReady, state, trouble)
+	if condition, _ := in.Get(info.Condition); condition != "" {
+		return fmt.Errorf("%w: %s: %s", errNotReady, state, condition)
 	}
 	return fmt.Errorf("%w: %s", errNotReady, state)
 }

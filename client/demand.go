@@ -24,8 +24,8 @@ const past = 0.75
 // been used since, and at most most. Below 2 nothing should be kept in stock.
 //
 // It takes the other half for the request itself, and for numbers that wait behind others. That it
-// only doubles makes it seventeen requests, half a millisecond, until a client that begins in a
-// hurry has the largest runs, and keeps what two calls in a row leave unused at three.
+// only doubles makes it seventeen requests, half a millisecond, until a client with a sudden
+// demand has the largest runs, and keeps what two calls in a row leave unused at three.
 func (d *demand) size(handed int64, now time.Time, maxAge time.Duration, most int64) int64 {
 	used, elapsed := d.since(handed, now)
 	return min(int64(used/elapsed*float64(maxAge)/2+0.5), 2*(handed-d.handed), most)

@@ -300,7 +300,7 @@ func TestACloneWithoutTheCoordinator(t *testing.T) {
 			t.Fatalf("a clone without its coordinator: %v, %v", id, err)
 		}
 	}
-	if info := r.info(); info["state"] != "starting" || info["trouble"] == "" || info["incarnation"] == original["incarnation"] {
+	if info := r.info(); info["state"] != "starting" || info["condition"] == "" || info["incarnation"] == original["incarnation"] {
 		t.Errorf("INFO: %v", info)
 	}
 	if !strings.Contains(r.log.String(), "cloned or put back, so this daemon is a copy") || !strings.Contains(r.log.String(), "the journal was not written here") {

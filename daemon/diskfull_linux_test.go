@@ -84,7 +84,7 @@ func fillDisk(t *testing.T, disk string) {
 		info := r.info()
 		marks[info["journal_mark"]], ceilings[info["ceiling"]] = true, true
 		if state := info["state"]; state != "ready" {
-			t.Fatalf("on a full disk, INFO says %q: %s", state, info["trouble"])
+			t.Fatalf("on a full disk, INFO says %q: %s", state, info["condition"])
 		}
 	}
 	if _, err := os.Stat(filler); err != nil {

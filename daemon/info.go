@@ -90,7 +90,7 @@ func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
 		"journal_mark", h.Mark,
 		"ceiling", h.Granted,
 		"ceiling_time", l.layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
-		"trouble", condition,
+		"condition", condition,
 	).Pairs
 	for i := range pairs {
 		pairs[i][0] = prefix + pairs[i][0]

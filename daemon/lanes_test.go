@@ -213,7 +213,7 @@ func TestOneLaneTooMany(t *testing.T) {
 	}
 	if without := slices.Index(lanesWorkers(info, 4), "-1"); without < 0 {
 		t.Errorf("each lane has a worker ID: %v", info)
-	} else if key := fmt.Sprintf("lane%d_trouble", without); without > 0 && !strings.Contains(info[key], "4 held of 4") {
+	} else if key := fmt.Sprintf("lane%d_condition", without); without > 0 && !strings.Contains(info[key], "4 held of 4") {
 		t.Errorf("%s: %q", key, info[key])
 	}
 	r.draw(map[int64]bool{}, 8, 5, 200)

@@ -135,7 +135,7 @@ func TestRestoredCoordinator(t *testing.T) {
 	}
 	var ceiling string
 	await("granted after the backup", func(info map[string]string) bool {
-		if info["trouble"] != "" || ceiling == "" {
+		if info["condition"] != "" || ceiling == "" {
 			ceiling = info["ceiling"]
 			return false
 		}
@@ -145,7 +145,7 @@ func TestRestoredCoordinator(t *testing.T) {
 	etcd.Restore(backup)
 	etcd.Start(0)
 	await("the restore is seen", func(info map[string]string) bool {
-		return strings.Contains(info["trouble"], "marks raise") && strings.HasPrefix(info["trouble"], "since ")
+		return strings.Contains(info["condition"], "marks raise") && strings.HasPrefix(info["condition"], "since ")
 	})
 	if id := r.next(); id <= last {
 		t.Errorf("ID %d after %d", id, last)

@@ -23,7 +23,7 @@ import (
 
 // contains wants each version that was seen to be in the history, and the history to
 // have as many as the record has had.
-func (w *witness) contains(worker int) {
+func (w *recorder) contains(worker int) {
 	w.t.Helper()
 	w.look(worker, true)
 	all := map[history.Version]bool{}
@@ -48,7 +48,7 @@ func (w *witness) contains(worker int) {
 func TestZooKeeperLeadersKilled(t *testing.T) {
 	t.Parallel()
 	e, s := onZooKeeper(t, zktest.Options{Members: 3})
-	w := newWitness(t, s, "tree")
+	w := newRecorder(t, s, "tree")
 	// Another holds the worker ID before.
 	c := w.open()
 	w.release(w.claim(c, 1), 10)

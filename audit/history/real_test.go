@@ -149,8 +149,8 @@ func persist(t *testing.T, f func() error) {
 	}
 }
 
-// witness notes each version of a record as it is made.
-type witness struct {
+// recorder notes each version of a record as it is made.
+type recorder struct {
 	servers
 	t    *testing.T
 	tree string
@@ -158,13 +158,13 @@ type witness struct {
 	seen []history.Version
 }
 
-func newWitness(t *testing.T, s servers, tree string) *witness {
-	return &witness{servers: s, t: t, tree: tree, last: map[int]raw{}}
+func newRecorder(t *testing.T, s servers, tree string) *recorder {
+	return &recorder{servers: s, t: t, tree: tree, last: map[int]raw{}}
 }
 
 // look notes the record's version, which is to be the next one, unless some may have
 // been missed.
-func (w *witness) look(worker int, missed bool) {
+func (w *recorder) look(worker int, missed bool) {
 	w.t.Helper()
 	now, last := w.record(w.t, w.tree, worker), w.last[worker]
 	w.last[worker] = now
@@ -182,7 +182,7 @@ func (w *witness) look(worker int, missed bool) {
 	})
 }
 
-func (w *witness) open() coord.Coordinator {
+func (w *recorder) open() coord.Coordinator {
 	w.t.Helper()
 	id := coord.Identity{Host: "h", Incarnation: rand.Text()}
 	c, err := connect.Open(w.t.Context(), connect.Config{URL: w.url(w.tree), TTL: 30 * time.Second, Identity: id})
@@ -196,7 +196,7 @@ func (w *witness) open() coord.Coordinator {
 	return c
 }
 
-func (w *witness) claim(c coord.Coordinator, worker int) coord.Claim {
+func (w *recorder) claim(c coord.Coordinator, worker int) coord.Claim {
 	w.t.Helper()
 	claim, err := c.Claim(w.t.Context(), coord.Request{Worker: worker, Latest: 1 << 40})
 	if err != nil || claim.Worker() != worker {
@@ -206,7 +206,7 @@ func (w *witness) claim(c coord.Coordinator, worker int) coord.Claim {
 	return claim
 }
 
-func (w *witness) extend(claim coord.Claim, ceiling generator.Tick) {
+func (w *recorder) extend(claim coord.Claim, ceiling generator.Tick) {
 	w.t.Helper()
 	if err := claim.Extend(w.t.Context(), coord.Progress{Ceiling: ceiling, Issued: ceiling - 50, Mark: ceiling - 20}); err != nil {
 		w.t.Fatal(err)
@@ -214,7 +214,7 @@ func (w *witness) extend(claim coord.Claim, ceiling generator.Tick) {
 	w.look(claim.Worker(), false)
 }
 
-func (w *witness) release(claim coord.Claim, last generator.Tick) {
+func (w *recorder) release(claim coord.Claim, last generator.Tick) {
 	w.t.Helper()
 	if err := claim.Release(w.t.Context(), last); err != nil {
 		w.t.Fatal(err)
@@ -222,7 +222,7 @@ func (w *witness) release(claim coord.Claim, last generator.Tick) {
 	w.look(claim.Worker(), false)
 }
 
-func (w *witness) delete(worker int) {
+func (w *recorder) delete(worker int) {
 	w.t.Helper()
 	w.remove(w.t, w.tree, worker)
 	delete(w.last, worker)
@@ -231,7 +231,7 @@ func (w *witness) delete(worker int) {
 
 // compare wants the history to be just what was seen. The orders of deletions, which
 // nobody is told, are checked to lie between their neighbours'.
-func (w *witness) compare() {
+func (w *recorder) compare() {
 	w.t.Helper()
 	got := w.history(w.t, w.tree)
 	want := slices.Clone(w.seen)
@@ -265,7 +265,7 @@ func TestHistory(t *testing.T) {
 			if got := s.history(t, "none"); len(got) != 0 {
 				t.Fatalf("a tree that is not there has %s", text(got))
 			}
-			w, other := newWitness(t, s, "tree"), newWitness(t, s, "tree2")
+			w, other := newRecorder(t, s, "tree"), newRecorder(t, s, "tree2")
 			a, b := w.open(), w.open()
 			noise := other.claim(other.open(), 3)
 			for round := range generator.Tick(3) {

@@ -18,8 +18,8 @@ import (
 const (
 	// lead is how long before its first request's time a schedule begins.
 	lead = int64(2 * time.Millisecond)
-	// nap bounds one sleep, so that the end of the context is seen.
-	nap = int64(10 * time.Millisecond)
+	// longestSleep bounds one sleep, so that the end of the context is seen.
+	longestSleep = int64(10 * time.Millisecond)
 	// mostUnanswered bounds the memory: a server that is this far behind is not measured, it is
 	// drowned.
 	mostUnanswered = 1 << 21
@@ -169,7 +169,7 @@ func (g *generator) run(over *atomic.Bool) error {
 		}
 		until := at
 		if at >= g.to {
-			until = now + nap
+			until = now + longestSleep
 		}
 		n, err := g.wait(until - now - int64(g.load.Spin))
 		if err != nil {
@@ -213,7 +213,7 @@ func (g *generator) wait(ns int64) (int, error) {
 		// A thread's timers may be 50 us late by default. The goroutine may have moved to another
 		// thread.
 		_, _, _ = unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0)
-		wait = unix.NsecToTimespec(min(ns, nap))
+		wait = unix.NsecToTimespec(min(ns, longestSleep))
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(g.epoll), uintptr(unsafe.Pointer(&g.events[0])), uintptr(len(g.events)),
 		uintptr(unsafe.Pointer(&wait)), 0, 0)

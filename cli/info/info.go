@@ -10,10 +10,10 @@ import (
 
 // The keys that commands look at; what else there is is only shown.
 const (
-	State    = "state"     // one word for what a request would meet now
-	Layout   = "layout"    // the layout in its full form
-	MaxCount = "max_count" // how many IDs one request may ask for
-	Trouble  = "trouble"   // what keeps the daemon from working as it should; empty: nothing
+	State     = "state"     // one word for what a request would meet now
+	Layout    = "layout"    // the layout in its full form
+	MaxCount  = "max_count" // how many IDs one request may ask for
+	Condition = "condition" // what keeps the daemon from working as it should; empty: nothing
 )
 
 // serving are the states in which requests are answered with IDs.

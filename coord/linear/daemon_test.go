@@ -143,7 +143,7 @@ func (d *daemon) revoke() {
 	if len(held) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.w.ctx, unhurried)
+	ctx, cancel := context.WithTimeout(d.w.ctx, longTimeout)
 	defer cancel()
 	call := d.w.now()
 	// Only the one whose node is looked up is surely in the session that is ended.
@@ -160,7 +160,7 @@ func (d *daemon) revoke() {
 // soon bounds the next call: most wait for an answer, some are given up early. Half of
 // the calls that may be broken meet a fault on their way.
 func (d *daemon) soon(calm bool) (context.Context, context.CancelFunc) {
-	limit := unhurried
+	limit := longTimeout
 	if !calm {
 		if d.chance(12) {
 			d.s.network.inject(d.rng)

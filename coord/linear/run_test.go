@@ -27,10 +27,10 @@ const (
 	daemons = 6
 	starts  = 5 // of each daemon that may end abruptly
 
-	// unhurried is how long a call waits that nobody is in a hurry for, and attempt
+	// longTimeout is how long a call waits that may take its time, and attempt
 	// each of its requests.
-	unhurried = 5 * time.Second
-	attempt   = 1500 * time.Millisecond
+	longTimeout = 5 * time.Second
+	attempt     = 1500 * time.Millisecond
 	// A mortal session ends within a history, if it is cut off; no other does.
 	brief   = 2 * time.Second
 	lasting = 5 * time.Minute
@@ -193,7 +193,7 @@ func (o *operator) run(ctx context.Context) {
 
 // read reports whether it was answered.
 func (o *operator) read() bool {
-	ctx, cancel := context.WithTimeout(o.w.ctx, unhurried)
+	ctx, cancel := context.WithTimeout(o.w.ctx, longTimeout)
 	defer cancel()
 	call := o.w.now()
 	if !o.w.servers.fresh && !o.wrote(ctx) {
@@ -225,9 +225,9 @@ func (o *operator) wrote(ctx context.Context) bool {
 	return errors.As(err, &ahead) || errors.As(err, &full)
 }
 
-// clear frees a worker ID, also one that is barred by a node that nobody knows of.
+// clear frees a worker ID, also one that is blocked by a node that nobody knows of.
 func (o *operator) clear() {
-	ctx, cancel := context.WithTimeout(o.w.ctx, unhurried)
+	ctx, cancel := context.WithTimeout(o.w.ctx, longTimeout)
 	defer cancel()
 	members, err := o.c.Members(ctx)
 	if err != nil || len(members) == 0 {
@@ -253,7 +253,7 @@ func (o *operator) clear() {
 }
 
 func (o *operator) raise() {
-	ctx, cancel := context.WithTimeout(o.w.ctx, unhurried)
+	ctx, cancel := context.WithTimeout(o.w.ctx, longTimeout)
 	defer cancel()
 	o.w.mu.Lock()
 	to := o.w.top + generator.Tick(o.rng.IntN(300))

@@ -95,8 +95,8 @@ func (d *disked) during(what string) (gap time.Duration) {
 	// As many as were due, but for what is on its way.
 	due := int(time.Since(begun).Seconds() * float64(d.rate) / 2)
 	d.load.await(due / 2)
-	if info := d.info(); info["state"] != "ready" || info["trouble"] != "" {
-		w.Errorf("%s: INFO says %q, %q", what, info["state"], info["trouble"])
+	if info := d.info(); info["state"] != "ready" || info["condition"] != "" {
+		w.Errorf("%s: INFO says %q, %q", what, info["state"], info["condition"])
 	}
 	return d.load.LongestGap()
 }

@@ -41,7 +41,7 @@ func TestLeaderKilled(t *testing.T) {
 			l.await(rate() / 10)
 			worst = max(worst, l.LongestGap())
 			ids += l.finish()
-			w.soon("no more trouble", func() bool { return nodes[i].info()["trouble"] == "" })
+			w.soon("no condition", func() bool { return nodes[i].info()["condition"] == "" })
 			if got := nodes[i].holds(); got != workers[i] {
 				w.Errorf("%s had worker ID %d and has %d", nodes[i].config.Host, workers[i], got)
 			}

@@ -35,7 +35,7 @@ func TestCoordinatorGone(t *testing.T) {
 		gone := time.Now()
 		for _, n := range []*node{stays, stops, dies} {
 			n.must(100)
-			w.soon("a grant that is not extended", func() bool { return n.info()["trouble"] != "" })
+			w.soon("a grant that is not extended", func() bool { return n.info()["condition"] != "" })
 		}
 		restart := func(n *node, again func() *node) {
 			n.must(100)
@@ -54,7 +54,7 @@ func TestCoordinatorGone(t *testing.T) {
 				w.Errorf("%s had worker ID %d up to %d and has, with the coordinator gone: %v", n.config.Host, worker, ceiling, info)
 			}
 			w.figure("%s: serves %v after its end, from its journal", n.config.Host, time.Since(stopped).Round(time.Millisecond))
-			w.Logf("%s says: %s", n.config.Host, info["trouble"])
+			w.Logf("%s says: %s", n.config.Host, info["condition"])
 			if n.process != nil {
 				dies = n
 			} else {
@@ -75,7 +75,7 @@ func TestCoordinatorGone(t *testing.T) {
 		away := time.Since(gone)
 		for _, n := range []*node{stays, stops, dies} {
 			w.soon("a grant that is extended again", func() bool {
-				return n.info()["trouble"] == "" && n.granted() > before
+				return n.info()["condition"] == "" && n.granted() > before
 			})
 			n.must(100)
 		}
@@ -155,13 +155,13 @@ func TestCoordinatorGoneForLongerThanTheWindow(t *testing.T) {
 			w.Errorf("the grant ended with %d and ends with %d", ceiling, now)
 		}
 		n.must(100)
-		w.soon("no more trouble", func() bool { return n.info()["trouble"] == "" })
+		w.soon("no condition", func() bool { return n.info()["condition"] == "" })
 	})
 }
 
 var instant = regexp.MustCompile(`since (\S+): `)
 
-// since tells whether a refusal is of trouble that began from first until last, to the second.
+// since reports whether a refusal is of a condition that began from first until last, to the second.
 func since(text string, first, last time.Time) bool {
 	m := instant.FindStringSubmatch(text)
 	if m == nil {

@@ -62,7 +62,7 @@ func TestPausedAndNobodyCame(t *testing.T) {
 				s.serves()
 				w.soon("a grant by another claim", func() bool {
 					m := w.holder(s.worker)
-					return m != nil && m.Host == "sleeper" && m.Opening != "" && m.Opening != s.opening && s.info()["trouble"] == ""
+					return m != nil && m.Host == "sleeper" && m.Opening != "" && m.Opening != s.opening && s.info()["condition"] == ""
 				})
 				s.must(100)
 				if got := s.holds(); got != s.worker {

@@ -311,7 +311,7 @@ func TestDaemonBehindBadNetwork(t *testing.T) {
 			}
 			proxy.Disarm()
 			was := n.granted()
-			w.soon("grants as before", func() bool { return n.info()["trouble"] == "" && n.granted() > was })
+			w.soon("grants as before", func() bool { return n.info()["condition"] == "" && n.granted() > was })
 			w.soon("one claim and no other", func() bool { return w.claimNodes() == 1 })
 			ids += load.finish()
 			proxy.CutReplyAt(rand.Int64N(400))

@@ -124,7 +124,7 @@ func loseQuorum(ctx context.Context, r *Run) error {
 		}
 	}
 	seen.lost = evidence.Now()
-	if err := troubled(ctx, r, r.Hosts...); err != nil {
+	if err := awaitUnreachable(ctx, r, r.Hosts...); err != nil {
 		return err
 	}
 	before, err := holds(ctx, stays)
@@ -177,8 +177,8 @@ func loseQuorum(ctx context.Context, r *Run) error {
 	if err != nil {
 		return err
 	}
-	if now.ceiling != before.ceiling || now.trouble == "" {
-		return fmt.Errorf("%s had a grant to %d and has one to %d, %q: there was a quorum, and the drill is void", stays.Name, before.ceiling, now.ceiling, now.trouble)
+	if now.ceiling != before.ceiling || now.condition == "" {
+		return fmt.Errorf("%s had a grant to %d and has one to %d, %q: there was a quorum, and the drill is void", stays.Name, before.ceiling, now.ceiling, now.condition)
 	}
 	seen.returned = evidence.Now()
 	r.Step("the members come back")
@@ -268,7 +268,7 @@ func restartCoordinator(ctx context.Context, r *Run) error {
 	if err := r.Members.KillAll(ctx); err != nil {
 		return err
 	}
-	if err := troubled(ctx, r, r.Hosts...); err != nil {
+	if err := awaitUnreachable(ctx, r, r.Hosts...); err != nil {
 		return err
 	}
 	if err := all(ctx, r.Hosts, 1000); err != nil {

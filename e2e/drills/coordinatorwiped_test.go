@@ -34,7 +34,7 @@ const wipedWindow = 8 * time.Second
 type wiping struct {
 	emptied, returned evidence.Mono // from, and until, there was no coordinator
 	stopped           [MaxHosts]evidence.Mono
-	spent             [MaxHosts]journal.Contents
+	oldMarks          [MaxHosts]journal.Contents
 	started           [MaxHosts]evidence.Mono
 	ahead             *Host // whose clock was
 	worker            int   // the worker ID that it had then
@@ -66,7 +66,7 @@ func wipe(ctx context.Context, r *Run) error {
 		return err
 	}
 	for _, h := range r.Hosts {
-		if seen.spent[h.Index], err = h.Journal(ctx); err != nil {
+		if seen.oldMarks[h.Index], err = h.Journal(ctx); err != nil {
 			return err
 		}
 	}
@@ -221,9 +221,9 @@ func judgeWiped(res *Result) {
 		if n := res.Host(i).IDs(seen.stopped[i], seen.started[i]); n > 0 {
 			res.Fail("%s issued %d IDs after it had said that it stopped, and before it was told to go on", h.Name, n)
 		}
-		spent := map[int]generator.Tick{}
-		for _, e := range seen.spent[i].Lanes {
-			spent[e.Worker] = e.Mark
+		oldMarks := map[int]generator.Tick{}
+		for _, e := range seen.oldMarks[i].Lanes {
+			oldMarks[e.Worker] = e.Mark
 		}
 		for _, reply := range res.Host(i).Replies {
 			if reply.Asked < seen.started[i] {
@@ -235,7 +235,7 @@ func judgeWiped(res *Result) {
 					res.Fail("%s issued %d: %v", h.Name, run.First, err)
 					return
 				}
-				if mark := spent[int(p.Worker)]; p.Tick <= mark {
+				if mark := oldMarks[int(p.Worker)]; p.Tick <= mark {
 					res.Fail("%s issued %d, of tick %d of worker ID %d, in the new cluster; its journal had %d for it", h.Name, run.First, p.Tick, p.Worker, mark)
 					return
 				}

@@ -168,8 +168,8 @@ func killBehind5s(ctx context.Context, r *Run) error {
 	}
 	err = lookUntil(ctx, r, cold.Name+" to claim", func() error {
 		now, err := holds(ctx, cold)
-		if err == nil && (!now.claimed || now.trouble != "") {
-			err = fmt.Errorf("it holds worker ID %d: %q", now.worker, now.trouble)
+		if err == nil && (!now.claimed || now.condition != "") {
+			err = fmt.Errorf("it holds worker ID %d: %q", now.worker, now.condition)
 		}
 		return err
 	})

@@ -302,14 +302,14 @@ func TestGrew(t *testing.T) {
 		{"granted more", holding(500), holding(501), true},
 		{"granted nothing", holding(500), holding(500), false},
 		{"another grant, which ends before", holding(500), holding(499), false},
-		{"granted more, and in trouble", holding(500), held{claimed: true, ceiling: 501, trouble: "no coordinator"}, false},
+		{"granted more, and with a condition", holding(500), held{claimed: true, ceiling: 501, condition: "no coordinator"}, false},
 		{"granted nothing, and has none to ask for", holding(1001), holding(1001), true},
 		{"just enough is not more than enough", holding(1000), holding(1000), false},
-		{"none to ask for, and in trouble", holding(1001), held{claimed: true, ceiling: 1001, trouble: "no coordinator"}, false},
+		{"none to ask for, and with a condition", holding(1001), held{claimed: true, ceiling: 1001, condition: "no coordinator"}, false},
 		{"none to ask for, and no claim", held{ceiling: 1001}, held{ceiling: 1001}, false},
 	} {
 		var before held
-		if err := grew(&before, tt.first, enough); (err == nil) != (tt.first.trouble == "" && tt.first.claimed && tt.first.ceiling > enough) {
+		if err := grew(&before, tt.first, enough); (err == nil) != (tt.first.condition == "" && tt.first.claimed && tt.first.ceiling > enough) {
 			t.Errorf("%s: at the first look: %v", tt.name, err)
 		}
 		if err := grew(&before, tt.then, enough); (err == nil) != tt.yes {

@@ -74,7 +74,7 @@ type laneHeld struct {
 	claimed        bool
 	claim, opening string
 	ceiling        generator.Tick
-	trouble        string
+	condition      string
 }
 
 // lanesHeld are the lanes of a host's daemon, and how many of them serve.
@@ -96,7 +96,7 @@ func lanesHeld(ctx context.Context, h *Host) (all []laneHeld, ready int, err err
 		err = errors.Join(err, bad, worse)
 		all = append(all, laneHeld{
 			worker: worker, claimed: info[prefix+"claimed"] == "true", claim: info[prefix+"claim"], opening: info[prefix+"opening"],
-			ceiling: generator.Tick(ceiling), trouble: info[prefix+"trouble"],
+			ceiling: generator.Tick(ceiling), condition: info[prefix+"condition"],
 		})
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *parting) lose(ctx context.Context, r *Run, h, other *Host) (err error) 
 		if s.waits < 0 || len(both) != 2 || !both[1-s.waits].claimed {
 			return fmt.Errorf("%s has %+v", other.Name, both)
 		}
-		return says(other.Name, both[s.waits].trouble, "all worker IDs are taken")
+		return says(other.Name, both[s.waits].condition, "all worker IDs are taken")
 	})
 	if err != nil {
 		return err

@@ -49,7 +49,7 @@ type held struct {
 	claim, opening string
 	cluster        string
 	floor, ceiling generator.Tick
-	trouble        string
+	condition      string
 }
 
 func holds(ctx context.Context, h *Host) (held, error) {
@@ -59,7 +59,7 @@ func holds(ctx context.Context, h *Host) (held, error) {
 	}
 	s := held{
 		claimed: info["claimed"] == "true", claim: info["claim"], opening: info["opening"],
-		cluster: info["cluster_id"], trouble: info["trouble"],
+		cluster: info["cluster_id"], condition: info["condition"],
 	}
 	var floor, ceiling int64
 	s.worker, err = strconv.Atoi(info["worker_id"])
@@ -104,8 +104,8 @@ func grew(before *held, now held, enough generator.Tick) error {
 		*before = now
 	}
 	switch {
-	case now.trouble != "":
-		return fmt.Errorf("says of trouble: %s", now.trouble)
+	case now.condition != "":
+		return fmt.Errorf("has the condition: %s", now.condition)
 	case now.claimed && now.ceiling > enough:
 		return nil
 	case first:
@@ -116,13 +116,13 @@ func grew(before *held, now held, enough generator.Tick) error {
 	return nil
 }
 
-// troubled waits until each of the hosts says that the coordinator does not answer it.
-func troubled(ctx context.Context, r *Run, hosts ...*Host) error {
+// awaitUnreachable waits until each of the hosts says that the coordinator does not answer it.
+func awaitUnreachable(ctx context.Context, r *Run, hosts ...*Host) error {
 	return Each(hosts, func(h *Host) error {
 		return lookUntil(ctx, r, h.Name+" to miss the coordinator", func() error {
 			now, err := holds(ctx, h)
-			if err == nil && now.trouble == "" {
-				err = errors.New("it says of no trouble")
+			if err == nil && now.condition == "" {
+				err = errors.New("it has no condition")
 			}
 			return err
 		})
@@ -144,8 +144,8 @@ func lapsed(ctx context.Context, r *Run, claim string) error {
 func reclaimed(ctx context.Context, r *Run, h *Host, had held) (now held, err error) {
 	err = lookUntil(ctx, r, h.Name+" to claim again", func() error {
 		now, err = holds(ctx, h)
-		if err == nil && (!now.claimed || now.opening == had.opening || now.trouble != "") {
-			err = fmt.Errorf("it holds worker ID %d by opening %s: %q", now.worker, now.opening, now.trouble)
+		if err == nil && (!now.claimed || now.opening == had.opening || now.condition != "") {
+			err = fmt.Errorf("it holds worker ID %d by opening %s: %q", now.worker, now.opening, now.condition)
 		}
 		return err
 	})

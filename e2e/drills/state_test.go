@@ -131,7 +131,7 @@ func (r *Run) marksMove(ctx context.Context, h *Host, times int) error {
 			return err
 		}
 		if info["state"] != "ready" {
-			return fmt.Errorf("it is %q: %s", info["state"], info["trouble"])
+			return fmt.Errorf("it is %q: %s", info["state"], info["condition"])
 		}
 		if mark := info["journal_mark"]; mark != last {
 			last = mark

@@ -66,7 +66,7 @@ func zombie(ctx context.Context, r *Run) (err error) {
 	err = lookUntil(ctx, r, "a successor", func() error {
 		seen.taken, err = holds(ctx, successor)
 		if err == nil && (seen.taken.worker != seen.had.worker || !seen.taken.claimed) {
-			err = fmt.Errorf("%s holds worker ID %d: %q", successor.Name, seen.taken.worker, seen.taken.trouble)
+			err = fmt.Errorf("%s holds worker ID %d: %q", successor.Name, seen.taken.worker, seen.taken.condition)
 		}
 		return err
 	})

@@ -16,13 +16,13 @@ type place struct {
 
 // laneOf is what a lane has issued.
 type laneOf struct {
-	place       place
-	book        *ledger
-	slot        *slot
-	opening     string // the record's holder when it was put to use
-	used        bool
-	spent       generator.Tick // the last one that the daemon knows to be issued from the worker ID in another cluster; -1: none
-	first, last generator.Tick
+	place           place
+	book            *ledger
+	slot            *slot
+	opening         string // the record's holder when it was put to use
+	used            bool
+	issuedElsewhere generator.Tick // the last one that the daemon knows to be issued from the worker ID in another cluster; -1: none
+	first, last     generator.Tick
 }
 
 // ledger is all that was issued from one worker ID.
@@ -94,14 +94,14 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	p.granted(l, t)
 	// 3: the ticks of successive holders are disjoint.
 	if !l.used {
-		l.used, l.first, l.last, l.spent = true, t, t, p.spent(l.place, lane.Floor())
+		l.used, l.first, l.last, l.issuedElsewhere = true, t, t, p.issuedElsewhere(l.place, lane.Floor())
 		if n := len(book.lanes); n > 0 && book.lanes[n-1].slot != p.slot {
 			sim.counts.Handovers++
 		}
 		book.lanes = append(book.lanes, l)
 	}
-	if t <= l.spent {
-		sim.violate(p.slot, "worker ID %d, tick %d: this start knows that all up to %d may be another's", worker, t, l.spent)
+	if t <= l.issuedElsewhere {
+		sim.violate(p.slot, "worker ID %d, tick %d: this start knows that all up to %d may be another's", worker, t, l.issuedElsewhere)
 		return
 	}
 	l.first, l.last = min(l.first, t), max(l.last, t)
@@ -206,13 +206,13 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least
 	}
 }
 
-// spent is up to where a worker ID was used in other clusters than the one it is held in now, as
-// far as this start knows: by its own lanes, and by the journals that it found. Of journals that
-// were written elsewhere each mark counts, in this cluster too.
+// issuedElsewhere is the last tick of a worker ID that was issued in other clusters than the one it
+// is held in now, as far as this start knows: by its own lanes, and by the journals that it found.
+// Of journals that were written elsewhere each mark counts, in this cluster too.
 //
 // What journals from elsewhere say is a floor for who opens the worker ID. A lane that goes on from
 // a journal at home, with floor as its mark, has a grant of its own.
-func (p *proc) spent(at place, floor generator.Tick) generator.Tick {
+func (p *proc) issuedElsewhere(at place, floor generator.Tick) generator.Tick {
 	last := markOf(p.foreign, at.worker)
 	for _, found := range p.inherited {
 		if found != nil && found.Cluster == at.cluster && slices.ContainsFunc(found.Lanes, func(e journal.Entry) bool {

@@ -55,7 +55,7 @@ func (sim *Simulation) recovered() {
 		for _, s := range sim.slots {
 			if s.proc != nil {
 				for _, part := range s.proc.parts {
-					sim.say(s, "holds %+v, trouble: %v", part.holder.Holding(), part.holder.Condition())
+					sim.say(s, "holds %+v, condition: %v", part.holder.Holding(), part.holder.Condition())
 				}
 			}
 		}

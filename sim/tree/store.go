@@ -202,8 +202,8 @@ func (s *Store) Replace(ctx context.Context, layout claims.Entry, value []byte) 
 func (s *Store) Create(ctx context.Context, layout claims.Entry, c claims.Claimant) (claims.Created, error) {
 	n := claims.Node{Worker: c.Worker, Incarnation: s.incarnation, Token: c.Token, Value: c.Value}
 	if s.kind == Etcd && c.Worker == claims.Dealt {
-		err := s.fenced(ctx, "take a ticket", layout, func(t *Tree) func() {
-			number := t.ticket()
+		err := s.fenced(ctx, "take a number", layout, func(t *Tree) func() {
+			number := t.nextNumber()
 			return func() { n.Number, n.Worker = number, c.Deal(number) }
 		})
 		if err != nil {
@@ -245,7 +245,7 @@ func (s *Store) put(ctx context.Context, layout claims.Entry, n claims.Node, c c
 	err = s.fenced(ctx, "create a claim", layout, func(t *Tree) func() {
 		n := n
 		if n.Worker == claims.Dealt {
-			n.Number = t.ticket()
+			n.Number = t.nextNumber()
 		}
 		n.Name = nameOf(n)
 		t.deal = c.Deal

@@ -17,7 +17,7 @@ type Kind int
 
 // The kinds.
 const (
-	// Etcd has one revision for all keys, takes a ticket and makes a claim in two requests, and
+	// Etcd has one revision for all keys, takes a number and makes a claim in two requests, and
 	// reads what an opening depends on together with the claim's making.
 	Etcd Kind = iota
 	// ZooKeeper has a version for each node, makes a sequential node in one request and reads the
@@ -158,7 +158,7 @@ func (t *Tree) in(layout claims.Entry) bool {
 	return t.layout.Version != 0 && bytes.Equal(t.layout.Value, layout.Value)
 }
 
-func (t *Tree) ticket() uint64 {
+func (t *Tree) nextNumber() uint64 {
 	t.revision++
 	t.seq++
 	return t.seq - 1
