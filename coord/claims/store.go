@@ -122,10 +122,10 @@ type Claimant struct {
 	Value []byte
 }
 
-// SeatOf is the name of a lane's preference below hosts/: of the first lane the
+// PreferenceKey is the key of a lane's preference below hosts/: of the first lane the
 // host's own, as if there were but one. A host is given as the store writes it in a
 // path, escaped as in a URL: there is no semicolon in it, so no two are named alike.
-func SeatOf(escaped string, lane int) string {
+func PreferenceKey(escaped string, lane int) string {
 	if lane == 0 {
 		return escaped
 	}

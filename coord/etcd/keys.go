@@ -46,7 +46,7 @@ func (k keys) claimsOn(worker int) string { return k.claims() + pad(worker) + "-
 
 // host escapes the name: a slash in it must not lead to another key.
 func (k keys) host(name string, lane int) string {
-	return k.root + "hosts/" + claims.SeatOf(url.PathEscape(name), lane)
+	return k.root + "hosts/" + claims.PreferenceKey(url.PathEscape(name), lane)
 }
 
 // nameOf is the inverse of claim.

@@ -39,7 +39,7 @@ func (t tree) host(name string, lane int) string {
 	if strings.Trim(escaped, ".") == "" {
 		escaped = strings.ReplaceAll(escaped, ".", "%2E")
 	}
-	return t.path("hosts/" + claims.SeatOf(escaped, lane))
+	return t.path("hosts/" + claims.PreferenceKey(escaped, lane))
 }
 
 // folders are the nodes that others are made below, in the order of their making.

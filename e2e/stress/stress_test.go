@@ -54,8 +54,8 @@ func shortDir(t *testing.T) string {
 	return filepath.Join(dir, "host")
 }
 
-// TestKillTorture is the short form of `go run ./e2e/stress -only kill`: no times are asserted.
-func TestKillTorture(t *testing.T) {
+// TestKillStress is the short form of `go run ./e2e/stress -only kill`: no times are asserted.
+func TestKillStress(t *testing.T) {
 	const kills, ids = 8, 300_000
 	o, err := parse(nil, io.Discard) // a random seed
 	if err != nil {

@@ -213,7 +213,7 @@ func (d *disk) sync(n *node, dataOnly bool) {
 		n.kept = w.applied(n.kept)
 	}
 	n.writes = nil
-	d.settleBirth(n)
+	d.settleCreation(n)
 	for _, c := range slices.Clone(d.changes) {
 		if !dataOnly && c.names(n.number) || n.isDirectory() && c.within(n.number) {
 			d.settle(c)
@@ -221,8 +221,8 @@ func (d *disk) sync(n *node, dataOnly bool) {
 	}
 }
 
-// settleBirth makes durable that the node was made, and the directories above it were.
-func (d *disk) settleBirth(n *node) {
+// settleCreation makes durable that the node was made, and the directories above it were.
+func (d *disk) settleCreation(n *node) {
 	for ; n != nil; n = d.nodes[n.parent] {
 		if !n.born {
 			if i := slices.IndexFunc(d.changes, func(c *change) bool { return c.names(n.number) }); i >= 0 {

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// privateWords were used here for what has a standard word, or a term of the glossary in
+// docs/architecture.md.
+var privateWords = map[string]string{
+	"ailment": "condition", "appetite": "load", "barred": "poisoned", "buried": "deleted", "bury": "delete", "clogged": "backpressured",
+	"disown": "revoke", "disowned": "revoked", "forsake": "revoke", "forsaken": "revoked", "glance": "sample", "keeper": "holder", "lossy": "volatile",
+	"parked": "suspended", "patience": "timeout", "patient": "timeout", "rouse": "wake", "seam": "error path", "seams": "error paths", "seat": "preference key",
+	"seats": "preference keys", "stretch": "interval", "strobe": "oscillation", "teeth": "mutants", "tenure": "holder interval", "testify": "record",
+	"testimony": "evidence", "tooth": "mutant", "torture": "stress", "untaken": "pending", "visited": "inspected", "visitor": "operator",
+}
+
+var (
+	// wordPart is a part of an identifier, or a word of prose.
+	wordPart  = regexp.MustCompile(`[A-Z]?[a-z]+`)
+	zooKeeper = regexp.MustCompile(`(?i)zookeeper`)
+)
+
+func TestStandardWords(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && path != "." && strings.HasPrefix(d.Name(), ".") {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		if ext := filepath.Ext(path); path == "words_test.go" || ext != ".go" && ext != ".md" && ext != ".patch" {
+			return nil
+		}
+		for i, line := range strings.Split(readFile(t, path), "\n") {
+			for _, word := range wordPart.FindAllString(zooKeeper.ReplaceAllString(line, ""), -1) {
+				if standard, private := privateWords[strings.ToLower(word)]; private {
+					t.Errorf("%s:%d says %q: the word is %q", path, i+1, word, standard)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
