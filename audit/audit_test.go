@@ -2,6 +2,7 @@ package audit
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -157,47 +158,26 @@ func TestRepeatsAreCountedExactly(t *testing.T) {
 				h.replies = append(h.replies, evidence.Reply{Connection: 99, Asking: evidence.InRuns, Outcome: evidence.Got, Asked: w.now, Answered: w.now + 1, IDs: []evidence.Run{again}})
 			}
 		}
-		twice := func(each func(id func(int64))) uint64 {
-			d, err := received.FindDuplicates(func(id func(int64)) error { each(id); return nil }, 1<<20)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return d.Repeated
-		}
-		all := func(id func(int64), r evidence.Run) {
-			for i := range r.N {
-				id(r.First + int64(i)*r.Step)
-			}
-		}
-		issued := twice(func(id func(int64)) {
+		expand := func(runs []evidence.Run) (ids []int64) {
 			for _, r := range runs {
-				all(id, r)
-			}
-		})
-		received := twice(func(id func(int64)) {
-			for _, h := range w.hosts {
-				for _, r := range h.replies {
-					for _, run := range r.IDs {
-						all(id, run)
-					}
+				for i := range r.N {
+					ids = append(ids, r.First+int64(i)*r.Step)
 				}
 			}
-		})
-		issuedIDs, receivedIDs := map[int64]int{}, map[int64]bool{}
-		for _, r := range runs {
-			all(func(id int64) { issuedIDs[id]++ }, r)
+			return ids
 		}
+		issuedIDs := expand(runs)
+		var receivedIDs []int64
 		for _, h := range w.hosts {
 			for _, r := range h.replies {
-				for _, run := range r.IDs {
-					all(func(id int64) { receivedIDs[id] = true }, run)
-				}
+				receivedIDs = append(receivedIDs, expand(r.IDs)...)
 			}
 		}
+		issued, received := received.FindDuplicates(issuedIDs).Repeated, received.FindDuplicates(receivedIDs).Repeated
 		lost := uint64(0)
-		for id, n := range issuedIDs {
-			if !receivedIDs[id] {
-				lost += uint64(n)
+		for _, id := range issuedIDs {
+			if _, found := slices.BinarySearch(receivedIDs, id); !found {
+				lost++
 			}
 		}
 		c, sites := w.evidence()

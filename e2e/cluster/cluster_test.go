@@ -9,8 +9,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,17 +114,7 @@ func (w *testCluster) judge() {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	duplicates, err := received.FindDuplicates(func(id func(int64)) error {
-		for _, ids := range w.lives {
-			for _, n := range ids {
-				id(n)
-			}
-		}
-		return nil
-	}, 1<<30)
-	if err != nil {
-		w.Fatal(err)
-	}
+	duplicates := received.FindDuplicates(slices.Concat(slices.Collect(maps.Values(w.lives))...))
 	shared := received.FindSharedTicks(w.layout, w.lives)
 	if duplicates.Repeated > 0 || shared.Shared > 0 || shared.Undecodable > 0 {
 		w.Errorf("%d IDs: %d duplicates %v; %d shared ticks, %d undecodable: %q", duplicates.IDs, duplicates.Repeated, duplicates.Examples,

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/flakeward/flakeward/e2e/idlog"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -55,7 +54,7 @@ type Ending struct {
 // Puller pulls IDs over one connection at a time. Only Hold may be called while Pull runs.
 type Puller struct {
 	Random *rand.Rand
-	Keep   *idlog.Writer    // where every ID goes whose whole reply was read
+	Keep   func([]int64)    // takes the IDs of each reply that was read whole; they are only valid during the call
 	Got    func(ids uint64) // called at the first IDs and then now and then, with how many there are by now
 	Held   func()           // called after Hold when the last requests are sent, before their replies are read
 
@@ -80,14 +79,10 @@ const (
 // Hold has Pull send one more pipeline, of large requests, and then only read to the end.
 func (p *Puller) Hold() { p.held.Store(true) }
 
-// Pull pulls until the daemon ends the connection, in the given life of the daemon. The error is
-// one of this side, such as that the IDs cannot be kept.
-func (p *Puller) Pull(ctx context.Context, socket string, life uint32) (Ending, error) {
+// Pull pulls until the daemon ends the connection. The error is one of this side.
+func (p *Puller) Pull(ctx context.Context, socket string) (Ending, error) {
 	p.ending, p.told = Ending{}, 0
 	p.held.Store(false)
-	if err := p.Keep.Begin(life); err != nil {
-		return p.ending, err
-	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if unreached(err) {
@@ -110,18 +105,14 @@ func (p *Puller) Pull(ctx context.Context, socket string, life uint32) (Ending, 
 		if last {
 			p.Held()
 		}
-		more, err := p.collect()
-		if err != nil {
-			return p.ending, err
-		}
-		if !more {
-			return p.ending, p.Keep.Flush()
+		if !p.collect() {
+			return p.ending, nil
 		}
 	}
 	if _, err := p.reader.Int(); !ended(err) {
 		p.trouble("a reply that nobody asked for, or %v", err)
 	}
-	return p.ending, p.Keep.Flush()
+	return p.ending, nil
 }
 
 // prepare makes the next pipeline.
@@ -152,7 +143,7 @@ func (p *Puller) prepare(large bool) {
 
 // collect reads the replies to the pipeline and keeps their IDs. It reports whether the connection
 // goes on.
-func (p *Puller) collect() (more bool, err error) {
+func (p *Puller) collect() (more bool) {
 	for i, k := range p.kinds {
 		var refused wire.Refused
 		err := p.read(k)
@@ -169,17 +160,15 @@ func (p *Puller) collect() (more bool, err error) {
 			if !ended(err) {
 				p.trouble("%v", err)
 			}
-			return false, nil
+			return false
 		}
-		if err := p.Keep.Add(p.ids...); err != nil {
-			return false, err
-		}
+		p.Keep(p.ids)
 		if ids := p.ending.IDs(); p.told == 0 || ids-p.told >= reportEvery {
 			p.told = ids
 			p.Got(ids)
 		}
 	}
-	return true, nil
+	return true
 }
 
 // read reads the reply to one request into p.ids and counts it.

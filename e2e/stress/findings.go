@@ -133,7 +133,7 @@ func (f *findings) print(out io.Writer, limit time.Duration) {
 		fmt.Fprintf(w, "%s\t%v\t%s\n", name, value, fmt.Sprintf(remark, args...))
 	}
 	v := f.Verdict
-	row("KILL STRESS", "", "seed %d, %d client processes, layout %s", f.Seed, f.Clients, layoutName)
+	row("KILL STRESS", "", "seed %d, %d clients, layout %s", f.Seed, f.Clients, layoutName)
 	row("kills", f.Kills, "under load, and %d at the start", f.StartKills)
 	row("clock steps", f.StepsBefore+f.StepsDuring, "to somewhere from %v to +%v: %d between two lives, %d under load", lowestOffset, highestOffset, f.StepsBefore, f.StepsDuring)
 	row("clean stops", f.Stops, "exit code 0; accepted requests unanswered: %d, replies half-sent: %d", f.Unanswered, f.Torn)

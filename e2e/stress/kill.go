@@ -21,9 +21,7 @@ const (
 	longestSilence = time.Minute
 	longestLife    = 5 * time.Minute
 	longestStop    = time.Minute
-	// compareMemory is how many bytes of IDs are compared at a time.
-	compareMemory = 512 << 20
-	layoutName    = "flakeward"
+	layoutName     = "flakeward"
 )
 
 type stressConfig struct {
@@ -46,7 +44,7 @@ type stress struct {
 	found findings
 }
 
-// newStress makes the host and starts the clients.
+// newStress makes the host and the clients.
 func newStress(ctx context.Context, c stressConfig) (*stress, error) {
 	layout, err := generator.ParseLayout(layoutName)
 	if err != nil {
@@ -56,14 +54,10 @@ func newStress(ctx context.Context, c stressConfig) (*stress, error) {
 	if err != nil {
 		return nil, err
 	}
-	crew, err := startCrew(ctx, c.Clients, c.Dir, c.Seed)
-	if err != nil {
-		return nil, err
-	}
 	return &stress{
 		stressConfig: c,
 		host:         host,
-		crew:         crew,
+		crew:         newCrew(ctx, c.Clients, c.Seed),
 		judge:        received.NewHost(layout),
 		found:        findings{Seed: c.Seed, Clients: c.Clients},
 	}, nil
@@ -82,7 +76,11 @@ func (t *stress) run(ctx context.Context) (findings, error) {
 		}
 	}
 	t.found.Workers = t.judge.Workers()
-	return t.found, t.compare()
+	t.found.Duplicates = received.FindDuplicates(t.crew.all())
+	if t.found.Duplicates.Repeated > 0 {
+		t.found.Places = t.crew.places(t.found.Duplicates.Examples)
+	}
+	return t.found, nil
 }
 
 // live starts a daemon, ends it as planned, and judges what it leaves.
@@ -148,9 +146,7 @@ func (t *stress) serve(ctx context.Context, number uint32, l life, daemon *proce
 	if err := daemon.Await(ctx, joinedMessage); err != nil {
 		return s, err
 	}
-	if err := t.crew.pull(number, t.host.Socket); err != nil {
-		return s, err
-	}
+	t.crew.pull(number, t.host.Socket)
 	got := make([]uint64, len(t.crew.members))
 	for moved, total := false, uint64(0); ; {
 		if l.Step == during && !moved && total >= l.After/2 && total > 0 {
@@ -185,9 +181,7 @@ func (t *stress) endUnderLoad(ctx context.Context, l life, daemon *process.Daemo
 	held := make([]bool, len(t.crew.members))
 	if l.End == stopped {
 		for i := 0; i < len(held); i += 2 {
-			if err := t.crew.hold(i); err != nil {
-				return err
-			}
+			t.crew.members[i].Hold()
 		}
 		for i := 0; i < len(held); i += 2 {
 			for !held[i] {
@@ -253,31 +247,7 @@ func (t *stress) judgeLife(number uint32, l life) (received.Verdict, error) {
 	}
 	past := received.Life{Steady: l.Step != during, Journal: contents.Lanes}
 	if l.End != killedAtStart {
-		if past.Connections, err = t.crew.fresh(number); err != nil {
-			return received.Verdict{}, err
-		}
+		past.Connections = t.crew.of(number)
 	}
 	return t.judge.Judge(past), nil
-}
-
-// compare compares all IDs of all lives, and finds out where those that came twice came from.
-func (t *stress) compare() error {
-	var err error
-	t.found.Duplicates, err = received.FindDuplicates(func(id func(int64)) error {
-		return t.crew.each(func(_ int, _ uint32, ids []int64) {
-			for _, n := range ids {
-				id(n)
-			}
-		})
-	}, compareMemory)
-	if err != nil || t.found.Duplicates.Repeated == 0 {
-		return err
-	}
-	return t.crew.each(func(member int, number uint32, ids []int64) {
-		for _, n := range ids {
-			if slices.Contains(t.found.Duplicates.Examples, n) {
-				t.found.Places = append(t.found.Places, fmt.Sprintf("ID %d came to client %d in life %d", n, member, number))
-			}
-		}
-	})
 }

@@ -1,7 +1,7 @@
 // Command stress kills daemons under load and moves their clocks, and then says whether an ID was
 // ever issued twice.
 //
-// The first table is of kills: several client processes pull IDs as fast as they get them while the
+// The first table is of kills: several clients pull IDs as fast as they get them while the
 // daemon is killed with SIGKILL and started again on the same state directory, its clock being set
 // off at random in half of its lives. Every ID that reached a client is kept and compared with
 // every other; after each kill the journal is read as the daemon left it, and no ID may be above
@@ -29,9 +29,6 @@ import (
 )
 
 func main() {
-	if isClient() {
-		os.Exit(clientMain())
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -64,7 +61,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", 0, "of all random choices; 0: another each time, printed")
 	flags.IntVar(&o.kills, "kills", 50, "lives under load that end with SIGKILL")
 	flags.Uint64Var(&o.ids, "ids", 20_000_000, "IDs to keep and compare, at least")
-	flags.IntVar(&o.clients, "clients", 4, "client processes")
+	flags.IntVar(&o.clients, "clients", 4, "clients")
 	flags.IntVar(&o.rate, "rate", 200_000, "IDs a second that are asked for while the clock is set back")
 	flags.IntVar(&o.repeat, "repeat", 5, "daemons whose clock is set back")
 	flags.StringVar(&o.only, "only", "", "one table only: kill or rollback")

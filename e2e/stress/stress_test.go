@@ -15,9 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if isClient() { // started by startCrew
-		os.Exit(clientMain())
-	}
 	code := m.Run()
 	if builtIn != "" {
 		_ = os.RemoveAll(builtIn)

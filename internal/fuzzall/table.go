@@ -55,7 +55,6 @@ var table = []row{
 	{"ZooKeeper's transaction logs", "audit/history", "parseLog parseTransaction", "FuzzParseLog", "zeros behind change nothing; only what was asked for is kept"},
 	{"records as the judge reads them", "audit/history", "version workerOf parseLine Read", "FuzzVersion FuzzRead", "what is accepted is possible, and written anew reads as the same"},
 	{"logs of what daemons and clients did", "audit/evidence", "read", "FuzzReadEvents FuzzEvent FuzzReadReplies FuzzReply", "what is read can be written, and reads as the same"},
-	{"logs of IDs", "e2e/idlog", "Read", "FuzzRead", "what is accepted and written anew reads as the same"},
 	{"the drills' files", "e2e/report", "Read", "FuzzRead", "what is accepted and written anew reads as the same, and can be drawn"},
 	{"replies of daemons", "internal/wire", "Int Ints Bulk Expand", "FuzzReader", "the same byte by byte; a run has as many IDs as it says"},
 	{"replies as they are noted down", "e2e/sidecar/ask", "batch inRuns", "FuzzReplies", "the same IDs in the same order, as many as were asked for"},
