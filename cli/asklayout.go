@@ -6,7 +6,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/cli/info"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/generator"
 )
 

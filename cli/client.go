@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/cli/info"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 )
 

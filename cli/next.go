@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/cli/info"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // batch is how many IDs one request asks for, unless the daemon wants fewer. More

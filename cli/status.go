@@ -11,7 +11,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/cli/cluster"
-	"github.com/flakeward/flakeward/cli/info"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 func statusCommand(own paths, out *outside) *urfave.Command {

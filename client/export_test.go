@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+// What daemons say.
+var (
+	MaxCount    = maxCount
+	Unavailable = unavailable
+)
+
 // Through has the client dial with f, and tell ages by the clock alone.
 func Through(f func(context.Context) (net.Conn, error)) Option {
 	return func(o *options) { o.dial, o.cycles = f, false }

@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flakeward/flakeward/client/internal/reply"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/tsc"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // fetcher is the client's goroutine: it alone talks to the daemon, one request at a time. Without
@@ -25,14 +26,14 @@ type fetcher struct {
 	link     *link
 	failures int // attempts since the last reply
 	request  []byte
-	pairs    []reply.Pair
+	pairs    []wire.Pair
 	runs     []*run
 }
 
 // link is a connection that has been greeted.
 type link struct {
 	conn    net.Conn
-	in      *reply.Reader
+	in      *wire.Reader
 	most    int64 // IDs in a request
 	replied bool
 }
@@ -73,7 +74,7 @@ func (f *fetcher) fetch() error {
 		return nil
 	}
 	err := f.ask(n, sends)
-	var refusal reply.Refusal
+	var refusal wire.Refused
 	switch {
 	case err == nil:
 		f.failures, f.link.replied = 0, true
@@ -82,7 +83,7 @@ func (f *fetcher) fetch() error {
 		f.failures, f.link.replied = 0, true
 		c.refused(sends, refused(refusal))
 		return nil
-	case errors.Is(err, reply.ErrFrame):
+	case errors.Is(err, wire.ErrFrame):
 		err = &ProtocolError{Socket: c.socket, Err: err}
 	default:
 		err = &UnreachableError{Socket: c.socket, Err: fmt.Errorf("the connection broke: %w", err)}
@@ -127,6 +128,9 @@ func (f *fetcher) ask(n int64, sends uint64) error {
 	return nil
 }
 
+// bufferSize is also the longest line of a reply; a refusal has at most some hundred bytes.
+const bufferSize = 4 << 10
+
 // keptPairs is for how many pairs of a reply room is kept.
 const keptPairs = 1024
 
@@ -160,7 +164,7 @@ func (f *fetcher) connect() (*link, error) {
 		_ = conn.Close()
 		return nil, ErrClosed
 	}
-	l := &link{conn: conn, in: reply.NewReader(conn)}
+	l := &link{conn: conn, in: wire.NewReaderSize(conn, bufferSize)}
 	if err := f.greet(ctx, l); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -181,25 +185,26 @@ func (f *fetcher) greet(ctx context.Context, l *link) error {
 	if err == nil {
 		err = l.conn.SetDeadline(time.Time{})
 	}
-	var refusal reply.Refusal
+	var refusal wire.Refused
 	socket := f.client.socket
 	switch {
 	case err == nil:
 	case errors.As(err, &refusal):
 		return refused(refusal)
-	case errors.Is(err, reply.ErrFrame):
+	case errors.Is(err, wire.ErrFrame):
 		return &ProtocolError{Socket: socket, Err: err}
 	default:
 		return &UnreachableError{Socket: socket, Err: fmt.Errorf("no greeting: %w", err)}
 	}
-	most := reply.MaxCount(text)
+	said := info.Parse(text)
+	most := maxCount(said)
 	if most == 0 {
 		return &ProtocolError{Socket: socket, Err: errors.New("its INFO has no max_count")}
 	}
 	l.most = min(most, f.client.largest)
 	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that
 	// it has.
-	if found := reply.Cluster(text); f.client.demands && !strings.EqualFold(found, f.client.cluster) {
+	if found, _ := said.Get(info.Cluster); f.client.demands && !strings.EqualFold(found, f.client.cluster) {
 		return &ClusterError{Socket: socket, Want: f.client.cluster, Found: found}
 	}
 	return nil
@@ -316,16 +321,6 @@ func (c *Client) enqueue(w *waiter) {
 	w.sends, w.since = c.sends, time.Now()
 	c.waiting.push(w)
 	c.wakeFetcher()
-}
-
-// refused is the error for a refusal of the daemon.
-func refused(r reply.Refusal) error {
-	code, text, _ := strings.Cut(string(r), " ")
-	if code == "UNAVAILABLE" {
-		reason, after, another := reply.Unavailable(text)
-		return &UnavailableError{Reason: reason, After: after, Another: another}
-	}
-	return &RefusedError{Code: code, Text: text}
 }
 
 // hopeless tells whether an attempt would fail again until somebody changes something.

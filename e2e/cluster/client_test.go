@@ -5,12 +5,12 @@ import (
 	"errors"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -68,7 +68,7 @@ func (c *client) named() (string, error) {
 	}
 	text, err := askLocked(c, (*wire.Reader).Bulk, "INFO", "SERVER")
 	if err == nil {
-		c.life = parseInfo(text)["incarnation"]
+		c.life, _ = info.Parse(text).Get("incarnation")
 	}
 	return c.life, err
 }
@@ -113,16 +113,6 @@ func (c *client) refusal() string {
 	return ""
 }
 
-func parseInfo(text string) map[string]string {
-	m := map[string]string{}
-	for line := range strings.Lines(text) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			m[key] = value
-		}
-	}
-	return m
-}
-
 // info is INFO.
 func (c *client) info() map[string]string {
 	c.w.Helper()
@@ -130,7 +120,7 @@ func (c *client) info() map[string]string {
 	if err != nil {
 		c.w.Fatalf("%s says nothing: %v", c.socket, err)
 	}
-	return parseInfo(text)
+	return info.Parse(text).Map()
 }
 
 // number is an integer of INFO.

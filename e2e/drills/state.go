@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -178,13 +179,7 @@ func (h *Host) Info(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s says nothing of itself: %w", h.Name, err)
 	}
-	info := map[string]string{}
-	for line := range strings.Lines(text) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[key] = value
-		}
-	}
-	return info, nil
+	return info.Parse(text).Map(), nil
 }
 
 // Log is all that the daemon logged so far, over all its starts.

@@ -64,8 +64,9 @@ type Puller struct {
 	ending Ending
 	told   uint64 // what Got was told last
 
-	ids, reply []int64 // scratch
-	out        []byte  // scratch
+	ids   []int64     // scratch
+	pairs []wire.Pair // scratch
+	out   []byte      // scratch
 }
 
 type kind uint8
@@ -185,8 +186,12 @@ func (p *Puller) read(k kind) (err error) {
 		p.ids, err = p.reader.Ints(p.ids)
 	case run:
 		want = RunIDs
-		if p.reply, err = p.reader.Ints(p.reply[:0]); err == nil {
-			p.ids, err = wire.Expand(p.ids, p.reply)
+		var step int64
+		p.pairs, step, err = p.reader.Runs(p.pairs[:0], RunIDs)
+		for _, pair := range p.pairs {
+			for i := range pair.N {
+				p.ids = append(p.ids, pair.First+i*step)
+			}
 		}
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/e2e/load"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
@@ -193,21 +194,12 @@ func guardAnswers(ctx context.Context, socket string) (a answers, err error) {
 
 // parseAnswers reads the lines of INFO.
 func parseAnswers(text string) (a answers, err error) {
-	want := map[string]*uint64{
-		"answered_sleep": &a.Sleep, "answered_ring": &a.Ring, "answered_release": &a.ReLease,
-		"answered_backfill": &a.Backfill, "answered_wait": &a.Wait,
-	}
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if to := want[key]; to != nil {
-			if *to, err = strconv.ParseUint(value, 10, 64); err != nil {
-				return a, fmt.Errorf("INFO says %q: %w", line, err)
-			}
-			delete(want, key)
+	said := info.Parse(text)
+	for key, to := range map[string]*uint64{"sleep": &a.Sleep, "ring": &a.Ring, "release": &a.ReLease, "backfill": &a.Backfill, "wait": &a.Wait} {
+		value, _ := said.Get("answered_" + key)
+		if *to, err = strconv.ParseUint(value, 10, 64); err != nil {
+			return a, fmt.Errorf("INFO does not say how often the clock guard answered by %s: %q: %w", key, text, err)
 		}
-	}
-	if len(want) > 0 {
-		return a, fmt.Errorf("INFO does not say how often the clock guard answered: %q", text)
 	}
 	return a, nil
 }

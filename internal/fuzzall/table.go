@@ -18,7 +18,8 @@ type row struct {
 // table is all that reads bytes from outside, what runs in production first.
 var table = []row{
 	{"requests of clients, RESP and inline", "daemon/resp", "parse parseInline decode", "FuzzServe", "however the bytes are split into reads, the replies are the same, are whole, and little is kept"},
-	{"replies as the Go client reads them", "client/internal/reply", "Runs Bulk MaxCount Unavailable", "FuzzReader FuzzUnavailable", "the same byte by byte; no more IDs than were asked for, none below 0; written anew it reads as the same"},
+	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
+	{"refusals of daemons", "client", "unavailable", "FuzzUnavailable", "its reason is in the text, and no time is below 0"},
 	{"the journal", "daemon/journal", "decode bodyOf contentsOf", "FuzzDecode FuzzBody", "what is accepted is byte for byte what would be written"},
 	{"the lock of the state directory, and of a user", "internal/filelock", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
 	{"VMClock's page", "daemon/vmclock", "parseHeader", "FuzzHeader", "used if and only if the words that say so do; reading changes nothing"},
@@ -46,7 +47,7 @@ var table = []row{
 	{"words of decode", "cli", "decode decodeAll parseID parseLayout", "FuzzDecode", "each is taken apart to what is put together to the same, or is complained of"},
 	{"words of explain", "cli", "take", "FuzzExplain", "each gets a line of JSON that names a holder or says why not, or is complained of"},
 	{"marks raise --to and --by", "cli", "aim", "FuzzRaise", "raised once, to a tick that the layout has and that is not over, or refused"},
-	{"INFO as the commands read it", "cli/info", "Parse", "FuzzParse", "written anew it reads as the same"},
+	{"INFO", "internal/info", "Parse", "FuzzParse", "written anew it reads as the same"},
 	{"a cluster's layout, texts of others", "cli/cluster", "Of Plain", "FuzzOf FuzzPlain", "what is accepted is written as what reads the same; nothing shown moves the cursor"},
 	{"the socket's group", "daemon", "groupID", "FuzzGroup", "a number that the system has, or an error that names the flag"},
 	{"drills: the clock's file", "internal/fault/inject", "parseOffset", "FuzzOffset", "within the clock's range, and prints to what reads back to the same"},
@@ -56,7 +57,6 @@ var table = []row{
 	{"records as the judge reads them", "audit/history", "version workerOf parseLine Read", "FuzzVersion FuzzRead", "what is accepted is possible, and written anew reads as the same"},
 	{"logs of what daemons and clients did", "audit/evidence", "read", "FuzzReadEvents FuzzEvent FuzzReadReplies FuzzReply", "what is read can be written, and reads as the same"},
 	{"the drills' files", "e2e/report", "Read", "FuzzRead", "what is accepted and written anew reads as the same, and can be drawn"},
-	{"replies of daemons", "internal/wire", "Int Ints Bulk Expand", "FuzzReader", "the same byte by byte; a run has as many IDs as it says"},
 	{"replies as they are noted down", "e2e/sidecar/ask", "batch inRuns", "FuzzReplies", "the same IDs in the same order, as many as were asked for"},
 	{"the sidecar's counts", "e2e/drills", "parseDrops", "FuzzDrops", "what is accepted is what is printed"},
 	{"INFO as the stress reads it", "e2e/stress", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},

@@ -1,6 +1,7 @@
-// Package wire is the client's side of the daemon's RESP dialect, as little of it
-// as the drills need and fast enough to keep up: requests to append, and a reader
-// of the replies to NEXT, RUN and INFO.
+// Package wire is the client's side of the Redis protocol, as much of it as a daemon speaks:
+// requests to append, and a reader of the replies to NEXT, RUN and INFO. It is strict: what is not
+// exactly such a reply comes from something that is no flakeward daemon, and IDs from there must
+// not be handed out.
 package wire
 
 import (
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 )
 
@@ -26,7 +28,8 @@ func AppendCommand(b []byte, args ...string) []byte {
 	return b
 }
 
-// Refused is an error reply: the request got nothing, the connection goes on.
+// Refused is an error reply, without its dash and its line end: the request got nothing, the
+// connection goes on.
 type Refused string
 
 func (r Refused) Error() string { return "the daemon refused: " + string(r) }
@@ -36,34 +39,32 @@ var ErrFrame = errors.New("no such reply in RESP")
 
 const (
 	bufferSize = 256 << 10
-	maxArray   = 1 << 20 // elements
-	maxBulk    = 1 << 20 // bytes
+	maxArray   = 1 << 20  // elements
+	maxBulk    = 64 << 10 // bytes; INFO has about two thousand
 )
+
+// Pair is a run of IDs: the first, and how many there are. The step between them is the reply's.
+type Pair struct{ First, N int64 }
 
 // Reader reads replies. Each method reads one whole reply and returns a Refused if it is an error
 // reply, io.EOF if the connection ended between replies, and io.ErrUnexpectedEOF if it ended within
-// one.
+// one. After any error but a Refused the reader must not be used again.
 type Reader struct{ in *bufio.Reader }
 
-// NewReader reads from in.
-func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, bufferSize)} }
+// NewReader reads from in, with a buffer for many replies.
+func NewReader(in io.Reader) *Reader { return NewReaderSize(in, bufferSize) }
+
+// NewReaderSize reads from in, with a buffer of so many bytes, which is also the longest line.
+func NewReaderSize(in io.Reader, size int) *Reader { return &Reader{in: bufio.NewReaderSize(in, size)} }
 
 // Int reads an integer.
 func (r *Reader) Int() (int64, error) {
-	line, err := r.head()
-	if err != nil {
-		return 0, err
-	}
-	return integer(line, ':')
+	return r.head(':')
 }
 
 // Ints reads an array of integers and appends them to dst; after an error dst is as it was.
 func (r *Reader) Ints(dst []int64) ([]int64, error) {
-	line, err := r.head()
-	if err != nil {
-		return dst, err
-	}
-	n, err := integer(line, '*')
+	n, err := r.head('*')
 	if err != nil {
 		return dst, err
 	}
@@ -72,11 +73,7 @@ func (r *Reader) Ints(dst []int64) ([]int64, error) {
 	}
 	all := dst
 	for range n {
-		line, err := r.line()
-		if err != nil {
-			return dst, within(err)
-		}
-		v, err := integer(line, ':')
+		v, err := r.int()
 		if err != nil {
 			return dst, err
 		}
@@ -85,13 +82,44 @@ func (r *Reader) Ints(dst []int64) ([]int64, error) {
 	return all, nil
 }
 
+// Runs reads the reply to RUN most, and appends its pairs to dst. All IDs are 0 or higher; there
+// are at least one and at most most of them. After an error dst is as it was.
+func (r *Reader) Runs(dst []Pair, most int64) (pairs []Pair, step int64, err error) {
+	n, err := r.head('*')
+	if err != nil {
+		return dst, 0, err
+	}
+	if n < 3 || n%2 != 1 || (n-1)/2 > most {
+		return dst, 0, fmt.Errorf("%w: an array of %d integers, where a step and runs of at most %d IDs were expected", ErrFrame, n, most)
+	}
+	if step, err = r.int(); err != nil {
+		return dst, 0, err
+	}
+	if step < 1 {
+		return dst, 0, fmt.Errorf("%w: a step of %d", ErrFrame, step)
+	}
+	pairs = dst
+	var total int64
+	for range (n - 1) / 2 {
+		var p Pair
+		if p.First, err = r.int(); err != nil {
+			return dst, 0, err
+		}
+		if p.N, err = r.int(); err != nil {
+			return dst, 0, err
+		}
+		if p.First < 0 || p.N < 1 || p.N > most-total || p.N-1 > (math.MaxInt64-p.First)/step {
+			return dst, 0, fmt.Errorf("%w: a run of %d IDs from %d on in steps of %d, of %d IDs that were asked for", ErrFrame, p.N, p.First, step, most)
+		}
+		total += p.N
+		pairs = append(pairs, p)
+	}
+	return pairs, step, nil
+}
+
 // Bulk reads a bulk string.
 func (r *Reader) Bulk() (string, error) {
-	line, err := r.head()
-	if err != nil {
-		return "", err
-	}
-	n, err := integer(line, '$')
+	n, err := r.head('$')
 	if err != nil {
 		return "", err
 	}
@@ -108,16 +136,25 @@ func (r *Reader) Bulk() (string, error) {
 	return string(b[:n]), nil
 }
 
-// head reads a reply's first line.
-func (r *Reader) head() ([]byte, error) {
+// head reads a reply's first line: a kind and a number, or a refusal.
+func (r *Reader) head(kind byte) (int64, error) {
 	line, err := r.line()
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	if line[0] == '-' {
-		return nil, Refused(line[1:])
+	if line[0] == '-' && len(line) > 1 {
+		return 0, Refused(line[1:])
 	}
-	return line, nil
+	return integer(line, kind)
+}
+
+// int reads an integer within a reply.
+func (r *Reader) int() (int64, error) {
+	line, err := r.line()
+	if err != nil {
+		return 0, within(err)
+	}
+	return integer(line, ':')
 }
 
 // line reads a line of at least one byte, without its end; valid until the next read.
@@ -131,7 +168,7 @@ func (r *Reader) line() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(line) < 3 || line[len(line)-2] != '\r':
-		return nil, fmt.Errorf("%w: %q", ErrFrame, line)
+		return nil, fmt.Errorf("%w: %.40q", ErrFrame, line)
 	}
 	return line[:len(line)-2], nil
 }
@@ -147,9 +184,11 @@ func within(err error) error {
 	return fmt.Errorf("%w: %w", io.ErrUnexpectedEOF, err) // a reset, say
 }
 
+// integer reads what follows the line's kind: digits, and a minus before them or not. It allocates
+// nothing.
 func integer(line []byte, kind byte) (int64, error) {
-	if line[0] != kind || len(line) < 2 {
-		return 0, fmt.Errorf("%w: %q where '%c' and an integer was expected", ErrFrame, line, kind)
+	if line[0] != kind || len(line) < 2 || line[1] == '+' {
+		return 0, fmt.Errorf("%w: %.40q where '%c' and an integer was expected", ErrFrame, line, kind)
 	}
 	digits, sign := line[1:], int64(1)
 	if digits[0] == '-' {
@@ -159,34 +198,16 @@ func integer(line []byte, kind byte) (int64, error) {
 	if len(digits) > most || len(digits) == 0 {
 		n, err := strconv.ParseInt(string(line[1:]), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("%w: %q", ErrFrame, line)
+			return 0, fmt.Errorf("%w: %.40q is no integer", ErrFrame, line)
 		}
 		return n, nil
 	}
 	var n int64
 	for _, c := range digits {
 		if c < '0' || c > '9' {
-			return 0, fmt.Errorf("%w: %q", ErrFrame, line)
+			return 0, fmt.Errorf("%w: %.40q is no integer", ErrFrame, line)
 		}
 		n = n*10 + int64(c-'0')
 	}
 	return sign * n, nil
-}
-
-// Expand appends the IDs of a reply to RUN to dst.
-func Expand(dst, reply []int64) ([]int64, error) {
-	if len(reply)%2 != 1 || reply[0] < 1 {
-		return dst, fmt.Errorf("%w: %d integers are no runs", ErrFrame, len(reply))
-	}
-	all := dst
-	for i := 1; i < len(reply); i += 2 {
-		first, n := reply[i], reply[i+1]
-		if n < 1 || n > maxArray {
-			return dst, fmt.Errorf("%w: a run of %d", ErrFrame, n)
-		}
-		for j := range n {
-			all = append(all, first+j*reply[0])
-		}
-	}
-	return all, nil
 }

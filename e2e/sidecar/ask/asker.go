@@ -25,8 +25,9 @@ type asker struct {
 	conn    net.Conn // nil: none
 	number  uint32   // of the connection, or of the last one
 	replies *wire.Reader
-	out     []byte  // the pipeline
-	ints    []int64 // scratch
+	out     []byte      // the pipeline
+	ints    []int64     // scratch
+	pairs   []wire.Pair // scratch
 }
 
 // run asks until ctx ends, first after the given time. One that was held up goes on from where it

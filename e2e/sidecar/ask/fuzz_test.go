@@ -1,12 +1,13 @@
 package ask
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
-	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -30,28 +31,26 @@ func FuzzReplies(f *testing.F) {
 			all = append(all, int64(binary.BigEndian.Uint64(b)))
 		}
 		if runs, err := batch(all, want); err == nil {
-			if got := listed(runs); !slices.Equal(got, all) || len(all) != want {
+			if got := expand(runs); !slices.Equal(got, all) || len(all) != want {
 				t.Errorf("%d became %v: %d", all, runs, got)
 			}
 		} else if !errors.Is(err, errWrong) {
 			t.Errorf("%d: %v", all, err)
 		}
-		if runs, err := inRuns(all, want); err == nil {
-			expanded, err := wire.Expand(nil, all)
-			if got := listed(runs); want > 0 && (err != nil || !slices.Equal(got, expanded) || len(got) != want) {
-				t.Errorf("%d became %v: %d instead of %d, %v", all, runs, got, expanded, err)
+		reply := fmt.Appendf(nil, "*%d\r\n", len(all))
+		for _, n := range all {
+			reply = fmt.Appendf(reply, ":%d\r\n", n)
+		}
+		pairs, step, err := wire.NewReader(bytes.NewReader(reply)).Runs(nil, int64(want))
+		if err != nil {
+			return
+		}
+		if runs, err := inRuns(pairs, step, want); err == nil {
+			if got := expand(runs); len(got) != want || got[0] != all[1] || got[want-1] != all[len(all)-2]+(all[len(all)-1]-1)*all[0] {
+				t.Errorf("%d became %v: %d", all, runs, got)
 			}
 		} else if !errors.Is(err, errWrong) {
 			t.Errorf("%d: %v", all, err)
 		}
 	})
-}
-
-func listed(runs []evidence.Run) (ids []int64) {
-	for _, r := range runs {
-		for i := range r.N {
-			ids = append(ids, r.First+int64(i)*r.Step)
-		}
-	}
-	return ids
 }

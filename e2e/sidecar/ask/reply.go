@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // errWrong is a reply that is in order as RESP and is not what was asked for.
@@ -21,10 +22,11 @@ func (a *asker) reply() ([]evidence.Run, error) {
 		}
 		return batch(a.ints, a.ids)
 	case evidence.InRuns:
-		if a.ints, err = a.replies.Ints(a.ints[:0]); err != nil {
+		var step int64
+		if a.pairs, step, err = a.replies.Runs(a.pairs[:0], int64(a.ids)); err != nil {
 			return nil, err
 		}
-		return inRuns(a.ints, a.ids)
+		return inRuns(a.pairs, step, a.ids)
 	}
 	id, err := a.replies.Int()
 	if err != nil {
@@ -60,24 +62,15 @@ func batch(ids []int64, want int) ([]evidence.Run, error) {
 	return runs, nil
 }
 
-// inRuns is a reply to RUN: the step, and then pairs of a first ID and how many.
-func inRuns(ints []int64, want int) ([]evidence.Run, error) {
-	if len(ints)%2 != 1 || ints[0] < 1 {
-		return nil, fmt.Errorf("%w: %d integers are no runs", errWrong, len(ints))
+// inRuns is a reply to RUN.
+func inRuns(pairs []wire.Pair, step int64, want int) ([]evidence.Run, error) {
+	runs := make([]evidence.Run, len(pairs))
+	for i, p := range pairs {
+		runs[i] = evidence.Run{First: p.First, Step: step, N: int(p.N)}
+		want -= runs[i].N
 	}
-	step := ints[0]
-	runs := make([]evidence.Run, 0, len(ints)/2)
-	left := int64(want)
-	for i := 1; i < len(ints); i += 2 {
-		first, n := ints[i], ints[i+1]
-		if first < 0 || n < 1 || n > left || step > (math.MaxInt64-first)/n {
-			return nil, fmt.Errorf("%w: a run of %d from %d on, with %d IDs of %d to come", errWrong, n, first, left, want)
-		}
-		left -= n
-		runs = append(runs, evidence.Run{First: first, Step: step, N: int(n)})
-	}
-	if left > 0 {
-		return nil, fmt.Errorf("%w: %d IDs of %d are missing", errWrong, left, want)
+	if want != 0 {
+		return nil, fmt.Errorf("%w: %d IDs are missing", errWrong, want)
 	}
 	return runs, nil
 }

@@ -10,10 +10,11 @@ import (
 
 // The keys that commands look at; what else there is is only shown.
 const (
-	State     = "state"     // one word for what a request would meet now
-	Layout    = "layout"    // the layout in its full form
-	MaxCount  = "max_count" // how many IDs one request may ask for
-	Condition = "condition" // what keeps the daemon from working as it should; empty: nothing
+	State     = "state"      // one word for what a request would meet now
+	Layout    = "layout"     // the layout in its full form
+	Cluster   = "cluster_id" // the UUID of the daemon's cluster; empty: it is in none yet
+	MaxCount  = "max_count"  // how many IDs one request may ask for
+	Condition = "condition"  // what keeps the daemon from working as it should; empty: nothing
 )
 
 // serving are the states in which requests are answered with IDs.
@@ -65,6 +66,17 @@ func (in Info) Get(key string) (value string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Map has the first value of each key.
+func (in Info) Map() map[string]string {
+	all := map[string]string{}
+	for _, section := range slices.Backward(in) {
+		for _, entry := range slices.Backward(section.Entries) {
+			all[entry.Key] = entry.Value
+		}
+	}
+	return all
 }
 
 // Ready reports whether the daemon says that it can issue IDs.

@@ -19,6 +19,9 @@ func TestParse(t *testing.T) {
 	if value, ok := got.Get("host"); value != "a:b" || !ok {
 		t.Errorf("host is %q, %v", value, ok)
 	}
+	if all := Parse("a:1\n# S\na:2\nb:3\n").Map(); len(all) != 2 || all["a"] != "1" || all["b"] != "3" {
+		t.Errorf("as a map: %q", all)
+	}
 	if value, ok := got.Get("nothing"); value != "" || ok {
 		t.Errorf("nothing is %q, %v", value, ok)
 	}
