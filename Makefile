@@ -170,7 +170,7 @@ e2e-long: drill-images ## the drills with a long storm of faults
 # Whether the drills find bugs: the daemon broken on purpose, in a copy, in each way that e2e/mutants has. MUTANT=floor for one.
 MUTANT ?=
 e2e-mutants: drill-images ## whether the drills find what is broken on purpose
-	@$(GO) run ./e2e/mutants $(MUTANT)
+	@$(GO) run ./sim/mutants -drills $(MUTANT)
 
 # drills TIMEOUT,FLAGS: the program itself and not go test runs them, so that a signal reaches it and its table comes last.
 define drills

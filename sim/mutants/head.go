@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/flakeward/flakeward/internal/mutant"
 )
 
-// patches is where they are, from the root of the source.
-const patches = "sim/mutants/patches"
+// Where the patches are, from the root of the source.
+const (
+	patches      = "sim/mutants/patches"
+	drillPatches = "e2e/mutants"
+)
 
 // Who can find a break.
 const (
@@ -19,7 +20,7 @@ const (
 
 // broken is one way to break flakeward. The zero value is the source as it is.
 type broken struct {
-	mutant.Mutant
+	mutant
 	suites   []suite
 	must     []string // who must find it
 	recovers bool
@@ -32,13 +33,13 @@ type suite struct {
 }
 
 func load(dir string, names []string) ([]broken, error) {
-	found, err := mutant.Load(dir, names, []string{"Tests", "Found"}, []string{"Recover"})
+	found, err := loadPatches(dir, names, []string{"Tests", "Found"}, []string{"Recover"})
 	if err != nil {
 		return nil, err
 	}
 	var all []broken
 	for _, t := range found {
-		b := broken{Mutant: t, must: t.Words("Found"), recovers: t.Has("Recover")}
+		b := broken{mutant: t, must: t.Words("Found"), recovers: t.Has("Recover")}
 		for _, who := range b.must {
 			if who != bySim && who != byTests {
 				return nil, fmt.Errorf("the head of %s has it found by %q: there are %s and %s", t.Path, who, bySim, byTests)
@@ -50,6 +51,15 @@ func load(dir string, names []string) ([]broken, error) {
 		all = append(all, b)
 	}
 	return all, nil
+}
+
+// loadDrilled reads those that drills must find.
+func loadDrilled(dir string, names []string) (all []broken, err error) {
+	found, err := loadPatches(dir, names, []string{"Drills"}, nil)
+	for _, t := range found {
+		all = append(all, broken{mutant: t})
+	}
+	return all, err
 }
 
 // add adds a word of the line of tests: ./package or ./package:REGEXP.
@@ -68,7 +78,7 @@ func (b *broken) add(word string) {
 
 // whole is the source as it is, with all that is asked of the mutants.
 func whole(mutants []broken) broken {
-	w := broken{Mutant: mutant.Mutant{Name: "the source as it is"}}
+	w := broken{mutant: mutant{Name: "the source as it is"}}
 	for _, b := range mutants {
 		w.recovers = w.recovers || b.recovers
 		for _, word := range b.Words("Tests") {

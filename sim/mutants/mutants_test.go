@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/flakeward/flakeward/internal/mutant"
 )
 
 // root is that of the source, from here.
@@ -17,19 +15,27 @@ var root = filepath.Join("..", "..")
 // TestEachPatchFits: a patch that does not fit the source any more, or does not compile, breaks
 // nothing.
 func TestEachPatchFits(t *testing.T) {
-	mutants, err := load(filepath.Join(root, patches), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler, err := mutant.NewCompiler(t.Context(), root, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sim := 0
-	for _, b := range mutants {
-		if err := compiler.Check(t.Context(), b.Mutant); err != nil {
-			t.Error(err)
+	all := func(dir, tags string, load func(string, []string) ([]broken, error)) []broken {
+		mutants, err := load(filepath.Join(root, dir), nil)
+		if err != nil {
+			t.Fatal(err)
 		}
+		compiler, err := newCompiler(t.Context(), root, tags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range mutants {
+			if err := compiler.Check(t.Context(), b.mutant); err != nil {
+				t.Error(err)
+			}
+		}
+		return mutants
+	}
+	if drilled := all(drillPatches, "drill", loadDrilled); len(drilled) < 5 {
+		t.Errorf("there are %d mutants for the drills", len(drilled))
+	}
+	mutants, sim := all(patches, "", load), 0
+	for _, b := range mutants {
 		if slices.Contains(b.must, bySim) {
 			sim++
 		}
@@ -118,11 +124,15 @@ func TestReport(t *testing.T) {
 	}
 	stale := made("h", "sim", 0)
 	stale.bad = errors.New("it does not compile")
+	missed := made("i", "", 0, "floor on etcd (3 violations)")
+	missed.not = []string{"floor on ZooKeeper"}
 	for _, c := range []struct {
 		f    finding
 		want string // empty: all is well
 	}{
 		{stale, "h: it does not compile"},
+		{made("j", "", 0, "floor on etcd (3 violations)"), ""},
+		{missed, "i must be found by: floor on ZooKeeper"},
 		{made("a", "sim", 3), ""},
 		{made("b", "sim tests", 3, "p.TestA"), ""},
 		{made("c", "tests", 0, "p.TestA"), ""},

@@ -17,7 +17,7 @@ const (
 // report prints the table and, below it, what is not as the heads say. It returns whether all is.
 func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "mutant\tseed\tunit tests that failed\tviolated\tbreaks")
+	fmt.Fprintln(table, "mutant\tseed\ttests or drills that failed\tviolated\tbreaks")
 	var wrong []string
 	sim, tests, last := 0, 0, uint64(0)
 	for _, f := range findings {
@@ -37,6 +37,9 @@ func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
 			tests++
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.Name, seed, names(f.failed), short(f.violated), f.Breaks)
+		for _, who := range f.not {
+			wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.Name, who))
+		}
 		for _, who := range f.must {
 			if !slices.Contains(by, who) {
 				wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.Name, who))
@@ -46,7 +49,7 @@ func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
 	if err := table.Flush(); err != nil {
 		return false, err
 	}
-	fmt.Fprintf(w, "\n%d bugs: %d found by the simulation within %d seeds, the last after %d; %d by unit tests; %d not as they must be\n", len(findings), sim, seeds, last, tests, len(wrong))
+	fmt.Fprintf(w, "\n%d bugs: %d found by the simulation within %d seeds, the last after %d; %d by unit tests or drills; %d not as they must be\n", len(findings), sim, seeds, last, tests, len(wrong))
 	for _, line := range wrong {
 		fmt.Fprintln(w, line)
 	}

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/flakeward/flakeward/internal/mutant"
 )
 
 // most is how many mutants are tried at once: each builds with all that the processors have.
@@ -24,7 +22,8 @@ type finding struct {
 	broken
 	seed     uint64 // the first that showed a violation; 0: none did
 	violated string
-	failed   []string // the tests that failed
+	failed   []string // the tests that failed, or the drills that found violations
+	not      []string // the drills that found none
 	bad      error    // why it is no mutant
 	took     time.Duration
 }
@@ -56,7 +55,7 @@ func (f finding) String() string {
 
 // biteAll tries all mutants, in copies of one copy of the source as it was at the beginning, and
 // tells of each when it is done.
-func biteAll(ctx context.Context, root string, seeds int, mutants []broken, progress io.Writer) (findings []finding, err error) {
+func biteAll(ctx context.Context, how copied, mutants []broken, progress io.Writer) (findings []finding, err error) {
 	folder, err := os.MkdirTemp("", "flakeward-mutants-")
 	if err != nil {
 		return nil, err
@@ -66,15 +65,21 @@ func biteAll(ctx context.Context, root string, seeds int, mutants []broken, prog
 	if err := os.Mkdir(source, 0o700); err != nil {
 		return nil, err
 	}
-	if err := mutant.Copy(ctx, root, source); err != nil {
+	if err := copySource(ctx, how.root, source); err != nil {
 		return nil, err
 	}
 	begun := time.Now()
-	sound := (&copied{dir: source, seeds: seeds, workers: runtime.GOMAXPROCS(0)}).try(ctx, whole(mutants))
-	if sound.bad != nil || len(sound.by()) > 0 {
-		return nil, fmt.Errorf("what fails without being broken proves nothing: %v", sound)
+	together := min(most, runtime.GOMAXPROCS(0))
+	how.workers = max(1, runtime.GOMAXPROCS(0)/most)
+	if how.drills { // the source as it is has drills of its own
+		together = 1
+	} else {
+		sound := (&copied{dir: source, seeds: how.seeds, workers: runtime.GOMAXPROCS(0)}).try(ctx, whole(mutants))
+		if sound.bad != nil || len(sound.by()) > 0 {
+			return nil, fmt.Errorf("what fails without being broken proves nothing: %v", sound)
+		}
+		fmt.Fprintf(progress, "%v\n", sound)
 	}
-	fmt.Fprintf(progress, "%v\n", sound)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -82,13 +87,14 @@ func biteAll(ctx context.Context, root string, seeds int, mutants []broken, prog
 	var next atomic.Int64
 	var mu sync.Mutex // guards progress
 	var group sync.WaitGroup
-	for i := range min(most, runtime.GOMAXPROCS(0)) {
+	for i := range together {
 		dir := filepath.Join(folder, fmt.Sprintf("copy-%d", i))
 		if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
 			cancel(err)
 			break
 		}
-		c := &copied{dir: dir, seeds: seeds, workers: max(1, runtime.GOMAXPROCS(0)/most)}
+		c := how
+		c.dir = dir
 		group.Go(func() {
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
@@ -114,6 +120,8 @@ func biteAll(ctx context.Context, root string, seeds int, mutants []broken, prog
 // copied is a copy of the source.
 type copied struct {
 	dir     string
+	root    string // of the source
+	drills  bool   // they look for what is wrong, and not simulation and tests
 	seeds   int
 	workers int // how many runs of the simulation at once
 }
@@ -124,8 +132,14 @@ func (c *copied) attempt(ctx context.Context, b broken) (finding, error) {
 	if err := b.Apply(ctx, c.dir); err != nil {
 		return finding{broken: b, bad: err}, ctx.Err()
 	}
-	f := c.try(ctx, b)
-	return f, b.Undo(ctx, c.dir)
+	if !c.drills {
+		f := c.try(ctx, b)
+		return f, b.Undo(ctx, c.dir)
+	}
+	begun := time.Now()
+	f, err := c.drill(ctx, b)
+	f.took = time.Since(begun)
+	return f, errors.Join(err, b.Undo(ctx, c.dir))
 }
 
 // try has the simulation and the tests look for what is wrong.

@@ -1,4 +1,4 @@
-package mutant
+package main
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"strings"
 )
 
-// Compiler checks whether broken source still compiles. It checks types against the compiled
+// compiler checks whether broken source still compiles. It checks types against the compiled
 // packages of the unbroken source, so a patch takes milliseconds and not a build.
-type Compiler struct {
+type compiler struct {
 	root   string
 	of     map[string]built // by the folder, from root
 	fset   *token.FileSet
@@ -34,8 +34,8 @@ type built struct {
 	GoFiles                 []string
 }
 
-// NewCompiler compiles the source in root, with build tags.
-func NewCompiler(ctx context.Context, root string, tags string) (*Compiler, error) {
+// newCompiler compiles the source in root, with build tags.
+func newCompiler(ctx context.Context, root string, tags string) (*compiler, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func NewCompiler(ctx context.Context, root string, tags string) (*Compiler, erro
 	if err != nil {
 		return nil, fmt.Errorf("the source in %s does not compile: %w", root, err)
 	}
-	c := &Compiler{root: root, of: map[string]built{}, fset: token.NewFileSet()}
+	c := &compiler{root: root, of: map[string]built{}, fset: token.NewFileSet()}
 	exports := map[string]string{}
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var b built
@@ -65,7 +65,7 @@ func NewCompiler(ctx context.Context, root string, tags string) (*Compiler, erro
 }
 
 // Check returns nil if each package that the patch touches compiles with it.
-func (c *Compiler) Check(ctx context.Context, t Mutant) (err error) {
+func (c *compiler) Check(ctx context.Context, t mutant) (err error) {
 	touched, err := t.files()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *Compiler) Check(ctx context.Context, t Mutant) (err error) {
 	for _, name := range touched {
 		text, err := os.ReadFile(filepath.Join(c.root, name))
 		if err != nil {
-			return fmt.Errorf("%s: %w (%w)", t.Name, ErrStale, err)
+			return fmt.Errorf("%s: %w (%w)", t.Name, errStale, err)
 		}
 		dirs[filepath.Dir(name)] = true
 		if err := os.MkdirAll(filepath.Join(broken, filepath.Dir(name)), 0o700); err != nil {
@@ -101,7 +101,7 @@ func (c *Compiler) Check(ctx context.Context, t Mutant) (err error) {
 }
 
 // check checks the types of one package, of whose files those that were touched are below broken.
-func (c *Compiler) check(dir, broken string, touched []string) error {
+func (c *compiler) check(dir, broken string, touched []string) error {
 	b, ok := c.of[dir]
 	if !ok {
 		return fmt.Errorf("there is no package in %s", dir)
@@ -123,7 +123,7 @@ func (c *Compiler) check(dir, broken string, touched []string) error {
 }
 
 // files are those that the patch touches, from the root of the source.
-func (t Mutant) files() (names []string, err error) {
+func (t mutant) files() (names []string, err error) {
 	text, err := os.ReadFile(t.Path)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,4 @@
-// Package mutant has what every proof by broken code needs: patches that break flakeward on
-// purpose, each with a head that says what it breaks and what has to find it, and copies of the
-// source to break with them.
-//
-// A head is the patch's first lines, each after a #: the sentence `Breaks ...`, and `Key: word
-// word` or `Key` alone.
-package mutant
+package main
 
 import (
 	"bufio"
@@ -18,8 +12,9 @@ import (
 	"strings"
 )
 
-// Mutant is one way to break flakeward.
-type Mutant struct {
+// mutant is one way to break flakeward. Its head is the patch's first lines, each after a #: the
+// sentence `Breaks ...`, and `Key: word word` or `Key` alone.
+type mutant struct {
 	Name   string
 	Path   string // of the patch, absolute
 	Breaks string // one sentence
@@ -27,17 +22,17 @@ type Mutant struct {
 }
 
 // Words are those that the head has after a key.
-func (t Mutant) Words(key string) []string { return t.words[key] }
+func (t mutant) Words(key string) []string { return t.words[key] }
 
 // Has reports whether the head has a key.
-func (t Mutant) Has(key string) bool {
+func (t mutant) Has(key string) bool {
 	_, ok := t.words[key]
 	return ok
 }
 
-// Load reads the patches of the names in dir, or all of them. Their heads have all keys of must,
+// loadPatches reads the patches of the names in dir, or all of them. Their heads have all keys of must,
 // each with words, and no others but those of may.
-func Load(dir string, names, must, may []string) ([]Mutant, error) {
+func loadPatches(dir string, names, must, may []string) ([]mutant, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -46,7 +41,7 @@ func Load(dir string, names, must, may []string) ([]Mutant, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Mutant
+	var all []mutant
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".patch")
 		if len(names) > 0 && !slices.Contains(names, name) {
@@ -62,7 +57,7 @@ func Load(dir string, names, must, may []string) ([]Mutant, error) {
 		all = append(all, t)
 	}
 	for _, name := range names {
-		if !slices.ContainsFunc(all, func(t Mutant) bool { return t.Name == name }) {
+		if !slices.ContainsFunc(all, func(t mutant) bool { return t.Name == name }) {
 			return nil, fmt.Errorf("there is no %s.patch in %s", name, dir)
 		}
 	}
@@ -73,13 +68,13 @@ func Load(dir string, names, must, may []string) ([]Mutant, error) {
 }
 
 // read reads the head of a patch.
-func read(name, path string) (Mutant, error) {
+func read(name, path string) (mutant, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Mutant{}, err
+		return mutant{}, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	t := Mutant{Name: name, Path: path, words: map[string][]string{}}
+	t := mutant{Name: name, Path: path, words: map[string][]string{}}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		line, ok := strings.CutPrefix(lines.Text(), "# ")
@@ -96,7 +91,7 @@ func read(name, path string) (Mutant, error) {
 	return t, lines.Err()
 }
 
-func (t Mutant) check(must, may []string) error {
+func (t mutant) check(must, may []string) error {
 	if t.Breaks == "" {
 		return fmt.Errorf("%s does not begin with a line %q", t.Path, "# Breaks ...")
 	}
@@ -113,27 +108,27 @@ func (t Mutant) check(must, may []string) error {
 	return nil
 }
 
-// ErrStale means that a patch does not fit the source any more.
-var ErrStale = errors.New("it does not fit the source any more: make it anew")
+// errStale means that a patch does not fit the source any more.
+var errStale = errors.New("it does not fit the source any more: make it anew")
 
 // Apply breaks the source in dir, which is to be a copy.
-func (t Mutant) Apply(ctx context.Context, dir string) error { return t.git(ctx, dir) }
+func (t mutant) Apply(ctx context.Context, dir string) error { return t.git(ctx, dir) }
 
 // Undo mends what Apply broke.
-func (t Mutant) Undo(ctx context.Context, dir string) error { return t.git(ctx, dir, "--reverse") }
+func (t mutant) Undo(ctx context.Context, dir string) error { return t.git(ctx, dir, "--reverse") }
 
-func (t Mutant) git(ctx context.Context, dir string, flags ...string) error {
+func (t mutant) git(ctx context.Context, dir string, flags ...string) error {
 	c := exec.CommandContext(ctx, "git", slices.Concat([]string{"apply"}, flags, []string{t.Path})...)
 	c.Dir = dir
 	if out, err := c.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w (%w)\n%s", t.Name, ErrStale, err, out)
+		return fmt.Errorf("%s: %w (%w)\n%s", t.Name, errStale, err, out)
 	}
 	return nil
 }
 
-// Copy copies the source in root to the folder to: what git tracks there, unless it was deleted,
+// copySource copies the source in root to the folder to: what git tracks there, unless it was deleted,
 // and what it would.
-func Copy(ctx context.Context, root, to string) error {
+func copySource(ctx context.Context, root, to string) error {
 	ls := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	ls.Dir = root
 	listed, err := ls.Output()

@@ -1,4 +1,4 @@
-package mutant_test
+package main
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/flakeward/flakeward/internal/mutant"
 )
 
 func write(t *testing.T, path, text string) {
@@ -18,24 +16,24 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestLoad(t *testing.T) {
+func TestLoadPatches(t *testing.T) {
 	dir := t.TempDir()
-	load := func(names ...string) ([]mutant.Mutant, error) {
-		return mutant.Load(dir, names, []string{"Drills"}, []string{"Slow"})
+	some := func(names ...string) ([]mutant, error) {
+		return loadPatches(dir, names, []string{"Drills"}, []string{"Slow"})
 	}
-	if _, err := load(); err == nil {
+	if _, err := some(); err == nil {
 		t.Error("no patch at all was accepted")
 	}
 	write(t, filepath.Join(dir, "one.patch"), "# Breaks the first: all of it.\n# Drills: /a etcd/b\n# Slow\n--- a/x\n# Odd: hunk\n")
 	write(t, filepath.Join(dir, "two.patch"), "# Breaks the second.\n# Drills: /c\n--- a/x\n")
-	all, err := load()
+	all, err := some()
 	if err != nil || len(all) != 2 || all[0].Breaks != "the first: all of it." || strings.Join(all[0].Words("Drills"), " ") != "/a etcd/b" || !all[0].Has("Slow") || all[1].Has("Slow") {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if some, err := load("two"); err != nil || len(some) != 1 || some[0].Name != "two" || !filepath.IsAbs(some[0].Path) {
-		t.Errorf("%+v, %v", some, err)
+	if two, err := some("two"); err != nil || len(two) != 1 || two[0].Name != "two" || !filepath.IsAbs(two[0].Path) {
+		t.Errorf("%+v, %v", two, err)
 	}
-	if _, err := load("three"); err == nil || !strings.Contains(err.Error(), "three.patch") {
+	if _, err := some("three"); err == nil || !strings.Contains(err.Error(), "three.patch") {
 		t.Errorf("a name that is not there: %v", err)
 	}
 	for what, head := range map[string]string{
@@ -45,7 +43,7 @@ func TestLoad(t *testing.T) {
 		"misspelt":       "# Breaks it all.\n# Drills: /a\n# Slwo\n",
 	} {
 		write(t, filepath.Join(dir, "bad.patch"), head+"--- a/x\n")
-		if _, err := load(); err == nil || !strings.Contains(err.Error(), "bad.patch") {
+		if _, err := some(); err == nil || !strings.Contains(err.Error(), "bad.patch") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -70,11 +68,11 @@ func TestCopyIsBroken(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, "deleted")); err != nil {
 		t.Fatal(err)
 	}
-	if err := mutant.Copy(t.Context(), root, to); err != nil {
+	if err := copySource(t.Context(), root, to); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(patches, "t.patch"), "# Breaks x.\n--- a/a/x\n+++ b/a/x\n@@ -1 +1 @@\n-good\n+bad\n")
-	all, err := mutant.Load(patches, nil, nil, nil)
+	all, err := loadPatches(patches, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +87,7 @@ func TestCopyIsBroken(t *testing.T) {
 	}
 	reads(to, "bad\n")
 	reads(root, "good\n")
-	if err := all[0].Apply(t.Context(), to); !errors.Is(err, mutant.ErrStale) {
+	if err := all[0].Apply(t.Context(), to); !errors.Is(err, errStale) {
 		t.Errorf("what is broken already can be broken again: %v", err)
 	}
 	if err := all[0].Undo(t.Context(), to); err != nil {
@@ -109,15 +107,15 @@ func TestCompiler(t *testing.T) {
 	write(t, filepath.Join(patches, "bad.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 1\n+var X = y\n")
 	write(t, filepath.Join(patches, "good.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 1\n+var X = 2\n")
 	write(t, filepath.Join(patches, "stale.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 7\n+var X = 2\n")
-	all, err := mutant.Load(patches, nil, nil, nil)
+	all, err := loadPatches(patches, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler, err := mutant.NewCompiler(t.Context(), root, "")
+	compiler, err := newCompiler(t.Context(), root, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"undefined: y", "", mutant.ErrStale.Error()} {
+	for i, want := range []string{"undefined: y", "", errStale.Error()} {
 		if err := compiler.Check(t.Context(), all[i]); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", all[i].Name, err)
 		}
