@@ -25,7 +25,7 @@ var product = []string{".", "cli", "client", "clockguard", "coord", "daemon", "g
 // a slash is a directory anywhere.
 var proof = []string{
 	"audit", "e2e", "sim", "bench", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "internal/fault/inject",
-	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/process",
+	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/process", "internal/sockettest", "daemontest",
 }
 
 // ofProof reports whether a package, by its path below the module, is a part of the proof.

@@ -14,8 +14,8 @@ import (
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/server"
 	"github.com/flakeward/flakeward/bench/stat"
-	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/fault"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // layoutFlags are the flags of a command that reads IDs of the daemon on this

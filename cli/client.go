@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // errNoDaemon is in every error that says that nobody answers at the socket.

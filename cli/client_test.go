@@ -1,17 +1,14 @@
 package cli
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // script is a stand-in for a daemon: it answers each command with the replies
@@ -22,85 +19,24 @@ type script map[string][]string
 // requests it got are sent to seen, if there is room.
 func (s script) serve(t *testing.T, seen chan<- string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "flakeward") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
+	return sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
+		turn := make(map[string]int)
+		c.Answer(func(request string) (string, bool) {
+			name, rest, _ := strings.Cut(request, " ")
+			name = strings.ToUpper(name)
+			replies, ok := s[name]
+			if !ok {
+				replies = []string{"-ERR unknown command '" + name + "'\r\n"}
 			}
-			all.Go(func() {
-				defer conn.Close()
-				s.answer(conn, seen)
-			})
-		}
+			select {
+			case seen <- strings.TrimSpace(name + " " + rest):
+			default:
+			}
+			reply := replies[min(turn[name], len(replies)-1)]
+			turn[name]++
+			return reply, reply != ""
+		})
 	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		all.Wait()
-		_ = os.RemoveAll(dir)
-	})
-	return listener.Addr().String()
-}
-
-func (s script) answer(conn io.ReadWriter, seen chan<- string) {
-	in, turn := bufio.NewReader(conn), make(map[string]int)
-	for {
-		words, err := request(in)
-		if err != nil {
-			return
-		}
-		replies, ok := s[words[0]]
-		if !ok {
-			replies = []string{"-ERR unknown command '" + words[0] + "'\r\n"}
-		}
-		select {
-		case seen <- strings.Join(words, " "):
-		default:
-		}
-		reply := replies[min(turn[words[0]], len(replies)-1)]
-		turn[words[0]]++
-		if _, err := io.WriteString(conn, reply); err != nil || reply == "" {
-			return
-		}
-	}
-}
-
-// request reads an array of bulk strings.
-func request(in *bufio.Reader) ([]string, error) {
-	line := func(prefix byte) (int, error) {
-		text, err := in.ReadString('\n')
-		if err != nil || text[0] != prefix {
-			return 0, errors.Join(err, fmt.Errorf("%q", text))
-		}
-		return strconv.Atoi(strings.TrimSpace(text[1:]))
-	}
-	n, err := line('*')
-	if err != nil {
-		return nil, err
-	}
-	words := make([]string, n)
-	for i := range words {
-		size, err := line('$')
-		if err != nil {
-			return nil, err
-		}
-		word := make([]byte, size+2)
-		if _, err := io.ReadFull(in, word); err != nil {
-			return nil, err
-		}
-		words[i] = string(word[:size])
-	}
-	words[0] = strings.ToUpper(words[0])
-	return words, nil
 }
 
 func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }

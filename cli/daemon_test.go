@@ -2,41 +2,37 @@ package cli
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
+
+// runDaemon runs the daemon by its command, with more arguments, and waits until it can issue.
+func runDaemon(t *testing.T, args ...string) *daemontest.Daemon {
+	t.Helper()
+	d := daemontest.Launch(t, daemon.Config{}, func(ctx context.Context, c daemon.Config) error {
+		var out strings.Builder
+		return Run(ctx, append([]string{"flakeward", "daemon"}, args...), strings.NewReader(""), &out, &out, func(ctx context.Context, config daemon.Config) error {
+			config.Ready = c.Ready
+			return daemon.Run(ctx, config)
+		})
+	})
+	d.UntilReady()
+	return d
+}
 
 // TestCommandsAgainstARealDaemon starts the daemon by its command, asks it by
 // the others, and ends it as a signal would.
 func TestCommandsAgainstARealDaemon(t *testing.T) {
-	dir, err := os.MkdirTemp("", "flakeward") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := sockettest.Dir(t)
 	t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "s"))
 
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	var log strings.Builder // read once the daemon has ended
-	go func() {
-		args := []string{"flakeward", "daemon", "--state-dir", filepath.Join(dir, "state"), "--coord", "embedded:", "--layout", "twitter", "--datacenter", "9", "--max-count", "300", "--max-block", "1m"}
-		ended <- Run(ctx, args, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
-			config.Ready = func() { close(ready) }
-			return daemon.Run(ctx, config)
-		})
-	}()
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatalf("the daemon ended before it was ready: %v\n%s", err, log.String())
-	}
+	d := runDaemon(t, "--state-dir", filepath.Join(dir, "state"), "--coord", "embedded:", "--layout", "twitter", "--datacenter", "9", "--max-count", "300", "--max-block", "1m")
 
 	ids, _, err := command(t, "", "next", "2500") // more than --max-count, in batches that are more, too
 	if err != nil {
@@ -65,10 +61,7 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 		t.Errorf("the status is %v\n%s", err, status)
 	}
 
-	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("the daemon ended with %v\n%s", err, log.String())
-	}
+	d.Stop()
 	if _, _, err := command(t, "", "status"); ExitCode(err) != ExitFailed {
 		t.Errorf("after the end, the status is %v", err)
 	}
@@ -77,32 +70,14 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 // TestOperatorsOfAnEmbeddedCoordinator asks the coordinator within a daemon, while
 // that runs and after it has ended.
 func TestOperatorsOfAnEmbeddedCoordinator(t *testing.T) {
-	dir, err := os.MkdirTemp("", "flakeward") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := sockettest.Dir(t)
 	t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "s"))
 	t.Setenv("FLAKEWARD_STATE_DIR", filepath.Join(dir, "state"))
 
-	_, _, err = command(t, "", "status", "--cluster")
+	_, _, err := command(t, "", "status", "--cluster")
 	checkError(t, err, coord.ErrNoCluster.Error(), ExitFailed)
 
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ready, ended := make(chan struct{}), make(chan error, 1)
-	var log strings.Builder // read once the daemon has ended
-	go func() {
-		ended <- Run(ctx, []string{"flakeward", "daemon", "--host", "this-one", "--coord", "embedded:"}, strings.NewReader(""), &log, &log, func(ctx context.Context, config daemon.Config) error {
-			config.Ready = func() { close(ready) }
-			return daemon.Run(ctx, config)
-		})
-	}()
-	select {
-	case <-ready:
-	case err := <-ended:
-		t.Fatalf("the daemon ended before it was ready: %v\n%s", err, log.String())
-	}
+	d := runDaemon(t, "--host", "this-one", "--coord", "embedded:")
 	ids, _, err := command(t, "", "next", "100")
 	if err != nil {
 		t.Fatal(err)
@@ -120,10 +95,7 @@ func TestOperatorsOfAnEmbeddedCoordinator(t *testing.T) {
 	}
 	explained()
 
-	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("the daemon ended with %v\n%s", err, log.String())
-	}
+	d.Stop()
 	if found := look(t, "status", "--cluster"); len(found.Members) != 0 {
 		t.Errorf("after its end, the members are %+v", found.Members)
 	}

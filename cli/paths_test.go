@@ -12,17 +12,14 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // sharedPaths are those of a user whose socket goes below the directory for
 // temporary files.
 func sharedPaths(t *testing.T) paths {
 	t.Helper()
-	temp, err := os.MkdirTemp("", "flakeward") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(temp) })
+	temp := sockettest.Dir(t)
 	return defaultPaths(1000, func(string) string { return "" }, t.TempDir(), temp)
 }
 

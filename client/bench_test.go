@@ -14,7 +14,7 @@ func socketOf(b *testing.B, layout, variable string) string {
 	if socket := os.Getenv(variable); socket != "" {
 		return socket
 	}
-	return start(b, dir(b), layout).config.Socket.Path
+	return start(b, dir(b), layout).Config.Socket.Path
 }
 
 const (

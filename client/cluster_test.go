@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/daemon/daemontest"
 )
 
 const (
@@ -109,23 +110,22 @@ func TestClusterThatIsNoUUIDIsRefused(t *testing.T) {
 // else.
 func TestClusterOfRealDaemons(t *testing.T) {
 	ours, theirs := start(t, dir(t), "flakeward"), start(t, dir(t), "flakeward")
-	uuid := clusterOf(t, ours.config.Socket.Path)
-	c := open(t, ours.config.Socket.Path, client.Cluster(uuid), client.MaxAge(0))
+	uuid := clusterOf(t, ours.Config.Socket.Path)
+	c := open(t, ours.Config.Socket.Path, client.Cluster(uuid), client.MaxAge(0))
 	before := must(t, c)
-	refusedFor(t, open(t, theirs.config.Socket.Path, client.Cluster(uuid)), clusterOf(t, theirs.config.Socket.Path))
+	refusedFor(t, open(t, theirs.Config.Socket.Path, client.Cluster(uuid)), clusterOf(t, theirs.Config.Socket.Path))
 
-	ours.stop() // and starts again: the same cluster
-	<-ours.ended
-	ours.start()
+	ours.Stop() // and starts again: the same cluster
+	ours = daemontest.Start(t, ours.Config)
 	if id := must(t, c); id <= before {
 		t.Errorf("ID %d after %d", id, before)
 	}
 
-	ours.stop() // and another one takes its place
-	if err := os.Symlink(theirs.config.Socket.Path, ours.config.Socket.Path); err != nil {
+	ours.Stop() // and another one takes its place
+	if err := os.Symlink(theirs.Config.Socket.Path, ours.Config.Socket.Path); err != nil {
 		t.Fatal(err)
 	}
-	refusedFor(t, c, clusterOf(t, theirs.config.Socket.Path))
+	refusedFor(t, c, clusterOf(t, theirs.Config.Socket.Path))
 }
 
 // clusterOf is the UUID that a daemon shows.

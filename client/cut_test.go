@@ -1,72 +1,41 @@
 package client_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // script is a server on a real socket, each of whose connections does what it is told: it answers
 // the n-th request with replies[n], and ends after the last.
 type script struct {
-	t        *testing.T
 	socket   string
-	listener net.Listener
-	group    sync.WaitGroup
-
-	mu          sync.Mutex
-	connections [][]string
-	accepted    int
+	accepted atomic.Int64
 }
 
 const greeting = "$15\r\nmax_count:1000\n\r\n"
 
 func serveScript(t *testing.T, connections ...[]string) *script {
 	t.Helper()
-	s := &script{t: t, socket: filepath.Join(dir(t), "s"), connections: connections}
-	var err error
-	if s.listener, err = net.Listen("unix", s.socket); err != nil {
-		t.Fatal(err)
-	}
-	s.group.Go(s.accept)
-	t.Cleanup(func() {
-		_ = s.listener.Close()
-		s.group.Wait()
+	s := &script{}
+	s.socket = sockettest.Serve(t, func(number int, c *sockettest.Conn) {
+		s.accepted.Store(int64(number) + 1)
+		for _, reply := range connections[min(number, len(connections)-1)] {
+			if _, err := sockettest.Request(c.In); err != nil {
+				return
+			}
+			if _, err := io.WriteString(c, reply); err != nil && !errors.Is(err, syscall.EPIPE) {
+				t.Error(err)
+			}
+		}
 	})
 	return s
-}
-
-func (s *script) accept() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
-		s.mu.Lock()
-		replies := s.connections[min(s.accepted, len(s.connections)-1)]
-		s.accepted++
-		s.mu.Unlock()
-		s.group.Go(func() {
-			defer conn.Close() //nolint:errcheck // a test's
-			in := bufio.NewReader(conn)
-			for _, reply := range replies {
-				if _, err := request(in); err != nil {
-					return
-				}
-				if _, err := io.WriteString(conn, reply); err != nil && !errors.Is(err, syscall.EPIPE) {
-					s.t.Error(err)
-				}
-			}
-		})
-	}
 }
 
 // A reply is cut after each of its bytes: the request is made again, and nothing of the reply that
@@ -83,12 +52,8 @@ func TestCutReplies(t *testing.T) {
 	for cut := range len(lost) {
 		s := serveScript(t, []string{greeting, lost[:cut]}, []string{greeting, whole})
 		runs, err := open(t, s.socket).Take(t.Context(), 2)
-		if cut == 0 {
-			s.mu.Lock()
-			if s.accepted < 2 {
-				t.Errorf("accepted %d", s.accepted)
-			}
-			s.mu.Unlock()
+		if n := s.accepted.Load(); cut == 0 && n < 2 {
+			t.Errorf("accepted %d", n)
 		}
 		if err != nil || runs[0] != (client.Run{First: 1000, N: 1, Step: 1}) {
 			t.Errorf("the reply cut after %d: %v, %v", cut, runs, err)

@@ -1,17 +1,12 @@
 package client_test
 
 import (
-	"context"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/flakeward/flakeward/client"
-	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 const (
@@ -23,71 +18,14 @@ const (
 // timeout bounds a wait for what takes well below a second.
 const timeout = time.Minute
 
-// dir is a directory whose path is short enough for a socket in it.
-func dir(t testing.TB) string {
-	t.Helper()
-	d, err := os.MkdirTemp("", "fw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(d); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
-
-// running is a daemon in this process.
-type running struct {
-	t      testing.TB
-	config daemon.Config
-	log    *logtest.Buffer
-	cancel context.CancelFunc
-	ended  chan error
-}
+func dir(t testing.TB) string { t.Helper(); return sockettest.Dir(t) }
 
 // start starts a daemon with everything in d, and waits until it can issue.
-func start(t testing.TB, d, layout string) *running {
+func start(t testing.TB, d, layout string) *daemontest.Daemon {
 	t.Helper()
-	r := &running{t: t, log: &logtest.Buffer{}, config: daemon.DefaultConfig()}
-	c := &r.config
-	c.Socket.Path = filepath.Join(d, "s")
-	c.StateDir = filepath.Join(d, "state")
-	c.Host = "host"
+	c := daemontest.Config(d)
 	c.IDs.Layout = layout
-	c.Grant.Step = 100 * time.Millisecond
-	c.Waiting.MaxBlock = timeout // the disk may be slow
-	c.Log = hclog.New(&hclog.LoggerOptions{Output: r.log, Level: hclog.Debug})
-	r.start()
-	t.Cleanup(r.stop)
-	return r
-}
-
-func (r *running) start() {
-	r.t.Helper()
-	ready := make(chan struct{})
-	r.config.Ready = func() { close(ready) }
-	var ctx context.Context
-	ctx, r.cancel = context.WithCancel(context.Background())
-	r.ended = make(chan error, 1)
-	ended := r.ended
-	go func() { ended <- daemon.Run(ctx, r.config) }()
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- nil
-		r.t.Fatalf("the daemon ended with %v; its log:\n%s", err, r.log)
-	}
-}
-
-// stop stops the daemon as SIGTERM does.
-func (r *running) stop() {
-	r.cancel()
-	if err := <-r.ended; err != nil {
-		r.t.Errorf("the daemon ended with %v; its log:\n%s", err, r.log)
-	}
-	r.ended <- nil
+	return daemontest.Start(t, c)
 }
 
 // open opens a client that is closed with the test.

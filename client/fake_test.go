@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // fake is a daemon that answers as it is told, without a socket, so that it lives on the clock of a
@@ -80,7 +81,7 @@ func (f *fake) serve(conn net.Conn) {
 	defer conn.Close() //nolint:errcheck // it is a pipe
 	in := bufio.NewReader(conn)
 	for {
-		words, err := request(in)
+		words, err := sockettest.Request(in)
 		if err != nil {
 			return
 		}
@@ -96,27 +97,6 @@ func (f *fake) serve(conn net.Conn) {
 			return
 		}
 	}
-}
-
-// request reads one request.
-func request(in *bufio.Reader) ([]string, error) {
-	var count int
-	if _, err := fmt.Fscanf(in, "*%d\r\n", &count); err != nil {
-		return nil, err
-	}
-	var words []string
-	for range count {
-		var size int
-		if _, err := fmt.Fscanf(in, "$%d\r\n", &size); err != nil {
-			return nil, err
-		}
-		b := make([]byte, size+2)
-		if _, err := io.ReadFull(in, b); err != nil {
-			return nil, err
-		}
-		words = append(words, string(b[:size]))
-	}
-	return words, nil
 }
 
 func (f *fake) answer(words []string) (text string, ok bool) {

@@ -27,7 +27,7 @@ func TestStoppedProcess(t *testing.T) {
 		beStopped(t, socket)
 		return
 	}
-	socket := start(t, dir(t), roomy).config.Socket.Path
+	socket := start(t, dir(t), roomy).Config.Socket.Path
 	other := open(t, socket, client.MaxAge(0))
 	for maxAge, stale := range map[time.Duration]bool{50 * time.Millisecond: false, time.Hour: true} {
 		ask, self := startStopped(t, socket, maxAge)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/daemon/daemontest"
 )
 
 // Many goroutines, by Next and by Take, on a real daemon: no ID comes twice; those of one goroutine
@@ -28,7 +29,7 @@ func TestManyGoroutines(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := open(t, start(t, dir(t), tt.layout).config.Socket.Path, tt.options...)
+			c := open(t, start(t, dir(t), tt.layout).Config.Socket.Path, tt.options...)
 			const goroutines, each = 16, 3000
 			var highest atomic.Int64
 			var group sync.WaitGroup
@@ -92,7 +93,7 @@ func TestManyGoroutines(t *testing.T) {
 // A daemon is stopped and started again while many ask: they wait, and no ID comes twice.
 func TestDaemonRestarts(t *testing.T) {
 	d := start(t, dir(t), "flakeward")
-	c := open(t, d.config.Socket.Path, client.Timeout(timeout))
+	c := open(t, d.Config.Socket.Path, client.Timeout(timeout))
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	var handed atomic.Int64
@@ -127,10 +128,9 @@ func TestDaemonRestarts(t *testing.T) {
 	}
 	until(1000)
 	for range 3 {
-		d.stop()
+		d.Stop()
 		before := handed.Load()
-		<-d.ended
-		d.start()
+		d = daemontest.Start(t, d.Config)
 		until(before + 1000)
 	}
 	close(stop)
@@ -148,7 +148,7 @@ func TestDaemonRestarts(t *testing.T) {
 
 // What the daemon itself says comes out typed.
 func TestRealRefusals(t *testing.T) {
-	socket := start(t, dir(t), tenanted).config.Socket.Path
+	socket := start(t, dir(t), tenanted).Config.Socket.Path
 	var refused *client.RefusedError
 	if _, err := open(t, socket, client.Tenant(16)).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "from 0 to 15") {
 		t.Errorf("%v", err)
@@ -177,7 +177,7 @@ func TestNoSocket(t *testing.T) {
 // Next allocates nothing, from stock and over many runs. The daemon is in this process, and counts
 // as well.
 func TestNextAllocatesNothing(t *testing.T) {
-	c := open(t, start(t, dir(t), roomy).config.Socket.Path)
+	c := open(t, start(t, dir(t), roomy).Config.Socket.Path)
 	for range 100000 {
 		must(t, c)
 	}
@@ -216,7 +216,7 @@ func TestNextAllocatesNothing(t *testing.T) {
 
 // No goroutine of a client is left when Close has returned, whatever the client was doing.
 func TestCloseLeavesNothing(t *testing.T) {
-	socket := start(t, dir(t), "flakeward").config.Socket.Path
+	socket := start(t, dir(t), "flakeward").Config.Socket.Path
 	for range 20 {
 		c, err := client.Open(socket)
 		if err != nil {

@@ -33,7 +33,7 @@ func TestUnreadableAccessEndsTheDaemon(t *testing.T) {
 			config := config(dir(t))
 			config.Cluster.Coord = "etcd://127.0.0.1:1"
 			c.set(&config.Cluster)
-			if err := launch(t, config).end(); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := launch(t, config).End(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the daemon ended with %v, want an error with %s", err, c.want)
 			}
 		})
@@ -67,7 +67,7 @@ func TestWrongPasswordIsMended(t *testing.T) {
 	if _, err := etcd.Client().UserChangePassword(t.Context(), "u", "geheim"); err != nil {
 		t.Fatal(err)
 	}
-	r.untilReady()
+	r.UntilReady()
 	told := 0
 	for line := range strings.Lines(r.log.String()) {
 		if strings.Contains(line, "[WARN]") && strings.Contains(line, "the password is wrong") {

@@ -241,7 +241,7 @@ func TestACloneUnderLoad(t *testing.T) {
 			if want := closed * int64(len(l.served)); l.cuts.Load() != want {
 				t.Errorf("%d connections were closed, want %d", l.cuts.Load(), want)
 			}
-			r.stop()
+			r.Stop()
 			for _, e := range journalOf(t, c).Lanes {
 				if slices.Contains(old, strconv.Itoa(e.Worker)) != e.Left {
 					t.Errorf("the journal has %+v; the originals' worker IDs are %v", e, old)
@@ -335,7 +335,7 @@ func TestACloneThatIsStoppedAtOnce(t *testing.T) {
 	_, marks := watched(t, c)
 	written := journalAt(t, c)
 	machine.clone(1)
-	r.stop()
+	r.Stop()
 	claims, later := watched(t, c)
 	if worker := strconv.Itoa(claims[original["claim"]].Worker); worker != original["worker_id"] {
 		t.Errorf("the original's claim %s is gone: %+v", original["claim"], claims)
@@ -359,7 +359,7 @@ func TestWithoutAVMClock(t *testing.T) {
 		c.VMClock = path
 		r := start(t, c)
 		r.next()
-		r.stop()
+		r.Stop()
 		line := ""
 		for l := range strings.Lines(r.log.String()) {
 			if strings.Contains(l, "a copy of the running machine") {

@@ -77,7 +77,7 @@ func TestLife(t *testing.T) {
 	if err != nil || strconv.FormatUint(parts.Worker, 10) != before["worker_id"] {
 		t.Errorf("ID %d is of worker %d (%v), INFO says %s", last, parts.Worker, err, before["worker_id"])
 	}
-	r.stop()
+	r.Stop()
 
 	if e := journalOf(t, c).Lanes[0]; e.Mark != parts.Tick || e.Ceiling != 0 {
 		t.Errorf("after a clean stop the journal has mark %d and ceiling %d, want the last tick %d and no grant", e.Mark, e.Ceiling, parts.Tick)
@@ -114,7 +114,7 @@ func TestStateDirectoryInUse(t *testing.T) {
 	start(t, c)
 	second := c
 	second.Socket.Path += "2"
-	err := launch(t, second).end()
+	err := launch(t, second).End()
 	var used *journal.InUseError
 	if !errors.As(err, &used) || used.PID != os.Getpid() {
 		t.Fatalf("the second daemon ended with %v, want the holder's pid", err)
@@ -127,7 +127,7 @@ func TestSocketInUse(t *testing.T) {
 	second := c
 	second.StateDir += "2"
 	var used *socketfile.InUseError
-	if err := launch(t, second).end(); !errors.As(err, &used) {
+	if err := launch(t, second).End(); !errors.As(err, &used) {
 		t.Fatalf("the second daemon ended with %v", err)
 	}
 	first.next()
@@ -139,7 +139,7 @@ func TestSocketPathThatIsSomethingElse(t *testing.T) {
 	if err := os.WriteFile(c.Socket.Path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := launch(t, c).end(); err == nil {
+	if err := launch(t, c).End(); err == nil {
 		t.Error("a regular file was taken for a socket")
 	}
 	if b, err := os.ReadFile(c.Socket.Path); err != nil || string(b) != "precious" {
@@ -151,10 +151,10 @@ func TestAnotherLayoutThanTheClusters(t *testing.T) {
 	c := config(dir(t))
 	r := start(t, c)
 	r.next()
-	r.stop()
+	r.Stop()
 	other := c
 	other.IDs.Layout = "twitter"
-	err := launch(t, other).end()
+	err := launch(t, other).End()
 	var layout *coord.LayoutError
 	if !errors.As(err, &layout) {
 		t.Fatalf("ended with %v", err)
@@ -169,7 +169,7 @@ func TestAnotherLayoutThanTheClusters(t *testing.T) {
 func TestLayoutWhoseTimeIsUsedUp(t *testing.T) {
 	c := config(dir(t))
 	c.IDs.Layout = "uidgenerator"
-	if err := launch(t, c).end(); err == nil || !strings.Contains(err.Error(), "2024-11-20") {
+	if err := launch(t, c).End(); err == nil || !strings.Contains(err.Error(), "2024-11-20") {
 		t.Errorf("ended with %v, want the date", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestTornJournal(t *testing.T) {
 	c := config(dir(t))
 	r := start(t, c)
 	last := r.next()
-	r.stop()
+	r.Stop()
 	path := filepath.Join(c.StateDir, "journal")
 	whole, err := os.ReadFile(path)
 	if err != nil {
@@ -221,7 +221,7 @@ func TestStartTimeout(t *testing.T) {
 	c := config(dir(t))
 	c.Cluster.Coord = "etcd://127.0.0.1:1/test"
 	c.Cluster.StartTimeout = 50 * time.Millisecond
-	if err := launch(t, c).end(); err == nil || !strings.Contains(err.Error(), "start-timeout") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	if err := launch(t, c).End(); err == nil || !strings.Contains(err.Error(), "start-timeout") || !strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -246,7 +246,7 @@ func TestCoordinatorUnreachable(t *testing.T) {
 		t.Errorf("INFO says %s, in cluster %q", info["state"], info["cluster_id"])
 	}
 	etcd.Start(0)
-	r.untilReady()
+	r.UntilReady()
 	r.next()
 }
 
@@ -265,7 +265,7 @@ func TestColdStart(t *testing.T) {
 		t.Errorf("ID %d after %d", id, last)
 	}
 	last = r.next()
-	r.stop()
+	r.Stop()
 
 	cold := start(t, c)
 	if id := cold.next(); id <= last {
@@ -321,8 +321,8 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		held[0].stop()
-		late.untilReady()
+		held[0].Stop()
+		late.UntilReady()
 		for served := false; !served; { // it does not wait for long, and the disk may be slow
 			_, err := late.do("NEXT")
 			if served = err == nil; !served && !strings.HasPrefix(err.Error(), "UNAVAILABLE") {

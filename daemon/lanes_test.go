@@ -146,7 +146,7 @@ func TestFourLanes(t *testing.T) {
 				}
 				seen[id] = true
 			}
-			r.stop()
+			r.Stop()
 		})
 	}
 	for lane := range 4 {
@@ -217,7 +217,7 @@ func TestOneLaneTooMany(t *testing.T) {
 		t.Errorf("%s: %q", key, info[key])
 	}
 	r.draw(map[int64]bool{}, 8, 5, 200)
-	other.stop()
+	other.Stop()
 	r.until("the fourth lane is ready", lanesReady(4))
 	r.draw(map[int64]bool{}, 8, 5, 200)
 }

@@ -16,7 +16,7 @@ func TestACopiedEmbeddedCoordinatorIsAnotherCluster(t *testing.T) {
 	original := start(t, c)
 	last := original.next()
 	first := original.info()["cluster_id"]
-	original.stop()
+	original.Stop()
 
 	copied := config(dir(t))
 	if err := os.CopyFS(copied.StateDir, os.DirFS(c.StateDir)); err != nil {
@@ -38,12 +38,12 @@ func TestACopiedEmbeddedCoordinatorIsAnotherCluster(t *testing.T) {
 	if !strings.Contains(r.log.String(), "was not written here") || !strings.Contains(r.log.String(), "another cluster from now on") {
 		t.Errorf("the log does not say what was found:\n%s", r.log)
 	}
-	r.stop()
+	r.Stop()
 	again := start(t, copied)
 	if got := again.info()["cluster_id"]; got != second {
 		t.Errorf("started again it is of cluster %q, want %q", got, second)
 	}
-	again.stop()
+	again.Stop()
 
 	back := start(t, c)
 	if got := back.info()["cluster_id"]; got != first {

@@ -35,7 +35,7 @@ func sameWorker(t *testing.T, worker string, config func() daemon.Config) *runni
 		if r.info()["worker_id"] == worker {
 			return r
 		}
-		r.stop()
+		r.Stop()
 	}
 	t.Fatal("no daemon of 100 was dealt worker ID " + worker)
 	return nil
@@ -99,7 +99,7 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 		r.all(seen)
 	}
 	last := time.Now()
-	r.stop()
+	r.Stop()
 	for time.Since(last) < timeout { // a start may take so long that the clock is past all that was issued
 		var began time.Time
 		r = sameWorker(t, worker, func() daemon.Config {
@@ -115,7 +115,7 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 				return
 			}
 		}
-		r.stop()
+		r.Stop()
 	}
 	t.Error("no ID came twice: the documentation says that it may")
 }

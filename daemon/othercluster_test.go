@@ -40,13 +40,13 @@ func TestWipedCoordinator(t *testing.T) {
 	issue(r)
 	id := r.info()["cluster_id"]
 	etcd.Wipe("")
-	if err := r.end(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
+	if err := r.End(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
 		t.Fatalf("the daemon ended with %v, want the cluster %s named", err, id)
 	}
 
 	refused := launch(t, c)
 	var foreign *grant.ForeignError
-	if err := refused.end(); !errors.As(err, &foreign) || foreign.Journal != id {
+	if err := refused.End(); !errors.As(err, &foreign) || foreign.Journal != id {
 		t.Fatalf("the next start ended with %v, want that its journal is of cluster %s", err, id)
 	}
 	for _, text := range []string{id, foreign.Found, etcd.Endpoint(0), "--accept-cluster " + foreign.Found, "--coord", "--state-dir"} {
@@ -56,7 +56,7 @@ func TestWipedCoordinator(t *testing.T) {
 	}
 	third := c
 	third.Cluster.AcceptCluster = uuid.NewString()
-	if err := launch(t, third).end(); err == nil || !strings.Contains(err.Error(), third.Cluster.AcceptCluster) || !strings.Contains(err.Error(), foreign.Found) {
+	if err := launch(t, third).End(); err == nil || !strings.Contains(err.Error(), third.Cluster.AcceptCluster) || !strings.Contains(err.Error(), foreign.Found) {
 		t.Errorf("accepting a third cluster ended with %v", err)
 	}
 
@@ -73,7 +73,7 @@ func TestWipedCoordinator(t *testing.T) {
 	if len(seen) == before {
 		t.Error("nothing is issued in the new cluster")
 	}
-	again.stop()
+	again.Stop()
 	c.Cluster.AcceptCluster = "" // the journal is of the new cluster now
 	issue(start(t, c))
 }
@@ -91,14 +91,14 @@ func TestColdStartMeetsAnotherCluster(t *testing.T) {
 	r.next()
 	id := r.info()["cluster_id"]
 	etcd.Stop(0)
-	r.stop()
+	r.Stop()
 
 	cold := start(t, c)
 	cold.next()
 	etcd.Restore(nothing)
 	etcd.Start(0)
 	var foreign *grant.ForeignError
-	if err := cold.end(); !errors.As(err, &foreign) || foreign.Journal != id {
+	if err := cold.End(); !errors.As(err, &foreign) || foreign.Journal != id {
 		t.Fatalf("the daemon ended with %v, want that the cluster is not %s any more", err, id)
 	}
 	if e := journalOf(t, c).Lanes[0]; e.Ceiling != 0 {

@@ -65,7 +65,7 @@ func TestTheRecorderWritesDownWhatComesOut(t *testing.T) {
 		if workers[n], err = strconv.Atoi(r.info()["worker_id"]); err != nil {
 			t.Fatal(err)
 		}
-		r.stop()
+		r.Stop()
 	}
 	all := logs(t, evidenceDir)
 	if len(all) != len(got) {
@@ -139,7 +139,7 @@ func TestTheRecorderSaysWhichLane(t *testing.T) {
 			break
 		}
 	}
-	r.stop()
+	r.Stop()
 	seen := map[evidence.Event]int{} // how many there are of each kind and lane
 	for _, e := range logs(t, evidenceDir)[0][1:] {
 		worker := e.Worker
@@ -170,7 +170,7 @@ func TestWithoutTheVariableNothingIsWritten(t *testing.T) {
 	t.Chdir(d)
 	r := startBy(t, config(d), inject.Run)
 	r.next()
-	r.stop()
+	r.Stop()
 	err := filepath.WalkDir(d, func(path string, _ os.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".events") {
 			t.Errorf("%s was written", path)
@@ -184,7 +184,7 @@ func TestWithoutTheVariableNothingIsWritten(t *testing.T) {
 
 func TestEvidenceThatCannotBeWrittenAtTheStart(t *testing.T) {
 	t.Setenv(fault.Evidence, filepath.Join(t.TempDir(), "missing"))
-	err := launchBy(t, config(dir(t)), inject.Run).end()
+	err := launchBy(t, config(dir(t)), inject.Run).End()
 	if !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), fault.Evidence) {
 		t.Errorf("the daemon ended with %v, want the variable and what is missing", err)
 	}

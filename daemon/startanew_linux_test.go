@@ -33,7 +33,7 @@ func TestACloneThatCannotStartAnewEndsTheDaemon(t *testing.T) {
 		r.next()
 		test.hinder(r)
 		machine.clone(1)
-		err := r.end()
+		err := r.End()
 		for _, text := range test.says {
 			if err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: the daemon ended with %v, which does not say %q", name, err, text)

@@ -32,7 +32,7 @@ func TestSecondDaemonWithoutACoordinatorIsRefused(t *testing.T) {
 
 	other := config(dir(t))
 	other.Cluster.Coord = ""
-	err := launch(t, other).refusal()
+	err := launch(t, other).Refusal()
 	var held *singleton.HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() {
 		t.Fatalf("the second daemon ended with %v", err)
@@ -47,7 +47,7 @@ func TestSecondDaemonWithoutACoordinatorIsRefused(t *testing.T) {
 	again := c
 	again.Socket.Path += "2"
 	var used *journal.InUseError
-	if err := launch(t, again).refusal(); !errors.As(err, &used) {
+	if err := launch(t, again).Refusal(); !errors.As(err, &used) {
 		t.Errorf("on the same state directory, the second daemon ended with %v", err)
 	}
 
@@ -55,7 +55,7 @@ func TestSecondDaemonWithoutACoordinatorIsRefused(t *testing.T) {
 	known.Cluster.Coord = "embedded:"
 	start(t, known).next()
 
-	first.stop()
+	first.Stop()
 	start(t, other).next()
 }
 
@@ -69,21 +69,8 @@ func TestStartThatFailsFreesItsLocks(t *testing.T) {
 	c.Cluster.Coord = ""
 	bad := c
 	bad.Socket.Group = "no such group"
-	if err := launch(t, bad).refusal(); err == nil || !strings.Contains(err.Error(), "no such group") {
+	if err := launch(t, bad).Refusal(); err == nil || !strings.Contains(err.Error(), "no such group") {
 		t.Fatalf("the daemon ended with %v", err)
 	}
 	start(t, c).next()
-}
-
-// refusal is why a daemon did not start.
-func (r *running) refusal() error {
-	r.t.Helper()
-	select {
-	case <-r.ready:
-		r.t.Fatal("it serves")
-		return nil
-	case err := <-r.ended:
-		r.ended <- nil
-		return err
-	}
 }

@@ -5,44 +5,15 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/internal/sockettest"
 	"github.com/flakeward/flakeward/internal/wire"
 )
-
-// serve accepts connections on a socket and has handle serve each, until the test ends.
-func serve(t *testing.T, handle func(number int, c net.Conn)) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for number := 0; ; number++ {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				defer c.Close()
-				handle(number, c)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		all.Wait()
-	})
-	return socket
-}
 
 // takeRequest reads one request of the given size.
 func takeRequest(in io.Reader, size int) error {
@@ -51,15 +22,8 @@ func takeRequest(in io.Reader, size int) error {
 }
 
 // answer serves a connection with the same reply to each request.
-func answer(request []string, reply string) func(int, net.Conn) {
-	size := len(wire.AppendCommand(nil, request...))
-	return func(_ int, c net.Conn) {
-		for in := bufio.NewReader(c); takeRequest(in, size) == nil; {
-			if _, err := io.WriteString(c, reply); err != nil {
-				return
-			}
-		}
-	}
+func answer(reply string) func(int, *sockettest.Conn) {
+	return func(_ int, c *sockettest.Conn) { c.Answer(func(string) (string, bool) { return reply, true }) }
 }
 
 // small is a load that is over soon.
@@ -100,7 +64,7 @@ func TestRun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := small("", "NEXT")
 			c.load(&l)
-			l.Socket = serve(t, answer(l.Request, c.reply))
+			l.Socket = sockettest.Serve(t, answer(c.reply))
 			begun := int64(0)
 			l.Begun = func(at int64) { begun = at }
 			r, err := Run(t.Context(), l)
@@ -140,7 +104,7 @@ func TestNothingIsHeldBack(t *testing.T) {
 	l.Connections = 1
 	n := int(planned(l))
 	size := len(wire.AppendCommand(nil, l.Request...))
-	l.Socket = serve(t, func(_ int, c net.Conn) {
+	l.Socket = sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
 		if takeRequest(c, n*size) == nil {
 			io.WriteString(c, strings.Repeat(":1\r\n", n))
 		}
@@ -160,7 +124,7 @@ func TestNothingIsHeldBack(t *testing.T) {
 func TestAFullSocket(t *testing.T) {
 	l := small("", "ECHO", strings.Repeat("x", 400<<10))
 	l.Rate, l.Connections = 500, 2
-	l.Socket = serve(t, answer(l.Request, "$1\r\n\n\r\n"))
+	l.Socket = sockettest.Serve(t, answer("$1\r\n\n\r\n"))
 	r, err := Run(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +136,7 @@ func TestAFullSocket(t *testing.T) {
 
 func TestRefusedRequestsHaveNoLatency(t *testing.T) {
 	l := small("", "NEXT")
-	l.Socket = serve(t, answer(l.Request, "-UNAVAILABLE wait\r\n"))
+	l.Socket = sockettest.Serve(t, answer("-UNAVAILABLE wait\r\n"))
 	r, err := Run(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -204,15 +168,15 @@ func TestUnanswered(t *testing.T) {
 func TestBrokenServers(t *testing.T) {
 	for _, c := range []struct {
 		name, says string
-		handle     func(int, net.Conn)
+		handle     func(int, *sockettest.Conn)
 	}{
 		// It may be met in reading or in writing.
-		{"hangs up", "server", func(_ int, c net.Conn) { takeRequest(c, 1) }},
-		{"speaks something else", "no RESP", answer([]string{"NEXT"}, "hello\r\n")},
-		{"says too much", "nobody asked", answer([]string{"NEXT"}, ":1\r\n:2\r\n")},
+		{"hangs up", "server", func(_ int, c *sockettest.Conn) { takeRequest(c, 1) }},
+		{"speaks something else", "no RESP", answer("hello\r\n")},
+		{"says too much", "nobody asked", answer(":1\r\n:2\r\n")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := small(serve(t, c.handle), "NEXT")
+			l := small(sockettest.Serve(t, c.handle), "NEXT")
 			if r, err := Run(t.Context(), l); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%+v, %v", r, err)
 			}
@@ -231,7 +195,7 @@ func TestTheContextEndsIt(t *testing.T) {
 	stop := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var asked atomic.Bool
-	l := small(serve(t, func(_ int, c net.Conn) {
+	l := small(sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
 		for in := bufio.NewReader(c); takeRequest(in, 1) == nil; {
 			if asked.CompareAndSwap(false, true) {
 				cancel(stop)

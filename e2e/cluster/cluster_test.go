@@ -27,6 +27,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 var long = flag.Bool("long", false, "run each drill in its long form, and hold it to the limits of time that it has")
@@ -77,11 +78,7 @@ func on(t *testing.T, members int, drill func(w *testCluster)) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
-			dir, err := os.MkdirTemp("", "fwc")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			dir := sockettest.Dir(t)
 			w := &testCluster{T: t, backend: b.name, dir: dir, lives: map[string][]int64{}}
 			w.setLayout("flakeward")
 			w.servers = b.start(t, members)

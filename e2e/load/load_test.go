@@ -5,7 +5,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,64 +12,15 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/e2e/load"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// fake is a daemon for one connection. For each request it calls reply with what was asked for.
+// fake is a daemon. For each request it calls reply with what was asked for.
 func fake(t *testing.T, reply func(c net.Conn, request string) (goOn bool)) (socket string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "load-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket = filepath.Join(dir, "s")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		<-done
-		_ = os.RemoveAll(dir)
+	return sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
+		c.Answer(func(request string) (string, bool) { return "", reply(c, request) })
 	})
-	go func() {
-		defer close(done)
-		c, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close() //nolint:errcheck
-		request := make([]byte, 0, 64)
-		for b := make([]byte, 1); ; {
-			if _, err := c.Read(b); err != nil {
-				return
-			}
-			request = append(request, b[0])
-			name, whole := words(string(request))
-			if !whole {
-				continue
-			}
-			request = request[:0]
-			if !reply(c, name) {
-				return
-			}
-		}
-	}()
-	return socket
-}
-
-// words are a request's arguments, once it is whole.
-func words(request string) (string, bool) {
-	lines := strings.Split(request, "\r\n")
-	var n int
-	if _, err := fmt.Sscanf(lines[0], "*%d", &n); err != nil || len(lines) < 2*n+2 {
-		return "", false
-	}
-	var args []string
-	for i := range n {
-		args = append(args, lines[2*i+2])
-	}
-	return strings.Join(args, " "), true
 }
 
 // counting replies with IDs that rise by one.

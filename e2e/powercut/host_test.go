@@ -23,6 +23,7 @@ import (
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/sockettest"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -128,11 +129,7 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "fwp") // short enough for a socket in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := sockettest.Dir(t)
 	h := &host{T: t, settings: s, chance: chance}
 	h.host, err = process.NewHost(daemon, dir)
 	if err != nil {

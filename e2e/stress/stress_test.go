@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 func TestMain(m *testing.M) {
@@ -43,11 +44,7 @@ func buildDaemon(t *testing.T) string {
 // shortDir is a directory whose path leaves room for a socket's name.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "stress-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := sockettest.Dir(t)
 	return filepath.Join(dir, "host")
 }
 

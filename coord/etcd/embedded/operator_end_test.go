@@ -2,18 +2,15 @@ package embedded
 
 import (
 	"net"
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // Who connects as the server ends is cut off and not waited for.
 func TestOperatorConnectsAtTheEnd(t *testing.T) {
-	dir, err := os.MkdirTemp("", "embedded") // its path leaves room for a socket's
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := sockettest.Dir(t)
 	s, err := Start(t.Context(), Config{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

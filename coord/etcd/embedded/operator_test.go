@@ -12,16 +12,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // dirWithRoom is a directory whose path leaves room for a socket's.
 func dirWithRoom(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "embedded")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := sockettest.Dir(t)
 	return filepath.Join(dir, "etcd")
 }
 

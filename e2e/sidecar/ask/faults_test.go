@@ -1,11 +1,9 @@
 package ask
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -14,26 +12,18 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // peer is the daemon's side of a connection in a test.
-type peer struct {
-	*net.UnixConn
-	in *bufio.Reader
-}
+type peer struct{ *sockettest.Conn }
 
 // requests reads so many of them, whatever they ask for.
 func (p *peer) requests(t *testing.T, n int) {
 	for range n {
-		var parts int
-		if _, err := fmt.Fscanf(p.in, "*%d\r\n", &parts); err != nil {
+		if _, err := sockettest.Request(p.In); err != nil {
 			t.Errorf("no request: %v", err)
 			return
-		}
-		for range 2 * parts {
-			if _, err := p.in.ReadString('\n'); err != nil {
-				t.Errorf("no whole request: %v", err)
-			}
 		}
 	}
 }
@@ -58,30 +48,17 @@ func (p *peer) arrived(t *testing.T) {
 // script plays one connection each; the connection is closed when it returns.
 type script func(t *testing.T, p *peer)
 
-// fake listens, and plays the scripts one after the other. over gets a value after each.
+// fake listens, and plays a script on each connection in turn. over gets a value after each.
 func fake(t *testing.T, scripts ...script) (socket string, over chan struct{}) {
 	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
 	over = make(chan struct{}, len(scripts))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for _, s := range scripts {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s(t, &peer{c.(*net.UnixConn), bufio.NewReader(c)})
+	return sockettest.Serve(t, func(number int, c *sockettest.Conn) {
+		if number < len(scripts) {
+			scripts[number](t, &peer{c})
 			_ = c.Close()
 			over <- struct{}{}
 		}
-	}()
-	t.Cleanup(func() { _ = l.Close(); <-ended })
-	return socket, over
+	}), over
 }
 
 // newAsker asks in one way; a count of the way is 3.
@@ -231,7 +208,7 @@ func TestGivenUp(t *testing.T) {
 				p.requests(t, 3)
 				p.say(":1\r\n")
 				close(asked)
-				_, _ = p.in.ReadByte()
+				_, _ = p.In.ReadByte()
 				close(left)
 			})
 			a, got := newAsker(socket, evidence.Pipelined)

@@ -8,51 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
-
-// life runs a daemon until the returned function is called, which stops it as SIGTERM does.
-func life(t *testing.T, dir string) (stop func()) {
-	t.Helper()
-	log := &logtest.Buffer{}
-	ready := make(chan struct{})
-	c := daemon.DefaultConfig()
-	c.Socket.Path = filepath.Join(dir, "s")
-	c.StateDir = filepath.Join(dir, "state")
-	c.Host = "host"
-	c.Version = "test"
-	c.Grant.Step = 100 * time.Millisecond
-	c.Waiting.MaxBlock = time.Minute // its start and its disk may be slow, and no request is to be refused for it
-	c.Log = hclog.New(&hclog.LoggerOptions{Output: log, Level: hclog.Debug})
-	c.Ready = func() { close(ready) }
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- daemon.Run(ctx, c) }()
-	stopped := false
-	stop = func() {
-		t.Helper()
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the daemon ended with %v; its log:\n%s", err, log)
-		}
-	}
-	t.Cleanup(stop)
-	select {
-	case <-ready:
-	case err := <-ended:
-		ended <- nil
-		t.Fatalf("the daemon ended with %v; its log:\n%s", err, log)
-	}
-	return stop
-}
 
 // running is a Run in this process.
 type running struct {
@@ -144,11 +103,7 @@ func (r *running) end() []evidence.Reply {
 // are sent: not one is lost but those that it closed a connection on unread. The one that follows
 // is found, all IDs are there once, and another Run has a log of its own.
 func TestCleanStopsUnderLoad(t *testing.T) {
-	dir, err := os.MkdirTemp("", "sc") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := sockettest.Dir(t)
 	c := DefaultConfig()
 	c.Socket, c.Out, c.Seed, c.Load = filepath.Join(dir, "s"), filepath.Join(dir, "out"), 1, 2
 	c.Grace = time.Minute
@@ -157,15 +112,15 @@ func TestCleanStopsUnderLoad(t *testing.T) {
 		r := begin(t, c)
 		r.await(evidence.Unsent)
 		for range 3 {
-			stop := life(t, dir)
+			d := daemontest.Start(t, daemontest.Config(dir))
 			r.await(evidence.Got)
-			stop()
+			d.Stop()
 			r.await(evidence.Unsent)
 		}
-		stop := life(t, dir)
+		d := daemontest.Start(t, daemontest.Config(dir))
 		r.await(evidence.Got)
 		all := r.end()
-		stop()
+		d.Stop()
 		connections := map[uint32]evidence.Asking{}
 		for _, e := range all {
 			switch {

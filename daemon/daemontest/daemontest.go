@@ -1,0 +1,105 @@
+// Package daemontest runs daemons in a test's process, on real coordinators and real sockets.
+package daemontest
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/logtest"
+)
+
+// Config is a daemon's with everything in dir. The journal's step is short, so that restarts are;
+// where the disk is slow, requests wait for it.
+func Config(dir string) daemon.Config {
+	c := daemon.DefaultConfig()
+	c.Socket.Path = filepath.Join(dir, "s")
+	c.StateDir = filepath.Join(dir, "state")
+	c.Host = "host"
+	c.Version = "test"
+	c.Grant.Step = 100 * time.Millisecond
+	c.Waiting.MaxBlock = time.Minute
+	return c
+}
+
+// Daemon is one start of a daemon. It ends with the test.
+type Daemon struct {
+	Config daemon.Config
+	Log    *logtest.Buffer
+
+	t      testing.TB
+	ready  chan struct{}
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+// Launch starts a daemon by run, such as daemon.Run, and does not wait for it.
+func Launch(t testing.TB, c daemon.Config, run func(context.Context, daemon.Config) error) *Daemon {
+	t.Helper()
+	d := &Daemon{Log: &logtest.Buffer{}, t: t, ready: make(chan struct{}), ended: make(chan error, 1)}
+	c.Log = d.Log.At(hclog.Debug)
+	c.Ready = func() { close(d.ready) }
+	d.Config = c
+	var ctx context.Context
+	ctx, d.cancel = context.WithCancel(context.Background())
+	go func() { d.ended <- run(ctx, c) }()
+	t.Cleanup(func() {
+		d.cancel()
+		if err := <-d.ended; err != nil && !t.Failed() {
+			t.Errorf("the daemon ended with %v", err)
+		}
+	})
+	return d
+}
+
+// Start starts a daemon and waits until it can issue.
+func Start(t testing.TB, c daemon.Config) *Daemon {
+	t.Helper()
+	d := Launch(t, c, daemon.Run)
+	d.UntilReady()
+	return d
+}
+
+// UntilReady waits until the daemon can issue.
+func (d *Daemon) UntilReady() {
+	d.t.Helper()
+	select {
+	case <-d.ready:
+	case err := <-d.ended:
+		d.ended <- nil
+		d.t.Fatalf("the daemon ended with %v; its log:\n%s", err, d.Log)
+	}
+}
+
+// Refusal is why a daemon did not start.
+func (d *Daemon) Refusal() error {
+	d.t.Helper()
+	select {
+	case <-d.ready:
+		d.t.Fatal("it serves")
+		return nil
+	case err := <-d.ended:
+		d.ended <- nil
+		return err
+	}
+}
+
+// End waits for a daemon that stops by itself and returns why it did.
+func (d *Daemon) End() error {
+	err := <-d.ended
+	d.ended <- nil
+	return err
+}
+
+// Stop stops the daemon as SIGTERM does. A second time it does nothing.
+func (d *Daemon) Stop() {
+	d.t.Helper()
+	d.cancel()
+	if err := d.End(); err != nil {
+		d.t.Fatalf("the daemon ended with %v; its log:\n%s", err, d.Log)
+	}
+}
