@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/faultproxy"
 )
 
 // server is a coordinator's server that runs.
@@ -55,17 +57,18 @@ func measure(ctx context.Context, backend string, daemons int, o options) (l lin
 		return l, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	c, err := countBytes(s.address())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return l, err
 	}
-	defer c.close()
+	c := faultproxy.New(listener, s.address()) // it counts the bytes
+	defer c.Close()
 
 	all := make([]*daemon, daemons)
 	defer func() { each(all, func(d *daemon) error { return d.close() }) }() //nolint:errcheck // the server ends with its data
 	for i := range all {
 		identity := coord.Identity{Host: fmt.Sprintf("host-%05d.example.net", i), PID: 1000 + i, Incarnation: fmt.Sprintf("%026d", i), Version: "v1.0.0"}
-		coordinator, err := s.dial(c.address(), identity)
+		coordinator, err := s.dial(c.Address(), identity)
 		if err != nil {
 			return l, err
 		}
@@ -112,14 +115,14 @@ func measure(ctx context.Context, backend string, daemons int, o options) (l lin
 // counts are all counters at one time.
 type counts struct{ writes, logged, sent, received int64 }
 
-func look(ctx context.Context, s server, c *counter) (n counts, err error) {
+func look(ctx context.Context, s server, c *faultproxy.Proxy) (n counts, err error) {
 	if n.writes, err = s.writes(ctx); err != nil {
 		return n, err
 	}
 	if n.logged, err = written(s.logs()); err != nil {
 		return n, err
 	}
-	n.sent, n.received = c.sent.Load(), c.received.Load()
+	n.sent, n.received = c.Counts()
 	return n, nil
 }
 

@@ -57,20 +57,27 @@ func Listen(t testing.TB, target string) *Proxy {
 // closes it.
 func Serve(t testing.TB, listener net.Listener, target string) *Proxy {
 	t.Helper()
+	p := New(listener, target)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// New is Serve without a test: Close ends it.
+func New(listener net.Listener, target string) *Proxy {
 	ctx, end := context.WithCancel(context.Background())
 	p := &Proxy{
 		target: target, listener: listener, ctx: ctx, end: end,
 		changed: make(chan struct{}), links: map[*link]bool{},
 	}
 	p.parts.Go(p.accept)
-	t.Cleanup(p.close)
 	return p
 }
 
 // Address is where the proxy listens, as host:port.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-func (p *Proxy) close() {
+// Close ends the proxy and all connections.
+func (p *Proxy) Close() {
 	p.end()
 	_ = p.listener.Close()
 	p.CutAll()
