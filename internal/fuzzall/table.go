@@ -19,7 +19,7 @@ type row struct {
 var table = []row{
 	{"requests of clients, RESP and inline", "daemon/resp", "parse parseInline decode", "FuzzServe", "however the bytes are split into reads, the replies are the same, are whole, and little is kept"},
 	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
-	{"refusals of daemons", "client", "unavailable", "FuzzUnavailable", "its reason is in the text, and no time is below 0"},
+	{"refusals of daemons, INFO of what may be none", "client", "unavailable maxCount", "FuzzUnavailable FuzzMaxCount", "its reason is in the text, and no time is below 0; the limit that the first line says, or none"},
 	{"the journal", "daemon/journal", "decode bodyOf contentsOf", "FuzzDecode FuzzBody", "what is accepted is byte for byte what would be written"},
 	{"the lock of the state directory, and of a user", "internal/filelock", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
 	{"VMClock's page", "daemon/vmclock", "parseHeader", "FuzzHeader", "used if and only if the words that say so do; reading changes nothing"},
@@ -62,6 +62,8 @@ var table = []row{
 	{"INFO as the stress reads it", "e2e/stress", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},
 	{"ZooKeeper's snapshots", "coord/zk/zktest/zkserver", "counterAt setCounter", "FuzzCounter", "the counter is changed and nothing else"},
 	{"the simulated coordinator's names", "sim/tree", "Parse", "FuzzParse", "what is accepted is printed as it was"},
+	{"reports of go test", "sim/mutants", "failures", "FuzzFailures", "tests that failed have names, each once, or there is an error"},
+	{"coverage profiles", "sim/errorpaths", "readProfile", "FuzzReadProfile", "what is accepted and written anew reads as the same"},
 	{"output of benchmarks", "bench/gobench", "Parse", "FuzzParse", "finite figures with names, or an error"},
 	{"output of redis-benchmark", "bench/redisbench", "Parse", "FuzzParse", "figures that can have been measured, or an error"},
 	{"output of pgbench", "bench/pgbench", "Parse number", "FuzzParse", "figures that can have been measured, or an error"},
@@ -69,7 +71,6 @@ var table = []row{
 	{"sets of IDs that clients wrote", "bench/expand", "ReadFrom", "FuzzReadFrom", "what is accepted and written anew is the same, byte for byte"},
 	{"replies to the open-loop load", "bench/pace", "parse value integer", "FuzzReplies", "however they are cut into pieces, the same replies with the same counts, or refused"},
 	{"results of benchmarks, from their file", "bench/report", "Decode", "FuzzDecode", "what is accepted can be shown, and written anew reads as the same"},
-	{"/proc", "bench/server", "parseMemory parseCPU", "FuzzParse", "figures above 0, or an error"},
 }
 
 // notFuzzed are functions that are called as parsers are and read nothing from outside, and why.

@@ -148,3 +148,20 @@ func TestReport(t *testing.T) {
 		}
 	}
 }
+
+// FuzzFailures: whatever go test says, tests that failed have names, and each is told once.
+func FuzzFailures(f *testing.F) {
+	f.Add(`{"Action":"fail","Package":"m/grant","Test":"TestA/x"}{"Action":"fail","Package":"m/grant","Test":"TestA"}{"Action":"fail","Package":"m/grant"}`)
+	f.Add(`{"Action":"fail","Package":"m/coord"}{"Action":"build-output","Output":"x"}`)
+	f.Fuzz(func(t *testing.T, said string) {
+		failed, err := failures(strings.NewReader(said))
+		if err != nil && failed != nil {
+			t.Errorf("%q: %q with %v", said, failed, err)
+		}
+		for i, name := range failed {
+			if !strings.ContainsAny(name, ". ") || i > 0 && failed[i-1] >= name {
+				t.Errorf("%q: %q", said, failed)
+			}
+		}
+	})
+}
