@@ -22,29 +22,19 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/internal/tool"
 )
 
 func main() {
 	if isSelf(os.Args[1:]) {
 		os.Exit(selfMain(os.Args[1:]))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	tool.Main("bench", run)
 }
 
 // daemonPackage is the daemon's import path.

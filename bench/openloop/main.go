@@ -12,31 +12,17 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/flakeward/flakeward/bench/pace"
+	"github.com/flakeward/flakeward/internal/tool"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "openloop:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("openloop", run) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	l, asJSON, err := parse(args, stderr)

@@ -48,8 +48,8 @@ func inspects(t *testing.T, c Config, worker int, held bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if inspected, err := o.Inspect(t.Context()); err != nil || inspected.Layout != "layout" {
-		t.Errorf("Inspect: %+v, %v", inspected, err)
+	if found, err := o.Inspect(t.Context()); err != nil || found.Layout != "layout" {
+		t.Errorf("Inspect: %+v, %v", found, err)
 	}
 	marks, err := o.Marks(t.Context())
 	if err != nil || len(marks) != 1 || marks[0].Worker != worker || marks[0].Ceiling != 500 || (marks[0].Claim != "") != held {
@@ -114,26 +114,17 @@ func TestOwnsDir(t *testing.T) {
 }
 
 func TestOperateEtcd(t *testing.T) {
-	cluster := etcdtest.Start(t, etcdtest.Options{})
-	c := Config{URL: cluster.URL("x")}
-	o, err := Operate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
-		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
-	}
-	if err := o.Close(); err != nil {
-		t.Error(err)
-	}
-	d, claim := serve(t, c)
-	defer d.Close()
-	inspects(t, c, claim.Worker(), true)
+	operates(t, Config{URL: etcdtest.Start(t, etcdtest.Options{}).URL("x")})
 }
 
 func TestOperateZooKeeper(t *testing.T) {
 	servers := zktest.Start(t, zktest.Options{})
-	c := Config{URL: "zk://" + strings.Join(servers.Addresses(), ",") + "/x/y", User: "u", Password: "p"}
+	operates(t, Config{URL: "zk://" + strings.Join(servers.Addresses(), ",") + "/x/y", User: "u", Password: "p"})
+}
+
+// operates wants an operator to see no cluster before there was a daemon, and then its claim.
+func operates(t *testing.T, c Config) {
+	t.Helper()
 	o, err := Operate(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package coordtest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
@@ -222,12 +223,28 @@ func raisedUnderWrites(k *kit) {
 }
 
 func raisedInDoubt(k *kit) {
+	k.inDoubt(func(o coord.Operator, before coord.Inspected) error {
+		_, err := o.Raise(k.Context(), before.Floor+10)
+		return err
+	}, func(what string, before, after coord.Inspected, failure error) {
+		if raised := after.Floor != before.Floor; raised != (after.ClusterEpoch != before.ClusterEpoch) || !raised && failure == nil {
+			k.Errorf("%s: from %+v to %+v, and the answer was %v", what, before, after, failure)
+		}
+	}, func(_ string, o coord.Operator, after coord.Inspected) { // made again, it is done
+		k.raise(o, after.Floor+10)
+	})
+}
+
+// inDoubt has each request fail that an operator's command makes, before it lands and after, and
+// has each outcome judged. Where one failed, again is called.
+func (k *kit) inDoubt(command func(o coord.Operator, before coord.Inspected) error, judge func(what string, before, after coord.Inspected, failure error), again func(what string, o coord.Operator, after coord.Inspected)) {
 	if k.Fault == nil {
 		return
 	}
 	k.start("first")
 	for _, landed := range []bool{false, true} {
 		for n := 0; ; n++ {
+			what := fmt.Sprintf("request %d, landed %v", n, landed)
 			o := k.operator()
 			before, err := k.Operator(k).Inspect(k.Context())
 			if err != nil {
@@ -238,22 +255,19 @@ func raisedInDoubt(k *kit) {
 				k.Fatalf("%T cannot be made to fail", o)
 			}
 			happened := k.Fault(k, c, n, landed)
-			_, failure := o.Raise(k.Context(), before.Floor+10)
+			failure := command(o, before)
 			after, err := k.Operator(k).Inspect(k.Context())
 			if err != nil {
 				k.Fatal(err)
 			}
+			judge(what, before, after, failure)
 			if !happened() {
 				if n == 0 || failure != nil {
-					k.Fatalf("request %d, landed %v: %v; the case is void", n, landed, failure)
+					k.Fatalf("%s: %v; the case is void", what, failure)
 				}
 				break
 			}
-			if raised := after.Floor != before.Floor; raised != (after.ClusterEpoch != before.ClusterEpoch) || !raised && failure == nil {
-				k.Errorf("request %d, landed %v: from %+v to %+v, and the answer was %v", n, landed, before, after, failure)
-			}
-			// Made again, it is done.
-			k.raise(o, after.Floor+10)
+			again(what, o, after)
 		}
 	}
 }

@@ -68,41 +68,18 @@ func renamed(k *kit) {
 }
 
 func renamedInDoubt(k *kit) {
-	if k.Fault == nil {
-		return
-	}
-	k.start("first")
-	for _, landed := range []bool{false, true} {
-		for n := 0; ; n++ {
-			o := k.operator()
-			before, err := k.Operator(k).Inspect(k.Context())
-			if err != nil {
-				k.Fatal(err)
-			}
-			c, ok := o.(coord.Coordinator)
-			if !ok {
-				k.Fatalf("%T cannot be made to fail", o)
-			}
-			happened := k.Fault(k, c, n, landed)
-			id, failure := o.NewUUID(k.Context())
-			after, err := k.Operator(k).Inspect(k.Context())
-			if err != nil {
-				k.Fatal(err)
-			}
-			renamed := after.UUID != before.UUID
-			if renamed != (after.ClusterEpoch != before.ClusterEpoch) || failure == nil && id != after.UUID || !renamed && failure == nil {
-				k.Errorf("request %d, landed %v: from %+v to %+v, and the answer was %q, %v", n, landed, before, after, id, failure)
-			}
-			if !happened() {
-				if n == 0 || failure != nil {
-					k.Fatalf("request %d, landed %v: %v; the case is void", n, landed, failure)
-				}
-				break
-			}
-			// Made again, by one who looks first, it is done.
-			if again, err := k.operator().NewUUID(k.Context()); err != nil || again == after.UUID {
-				k.Errorf("request %d, landed %v: made again, %q, %v", n, landed, again, err)
-			}
+	var id string
+	k.inDoubt(func(o coord.Operator, _ coord.Inspected) (err error) {
+		id, err = o.NewUUID(k.Context())
+		return err
+	}, func(what string, before, after coord.Inspected, failure error) {
+		renamed := after.UUID != before.UUID
+		if renamed != (after.ClusterEpoch != before.ClusterEpoch) || failure == nil && id != after.UUID || !renamed && failure == nil {
+			k.Errorf("%s: from %+v to %+v, and the answer was %q, %v", what, before, after, id, failure)
 		}
-	}
+	}, func(what string, _ coord.Operator, after coord.Inspected) { // made again, by one who looks first, it is done
+		if again, err := k.operator().NewUUID(k.Context()); err != nil || again == after.UUID {
+			k.Errorf("%s: made again, %q, %v", what, again, err)
+		}
+	})
 }

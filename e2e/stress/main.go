@@ -20,26 +20,14 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/tool"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stress:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("stress", run) }
 
 // options is what the program can be told.
 type options struct {

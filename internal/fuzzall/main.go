@@ -19,29 +19,19 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/tool"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Stdout)
-	stop()
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "fuzzall:", err)
-		os.Exit(1)
-	}
-}
+func main() { tool.Main("fuzzall", run) }
 
 var errFailed = errors.New("not all targets passed; see above")
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out, _ io.Writer) error {
 	flags := flag.NewFlagSet("fuzzall", flag.ContinueOnError)
 	each := flags.Duration("time", time.Minute, "how long each target is fuzzed")
 	most := flags.Int("p", 2, "how many targets are fuzzed at once, each by one process")

@@ -99,7 +99,7 @@ func TestTableIsComplete(t *testing.T) {
 
 func TestRunRefuses(t *testing.T) {
 	for _, args := range [][]string{{"-time", "0s"}, {"-p", "0"}, {"-time", "1s", "../testreport"}} {
-		if err := run(t.Context(), args, os.Stderr); err == nil {
+		if err := run(t.Context(), args, os.Stderr, os.Stderr); err == nil {
 			t.Errorf("%q is taken", args)
 		}
 	}
