@@ -78,7 +78,6 @@ var notFuzzed = map[string]string{
 	"cli decodeCommand":        "makes the command; FuzzDecode runs it",
 	"e2e/stress parse":         "flags of a tool, read by package flag",
 	"bench parse":              "flags of a tool, read by package flag",
-	"bench/openloop parse":     "flags of a tool, read by package flag",
 	"bench/coordination parse": "flags of a tool, read by package flag",
 }
 
