@@ -86,7 +86,7 @@ func (n *next) all(ctx context.Context, count int, take func(context.Context, in
 	return nil
 }
 
-// tooMany tells whether the daemon refused a request because of its count.
+// tooMany reports whether the daemon refused a request because of its count.
 func tooMany(err error) bool {
 	var refusal redis.Error
 	return errors.As(err, &refusal) && strings.HasPrefix(refusal.Error(), "ERR the count ") &&

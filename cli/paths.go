@@ -37,7 +37,7 @@ func defaultPaths(uid int, getenv func(string) string, home, temp string) paths 
 	return paths{socket: filepath.Join(runtime, "flakeward.sock"), stateDir: state, shared: shared}
 }
 
-// exposed tells whether socket is the default one and its directory's name could
+// exposed reports whether socket is the default one and its directory's name could
 // have been taken by another user before, who then hands out IDs of his own.
 func (p paths) exposed(socket string) bool {
 	return p.shared && filepath.Clean(socket) == p.socket

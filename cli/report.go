@@ -29,7 +29,7 @@ func Report(out io.Writer, err error) {
 	}
 }
 
-// logsJSON tells whether the daemon command's log is in JSON, also if a wrong
+// logsJSON reports whether the daemon command's log is in JSON, also if a wrong
 // flag kept those after it from being read.
 func (s *settings) logsJSON(args []string) bool {
 	return s.logJSON || len(args) > 2 && args[1] == daemonName && slices.Contains(args[2:], "--log-json")

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isTerminal tells whether a person sits at a stream.
+// isTerminal reports whether a person sits at a stream.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {

@@ -4,7 +4,7 @@ package cli
 
 import "os"
 
-// isTerminal tells whether a person may sit at a stream. A device that is none of
+// isTerminal reports whether a person may sit at a stream. A device that is none of
 // a terminal's, such as /dev/null, counts too: it gives no answer, which is a no.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)

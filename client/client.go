@@ -74,7 +74,7 @@ func Cluster(uuid string) Option {
 	return func(o *options) { o.cluster, o.demands = strings.ToLower(uuid), true }
 }
 
-// isUUID tells whether a text has the form of RFC 9562, section 4, in lower case.
+// isUUID reports whether a text has the form of RFC 9562, section 4, in lower case.
 func isUUID(text string) bool {
 	for i, c := range []byte(text) {
 		switch {

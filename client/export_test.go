@@ -28,7 +28,7 @@ func Stock(c *Client) int64 {
 	return n
 }
 
-// Ended tells whether c's goroutine has said that it ends, which is the last that it does.
+// Ended reports whether c's goroutine has said that it ends, which is the last that it does.
 func Ended(c *Client) bool {
 	select {
 	case <-c.ended:

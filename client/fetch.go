@@ -251,7 +251,7 @@ func (f *fetcher) backOff(wait bool) {
 
 // The methods below are the fetcher's side of the stock.
 
-// needed tells whether there is a reason to talk to the daemon.
+// needed reports whether there is a reason to talk to the daemon.
 func (c *Client) needed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +303,7 @@ func (c *Client) refused(sends uint64, err error) {
 }
 
 // failed answers those whom trying again does not help, or for whom it has been tried long enough.
-// It tells whether to wait before the next attempt.
+// It reports whether to wait before the next attempt.
 func (c *Client) failed(err error, failures int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,7 +323,7 @@ func (c *Client) enqueue(w *waiter) {
 	c.wakeFetcher()
 }
 
-// hopeless tells whether an attempt would fail again until somebody changes something.
+// hopeless reports whether an attempt would fail again until somebody changes something.
 func hopeless(err error) bool {
 	var unreachable *UnreachableError
 	var elsewhere *ClusterError

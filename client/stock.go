@@ -36,7 +36,7 @@ func (r *run) claim(want int64) (from, to int64) {
 // used is how many of its IDs were claimed.
 func (r *run) used() int64 { return min(r.taken.Load(), r.n) }
 
-// passed tells whether the claims after from up to to have reached the mark.
+// passed reports whether the claims after from up to to have reached the mark.
 func (r *run) passed(from, to int64) bool { return from < r.mark && r.mark <= to }
 
 // piece is what the claims after from up to to are worth.

@@ -127,7 +127,7 @@ type Layout struct {
 	Window generator.Tick
 }
 
-// MaxWorkers is the largest number of worker IDs that a coordinator deals: 22
+// MaxWorkers is the largest number of worker IDs that a coordinator assigns: 22
 // bits, the widest worker field of any preset.
 const MaxWorkers = 1 << 22
 

@@ -96,7 +96,7 @@ type Mark struct {
 	Holder string
 	// Claim is the name of the live claim that owns the worker ID; empty if none does.
 	Claim string
-	// Damaged is true if the record cannot be read: the worker ID is not dealt.
+	// Damaged is true if the record cannot be read: the worker ID is not assigned.
 	Damaged bool
 }
 

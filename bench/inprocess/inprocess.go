@@ -32,7 +32,7 @@ type Generator struct {
 	Layout string // in words
 	// Ceiling is how many IDs a second the layout has; 0: more than anybody takes.
 	Ceiling float64
-	// Ordered64 tells whether the IDs are 64-bit integers that rise.
+	// Ordered64 reports whether the IDs are 64-bit integers that rise.
 	Ordered64 bool
 	// Open makes the generator. What it returns makes a function for each goroutine, which makes an
 	// ID at each call.

@@ -47,7 +47,7 @@ func Find() string {
 	return newest
 }
 
-// complete tells whether all that is needed is in a directory.
+// complete reports whether all that is needed is in a directory.
 func complete(dir string) bool {
 	for _, program := range []string{"initdb", "postgres", "pgbench", "psql"} {
 		if _, err := exec.LookPath(filepath.Join(dir, program)); err != nil {

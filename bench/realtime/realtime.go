@@ -8,7 +8,7 @@ import (
 	"io/fs"
 )
 
-// Refused tells whether an error of Process says that this process, or this system, may not do it
+// Refused reports whether an error of Process says that this process, or this system, may not do it
 // at all.
 func Refused(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errors.ErrUnsupported)

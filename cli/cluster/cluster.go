@@ -19,7 +19,7 @@ type Cluster struct {
 	UUID       string
 	Layout     *generator.Layout
 	Datacenter uint64 // 0 if the layout has no such field
-	// Workers is how many worker IDs the coordinator deals: 0 to Workers-1.
+	// Workers is how many worker IDs the coordinator assigns: 0 to Workers-1.
 	Workers int
 	// Floor is the tick that all ceilings were raised to last, 0 if never.
 	Floor generator.Tick

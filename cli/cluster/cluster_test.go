@@ -43,7 +43,7 @@ func TestOf(t *testing.T) {
 		{"as daemons write it", text + ";datacenter=0", 0, 1024, ""},
 		{"a datacenter", "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2015-01-01T00:00:00Z;datacenter=31", 31, 32, ""},
 		{"without one", text, 0, 1024, ""},
-		{"more worker IDs than are dealt", "time=30@1s,worker=23,sequence=10;epoch=2026-01-01T00:00:00Z;datacenter=0", 0, coord.MaxWorkers, ""},
+		{"more worker IDs than are assigned", "time=30@1s,worker=23,sequence=10;epoch=2026-01-01T00:00:00Z;datacenter=0", 0, coord.MaxWorkers, ""},
 		{"no number", text + ";datacenter=x", 0, 0, "not a number"},
 		{"no layout", "a;datacenter=1", 0, 0, "use the flakeward of the cluster's daemons"},
 		{"nothing", "", 0, 0, "not understood"},
@@ -238,7 +238,7 @@ worker  ceiling                           issued    mark        held by
 4       2026-01-01T12:09:58.000Z  +9m58s  2.3s ago  1.0s ahead  h1, c4
 5       2026-01-01T11:00:00.000Z  -1h0m    -         -           free
 6       -                         -       -         -           came meanwhile
-7       -                         -       -         -           free; the record is damaged: it is not dealt
+7       -                         -       -         -           free; the record is damaged: it is not assigned
 `
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	if got := out.String(); squeeze(got) != squeeze(want) {

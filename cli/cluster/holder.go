@@ -36,7 +36,7 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Ho
 		return Finding{Verdict: Elsewhere, Note: fmt.Sprintf("it is of datacenter %d and this cluster is datacenter %d: ask that one's", id.Datacenter, c.Datacenter)}
 	}
 	if id.Worker >= uint64(c.Workers) {
-		return Finding{Verdict: Nobody, Note: fmt.Sprintf("nobody ever held worker ID %d: the highest that is dealt is %d", id.Worker, c.Workers-1)}
+		return Finding{Verdict: Nobody, Note: fmt.Sprintf("nobody ever held worker ID %d: the highest is %d", id.Worker, c.Workers-1)}
 	}
 	raised := c.Floor > 0 && id.Tick <= c.Floor
 	if mark == nil && !slices.ContainsFunc(history, known) {
@@ -73,7 +73,7 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Ho
 	return found
 }
 
-// known tells whether an entry names somebody. One that does not stands for
+// known reports whether an entry names somebody. One that does not stands for
 // whatever a restored coordinator had lost when its marks were raised.
 func known(t coord.HolderInterval) bool { return t.Incarnation != "" }
 

@@ -44,7 +44,7 @@ func TestHolder(t *testing.T) {
 		{"a record without a history", 0, 700, 3, record, nil, Forgotten, "", "no longer known"},
 		{"above a record without a history", 0, 1700, 3, record, nil, Ungranted, "", "granted"},
 		{"nobody", 0, 700, 4, nil, nil, Nobody, "", "nobody ever held worker ID 4"},
-		{"a worker ID that is not dealt", 0, 700, 1 << 22, nil, nil, Nobody, "", "the highest that is dealt is 1023"},
+		{"a worker ID that is not assigned", 0, 700, 1 << 22, nil, nil, Nobody, "", "the highest is 1023"},
 		{"a damaged record", 0, 5000, 3, &coord.Mark{Damaged: true}, three, Held, "d", "damaged"},
 		{"a record that is gone", 0, 5000, 3, nil, three, Ungranted, "", "granted"},
 		{"restored, before the backup", 2000, 900, 3, &coord.Mark{Ceiling: 3000}, restored, Held, "a", "whoever came after the backup is not known"},

@@ -22,7 +22,7 @@ type Marks struct {
 // Mark is a worker ID's record. What is not known is null; ticks are 0 then.
 type Mark struct {
 	Worker int `json:"worker"`
-	// Damaged: the record cannot be read, and its worker ID is not dealt.
+	// Damaged: the record cannot be read, and its worker ID is not assigned.
 	Damaged bool `json:"damaged"`
 
 	CeilingTick generator.Tick `json:"ceiling_tick"`
@@ -106,7 +106,7 @@ func (m Mark) heldBy() string {
 		}
 	}
 	if m.Damaged {
-		holder += "; the record is damaged: it is not dealt"
+		holder += "; the record is damaged: it is not assigned"
 	}
 	return holder
 }

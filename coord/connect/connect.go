@@ -35,7 +35,7 @@ type Config struct {
 	// etcd below it.
 	StateDir string
 	// Moved says that StateDir may be a copy of another daemon's: an embedded coordinator
-	// that is in it becomes a cluster of its own, which deals its first worker IDs anew.
+	// that is in it becomes a cluster of its own, which assigns its first worker IDs anew.
 	Moved bool
 	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
 	// if 0.

@@ -194,7 +194,7 @@ func TestDetachFromEmbedded(t *testing.T) {
 	}
 }
 
-// Two clusters of one host each rarely deal the same worker ID first.
+// Two clusters of one host each rarely assign the same worker ID first.
 func TestEmbeddedSpreads(t *testing.T) {
 	seen := map[int]bool{}
 	for range 4 {
@@ -220,7 +220,7 @@ func TestEmbeddedSpreads(t *testing.T) {
 }
 
 // A copy does not get the worker ID that its original had last, though the original's preference is
-// in it. What the copy was dealt instead is its own from then on.
+// in it. What the copy was assigned instead is its own from then on.
 func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
 	c := Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}
 	c.Identity.Host = "host"

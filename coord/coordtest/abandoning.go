@@ -41,7 +41,7 @@ func abandonedClaim(k *kit) {
 	if k.Delay == nil {
 		return
 	}
-	// Far from what is dealt: a late claim on the worker ID that is kept would not show.
+	// Far from what is assigned: a late claim on the worker ID that is kept would not show.
 	k.workers = 1024
 	kept := k.workers - 1
 	other := k.start("other")

@@ -47,7 +47,7 @@ func lanesSticky(k *kit) {
 }
 
 func lanesNoHost(k *kit) {
-	k.workers = 1024 // what is dealt meanwhile is far from what is asked for
+	k.workers = 1024 // what is assigned meanwhile is far from what is asked for
 	n := k.start("h")
 	k.release(n.claim(of(1, wanting(600))), 10)
 	k.release(n.claim(of(0, wanting(500))), 10)

@@ -31,7 +31,7 @@ func stickyHost(k *kit) {
 	first := k.start("host/with a slash").claim(wanting(3))
 	k.release(first, 10)
 	if c := k.start("other").claim(fresh()); c.Worker() == 3 {
-		k.Fatal("the case needs worker ID 3 not to be dealt next")
+		k.Fatal("the case needs worker ID 3 not to be assigned next")
 	}
 	if c := k.start("host/with a slash").claim(anyone()); c.Worker() != 3 {
 		k.Errorf("the host had worker ID 3 last and got %d", c.Worker())

@@ -19,7 +19,7 @@ type Owner interface {
 	// ExtendNow says that requests wait because the lane has reached its ceiling, or because the
 	// machine was cloned.
 	ExtendNow()
-	// CanAcquire tells whether another worker ID is to be had: not while the coordinator does not
+	// CanAcquire reports whether another worker ID is to be had: not while the coordinator does not
 	// answer or has none free.
 	CanAcquire() bool
 	// Condition says what keeps the lane's ceiling from rising, or the lane from being there; nil

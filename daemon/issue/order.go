@@ -14,7 +14,7 @@ type position struct {
 	worker int
 }
 
-// began tells whether the connection has got an ID.
+// began reports whether the connection has got an ID.
 func (o *order) began() bool { return o.highest.tick != 0 }
 
 // record notes an ID that the connection gets. An ID more than maxSleep below the highest was

@@ -205,14 +205,14 @@ func (g *pool) replace(rt *rapid.T, i int, grant time.Duration) {
 	g.acquire(rt, i, rapid.SampledFrom(slices.Sorted(maps.Keys(g.free))).Draw(rt, "worker ID"), grant)
 }
 
-// open tells whether the lane can issue at the clock's tick in the order of its own IDs.
+// open reports whether the lane can issue at the clock's tick in the order of its own IDs.
 func (g *pool) open(lane *generator.Lane) bool {
 	tick := g.tick()
 	return !lane.Closed() && tick >= lane.Highest() && tick > lane.Floor() && tick <= lane.Ceiling()
 }
 
-// inOrder tells whether the lane can issue at the clock's tick in the order of the connection, too,
-// and has numbers.
+// inOrder reports whether the lane can issue at the clock's tick in the order of the connection,
+// too, and has numbers.
 func (g *pool) inOrder(lane *generator.Lane, c *connection) bool {
 	return g.open(lane) && lane.Room(0, g.tick()) > 0 && (g.tick() > c.tick || c.worker == lane.Worker() && g.tick() == c.tick)
 }

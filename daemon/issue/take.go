@@ -47,13 +47,13 @@ func (i *Issuer) minimum(c *Connection, lane *generator.Lane, tick generator.Tic
 	return c.order.minimum(lane.Worker(), tick, i.maxSleep)
 }
 
-// insufficient tells whether a burst may serve the request: the clock's tick has not enough numbers
-// for it. A lane that has reached its ceiling has none to spare.
+// insufficient reports whether a burst may serve the request: the clock's tick has not enough
+// numbers for it. A lane that has reached its ceiling has none to spare.
 func (i *Issuer) insufficient(lane *generator.Lane, tick generator.Tick, tenant uint32, n int) bool {
 	return i.burst > 0 && tick <= lane.Ceiling() && lane.Room(tenant, tick) < n
 }
 
-// ready tells whether the lane can serve the connection's next request in order, at once.
+// ready reports whether the lane can serve the connection's next request in order, at once.
 func (i *Issuer) ready(c *Connection, tenant uint32) bool {
 	s := i.sample()
 	if s.lane == nil {

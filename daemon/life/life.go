@@ -143,8 +143,8 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) err
 	if l.Joined != nil {
 		l.Joined(cluster)
 	}
-	// All of them, before any claims: what one lane was issued from in another cluster may be dealt
-	// to the next in this one.
+	// All of them, before any claims: what one lane was issued from in another cluster may be
+	// assigned to the next in this one.
 	var refused error
 	for _, k := range l.Holders {
 		err := k.Attach(*coordinator, cluster)

@@ -18,7 +18,7 @@ import (
 
 const lockName = "without-coord.lock"
 
-// isNoPlace tells whether an error means that no file can be made there at all.
+// isNoPlace reports whether an error means that no file can be made there at all.
 func isNoPlace(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.EROFS)
 }

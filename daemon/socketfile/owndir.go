@@ -51,7 +51,7 @@ func MakeOwnDir(dir string, uid int) error {
 	return CheckOwnDir(dir, uid)
 }
 
-// CheckOwnDir tells whether what is in dir can have been put there by the user uid only: it is to
+// CheckOwnDir reports whether what is in dir can have been put there by the user uid only: it is to
 // be asked of a directory whose parent is open to everyone, with the sticky bit, such as /tmp.
 // Anything but a directory of that user that neither group nor others may write to is an
 // *UnsafeDirError; so is a symbolic link, wherever it leads. An error for a missing one is

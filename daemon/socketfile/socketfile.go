@@ -107,7 +107,7 @@ func checkPath(path string) error {
 	return nil
 }
 
-// look tells whether a socket is there; what is no socket is an error.
+// look reports whether a socket is there; what is no socket is an error.
 func look(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	switch {

@@ -19,7 +19,7 @@ const sawRaise = "all marks were raised: nothing above that is issued from a gra
 // TestGrantBeyondTheRaise restores the coordinator from a backup and raises the marks as the
 // documentation says. Meanwhile a daemon that cannot reach it has a grant beyond the raise: the
 // grant is younger than the backup, and the daemon's clock was an hour ahead when it got the grant.
-// The restored counter deals the same worker ID to the next host, which begins at the raise.
+// The restored counter assigns the same worker ID to the next host, which begins at the raise.
 func TestGrantBeyondTheRaise(t *testing.T) {
 	for name, others := range map[string]int{
 		// They write more than the restored coordinator has, so that it is seen to have gone back.

@@ -50,7 +50,7 @@ func Find(ctx context.Context) (*Engine, error) {
 // Version says what docker and what compose these are.
 func (e *Engine) Version() string { return e.version }
 
-// HasImage tells whether there is an image of that name.
+// HasImage reports whether there is an image of that name.
 func (e *Engine) HasImage(ctx context.Context, name string) (bool, error) {
 	out, err := e.Docker(ctx, "images", "--quiet", name)
 	return strings.TrimSpace(out) != "", err

@@ -101,9 +101,9 @@ func wipe(ctx context.Context, r *Run) error {
 	})
 }
 
-// goAhead sets a clock an hour ahead: that of the host whose worker ID was dealt first. That one is
-// dealt first in a new cluster as well, which knows nothing of the hour; the host's own journal
-// does.
+// goAhead sets a clock an hour ahead: that of the host whose worker ID was assigned first. That one
+// is assigned first in a new cluster as well, which knows nothing of the hour; the host's own
+// journal does.
 func (s *wiping) goAhead(ctx context.Context, r *Run) (had held, err error) {
 	for _, h := range r.Hosts {
 		now, err := holds(ctx, h)
@@ -214,7 +214,7 @@ func judgeWiped(res *Result) {
 		res.Fail("the drill is void: %d histories of before the wipe, %d versions after it", len(res.Past), len(res.History))
 	}
 	again := slices.ContainsFunc(res.History, func(v history.Version) bool { return v.Worker == seen.worker })
-	res.Figure("the worker ID whose marks were an hour ahead was dealt again", fmt.Sprint(again), "true", again)
+	res.Figure("the worker ID whose marks were an hour ahead was assigned again", fmt.Sprint(again), "true", again)
 	var slowest time.Duration
 	for i, h := range res.Run.Hosts {
 		slowest = max(slowest, time.Duration(seen.stopped[i]-seen.returned))

@@ -236,7 +236,7 @@ func (h *Host) start(ctx context.Context, same bool, flags []string) error {
 	return err
 }
 
-// Running tells whether the daemon runs (a paused one does), and its exit status if not.
+// Running reports whether the daemon runs (a paused one does), and its exit status if not.
 func (h *Host) Running(ctx context.Context) (bool, int, error) {
 	s, err := h.r.project.Engine.State(ctx, h.daemon)
 	return s.Running, s.Status, err

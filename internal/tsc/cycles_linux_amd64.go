@@ -15,7 +15,7 @@ import (
 //go:noescape
 func Cycles() uint64
 
-// trusted tells whether the kernel takes its own time from the counter, which it does only where
+// trusted reports whether the kernel takes its own time from the counter, which it does only where
 // the counters of all processors agree (Documentation/virt/kvm/x86/timekeeping.rst, and
 // check_tsc_warp in arch/x86/kernel/tsc_sync.c), and the counter runs at one rate, whatever the
 // processor's frequency and sleep.

@@ -55,7 +55,7 @@ func TestACopyGetsAWorkerIDOfItsOwn(t *testing.T) {
 					if r.Violation != "" {
 						t.Errorf("seed %d: %s", seed, r.Violation)
 					}
-					// A worker ID that was given back in order may be dealt to the copy: it is
+					// A worker ID that was given back in order may be assigned to the copy: it is
 					// free.
 					apart := r.Counts.Apart == 1 || state == "restarted" || state == "killed" || state == "rebooted"
 					if r.Counts.Copies != 1 || r.Counts.Parted != 1 || r.Counts.Calmly != 1 || !apart {

@@ -32,10 +32,10 @@ func PlanOf(seed uint64) Plan {
 	r := rand.New(rand.NewPCG(seed, 0x666c616b65))
 	tick := pick(r, "1ms", "1ms", "1ms", "10ms", "100ms")
 	p := Plan{
-		Seed:    seed,
-		Layout:  fmt.Sprintf("time=41@%s,worker=%d,sequence=%d;epoch=2026-01-01", tick, pick(r, 1, 1, 1, 2, 2, 3), pick(r, 1, 3, 6, 12)),
-		Servers: pick(r, tree.Etcd, tree.ZooKeeper),
-		Tells:   r.IntN(2) == 0,
+		Seed:          seed,
+		Layout:        fmt.Sprintf("time=41@%s,worker=%d,sequence=%d;epoch=2026-01-01", tick, pick(r, 1, 1, 1, 2, 2, 3), pick(r, 1, 3, 6, 12)),
+		Servers:       pick(r, tree.Etcd, tree.ZooKeeper),
+		ShowsRestores: r.IntN(2) == 0,
 		Timing: grant.Timing{
 			Step:    pick(r, 200*time.Millisecond, 500*time.Millisecond, time.Second, 2*time.Second),
 			Publish: pick(r, 300*time.Millisecond, time.Second, 2*time.Second, 4*time.Second),
@@ -231,8 +231,8 @@ func (p Plan) contested(r *rand.Rand) []Fault {
 	case 1:
 		return []Fault{begin, fault(0, RequestLost, "send", "delete a claim", 1), fault(1, RequestLost, "send", "delete a claim", 2)}
 	}
-	// The worker ID that is dealt is held, and the one that is chosen instead gets a mark that is
-	// too far ahead. What was asked for is not wanted any more when that is known: at the answer
+	// The worker ID that is assigned is held, and the one that is chosen instead gets a mark that
+	// is too far ahead. What was asked for is not wanted any more when that is known: at the answer
 	// that the layout record is another one, or that the claim is made.
 	known := fault(1, Restart, "reply", "create a claim", 2+r.IntN(2))
 	if p.Servers == tree.ZooKeeper && known.N == 3 {

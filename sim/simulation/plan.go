@@ -11,19 +11,19 @@ import (
 
 // Plan is all that a run is made of: the same plan gives the same run.
 type Plan struct {
-	Seed    uint64
-	Length  scheduler.Time // of the run, in which all faults begin
-	Layout  string
-	Servers tree.Kind
-	Tells   bool            // the servers' revision shows that they were restored
-	Hosts   []int           // by daemon: the host that it runs on
-	Lanes   []int           // by daemon: how many it has
-	Draws   []Draws         // by daemon; none where it says nothing
-	Apart   []time.Duration // by host: how far its clock is ahead at the beginning
-	Timing  grant.Timing
-	TTL     time.Duration
-	Load    time.Duration // between two requests to a daemon, on the average
-	Faults  []Fault       // in the order of their time
+	Seed          uint64
+	Length        scheduler.Time // of the run, in which all faults begin
+	Layout        string
+	Servers       tree.Kind
+	ShowsRestores bool            // the servers' revision shows that they were restored
+	Hosts         []int           // by daemon: the host that it runs on
+	Lanes         []int           // by daemon: how many it has
+	Draws         []Draws         // by daemon; none where it says nothing
+	Apart         []time.Duration // by host: how far its clock is ahead at the beginning
+	Timing        grant.Timing
+	TTL           time.Duration
+	Load          time.Duration // between two requests to a daemon, on the average
+	Faults        []Fault       // in the order of their time
 
 	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so.
 	// Nameless are, by host, those without a hardware identity.

@@ -163,7 +163,7 @@ func (sim *Simulation) start(s *slot) {
 		return
 	}
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
-	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.Tells, p)
+	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
 	var err error
 	p.coord, err = claims.New(watched{p.store, p}, claims.Config{
 		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},

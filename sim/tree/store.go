@@ -25,8 +25,8 @@ type Store struct {
 	kind        Kind
 	incarnation string
 	carrier     Carrier
-	// Tells is whether the servers going back to an earlier state is seen by their revision.
-	tells bool
+	// showsRestores is whether the revision shows that the servers went back to an earlier state.
+	showsRestores bool
 
 	mu      sync.Mutex // guards what follows; never held while a request is carried
 	session int64      // 0: none
@@ -35,10 +35,10 @@ type Store struct {
 	gone    *coord.RestoredError
 }
 
-// NewStore returns a store of an incarnation. If tells, it notices that the servers went back to an
-// earlier state.
-func NewStore(kind Kind, incarnation string, tells bool, carrier Carrier) *Store {
-	return &Store{kind: kind, incarnation: incarnation, tells: tells, carrier: carrier}
+// NewStore returns a store of an incarnation. If showsRestores, it notices that the servers went
+// back to an earlier state.
+func NewStore(kind Kind, incarnation string, showsRestores bool, carrier Carrier) *Store {
+	return &Store{kind: kind, incarnation: incarnation, showsRestores: showsRestores, carrier: carrier}
 }
 
 // Name implements claims.Store.
@@ -81,7 +81,7 @@ func (s *Store) note(before, revision int64) {
 	defer s.mu.Unlock()
 	switch {
 	case s.gone != nil:
-	case revision < before && s.tells:
+	case revision < before && s.showsRestores:
 		s.gone = &coord.RestoredError{Why: fmt.Sprintf("it went back from revision %d to %d", before, revision)}
 	default:
 		s.highest = max(s.highest, revision)

@@ -230,7 +230,9 @@ func (t *Tree) write(w claims.Write) claims.Written {
 }
 
 // preferenceKey is the key of the preference of a host's lane.
-func preferenceKey(host string, lane int) string { return claims.PreferenceKey(url.PathEscape(host), lane) }
+func preferenceKey(host string, lane int) string {
+	return claims.PreferenceKey(url.PathEscape(host), lane)
+}
 
 func (t *Tree) delete(name string) {
 	t.revision++

@@ -77,8 +77,8 @@ func newAsker(socket string, asking evidence.Asking) (*asker, *[]evidence.Reply)
 	return a, &got
 }
 
-// told is replies in short.
-func told(replies []evidence.Reply) string {
+// summary describes replies in short.
+func summary(replies []evidence.Reply) string {
 	var s []string
 	for _, r := range replies {
 		outcome := map[evidence.Outcome]string{evidence.Got: "got", evidence.Refused: "refused", evidence.Lost: "lost", evidence.Unsent: "unsent"}[r.Outcome]
@@ -148,7 +148,7 @@ func TestOutcomes(t *testing.T) {
 				}
 				well = a.ask(t.Context())
 			}
-			if s := told(*got); s != tt.want {
+			if s := summary(*got); s != tt.want {
 				t.Fatalf("%s, want %s (%q)", s, tt.want, (*got)[len(*got)-1].Text)
 			}
 			last := (*got)[len(*got)-1]
@@ -174,8 +174,8 @@ func TestNobodyListens(t *testing.T) {
 			t.Error("it goes on without a connection")
 		}
 	}
-	if told(*got) != "0: unsent, 0: unsent" {
-		t.Error(told(*got))
+	if summary(*got) != "0: unsent, 0: unsent" {
+		t.Error(summary(*got))
 	}
 }
 
@@ -194,7 +194,7 @@ func TestConnections(t *testing.T) {
 	for range 6 {
 		a.ask(t.Context())
 	}
-	if s := told(*got); s != "1: refused, 1: got 1, 1: lost, 2: refused, 2: got 1, 2: lost" {
+	if s := summary(*got); s != "1: refused, 1: got 1, 1: lost, 2: refused, 2: got 1, 2: lost" {
 		t.Error(s)
 	}
 }
@@ -221,8 +221,8 @@ func TestGivenUp(t *testing.T) {
 			} else {
 				a.config.Timeout = time.Second // for the first reply on a busy machine, too
 			}
-			if a.ask(ctx) || !strings.HasPrefix(told(*got), "1: ") || !strings.HasSuffix(told(*got), "1: lost, 1: lost") {
-				t.Error(told(*got))
+			if a.ask(ctx) || !strings.HasPrefix(summary(*got), "1: ") || !strings.HasSuffix(summary(*got), "1: lost, 1: lost") {
+				t.Error(summary(*got))
 			}
 			if text := (*got)[2].Text; !strings.HasPrefix(text, "given up: ") {
 				t.Errorf("%q", text)

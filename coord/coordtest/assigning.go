@@ -9,15 +9,15 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-var dealing = []testCase{
-	{"fresh: dealt in turn, and no live one twice", dealtInTurn},
+var assigning = []testCase{
+	{"fresh: assigned in turn, and no live one twice", assignedInTurn},
 	{"fresh: a floor that is too late is passed over", passedOver},
-	{"dealt: with no early floor, the lowest", lowestFloor},
+	{"assigned: with no early floor, the lowest", lowestFloor},
 	{"fresh: with no early floor, none", noEarlyFloor},
 	{"exhausted: says how many, leaves nothing behind, recovers", exhausted},
 }
 
-func dealtInTurn(k *kit) {
+func assignedInTurn(k *kit) {
 	n := k.start("a")
 	var got []int
 	for range k.workers {
@@ -25,7 +25,7 @@ func dealtInTurn(k *kit) {
 	}
 	for i, w := range got {
 		if w != (got[0]+i)%k.workers {
-			k.Fatalf("worker IDs were dealt in the order %v, want in turn", got)
+			k.Fatalf("worker IDs were assigned in the order %v, want in turn", got)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func passedOver(k *kit) {
 	k.ceilings(9000, 9000, 300, 9000, 200, 9000)
 	r := fresh()
 	r.Latest = 1000
-	// Whatever is dealt, only two worker IDs are early enough.
+	// Whatever is assigned, only two worker IDs are early enough.
 	a, b := k.start("a").claim(r), k.start("b").claim(r)
 	if a.Worker()+b.Worker() != 2+4 || a.Worker() == b.Worker() {
 		k.Errorf("got worker IDs %d and %d, want 2 and 4, whose floors are early", a.Worker(), b.Worker())
@@ -81,7 +81,7 @@ func noEarlyFloor(k *kit) {
 	r := fresh()
 	r.Latest = 1000
 	r.Drop = func(worker int) { k.Errorf("worker ID %d was about to be opened", worker) }
-	for range k.workers { // whichever is dealt
+	for range k.workers { // whichever is assigned
 		_, err := n.Claim(k.Context(), r)
 		var ahead *coord.AheadError
 		if !errors.As(err, &ahead) || *ahead != (coord.AheadError{Free: 4, Lowest: 7000, Latest: 1000}) {
