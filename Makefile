@@ -182,7 +182,7 @@ endef
 sim: ## 10,000 simulated clusters
 	$(GO) run ./sim -n 10000
 
-# Which error returns of the code that lends worker IDs and keeps the journal the simulation takes, by coverage: all of
+# Which error returns of the code that claims worker IDs and keeps the journal the simulation takes, by coverage: all of
 # them, or this fails. About a minute on two cores.
 error-paths: ## which error returns the simulation takes
 	$(GO) run ./sim/errorpaths

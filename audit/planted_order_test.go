@@ -100,7 +100,7 @@ func TestPlantedDisorder(t *testing.T) {
 		{"another worker ID within a tick", func(s *stage) { s.other(0) }, kinds{Descent: 1}},
 		{"another worker ID within a tick, on another connection", func(s *stage) {
 			_, tick := s.newest(0)
-			s.lend(0, 9, tick)
+			s.hold(0, 9, tick)
 			s.give(0, 99, s.of(9, tick, 0))
 		}, kinds{}},
 		{"another worker ID within a tick that the clock was stepped in", func(s *stage) {
@@ -143,9 +143,9 @@ func TestPlantedDisorder(t *testing.T) {
 		{"behind another host whose clock was put right", func(s *stage) {
 			_, tick := s.newest(0)
 			s.hosts[0].steps = []Step{{s.now - evidence.Mono(4*time.Second), int64(time.Hour)}, {s.now, 0}}
-			s.lend(0, 9, tick+3_700_000)
+			s.hold(0, 9, tick+3_700_000)
 			s.issue(0, s.of(9, tick+3_600_000, 0))
-			s.lend(0, 10, tick+3_700_000)
+			s.hold(0, 10, tick+3_700_000)
 			for i := range 6000 { // 30 s
 				s.now += evidence.Mono(5 * time.Millisecond)
 				s.issue(0, s.of(10, tick+1+generator.Tick(5*i), 0))

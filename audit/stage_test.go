@@ -181,9 +181,9 @@ func (s *stage) killed(times int) generator.Tick {
 	return h.cur.granted
 }
 
-// lend has a host hold another worker ID as well.
-func (s *stage) lend(host, worker int, ceiling generator.Tick) {
-	opening := fmt.Sprint("lent ", worker)
+// hold has a host hold another worker ID as well.
+func (s *stage) hold(host, worker int, ceiling generator.Tick) {
+	opening := fmt.Sprint("held ", worker)
 	s.records[worker] = &entryOf{holder: opening, ceiling: 0}
 	s.store(worker)
 	s.records[worker].ceiling = ceiling
@@ -198,8 +198,8 @@ func (s *stage) hourBack() {
 	connection, tick := s.newest(0)
 	s.hosts[0].steps = []Step{{s.now, -int64(time.Hour)}}
 	low := tick - 3_600_000
-	s.lend(0, 9, low+100_000)
-	s.lend(0, 10, low+100_000)
+	s.hold(0, 9, low+100_000)
+	s.hold(0, 10, low+100_000)
 	for i := range 6000 {
 		s.now += evidence.Mono(5 * time.Millisecond)
 		s.give(0, connection, s.of(9, low+generator.Tick(5*i), 0))
@@ -232,7 +232,7 @@ func (s *stage) down(connection uint32, by generator.Tick) {
 // newest.
 func (s *stage) other(by generator.Tick) {
 	connection, tick := s.newest(0)
-	s.lend(0, 9, tick+1)
+	s.hold(0, 9, tick+1)
 	s.give(0, connection, s.of(9, tick-by, 0))
 }
 

@@ -65,15 +65,15 @@ type coordinator struct {
 // Claim hands over the claim when it has been written down. One that could not be lingers, as after
 // any error.
 func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
-	lent, err := c.Coordinator.Claim(ctx, r)
+	claimed, err := c.Coordinator.Claim(ctx, r)
 	if err != nil {
-		return lent, err
+		return claimed, err
 	}
-	e := evidence.Event{Kind: evidence.Claimed, Lane: r.Lane, Worker: lent.Worker(), Opening: lent.Opening(), Continues: lent.Continues(), Floor: lent.Floor()}
+	e := evidence.Event{Kind: evidence.Claimed, Lane: r.Lane, Worker: claimed.Worker(), Opening: claimed.Opening(), Continues: claimed.Continues(), Floor: claimed.Floor()}
 	if err := c.log(e); err != nil {
 		return nil, err
 	}
-	return &claim{lent, r.Lane, c.log}, nil
+	return &claim{claimed, r.Lane, c.log}, nil
 }
 
 // claim is compared by its address, as claims are.

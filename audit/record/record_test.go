@@ -13,28 +13,30 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// lender is a source, a coordinator and a claim that always say yes.
-type lender struct {
+// fakeCoordinator is a source, a coordinator and a claim that always say yes.
+type fakeCoordinator struct {
 	coord.Coordinator
 	extended, released int
 	failed             chan struct{}
 }
 
-func (*lender) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
+func (*fakeCoordinator) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
 	return generator.Run{First: 7, N: 3}, issue.Wait{}
 }
-func (l *lender) Claim(context.Context, coord.Request) (coord.Claim, error) { return lent{l}, nil }
-func (l *lender) Failed() <-chan struct{}                                   { return l.failed }
+func (l *fakeCoordinator) Claim(context.Context, coord.Request) (coord.Claim, error) {
+	return held{l}, nil
+}
+func (l *fakeCoordinator) Failed() <-chan struct{} { return l.failed }
 
-type lent struct{ *lender }
+type held struct{ *fakeCoordinator }
 
-func (lent) Worker() int                                         { return 5 }
-func (lent) Name() string                                        { return "name" }
-func (lent) Opening() string                                     { return "opening" }
-func (lent) Continues() bool                                     { return true }
-func (lent) Floor() generator.Tick                               { return 9 }
-func (l lent) Extend(context.Context, coord.Progress) error      { l.extended++; return nil }
-func (l lent) Release(_ context.Context, _ generator.Tick) error { l.released++; return nil }
+func (held) Worker() int                                         { return 5 }
+func (held) Name() string                                        { return "name" }
+func (held) Opening() string                                     { return "opening" }
+func (held) Continues() bool                                     { return true }
+func (held) Floor() generator.Tick                               { return 9 }
+func (l held) Extend(context.Context, coord.Progress) error      { l.extended++; return nil }
+func (l held) Release(_ context.Context, _ generator.Tick) error { l.released++; return nil }
 
 // open returns a log, and what makes it fail.
 func open(t *testing.T) (*File, func()) {
@@ -54,7 +56,7 @@ func open(t *testing.T) (*File, func()) {
 // believed.
 func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	f, fail := open(t)
-	l := &lender{}
+	l := &fakeCoordinator{}
 	source, c := f.Source(l), f.Coordinator(l)
 	claim, err := c.Claim(t.Context(), coord.Request{})
 	if err != nil {
@@ -83,7 +85,7 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 func TestARecordedCoordinatorStillFails(t *testing.T) {
 	f, fail := open(t)
 	defer fail()
-	l := &lender{failed: make(chan struct{})}
+	l := &fakeCoordinator{failed: make(chan struct{})}
 	if c, ok := f.Coordinator(l).(interface{ Failed() <-chan struct{} }); !ok || c.Failed() != l.failed {
 		t.Error("the channel is not the coordinator's")
 	}

@@ -141,7 +141,7 @@ func TestPoolAway(t *testing.T) {
 	}
 }
 
-// A lane that was just lent may wait for its floor for longer than a tick; its connections need
+// A lane that was just acquired may wait for its floor for longer than a tick; its connections need
 // not.
 func TestPoolDoesNotWaitForAFloor(t *testing.T) {
 	g := newPool(t, "flakeward", 2, issue.Limits{})

@@ -15,7 +15,7 @@
 #include "tree.pml"
 #include "issue.pml"
 #include "copies.pml"
-#include "lend.pml"
+#include "acquire.pml"
 #include "spare.pml"
 #include "reduce.pml"
 
@@ -46,7 +46,7 @@ end:
   :: atomic { rollBack() }
 #endif
 
-  /* lend.pml */
+  /* acquire.pml */
   :: atomic { reap() }
   :: atomic { acquire() }
   :: d_step { takeUp() }

@@ -3,7 +3,7 @@
  * extended, and gives back.
  */
 
-/* daemon/grant/lend.go: drop. Another has opened the worker ID: what was issued from
+/* daemon/grant/acquire.go: drop. Another has opened the worker ID: what was issued from
    under it ends, before the own opening is sent. */
 inline drop(worker) {
   if :: CUR.w == worker -> closed(1); clearHolding(CUR) :: else fi;
@@ -14,7 +14,7 @@ inline drop(worker) {
 }
 
 /* A node of one's own that nothing uses is deleted: the predecessor's, or an orphan
-   (coord/lending/orphans.go). */
+   (coord/claims/orphans.go). */
 #define UNUSED(worker) (HAS(worker) && !USES(worker))
 inline reap() {
   RUNS && MAYREAP && (UNUSED(0) || UNUSED(1)) ->
@@ -108,7 +108,7 @@ inline setAside() {
   fi
 }
 
-/* The acknowledged opening is journaled (lend.go: take). */
+/* The acknowledged opening is journaled (acquire.go: take). */
 inline takeUp() {
   RUNS && UNTAKEN.w != NONE && !UNTAKEN.spare ->
   t = (jcur[d].w == UNTAKEN.w -> jcur[d].mark : 0);
@@ -149,7 +149,7 @@ inline takeUpFails() {
   printf("daemon %d: journals its opening of worker ID %d, mark %d, and takes it for not written\n", d, jcur[d].w, jcur[d].mark)
 }
 
-/* Extend (held.go), as Publish calls it (lend.go). */
+/* Extend (held.go), as Publish calls it (acquire.go). */
 #define MAYEXTEND (RUNS && CUR.lane == OPEN && UNTAKEN.w == NONE && STANDS(CUR))
 inline extend(h) {
   t = h.granted; do :: t < LIMIT(h.w) -> t++ :: break od;
@@ -181,7 +181,7 @@ inline lose(h) {
 /* The end of a release: the record is lowered and the claim deleted in one write. */
 #define LOWERED(h) rec[h.w].ceil = h.last; PUBLISH(h.w, h.last); written(h.w); vanish(h.w)
 
-/* The worker ID that was replaced is given back (lend.go: leave): the lane is closed,
+/* The worker ID that was replaced is given back (acquire.go: leave): the lane is closed,
    the journal forgets it, the record is lowered. */
 #ifdef LOWER_BEFORE_CLOSE
 #define LOWERS(h) (h.lane == OPEN && !h.op)
@@ -217,7 +217,7 @@ inline isBack(h) {
 #endif
 }
 
-/* A clean stop (lend.go: Shut). The lane is closed; then the journal has a mark that
+/* A clean stop (acquire.go: Shut). The lane is closed; then the journal has a mark that
    is not below the published one, and no grant if the coordinator answered; then the
    record is lowered; then the journal has the exact tick. */
 inline stop() {
