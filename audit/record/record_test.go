@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -23,11 +24,12 @@ type lender struct {
 func (*lender) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
 	return generator.Run{First: 7, N: 3}, issue.Wait{}
 }
-func (l *lender) Claim(context.Context, coord.Request) (coord.Claim, error) { return lent{l}, nil }
-func (l *lender) Failed() <-chan struct{}                                   { return l.failed }
+func (l *lender) Claim(context.Context, coord.Request) (coord.Pending, error) { return lent{l}, nil }
+func (l *lender) Failed() <-chan struct{}                                     { return l.failed }
 
 type lent struct{ *lender }
 
+func (l lent) Open(context.Context) (coord.Claim, error)         { return l, nil }
 func (lent) Worker() int                                         { return 5 }
 func (lent) Name() string                                        { return "name" }
 func (lent) Opening() string                                     { return "opening" }
@@ -56,7 +58,7 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	f, fail := open(t)
 	l := &lender{}
 	source, c := f.Source(l), f.Coordinator(l)
-	claim, err := c.Claim(t.Context(), coord.Request{})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	if run, wait := source.Take(&issue.Connection{}, 0, 3); run != (generator.Run{}) || !errors.Is(wait.Err, os.ErrClosed) {
 		t.Errorf("Take: %+v, %v", run, wait.Err)
 	}
-	if claim, err := c.Claim(t.Context(), coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {
+	if claim, err := coordtest.Claim(t.Context(), c, coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Claim: %v, %v", claim, err)
 	}
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 1}); !errors.Is(err, os.ErrClosed) || l.extended != 1 {

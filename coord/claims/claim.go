@@ -26,7 +26,7 @@ func elsewhere(err error) bool {
 }
 
 // Claim implements coord.Coordinator.
-func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
+func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.Pending, error) {
 	j, err := c.ready()
 	if err != nil {
 		return nil, err
@@ -44,8 +44,11 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 	}
 	if !request.Fresh {
 		claim, err := c.claimSticky(ctx, j.workers, request)
-		if claim != nil || err != nil {
-			return claim, err
+		if err != nil {
+			return nil, err
+		}
+		if claim != nil {
+			return claim, nil
 		}
 	}
 	for lost := 0; ; lost++ {
@@ -66,13 +69,13 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 // claimSticky tries the worker ID that is asked for and then the one that this
 // lane of this host had last. It returns neither a claim nor an error if both are held or too
 // far ahead.
-func (c *Coordinator) claimSticky(ctx context.Context, workers int, request coord.Request) (coord.Claim, error) {
+func (c *Coordinator) claimSticky(ctx context.Context, workers int, request coord.Request) (*pending, error) {
 	tried := -1
 	if request.Worker >= 0 && request.Worker < workers {
 		tried = request.Worker
 		claim, _, err := c.claimWorker(ctx, tried, request, true)
 		if !elsewhere(err) {
-			return orNil(claim), err
+			return claim, err
 		}
 	}
 	worker, ok, err := c.hostsWorker(ctx, request.Lane)
@@ -83,15 +86,7 @@ func (c *Coordinator) claimSticky(ctx context.Context, workers int, request coor
 	if elsewhere(err) {
 		return nil, nil
 	}
-	return orNil(claim), err
-}
-
-// orNil keeps a nil *held from becoming an interface that is not nil.
-func orNil(h *held) coord.Claim {
-	if h == nil {
-		return nil
-	}
-	return h
+	return claim, err
 }
 
 // hostsWorker returns the worker ID that this lane of this host had last.
@@ -116,7 +111,7 @@ func (c *Coordinator) hostsWorker(ctx context.Context, lane int) (worker int, ok
 
 // claimFresh tries the worker ID that a new node's number deals, then one that a
 // listing shows as free. lost is how many such rounds were lost to others.
-func (c *Coordinator) claimFresh(ctx context.Context, request coord.Request, lost int) (coord.Claim, error) {
+func (c *Coordinator) claimFresh(ctx context.Context, request coord.Request, lost int) (*pending, error) {
 	claim, dealt, err := c.claimWorker(ctx, Dealt, request, true)
 	if err == nil {
 		return claim, nil
@@ -132,10 +127,7 @@ func (c *Coordinator) claimFresh(ctx context.Context, request coord.Request, los
 	// came too late, the more of them it chooses from.
 	pick := free[c.pick(min(len(free), 1<<min(lost, 20)))]
 	claim, _, err = c.claimWorker(ctx, pick.worker, request, pick.floor <= request.Latest)
-	if err != nil {
-		return nil, err
-	}
-	return claim, nil
+	return claim, err
 }
 
 // candidate is a worker ID that no claim holds.

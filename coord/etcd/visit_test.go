@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 )
 
@@ -30,7 +31,7 @@ func TestVisitOfADaemon(t *testing.T) {
 	if _, err := operator.Visit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if claim, err := operator.Claim(t.Context(), want(3, "", 0)); err == nil {
+	if claim, err := coordtest.Claim(t.Context(), operator, want(3, "", 0)); err == nil {
 		t.Errorf("one that only visits got worker ID %d", claim.Worker())
 	}
 	// It may join later.

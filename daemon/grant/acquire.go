@@ -26,7 +26,6 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 		Opening: s.current.opening,
 		Mark:    s.current.mark,
 		Latest:  k.tick() + ticks(k.Layout, k.FirstWait),
-		Drop:    k.drop,
 		Lane:    k.Lane,
 		Dead:    k.stale,
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
@@ -268,7 +269,7 @@ func TestRecordBeyondTheLastTick(t *testing.T) {
 	w := newWorld(t)
 	raiser := w.host("raiser").boot()
 	raiser.attach()
-	claim, err := raiser.coord.Claim(t.Context(), coord.Request{Worker: 0})
+	claim, err := coordtest.Claim(t.Context(), raiser.coord, coord.Request{Worker: 0})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,21 +21,34 @@ type faulty struct {
 	late                               func()                  // called once, between the answer to an extend and its caller
 }
 
-func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
+func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
 	if err := f.refuse("claim"); err != nil {
 		return nil, err
 	}
 	if f.asked != nil {
 		f.asked(r)
 	}
-	c, err := f.Coordinator.Claim(ctx, r)
+	p, err := f.Coordinator.Claim(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if f.loseClaim {
+	return faultyPending{p, f}, nil
+}
+
+type faultyPending struct {
+	coord.Pending
+	f *faulty
+}
+
+func (p faultyPending) Open(ctx context.Context) (coord.Claim, error) {
+	c, err := p.Pending.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.f.loseClaim {
 		return nil, errCut
 	}
-	return &faultyClaim{Claim: c, f: f}, nil
+	return &faultyClaim{Claim: c, f: p.f}, nil
 }
 
 func (f *faulty) refuse(call string) error {

@@ -116,15 +116,26 @@ func (k *Holder) onRaise(r coord.Raise) error {
 	return nil
 }
 
-// claim claims, with a journal that knows of the last raise.
+// claim claims a worker ID and opens it, with a journal that knows of the last raise. Between the
+// two steps it ends the lane that the opening would not continue (invariant 6).
 func (k *Holder) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
 	request.Raised = k.onRaise
 	for {
 		if err := k.keepLimit(); err != nil {
 			return nil, fmt.Errorf("%w: %w", errLimited, err)
 		}
-		claim, err := k.coord.Claim(ctx, request)
-		if !errors.Is(err, errLimited) || ctx.Err() != nil {
+		pending, err := k.coord.Claim(ctx, request)
+		if errors.Is(err, errLimited) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !pending.Continues() {
+			k.drop(pending.Worker())
+		}
+		claim, err := pending.Open(ctx)
+		if !errors.Is(err, coord.ErrRaced) {
 			return claim, err
 		}
 	}

@@ -28,7 +28,7 @@ type asked struct {
 
 var errNone = errors.New("no worker ID today")
 
-func (a *asked) Claim(_ context.Context, r coord.Request) (coord.Claim, error) {
+func (a *asked) Claim(_ context.Context, r coord.Request) (coord.Pending, error) {
 	a.requests = append(a.requests, r)
 	return nil, errNone
 }
