@@ -10,10 +10,10 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// tenure is one opening in a worker ID's history, which is a JSON list of them, the
+// interval is one opening in a worker ID's history, which is a JSON list of them, the
 // newest last. Whoever issued a tick is the last of those whose From is below it:
 // each issues only above its own, and nobody who came before issued above it.
-type tenure struct {
+type interval struct {
 	From        generator.Tick `json:"from"`
 	Host        string         `json:"host,omitempty"`
 	Incarnation string         `json:"incarnation,omitempty"` // empty: see unknown
@@ -25,21 +25,22 @@ type tenure struct {
 
 // unknown stands for what may have been issued above the tick and was lost: the
 // coordinator was restored from a backup, and the marks were raised over it.
-func unknown(from generator.Tick) tenure { return tenure{From: from} }
+func unknown(from generator.Tick) interval { return interval{From: from} }
 
-// entered returns the worker ID's history with an opening added.
-func (c *Coordinator) entered(n owned, opening string, from generator.Tick) Entry {
-	var list []tenure
+// history returns the worker ID's history with the opening added.
+func (p *pending) history(opening string, from generator.Tick) Entry {
+	c, n := p.c, p.node
+	var list []interval
 	if n.History.Version != 0 {
 		var err error
 		if list, err = decodeHistory(n.History.Value); err != nil {
-			c.log.Warn("a history is damaged and begins anew", "path", c.historyPath(n.Worker), "error", err)
+			c.log.Warn("a history is damaged and begins anew", "path", historyPath(c.store, n.Worker), "error", err)
 		}
 	}
 	if n.cluster.raised(n.record) {
 		list = follow(list, unknown(n.record.Ceiling))
 	}
-	list = follow(list, tenure{
+	list = follow(list, interval{
 		From: from, Host: c.identity.Host, Incarnation: c.identity.Incarnation, Claim: n.Name,
 		Opening: opening, Version: c.identity.Version, Since: n.since,
 	})
@@ -47,38 +48,34 @@ func (c *Coordinator) entered(n owned, opening string, from generator.Tick) Entr
 	return Entry{Value: encode(list), Version: n.History.Version}
 }
 
-// raised reports whether the marks were raised over more than the record knows of,
-// and nobody has opened it since.
-func (j *cluster) raised(r record) bool { return r.Era != j.era && r.Ceiling < j.floor }
-
 // follow adds an entry. Those at or above its tick are never the answer again, so
 // openings that issued nothing take no room.
-func follow(list []tenure, next tenure) []tenure {
+func follow(list []interval, next interval) []interval {
 	for len(list) > 0 && list[len(list)-1].From >= next.From {
 		list = list[:len(list)-1]
 	}
 	return append(list, next)
 }
 
-func decodeHistory(b []byte) ([]tenure, error) {
-	var list []tenure
+func decodeHistory(b []byte) ([]interval, error) {
+	var list []interval
 	if err := decode(b, &list); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(list, func(t tenure) bool { return t.From < 0 }) {
+	if slices.ContainsFunc(list, func(t interval) bool { return t.From < 0 }) {
 		return nil, errors.New("a tick is negative")
 	}
-	if !slices.IsSortedFunc(list, func(a, b tenure) int { return cmp.Compare(a.From, b.From) }) {
+	if !slices.IsSortedFunc(list, func(a, b interval) int { return cmp.Compare(a.From, b.From) }) {
 		return nil, errors.New("the ticks do not rise")
 	}
 	return list, nil
 }
 
-func (c *Coordinator) historyPath(worker int) string {
-	return c.store.Path(fmt.Sprintf("history/%d", worker))
+func historyPath(store Store, worker int) string {
+	return store.Path(fmt.Sprintf("history/%d", worker))
 }
 
-func (t tenure) shown() coord.Tenure {
+func (t interval) shown() coord.Tenure {
 	return coord.Tenure{
 		From: t.From, Host: t.Host, Incarnation: t.Incarnation, Claim: t.Claim,
 		Opening: t.Opening, Version: t.Version, Since: since(t.Since),

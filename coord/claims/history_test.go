@@ -27,7 +27,7 @@ func FuzzDecodeHistory(f *testing.F) {
 		if again, err := decodeHistory(encode(list)); err != nil || !slices.Equal(again, list) {
 			t.Errorf("%+v encodes to %+v, %v", list, again, err)
 		}
-		if next := follow(list, tenure{From: 7}); next[len(next)-1].From != 7 || len(next) > len(list)+1 {
+		if next := follow(list, interval{From: 7}); next[len(next)-1].From != 7 || len(next) > len(list)+1 {
 			t.Errorf("%+v is followed by %+v", list, next)
 		}
 	})
@@ -35,7 +35,7 @@ func FuzzDecodeHistory(f *testing.F) {
 
 // holder returns the opening that may have issued the tick; empty if that is not
 // known.
-func holder(list []tenure, tick generator.Tick) string {
+func holder(list []interval, tick generator.Tick) string {
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].From < tick {
 			return list[i].Opening
@@ -74,7 +74,7 @@ func TestHistoryNamesWhoIssued(t *testing.T) {
 			continues := j.continues(r, request)
 			from = j.floorFor(r, request)
 			n := owned{Created: Created{Node: Node{Name: "claim"}, History: stored}, cluster: j, record: r}
-			stored = c.entered(n, opening, from)
+			stored = (&pending{c: c, node: n}).history(opening, from)
 			stored.Version = int64(i + 1)
 			r.Ceiling, r.Holder, r.Era = j.ceiling(r), opening, j.era
 			if !continues {

@@ -3,20 +3,19 @@ package claims
 import (
 	"context"
 	"fmt"
-
-	"github.com/flakeward/flakeward/coord"
 )
 
-// claimWorker makes a claim node that names the worker ID and owns it. It returns
+// worker makes a claim node that names the worker ID and owns it. It returns
 // errTaken if another claim owns it, and errAhead, if strict, when the floor would be
 // above request.Latest. Given Dealt, it says which worker ID it tried.
-func (c *Coordinator) claimWorker(ctx context.Context, worker int, request coord.Request, strict bool) (*pending, int, error) {
-	n, err := c.createNode(ctx, worker, request)
+func (cl claimant) worker(ctx context.Context, worker int, strict bool) (*pending, int, error) {
+	c, request := cl.c, cl.request
+	n, err := cl.createNode(ctx, worker)
 	if err != nil {
 		return nil, n.Worker, err
 	}
 	if strict && n.cluster.floorFor(n.record, request) > request.Latest {
-		c.abandon(ctx, n.Node)
+		c.nodes.discard(ctx, n.Node)
 		return nil, n.Worker, fmt.Errorf("worker ID %d: %w", n.Worker, errAhead)
 	}
 	return &pending{c: c, node: n, request: request, continues: n.cluster.continues(n.record, request)}, n.Worker, nil
@@ -32,14 +31,15 @@ type owned struct {
 
 // createNode makes a claim node. If it does not own its worker ID it is deleted
 // again, and the error is errTaken; the worker ID is told all the same.
-func (c *Coordinator) createNode(ctx context.Context, worker int, request coord.Request) (owned, error) {
+func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
+	c, request := cl.c, cl.request
 	value := member{
 		Host: c.identity.Host, PID: c.identity.PID, Incarnation: c.identity.Incarnation, Version: c.identity.Version,
 		Since: c.clock.Now().Wall / 1e6,
 	}
 	for {
 		n := owned{Created: Created{Node: Node{Worker: worker}}, since: value.Since}
-		err := c.inCluster(ctx, func(j *cluster) (err error) {
+		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 			n.cluster = j
 			if request.Raised != nil {
 				if err := request.Raised(j.raise()); err != nil {
@@ -47,14 +47,14 @@ func (c *Coordinator) createNode(ctx context.Context, worker int, request coord.
 				}
 			}
 			// Each try has a token of its own: the node of one that failed may exist.
-			token := c.token()
-			c.use(token)
+			token := c.random.token()
+			c.nodes.use(token)
 			made, err := c.store.Create(ctx, j.entry, Claimant{
 				Worker: worker, Token: token, Value: encode(value),
-				Deal: func(number uint64) int { return c.deal(j, number) },
+				Deal: j.assign,
 			})
 			if err != nil { // the node may exist or come to exist
-				c.orphan(token)
+				c.nodes.orphan(token)
 				return err
 			}
 			n.Created = made
@@ -64,11 +64,11 @@ func (c *Coordinator) createNode(ctx context.Context, worker int, request coord.
 			return n, err
 		}
 		worker = n.Worker
-		orphans, err := c.first(&n)
+		orphans, err := cl.first(&n)
 		if err == nil && len(orphans) == 0 {
 			return n, nil
 		}
-		c.abandon(ctx, n.Node)
+		c.nodes.discard(ctx, n.Node)
 		// Claims of our own that nothing uses are in the way, also if another's is too:
 		// that may be such a one itself, and its maker finds ours before its next.
 		for _, orphan := range orphans {
@@ -85,17 +85,17 @@ func (c *Coordinator) createNode(ctx context.Context, worker int, request coord.
 // first says whether the node owns its worker ID: it is the first to have been
 // created of those that name it. Orphans of our own that are before it are returned,
 // whatever the error; another's claim is errTaken. It reads the record into n.
-func (c *Coordinator) first(n *owned) (orphans []Node, err error) {
+func (cl claimant) first(n *owned) (orphans []Node, err error) {
 	for _, other := range n.Before {
 		switch {
-		case c.isOrphan(other):
+		case cl.c.nodes.isOrphan(other):
 			orphans = append(orphans, other)
 		case err == nil:
 			err = fmt.Errorf("worker ID %d is held by claim %s: %w", n.Worker, other.Name, errTaken)
 		}
 	}
 	if err == nil && n.Record.Version != 0 {
-		n.record, err = c.readRecord(n.Worker, n.Record)
+		n.record, err = readRecord(cl.c.store, n.Worker, n.Record)
 	}
 	return orphans, err
 }

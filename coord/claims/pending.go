@@ -25,7 +25,7 @@ func (p *pending) Continues() bool { return p.continues }
 func (p *pending) Open(ctx context.Context) (coord.Claim, error) {
 	h, err := p.open(ctx)
 	if err != nil {
-		p.c.abandon(ctx, p.node.Node)
+		p.c.nodes.discard(ctx, p.node.Node)
 		return nil, err
 	}
 	return h, nil
@@ -50,18 +50,18 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 	floor := n.cluster.ceiling(n.record)
 	opened := n.record
 	opened.Ceiling = floor // the record's, unless it was raised with all others
-	opened.Holder, opened.Claim, opened.Nonce, opened.Era = coord.OpeningID(c.token(), n.cluster.era), n.Name, c.token(), n.cluster.era
+	opened.Holder, opened.Claim, opened.Nonce, opened.Era = coord.OpeningID(c.random.token(), n.cluster.era), n.Name, c.random.token(), n.cluster.era
 	if !continues {
 		opened.Mark = 0
 	}
 	w := Write{
 		Doing: "open a record", Node: n.Node, Host: c.identity.Host, Lane: request.Lane,
 		Record:  Entry{Value: encode(opened), Version: n.Record.Version},
-		History: c.entered(n, opened.Holder, from),
+		History: p.history(opened.Holder, from),
 	}
 	for {
 		var done Written
-		err := c.inCluster(ctx, func(j *cluster) (err error) {
+		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 			if j.era != n.cluster.era {
 				return coord.ErrRaced
 			}
@@ -74,7 +74,7 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 		case err != nil && (ctx.Err() != nil || !worthRetrying(err)):
 			return nil, err
 		case err != nil:
-			c.pause(ctx, retryPause)
+			pause(ctx, c.clock, retryPause)
 			continue
 		case !done.Stored && !bytes.Equal(done.Record.Value, w.Record.Value):
 			return nil, coord.ErrRaced

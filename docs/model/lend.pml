@@ -14,7 +14,7 @@ inline drop(worker) {
 }
 
 /* A node of one's own that nothing uses is deleted: the predecessor's, or an orphan
-   (coord/lending/orphans.go). */
+   (coord/claims/nodes.go). */
 #define UNUSED(worker) (HAS(worker) && !USES(worker))
 inline reap() {
   RUNS && MAYREAP && (UNUSED(0) || UNUSED(1)) ->

@@ -26,7 +26,7 @@
 #define USES(worker) ((CUR.claim && CUR.w == worker) || (LEAV.claim && LEAV.w == worker) || UNTAKEN.w == worker || RESERVED(worker))
 
 /* Invariant 2: a write is stored only if its claim's node is there and nobody else
-   has opened the record (coord/lending/held.go: write). Writes of one's own do not
+   has opened the record (coord/claims/held.go: write). Writes of one's own do not
    count: the nonce tells them. */
 #ifdef NO_CLAIM_CHECK
 #define STANDS(h) (h.claim && h.is)
@@ -34,7 +34,7 @@
 #define STANDS(h) (h.claim && h.is && HAS(h.w))
 #endif
 
-/* Invariant 6 (coord/lending/claim.go: continues). Whatever was opened in an earlier
+/* Invariant 6 (coord/claims/cluster.go: continues). Whatever was opened in an earlier
    era has no "is" any more. */
 #ifdef ANY_JOURNAL
 #define HOLDER(h) true

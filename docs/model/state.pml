@@ -98,7 +98,7 @@ typedef Claim {          /* opened, not in the journal yet: Keeper.untaken */
   unsigned floor : 3     /* Floor() */
 }
 
-typedef Record {         /* coord/lending/values.go: record */
+typedef Record {         /* coord/claims/values.go: record */
   unsigned ceil : 3;
   unsigned mark : 3      /* the journal's, as last published */
 }
