@@ -3,7 +3,6 @@ package grant_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -122,16 +121,11 @@ func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
 	}
 }
 
-// movedDisk finds the state directory taken away.
-type movedDisk struct{ *faultyDisk }
-
-func (movedDisk) Write(journal.Contents) error { return fmt.Errorf("test: %w", journal.ErrMoved) }
-
 // Whoever meets a state directory that is not ours any more, the daemon learns of it.
 func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()
-	p.Journal = movedDisk{p.disk}
+	p.disk.moved = true
 	if err := p.Acquire(t.Context(), true); !errors.Is(err, journal.ErrMoved) {
 		t.Fatalf("the re-lease ended with %v", err)
 	}

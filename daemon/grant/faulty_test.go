@@ -95,6 +95,7 @@ type faultyDisk struct {
 	*journal.File
 	dead         bool // the process has crashed: nothing may be written
 	full, unsure bool
+	moved        bool // the state directory was taken away
 	writes       int
 	during       func() // called once, in the middle of a write
 }
@@ -110,6 +111,9 @@ func (d *faultyDisk) Write(c journal.Contents) error {
 	}
 	if d.full {
 		return errDisk
+	}
+	if d.moved {
+		return fmt.Errorf("test: %w", journal.ErrMoved)
 	}
 	if err := d.File.Write(c); err != nil {
 		return err

@@ -1,9 +1,12 @@
 package grant
 
 import (
+	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -17,7 +20,7 @@ type Spent struct {
 
 	mu      sync.Mutex
 	to      map[int]generator.Tick
-	holders []*Holder // those that share it
+	holders []*holdings // those that share it
 
 	raising sync.Mutex // guards what follows
 	newest  int        // the number of the last raise that was told
@@ -27,10 +30,10 @@ type Spent struct {
 func NewSpent() *Spent { return &Spent{to: map[int]generator.Tick{}} }
 
 // add adds a holder to those that share s.
-func (s *Spent) add(k *Holder) {
+func (s *Spent) add(h *holdings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.holders = append(s.holders, k)
+	s.holders = append(s.holders, h)
 }
 
 // Note notes that ticks up to to may have been issued.
@@ -52,4 +55,46 @@ func (s *Spent) To(worker int) generator.Tick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.to[worker]
+}
+
+// poison remembers an answer that no later failure to answer takes back. A coordinator that was
+// restored or replaced may have assigned what a journal holds to another.
+func (s *Spent) poison(err error) {
+	var restored *coord.RestoredError
+	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
+		s.poisoned.Store(true)
+	}
+}
+
+// Raised tells all of the daemon's holders what all marks were raised to last. What one of them is
+// told binds the others. An era that another has followed is over: who names it has read an old
+// state, or was told of the raise before another lane and says so after it. No raise ever makes it
+// the cluster's again, so it limits nobody.
+//
+// A raise of all marks is for a coordinator that does not know all that it has granted: it was
+// restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
+// was raised to, where the next holder of the worker ID begins. So whoever learns of a raise issues
+// nothing above its floor from a grant of another era: neither from the lane in use nor from the
+// one that is being left, nor, after a crash, from the journal.
+func (s *Spent) Raised(r coord.Raise) {
+	s.raising.Lock() // until all are told, so that none is told of two raises in another order
+	defer s.raising.Unlock()
+	if r.Number < s.newest {
+		return
+	}
+	s.newest = r.Number
+	s.mu.Lock()
+	holders := slices.Clone(s.holders)
+	s.mu.Unlock()
+	for _, h := range holders {
+		h.limit(r)
+	}
+}
+
+// heard takes from an answer what all marks were raised to, if it says so.
+func (s *Spent) heard(err error) {
+	var raised *coord.RaisedError
+	if errors.As(err, &raised) {
+		s.Raised(raised.Raise)
+	}
 }

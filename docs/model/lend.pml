@@ -3,7 +3,7 @@
  * extended, and gives back.
  */
 
-/* daemon/grant/lend.go: drop. Another has opened the worker ID: what was issued from
+/* daemon/grant/holdings.go: revokeWorker. Another has opened the worker ID: what was issued from
    under it ends, before the own opening is sent. */
 inline drop(worker) {
   if :: CUR.w == worker -> closed(1); clearHolding(CUR) :: else fi;

@@ -48,7 +48,7 @@
 #endif
 #define CONTINUES(h, worker) (h.op && h.w == worker && HOLDER(h) && RECENT(h))
 
-/* Up to where a lane issues (invariants 3 and 5; daemon/grant/keeper.go: raise). */
+/* Up to where a lane issues (invariants 3 and 5; daemon/grant/holdings.go: raise). */
 #ifdef JOURNAL_AFTER
 #define CEILING(h) MIN(h.granted, h.mark + 1)
 #else
