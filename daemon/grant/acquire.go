@@ -189,6 +189,9 @@ func (c *claimer) claim(ctx context.Context, request coord.Request) (coord.Claim
 		if err != nil {
 			return nil, err
 		}
+		if err := copied(c.machine); err != nil {
+			return nil, err // the claim is the original's, which opens it: to give it up would delete its node
+		}
 		if !pending.Continues() {
 			c.held.revokeWorker(pending.Worker())
 		}

@@ -18,6 +18,7 @@ type faulty struct {
 	loseClaim, loseExtend, loseRelease bool
 	before                             func(call string) error // refuses a call before it is made
 	asked                              func(coord.Request)     // sees what is claimed
+	claimed                            func()                  // called between the two steps of a claim
 	late                               func()                  // called once, between the answer to an extend and its caller
 }
 
@@ -31,6 +32,9 @@ func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Pending, err
 	p, err := f.Coordinator.Claim(ctx, r)
 	if err != nil {
 		return nil, err
+	}
+	if f.claimed != nil {
+		f.claimed()
 	}
 	return faultyPending{p, f}, nil
 }
