@@ -121,7 +121,7 @@ func (e *explainer) explain(ctx context.Context) error {
 	for i := range all {
 		marks[uint64(all[i].Worker)] = &all[i]
 	}
-	histories := make(map[uint64][]coord.Tenure)
+	histories := make(map[uint64][]coord.Interval)
 	for _, i := range batch {
 		worker := i.parts.Worker
 		history, asked := histories[worker]
@@ -172,7 +172,7 @@ func (e *explainer) print(i issued, found cluster.Finding) error {
 	for _, c := range e.table.columns {
 		row(c.field.String(), number(i.parts, c.field))
 	}
-	if t := found.Tenure; t != nil {
+	if t := found.Interval; t != nil {
 		row("host", cluster.Plain(t.Host))
 		row("incarnation", cluster.Plain(t.Incarnation))
 		row("claim", cluster.Plain(t.Claim))
@@ -194,7 +194,7 @@ func (e *explainer) object(i issued, found cluster.Finding) explained {
 	if found.Note != "" {
 		o.Note = &found.Note
 	}
-	if t := found.Tenure; t != nil {
+	if t := found.Interval; t != nil {
 		o.Host, o.Incarnation, o.Claim, o.Opening, o.Version = &t.Host, &t.Incarnation, &t.Claim, &t.Opening, &t.Version
 		o.FromTick = &t.From
 		if !t.Since.IsZero() {

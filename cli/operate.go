@@ -148,7 +148,7 @@ func (v *visit) marks(ctx context.Context) (marks []coord.Mark, err error) {
 	return marks, err
 }
 
-func (v *visit) history(ctx context.Context, worker int) (history []coord.Tenure, err error) {
+func (v *visit) history(ctx context.Context, worker int) (history []coord.Interval, err error) {
 	err = v.ask(ctx, func(ctx context.Context) error {
 		history, err = v.History(ctx, worker)
 		return err

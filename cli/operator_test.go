@@ -23,7 +23,7 @@ type standIn struct {
 	visited   coord.Visited
 	members   []coord.Member
 	marks     []coord.Mark
-	histories map[int][]coord.Tenure
+	histories map[int][]coord.Interval
 	fail      func(ctx context.Context, call string) error // may be nil
 
 	mu     sync.Mutex
@@ -93,7 +93,7 @@ func (s *standIn) Clear(ctx context.Context, claim string) error {
 	return s.called(ctx, "clear %s", claim)
 }
 
-func (s *standIn) History(ctx context.Context, worker int) ([]coord.Tenure, error) {
+func (s *standIn) History(ctx context.Context, worker int) ([]coord.Interval, error) {
 	return s.histories[worker], s.called(ctx, "history %d", worker)
 }
 
@@ -130,7 +130,7 @@ func someCluster() *standIn {
 			{Worker: 5, Ceiling: tickAt(-time.Hour), Holder: "o5"},
 			{Worker: 70, Ceiling: tickAt(-12 * time.Second), Holder: "o70", Claim: "claim-70"},
 		},
-		histories: map[int][]coord.Tenure{
+		histories: map[int][]coord.Interval{
 			4: {
 				{From: tickAt(-5 * time.Hour), Host: "h0", Incarnation: "i0", Claim: "claim-0", Opening: "o0", Version: "v0", Since: noon.Add(-5 * time.Hour)},
 				{From: tickAt(-3 * time.Hour), Host: "h1", Incarnation: "1a2b3c4d5e6f", Claim: "claim-4", Opening: "o4", Version: "v1"},

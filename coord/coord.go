@@ -1,4 +1,4 @@
-// Package coord says what flakeward needs of a coordinator: a place that lends
+// Package coord says what flakeward needs of a coordinator: a place that assigns
 // worker IDs, remembers how far each one has been issued, and lets only one
 // claim at a time write that down. The back-ends are in the packages below it;
 // coordtest holds each of them to the contract that is written here.
@@ -146,7 +146,7 @@ type Layout struct {
 	Window generator.Tick
 }
 
-// MaxWorkers is the largest number of worker IDs that a coordinator deals: 22
+// MaxWorkers is the largest number of worker IDs that a coordinator assigns: 22
 // bits, the widest worker field of any preset.
 const MaxWorkers = 1 << 22
 
@@ -169,7 +169,7 @@ type Raise struct {
 	Floor generator.Tick
 	// Era is another one after each raise. What was opened in another era is void.
 	Era string
-	// Number orders the eras that one Coordinator has told of: the later one has the
+	// Number orders the eras that one Coordinator has reported: the later one has the
 	// higher number, and an era keeps its own, also after a restore that brings it back.
 	// Answers reach their callers in any order.
 	Number int

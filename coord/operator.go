@@ -45,7 +45,7 @@ type Operator interface {
 
 	// History returns who held the worker ID, the oldest first, as far back as it
 	// is kept.
-	History(ctx context.Context, worker int) ([]Tenure, error)
+	History(ctx context.Context, worker int) ([]Interval, error)
 
 	// Close ends the connection and waits for all that it started.
 	Close() error
@@ -97,7 +97,7 @@ type Mark struct {
 	Holder string
 	// Claim is the name of the live claim that owns the worker ID; empty if none does.
 	Claim string
-	// Damaged is true if the record cannot be read: the worker ID is not dealt.
+	// Damaged is true if the record cannot be read: the worker ID is not assigned.
 	Damaged bool
 }
 
@@ -109,8 +109,8 @@ type Raised struct {
 	Highest generator.Tick
 }
 
-// Tenure is one opening of a worker ID, for telling whose an ID was.
-type Tenure struct {
+// Interval is one opening of a worker ID, for telling whose an ID was.
+type Interval struct {
 	// From is the tick above which this opening may have issued, up to the From of
 	// the next one. Who issued a tick is the last whose From is below it; there is
 	// none for a tick that is no longer known.

@@ -119,7 +119,7 @@ func (d *Daemon) makeLanes() error {
 // makeKeepers makes the lanes' holders of a start, each with its journal in dir.
 func (d *Daemon) makeKeepers(dir *journal.Dir) error {
 	c := d.config
-	spent := grant.NewSpent()
+	issued := grant.NewIssued()
 	for _, l := range d.lanes {
 		file, err := dir.Lane(l.number)
 		if err != nil {
@@ -139,7 +139,7 @@ func (d *Daemon) makeKeepers(dir *journal.Dir) error {
 			Clock:      d.clock,
 			Journal:    file,
 			Lane:       l.number,
-			Spent:      spent,
+			Issued:     issued,
 			Machine:    d.machine,
 			Log:        log,
 		}, l))

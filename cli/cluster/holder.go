@@ -23,15 +23,15 @@ const (
 // Finding is what is known about whose an ID was.
 type Finding struct {
 	Verdict Verdict
-	// Tenure is the opening that held the worker ID at the tick; nil unless Held.
-	Tenure *coord.Tenure
+	// Interval is the opening that held the worker ID at the tick; nil unless Held.
+	Interval *coord.Interval
 	// Note says why nobody is named, or what to keep in mind; it may be empty.
 	Note string
 }
 
 // Holder finds whose an ID was, from the record of its worker ID, nil if it has
 // none, and its history, the oldest first. Both were read after the ID was issued.
-func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Tenure) Finding {
+func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Interval) Finding {
 	if c.Layout.Bits(generator.Datacenter) > 0 && id.Datacenter != c.Datacenter {
 		return Finding{Verdict: Elsewhere, Note: fmt.Sprintf("it is of datacenter %d and this cluster is datacenter %d: ask that one's", id.Datacenter, c.Datacenter)}
 	}
@@ -63,7 +63,7 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Te
 	case !known(history[at]):
 		return Finding{Verdict: Forgotten, Note: fmt.Sprintf("who held worker ID %d then is not known: the marks were raised to %s since: %s", id.Worker, c.raised(), lost)}
 	}
-	found := Finding{Verdict: Held, Tenure: &history[at]}
+	found := Finding{Verdict: Held, Interval: &history[at]}
 	switch {
 	case raised && (at == len(history)-1 || history[at+1].From >= c.Floor || !known(history[at+1])):
 		found.Note = fmt.Sprintf("the marks were raised to %s since: %s", c.raised(), lost)
@@ -75,7 +75,7 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Te
 
 // known tells whether an entry names somebody. One that does not stands for
 // whatever a restored coordinator had lost when its marks were raised.
-func known(t coord.Tenure) bool { return t.Incarnation != "" }
+func known(t coord.Interval) bool { return t.Incarnation != "" }
 
 // ceiling is the highest tick that may have been granted.
 func (c Cluster) ceiling(mark *coord.Mark) generator.Tick {
@@ -90,7 +90,7 @@ const lost = "if that was after a restore, whoever came after the backup is not 
 
 func (c Cluster) raised() string { return Time(c.Layout.StartOf(c.Floor)) }
 
-func (c Cluster) forgotten(id generator.Parts, history []coord.Tenure) string {
+func (c Cluster) forgotten(id generator.Parts, history []coord.Interval) string {
 	if len(history) == 0 {
 		return fmt.Sprintf("who held worker ID %d is no longer known", id.Worker)
 	}

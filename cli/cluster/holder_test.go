@@ -11,13 +11,13 @@ import (
 func TestHolder(t *testing.T) {
 	// Three openings, the second of which issued nothing; then all that is known of
 	// the first is cut.
-	entry := func(from generator.Tick, host string) coord.Tenure {
-		return coord.Tenure{From: from, Host: host, Incarnation: "of " + host}
+	entry := func(from generator.Tick, host string) coord.Interval {
+		return coord.Interval{From: from, Host: host, Incarnation: "of " + host}
 	}
-	three := []coord.Tenure{entry(0, "a"), entry(500, "b"), entry(500, "c"), entry(900, "d")}
+	three := []coord.Interval{entry(0, "a"), entry(500, "b"), entry(500, "c"), entry(900, "d")}
 	cut := three[2:]
 	// Restored when the record said 900, and raised to 2000; then opened by e.
-	restored := []coord.Tenure{entry(0, "a"), {From: 900}, entry(2000, "e")}
+	restored := []coord.Interval{entry(0, "a"), {From: 900}, entry(2000, "e")}
 	record := &coord.Mark{Worker: 3, Ceiling: 1000}
 	for _, k := range []struct {
 		name    string
@@ -25,7 +25,7 @@ func TestHolder(t *testing.T) {
 		tick    generator.Tick
 		worker  uint64
 		mark    *coord.Mark
-		history []coord.Tenure
+		history []coord.Interval
 		verdict Verdict
 		host    string
 		note    string // part of it; empty: none
@@ -68,8 +68,8 @@ func TestHolder(t *testing.T) {
 			c := sample(t, text, k.floor)
 			got := c.Holder(generator.Parts{Tick: k.tick, Worker: k.worker}, k.mark, k.history)
 			host := ""
-			if got.Tenure != nil {
-				host = got.Tenure.Host
+			if got.Interval != nil {
+				host = got.Interval.Host
 			}
 			if got.Verdict != k.verdict || host != k.host || !strings.Contains(got.Note, k.note) || (k.note == "") != (got.Note == "") {
 				t.Errorf("got %s, host %q, note %q; want %s, %q, %q", got.Verdict, host, got.Note, k.verdict, k.host, k.note)
@@ -78,10 +78,10 @@ func TestHolder(t *testing.T) {
 	}
 	t.Run("datacenters", func(t *testing.T) {
 		c := sample(t, "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=9", 0)
-		if got := c.Holder(generator.Parts{Tick: 700, Datacenter: 8, Worker: 3}, record, three); got.Verdict != Elsewhere || got.Tenure != nil || !strings.Contains(got.Note, "datacenter 8 and this cluster is datacenter 9") {
+		if got := c.Holder(generator.Parts{Tick: 700, Datacenter: 8, Worker: 3}, record, three); got.Verdict != Elsewhere || got.Interval != nil || !strings.Contains(got.Note, "datacenter 8 and this cluster is datacenter 9") {
 			t.Errorf("another datacenter: %+v", got)
 		}
-		if got := c.Holder(generator.Parts{Tick: 700, Datacenter: 9, Worker: 3}, record, three); got.Verdict != Held || got.Tenure.Host != "c" {
+		if got := c.Holder(generator.Parts{Tick: 700, Datacenter: 9, Worker: 3}, record, three); got.Verdict != Held || got.Interval.Host != "c" {
 			t.Errorf("the cluster's own: %+v", got)
 		}
 	})

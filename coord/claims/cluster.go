@@ -11,7 +11,7 @@ type cluster struct {
 	entry   Entry
 	text    string
 	uuid    string
-	workers int  // 0: a visitor was not told
+	workers int  // 0: a visitor does not know
 	daemon  bool // joined as a daemon, not visited by an operator
 	floor   generator.Tick
 	era     string

@@ -4,7 +4,7 @@
 // A claim is an ephemeral node of that tree which names a worker ID. Of the claims
 // that name one, the one that was created first owns it; any other is deleted again
 // by its own maker, which tries elsewhere. A fresh claim's sequence number names the
-// worker ID, so they are dealt in turn without anybody comparing anything; a sticky
+// worker ID, so they are assigned in turn without anybody comparing anything; a sticky
 // one names the worker ID itself.
 //
 // Who owns a worker ID opens its record: whatever depends on who the holder was is

@@ -75,8 +75,8 @@ func historyPath(store Store, worker int) string {
 	return store.Path(fmt.Sprintf("history/%d", worker))
 }
 
-func (t interval) shown() coord.Tenure {
-	return coord.Tenure{
+func (t interval) shown() coord.Interval {
+	return coord.Interval{
 		From: t.From, Host: t.Host, Incarnation: t.Incarnation, Claim: t.Claim,
 		Opening: t.Opening, Version: t.Version, Since: since(t.Since),
 	}

@@ -175,7 +175,7 @@ func (m *membership) replaced(uuid string) error {
 
 // inCluster makes a request in the cluster that was joined and in no other. If the
 // layout record has changed and is still that cluster's, the request is made again:
-// it did nothing. Each time it is told what the layout record says.
+// it did nothing. Each time it gets what the layout record says.
 func (m *membership) inCluster(ctx context.Context, request func(j *cluster) error) error {
 	for {
 		j, err := m.ready()

@@ -30,7 +30,7 @@ type owned struct {
 }
 
 // createNode makes a claim node. If it does not own its worker ID it is deleted
-// again, and the error is errTaken; the worker ID is told all the same.
+// again, and the error is errTaken; the worker ID is returned all the same.
 func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 	c, request := cl.c, cl.request
 	value := member{

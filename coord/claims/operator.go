@@ -141,7 +141,7 @@ func (c *Coordinator) Clear(ctx context.Context, claim string) error {
 }
 
 // History implements coord.Operator.
-func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.Tenure, error) {
+func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.Interval, error) {
 	if worker < 0 || worker >= coord.MaxWorkers {
 		return nil, fmt.Errorf("%s: %d is no worker ID; use 0 to %d", c.store.Name(), worker, coord.MaxWorkers-1)
 	}
@@ -169,7 +169,7 @@ func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.Tenure, 
 	if !t.damaged[worker] && t.cluster.raised(r) && (newest < 0 || list[newest].Opening == r.Holder) {
 		list = follow(list, unknown(r.Ceiling))
 	}
-	intervals := make([]coord.Tenure, len(list))
+	intervals := make([]coord.Interval, len(list))
 	for i, e := range list {
 		intervals[i] = e.shown()
 	}

@@ -32,7 +32,7 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	for _, n := range found.Claims {
 		if n.Worker == Dealt {
 			if t.cluster.workers == 0 {
-				continue // a visitor was not told what its number deals
+				continue // a visitor does not know what its number assigns
 			}
 			n.Worker = t.cluster.assign(n.Number)
 		}

@@ -48,7 +48,7 @@ type record struct {
 	Era string `json:"era,omitempty"`
 }
 
-// errDamaged means that a record cannot be read. Its worker ID is not dealt: where
+// errDamaged means that a record cannot be read. Its worker ID is not assigned: where
 // its ceiling was is unknown.
 var errDamaged = errors.New("the record is damaged")
 

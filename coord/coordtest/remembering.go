@@ -17,7 +17,7 @@ var remembering = []testCase{
 	{"history: of a worker ID that nobody had is empty", remembersNobody},
 }
 
-func (k *kit) history(o coord.Operator, worker int) []coord.Tenure {
+func (k *kit) history(o coord.Operator, worker int) []coord.Interval {
 	k.Helper()
 	ts, err := o.History(k.Context(), worker)
 	if err != nil {
@@ -32,13 +32,13 @@ func (k *kit) history(o coord.Operator, worker int) []coord.Tenure {
 }
 
 // holder returns who may have issued the tick.
-func holder(ts []coord.Tenure, tick generator.Tick) coord.Tenure {
+func holder(ts []coord.Interval, tick generator.Tick) coord.Interval {
 	for i := len(ts) - 1; i >= 0; i-- {
 		if ts[i].From < tick {
 			return ts[i]
 		}
 	}
-	return coord.Tenure{}
+	return coord.Interval{}
 }
 
 // issue is ticks that one claim issued, from one above a tick up to another.
@@ -153,7 +153,7 @@ func remembersBounded(k *kit) {
 			k.Fatalf("%d entries after %d openings, %d before", len(ts), i+1, kept)
 		}
 		k.check(o, 6, issues[len(issues)-kept:])
-		if got := holder(ts, issues[0].last); got != (coord.Tenure{}) {
+		if got := holder(ts, issues[0].last); got != (coord.Interval{}) {
 			k.Fatalf("the first holder is long forgotten, and the history says %+v", got)
 		}
 	}
@@ -219,7 +219,7 @@ func remembersLoss(k *kit) {
 		k.check(o, 6, []issue{{0, 60, n, c}})
 		ts := k.history(o, 6)
 		for _, tick := range []generator.Tick{61, 200} {
-			if got := holder(ts, tick); got != (coord.Tenure{From: 60}) {
+			if got := holder(ts, tick); got != (coord.Interval{From: 60}) {
 				k.Errorf("who issued tick %d was forgotten, and the history says %+v", tick, got)
 			}
 		}

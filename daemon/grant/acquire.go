@@ -19,7 +19,7 @@ type claimer struct {
 	demand     *demand
 	pace       *pace
 	issuer     Issuer
-	spent      *Spent
+	issued     *Issued
 	machine    generator.Generation
 	datacenter uint64
 	lane       int // Config.Lane
@@ -129,7 +129,7 @@ func (c *claimer) take(claim coord.Claim) error {
 			next.lane = lane
 		}
 	} else {
-		next.mark = max(claim.Floor(), c.spent.To(next.worker))
+		next.mark = max(claim.Floor(), c.issued.To(next.worker))
 		lane, err := c.newLane(next.worker, next.mark)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (c *claimer) take(claim coord.Claim) error {
 	// a second one ends here.
 	replaced := s.current.lane != nil && s.current.lane != next.lane
 	if replaced && s.draining.lane != nil {
-		s.current.end(c.spent)
+		s.current.end(c.issued)
 	}
 	err := c.held.record(func(now *state) {
 		if replaced && s.draining.lane == nil {
@@ -167,7 +167,7 @@ func (c *claimer) onRaise(r coord.Raise) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	c.spent.Raised(r)
+	c.issued.Raised(r)
 	if c.held.owesLimit() {
 		return errLimited
 	}

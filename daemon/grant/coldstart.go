@@ -33,7 +33,7 @@ func (c *claimer) coldStart(from journal.Contents) error {
 
 // resume issues from what is left of the grant that was inherited.
 func (c *claimer) resume() error {
-	if c.spent.poisoned.Load() {
+	if c.issued.poisoned.Load() {
 		return ErrRefused
 	}
 	cur := c.held.snapshot().current

@@ -18,7 +18,7 @@ type contact struct {
 	pace      *pace
 	held      *holdings
 	issuer    Issuer
-	spent     *Spent
+	issued    *Issued
 	log       hclog.Logger
 	condition condition
 	reachable atomic.Bool
@@ -33,7 +33,7 @@ func (c *contact) canAcquire() bool {
 
 // noted notes how an exchange ended, and returns err.
 func (c *contact) noted(err error) error {
-	c.spent.heard(err)
+	c.issued.heard(err)
 	could := c.canAcquire()
 	var full *coord.ExhaustedError
 	var ahead *coord.AheadError
@@ -42,7 +42,7 @@ func (c *contact) noted(err error) error {
 		c.dry.Store(int64(c.pace.now().Mono + clockguard.Mono(lastRetry)))
 	}
 	c.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
-	c.spent.poison(err)
+	c.issued.poison(err)
 	if could != c.canAcquire() {
 		c.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
@@ -62,7 +62,7 @@ func (c *contact) noted(err error) error {
 // notJoined notes why the cluster could not be joined.
 func (c *contact) notJoined(err error) {
 	c.reachable.Store(false)
-	c.spent.poison(err)
+	c.issued.poison(err)
 	c.condition.set(c.pace.now(), err)
 }
 
@@ -80,7 +80,7 @@ func (c *contact) lookAgain(ctx context.Context, coordinator coord.Coordinator, 
 	err := c.pace.within(ctx, callTimeout, func(ctx context.Context) error {
 		found, err := coordinator.Look(ctx)
 		if err == nil {
-			c.spent.Raised(found.Raise)
+			c.issued.Raised(found.Raise)
 		}
 		return err
 	})

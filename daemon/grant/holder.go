@@ -23,7 +23,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Issuer is told which lane is in use, and when more may be issued.
+// Issuer uses the lane that it is given, and learns when more may be issued.
 type Issuer interface {
 	Use(*generator.Lane)
 	Changed()
@@ -41,7 +41,7 @@ type Config struct {
 	Random     func() float64 // in [0,1), for jitter; nil: the runtime's
 	Journal    Journal
 	Lane       int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
-	Spent      *Spent               // shared by the holders of one daemon; nil: the holder's own
+	Issued     *Issued              // shared by the holders of one daemon; nil: the holder's own
 	Machine    generator.Generation // of the virtual machine; another one makes this process a copy
 	Log        hclog.Logger
 }
@@ -65,25 +65,25 @@ func New(c Config, issuer Issuer) *Holder {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	if c.Spent == nil {
-		c.Spent = NewSpent()
+	if c.Issued == nil {
+		c.Issued = NewIssued()
 	}
 	p := newPace(c)
 	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, log: c.Log, turn: make(chan struct{}, 1)}
 	w.giveTurn()
 	held := &holdings{
 		pace: p, writer: w, coord: c.Coord, text: fmt.Sprintf("%s;datacenter=%d", c.Layout, c.Datacenter),
-		issuer: issuer, spent: c.Spent, log: c.Log, wake: make(chan struct{}, 1),
+		issuer: issuer, issued: c.Issued, log: c.Log, wake: make(chan struct{}, 1),
 		state: state{current: none(), draining: none()},
 	}
-	c.Spent.add(held)
-	link := &contact{pace: p, held: held, issuer: issuer, spent: c.Spent, log: c.Log}
+	c.Issued.add(held)
+	link := &contact{pace: p, held: held, issuer: issuer, issued: c.Issued, log: c.Log}
 	link.condition.set(p.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
 	d := &demand{wake: make(chan struct{}, 1)}
 	return &Holder{
 		Config: c, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
-			held: held, contact: link, demand: d, pace: p, issuer: issuer, spent: c.Spent,
+			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued,
 			machine: c.Machine, datacenter: c.Datacenter, lane: c.Lane, log: c.Log,
 		},
 		migration: &migration{held: held, layout: c.Layout, issuer: issuer, log: c.Log, accept: c.Accept},
@@ -125,7 +125,7 @@ func (k *Holder) InheritLeft(c journal.Contents, target string) {
 // by that.
 func (k *Holder) Idle(c *journal.Contents) (changed bool) {
 	if c.Layout == k.LayoutText() {
-		k.Spent.NoteAll(*c)
+		k.Issued.NoteAll(*c)
 	}
 	k.claimer.deleteStale(*c)
 	c.Lanes = slices.Clone(c.Lanes)
@@ -171,7 +171,7 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	}
 	k.claimer.coord = c
 	k.held.attach(cluster.UUID)
-	k.Spent.Raised(cluster.Raise)
+	k.Issued.Raised(cluster.Raise)
 	return nil
 }
 

@@ -51,10 +51,10 @@ func (h holding) stop() generator.Tick {
 
 // end stops the holding and remembers how far it has issued: a coordinator that was wiped would not
 // know.
-func (h holding) end(spent *Spent) generator.Tick {
+func (h holding) end(issued *Issued) generator.Tick {
 	last := h.stop()
 	if h.worker >= 0 {
-		spent.Note(h.worker, last)
+		issued.Note(h.worker, last)
 	}
 	return last
 }

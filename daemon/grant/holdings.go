@@ -35,7 +35,7 @@ type holdings struct {
 	coord  string // which coordinator, as the journal names it
 	text   string // of the layout
 	issuer Issuer
-	spent  *Spent
+	issued *Issued
 	log    hclog.Logger
 	wake   chan struct{} // has Holder.Mark renew the journal
 
@@ -79,7 +79,7 @@ func (hs *holdings) change(do func(*state)) {
 func (hs *holdings) restrict(s state) (exceeded bool) {
 	for _, h := range s.both() {
 		if hs.revoked {
-			h.end(hs.spent)
+			h.end(hs.issued)
 			h.claim, h.granted = nil, 0
 		}
 		if hs.raised != nil && h.limit(*hs.raised) {
@@ -140,7 +140,7 @@ func (hs *holdings) revokeWorker(worker int) {
 	hs.change(func(s *state) {
 		for _, h := range []**holding{&s.current, &s.draining} {
 			if (*h).worker == worker {
-				(*h).end(hs.spent)
+				(*h).end(hs.issued)
 				*h = &holding{worker: worker, lane: (*h).lane, node: (*h).node}
 			}
 		}

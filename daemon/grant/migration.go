@@ -87,7 +87,7 @@ func (m *migration) inheritLeft(c journal.Contents, target string) {
 
 func (m *migration) begin(c journal.Contents, current *holding, left []journal.Entry) {
 	m.held.inherit(c, current, left)
-	m.held.spent.NoteAll(c)
+	m.held.issued.NoteAll(c)
 }
 
 // enter goes into the cluster that was found. What is held of another one ends here: there the
@@ -99,7 +99,7 @@ func (m *migration) enter(uuid, coord string) error {
 		return nil
 	}
 	m.held.change(func(s *state) {
-		s.current.end(m.held.spent)
+		s.current.end(m.held.issued)
 		s.current.granted = 0
 	})
 	if m.accept != uuid && m.target != uuid {

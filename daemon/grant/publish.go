@@ -70,7 +70,7 @@ func (c *claimer) leave(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	last := h.end(c.spent)
+	last := h.end(c.issued)
 	if h.opening != "" {
 		if err := c.forget(h); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (c *claimer) leave(ctx context.Context) error {
 	lost := h.claim == nil
 	if !lost {
 		err := h.claim.Release(ctx, last)
-		c.spent.heard(err)
+		c.issued.heard(err)
 		lost = errors.Is(err, coord.ErrLost)
 		if err != nil && !lost {
 			return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
@@ -133,7 +133,7 @@ func (c *claimer) shut(ctx context.Context) error {
 	reachable := false
 	if h.claim != nil {
 		err := h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last})
-		c.spent.heard(err)
+		c.issued.heard(err)
 		reachable = err == nil
 	}
 	cancel()

@@ -53,7 +53,7 @@ func (w *world) raise(to generator.Tick) (raised coord.Raised) {
 }
 
 // history is who held the worker ID.
-func (w *world) history(worker int) (tenures []coord.Tenure) {
+func (w *world) history(worker int) (tenures []coord.Interval) {
 	w.t.Helper()
 	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
 		tenures, err = o.History(ctx, worker)
