@@ -15,6 +15,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/generator"
@@ -57,7 +58,7 @@ func join(t *testing.T, url, host string) *member {
 // hold claims a worker ID and has it granted span more than its floor.
 func (m *member) hold(t *testing.T, from generator.Tick, span generator.Tick) (coord.Claim, generator.Tick) {
 	t.Helper()
-	claim, err := m.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+	claim, err := coordtest.Claim(t.Context(), m, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func TestOperatorsOnRealCoordinators(t *testing.T) {
 			if err := one.Extend(t.Context(), coord.Progress{Ceiling: ceiling + 1000}); !errors.Is(err, coord.ErrLost) {
 				t.Errorf("a claim from before is extended: %v", err)
 			}
-			claim, err := join(t, url, "third").Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+			claim, err := coordtest.Claim(t.Context(), join(t, url, "third"), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 			if err != nil || claim.Floor() < raised || claim.Continues() {
 				t.Errorf("the next claim: %v, %v", claim, err)
 			}

@@ -1,4 +1,4 @@
-// Package coord says what flakeward needs of a coordinator: a place that lends
+// Package coord says what flakeward needs of a coordinator: a place that assigns
 // worker IDs, remembers how far each one has been issued, and lets only one
 // claim at a time write that down. The back-ends are in the packages below it;
 // coordtest holds each of them to the contract that is written here.
@@ -41,14 +41,14 @@ type Coordinator interface {
 	// those that may not be granted anything from then on.
 	Look(ctx context.Context) (Cluster, error)
 
-	// Claim obtains a worker ID and opens its record. It retries while other
-	// claimants win the race, until ctx ends. When every worker ID is held it
-	// returns an *ExhaustedError, and when Request.Fresh is set and the floor of
+	// Claim obtains a worker ID, whose record is opened by Pending.Open. It retries
+	// while other claimants win the race, until ctx ends. When every worker ID is held
+	// it returns an *ExhaustedError, and when Request.Fresh is set and the floor of
 	// each that is free is above Request.Latest, an *AheadError; neither leaves a
 	// claim of its own behind. After any other error a claim node may linger: it
 	// bars nobody but its own worker ID, and is reaped by a later Extend or with
 	// the session.
-	Claim(ctx context.Context, request Request) (Claim, error)
+	Claim(ctx context.Context, request Request) (Pending, error)
 
 	// Members returns the live claims that own a worker ID, with their records,
 	// in the order of their worker IDs, as of one moment.
@@ -69,6 +69,25 @@ type Coordinator interface {
 	Detach() error
 }
 
+// Pending is a claim on a worker ID whose record is not opened yet: the first of two steps.
+// Nothing was written to the record, and no lock is held. Its caller does what has to come
+// before the opening, and calls Open once. A claim that is never opened bars its worker ID
+// until the session ends.
+type Pending interface {
+	// Worker returns the worker ID, from 0 to Layout.Workers-1.
+	Worker() int
+
+	// Continues reports whether the record's holder is Request.Opening and its mark at or
+	// below Request.Mark, as the claim found the record. If it does not, the caller's lane
+	// of that worker ID must not issue any more from before Open is called.
+	Continues() bool
+
+	// Open opens the record if it is still as the claim found it. Otherwise it answers
+	// ErrRaced: what Continues says is void, and Claim is to be called again. After any
+	// error the claim is given up, as after an error of Claim.
+	Open(ctx context.Context) (Claim, error)
+}
+
 // Claim is a worker ID held. Its methods are safe for concurrent use; Extend
 // and Release take turns.
 type Claim interface {
@@ -84,9 +103,9 @@ type Claim interface {
 	Opening() string
 
 	// Continues reports whether, until this claim's opening replaced it, the
-	// record's holder was Request.Opening and its mark at or below Request.Mark.
-	// Only then may the caller go on from what it had: the lane of a lost claim,
-	// or the journal's mark.
+	// record's holder was Request.Opening and its mark at or below Request.Mark: it is
+	// what Pending.Continues said. Only then may the caller go on from what it had: the
+	// lane of a lost claim, or the journal's mark.
 	Continues() bool
 
 	// Floor returns the record's ceiling as the opening found it, or what all
@@ -151,7 +170,7 @@ type Raise struct {
 	// ClusterEpoch is another one after each raise. What was opened in another cluster epoch is
 	// void.
 	ClusterEpoch string
-	// Number orders the cluster epochs that one Coordinator has told of: the later one has the
+	// Number orders the cluster epochs that one Coordinator has reported: the later one has the
 	// higher number, and a cluster epoch keeps its own, also after a restore that brings it back.
 	// Answers reach their callers in any order.
 	Number int
@@ -226,11 +245,6 @@ type Request struct {
 	// Dead are the names of further claim nodes of dead processes, which nobody goes
 	// on from. They are deleted as well.
 	Dead []string
-	// Drop, if not nil, is called with the worker ID before an opening is sent
-	// for a record whose holder is not Opening, or whose mark is above Mark: the
-	// caller's lane of that worker ID must not issue any more. It is called from
-	// within Claim, possibly more than once, and must be quick.
-	Drop func(worker int)
 	// Raised, if not nil, is called with what all marks were raised to last, before
 	// anything is sent that a raise could matter to. An error of it ends the call, with
 	// nothing more sent. It is called from within Claim, more than once, and must be

@@ -11,6 +11,10 @@ import (
 // another. It is final: the worker ID must be claimed anew.
 var ErrLost = errors.New("the claim on the worker ID is lost; claim again")
 
+// ErrRaced means that a record or its claim changed between the two steps of a claim. Nothing was
+// opened.
+var ErrRaced = errors.New("the record was changed by another before it was opened; claim again")
+
 // RaisedError is ErrLost for a claim that was opened before an operator raised all marks.
 type RaisedError struct{ Raise }
 

@@ -51,7 +51,7 @@ func (d *Daemon) start() (life.Inherited, error) {
 // makeHolders makes the lanes' holders of a start, each with its journal in dir.
 func (d *Daemon) makeHolders(dir *journal.Dir) error {
 	c := d.config
-	spent := grant.NewSpent()
+	issued := grant.NewIssued()
 	for _, l := range d.lanes {
 		file, err := dir.Lane(l.number)
 		if err != nil {
@@ -71,7 +71,7 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 			Clock:      d.clock,
 			Journal:    file,
 			Lane:       l.number,
-			Spent:      spent,
+			Issued:     issued,
 			Machine:    d.machine.generation,
 			Log:        log,
 		}, l))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/generator"
@@ -67,7 +68,7 @@ func TestZooKeeperLeadersKilled(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 			err := claim.Extend(ctx, coord.Progress{Ceiling: generator.Tick(n * 100), Issued: generator.Tick(n), Mark: generator.Tick(n)})
 			if errors.Is(err, coord.ErrLost) { // its session was too short for this machine
-				if again, err := c.Claim(ctx, coord.Request{Worker: 1, Latest: 1 << 40}); err == nil {
+				if again, err := coordtest.Claim(ctx, c, coord.Request{Worker: 1, Latest: 1 << 40}); err == nil {
 					if again.Worker() == 1 {
 						claim = again
 					} else {

@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/generator"
@@ -198,7 +199,7 @@ func (w *recorder) open() coord.Coordinator {
 
 func (w *recorder) claim(c coord.Coordinator, worker int) coord.Claim {
 	w.t.Helper()
-	claim, err := c.Claim(w.t.Context(), coord.Request{Worker: worker, Latest: 1 << 40})
+	claim, err := coordtest.Claim(w.t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40})
 	if err != nil || claim.Worker() != worker {
 		w.t.Fatalf("claim worker ID %d: %v", worker, err)
 	}

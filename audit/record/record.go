@@ -62,18 +62,32 @@ type coordinator struct {
 	log Log
 }
 
-// Claim hands over the claim when it has been written down. One that could not be lingers, as after
-// any error.
-func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
-	claimed, err := c.Coordinator.Claim(ctx, r)
+func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
+	p, err := c.Coordinator.Claim(ctx, r)
 	if err != nil {
-		return claimed, err
-	}
-	e := evidence.Event{Kind: evidence.Claimed, Lane: r.Lane, Worker: claimed.Worker(), Opening: claimed.Opening(), Continues: claimed.Continues(), Floor: claimed.Floor()}
-	if err := c.log(e); err != nil {
 		return nil, err
 	}
-	return &claim{claimed, r.Lane, c.log}, nil
+	return pending{p, r.Lane, c.log}, nil
+}
+
+type pending struct {
+	coord.Pending
+	lane int
+	log  Log
+}
+
+// Open hands over the claim when it has been written down. One that could not be lingers, as after
+// any error.
+func (p pending) Open(ctx context.Context) (coord.Claim, error) {
+	held, err := p.Pending.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := evidence.Event{Kind: evidence.Claimed, Lane: p.lane, Worker: held.Worker(), Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
+	if err := p.log(e); err != nil {
+		return nil, err
+	}
+	return &claim{held, p.lane, p.log}, nil
 }
 
 // claim is compared by its address, as claims are.

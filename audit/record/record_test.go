@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -23,13 +24,14 @@ type fakeCoordinator struct {
 func (*fakeCoordinator) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
 	return generator.Run{First: 7, N: 3}, issue.Wait{}
 }
-func (l *fakeCoordinator) Claim(context.Context, coord.Request) (coord.Claim, error) {
+func (l *fakeCoordinator) Claim(context.Context, coord.Request) (coord.Pending, error) {
 	return held{l}, nil
 }
 func (l *fakeCoordinator) Failed() <-chan struct{} { return l.failed }
 
 type held struct{ *fakeCoordinator }
 
+func (l held) Open(context.Context) (coord.Claim, error)         { return l, nil }
 func (held) Worker() int                                         { return 5 }
 func (held) Name() string                                        { return "name" }
 func (held) Opening() string                                     { return "opening" }
@@ -58,7 +60,7 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	f, fail := open(t)
 	l := &fakeCoordinator{}
 	source, c := f.Source(l), f.Coordinator(l)
-	claim, err := c.Claim(t.Context(), coord.Request{})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	if run, wait := source.Take(&issue.Connection{}, 0, 3); run != (generator.Run{}) || !errors.Is(wait.Err, os.ErrClosed) {
 		t.Errorf("Take: %+v, %v", run, wait.Err)
 	}
-	if claim, err := c.Claim(t.Context(), coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {
+	if claim, err := coordtest.Claim(t.Context(), c, coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Claim: %v, %v", claim, err)
 	}
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 1}); !errors.Is(err, os.ErrClosed) || l.extended != 1 {

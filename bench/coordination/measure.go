@@ -178,11 +178,13 @@ func (d *daemon) try(ctx context.Context, workers int) (err error) {
 		if _, err := d.coordinator.Join(ctx, coord.Layout{Text: "flakeward;datacenter=0", Workers: workers}); err != nil {
 			return err
 		}
-		claim, err := d.coordinator.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: now()})
+		pending, err := d.coordinator.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: now()})
 		if err != nil {
 			return err
 		}
-		d.claim = claim
+		if d.claim, err = pending.Open(ctx); err != nil {
+			return err
+		}
 	}
 	if err = d.claim.Extend(ctx, d.progress()); errors.Is(err, coord.ErrLost) {
 		d.claim = nil

@@ -80,7 +80,7 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if j, err := c.ready(); err != nil || j.era != "NEW" || j.entry.Version != 3 {
+	if j, err := c.cluster.ready(); err != nil || j.era != "NEW" || j.entry.Version != 3 {
 		t.Errorf("the coordinator believes in era %q, version %d (%v)", j.era, j.entry.Version, err)
 	}
 }
@@ -110,7 +110,7 @@ func TestLookThatIsLate(t *testing.T) {
 		if err := again(c); err != nil {
 			t.Fatal(err)
 		}
-		if j, err := c.ready(); err != nil || j.era != "NEW" || !j.daemon {
+		if j, err := c.cluster.ready(); err != nil || j.era != "NEW" || !j.daemon {
 			t.Errorf("%s: the coordinator believes in era %q, daemon %v (%v)", name, j.era, j.daemon, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestJudge(t *testing.T) {
 		if !test.want(err) {
 			t.Errorf("%s: %v", name, err)
 		}
-		_, again := c.ready()
+		_, again := c.cluster.ready()
 		if errors.Is(err, coord.ErrOtherCluster) != errors.Is(again, coord.ErrOtherCluster) {
 			t.Errorf("%s: %v, and then %v", name, err, again)
 		}

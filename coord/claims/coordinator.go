@@ -4,7 +4,7 @@
 // A claim is an ephemeral node of that tree which names a worker ID. Of the claims
 // that name one, the one that was created first owns it; any other is deleted again
 // by its own maker, which tries elsewhere. A fresh claim's sequence number names the
-// worker ID, so they are dealt in turn without anybody comparing anything; a sticky
+// worker ID, so they are assigned in turn without anybody comparing anything; a sticky
 // one names the worker ID itself.
 //
 // Who owns a worker ID opens its record: whatever depends on who the holder was is
@@ -26,7 +26,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
@@ -61,25 +60,19 @@ type Config struct {
 const DefaultHistory = 16
 
 // Coordinator implements coord.Coordinator and coord.Operator. Make it with New.
+//
+// It has a part for each idea: membership says in which cluster a request is made, nodes keeps
+// account of the own claim nodes, a claimant makes one claim, a pending one opens its record, and
+// held is the claim from then on.
 type Coordinator struct {
 	store    Store
 	identity coord.Identity
-	spread   bool
 	history  int
 	clock    clockguard.Clock
-	random   io.Reader
+	random   random
 	log      hclog.Logger
-
-	mu     sync.Mutex
-	joined *cluster       // nil before Join or Inspect
-	eras   map[string]int // those that were learned of, numbered in their order
-	newest coord.Raise    // of the last of them
-	closed bool
-	other  *coord.ClusterError
-	gone   *coord.RestoredError
-	live   map[string]bool // tokens of the claim nodes in use or being made
-	copied bool            // set by NewUUID: the hosts' preferences are the original's
-	doubts int             // publishes that are still to look for orphans
+	cluster  *membership
+	nodes    *nodes
 }
 
 var (
@@ -111,13 +104,12 @@ func New(store Store, config Config) (*Coordinator, error) {
 	return &Coordinator{
 		store:    store,
 		identity: config.Identity,
-		spread:   config.Spread,
 		history:  config.History,
 		clock:    config.Clock,
-		random:   config.Random,
+		random:   random{config.Random},
 		log:      config.Log,
-		eras:     map[string]int{},
-		live:     map[string]bool{},
+		cluster:  &membership{store: store, spread: config.Spread, log: config.Log, eras: map[string]int{}},
+		nodes:    &nodes{store: store, incarnation: config.Identity.Incarnation, log: config.Log, live: map[string]bool{}},
 	}, nil
 }
 
@@ -133,12 +125,12 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 		return coord.Cluster{}, fmt.Errorf("%s: the layout's text is empty; give the canonical layout and the datacenter", c.store.Name())
 	}
 	for {
-		was := c.known()
+		was := c.cluster.known()
 		stored, err := c.lookOrMake(ctx, want)
 		if err != nil {
 			return coord.Cluster{}, err
 		}
-		found, err := c.readLayout(stored)
+		found, err := c.cluster.readLayout(stored)
 		if err != nil {
 			return coord.Cluster{}, err
 		}
@@ -155,12 +147,12 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 		if err != nil {
 			return coord.Cluster{}, err
 		}
-		j := clusterOf(found, stored)
+		j := c.cluster.clusterOf(found, stored)
 		j.workers, j.daemon = want.Workers, true
-		if err := c.enter(was, j); err != nil {
+		if err := c.cluster.enter(was, j); err != nil {
 			return coord.Cluster{}, err
 		}
-		return coord.Cluster{UUID: j.uuid, Raise: c.known().raise()}, nil
+		return coord.Cluster{UUID: j.uuid, Raise: c.cluster.known().raise()}, nil
 	}
 }
 
@@ -178,57 +170,42 @@ func (c *Coordinator) widen(ctx context.Context, stored Entry, found layout, win
 // Look implements coord.Coordinator.
 func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	var restored *coord.RestoredError
-	if _, err := c.ready(); err != nil && !errors.As(err, &restored) {
+	if _, err := c.cluster.ready(); err != nil && !errors.As(err, &restored) {
 		return coord.Cluster{}, err
 	}
-	was, before := c.latest()
+	was, before := c.cluster.latest()
 	stored, err := c.store.LookAnew(ctx)
 	if err != nil {
 		return coord.Cluster{}, err
 	}
 	if stored.Version == 0 {
-		return coord.Cluster{}, c.replaced("")
+		return coord.Cluster{}, c.cluster.replaced("")
 	}
-	found, err := c.readLayout(stored)
+	found, err := c.cluster.readLayout(stored)
 	if err != nil {
 		return coord.Cluster{}, err
 	}
 	if found.UUID != was.uuid {
-		return coord.Cluster{}, c.replaced(found.UUID)
+		return coord.Cluster{}, c.cluster.replaced(found.UUID)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	// An answer that took long tells of no era that is over. What is found binds no call: after a
-	// restore all of them fail.
-	if _, seen := c.eras[found.Era]; !seen && c.joined == was && c.newest == before {
-		next := clusterOf(found, stored)
-		c.number(next)
-	}
-	return coord.Cluster{UUID: found.UUID, Raise: c.newest}, nil
-}
-
-// latest returns the cluster that is joined, and the raise that was learned of last.
-func (c *Coordinator) latest() (*cluster, coord.Raise) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.joined, c.newest
+	return coord.Cluster{UUID: found.UUID, Raise: c.cluster.learn(was, before, c.cluster.clusterOf(found, stored))}, nil
 }
 
 // lookOrMake returns the layout record. It makes one only if no cluster has been
 // joined before: one that was may not be made anew.
 func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout) (Entry, error) {
-	_, err := c.ready()
+	_, err := c.cluster.ready()
 	switch {
 	case err == nil:
 		stored, err := c.store.Look(ctx)
 		if err == nil && stored.Version == 0 {
-			err = c.replaced("")
+			err = c.cluster.replaced("")
 		}
 		return stored, err
 	case !errors.Is(err, coord.ErrNotJoined):
 		return Entry{}, err
 	}
-	id, err := uuid.NewRandomFromReader(c.random)
+	id, err := uuid.NewRandomFromReader(c.random.from)
 	if err != nil {
 		return Entry{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
 	}
@@ -238,19 +215,12 @@ func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout) (Entry,
 // Close implements coord.Coordinator. If the session cannot be ended soon, the
 // claims are freed when it expires.
 func (c *Coordinator) Close() error {
-	c.shut()
+	c.cluster.shut()
 	return c.store.Close()
 }
 
 // Detach implements coord.Coordinator.
 func (c *Coordinator) Detach() error {
-	c.shut()
+	c.cluster.shut()
 	return c.store.Detach()
-}
-
-// shut makes every later call answer ErrClosed.
-func (c *Coordinator) shut() {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
 }

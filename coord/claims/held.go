@@ -26,16 +26,6 @@ type held struct {
 	lost    error // why; nil: not as far as is known
 }
 
-// leastOf is what a release never goes below: the ceiling of the grants before
-// this claim's, unless those were the caller's own; then what it published. What
-// all marks were raised to is never the caller's own.
-func (j *cluster) leastOf(found record, continues bool) generator.Tick {
-	if continues {
-		return max(found.Issued, j.floor)
-	}
-	return j.ceiling(found)
-}
-
 // doubt is a write of which it is unknown whether it was stored. All doubts of a
 // claim compare the same version, so at most one of them was.
 type doubt struct {
@@ -85,13 +75,13 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		next.Ceiling = max(next.Ceiling, progress.Ceiling)
 		next.Issued = max(next.Issued, progress.Issued)
 		next.Mark = max(next.Mark, progress.Mark)
-		next.Nonce = h.c.token()
+		next.Nonce = h.c.random.token()
 		stored, err := h.write(ctx, doubt{record: next})
 		if err != nil {
 			return err
 		}
 		if stored {
-			h.c.reap(ctx)
+			h.c.nodes.reap(ctx)
 			return nil
 		}
 	}
@@ -108,7 +98,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		next := h.record
 		next.Ceiling = max(h.least, next.Issued, last)
 		next.Issued, next.Mark = next.Ceiling, next.Ceiling
-		next.Nonce = h.c.token()
+		next.Nonce = h.c.random.token()
 		stored, err := h.write(ctx, doubt{record: next, release: true})
 		switch {
 		case stored:
@@ -117,7 +107,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		case ctx.Err() != nil || !worthRetrying(err):
 			return err
 		default:
-			h.c.pause(ctx, retryPause)
+			pause(ctx, h.c.clock, retryPause)
 		}
 	}
 	return fmt.Errorf("worker ID %d: %w", h.Worker(), h.lost)
@@ -133,7 +123,7 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 	}
 	var done Written
 	var raised error
-	err = h.c.inCluster(ctx, func(j *cluster) (err error) {
+	err = h.c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		if j.era != h.era {
 			raised = &coord.RaisedError{Raise: j.raise()}
 			return nil
@@ -155,7 +145,7 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 	landed, ok := h.ownWrite(done.Record)
 	if !ok && done.Record.Version < h.version {
 		// Nobody deletes a record, and no write takes one back.
-		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), h.c.wentBack(h.Worker(), h.version, done.Record.Version))
+		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version))
 	}
 	if !ok {
 		why := errOpened
@@ -185,7 +175,7 @@ func (h *held) ownWrite(found Entry) (doubt, bool) {
 	if found.Version == 0 {
 		return doubt{}, false
 	}
-	r, err := h.c.readRecord(h.Worker(), found)
+	r, err := readRecord(h.c.store, h.Worker(), found)
 	if err != nil {
 		h.c.log.Error("a record changed under its claim", "error", err)
 		return doubt{}, false
@@ -205,7 +195,7 @@ func (h *held) settle(w doubt, version int64) {
 	h.doubts = h.doubts[:0]
 	if w.release {
 		h.lost = coord.ErrLost
-		h.c.unuse(h.node.Token)
+		h.c.nodes.unuse(h.node.Token)
 	}
 }
 
@@ -213,8 +203,8 @@ func (h *held) settle(w doubt, version int64) {
 func (h *held) lose(why error, nodeRemains bool) {
 	h.lost = why
 	if nodeRemains {
-		h.c.orphan(h.node.Token)
+		h.c.nodes.orphan(h.node.Token)
 		return
 	}
-	h.c.unuse(h.node.Token)
+	h.c.nodes.unuse(h.node.Token)
 }

@@ -27,13 +27,14 @@ type interval struct {
 // coordinator was restored from a backup, and the marks were raised over it.
 func unknown(from generator.Tick) interval { return interval{From: from} }
 
-// entered returns the worker ID's history with an opening added.
-func (c *Coordinator) entered(n owned, opening string, from generator.Tick) Entry {
+// history returns the worker ID's history with the opening added.
+func (p *pending) history(opening string, from generator.Tick) Entry {
+	c, n := p.c, p.node
 	var list []interval
 	if n.History.Version != 0 {
 		var err error
 		if list, err = decodeHistory(n.History.Value); err != nil {
-			c.log.Warn("a history is damaged and begins anew", "path", c.historyPath(n.Worker), "error", err)
+			c.log.Warn("a history is damaged and begins anew", "path", historyPath(c.store, n.Worker), "error", err)
 		}
 	}
 	if n.cluster.raised(n.record) {
@@ -46,10 +47,6 @@ func (c *Coordinator) entered(n owned, opening string, from generator.Tick) Entr
 	list = list[max(0, len(list)-c.history):]
 	return Entry{Value: encode(list), Version: n.History.Version}
 }
-
-// raised reports whether the marks were raised over more than the record knows of,
-// and nobody has opened it since.
-func (j *cluster) raised(r record) bool { return r.Era != j.era && r.Ceiling < j.floor }
 
 // follow adds an entry. Those at or above its tick are never the answer again, so
 // openings that issued nothing take no room.
@@ -74,8 +71,8 @@ func decodeHistory(b []byte) ([]interval, error) {
 	return list, nil
 }
 
-func (c *Coordinator) historyPath(worker int) string {
-	return c.store.Path(fmt.Sprintf("history/%d", worker))
+func historyPath(store Store, worker int) string {
+	return store.Path(fmt.Sprintf("history/%d", worker))
 }
 
 func (t interval) shown() coord.HolderInterval {

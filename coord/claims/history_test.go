@@ -74,7 +74,7 @@ func TestHistoryNamesWhoIssued(t *testing.T) {
 			continues := j.continues(r, request)
 			from = j.floorFor(r, request)
 			n := owned{Created: Created{Node: Node{Name: "claim"}, History: stored}, cluster: j, record: r}
-			stored = c.entered(n, opening, from)
+			stored = (&pending{c: c, node: n}).history(opening, from)
 			stored.Version = int64(i + 1)
 			r.Ceiling, r.Holder, r.Era = j.ceiling(r), opening, j.era
 			if !continues {

@@ -15,10 +15,10 @@ import (
 
 // Inspect implements coord.Operator.
 func (c *Coordinator) Inspect(ctx context.Context) (coord.Inspected, error) {
-	if _, err := c.ready(); err != nil && !errors.Is(err, coord.ErrNotJoined) {
+	if _, err := c.cluster.ready(); err != nil && !errors.Is(err, coord.ErrNotJoined) {
 		return coord.Inspected{}, err
 	}
-	was := c.known()
+	was := c.cluster.known()
 	stored, err := c.store.Look(ctx)
 	if err != nil {
 		return coord.Inspected{}, err
@@ -26,12 +26,12 @@ func (c *Coordinator) Inspect(ctx context.Context) (coord.Inspected, error) {
 	if stored.Version == 0 {
 		return coord.Inspected{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
 	}
-	found, err := c.readLayout(stored)
+	found, err := c.cluster.readLayout(stored)
 	if err != nil {
 		return coord.Inspected{}, err
 	}
-	j := clusterOf(found, stored)
-	if err := c.enter(was, j); err != nil {
+	j := c.cluster.clusterOf(found, stored)
+	if err := c.cluster.enter(was, j); err != nil {
 		return coord.Inspected{}, err
 	}
 	return coord.Inspected{Layout: j.text, UUID: j.uuid, Floor: j.floor, ClusterEpoch: j.era, Window: j.window}, nil
@@ -72,9 +72,9 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 	for _, r := range t.records {
 		raised.Highest = max(raised.Highest, r.Ceiling)
 	}
-	era := c.token()
+	era := c.random.token()
 	var before *cluster
-	err = c.inCluster(ctx, func(j *cluster) error {
+	err = c.cluster.inCluster(ctx, func(j *cluster) error {
 		if j.era == era {
 			return nil // an earlier try was stored
 		}
@@ -85,9 +85,9 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 		if err != nil {
 			return err
 		}
-		after := clusterOf(next, stored)
+		after := c.cluster.clusterOf(next, stored)
 		after.daemon = j.daemon
-		return c.enter(j, after)
+		return c.cluster.enter(j, after)
 	})
 	if err != nil {
 		return coord.Raised{}, err
@@ -99,12 +99,12 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 // NewUUID implements coord.Operator. The era is new as well: a write that was prepared in
 // the original, and compares a layout record, must not fit here.
 func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
-	id, err := uuid.NewRandomFromReader(c.random)
+	id, err := uuid.NewRandomFromReader(c.random.from)
 	if err != nil {
 		return "", fmt.Errorf("%s: no UUID could be drawn: %w", c.store.Name(), err)
 	}
-	era := c.token()
-	err = c.inCluster(ctx, func(j *cluster) (err error) {
+	era := c.random.token()
+	err = c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		next := j.layout()
 		next.UUID, next.Era = id.String(), era
 		_, err = c.store.Replace(ctx, j.entry, encode(next))
@@ -116,9 +116,7 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.joined, c.other, c.copied = nil, nil, true // what was joined is no more: Inspect comes next
+	c.cluster.rename() // what was joined is no more: Inspect comes next
 	return id.String(), nil
 }
 
@@ -129,7 +127,7 @@ func (c *Coordinator) Clear(ctx context.Context, claim string) error {
 		return none
 	}
 	var found Tree
-	err := c.inCluster(ctx, func(j *cluster) (err error) {
+	err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		found, err = c.store.List(ctx, j.entry)
 		return err
 	})
@@ -152,7 +150,7 @@ func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.HolderIn
 		return nil, err
 	}
 	var stored Entry
-	err = c.inCluster(ctx, func(j *cluster) (err error) {
+	err = c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		stored, err = c.store.History(ctx, j.entry, worker)
 		return err
 	})
@@ -162,7 +160,7 @@ func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.HolderIn
 	var list []interval
 	if stored.Version != 0 {
 		if list, err = decodeHistory(stored.Value); err != nil {
-			return nil, fmt.Errorf("%s: the history %s is damaged: %w; it begins anew with the next opening", c.store.Name(), c.historyPath(worker), err)
+			return nil, fmt.Errorf("%s: the history %s is damaged: %w; it begins anew with the next opening", c.store.Name(), historyPath(c.store, worker), err)
 		}
 	}
 	// The next opening will say so too. It may have come since the listing.

@@ -21,7 +21,7 @@ type tree struct {
 func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	t := tree{owners: map[int]Node{}, records: map[int]record{}, damaged: map[int]bool{}}
 	var found Tree
-	err := c.inCluster(ctx, func(j *cluster) (err error) {
+	err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		t.cluster = j
 		found, err = c.store.List(ctx, j.entry)
 		return err
@@ -32,9 +32,9 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	for _, n := range found.Claims {
 		if n.Worker == Dealt {
 			if t.cluster.workers == 0 {
-				continue // an operator was not told what its number deals
+				continue // an operator does not know what its number assigns
 			}
-			n.Worker = c.deal(t.cluster, n.Number)
+			n.Worker = t.cluster.assign(n.Number)
 		}
 		first, ok := t.owners[n.Worker]
 		if !ok || n.Created < first.Created {
@@ -42,7 +42,7 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 		}
 	}
 	for _, worker := range slices.Sorted(maps.Keys(found.Records)) { // in order, as what is logged is
-		r, err := c.readRecord(worker, found.Records[worker])
+		r, err := readRecord(c.store, worker, found.Records[worker])
 		if err != nil {
 			t.damaged[worker] = true
 			c.log.Error("a worker ID is not dealt", "worker", worker, "error", err)
@@ -53,15 +53,12 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	return t, nil
 }
 
-// inLayout reports whether the layout has the worker ID, as far as is known.
-func (j *cluster) inLayout(worker int) bool { return j.workers == 0 || worker < j.workers }
-
 // readRecord names a record that cannot be read.
-func (c *Coordinator) readRecord(worker int, stored Entry) (record, error) {
+func readRecord(store Store, worker int, stored Entry) (record, error) {
 	r, err := decodeRecord(stored.Value)
 	if err != nil {
-		path := c.store.Path(fmt.Sprintf("workers/%d", worker))
-		return record{}, fmt.Errorf("%s: the record %s cannot be read and is not overwritten; put it back with a ceiling that is late enough: %w (%w)", c.store.Name(), path, errDamaged, err)
+		path := store.Path(fmt.Sprintf("workers/%d", worker))
+		return record{}, fmt.Errorf("%s: the record %s cannot be read and is not overwritten; put it back with a ceiling that is late enough: %w (%w)", store.Name(), path, errDamaged, err)
 	}
 	return r, nil
 }

@@ -2,7 +2,6 @@ package claims
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +48,7 @@ type record struct {
 	Era string `json:"era,omitempty"`
 }
 
-// errDamaged means that a record cannot be read. Its worker ID is not dealt: where
+// errDamaged means that a record cannot be read. Its worker ID is not assigned: where
 // its ceiling was is unknown.
 var errDamaged = errors.New("the record is damaged")
 
@@ -70,34 +69,6 @@ func since(ms int64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms).UTC()
-}
-
-// letters are those of base32: 5 bits each.
-const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-
-// token returns 130 random bits as letters and digits.
-func (c *Coordinator) token() string {
-	var b [26]byte
-	c.draw(b[:])
-	for i := range b {
-		b[i] = letters[b[i]%byte(len(letters))]
-	}
-	return string(b[:])
-}
-
-// pick returns one of the numbers from 0 to n-1, about as likely as each other.
-func (c *Coordinator) pick(n int) int {
-	var b [8]byte
-	c.draw(b[:])
-	return int(binary.LittleEndian.Uint64(b[:]) % uint64(n))
-}
-
-// draw fills b. Without random bits no token is one of a kind: crypto/rand ends the process then,
-// and so does this.
-func (c *Coordinator) draw(b []byte) {
-	if _, err := io.ReadFull(c.random, b); err != nil {
-		panic(fmt.Errorf("no random bits: %w", err))
-	}
 }
 
 // ValidToken reports whether s can be an incarnation or a token: 1 to 64 letters

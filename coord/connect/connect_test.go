@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 )
 
 func TestParse(t *testing.T) {
@@ -144,7 +145,7 @@ func TestOpenEmbedded(t *testing.T) {
 		} else if uuid != cluster.UUID {
 			t.Errorf("the cluster's UUID was %s and is %s", uuid, cluster.UUID)
 		}
-		claim, err := c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000})
+		claim, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +177,7 @@ func TestDetachFromEmbedded(t *testing.T) {
 		return c
 	}
 	first := open()
-	claim, err := first.Claim(t.Context(), coord.Request{Worker: 3, Latest: 1 << 40})
+	claim, err := coordtest.Claim(t.Context(), first, coord.Request{Worker: 3, Latest: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestEmbeddedSpreads(t *testing.T) {
 		if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}); err != nil {
 			t.Fatal(err)
 		}
-		claim, err := c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker})
+		claim, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +236,7 @@ func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claim, err := opened.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker})
+		claim, err := coordtest.Claim(t.Context(), opened, coord.Request{Worker: coord.AnyWorker})
 		if err := errors.Join(err, opened.Close()); err != nil {
 			t.Fatal(err)
 		}

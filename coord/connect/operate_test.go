@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/sockettest"
@@ -31,7 +32,7 @@ func serve(t *testing.T, c Config) (coord.Coordinator, coord.Claim) {
 	if _, err := d.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024}); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := d.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000})
+	claim, err := coordtest.Claim(t.Context(), d, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,8 +80,7 @@ func noEarlyFloor(k *kit) {
 	}
 	r := fresh()
 	r.Latest = 1000
-	r.Drop = func(worker int) { k.Errorf("worker ID %d was about to be opened", worker) }
-	for range k.workers { // whichever is assigned
+	for range k.workers { // whichever is dealt
 		_, err := n.Claim(k.Context(), r)
 		var ahead *coord.AheadError
 		if !errors.As(err, &ahead) || *ahead != (coord.AheadError{Free: 4, Lowest: 7000, Latest: 1000}) {
@@ -91,7 +90,7 @@ func noEarlyFloor(k *kit) {
 			k.Fatalf("a re-lease that failed left a node behind: %+v", ms)
 		}
 	}
-	r.Latest, r.Drop = 7000, nil
+	r.Latest = 7000
 	if c := n.claim(r); c.Worker() != 2 || c.Floor() != 7000 {
 		k.Errorf("worker ID %d above %d, want 2 above 7000", c.Worker(), c.Floor())
 	}
@@ -102,7 +101,7 @@ func exhausted(k *kit) {
 	n, late := k.start("a"), k.start("b")
 	claims := []coord.Claim{n.claim(fresh()), n.claim(fresh()), n.claim(fresh())}
 	for _, r := range []coord.Request{anyone(), fresh(), wanting(1)} {
-		_, err := late.Claim(k.Context(), r)
+		_, err := Claim(k.Context(), late, r)
 		var full *coord.ExhaustedError
 		if !errors.As(err, &full) || full.Held != 3 || full.Workers != 3 {
 			k.Fatalf("Claim(%+v) with all held: %v, want an ExhaustedError of 3 held of 3", r, err)

@@ -119,7 +119,12 @@ func continuing(c coord.Claim, mark generator.Tick) coord.Request {
 
 func (n *node) claim(r coord.Request) coord.Claim {
 	n.k.Helper()
-	c, err := n.Claim(n.k.Context(), r)
+	return n.claimWith(r, func(coord.Pending) {})
+}
+
+func (n *node) claimWith(r coord.Request, between func(coord.Pending)) coord.Claim {
+	n.k.Helper()
+	c, err := ClaimWith(n.k.Context(), n, r, between)
 	if err != nil {
 		n.k.Fatalf("Claim(%+v): %v", r, err)
 	}

@@ -50,7 +50,7 @@ func detachedCalls(k *kit) {
 	c := n.claim(wanting(3))
 	k.extend(c, coord.Progress{Ceiling: 500})
 	k.detach(n)
-	_, claiming := n.Claim(k.Context(), fresh())
+	_, claiming := Claim(k.Context(), n, fresh())
 	_, listing := n.Members(k.Context())
 	_, joining := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers})
 	for what, err := range map[string]error{

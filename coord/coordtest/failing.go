@@ -56,9 +56,14 @@ func (k *kit) retried(what string, call func() error) {
 
 func (k *kit) claimed(what string, n *node, r coord.Request) coord.Claim {
 	k.Helper()
+	return k.claimedWith(what, n, r, func(coord.Pending) {})
+}
+
+func (k *kit) claimedWith(what string, n *node, r coord.Request, between func(coord.Pending)) coord.Claim {
+	k.Helper()
 	var c coord.Claim
 	k.retried(what+": Claim", func() (err error) {
-		c, err = n.Claim(k.Context(), r)
+		c, err = ClaimWith(k.Context(), n, r, between)
 		return err
 	})
 	return c
@@ -123,9 +128,11 @@ func anyRequestContinuing(k *kit) {
 		k.extend(c, p)
 		k.revoke(n)
 		happened := arm(n)
-		r := continuing(c, p.Mark)
-		r.Drop = func(int) { k.Errorf("%s: the lane was dropped, though the record was its own throughout", what) }
-		back := k.claimed(what, n, r)
+		back := k.claimedWith(what, n, continuing(c, p.Mark), func(p coord.Pending) {
+			if !p.Continues() {
+				k.Errorf("%s: the lane had to end, though the record was its own throughout", what)
+			}
+		})
 		if back.Worker() != 5 || !back.Continues() || back.Floor() != p.Ceiling {
 			k.Fatalf("%s: worker ID %d, continues %v, floor %d; want 5, true, %d", what, back.Worker(), back.Continues(), back.Floor(), p.Ceiling)
 		}
@@ -166,7 +173,7 @@ func (k *kit) orphaned(observer, n *node, r coord.Request) {
 	before := len(observer.members())
 	for i := 0; len(observer.members()) == before; i++ {
 		happened := k.Fault(k, n.Coordinator, i, true)
-		c, err := n.Claim(k.Context(), r)
+		c, err := Claim(k.Context(), n, r)
 		if err == nil {
 			k.release(c, 10)
 		}
@@ -209,7 +216,7 @@ func orphansOfTwo(k *kit) {
 		a, b := k.start("a"), k.start("b")
 		k.orphaned(holder, a, wanting(last))
 		happened := k.Fault(k, b.Coordinator, i, true)
-		if c, err := b.Claim(k.Context(), wanting(last)); err == nil {
+		if c, err := Claim(k.Context(), b, wanting(last)); err == nil {
 			k.Fatalf("%s: worker ID %d was claimed behind another's claim", what, c.Worker())
 		}
 		if !happened() {
@@ -222,7 +229,7 @@ func orphansOfTwo(k *kit) {
 		for range 2 {
 			for _, n := range []*node{a, b} {
 				ctx, cancel := context.WithTimeout(k.Context(), claimTimeout)
-				c, err := n.Claim(ctx, anyone())
+				c, err := Claim(ctx, n, anyone())
 				cancel()
 				var full *coord.ExhaustedError
 				switch {

@@ -44,7 +44,7 @@ func racingBoots(k *kit) {
 				return
 			}
 			n.uuid = cluster.UUID
-			c, err := n.Claim(k.Context(), anyone())
+			c, err := Claim(k.Context(), n, anyone())
 			if err != nil {
 				errs[i] = err
 				return
@@ -84,7 +84,7 @@ func otherLayout(k *kit) {
 			k.Errorf("the error %q does not name %q", err, part)
 		}
 	}
-	if _, err := c.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
+	if _, err := Claim(k.Context(), c, anyone()); !errors.Is(err, coord.ErrNotJoined) {
 		k.Errorf("Claim after a Join that was refused: %v, want ErrNotJoined", err)
 	}
 	if got := k.start("c").uuid; got != first.uuid {
@@ -94,7 +94,7 @@ func otherLayout(k *kit) {
 
 func notJoined(k *kit) {
 	c := k.Open(k, coord.Identity{Host: "a", Incarnation: "a1"})
-	if _, err := c.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
+	if _, err := Claim(k.Context(), c, anyone()); !errors.Is(err, coord.ErrNotJoined) {
 		k.Errorf("Claim: %v, want ErrNotJoined", err)
 	}
 	if _, err := c.Members(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
@@ -112,7 +112,7 @@ func closed(k *kit) {
 	if err := n.Close(); err != nil {
 		k.Fatalf("Close: %v", err)
 	}
-	if _, err := n.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrClosed) {
+	if _, err := Claim(k.Context(), n, anyone()); !errors.Is(err, coord.ErrClosed) {
 		k.Errorf("Claim after Close: %v, want ErrClosed", err)
 	}
 	if _, err := n.Members(k.Context()); !errors.Is(err, coord.ErrClosed) {
@@ -205,8 +205,8 @@ func callsOf(n *node, c coord.Claim) []call {
 			_, err := n.Join(ctx, coord.Layout{Text: text, Workers: n.k.workers})
 			return err
 		}},
-		{"Claim", func(ctx context.Context) error { _, err := n.Claim(ctx, anyone()); return err }},
-		{"Claim fresh", func(ctx context.Context) error { _, err := n.Claim(ctx, fresh()); return err }},
+		{"Claim", func(ctx context.Context) error { _, err := Claim(ctx, n, anyone()); return err }},
+		{"Claim fresh", func(ctx context.Context) error { _, err := Claim(ctx, n, fresh()); return err }},
 		{"Members", func(ctx context.Context) error { _, err := n.Members(ctx); return err }},
 		{"Look", func(ctx context.Context) error { _, err := n.Look(ctx); return err }},
 		{"Extend", func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 9000}) }},

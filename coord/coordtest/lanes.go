@@ -91,7 +91,7 @@ func lanesAtOnce(k *kit) {
 			for round := range rounds {
 				r := of(lane, anyone())
 				r.Fresh = round%2 == 1
-				c, err := n.Claim(k.Context(), r)
+				c, err := Claim(k.Context(), n, r)
 				if err != nil {
 					var full *coord.ExhaustedError
 					if r.Fresh && errors.As(err, &full) {
@@ -147,7 +147,7 @@ func lanesStalled(k *kit) {
 		call func(ctx context.Context, n *node, c coord.Claim) error
 	}{
 		{"Claim", func(ctx context.Context, n *node, _ coord.Claim) error {
-			_, err := n.Claim(ctx, of(1, anyone()))
+			_, err := Claim(ctx, n, of(1, anyone()))
 			return err
 		}},
 		{"Extend", func(ctx context.Context, _ *node, c coord.Claim) error {
@@ -196,7 +196,7 @@ func (k *kit) stalled(what string, request int, call func(context.Context, *node
 			k.Errorf("%s: another lane's Extend: %v", what, err)
 		}
 	}
-	third, err := n.Claim(long, of(3, anyone()))
+	third, err := Claim(long, n, of(3, anyone()))
 	if err != nil {
 		k.Fatalf("%s: another lane's Claim: %v", what, err)
 	}

@@ -49,9 +49,7 @@ func raisedHolder(k *kit) {
 	}
 	for _, c := range []coord.Claim{extended, released} {
 		drops := 0
-		r := continuing(c, 400)
-		r.Drop = func(int) { drops++ }
-		back := n.claim(r)
+		back := n.claimWith(continuing(c, 400), Drops(&drops))
 		if back.Worker() != c.Worker() || back.Continues() || back.Floor() != 5000 || drops == 0 {
 			k.Errorf("back: worker ID %d, continues %v, floor %d, dropped %d times; want %d, false, 5000, at least once",
 				back.Worker(), back.Continues(), back.Floor(), drops, c.Worker())
@@ -97,9 +95,7 @@ func raisedOldJournal(k *kit) {
 	k.revoke(n)
 	k.raise(k.operator(), 200)
 	drops := 0
-	r := continuing(c, 50)
-	r.Drop = func(int) { drops++ }
-	got := k.start("j").claim(r)
+	got := k.start("j").claimWith(continuing(c, 50), Drops(&drops))
 	if got.Worker() != 3 || got.Continues() || got.Floor() != 200 || drops == 0 {
 		k.Errorf("worker ID %d, continues %v, floor %d, dropped %d times; want 3, false, 200, at least once", got.Worker(), got.Continues(), got.Floor(), drops)
 	}
@@ -181,7 +177,7 @@ func raisedUnderWrites(k *kit) {
 		{"Claim", func(n *node, c coord.Claim) func(context.Context) error {
 			k.revoke(n)
 			r := continuing(c, 1<<40)
-			return func(ctx context.Context) error { _, err := n.Claim(ctx, r); return err }
+			return func(ctx context.Context) error { _, err := Claim(ctx, n, r); return err }
 		}},
 		{"Extend", func(_ *node, c coord.Claim) func(context.Context) error {
 			return func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 1 << 30}) }
@@ -311,7 +307,7 @@ func raisedTold(k *kit) {
 	r := continuing(old, 0)
 	r.Raised = func(raise coord.Raise) error { told = append(told, raise); return refused }
 	claims := len(n.members())
-	if _, err := late.Claim(k.Context(), r); !errors.Is(err, refused) {
+	if _, err := Claim(k.Context(), late, r); !errors.Is(err, refused) {
 		k.Errorf("Claim: %v, want what Raised answered", err)
 	}
 	if len(n.members()) != claims {

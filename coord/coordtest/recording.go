@@ -11,7 +11,8 @@ var recording = []testCase{
 	{"opening: leaves the ceiling as it is", openingKeepsCeiling},
 	{"opening: has a fresh ID each time", openingIDs},
 	{"opening: continues only what came last from the record", continuesTable},
-	{"opening: the lane is dropped before, and only if it does not continue", dropBefore},
+	{"opening: a pending claim says beforehand whether it continues", pendingContinues},
+	{"opening: not of a record that another has opened meanwhile", racedOpening},
 	{"the holder who came back", holderWhoCameBack},
 	{"W1, W2, W1: only the newest opening of W1 is continued", backToTheFirst},
 	{"extend: raises and never lowers", extendRaises},
@@ -86,32 +87,56 @@ func continuesTable(k *kit) {
 	}
 }
 
-func dropBefore(k *kit) {
+func pendingContinues(k *kit) {
 	observer := k.start("observer")
 	n := k.start("a")
 	c := n.claim(wanting(2))
 	k.extend(c, coord.Progress{Ceiling: 1000, Mark: 10})
 	drops := 0
-	drop := func(worker int) {
-		drops++
+	between := func(p coord.Pending) {
 		// The claim is there, its opening is not yet.
-		if m, ok := observer.member(worker); worker != 2 || !ok || m.Opening != "" {
-			k.Errorf("dropped worker ID %d with %+v, which is too late", worker, m)
+		if m, ok := observer.member(p.Worker()); p.Worker() != 2 || !ok || m.Opening != "" {
+			k.Errorf("worker ID %d is pending with %+v, which is too late", p.Worker(), m)
 		}
+		Drops(&drops)(p)
 	}
 	k.revoke(n)
-	r := continuing(c, 10)
-	r.Drop = drop
-	back := n.claim(r)
+	back := n.claimWith(continuing(c, 10), between)
 	if !back.Continues() || drops != 0 {
 		k.Errorf("continues %v, dropped %d times; want true and never", back.Continues(), drops)
 	}
 	k.revoke(n)
-	r = continuing(c, 10) // of the opening before the last
-	r.Drop = drop
-	if again := n.claim(r); again.Continues() || drops == 0 {
+	// The request is of the opening before the last.
+	if again := n.claimWith(continuing(c, 10), between); again.Continues() || drops == 0 {
 		k.Errorf("continues %v, dropped %d times; want false and at least once", again.Continues(), drops)
 	}
+}
+
+// What a pending claim says is void once another has opened its record, and it opens nothing then.
+func racedOpening(k *kit) {
+	n, other, o := k.start("a"), k.start("b"), k.operator()
+	first := n.claim(wanting(2))
+	k.extend(first, coord.Progress{Ceiling: 1000, Mark: 10})
+	k.revoke(n)
+	pending, err := n.Claim(k.Context(), continuing(first, 10))
+	if err != nil {
+		k.Fatal(err)
+	}
+	m, ok := n.member(2)
+	if !ok || m.Opening != "" || m.Ceiling != 1000 || pending.Worker() != 2 || !pending.Continues() {
+		k.Fatalf("worker ID %d is pending, continues %v, with %+v", pending.Worker(), pending.Continues(), m)
+	}
+	if err := o.Clear(k.Context(), m.Claim); err != nil {
+		k.Fatal(err)
+	}
+	between := other.claim(wanting(2))
+	if claim, err := pending.Open(k.Context()); !errors.Is(err, coord.ErrRaced) || claim != nil {
+		k.Fatalf("Open after another's: %v, %v; want ErrRaced", claim, err)
+	}
+	if m, _ := n.member(2); m.Opening != between.Opening() {
+		k.Errorf("the record is %+v, want it opened by %s", m, between.Opening())
+	}
+	k.extend(between, coord.Progress{Ceiling: 2000})
 }
 
 func holderWhoCameBack(k *kit) {

@@ -193,7 +193,7 @@ func remembersInDoubt(k *kit) {
 		k.extend(first, p)
 		k.revoke(n)
 		happened := arm(n)
-		c, err := n.Claim(k.Context(), continuing(first, p.Mark))
+		c, err := Claim(k.Context(), n, continuing(first, p.Mark))
 		agree(fmt.Sprintf("%s: after %v", what, err))
 		if err != nil {
 			c = k.claimed(what, n, continuing(first, p.Mark))

@@ -44,7 +44,7 @@ func renamed(k *kit) {
 	// Who has joined the original is told by any call, and changes nothing here.
 	for i, call := range []func(n *node) error{
 		func(*node) error { return c.Extend(k.Context(), coord.Progress{Ceiling: 9000}) },
-		func(n *node) error { _, err := n.Claim(k.Context(), anyone()); return err },
+		func(n *node) error { _, err := Claim(k.Context(), n, anyone()); return err },
 		func(n *node) error { _, err := n.Look(k.Context()); return err },
 		func(n *node) error { _, err := n.Members(k.Context()); return err },
 	} {

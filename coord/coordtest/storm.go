@@ -96,7 +96,7 @@ func grantOf(ctx context.Context, c coord.Coordinator, workers int, ceiling gene
 	if _, err := c.Join(ctx, coord.Layout{Text: "layout", Workers: workers}); err != nil {
 		return nil, err
 	}
-	claim, err := c.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
+	claim, err := Claim(ctx, c, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
 	if err != nil {
 		return nil, err
 	}

@@ -26,11 +26,11 @@ func wiped(k *kit, anew bool) {
 		{"Extend", func(_ *node, c coord.Claim) error { return c.Extend(k.Context(), coord.Progress{Ceiling: 900}) }},
 		{"Release", func(_ *node, c coord.Claim) error { return c.Release(k.Context(), 400) }},
 		{"Claim of the same worker ID", func(n *node, c coord.Claim) error {
-			_, err := n.Claim(k.Context(), continuing(c, 400))
+			_, err := Claim(k.Context(), n, continuing(c, 400))
 			return err
 		}},
 		{"Claim as a re-lease", func(n *node, _ coord.Claim) error {
-			_, err := n.Claim(k.Context(), fresh())
+			_, err := Claim(k.Context(), n, fresh())
 			return err
 		}},
 		{"Members", func(n *node, _ coord.Claim) error {

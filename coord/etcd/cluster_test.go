@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 )
 
@@ -59,11 +60,11 @@ func TestLayoutRecordReplaced(t *testing.T) {
 			}},
 			{"Release", func(_ coord.Coordinator, claim coord.Claim) error { return claim.Release(t.Context(), 10) }},
 			{"Claim, sticky", func(c coord.Coordinator, _ coord.Claim) error {
-				_, err := c.Claim(t.Context(), want(2, "", 0))
+				_, err := coordtest.Claim(t.Context(), c, want(2, "", 0))
 				return err
 			}},
 			{"Claim, fresh", func(c coord.Coordinator, _ coord.Claim) error {
-				_, err := c.Claim(t.Context(), coord.Request{Fresh: true, Latest: 1000})
+				_, err := coordtest.Claim(t.Context(), c, coord.Request{Fresh: true, Latest: 1000})
 				return err
 			}},
 		} {
@@ -102,7 +103,7 @@ func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
 		}
 		return send(ctx)
 	})
-	if _, err := c.Claim(t.Context(), want(2, "", 0)); !errors.Is(err, coord.ErrOtherCluster) {
+	if _, err := coordtest.Claim(t.Context(), c, want(2, "", 0)); !errors.Is(err, coord.ErrOtherCluster) {
 		t.Errorf("Claim: %v, want ErrOtherCluster", err)
 	}
 	tr.do(clientv3.OpPut(key, record))

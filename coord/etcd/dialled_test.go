@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/internal/logtest"
 )
@@ -136,7 +137,7 @@ func (d dialled) works() coord.Claim {
 	eventually(d.t, "Join", d.join)
 	var claim coord.Claim
 	eventually(d.t, "Claim", func() (err error) {
-		claim, err = d.Claim(d.t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+		claim, err = coordtest.Claim(d.t.Context(), d, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 		return err
 	})
 	d.extends(claim, 10)

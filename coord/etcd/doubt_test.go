@@ -43,7 +43,12 @@ func (tr tree) daemon(incarnation string) *etcd.Coordinator {
 
 func (tr tree) claim(c *etcd.Coordinator, r coord.Request) coord.Claim {
 	tr.t.Helper()
-	claim, err := c.Claim(tr.t.Context(), r)
+	return tr.claimWith(c, r, func(coord.Pending) {})
+}
+
+func (tr tree) claimWith(c *etcd.Coordinator, r coord.Request, between func(coord.Pending)) coord.Claim {
+	tr.t.Helper()
+	claim, err := coordtest.ClaimWith(tr.t.Context(), c, r, between)
 	if err != nil {
 		tr.t.Fatal(err)
 	}
@@ -103,7 +108,7 @@ func TestHolderWhoCameBackByALostReply(t *testing.T) {
 		var armed atomic.Bool
 		armed.Store(true)
 		etcd.Intercept(j, cut("open a record", landed, &armed, cancel))
-		if _, err := j.Claim(ctx, want(0, first.Opening(), 1)); !errors.Is(err, context.Canceled) {
+		if _, err := coordtest.Claim(ctx, j, want(0, first.Opening(), 1)); !errors.Is(err, context.Canceled) {
 			t.Fatalf("landed %v: %v, want the context's error", landed, err)
 		}
 		restart := tr.daemon("jj")
@@ -138,15 +143,19 @@ func TestAbandonedOpeningOfOneWhoContinues(t *testing.T) {
 		})
 		dropped := 0 // how many openings had been sent when the lane was dropped
 		r := want(3, first.Opening(), 10)
-		r.Drop = func(int) { dropped = sent }
-		if _, err := c.Claim(ctx, r); err == nil {
+		between := func(p coord.Pending) {
+			if !p.Continues() {
+				dropped = sent
+			}
+		}
+		if _, err := coordtest.ClaimWith(ctx, c, r, between); err == nil {
 			t.Fatal("an opening whose outcome is unknown was taken as done")
 		}
 		if dropped != 0 || sent != 1 {
 			t.Fatalf("landed %v: %d openings sent, dropped after %d", landed, sent, dropped)
 		}
 		dropped = -1
-		got := tr.claim(c, r)
+		got := tr.claimWith(c, r, between)
 		if got.Worker() != 3 || got.Floor() != 100 {
 			t.Errorf("landed %v: worker ID %d above %d, want 3 above 100: the orphan must not bar it", landed, got.Worker(), got.Floor())
 		}
@@ -254,7 +263,7 @@ func TestDamagedRecord(t *testing.T) {
 		t.Errorf("dealt %v, want all but 2", seen)
 	}
 	var full *coord.ExhaustedError
-	if _, err := c.Claim(t.Context(), want(2, "", 0)); !errors.As(err, &full) {
+	if _, err := coordtest.Claim(t.Context(), c, want(2, "", 0)); !errors.As(err, &full) {
 		t.Errorf("Claim: %v, want an ExhaustedError", err)
 	}
 	// An operator is shown it, and a raise does not make it good.
@@ -294,7 +303,7 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 		cancel()
 		return ctx.Err()
 	})
-	if _, err := c.Claim(ctx, want(5, "", 0)); !errors.Is(err, context.Canceled) {
+	if _, err := coordtest.Claim(ctx, c, want(5, "", 0)); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Claim: %v, want the context's error", err)
 	}
 	tr.extend(held, coord.Progress{Ceiling: 10}) // looks, and finds nothing yet

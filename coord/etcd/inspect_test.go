@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 )
 
@@ -30,8 +31,8 @@ func TestInspectionByADaemon(t *testing.T) {
 	if _, err := operator.Inspect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if claim, err := operator.Claim(t.Context(), want(3, "", 0)); err == nil {
-		t.Errorf("one that only inspects got worker ID %d", claim.Worker())
+	if claim, err := coordtest.Claim(t.Context(), operator, want(3, "", 0)); err == nil {
+		t.Errorf("one that only visits got worker ID %d", claim.Worker())
 	}
 	// It may join later.
 	if _, err := operator.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {

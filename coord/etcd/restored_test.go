@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/generator"
@@ -76,11 +77,11 @@ func TestRestoredFromABackup(t *testing.T) {
 		}},
 		{"Release", func(_ *etcd.Coordinator, claim coord.Claim) error { return claim.Release(t.Context(), 20) }},
 		{"Claim", func(c *etcd.Coordinator, claim coord.Claim) error {
-			_, err := c.Claim(t.Context(), want(1, claim.Opening(), 10))
+			_, err := coordtest.Claim(t.Context(), c, want(1, claim.Opening(), 10))
 			return err
 		}},
 		{"Claim, fresh", func(c *etcd.Coordinator, _ coord.Claim) error {
-			_, err := c.Claim(t.Context(), coord.Request{Fresh: true, Latest: 9000})
+			_, err := coordtest.Claim(t.Context(), c, coord.Request{Fresh: true, Latest: 9000})
 			return err
 		}},
 		{"Members", func(c *etcd.Coordinator, _ coord.Claim) error { _, err := c.Members(t.Context()); return err }},
@@ -92,7 +93,7 @@ func TestRestoredFromABackup(t *testing.T) {
 	for i := range calls {
 		s := newServers(t, 1)
 		c := s.daemon("a")
-		claim, err := c.Claim(t.Context(), want(1, "", 0))
+		claim, err := coordtest.Claim(t.Context(), c, want(1, "", 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func TestRestoredFromABackup(t *testing.T) {
 		}
 		r := want(1, claim.Opening(), 10)
 		r.Predecessor = claim.Name()
-		got, err := s.daemon("aa").Claim(t.Context(), r)
+		got, err := coordtest.Claim(t.Context(), s.daemon("aa"), r)
 		if err != nil || got.Worker() != 1 || got.Continues() || got.Floor() != 1000 {
 			t.Errorf("found out by %s: the next start got %+v, %v; want worker ID 1 above 1000, not continuing", calls[i].name, got, err)
 		}
@@ -146,7 +147,7 @@ func TestRestoredAmongOthersWrites(t *testing.T) {
 	j, k := s.daemon("j"), s.daemon("k")
 	var claims []coord.Claim
 	for worker, c := range []*etcd.Coordinator{j, k} {
-		claim, err := c.Claim(t.Context(), want(worker, "", 0))
+		claim, err := coordtest.Claim(t.Context(), c, want(worker, "", 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func TestRestoredAmongOthersWrites(t *testing.T) {
 	if err := claims[1].Extend(t.Context(), coord.Progress{Ceiling: 6000}); !errors.As(err, &restored) || !strings.Contains(err.Error(), "worker ID 1 went back") {
 		t.Errorf("Extend: %v, want a RestoredError that names the record", err)
 	}
-	if got, err := k.Claim(t.Context(), want(0, "", 0)); !errors.As(err, &restored) {
+	if got, err := coordtest.Claim(t.Context(), k, want(0, "", 0)); !errors.As(err, &restored) {
 		t.Errorf("Claim: %+v, %v; want a RestoredError: the worker ID is another's up to 5000", got, err)
 	}
 }
@@ -187,7 +188,7 @@ func TestDataReplaced(t *testing.T) {
 		s := newServers(t, 1)
 		empty := s.backup()
 		c := s.daemon("a")
-		claim, err := c.Claim(t.Context(), want(1, "", 0))
+		claim, err := coordtest.Claim(t.Context(), c, want(1, "", 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestDataReplaced(t *testing.T) {
 func TestMembersThatLagAreNoRestore(t *testing.T) {
 	s := newServers(t, 3)
 	c := s.daemon("a")
-	claim, err := c.Claim(t.Context(), want(1, "", 0))
+	claim, err := coordtest.Claim(t.Context(), c, want(1, "", 0))
 	if err != nil {
 		t.Fatal(err)
 	}

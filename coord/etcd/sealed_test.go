@@ -36,9 +36,7 @@ func TestOpeningIsSealed(t *testing.T) {
 		return send(ctx)
 	})
 	drops := 0
-	r := want(0, first.Opening(), 50)
-	r.Drop = func(int) { drops++ }
-	got := tr.claim(c, r)
+	got := tr.claimWith(c, want(0, first.Opening(), 50), coordtest.Drops(&drops))
 	if got.Worker() != 0 || got.Continues() || got.Floor() != 200 || drops != 1 {
 		t.Errorf("worker ID %d, continues %v, floor %d, dropped %d times; want 0, false, 200, once", got.Worker(), got.Continues(), got.Floor(), drops)
 	}
@@ -73,9 +71,7 @@ func TestOpeningUnderARaise(t *testing.T) {
 			return send(ctx)
 		})
 		drops := 0
-		r := want(0, first.Opening(), 50)
-		r.Drop = func(int) { drops++ }
-		got := tr.claim(c, r)
+		got := tr.claimWith(c, want(0, first.Opening(), 50), coordtest.Drops(&drops))
 		if got.Worker() != 0 || got.Continues() || got.Floor() != 200 || drops != 1 {
 			t.Errorf("landed %v: worker ID %d, continues %v, floor %d, dropped %d times; want 0, false, 200, once", landed, got.Worker(), got.Continues(), got.Floor(), drops)
 		}
@@ -119,7 +115,7 @@ func TestRequestsWithoutAnswer(t *testing.T) {
 				return err
 			}},
 			{"Claim", func(ctx context.Context, c *etcd.Coordinator, _ coord.Claim) error {
-				_, err := c.Claim(ctx, want(7, "", 0))
+				_, err := coordtest.Claim(ctx, c, want(7, "", 0))
 				return err
 			}},
 			{"Members", func(ctx context.Context, c *etcd.Coordinator, _ coord.Claim) error {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	random "math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/linear"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -176,7 +176,7 @@ func (d *daemon) soon(calm bool) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(d.w.ctx, limit)
 }
 
-// dropping is a call of Request.Drop.
+// dropping is the moment between the two steps of a claim that does not continue.
 type dropping struct {
 	worker int
 	at     int64
@@ -208,22 +208,18 @@ func (d *daemon) claim() {
 		d.dead = d.dead[1:]
 		r.Predecessor = before.Name()
 	}
-	var mu sync.Mutex
-	var drops []dropping
-	r.Drop = func(worker int) {
-		mu.Lock()
-		defer mu.Unlock()
-		drops = append(drops, dropping{worker, d.w.now()})
+	var sent []dropping
+	between := func(p coord.Pending) {
+		if !p.Continues() {
+			sent = append(sent, dropping{p.Worker(), d.w.now()})
+		}
 	}
 	ctx, cancel := d.soon(false)
 	defer cancel()
 	o := linear.Op{Client: d.client, Kind: linear.Open, From: r.Opening, FromMark: r.Mark, Mortal: d.s.mortal, Call: d.w.now()}
 	call := o.Call
-	got, err := d.s.Claim(ctx, r)
+	got, err := coordtest.ClaimWith(ctx, d.s, r, between)
 	o.Return = d.w.now()
-	mu.Lock()
-	sent := drops
-	mu.Unlock()
 
 	if before != nil {
 		e := linear.Op{Client: d.client, Kind: linear.Doom, Call: o.Call, Return: o.Call, Worker: before.Worker(), Opening: before.Opening()}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk"
@@ -51,7 +52,7 @@ func lostAfterwards(t *testing.T, addresses []string, dial func(addresses []stri
 		return c
 	}
 	a, b := joined(broken.addresses()), joined(addresses)
-	claim, err := a.Claim(t.Context(), coord.Request{Latest: 1 << 40})
+	claim, err := coordtest.Claim(t.Context(), a, coord.Request{Latest: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func lostAfterwards(t *testing.T, addresses []string, dial func(addresses []stri
 	released := make(chan error, 1)
 	go func() { released <- claim.Release(t.Context(), 60) }()
 	awaitCeiling(t, b, claim.Worker(), 60)
-	next, err := b.Claim(t.Context(), coord.Request{Worker: claim.Worker(), Latest: 1 << 40})
+	next, err := coordtest.Claim(t.Context(), b, coord.Request{Worker: claim.Worker(), Latest: 1 << 40})
 	if err != nil || next.Worker() != claim.Worker() || next.Floor() != 60 {
 		t.Fatalf("the next claim: %+v, %v; want it above 60", next, err)
 	}

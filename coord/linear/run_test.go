@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/linear"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -219,7 +220,7 @@ func (o *operator) read() bool {
 // then is at least as new. It asks for a worker ID that nobody can give it, whose node it
 // makes and deletes.
 func (o *operator) wrote(ctx context.Context) bool {
-	_, err := o.c.Claim(ctx, coord.Request{Fresh: true, Latest: -1})
+	_, err := coordtest.Claim(ctx, o.c, coord.Request{Fresh: true, Latest: -1})
 	var ahead *coord.AheadError
 	var full *coord.ExhaustedError
 	return errors.As(err, &ahead) || errors.As(err, &full)

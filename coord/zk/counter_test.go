@@ -26,7 +26,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	a, _ := joined(t, servers, zk.Config{})
 	fresh := coord.Request{Fresh: true, Latest: 1 << 40}
 	for _, worker := range []int{(1<<31 - 3) % 8, (1<<31 - 2) % 8} {
-		claim, err := a.Claim(t.Context(), fresh)
+		claim, err := coordtest.Claim(t.Context(), a, fresh)
 		if err != nil || claim.Worker() != worker {
 			t.Fatalf("%+v, %v; want worker ID %d, which was counted", claim, err, worker)
 		}
@@ -34,7 +34,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	b, _ := joined(t, servers, zk.Config{})
 	var sticky coord.Claim
 	for range 3 {
-		claim, err := a.Claim(t.Context(), fresh)
+		claim, err := coordtest.Claim(t.Context(), a, fresh)
 		if !errors.Is(err, claims.ErrRefused) {
 			t.Fatalf("%+v, %v; want ErrRefused", claim, err)
 		}
@@ -69,7 +69,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 		}
 		return send()
 	})
-	if _, err := a.Claim(t.Context(), fresh); !errors.Is(err, claims.ErrRefused) {
+	if _, err := coordtest.Claim(t.Context(), a, fresh); !errors.Is(err, claims.ErrRefused) {
 		t.Fatal(err)
 	}
 	if own, err := zk.Store(a).Own(t.Context()); err != nil || len(own) != 3 {
@@ -88,7 +88,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, _ := joined(t, servers, zk.Config{})
-	if claim, err := again.Claim(t.Context(), fresh); err != nil || claim.Worker() != 0 {
+	if claim, err := coordtest.Claim(t.Context(), again, fresh); err != nil || claim.Worker() != 0 {
 		t.Errorf("%+v, %v; want worker ID 0", claim, err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/logtest"
@@ -43,7 +44,7 @@ func joined(t testing.TB, servers zk.Servers, config zk.Config) (*zk.Coordinator
 
 func claimed(t testing.TB, c coord.Coordinator, worker int) coord.Claim {
 	t.Helper()
-	claim, err := c.Claim(t.Context(), coord.Request{Worker: worker, Latest: 1 << 40})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestExpiredSession(t *testing.T) {
 	eventually(t, "the claim is known to be lost", func() bool {
 		return errors.Is(claim.Extend(t.Context(), coord.Progress{Ceiling: 200}), coord.ErrLost)
 	})
-	again, err := c.Claim(t.Context(), coord.Request{Worker: 3, Opening: claim.Opening(), Mark: 60, Latest: 1 << 40})
+	again, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: 3, Opening: claim.Opening(), Mark: 60, Latest: 1 << 40})
 	if err != nil || again.Worker() != 3 || !again.Continues() || again.Floor() != 100 {
 		t.Fatalf("claimed again: %+v, %v", again, err)
 	}

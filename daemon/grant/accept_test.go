@@ -224,8 +224,8 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 
 	elsewhere := newWorld(t).host("A")
 	elsewhere.dir = h.dir
+	elsewhere.at = "etcd://another"
 	wrong := elsewhere.boot()
-	wrong.Coord = "etcd://another"
 	if _, err := wrong.inherit(); err != nil {
 		t.Fatal(err)
 	}

@@ -5,30 +5,59 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Acquire claims a worker ID, journals its opening, and has it granted: after it returns without an
+// claimer claims a worker ID, has its grant extended, and gives it back.
+type claimer struct {
+	held       *holdings
+	contact    *contact
+	demand     *demand
+	pace       *pace
+	issuer     Issuer
+	issued     *Issued
+	machine    generator.Generation
+	datacenter uint64
+	lane       int // Config.Lane
+	log        hclog.Logger
+
+	coord       coord.Coordinator // the one that was joined; set before anything is claimed
+	unjournaled coord.Claim       // opened, and not in the journal yet
+	stale       []string          // claim nodes that the next claim deletes
+}
+
+// deleteStale has the next claim delete the claim nodes that a journal names: they are of dead
+// processes, and nobody goes on from them.
+func (c *claimer) deleteStale(from journal.Contents) {
+	for _, e := range from.Lanes {
+		if e.Claim != "" {
+			c.stale = append(c.stale, e.Claim)
+		}
+	}
+}
+
+// acquire claims a worker ID, journals its opening, and has it granted: after it returns without an
 // error the issuer uses the lane. With fresh it is another worker ID than the one held, whose mark
 // the clock has fallen behind. The lane in use serves on until the new one does, unless the record
 // was opened by another since: then it ends before anything is sent that could make it look like
 // this daemon's again (invariant 6).
-func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
-	s := k.snapshot()
-	if s.abandoned {
-		return errAbandoned
+func (c *claimer) acquire(ctx context.Context, fresh bool) error {
+	s := c.held.snapshot()
+	if s.revoked {
+		return errRevoked
 	}
 	request := coord.Request{
 		Worker:  s.current.worker,
 		Fresh:   fresh,
 		Opening: s.current.opening,
 		Mark:    s.current.mark,
-		Latest:  k.tick() + ticks(k.Layout, k.FirstWait),
-		Drop:    k.drop,
-		Lane:    k.Lane,
-		Dead:    k.stale,
+		Latest:  c.pace.tick() + ticks(c.pace.layout, c.pace.firstWait),
+		Lane:    c.lane,
+		Dead:    c.stale,
 	}
 	if s.current.cold {
 		request.From = s.current.lane.Floor() // for the history: what was issued since is this process's
@@ -38,37 +67,37 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 		// state directory's lock is held. Its node would bar the way until its session ends.
 		request.Predecessor = s.current.node
 	}
-	if err := k.copied(); err != nil {
+	if err := copied(c.machine); err != nil {
 		return err
 	}
-	claim := k.pending
+	claim := c.unjournaled
 	if claim == nil {
 		var err error
-		if claim, err = k.claim(ctx, request); err != nil {
-			err = k.noted(fmt.Errorf("no worker ID: %w", err))
-			if s.current.lane == nil && !k.requests.reachable.Load() && !errors.Is(err, errLimited) && k.resume() == nil {
-				k.Log.Warn("the coordinator does not answer; issuing from the journal's grant")
+		if claim, err = c.claim(ctx, request); err != nil {
+			err = c.contact.noted(fmt.Errorf("no worker ID: %w", err))
+			if s.current.lane == nil && !c.contact.reachable.Load() && !errors.Is(err, errLimited) && c.resume() == nil {
+				c.log.Warn("the coordinator does not answer; issuing from the journal's grant")
 			}
 			return err
 		}
 	}
 	if s.current.lane == nil && s.current.opening != "" && !claim.Continues() {
-		k.Log.Warn("the journal is not continued; the record rules", "journal's worker", s.current.worker, "journal's mark", s.current.mark,
+		c.log.Warn("the journal is not continued; the record rules", "journal's worker", s.current.worker, "journal's mark", s.current.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
-	k.stale = nil
+	c.stale = nil
 	// An opening that could not be journaled is kept for the next try: to give it back would lower
 	// the record below what the lane before it may still issue.
-	k.pending = claim
-	switch err := k.take(claim); {
+	c.unjournaled = claim
+	switch err := c.take(claim); {
 	case errors.Is(err, errUnusable):
-		k.pending = nil
-		return k.noted(err)
+		c.unjournaled = nil
+		return c.contact.noted(err)
 	case err != nil:
 		return err
 	}
-	k.pending = nil
-	return k.Publish(ctx)
+	c.unjournaled = nil
+	return c.publish(ctx)
 }
 
 // errUnusable means that a worker ID cannot be issued from, because its record is beyond the
@@ -76,32 +105,32 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 var errUnusable = errors.New("the worker ID cannot be used; take its record back to where it was")
 
 // take makes an acknowledged opening the one in the journal.
-func (k *Holder) take(claim coord.Claim) error {
-	k.takeTurn()
-	defer k.giveTurn()
-	s := k.snapshot()
+func (c *claimer) take(claim coord.Claim) error {
+	c.held.writer.takeTurn()
+	defer c.held.writer.giveTurn()
+	s := c.held.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
 	if continues && coord.ClusterEpochOf(s.current.opening) != coord.ClusterEpochOf(claim.Opening()) {
-		// An opening whose ID does not tell its cluster epoch, as those of earlier versions do not:
-		// its lane was limited for good.
-		k.drop(claim.Worker())
-		s, continues = k.snapshot(), false
+		// An opening whose ID does not tell its era, as those of earlier versions do not: its lane
+		// was limited for good.
+		c.held.revokeWorker(claim.Worker())
+		s, continues = c.held.snapshot(), false
 	}
-	next := holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
+	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if continues {
 		next.lane, next.mark, next.published = s.current.lane, s.current.mark, s.current.published
 		// A journal that was put back may name a grant that has been given back since.
 		next.granted = min(s.current.granted, claim.Floor())
 		if next.lane == nil || next.lane.Closed() {
-			lane, err := k.lane(next.worker, next.mark)
+			lane, err := c.newLane(next.worker, next.mark)
 			if err != nil {
 				return err
 			}
 			next.lane = lane
 		}
 	} else {
-		next.mark = max(claim.Floor(), k.Spent.To(next.worker))
-		lane, err := k.lane(next.worker, next.mark)
+		next.mark = max(claim.Floor(), c.issued.To(next.worker))
+		lane, err := c.newLane(next.worker, next.mark)
 		if err != nil {
 			return err
 		}
@@ -111,214 +140,64 @@ func (k *Holder) take(claim coord.Claim) error {
 	// a second one ends here.
 	replaced := s.current.lane != nil && s.current.lane != next.lane
 	if replaced && s.draining.lane != nil {
-		k.mu.Lock()
-		k.end(s.current)
-		k.mu.Unlock()
+		s.current.end(c.issued)
 	}
-	err := k.record(func(now *state) {
+	err := c.held.record(func(now *state) {
 		if replaced && s.draining.lane == nil {
-			now.draining = s.current
+			now.draining = now.current
 		}
 		now.current = next
 	})
-	if err == nil && k.snapshot().abandoned {
-		return errAbandoned
+	if err == nil && c.held.snapshot().revoked {
+		return errRevoked
 	}
 	if err == nil && next.granted > next.mark {
-		k.issuer.Use(next.lane) // there is a grant to go on with, whether or not the next one comes
+		c.issuer.Use(next.lane) // there is a grant to go on with, whether or not the next one comes
 	}
 	return err
 }
 
-// drop ends what was issued from under a worker ID that another has opened since. Nothing brings it
-// back.
-func (k *Holder) drop(worker int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, h := range []*holding{&k.state.current, &k.state.draining} {
-		if h.worker == worker {
-			k.end(*h)
-			*h = holding{worker: worker, lane: h.lane, node: h.node}
-		}
-	}
-	if k.state.draining.worker == worker {
-		k.state.draining = none
-	}
-}
+// errLimited ends a claim that has met a raise before anything is sent. It is made again once the
+// journal knows.
+var errLimited = errors.New("all marks were raised, and the journal does not say so yet")
 
-// Publish has the grant extended to a window from now, together with what was issued, and finishes
-// what the first grant of a worker ID allows: to issue from it, and to give back the one it
-// replaces. After coord.ErrLost the holder holds no claim, and issues on within the grant that it
-// has.
-func (k *Holder) Publish(ctx context.Context) error {
-	s := k.snapshot()
-	h := s.current
-	if h.claim == nil {
-		return k.noted(errNoClaim)
-	}
-	if err := k.copied(); err != nil {
+// onRaise is coord.Request's Raised. It is called before each claim node is made, so a copy makes
+// none.
+func (c *claimer) onRaise(r coord.Raise) error {
+	if err := copied(c.machine); err != nil {
 		return err
 	}
-	ceiling := min(k.tick()+k.window, k.Layout.MaxTick())
-	k.mu.Lock()
-	if k.state.current.claim == h.claim {
-		k.state.current.published = h.mark // from now on the record may have it
-	}
-	k.mu.Unlock()
-	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark}); err != nil {
-		if errors.Is(err, coord.ErrLost) {
-			k.lose(h.claim)
-		}
-		return k.noted(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
-	}
-	k.mu.Lock()
-	if k.state.current.claim == h.claim {
-		k.state.current.granted = max(k.state.current.granted, ceiling)
-		k.restrict(&k.state) // the answer may be older than a raise that another lane was told of
-	}
-	s = k.state
-	k.mu.Unlock()
-	_ = k.noted(nil)
-	k.raise(s)
-	if err := k.Renew(); err != nil {
-		return err
-	}
-	if s.current.claim == h.claim && !h.lane.Closed() {
-		k.issuer.Use(h.lane)
-	}
-	if s.current.claim == h.claim && s.current.limited {
-		k.ReLease(h.lane) // it was told of a raise, and is in the cluster epoch all the same: the lane stays limited
-	}
-	return k.leave(ctx)
-}
-
-var errNoClaim = errors.New("no worker ID is claimed")
-
-// issued is the last tick that was issued from the holding, 0 if none was.
-func (h holding) issued() generator.Tick {
-	if high := h.lane.Highest(); high > h.lane.Floor() {
-		return high
-	}
-	return 0
-}
-
-// lose forgets a claim that the coordinator says is lost.
-func (k *Holder) lose(claim coord.Claim) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.state.current.claim == claim {
-		k.state.current.claim = nil
-	}
-}
-
-// leave gives back the worker ID that was replaced, in the one order of every release: the lane is
-// closed, then it is gone from the journal, then the record is lowered.
-func (k *Holder) leave(ctx context.Context) error {
-	h := k.snapshot().draining
-	if h.lane == nil {
-		return nil
-	}
-	if err := k.copied(); err != nil {
-		return err
-	}
-	k.mu.Lock()
-	last := k.end(h)
-	k.mu.Unlock()
-	if h.opening != "" {
-		if err := k.forget(h); err != nil {
-			return err
-		}
-	}
-	lost := h.claim == nil
-	if !lost {
-		err := h.claim.Release(ctx, last)
-		k.heard(err)
-		lost = errors.Is(err, coord.ErrLost)
-		if err != nil && !lost {
-			return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
-		}
-	}
-	k.mu.Lock()
-	if k.state.draining.lane == h.lane {
-		k.state.draining = none
-	}
-	k.mu.Unlock()
-	k.Log.Info("left a worker ID", "worker", h.worker, "last", last, "given back", !lost)
-	return nil
-}
-
-// forget takes the holding being left out of the journal.
-func (k *Holder) forget(h holding) error {
-	return k.write(func(now *state) {
-		if now.draining.lane == h.lane {
-			now.draining.opening = ""
-		}
-	})
-}
-
-// Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and
-// so has the record if the coordinator answers; if it does not, the journal keeps the grant, so
-// that the next start can do without it. A copy keeps its hands off all of it: ErrCopied.
-func (k *Holder) Shut(ctx context.Context) error {
-	if err := k.copied(); err != nil {
-		return err
-	}
-	leaving, cancel := clockguard.WithTimeout(ctx, k.Clock, lastTimeout)
-	err := k.leave(leaving)
-	cancel()
-	if err != nil {
-		k.Log.Warn("the worker ID that was replaced is not given back", "error", err)
-	}
-	s := k.snapshot()
-	h := s.current
-	if h.lane == nil {
-		if s.abandoned {
-			return k.dropGrants()
-		}
-		return nil
-	}
-	last := h.stop()
-	// Whether the record can be lowered must be known before the journal is written: once a
-	// lowering was sent, the grant is gone.
-	asking, cancel := clockguard.WithTimeout(ctx, k.Clock, lastTimeout)
-	reachable := false
-	if h.claim != nil {
-		err := h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last})
-		k.heard(err)
-		reachable = err == nil
-	}
-	cancel()
-	// A mark below the one that the record has would be taken for an old copy of the journal, so
-	// the exact one comes last.
-	err = k.write(func(now *state) {
-		now.current.mark = max(last, h.published)
-		if reachable {
-			now.current.granted = 0
-		}
-	})
-	if err != nil {
-		return fmt.Errorf("worker ID %d is not given back: %w", h.worker, err)
-	}
-	if h.claim == nil && h.granted == 0 {
-		return nil // what was held is of a cluster that is no more
-	}
-	if !reachable {
-		k.Log.Warn("the coordinator does not answer: the worker ID stays claimed until the session ends, the grant stays in the journal", "worker", h.worker)
-		return nil
-	}
-	if err := h.claim.Release(ctx, last); err != nil {
-		return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
-	}
-	k.Log.Info("gave back the worker ID", "worker", h.worker, "last", last)
-	if err := k.write(func(now *state) { now.current.mark = last }); err != nil {
-		k.Log.Warn("the next start has to wait for the mark before", "error", err)
+	c.issued.Raised(r)
+	if c.held.owesLimit() {
+		return errLimited
 	}
 	return nil
 }
 
-// write is record for callers without the token.
-func (k *Holder) write(change func(*state)) error {
-	k.takeTurn()
-	defer k.giveTurn()
-	return k.record(change)
+// claim claims a worker ID and opens it, with a journal that knows of the last raise. Between the
+// two steps it ends the lane that the opening would not continue (invariant 6).
+func (c *claimer) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
+	request.Raised = c.onRaise
+	for {
+		if err := c.held.keepLimit(); err != nil {
+			return nil, fmt.Errorf("%w: %w", errLimited, err)
+		}
+		pending, err := c.coord.Claim(ctx, request)
+		if errors.Is(err, errLimited) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := copied(c.machine); err != nil {
+			return nil, err // the claim is the original's, which opens it: to give it up would delete its node
+		}
+		if !pending.Continues() {
+			c.held.revokeWorker(pending.Worker())
+		}
+		claim, err := pending.Open(ctx)
+		if !errors.Is(err, coord.ErrRaced) {
+			return claim, err
+		}
+	}
 }

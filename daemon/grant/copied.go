@@ -1,6 +1,10 @@
 package grant
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/flakeward/flakeward/generator"
+)
 
 // ErrCopied means that this process is a copy of the one that the holder was made in: the machine
 // was started from a saved state. The journal, the claim and the session are the original's as
@@ -17,8 +21,8 @@ var ErrCopied = errors.New("the virtual machine was cloned or put back, so this 
 // A claim that comes back in a copy is not released: the copy cannot tell whether its original made
 // the same one. Nothing was granted with it. If it is nobody's, its node bars its worker ID until
 // the session ends that the copy has left.
-func (k *Holder) copied() error {
-	if k.Machine.Changed() {
+func copied(machine generator.Generation) error {
+	if machine.Changed() {
 		return ErrCopied
 	}
 	return nil

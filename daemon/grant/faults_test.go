@@ -3,11 +3,11 @@ package grant_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
@@ -121,16 +121,11 @@ func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
 	}
 }
 
-// movedDisk finds the state directory taken away.
-type movedDisk struct{ *faultyDisk }
-
-func (movedDisk) Write(journal.Contents) error { return fmt.Errorf("test: %w", journal.ErrMoved) }
-
 // Whoever meets a state directory that is not ours any more, the daemon learns of it.
 func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
 	w := newWorld(t)
 	p := w.host("J").start()
-	p.Journal = movedDisk{p.disk}
+	p.disk.moved = true
 	if err := p.Acquire(t.Context(), true); !errors.Is(err, journal.ErrMoved) {
 		t.Fatalf("the re-lease ended with %v", err)
 	}
@@ -268,7 +263,7 @@ func TestRecordBeyondTheLastTick(t *testing.T) {
 	w := newWorld(t)
 	raiser := w.host("raiser").boot()
 	raiser.attach()
-	claim, err := raiser.coord.Claim(t.Context(), coord.Request{Worker: 0})
+	claim, err := coordtest.Claim(t.Context(), raiser.coord, coord.Request{Worker: 0})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,24 +18,41 @@ type faulty struct {
 	loseClaim, loseExtend, loseRelease bool
 	before                             func(call string) error // refuses a call before it is made
 	asked                              func(coord.Request)     // sees what is claimed
+	claimed                            func()                  // called between the two steps of a claim
 	late                               func()                  // called once, between the answer to an extend and its caller
 }
 
-func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
+func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
 	if err := f.refuse("claim"); err != nil {
 		return nil, err
 	}
 	if f.asked != nil {
 		f.asked(r)
 	}
-	c, err := f.Coordinator.Claim(ctx, r)
+	p, err := f.Coordinator.Claim(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if f.loseClaim {
+	if f.claimed != nil {
+		f.claimed()
+	}
+	return faultyPending{p, f}, nil
+}
+
+type faultyPending struct {
+	coord.Pending
+	f *faulty
+}
+
+func (p faultyPending) Open(ctx context.Context) (coord.Claim, error) {
+	c, err := p.Pending.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p.f.loseClaim {
 		return nil, errCut
 	}
-	return &faultyClaim{Claim: c, f: f}, nil
+	return &faultyClaim{Claim: c, f: p.f}, nil
 }
 
 func (f *faulty) refuse(call string) error {
@@ -82,6 +99,7 @@ type faultyDisk struct {
 	*journal.File
 	dead         bool // the process has crashed: nothing may be written
 	full, unsure bool
+	moved        bool // the state directory was taken away
 	writes       int
 	during       func() // called once, in the middle of a write
 }
@@ -97,6 +115,9 @@ func (d *faultyDisk) Write(c journal.Contents) error {
 	}
 	if d.full {
 		return errDisk
+	}
+	if d.moved {
+		return fmt.Errorf("test: %w", journal.ErrMoved)
 	}
 	if err := d.File.Write(c); err != nil {
 		return err

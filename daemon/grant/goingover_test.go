@@ -251,7 +251,9 @@ func TestMarksOfAnotherLayoutDoNotCount(t *testing.T) {
 func TestMarksThatAJournalKeeps(t *testing.T) {
 	w := newWorld(t)
 	w.layout = parse(t, "time=41@1ms,worker=10,sequence=2;epoch=2026-01-01T00:00:00Z")
-	p := w.host("A").boot()
+	h := w.host("A")
+	h.accept = "found"
+	p := h.boot()
 	c := journal.Contents{Cluster: "left", Coord: coordAt, Layout: p.LayoutText()}
 	const all, kept = 200, 64
 	for i := range all {
@@ -259,7 +261,6 @@ func TestMarksThatAJournalKeeps(t *testing.T) {
 		c.Lanes = append(c.Lanes, journal.Entry{Worker: i, Opening: "nobody's", Claim: "gone", Mark: mark, Ceiling: w.tick()})
 	}
 	p.InheritLeft(c, "")
-	p.Accept = "found"
 	if err := p.Attach(&faulty{}, coord.Cluster{UUID: "found"}); err != nil {
 		t.Fatal(err)
 	}

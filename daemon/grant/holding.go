@@ -1,6 +1,78 @@
 package grant
 
-import "github.com/flakeward/flakeward/generator"
+import (
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// holding is a worker ID that is, or was, held.
+type holding struct {
+	worker  int
+	opening string          // the record's holder that lane and mark came from; empty: nothing to go on from
+	node    string          // the claim node's name
+	claim   coord.Claim     // nil: lost, or not claimed by this process yet
+	lane    *generator.Lane // nil: none yet
+	mark    generator.Tick  // the journal's, as on disk
+	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
+	// published is the highest mark that was sent with an Extend. For a journal that was inherited
+	// it is that journal's mark: the record has none above it, or the journal is not adopted.
+	published generator.Tick
+	// limited is set once a raise has limited the lane, and with it the grant.
+	limited bool
+	// cold is set while what was inherited is issued from without a claim of this process.
+	cold bool
+}
+
+// none returns the holding of no worker ID.
+func none() *holding { return &holding{worker: coord.AnyWorker} }
+
+// inherited returns the holding that an entry of a journal is of.
+func inherited(e journal.Entry) *holding {
+	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}
+}
+
+// issued is the last tick that was issued from the holding, 0 if none was.
+func (h holding) issued() generator.Tick {
+	if high := h.lane.Highest(); high > h.lane.Floor() {
+		return high
+	}
+	return 0
+}
+
+// stop closes the holding's lane and returns its last tick: the exact one, and the holding's mark
+// if there is no lane.
+func (h holding) stop() generator.Tick {
+	if h.lane == nil {
+		return h.mark
+	}
+	return h.lane.Close()
+}
+
+// end stops the holding and remembers how far it has issued: a coordinator that was wiped would not
+// know.
+func (h holding) end(issued *Issued) generator.Tick {
+	last := h.stop()
+	if h.worker >= 0 {
+		issued.Note(h.worker, last)
+	}
+	return last
+}
+
+// limit applies a raise to the holding, and reports whether its grant reached beyond it.
+func (h *holding) limit(r coord.Raise) (exceeded bool) {
+	if h.opening == "" || coord.ClusterEpochOf(h.opening) == r.ClusterEpoch {
+		return false
+	}
+	if h.lane != nil {
+		h.lane.Limit(r.Floor)
+	}
+	if h.granted > r.Floor {
+		h.granted, exceeded = r.Floor, true
+	}
+	h.limited = true
+	return exceeded
+}
 
 // Holding is what is shown of the worker ID in use. Ticks are of the layout; 0 where there is none.
 type Holding struct {
@@ -14,9 +86,8 @@ type Holding struct {
 	Granted generator.Tick // the coordinator's ceiling, as acknowledged
 }
 
-// Holding shows the worker ID in use.
-func (k *Holder) Holding() Holding {
-	h := k.snapshot().current
+// shown returns the holding as it is shown.
+func (h holding) shown() Holding {
 	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claim != nil, Opening: h.opening, Mark: h.mark, Granted: h.granted}
 	if h.lane != nil {
 		shown.Floor, shown.Issued = h.lane.Floor(), h.issued()

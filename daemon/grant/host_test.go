@@ -1,6 +1,7 @@
 package grant_test
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"sync"
@@ -76,6 +77,7 @@ type host struct {
 	dir   string
 	clock *clocktest.Manual // the world's, but for a host whose clock is wrong
 
+	at      string               // grant.Config.Coord; empty: coordAt
 	accept  string               // grant.Config.Accept
 	machine generator.Generation // grant.Config.Machine
 	// twin is set for a host of which nothing tells that it is not another one: its journal is
@@ -128,7 +130,7 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}}
 	p.Holder = grant.New(grant.Config{
 		Layout:    layout,
-		Coord:     coordAt,
+		Coord:     cmp.Or(h.at, coordAt),
 		Accept:    h.accept,
 		Timing:    grant.Timing{Window: window, Publish: window / 4, Step: step},
 		FirstWait: wait,

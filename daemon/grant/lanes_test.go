@@ -102,7 +102,7 @@ func TestALanesLossIsNotTheOthers(t *testing.T) {
 
 // What one lane has left another may be dealt: never below what the daemon has issued from it,
 // though the coordinator knows nothing of that.
-func TestLanesShareWhatIsSpent(t *testing.T) {
+func TestLanesShareWhatIsIssued(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
 		h := w.host("A")
 		first := h.bootLanes(2)

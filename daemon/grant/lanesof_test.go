@@ -15,7 +15,7 @@ import (
 )
 
 // lanes is one start of a daemon with several lanes: holders that share a state directory, a
-// coordinator and what they know to be spent.
+// coordinator and what they know to be issued.
 type lanes struct {
 	*host
 	all       []*process
@@ -35,7 +35,7 @@ func (h *host) bootLanes(n int) *lanes {
 	}
 	log := hclog.NewNullLogger()
 	l := &lanes{host: h, dir: dir, life: &life.Life{Layout: h.layout, Clock: h.clock, Coord: coordAt, Log: log}}
-	spent := grant.NewSpent()
+	issued := grant.NewIssued()
 	for i := range n {
 		file, err := dir.Lane(i)
 		if err != nil {
@@ -44,7 +44,7 @@ func (h *host) bootLanes(n int) *lanes {
 		p := &process{host: h, dir: dir, disk: &faultyDisk{File: file}}
 		p.Holder = grant.New(grant.Config{
 			Layout: h.layout, Coord: coordAt, Accept: h.accept, Timing: grant.Timing{Window: window, Publish: window / 4, Step: step},
-			FirstWait: wait, Clock: h.clock, Journal: p.disk, Lane: i, Spent: spent, Log: log,
+			FirstWait: wait, Clock: h.clock, Journal: p.disk, Lane: i, Issued: issued, Log: log,
 		}, p)
 		l.all = append(l.all, p)
 		l.life.Holders = append(l.life.Holders, p.Holder)

@@ -356,7 +356,7 @@ func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
 		w.clock.Advance(window + wait)
 		p.acquire()
 		granted := p.Holding().Granted
-		p.Spent.Raised(before)
+		p.Issued.Raised(before)
 		if got := p.Holding().Granted; got != granted {
 			t.Errorf("told of the cluster epoch before, the grant went from %d to %d", granted, got)
 		}

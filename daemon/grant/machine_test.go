@@ -45,6 +45,28 @@ func (p *process) steps() map[string]func() error {
 	}
 }
 
+// A machine that is cloned between a claim and its opening: the claim is the original's, so the clone
+// neither opens it nor deletes its node.
+func TestACloneLeavesAPendingClaim(t *testing.T) {
+	onEach(t, func(t *testing.T, w *world) {
+		h := w.host("H")
+		now := h.inMachine()
+		p := h.start()
+		p.coord.claimed = func() { now.Store(8) }
+		if err := p.Acquire(t.Context(), true); !errors.Is(err, grant.ErrCopied) {
+			t.Fatalf("Acquire in a clone: %v, want ErrCopied", err)
+		}
+		members, err := p.coord.Members(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending := slices.DeleteFunc(members, func(m coord.Member) bool { return m.Worker == p.worker() })
+		if len(pending) != 1 || pending[0].Opening != "" {
+			t.Errorf("besides the claim in use there are %+v, want one that is not opened", pending)
+		}
+	})
+}
+
 // A process that runs on in a clone of its machine gives nothing, writes nothing and asks for
 // nothing, in whichever step it is. Its original, which is the same process in the machine as it
 // was, goes on with its claim; and the clone's next start gets another worker ID.

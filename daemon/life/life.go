@@ -168,7 +168,7 @@ func (l *Life) Hold(ctx context.Context, lane int) error {
 	if errors.Is(err, coord.ErrOtherCluster) {
 		// The one that has found out is not the only one whose worker ID may be another's by now.
 		for _, k := range l.Holders {
-			k.Abandon()
+			k.Revoke()
 		}
 	}
 	return err

@@ -28,7 +28,7 @@ type asked struct {
 
 var errNone = errors.New("no worker ID today")
 
-func (a *asked) Claim(_ context.Context, r coord.Request) (coord.Claim, error) {
+func (a *asked) Claim(_ context.Context, r coord.Request) (coord.Pending, error) {
 	a.requests = append(a.requests, r)
 	return nil, errNone
 }
@@ -81,14 +81,14 @@ func written(t *testing.T, clock *hands, layout *generator.Layout) (path string,
 }
 
 // begun starts a daemon of two lanes on a state directory, as far as its journals.
-func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host place.Host) (*life.Life, *grant.Spent, *issuedFrom, life.Inherited) {
+func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host place.Host) (*life.Life, *grant.Issued, *issuedFrom, life.Inherited) {
 	t.Helper()
 	dir, err := journal.OpenDir(path, host)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { dir.Close() })
-	l, spent, issuer := lanes(t, clock, o)
+	l, issued, issuer := lanes(t, clock, o)
 	for lane, k := range l.Holders {
 		f, err := dir.Lane(lane)
 		if err != nil {
@@ -100,13 +100,13 @@ func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host pl
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, spent, issuer, inherited
+	return l, issued, issuer, inherited
 }
 
 // lanes is a daemon of two lanes, whose journals nobody writes.
-func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*life.Life, *grant.Spent, *issuedFrom) {
+func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*life.Life, *grant.Issued, *issuedFrom) {
 	t.Helper()
-	layout, spent, issuer := mustLayout(t), grant.NewSpent(), &issuedFrom{}
+	layout, issued, issuer := mustLayout(t), grant.NewIssued(), &issuedFrom{}
 	l := &life.Life{
 		Layout: layout, Clock: clock, Coord: "there", Joined: func(coord.Cluster) {}, Log: hclog.NewNullLogger(),
 		Open: func(context.Context) (coord.Coordinator, error) { return o, nil },
@@ -114,10 +114,10 @@ func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*life.Life, *grant.
 	for lane := range 2 {
 		l.Holders = append(l.Holders, grant.New(grant.Config{
 			Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second},
-			Clock: clock, Journal: unwritten{}, Lane: lane, Spent: spent, Log: hclog.NewNullLogger(),
+			Clock: clock, Journal: unwritten{}, Lane: lane, Issued: issued, Log: hclog.NewNullLogger(),
 		}, issuer))
 	}
-	return l, spent, issuer
+	return l, issued, issuer
 }
 
 type unwritten struct{}
@@ -136,7 +136,7 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 			host = other
 		}
 		o := &asked{}
-		l, spent, _, inherited := begun(t, clock, o, path, host)
+		l, issued, _, inherited := begun(t, clock, o, path, host)
 		if l.Moved == home {
 			t.Errorf("at home %v: Moved is %v", home, l.Moved)
 		}
@@ -165,7 +165,7 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 			}
 		}
 		for worker := 7; worker <= 9; worker++ {
-			if got := spent.To(worker); got != now {
+			if got := issued.To(worker); got != now {
 				t.Errorf("at home %v: worker ID %d is known to be issued up to %d, want %d", home, worker, got, now)
 			}
 		}
@@ -245,7 +245,7 @@ func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T)
 		}); err != nil {
 			t.Fatal(err)
 		}
-		l, spent, _ := lanes(t, clock, &renamed{})
+		l, issued, _ := lanes(t, clock, &renamed{})
 		l.Alone = true
 		inherited, err := l.Inherit(dir)
 		if err != nil {
@@ -260,8 +260,8 @@ func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T)
 			}
 		}
 		for worker := 7; worker <= 9; worker++ {
-			if worker != 7+lane && spent.To(worker) != now {
-				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, spent.To(worker), now)
+			if worker != 7+lane && issued.To(worker) != now {
+				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, issued.To(worker), now)
 			}
 		}
 	}

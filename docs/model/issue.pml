@@ -3,7 +3,7 @@
  * the numbers that it gives.
  */
 
-/* daemon/grant/keeper.go: record, contents. A write that fails is no write. */
+/* daemon/grant/journal.go: write, contents. A write that fails is no write. */
 inline enter(e, h) {
   if
   :: h.op -> e.w = h.w; e.is = h.is; e.own = h.own; e.was = h.was; e.mark = h.mark; e.granted = h.granted
@@ -30,7 +30,7 @@ inline inherit(h, e) {
   believe(h)
 }
 
-/* The process ends, and the next one reads the journal (daemon/grant/attach.go:
+/* The process ends, and the next one reads the journal (daemon/grant/migration.go:
    Inherit). It is down for as long as it does nothing. */
 inline restart() {
   stopping[d] = 0;

@@ -63,7 +63,7 @@ byte clock[2], rollbacks[2];
  * a version: a write that is under way is forgotten when another one is stored.
  * So openings and writes are without bound, and the states are still finite.
  */
-typedef Holding {        /* daemon/grant/keeper.go: holding */
+typedef Holding {        /* daemon/grant/holding.go: holding */
   unsigned w : 2;
   bit op;                /* there is an opening to go on from */
   bit is;                /* the record's holder is that opening */

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/internal/faultproxy"
 )
 
@@ -61,7 +62,7 @@ func doJoin(ctx context.Context, r *replies, c *claimant) error {
 }
 
 func doClaim(ctx context.Context, _ *replies, c *claimant) error {
-	claim, err := c.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+	claim, err := coordtest.Claim(ctx, c, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 	if err == nil {
 		c.claim, c.progress = claim, coord.Progress{Ceiling: claim.Floor()}
 	}

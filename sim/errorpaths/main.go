@@ -44,8 +44,8 @@ var simulation = subject{
 	program: "sim",
 	tables: []table{
 		{
-			pkg: "coord/claims", title: "what Claim, Extend and Release lead to",
-			roots: []string{"Coordinator.Claim", "held.Extend", "held.Release"},
+			pkg: "coord/claims", title: "what Claim, Open, Extend and Release lead to",
+			roots: []string{"Coordinator.Claim", "pending.Open", "held.Extend", "held.Release"},
 		},
 		{
 			pkg: "coord/internal/turn", title: "what Extend and Release wait for",

@@ -48,7 +48,7 @@ func (sim *Simulation) running(s *slot) int {
 func (p *proc) makeLanes(dir *journal.Dir, log hclog.Logger) error {
 	sim, s := p.sim, p.slot
 	first := life.FirstWait(sim.layout, sim.plan.Timing.Step, maxSleep)
-	spent := grant.NewSpent()
+	issued := grant.NewIssued()
 	var issuers []*issue.Issuer
 	for i := range sim.running(s) {
 		file, err := dir.Lane(i)
@@ -58,7 +58,7 @@ func (p *proc) makeLanes(dir *journal.Dir, log hclog.Logger) error {
 		part := &lanePart{p: p, number: i}
 		part.holder = grant.New(grant.Config{
 			Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Accept: s.accept, Timing: sim.plan.Timing, FirstWait: first,
-			Clock: p, Random: p.random.Float64, Journal: recorded{file, part}, Lane: i, Spent: spent, Log: log,
+			Clock: p, Random: p.random.Float64, Journal: recorded{file, part}, Lane: i, Issued: issued, Log: log,
 		}, part)
 		part.issuer = issue.New(sim.layout, p, issue.Limits{Guard: sim.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, part.holder)
 		p.parts, issuers = append(p.parts, part), append(issuers, part.issuer)

@@ -10,8 +10,8 @@ import (
 
 // What is known to be issued from a worker ID is the most that was ever noted, of each entry of a
 // journal, in whatever order.
-func TestSpentIsTheMost(t *testing.T) {
-	s := grant.NewSpent()
+func TestIssuedIsTheMost(t *testing.T) {
+	s := grant.NewIssued()
 	s.Note(1, 20)
 	s.Note(1, 10)
 	s.NoteAll(journal.Contents{Lanes: []journal.Entry{{Worker: 1, Mark: 15}, {Worker: 2, Mark: 30, Left: true}, {Worker: 3, Mark: 5}}})

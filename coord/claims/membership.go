@@ -1,0 +1,229 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+)
+
+// membership is in which cluster a coordinator makes its requests, and what has ended that.
+type membership struct {
+	store  Store
+	spread bool
+	log    hclog.Logger
+
+	mu      sync.Mutex
+	joined  *cluster       // nil before Join or Visit
+	eras    map[string]int // those that were learned of, numbered in their order
+	newest  coord.Raise    // of the last of them
+	closed  bool
+	other   *coord.ClusterError
+	gone    *coord.RestoredError
+	renamed bool // the cluster is a copy: the hosts' preferences are the original's
+}
+
+// clusterOf returns the cluster of a layout record.
+func (m *membership) clusterOf(l layout, entry Entry) *cluster {
+	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, era: l.Era, window: l.Window}
+	if m.spread {
+		j.start = offsetOf(j.uuid)
+	}
+	return j
+}
+
+// readLayout decodes the layout record.
+func (m *membership) readLayout(stored Entry) (layout, error) {
+	l, err := decodeLayout(stored.Value)
+	if err != nil {
+		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix", m.store.Name(), m.store.Path("layout"), err)
+	}
+	return l, nil
+}
+
+// ready returns the cluster that was joined, or why the coordinator cannot be used.
+func (m *membership) ready() (*cluster, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.closed:
+		return nil, fmt.Errorf("%s: %w", m.store.Name(), coord.ErrClosed)
+	case m.other != nil:
+		return nil, fmt.Errorf("%s: %w", m.store.Name(), m.other)
+	case m.gone != nil:
+		return nil, fmt.Errorf("%s: %w", m.store.Name(), m.gone)
+	case m.joined == nil:
+		return nil, fmt.Errorf("%s: %w", m.store.Name(), coord.ErrNotJoined)
+	}
+	return m.joined, nil
+}
+
+// known returns the cluster that was joined; nil if none was.
+func (m *membership) known() *cluster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.joined
+}
+
+// latest returns the cluster that is joined, and the raise that was learned of last.
+func (m *membership) latest() (*cluster, coord.Raise) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.joined, m.newest
+}
+
+// enter makes j the cluster that was joined, unless another one was before; was is
+// what known returned before j was read.
+func (m *membership) enter(was, j *cluster) error {
+	m.mu.Lock()
+	now := m.joined
+	switch {
+	case now == nil:
+		m.adopt(j)
+	case now.uuid != j.uuid:
+		m.mu.Unlock()
+		return m.replaced(j.uuid)
+	case now != was && (now.daemon || !j.daemon):
+		// An answer that took long must not bring back what has changed since.
+	default:
+		if now.daemon { // a daemon that visits stays one
+			j.workers, j.daemon = now.workers, true
+		}
+		m.adopt(j)
+	}
+	m.mu.Unlock()
+	return nil
+}
+
+// adopt makes j the cluster that is joined, and numbers its era. The caller holds mu.
+func (m *membership) adopt(j *cluster) {
+	m.number(j)
+	m.joined = j
+}
+
+// number numbers j's era, unless it has a number. The caller holds mu.
+func (m *membership) number(j *cluster) {
+	number, seen := m.eras[j.era]
+	if seen {
+		j.number = number
+		return
+	}
+	j.number = len(m.eras)
+	m.eras[j.era] = j.number
+	m.newest = j.raise()
+}
+
+// learn numbers the era of a record that was found when latest returned was and before, and
+// returns the raise that was learned of last. What is found binds no call: after a restore all of
+// them fail.
+func (m *membership) learn(was *cluster, before coord.Raise, found *cluster) coord.Raise {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// An answer that took long tells of no era that is over.
+	if _, seen := m.eras[found.era]; !seen && m.joined == was && m.newest == before {
+		m.number(found)
+	}
+	return m.newest
+}
+
+// rename leaves the cluster that was joined: it has another UUID now.
+func (m *membership) rename() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joined, m.other, m.renamed = nil, nil, true
+}
+
+// isRenamed reports whether rename was called.
+func (m *membership) isRenamed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.renamed
+}
+
+// shut makes every later call answer ErrClosed.
+func (m *membership) shut() {
+	m.mu.Lock()
+	m.closed = true
+	m.mu.Unlock()
+}
+
+// wentBack notes that a record is older than it was, which is final: what was
+// granted since is unknown to the coordinator, and may be granted again. It is seen
+// also where the servers do not tell, because others have written meanwhile.
+func (m *membership) wentBack(worker int, from, to int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone == nil {
+		m.gone = &coord.RestoredError{Why: fmt.Sprintf("the record of worker ID %d went back from version %d to %d", worker, from, to)}
+	}
+	return fmt.Errorf("%s: %w", m.store.Name(), m.gone)
+}
+
+// replaced notes that the tree is another cluster's, which is final.
+func (m *membership) replaced(uuid string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.other == nil {
+		m.other = &coord.ClusterError{Ours: m.joined.uuid, Cluster: uuid}
+	}
+	return fmt.Errorf("%s: %w", m.store.Name(), m.other)
+}
+
+// inCluster makes a request in the cluster that was joined and in no other. If the
+// layout record has changed and is still that cluster's, the request is made again:
+// it did nothing. Each time it gets what the layout record says.
+func (m *membership) inCluster(ctx context.Context, request func(j *cluster) error) error {
+	for {
+		j, err := m.ready()
+		if err != nil {
+			return err
+		}
+		err = request(j)
+		var moved *MovedError
+		if !errors.As(err, &moved) {
+			return err
+		}
+		if err := m.judge(j, moved); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: the layout record keeps changing: %w", m.store.Name(), ctx.Err())
+		}
+	}
+}
+
+// judge decides what a layout record means that is not the one of j, and takes it
+// over if it is the same cluster's.
+func (m *membership) judge(j *cluster, moved *MovedError) error {
+	var now layout
+	if moved.Found.Version != 0 {
+		var err error
+		if now, err = decodeLayout(moved.Found.Value); err != nil {
+			m.log.Error("the layout record is damaged", "path", m.store.Path("layout"), "error", err)
+		}
+	}
+	switch {
+	case now.UUID != j.uuid:
+		return m.replaced(now.UUID)
+	case moved.Restored != nil:
+		return fmt.Errorf("%s: %w", m.store.Name(), moved.Restored)
+	case now.Layout != j.text:
+		return fmt.Errorf("%s: %w", m.store.Name(), &coord.LayoutError{Ours: j.text, Cluster: now.Layout})
+	}
+	next := *j
+	next.entry, next.floor, next.era, next.window = moved.Found, now.Floor, now.Era, now.Window
+	if next.era != j.era {
+		m.log.Warn("all marks were raised: claims that were opened before are lost", "floor", next.floor, "before", j.floor)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	// An answer that took long must not bring back what has changed since.
+	if m.joined == j {
+		m.adopt(&next)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package claims
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+)
+
+// nodes are the claim nodes of this incarnation: those in use, and orphans.
+type nodes struct {
+	store       Store
+	incarnation string
+	log         hclog.Logger
+
+	mu       sync.Mutex
+	live     map[string]bool // tokens of the nodes in use or being made
+	searches int             // publishes that are still to look for orphans
+}
+
+// An orphan is a claim node of this incarnation that nothing uses: the reply to
+// its creation or deletion was lost, or its caller gave up. It bars its worker ID
+// until it is deleted or the session ends. Nodes are told apart by their tokens: a
+// store may make up the rest of a name only when it makes the node.
+
+// searchesEach is how many publishes look for orphans after each event that can leave
+// one. A request can reach the servers after its caller gave up on it, so one look
+// is not enough.
+const searchesEach = 6
+
+// use marks the node as in use or being made.
+func (n *nodes) use(token string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.live[token] = true
+}
+
+// unuse is for a node that surely does not exist.
+func (n *nodes) unuse(token string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.live, token)
+}
+
+// orphan is for a node that may exist or may come to exist.
+func (n *nodes) orphan(token string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.live, token)
+	// Each of the daemon's claims publishes: as much time is to pass as with one.
+	n.searches = searchesEach * max(1, len(n.live))
+}
+
+// isOrphan reports whether the node is of this incarnation and not in use.
+func (n *nodes) isOrphan(node Node) bool {
+	if node.Incarnation != n.incarnation {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !n.live[node.Token]
+}
+
+// discard deletes a node of our own that is not to be used; if that cannot be
+// done now, it is an orphan.
+func (n *nodes) discard(ctx context.Context, node Node) {
+	if err := n.store.Delete(ctx, node.Name); err != nil {
+		n.orphan(node.Token)
+		n.log.Info("a claim of our own could not be deleted; a later publish will", "claim", node.Name, "error", err)
+		return
+	}
+	n.unuse(node.Token)
+}
+
+// deletePredecessor deletes the claim node of a process that is dead.
+func (n *nodes) deletePredecessor(ctx context.Context, name string) error {
+	node, ok := n.store.Parse(name)
+	if !ok {
+		n.log.Warn("the predecessor's claim has a name that this coordinator does not give; it is ignored", "claim", name)
+		return nil
+	}
+	if node.Incarnation == n.incarnation && !n.isOrphan(node) {
+		n.log.Warn("the predecessor's claim is one that this process uses; it is kept", "claim", name)
+		return nil
+	}
+	return n.store.Delete(ctx, name)
+}
+
+// reap deletes our own orphans, if there may be any.
+func (n *nodes) reap(ctx context.Context) {
+	n.mu.Lock()
+	searches := n.searches
+	n.mu.Unlock()
+	if searches == 0 {
+		return
+	}
+	if err := n.deleteOrphans(ctx); err != nil {
+		n.log.Info("claims of our own that are not in use could not be looked for; a later publish will", "error", err)
+		return
+	}
+	n.mu.Lock()
+	if n.searches == searches { // nothing happened meanwhile
+		n.searches--
+	}
+	n.mu.Unlock()
+}
+
+func (n *nodes) deleteOrphans(ctx context.Context) error {
+	own, err := n.store.Own(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range own {
+		if !n.isOrphan(node) {
+			continue
+		}
+		if err := n.store.Delete(ctx, node.Name); err != nil {
+			return fmt.Errorf("claim %s: %w", node.Name, err)
+		}
+		n.log.Info("deleted a claim of our own that nothing used", "claim", node.Name)
+	}
+	return nil
+}

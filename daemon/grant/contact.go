@@ -1,0 +1,94 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+)
+
+// contact is what a holder knows of its coordinator by how the last exchanges ended.
+type contact struct {
+	pace      *pace
+	held      *holdings
+	issuer    Issuer
+	issued    *Issued
+	log       hclog.Logger
+	condition condition
+	reachable atomic.Bool
+	dry       atomic.Int64    // clockguard.Mono until which no worker ID is free
+	nextLook  clockguard.Mono // when the cluster's record may be looked at again; of the goroutine that runs Holder.Hold
+}
+
+// canAcquire reports whether another worker ID can be had, as far as is known.
+func (c *contact) canAcquire() bool {
+	return c.reachable.Load() && int64(c.pace.now().Mono) >= c.dry.Load()
+}
+
+// noted notes how an exchange ended, and returns err.
+func (c *contact) noted(err error) error {
+	c.issued.heard(err)
+	could := c.canAcquire()
+	var full *coord.ExhaustedError
+	var ahead *coord.AheadError
+	none := errors.As(err, &full) || errors.As(err, &ahead)
+	if none {
+		c.dry.Store(int64(c.pace.now().Mono + clockguard.Mono(lastRetry)))
+	}
+	c.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
+	c.issued.poison(err)
+	if could != c.canAcquire() {
+		c.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
+	}
+	before := c.condition.set(c.pace.now(), err)
+	switch lane := c.held.snapshot().current.lane; {
+	case err == nil && before != nil:
+		c.log.Info("the coordinator grants")
+	case err == nil || before != nil && before.Error() == err.Error(): // said before
+	case lane != nil && !lane.Closed():
+		c.log.Warn("the grant is not extended; issuing goes on to its end", "error", err)
+	default:
+		c.log.Warn("there is no worker ID to issue from; trying again", "error", err)
+	}
+	return err
+}
+
+// notJoined notes why the cluster could not be joined.
+func (c *contact) notJoined(err error) {
+	c.reachable.Store(false)
+	c.issued.poison(err)
+	c.condition.set(c.pace.now(), err)
+}
+
+// lookAgain looks at the cluster's record after an answer that will not change any more, or from
+// servers that answer this session no more: they went back to an earlier state, and the raise that
+// follows a restore is to be seen. It does so once every so long. It returns coord.ErrOtherCluster,
+// and no other error.
+func (c *contact) lookAgain(ctx context.Context, coordinator coord.Coordinator, answer error, every time.Duration) error {
+	var restored *coord.RestoredError
+	now := c.pace.now().Mono
+	if !errors.As(answer, &restored) && !errors.Is(answer, coord.ErrTurnedAway) || now < c.nextLook {
+		return nil
+	}
+	c.nextLook = now + clockguard.Mono(c.pace.jitter(every))
+	err := c.pace.within(ctx, callTimeout, func(ctx context.Context) error {
+		found, err := coordinator.Look(ctx)
+		if err == nil {
+			c.issued.Raised(found.Raise)
+		}
+		return err
+	})
+	if errors.Is(err, coord.ErrOtherCluster) {
+		return fmt.Errorf("looked at the cluster's record again: %w", err)
+	}
+	if err != nil {
+		c.log.Debug("the cluster's record could not be looked at", "error", err)
+	}
+	return nil
+}

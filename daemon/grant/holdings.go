@@ -1,0 +1,212 @@
+package grant
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/journal"
+)
+
+// state is what the journal is written from. Its holdings are shared: whoever has a state has them
+// as they are now.
+type state struct {
+	cluster  string
+	current  *holding
+	draining *holding // its worker is coord.AnyWorker if there is none
+	// left are the worker IDs of clusters that were left. They stay in the journal, for what this
+	// host has issued from them no coordinator knows. The slice is not changed, but replaced.
+	left []journal.Entry
+}
+
+// both returns the holdings, in the order of the journal's entries.
+func (s state) both() []*holding { return []*holding{s.draining, s.current} }
+
+// holdings are the worker IDs of one lane, in memory and in the journal: at most one that is in
+// use, and one that is being left.
+//
+// One goroutine at a time changes which they are: that of the start, then that of Holder.Hold, then
+// that of Holder.Shut. Any goroutine may renew their marks, limit them, and revoke them all.
+type holdings struct {
+	pace   *pace
+	writer *writer
+	coord  string // which coordinator, as the journal names it
+	text   string // of the layout
+	issuer Issuer
+	issued *Issued
+	log    hclog.Logger
+	wake   chan struct{} // has Holder.Mark renew the journal
+
+	mu       sync.Mutex // guards what follows; never held over a call that waits
+	state    state
+	attached bool  // the cluster has been joined
+	revoked  bool  // final: the cluster is no more
+	moved    error // the journal is not ours any more: final
+
+	raised             *coord.Raise     // the last that was reported; nil: none yet
+	limits, limitsKept int              // how often a raise has changed what may be issued, and how often when the journal was written last
+	found              journal.Contents // the journal as it was found; no cluster: nothing of it counts any more
+}
+
+// snapshot is what is held at one moment.
+type snapshot struct {
+	cluster           string
+	current, draining holding
+	left              []journal.Entry
+	revoked           bool
+}
+
+// snapshot returns what is held now.
+func (hs *holdings) snapshot() snapshot {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	s := hs.state
+	return snapshot{s.cluster, *s.current, *s.draining, s.left, hs.revoked}
+}
+
+// change changes what is held, and the journal does not have to know first.
+func (hs *holdings) change(do func(*state)) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	do(&hs.state)
+	hs.restrict(hs.state)
+}
+
+// restrict applies the last raise and a revocation to what s holds, and reports whether a grant
+// reached beyond the raise. The caller holds mu.
+func (hs *holdings) restrict(s state) (exceeded bool) {
+	for _, h := range s.both() {
+		if hs.revoked {
+			h.end(hs.issued)
+			h.claim, h.granted = nil, 0
+		}
+		if hs.raised != nil && h.limit(*hs.raised) {
+			exceeded = true
+		}
+	}
+	return exceeded
+}
+
+// revoke ends all that was issued for a cluster that is no more. It is final.
+func (hs *holdings) revoke() {
+	hs.mu.Lock()
+	hs.revoked = true
+	hs.restrict(hs.state)
+	hs.mu.Unlock()
+	hs.issuer.Changed()
+}
+
+// endAll stops all that is held, as the journal is not ours any more.
+func (hs *holdings) endAll(moved error) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.moved = moved
+	for _, h := range hs.state.both() {
+		h.stop()
+	}
+}
+
+// inherit begins with what an earlier process left in the journal.
+func (hs *holdings) inherit(c journal.Contents, current *holding, left []journal.Entry) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.found = c
+	hs.state = state{cluster: c.Cluster, current: current, draining: none(), left: left}
+}
+
+// attach notes the cluster that was joined.
+func (hs *holdings) attach(uuid string) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.state.cluster, hs.attached = uuid, true
+}
+
+// cluster is the one that was joined, or, after a cold start, the one that the journal's grant is
+// of; empty: none yet.
+func (hs *holdings) cluster() string {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if !hs.attached && hs.state.current.lane == nil {
+		return ""
+	}
+	return hs.state.cluster
+}
+
+// revokeWorker ends what was issued from under a worker ID that another has opened since. Nothing
+// brings it back.
+func (hs *holdings) revokeWorker(worker int) {
+	hs.change(func(s *state) {
+		for _, h := range []**holding{&s.current, &s.draining} {
+			if (*h).worker == worker {
+				(*h).end(hs.issued)
+				*h = &holding{worker: worker, lane: (*h).lane, node: (*h).node}
+			}
+		}
+		if s.draining.worker == worker {
+			s.draining = none()
+		}
+	})
+}
+
+// limit limits what is held from another era than the raise's, at once. The journal follows: see
+// keepLimit.
+func (hs *holdings) limit(r coord.Raise) {
+	hs.mu.Lock()
+	before := hs.raised
+	hs.raised = &r
+	limited := hs.restrict(hs.state)
+	// A write of the journal that is under way may not know of it. Nor does the journal of a start,
+	// which may name a grant besides those that are held.
+	if limited || before == nil && exceeds(hs.found, r) || before != nil && before.ClusterEpoch != r.ClusterEpoch {
+		hs.limits++
+	}
+	hs.mu.Unlock()
+	if limited {
+		hs.log.Warn("all marks were raised: nothing above that is issued from a grant of before", "to", r.Floor, "until", hs.pace.layout.StartOf(r.Floor))
+		notify(hs.wake)
+		hs.issuer.Changed()
+	}
+}
+
+// exceeds reports whether a journal names a grant of another era that reaches beyond the raise.
+func exceeds(c journal.Contents, r coord.Raise) bool {
+	return slices.ContainsFunc(c.Lanes, func(e journal.Entry) bool {
+		return e.Ceiling > r.Floor && coord.ClusterEpochOf(e.Opening) != r.ClusterEpoch
+	})
+}
+
+// owesLimit reports whether the journal may still name a grant beyond the last raise.
+func (hs *holdings) owesLimit() bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return hs.limits != hs.limitsKept
+}
+
+// keepLimit makes the journal say no more than what the last raise leaves. Nothing is sent to the
+// coordinator before: what is sent may hand the worker ID to another, and a start that finds the
+// coordinator away goes by the journal.
+func (hs *holdings) keepLimit() error {
+	if !hs.owesLimit() {
+		return nil
+	}
+	return hs.rewrite()
+}
+
+// raise lets the lanes issue up to what is both granted and journaled (invariants 3 and 5).
+func (hs *holdings) raise() {
+	rose := false
+	s := hs.snapshot()
+	for _, h := range []holding{s.current, s.draining} {
+		if h.lane == nil {
+			continue
+		}
+		if ceiling := min(h.granted, h.mark); ceiling > h.lane.Ceiling() && h.lane.Raise(ceiling) {
+			rose = true
+		}
+	}
+	if rose {
+		hs.issuer.Changed()
+	}
+}

@@ -1,0 +1,100 @@
+package grant
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Issued is what one daemon knows to be issued, by worker ID, beyond what the coordinator says: one
+// that was wiped or restored knows less. The holders of a daemon share one, as a worker ID that one
+// of them has left may be assigned to another, and as what the coordinator has answered to one of them
+// is true for all. Its methods may be called from any goroutine.
+type Issued struct {
+	poisoned atomic.Bool // the coordinator has answered no for good: no journal must be used around it
+
+	mu      sync.Mutex
+	to      map[int]generator.Tick
+	holders []*holdings // those that share it
+
+	raising sync.Mutex // guards what follows
+	newest  int        // the number of the last raise that was reported
+}
+
+// NewIssued knows nothing yet.
+func NewIssued() *Issued { return &Issued{to: map[int]generator.Tick{}} }
+
+// add adds a holder to those that share s.
+func (s *Issued) add(h *holdings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.holders = append(s.holders, h)
+}
+
+// Note notes that ticks up to to may have been issued.
+func (s *Issued) Note(worker int, to generator.Tick) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to[worker] = max(s.to[worker], to)
+}
+
+// NoteAll notes what a journal says, whether or not it is issued from.
+func (s *Issued) NoteAll(c journal.Contents) {
+	for _, e := range c.Lanes {
+		s.Note(e.Worker, e.Mark)
+	}
+}
+
+// To is up to where the worker ID may have been issued from; 0 if nothing is known.
+func (s *Issued) To(worker int) generator.Tick {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to[worker]
+}
+
+// poison remembers an answer that no later failure to answer takes back. A coordinator that was
+// restored or replaced may have assigned what a journal holds to another.
+func (s *Issued) poison(err error) {
+	var restored *coord.RestoredError
+	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
+		s.poisoned.Store(true)
+	}
+}
+
+// Raised limits all of the daemon's holders to what all marks were raised to last. What is reported
+// to one of them binds the others. An era that another has followed is over: who names it has read
+// an old state, or had the report of the raise before another lane and says so after it. No raise
+// ever makes it the cluster's again, so it limits nobody.
+//
+// A raise of all marks is for a coordinator that does not know all that it has granted: it was
+// restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
+// was raised to, where the next holder of the worker ID begins. So whoever learns of a raise issues
+// nothing above its floor from a grant of another era: neither from the lane in use nor from the
+// one that is being left, nor, after a crash, from the journal.
+func (s *Issued) Raised(r coord.Raise) {
+	s.raising.Lock() // until all have it, so that none has two raises in another order
+	defer s.raising.Unlock()
+	if r.Number < s.newest {
+		return
+	}
+	s.newest = r.Number
+	s.mu.Lock()
+	holders := slices.Clone(s.holders)
+	s.mu.Unlock()
+	for _, h := range holders {
+		h.limit(r)
+	}
+}
+
+// heard takes from an answer what all marks were raised to, if it says so.
+func (s *Issued) heard(err error) {
+	var raised *coord.RaisedError
+	if errors.As(err, &raised) {
+		s.Raised(raised.Raise)
+	}
+}

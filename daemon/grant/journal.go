@@ -1,0 +1,189 @@
+package grant
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Journal is where marks are made durable on this host.
+type Journal interface {
+	Write(journal.Contents) error
+}
+
+// marks are what the journal's marks of holdings are to be.
+type marks map[*holding]generator.Tick
+
+// writer writes the journal's file, for one at a time.
+type writer struct {
+	journal Journal
+	machine generator.Generation
+	pace    *pace
+	log     hclog.Logger
+	disk    condition
+	turn    chan struct{} // holds one token unless somebody has it
+}
+
+// takeTurn waits for the right to write, and giveTurn gives it back.
+func (w *writer) takeTurn() { clockguard.Await(w.pace.clock, w.turn) }
+func (w *writer) giveTurn() { w.turn <- struct{}{} }
+
+// write writes the file. A copy writes none. The caller has the turn.
+func (w *writer) write(c journal.Contents) error {
+	if err := copied(w.machine); err != nil {
+		return err
+	}
+	err := w.journal.Write(c)
+	before := w.disk.set(w.pace.now(), err)
+	if err == nil {
+		if before != nil {
+			w.log.Info("the journal is written again")
+		}
+		return nil
+	}
+	if before == nil {
+		w.log.Error("issuing stops at the last mark that is on disk", "error", err)
+	}
+	return fmt.Errorf("the journal was not written: %w", err)
+}
+
+// renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does
+// nothing while a mark is still half a step ahead. After an error a lane goes on to the mark that
+// is on disk and no further.
+func (hs *holdings) renew() error {
+	if err := copied(hs.writer.machine); err != nil {
+		return err
+	}
+	hs.writer.takeTurn()
+	defer hs.writer.giveTurn()
+	hs.mu.Lock()
+	s, moved, owed := hs.state, hs.moved, hs.limits != hs.limitsKept
+	current, draining := *s.current, *s.draining
+	hs.mu.Unlock()
+	if moved != nil {
+		return moved
+	}
+	m := marks{s.current: hs.markFor(current), s.draining: hs.markFor(draining)}
+	if m[s.current] <= current.mark && m[s.draining] <= draining.mark && !owed {
+		return nil
+	}
+	return hs.write(nil, m)
+}
+
+// markFor is the mark that h should have on disk now.
+func (hs *holdings) markFor(h holding) generator.Tick {
+	if h.lane == nil || h.lane.Closed() {
+		return h.mark
+	}
+	// From the clock, and not from the lane's floor or last tick where those are ahead of it: a
+	// daemon that starts and crashes again and again would push its mark on by a step each time.
+	now := hs.pace.tick()
+	if h.mark-now > hs.pace.step/2 {
+		return h.mark
+	}
+	return max(h.mark, min(h.granted, now+hs.pace.step))
+}
+
+// record makes a change of what is held when the journal has it. The change replaces holdings, and
+// does not write to those that there are. The caller has the turn.
+func (hs *holdings) record(change func(*state)) error {
+	hs.mu.Lock()
+	next := hs.state
+	hs.mu.Unlock()
+	change(&next)
+	return hs.write(&next, nil)
+}
+
+// recordAlone is record for callers without the turn.
+func (hs *holdings) recordAlone(change func(*state)) error {
+	hs.writer.takeTurn()
+	defer hs.writer.giveTurn()
+	return hs.record(change)
+}
+
+// rewrite writes the journal of what is held.
+func (hs *holdings) rewrite() error {
+	hs.writer.takeTurn()
+	defer hs.writer.giveTurn()
+	return hs.write(nil, nil)
+}
+
+// write writes the journal with the marks, and with what is held next, or now if next is nil. Then,
+// and only then, that is what is held, and the lanes may issue up to it. If the write fails all
+// stays as it was: what is on disk is then the one or the other, and both are at or above all that
+// was issued. The caller has the turn.
+func (hs *holdings) write(next *state, m marks) error {
+	hs.mu.Lock()
+	s := hs.state
+	if next != nil {
+		s = *next
+	}
+	hs.restrict(s)
+	contents, limits := hs.contents(s, m), hs.limits
+	hs.mu.Unlock()
+	err := hs.writer.write(contents)
+	if errors.Is(err, journal.ErrMoved) {
+		hs.endAll(err) // another daemon may have the path by now, and its journal
+	}
+	if err != nil {
+		return err
+	}
+	hs.mu.Lock()
+	for h, to := range m {
+		h.mark = max(h.mark, to)
+	}
+	if next != nil {
+		hs.state = s
+	}
+	hs.restrict(hs.state) // by what has been reported while the journal was written
+	hs.limitsKept = limits
+	hs.mu.Unlock()
+	hs.raise()
+	return nil
+}
+
+// dropGrants takes the grants out of the journal of a cluster that is not at its coordinator any
+// more: a start that finds that coordinator away must not issue from them. The journal of a cluster
+// that is elsewhere stays as it is.
+func (hs *holdings) dropGrants() error {
+	if hs.snapshot().current.lane != nil { // started from the journal
+		return hs.rewrite()
+	}
+	c := hs.found
+	if c.Coord != hs.coord {
+		return nil
+	}
+	c.Lanes = slices.Clone(c.Lanes)
+	for i := range c.Lanes {
+		c.Lanes[i].Ceiling = 0
+	}
+	hs.writer.takeTurn()
+	defer hs.writer.giveTurn()
+	return hs.writer.write(c)
+}
+
+// contents is the journal of s, with the marks. The caller holds mu.
+func (hs *holdings) contents(s state, m marks) journal.Contents {
+	c := journal.Contents{Cluster: s.cluster, Coord: hs.coord, Layout: hs.text}
+	for _, e := range s.left {
+		// The entry of a worker ID that is held has a mark at or above the one that was left.
+		if !s.current.entersAs(e.Worker) && !s.draining.entersAs(e.Worker) {
+			c.Lanes = append(c.Lanes, e)
+		}
+	}
+	for _, h := range s.both() {
+		if h.opening != "" {
+			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Mark: max(h.mark, m[h]), Ceiling: h.granted})
+		}
+	}
+	return c
+}
+
+// entersAs reports whether the journal has the holding, under that worker ID.
+func (h holding) entersAs(worker int) bool { return h.opening != "" && h.worker == worker }

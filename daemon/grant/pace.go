@@ -1,0 +1,74 @@
+package grant
+
+import (
+	"context"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Timing is how far ahead marks are pushed, and how often.
+type Timing struct {
+	Window  time.Duration // the grant in the coordinator: how long its absence is survived
+	Publish time.Duration // between two grants
+	Step    time.Duration // the journal's mark: how long a restart after a crash may have to wait
+}
+
+// pace is a holder's time: its clock, in ticks, and how far ahead of it marks go.
+type pace struct {
+	layout *generator.Layout
+	clock  clockguard.Clock
+	random func() float64
+	step   generator.Tick
+	window generator.Tick
+	// firstWait is how long a fresh lane may wait for its floor before a claim elsewhere is better.
+	firstWait time.Duration
+}
+
+func newPace(c Config) *pace {
+	return &pace{
+		layout: c.Layout, clock: c.Clock, random: c.Random,
+		// Two ticks at the least: with one, the mark would have to be renewed within the very tick
+		// that it ends with.
+		step:   max(2, ticks(c.Layout, c.Timing.Step)),
+		window: max(4, ticks(c.Layout, c.Timing.Window)),
+
+		firstWait: c.FirstWait,
+	}
+}
+
+// ticks rounds d up to whole ticks.
+func ticks(l *generator.Layout, d time.Duration) generator.Tick {
+	return generator.Tick((d + l.TickLength() - 1) / l.TickLength())
+}
+
+func (p *pace) now() clockguard.Reading { return p.clock.Now() }
+
+func (p *pace) tick() generator.Tick { return p.layout.TickAt(p.now().Wall) }
+
+// within bounds one exchange.
+func (p *pace) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	ctx, cancel := clockguard.WithTimeout(ctx, p.clock, limit)
+	defer cancel()
+	return do(ctx)
+}
+
+// pause waits for d, a signal of wake, or the end of ctx.
+func (p *pace) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	clockguard.Pause(ctx, p.clock, d, wake)
+}
+
+// jitter changes d by up to a tenth either way, so that daemons which started together do not stay
+// together.
+func (p *pace) jitter(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.9 + 0.2*p.random()))
+}
+
+// notify has whoever pauses with wake go on. Each wake holds one signal.
+func notify(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}

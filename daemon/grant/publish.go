@@ -1,0 +1,172 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+)
+
+// publish has the grant extended to a window from now, together with what was issued, and finishes
+// what the first grant of a worker ID allows: to issue from it, and to give back the one it
+// replaces. After coord.ErrLost the holder holds no claim, and issues on within the grant that it
+// has.
+func (c *claimer) publish(ctx context.Context) error {
+	s := c.held.snapshot()
+	h := s.current
+	if h.claim == nil {
+		return c.contact.noted(errNoClaim)
+	}
+	if err := copied(c.machine); err != nil {
+		return err
+	}
+	ceiling := min(c.pace.tick()+c.pace.window, c.pace.layout.MaxTick())
+	c.held.change(func(now *state) {
+		if now.current.claim == h.claim {
+			now.current.published = h.mark // from now on the record may have it
+		}
+	})
+	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark}); err != nil {
+		if errors.Is(err, coord.ErrLost) {
+			c.held.change(func(now *state) {
+				if now.current.claim == h.claim {
+					now.current.claim = nil
+				}
+			})
+		}
+		return c.contact.noted(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
+	}
+	c.held.change(func(now *state) {
+		if now.current.claim == h.claim {
+			now.current.granted = max(now.current.granted, ceiling)
+		}
+	}) // which limits it: the answer may be older than a raise that was reported to another lane
+	s = c.held.snapshot()
+	_ = c.contact.noted(nil)
+	c.held.raise()
+	if err := c.held.renew(); err != nil {
+		return err
+	}
+	if s.current.claim == h.claim && !h.lane.Closed() {
+		c.issuer.Use(h.lane)
+	}
+	if s.current.claim == h.claim && s.current.limited {
+		c.demand.reLease(h.lane) // a raise was reported, and this is in the cluster's era all the same: the lane stays limited
+	}
+	return c.leave(ctx)
+}
+
+var errNoClaim = errors.New("no worker ID is claimed")
+
+// leave gives back the worker ID that was replaced, in the one order of every release: the lane is
+// closed, then it is gone from the journal, then the record is lowered.
+func (c *claimer) leave(ctx context.Context) error {
+	h := c.held.snapshot().draining
+	if h.lane == nil {
+		return nil
+	}
+	if err := copied(c.machine); err != nil {
+		return err
+	}
+	last := h.end(c.issued)
+	if h.opening != "" {
+		if err := c.forget(h); err != nil {
+			return err
+		}
+	}
+	lost := h.claim == nil
+	if !lost {
+		err := h.claim.Release(ctx, last)
+		c.issued.heard(err)
+		lost = errors.Is(err, coord.ErrLost)
+		if err != nil && !lost {
+			return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
+		}
+	}
+	c.held.change(func(now *state) {
+		if now.draining.lane == h.lane {
+			now.draining = none()
+		}
+	})
+	c.log.Info("left a worker ID", "worker", h.worker, "last", last, "given back", !lost)
+	return nil
+}
+
+// forget takes the holding being left out of the journal.
+func (c *claimer) forget(h holding) error {
+	return c.held.recordAlone(func(now *state) {
+		if now.draining.lane == h.lane {
+			left := *now.draining
+			left.opening = ""
+			now.draining = &left
+		}
+	})
+}
+
+// shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and
+// so has the record if the coordinator answers; if it does not, the journal keeps the grant, so
+// that the next start can do without it. A copy keeps its hands off all of it: ErrCopied.
+func (c *claimer) shut(ctx context.Context) error {
+	if err := copied(c.machine); err != nil {
+		return err
+	}
+	leaving, cancel := clockguard.WithTimeout(ctx, c.pace.clock, lastTimeout)
+	err := c.leave(leaving)
+	cancel()
+	if err != nil {
+		c.log.Warn("the worker ID that was replaced is not given back", "error", err)
+	}
+	s := c.held.snapshot()
+	h := s.current
+	if h.lane == nil {
+		if s.revoked {
+			return c.held.dropGrants()
+		}
+		return nil
+	}
+	last := h.stop()
+	// Whether the record can be lowered must be known before the journal is written: once a
+	// lowering was sent, the grant is gone.
+	asking, cancel := clockguard.WithTimeout(ctx, c.pace.clock, lastTimeout)
+	reachable := false
+	if h.claim != nil {
+		err := h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last})
+		c.issued.heard(err)
+		reachable = err == nil
+	}
+	cancel()
+	// A mark below the one that the record has would be taken for an old copy of the journal, so
+	// the exact one comes last.
+	err = c.held.recordAlone(func(now *state) {
+		stopped := *now.current
+		stopped.mark = max(last, h.published)
+		if reachable {
+			stopped.granted = 0
+		}
+		now.current = &stopped
+	})
+	if err != nil {
+		return fmt.Errorf("worker ID %d is not given back: %w", h.worker, err)
+	}
+	if h.claim == nil && h.granted == 0 {
+		return nil // what was held is of a cluster that is no more
+	}
+	if !reachable {
+		c.log.Warn("the coordinator does not answer: the worker ID stays claimed until the session ends, the grant stays in the journal", "worker", h.worker)
+		return nil
+	}
+	if err := h.claim.Release(ctx, last); err != nil {
+		return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
+	}
+	c.log.Info("gave back the worker ID", "worker", h.worker, "last", last)
+	if err := c.held.recordAlone(func(now *state) {
+		exact := *now.current
+		exact.mark = last
+		now.current = &exact
+	}); err != nil {
+		c.log.Warn("the next start has to wait for the mark before", "error", err)
+	}
+	return nil
+}
