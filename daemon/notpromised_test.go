@@ -26,7 +26,7 @@ func (c behind) Now() clockguard.Reading {
 }
 
 // sameWorker starts daemons, each on what config returns, until one has a worker ID. The place
-// where an embedded coordinator begins to deal is drawn from its UUID, so each has it at odds of
+// where an embedded coordinator begins to assign is drawn from its UUID, so each has it at odds of
 // one in two.
 func sameWorker(t *testing.T, worker string, config func() daemon.Config) *running {
 	t.Helper()
@@ -37,7 +37,7 @@ func sameWorker(t *testing.T, worker string, config func() daemon.Config) *runni
 		}
 		r.Stop()
 	}
-	t.Fatal("no daemon of 100 was dealt worker ID " + worker)
+	t.Fatal("no daemon of 100 was assigned worker ID " + worker)
 	return nil
 }
 

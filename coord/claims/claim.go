@@ -115,7 +115,7 @@ func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err erro
 // fresh tries the worker ID that a new node's number assigns, then one that a
 // listing shows as free. lost is how many such rounds were lost to others.
 func (cl claimant) fresh(ctx context.Context, lost int) (*pending, error) {
-	claim, assigned, err := cl.worker(ctx, Dealt, true)
+	claim, assigned, err := cl.worker(ctx, BySequence, true)
 	if err == nil {
 		return claim, nil
 	}

@@ -39,10 +39,10 @@ import (
 type Config struct {
 	// Identity names this daemon.
 	Identity coord.Identity
-	// Spread begins dealing at a worker ID drawn from the cluster's UUID instead
-	// of 0: clusters of one host each, made by mistake, then rarely deal the same.
+	// StartOffset begins assigning at a worker ID drawn from the cluster's UUID instead
+	// of 0: clusters of one host each, made by mistake, then rarely assign the same.
 	// All coordinators of one tree agree on it.
-	Spread bool
+	StartOffset bool
 	// History is how many entries are kept for each worker ID, 1 or more;
 	// DefaultHistory if 0.
 	History int
@@ -108,7 +108,7 @@ func New(store Store, config Config) (*Coordinator, error) {
 		clock:    config.Clock,
 		random:   random{config.Random},
 		log:      config.Log,
-		cluster:  &membership{store: store, spread: config.Spread, log: config.Log, eras: map[string]int{}},
+		cluster:  &membership{store: store, startOffset: config.StartOffset, log: config.Log, eras: map[string]int{}},
 		nodes:    &nodes{store: store, incarnation: config.Identity.Incarnation, log: config.Log, live: map[string]bool{}},
 	}, nil
 }
@@ -116,7 +116,7 @@ func New(store Store, config Config) (*Coordinator, error) {
 // Join implements coord.Coordinator.
 func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluster, error) {
 	if want.Workers < 1 || want.Workers > coord.MaxWorkers {
-		return coord.Cluster{}, fmt.Errorf("%s: a layout with %d worker IDs cannot be dealt; use 1 to %d", c.store.Name(), want.Workers, coord.MaxWorkers)
+		return coord.Cluster{}, fmt.Errorf("%s: a layout with %d worker IDs cannot be assigned; use 1 to %d", c.store.Name(), want.Workers, coord.MaxWorkers)
 	}
 	if want.Window < 0 {
 		return coord.Cluster{}, fmt.Errorf("%s: a window of %d ticks; use 0 or more", c.store.Name(), want.Window)
@@ -138,7 +138,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 			return coord.Cluster{}, &coord.LayoutError{Ours: want.Text, Cluster: found.Layout}
 		}
 		if found.Workers != 0 && found.Workers != want.Workers {
-			return coord.Cluster{}, fmt.Errorf("%s: the cluster deals %d worker IDs and this daemon would deal %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
+			return coord.Cluster{}, fmt.Errorf("%s: the cluster assigns %d worker IDs and this daemon would assign %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
 		}
 		stored, found, err = c.widen(ctx, stored, found, want.Window)
 		if moved := (*MovedError)(nil); errors.As(err, &moved) && ctx.Err() == nil {

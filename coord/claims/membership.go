@@ -13,9 +13,9 @@ import (
 
 // membership is in which cluster a coordinator makes its requests, and what has ended that.
 type membership struct {
-	store  Store
-	spread bool
-	log    hclog.Logger
+	store       Store
+	startOffset bool
+	log         hclog.Logger
 
 	mu      sync.Mutex
 	joined  *cluster       // nil before Join or Visit
@@ -30,7 +30,7 @@ type membership struct {
 // clusterOf returns the cluster of a layout record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
 	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, era: l.Era, window: l.Window}
-	if m.spread {
+	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}
 	return j

@@ -7,7 +7,7 @@ import (
 
 // worker makes a claim node that names the worker ID and owns it. It returns
 // errTaken if another claim owns it, and errAhead, if strict, when the floor would be
-// above request.Latest. Given Dealt, it says which worker ID it tried.
+// above request.Latest. Given BySequence, it says which worker ID it tried.
 func (cl claimant) worker(ctx context.Context, worker int, strict bool) (*pending, int, error) {
 	c, request := cl.c, cl.request
 	n, err := cl.createNode(ctx, worker)
@@ -51,7 +51,7 @@ func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 			c.nodes.use(token)
 			made, err := c.store.Create(ctx, j.entry, Claimant{
 				Worker: worker, Token: token, Value: encode(value),
-				Deal: j.assign,
+				Assign: j.assign,
 			})
 			if err != nil { // the node may exist or come to exist
 				c.nodes.orphan(token)

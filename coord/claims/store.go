@@ -110,12 +110,12 @@ func (e *MovedError) Error() string {
 
 // Claimant is a claim node that is to be made.
 type Claimant struct {
-	// Worker is the worker ID that the node names; Dealt lets its sequence number
+	// Worker is the worker ID that the node names; BySequence lets its sequence number
 	// name one.
 	Worker int
-	// Deal maps a sequence number, counted from 0, to the worker ID that it deals:
-	// this node's, if Worker is Dealt, and those of nodes whose Worker is.
-	Deal func(number uint64) int
+	// Assign maps a sequence number, counted from 0, to the worker ID that it assigns:
+	// this node's, if Worker is BySequence, and those of nodes whose Worker is.
+	Assign func(number uint64) int
 	// Token is random; the node's name has it, so no two nodes ever have one name.
 	Token string
 	// Value is what the node holds.
@@ -132,14 +132,14 @@ func PreferenceKey(escaped string, lane int) string {
 	return fmt.Sprintf("%s;%d", escaped, lane)
 }
 
-// Dealt is the Claimant.Worker of a node whose sequence number names a worker ID.
-const Dealt = -1
+// BySequence is the Claimant.Worker of a node whose sequence number names a worker ID.
+const BySequence = -1
 
 // Node is a claim node.
 type Node struct {
 	Name string
-	// Worker is the worker ID that the name tells, or Dealt: then it is the one
-	// that Number deals.
+	// Worker is the worker ID that the name tells, or BySequence: then it is the one
+	// that Number assigns.
 	Worker      int
 	Number      uint64
 	Incarnation string
@@ -152,7 +152,7 @@ type Node struct {
 }
 
 // Created is a claim node that was made. Its Worker is a worker ID, also if it was
-// dealt.
+// assigned.
 type Created struct {
 	Node
 	// Before are the nodes on the same worker ID that were created earlier and

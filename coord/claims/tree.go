@@ -30,7 +30,7 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 		return tree{}, err
 	}
 	for _, n := range found.Claims {
-		if n.Worker == Dealt {
+		if n.Worker == BySequence {
 			if t.cluster.workers == 0 {
 				continue // an operator does not know what its number assigns
 			}
@@ -45,7 +45,7 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 		r, err := readRecord(c.store, worker, found.Records[worker])
 		if err != nil {
 			t.damaged[worker] = true
-			c.log.Error("a worker ID is not dealt", "worker", worker, "error", err)
+			c.log.Error("a worker ID is not assigned", "worker", worker, "error", err)
 			continue
 		}
 		t.records[worker] = r

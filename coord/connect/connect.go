@@ -194,7 +194,7 @@ func (c *Config) startEmbedded(ctx context.Context) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Where, config.Spread, config.MakeRoom, config.History = "embedded", true, server.MakeRoom, embeddedHistory
+	config.Where, config.StartOffset, config.MakeRoom, config.History = "embedded", true, server.MakeRoom, embeddedHistory
 	coordinator, err := etcd.New(server.Client(), config)
 	if err != nil {
 		return nil, errors.Join(&ConfigError{fmt.Errorf("the embedded coordinator: %w", err)}, server.Close())

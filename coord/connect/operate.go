@@ -60,7 +60,7 @@ func (c *Config) operateEmbedded(ctx context.Context) (coord.Operator, error) {
 		return nil, err
 	}
 	config := c.etcd("")
-	config.Where, config.Spread, config.History = "embedded", true, embeddedHistory
+	config.Where, config.StartOffset, config.History = "embedded", true, embeddedHistory
 	coordinator, err := etcd.New(client, config)
 	if err != nil {
 		return nil, errors.Join(&ConfigError{err}, closeClient(client))

@@ -80,7 +80,7 @@ func noEarlyFloor(k *kit) {
 	}
 	r := fresh()
 	r.Latest = 1000
-	for range k.workers { // whichever is dealt
+	for range k.workers { // whichever is assigned
 		_, err := n.Claim(k.Context(), r)
 		var ahead *coord.AheadError
 		if !errors.As(err, &ahead) || *ahead != (coord.AheadError{Free: 4, Lowest: 7000, Latest: 1000}) {

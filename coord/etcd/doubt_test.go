@@ -247,7 +247,7 @@ func TestRecordPutBack(t *testing.T) {
 	}
 }
 
-// A record that cannot be read is neither dealt nor overwritten.
+// A record that cannot be read is neither assigned nor overwritten.
 func TestDamagedRecord(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
@@ -260,7 +260,7 @@ func TestDamagedRecord(t *testing.T) {
 		seen[tr.claim(c, want(2, "", 0)).Worker()] = true
 	}
 	if len(seen) != 7 || seen[2] {
-		t.Errorf("dealt %v, want all but 2", seen)
+		t.Errorf("assigned %v, want all but 2", seen)
 	}
 	var full *coord.ExhaustedError
 	if _, err := coordtest.Claim(t.Context(), c, want(2, "", 0)); !errors.As(err, &full) {

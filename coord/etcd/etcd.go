@@ -46,9 +46,9 @@ type Config struct {
 	// Where names the servers in errors, such as "h1:2379, h2:2379". It must
 	// hold no secret.
 	Where string
-	// Spread begins dealing at a worker ID drawn from the cluster's UUID instead
-	// of 0: clusters of one host each, made by mistake, then rarely deal the same.
-	Spread bool
+	// StartOffset begins assigning at a worker ID drawn from the cluster's UUID instead
+	// of 0: clusters of one host each, made by mistake, then rarely assign the same.
+	StartOffset bool
 	// History is how many entries are kept for each worker ID;
 	// claims.DefaultHistory if 0.
 	History int
@@ -83,7 +83,7 @@ func New(client *clientv3.Client, config Config) (*Coordinator, error) {
 // newCoordinator returns the coordinator of a store.
 func newCoordinator(s *store, config Config) (*Coordinator, error) {
 	core, err := claims.New(s, claims.Config{
-		Identity: config.Identity, Spread: config.Spread, History: config.History, Clock: config.Clock, Log: config.Log,
+		Identity: config.Identity, StartOffset: config.StartOffset, History: config.History, Clock: config.Clock, Log: config.Log,
 	})
 	if err != nil {
 		return nil, err

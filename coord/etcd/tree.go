@@ -79,16 +79,16 @@ func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) 
 // would fail in each round. So it is two steps. A number is drawn by a blind put on
 // the counter's key: its version rises by one with each, in the order that etcd
 // applies them, and nothing is compared. The claim then names the worker ID that
-// the number deals. A crash in between skips a number, which costs
-// nothing: numbers only deal, they own nothing. Ownership is by create revision.
+// the number assigns. A crash in between skips a number, which costs
+// nothing: numbers only assign, they own nothing. Ownership is by create revision.
 func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Claimant) (claims.Created, error) {
 	name := nodeName{worker: claim.Worker, number: sticky, incarnation: s.incarnation, nonce: claim.Token}
-	if claim.Worker == claims.Dealt {
+	if claim.Worker == claims.BySequence {
 		number, err := s.number(ctx, layout)
 		if err != nil {
 			return claims.Created{}, err
 		}
-		name.worker, name.number = claim.Deal(number), strconv.FormatUint(number, 10)
+		name.worker, name.number = claim.Assign(number), strconv.FormatUint(number, 10)
 	}
 	for {
 		session, err := s.sessions.get(ctx)

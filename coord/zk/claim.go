@@ -81,13 +81,13 @@ func (s *store) look(ctx context.Context, claim claims.Claimant, name string) (c
 	if !ok {
 		return claims.Created{}, fmt.Errorf("%s: %s: the node got the name %q; is %s on a version of ZooKeeper that names nodes in another way?", s.client.name, kindCreate, name, s.root)
 	}
-	if node.Worker == claims.Dealt {
+	if node.Worker == claims.BySequence {
 		if !counted {
 			return claims.Created{}, fmt.Errorf("%s: %s: the sequence counter of %s has come to its end (%s), so it assigns no worker IDs any more; "+
 				"stop the daemons, delete that node with all below it and start them again: the counter then starts over, and nothing else is lost. "+
 				"Until then a daemon gets only the worker ID that it had: %w", s.client.name, kindCreate, s.claims(), name, claims.ErrRefused)
 		}
-		node.Worker = claim.Deal(node.Number)
+		node.Worker = claim.Assign(node.Number)
 	}
 	made := claims.Created{Node: node}
 	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
@@ -120,8 +120,8 @@ func (s *store) rivals(ctx context.Context, claim claims.Claimant, node claims.N
 		if !ok {
 			continue // it names no worker ID
 		}
-		if other.Worker == claims.Dealt {
-			other.Worker = claim.Deal(other.Number)
+		if other.Worker == claims.BySequence {
+			other.Worker = claim.Assign(other.Number)
 		}
 		if other.Worker == node.Worker && name != node.Name {
 			same = append(same, other)

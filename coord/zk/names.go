@@ -107,7 +107,7 @@ const lastNumber = 1<<31 - 2
 
 // prefixOf is the name of a new claim node up to its number.
 func prefixOf(claim claims.Claimant, incarnation string) string {
-	if claim.Worker == claims.Dealt {
+	if claim.Worker == claims.BySequence {
 		return strings.Join([]string{assigned, incarnation, claim.Token, ""}, "-")
 	}
 	return strings.Join([]string{pad(claim.Worker), sticky, incarnation, claim.Token, ""}, "-")
@@ -116,7 +116,7 @@ func prefixOf(claim claims.Claimant, incarnation string) string {
 // parseAny takes a claim node's name apart, whatever its number; counted is whether
 // the number is one that assigns.
 func parseAny(name string) (node claims.Node, counted, ok bool) {
-	node = claims.Node{Name: name, Worker: claims.Dealt}
+	node = claims.Node{Name: name, Worker: claims.BySequence}
 	rest, isAssigned := strings.CutPrefix(name, assigned+"-")
 	if !isAssigned {
 		worker, tail, found := strings.Cut(name, "-"+sticky+"-")
@@ -139,7 +139,7 @@ func parseAny(name string) (node claims.Node, counted, ok bool) {
 // parseName takes apart the name of a claim node that names a worker ID.
 func parseName(name string) (claims.Node, bool) {
 	node, counted, ok := parseAny(name)
-	if !ok || node.Worker == claims.Dealt && !counted {
+	if !ok || node.Worker == claims.BySequence && !counted {
 		return claims.Node{}, false
 	}
 	return node, true

@@ -18,12 +18,12 @@ func TestNames(t *testing.T) {
 	}{
 		{"0000003-s-inc-tok-0000000017", claims.Node{Worker: 3, Number: 17, Incarnation: "inc", Token: "tok"}, true},
 		{"4194303-s-s-d-0000000000", claims.Node{Worker: 4194303, Incarnation: "s", Token: "d"}, true},
-		{"d-inc-tok-0000000017", claims.Node{Worker: claims.Dealt, Number: 17, Incarnation: "inc", Token: "tok"}, true},
-		{"d-s-" + long + "-2147483646", claims.Node{Worker: claims.Dealt, Number: 2147483646, Incarnation: "s", Token: long}, true},
-		// Not counted: the node is there, but its number deals nothing.
-		{"d-inc-tok-2147483647", claims.Node{Worker: claims.Dealt, Incarnation: "inc", Token: "tok"}, false},
-		{"d-inc-tok--2147483648", claims.Node{Worker: claims.Dealt, Incarnation: "inc", Token: "tok"}, false},
-		{"d-inc-tok--000000005", claims.Node{Worker: claims.Dealt, Incarnation: "inc", Token: "tok"}, false},
+		{"d-inc-tok-0000000017", claims.Node{Worker: claims.BySequence, Number: 17, Incarnation: "inc", Token: "tok"}, true},
+		{"d-s-" + long + "-2147483646", claims.Node{Worker: claims.BySequence, Number: 2147483646, Incarnation: "s", Token: long}, true},
+		// Not counted: the node is there, but its number assigns nothing.
+		{"d-inc-tok-2147483647", claims.Node{Worker: claims.BySequence, Incarnation: "inc", Token: "tok"}, false},
+		{"d-inc-tok--2147483648", claims.Node{Worker: claims.BySequence, Incarnation: "inc", Token: "tok"}, false},
+		{"d-inc-tok--000000005", claims.Node{Worker: claims.BySequence, Incarnation: "inc", Token: "tok"}, false},
 		{"0000003-s-inc-tok-2147483647", claims.Node{Worker: 3, Incarnation: "inc", Token: "tok"}, false},
 		{"0000003-s-inc-tok--2147483648", claims.Node{Worker: 3, Incarnation: "inc", Token: "tok"}, false},
 	} {
@@ -32,7 +32,7 @@ func TestNames(t *testing.T) {
 		if !ok || counted != c.counted || fmt.Sprint(node) != fmt.Sprint(c.want) {
 			t.Errorf("%s: %+v, %v, %v; want %+v, %v", c.name, node, counted, ok, c.want, c.counted)
 		}
-		if _, named := parseName(c.name); named != (c.counted || c.want.Worker != claims.Dealt) {
+		if _, named := parseName(c.name); named != (c.counted || c.want.Worker != claims.BySequence) {
 			t.Errorf("%s names a worker ID: %v", c.name, named)
 		}
 	}
@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is taken for %+v", bad, node)
 		}
 	}
-	for _, worker := range []int{claims.Dealt, 0, 77, 4194303} {
+	for _, worker := range []int{claims.BySequence, 0, 77, 4194303} {
 		claim := claims.Claimant{Worker: worker, Token: "tok"}
 		node, ok := parseName(prefixOf(claim, "inc") + "0000000005")
 		if !ok || node.Worker != worker || node.Incarnation != "inc" || node.Token != "tok" || node.Number != 5 {

@@ -49,7 +49,7 @@ func (w *world) join(s claims.Store) claims.Entry {
 }
 
 func claimant(worker int) claims.Claimant {
-	return claims.Claimant{Worker: worker, Token: rand.Text(), Value: []byte("{}"), Deal: func(n uint64) int { return int(n % 8) }}
+	return claims.Claimant{Worker: worker, Token: rand.Text(), Value: []byte("{}"), Assign: func(n uint64) int { return int(n % 8) }}
 }
 
 func (w *world) create(s claims.Store, layout claims.Entry, worker int) claims.Created {
@@ -199,7 +199,7 @@ func TestCreateInATreeMadeAnew(t *testing.T) {
 	_, s := w.open()
 	layout := w.join(s)
 	w.makeAnew()
-	for _, worker := range []int{3, claims.Dealt} {
+	for _, worker := range []int{3, claims.BySequence} {
 		var moved *claims.MovedError
 		if made, err := s.Create(t.Context(), layout, claimant(worker)); !errors.As(err, &moved) || moved.Found.Version != 1 {
 			t.Errorf("worker ID %d: %+v, %v; want that the layout moved", worker, made, err)
@@ -252,10 +252,10 @@ func TestOwnerIsTheFirstCreated(t *testing.T) {
 	if later := w.create(s, layout, 6); len(late.Before) != 1 || late.Before[0].Number != 9999 || len(later.Before) != 3 {
 		t.Errorf("before %+v, before the next %+v", late, later)
 	}
-	dealt := w.create(s, layout, claims.Dealt)
-	sticky := w.create(s, layout, dealt.Worker)
-	if dealt.Worker != int(dealt.Number%8) || len(dealt.Before) != 0 || len(sticky.Before) != 1 || sticky.Before[0].Name != dealt.Name || sticky.Before[0].Worker != dealt.Worker {
-		t.Errorf("dealt %+v, and then sticky %+v", dealt, sticky)
+	assigned := w.create(s, layout, claims.BySequence)
+	sticky := w.create(s, layout, assigned.Worker)
+	if assigned.Worker != int(assigned.Number%8) || len(assigned.Before) != 0 || len(sticky.Before) != 1 || sticky.Before[0].Name != assigned.Name || sticky.Before[0].Worker != assigned.Worker {
+		t.Errorf("assigned %+v, and then sticky %+v", assigned, sticky)
 	}
 }
 

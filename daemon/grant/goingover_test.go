@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// wiped has n lanes issue all that they are granted, one after the other so that lane i is dealt
+// wiped has n lanes issue all that they are granted, one after the other so that lane i is assigned
 // worker ID i, and crash; then the coordinator is wiped. It returns the UUID of the cluster that is
 // there now.
 func (h *host) wiped(n int) (found string) {
@@ -58,8 +58,8 @@ func (l *lanes) serve() {
 	l.issueAll()
 }
 
-// Lane 1 claims first in the cluster that was gone over to, and is dealt what lane 0 had; its
-// journal is then of that worker ID. A crash, and lane 0 is dealt what lane 1 had: what was issued
+// Lane 1 claims first in the cluster that was gone over to, and is assigned what lane 0 had; its
+// journal is then of that worker ID. A crash, and lane 0 is assigned what lane 1 had: what was issued
 // from it is not forgotten, for lane 1's journal still has the mark.
 func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -78,7 +78,7 @@ func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 		for _, p := range three.all {
 			p.acquire()
 		}
-		for range 3 { // where it was dealt another one first
+		for range 3 { // where it was assigned another one first
 			if three.all[0].worker() != 1 {
 				if err := three.all[0].Acquire(t.Context(), true); err != nil {
 					t.Fatal(err)

@@ -100,7 +100,7 @@ func TestALanesLossIsNotTheOthers(t *testing.T) {
 	})
 }
 
-// What one lane has left another may be dealt: never below what the daemon has issued from it,
+// What one lane has left another may be assigned: never below what the daemon has issued from it,
 // though the coordinator knows nothing of that.
 func TestLanesShareWhatIsIssued(t *testing.T) {
 	onEach(t, func(t *testing.T, w *world) {
@@ -109,7 +109,7 @@ func TestLanesShareWhatIsIssued(t *testing.T) {
 		if err := first.join(); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range first.all { // one after the other, so that lane 0 is dealt worker ID 0
+		for _, p := range first.all { // one after the other, so that lane 0 is assigned worker ID 0
 			p.acquire()
 		}
 		first.issueAll()
@@ -325,7 +325,7 @@ func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
 	if err := l.join(); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range l.all { // one after the other, so that lane 1 is dealt worker ID 1, in each of the clusters
+	for _, p := range l.all { // one after the other, so that lane 1 is assigned worker ID 1, in each of the clusters
 		p.acquire()
 	}
 	l.issueAll()

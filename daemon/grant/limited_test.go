@@ -69,7 +69,7 @@ func (o *overGranted) limited(how string) {
 	}
 }
 
-// The next host is dealt the very worker ID, as the coordinator's sequence counter is that of the
+// The next host is assigned the very worker ID, as the coordinator's sequence counter is that of the
 // backup too. It begins at what all was raised to, within a grant that the coordinator does not
 // know. Whichever way the holder of that grant learns of the raise, nothing is issued twice.
 func TestScheduleGrantBeyondTheRaise(t *testing.T) {

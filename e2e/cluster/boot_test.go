@@ -44,9 +44,8 @@ func TestHole6RacingFirstBoots(t *testing.T) {
 		if len(workers) != daemons || len(clusters) != 1 {
 			w.Errorf("%d daemons hold %d worker IDs of %d clusters", daemons, len(workers), len(clusters))
 		}
-		if got := len(w.members()); got != daemons {
-			w.Errorf("%d members are listed, want %d", got, daemons)
-		}
+		// A claim that was given up without an answer goes with a later publish of its daemon.
+		w.soon(fmt.Sprintf("%d members and no more", daemons), func() bool { return len(w.members()) == daemons })
 		slowest := nodes[0]
 		for _, n := range nodes {
 			if n.took > slowest.took {

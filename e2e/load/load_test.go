@@ -51,8 +51,8 @@ const firstSingle = 4
 func pull(t *testing.T, socket string, hold bool) (load.Ending, []int64) {
 	t.Helper()
 	var kept []int64
-	var p *load.Puller
-	p = &load.Puller{
+	var p *load.Client
+	p = &load.Client{
 		Random: rand.New(rand.NewPCG(firstSingle, 0)),
 		Keep:   func(ids []int64) { kept = append(kept, ids...) },
 		Got: func(uint64) {
@@ -89,7 +89,7 @@ func TestPullerKeepsWholeReplies(t *testing.T) {
 		return err == nil
 	})
 	ending, kept := pull(t, socket, false)
-	if !ending.Torn || ending.Unanswered == 0 || ending.Trouble != "" {
+	if !ending.Torn || ending.Unanswered == 0 || ending.Wrong != "" {
 		t.Errorf("the ending is %+v", ending)
 	}
 	if ending.Singles == 0 || ending.Batches == 0 || ending.Runs == 0 {
@@ -136,7 +136,7 @@ func TestPullerHolds(t *testing.T) {
 			return err == nil && large < 8-unanswered
 		})
 		ending, _ := pull(t, socket, true)
-		if ending.Unanswered != unanswered || ending.Torn || ending.Trouble != "" {
+		if ending.Unanswered != unanswered || ending.Torn || ending.Wrong != "" {
 			t.Errorf("with %d requests unanswered the ending is %+v", unanswered, ending)
 		}
 		if ending.Singles == 0 || ending.Batches != uint64(8-unanswered)*load.BatchIDs || ending.Runs != 0 {
@@ -149,7 +149,7 @@ func TestPullerNotesTrouble(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reply   string
 		refused uint64
-		trouble string // empty: none
+		wrong   string // empty: none
 	}{
 		"unavailable": {"-UNAVAILABLE wait\r\n", 1, ""},
 		"nothing":     {"", 0, ""},
@@ -166,8 +166,8 @@ func TestPullerNotesTrouble(t *testing.T) {
 			if ending.Refused != tt.refused {
 				t.Errorf("%d refused, want %d", ending.Refused, tt.refused)
 			}
-			if (ending.Trouble == "") != (tt.trouble == "") || !strings.Contains(ending.Trouble, tt.trouble) {
-				t.Errorf("the trouble is %q, want something with %q", ending.Trouble, tt.trouble)
+			if (ending.Wrong == "") != (tt.wrong == "") || !strings.Contains(ending.Wrong, tt.wrong) {
+				t.Errorf("the wrong reply is %q, want something with %q", ending.Wrong, tt.wrong)
 			}
 		})
 	}
@@ -186,7 +186,7 @@ func TestPullerCounts(t *testing.T) {
 		_, err := io.WriteString(c, reply)
 		return err == nil && !strings.Contains(request, " ")
 	})
-	if ending, _ := pull(t, socket, true); !strings.Contains(ending.Trouble, "999 IDs where 1000 were asked for") {
+	if ending, _ := pull(t, socket, true); !strings.Contains(ending.Wrong, "999 IDs where 1000 were asked for") {
 		t.Errorf("the ending is %+v", ending)
 	}
 }

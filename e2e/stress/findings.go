@@ -25,7 +25,7 @@ type findings struct {
 	Counts      load.Counts
 	Unanswered  int
 	Torn        int
-	Trouble     []string
+	Wrong       []string
 	Verdict     received.Verdict
 	Workers     int // worker IDs that IDs came from
 	Duplicates  received.Duplicates
@@ -57,7 +57,7 @@ func (f *findings) note(l life, s served) {
 	f.Counts.Add(s.Counts)
 	f.Unanswered += s.Unanswered
 	f.Torn += s.Torn
-	f.Trouble = append(f.Trouble, s.Trouble...)
+	f.Wrong = append(f.Wrong, s.Wrong...)
 }
 
 func (f *findings) restart(number uint32, l life, from, took time.Duration) {
@@ -114,7 +114,7 @@ func (f *findings) verdict(limit time.Duration) error {
 	count(f.Verdict.Bad(), "violations in the lives")
 	count(uint64(f.Unanswered), "accepted requests that a clean stop left unanswered")
 	count(uint64(f.Torn), "replies that a clean stop left half-sent")
-	count(uint64(len(f.Trouble)), "replies that were wrong")
+	count(uint64(len(f.Wrong)), "replies that were wrong")
 	if f.Duplicates.IDs != f.Counts.IDs() || f.Verdict.IDs != f.Counts.IDs() {
 		errs = append(errs, fmt.Errorf("the evidence is not whole: %d IDs were received, %d judged, %d compared", f.Counts.IDs(), f.Verdict.IDs, f.Duplicates.IDs))
 	}
@@ -145,7 +145,7 @@ func (f *findings) print(out io.Writer, limit time.Duration) {
 	row("marks below earlier IDs", v.MarksLowered, "")
 	row("ticks shared by two lives", v.TicksShared, "")
 	row("descents", v.Descents, "on one connection, while no clock was stepped")
-	row("refused", f.Counts.Refused, "as UNAVAILABLE; wrong replies: %d", len(f.Trouble))
+	row("refused", f.Counts.Refused, "as UNAVAILABLE; wrong replies: %d", len(f.Wrong))
 	r := f.longest()
 	bound := "no limit"
 	if limit > 0 {
@@ -155,7 +155,7 @@ func (f *findings) print(out io.Writer, limit time.Duration) {
 		bound, f.medianRestart().Round(time.Millisecond), r.life, r.to.Round(time.Millisecond), r.from.Round(time.Millisecond))
 	row("first start", f.fresh.Round(time.Millisecond), "on a new state directory")
 	_ = w.Flush()
-	for _, line := range slices.Concat(v.Examples, f.Places, f.Trouble) {
+	for _, line := range slices.Concat(v.Examples, f.Places, f.Wrong) {
 		fmt.Fprintln(out, " ", strings.TrimSpace(line))
 	}
 }

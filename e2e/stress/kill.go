@@ -38,10 +38,10 @@ type stressConfig struct {
 // stress is daemons on one host, one after the other, and the clients that outlive them.
 type stress struct {
 	stressConfig
-	host  *process.Host
-	crew  *crew
-	judge *received.Host
-	found findings
+	host    *process.Host
+	clients *clients
+	judge   *received.Host
+	found   findings
 }
 
 // newStress makes the host and the clients.
@@ -57,7 +57,7 @@ func newStress(ctx context.Context, c stressConfig) (*stress, error) {
 	return &stress{
 		stressConfig: c,
 		host:         host,
-		crew:         newCrew(ctx, c.Clients, c.Seed),
+		clients:      newClients(ctx, c.Clients, c.Seed),
 		judge:        received.NewHost(layout),
 		found:        findings{Seed: c.Seed, Clients: c.Clients},
 	}, nil
@@ -66,7 +66,7 @@ func newStress(ctx context.Context, c stressConfig) (*stress, error) {
 // run lives all lives and compares the IDs. The error is that something did not work; broken
 // promises are in the findings.
 func (t *stress) run(ctx context.Context) (findings, error) {
-	defer t.crew.close()
+	defer t.clients.close()
 	for i, l := range t.Plan {
 		if i == len(t.Plan)-1 && t.found.Counts.IDs() < t.IDs {
 			l.After = max(l.After, t.IDs-t.found.Counts.IDs())
@@ -76,9 +76,9 @@ func (t *stress) run(ctx context.Context) (findings, error) {
 		}
 	}
 	t.found.Workers = t.judge.Workers()
-	t.found.Duplicates = received.FindDuplicates(t.crew.all())
+	t.found.Duplicates = received.FindDuplicates(t.clients.all())
 	if t.found.Duplicates.Repeated > 0 {
-		t.found.Places = t.crew.places(t.found.Duplicates.Examples)
+		t.found.Places = t.clients.places(t.found.Duplicates.Examples)
 	}
 	return t.found, nil
 }
@@ -135,7 +135,7 @@ type served struct {
 	Counts     load.Counts
 	Unanswered int // accepted requests that a daemon which was stopped has not answered
 	Torn       int // replies that a daemon which was stopped has left half-sent
-	Trouble    []string
+	Wrong      []string
 }
 
 // serve has the clients pull until it is time to end the daemon, ends it, and waits until all
@@ -146,8 +146,8 @@ func (t *stress) serve(ctx context.Context, number uint32, l life, daemon *proce
 	if err := daemon.Await(ctx, joinedMessage); err != nil {
 		return s, err
 	}
-	t.crew.pull(number, t.host.Socket)
-	got := make([]uint64, len(t.crew.members))
+	t.clients.pull(number, t.host.Socket)
+	got := make([]uint64, len(t.clients.members))
 	for moved, total := false, uint64(0); ; {
 		if l.Step == during && !moved && total >= l.After/2 && total > 0 {
 			if err := t.host.Clock.Set(l.Offset); err != nil {
@@ -159,7 +159,7 @@ func (t *stress) serve(ctx context.Context, number uint32, l life, daemon *proce
 		if total >= l.After && (l.End != stopped || !slices.Contains(got, 0)) {
 			break
 		}
-		r, err := t.crew.next(ctx)
+		r, err := t.clients.next(ctx)
 		if err != nil {
 			return s, fmt.Errorf("%w; it was to be ended after %d IDs, and the clients have %d", err, l.After, got)
 		}
@@ -178,14 +178,14 @@ func (t *stress) serve(ctx context.Context, number uint32, l life, daemon *proce
 // endUnderLoad ends a daemon. Of the clients of one that is stopped, every other has sent its last
 // requests by then: those are accepted, so each must be answered. The others go on.
 func (t *stress) endUnderLoad(ctx context.Context, l life, daemon *process.Daemon, s *served) error {
-	held := make([]bool, len(t.crew.members))
+	held := make([]bool, len(t.clients.members))
 	if l.End == stopped {
 		for i := 0; i < len(held); i += 2 {
-			t.crew.members[i].Hold()
+			t.clients.members[i].Hold()
 		}
 		for i := 0; i < len(held); i += 2 {
 			for !held[i] {
-				r, err := t.crew.next(ctx)
+				r, err := t.clients.next(ctx)
 				if err != nil {
 					return err
 				}
@@ -207,7 +207,7 @@ func (t *stress) endUnderLoad(ctx context.Context, l life, daemon *process.Daemo
 		}
 	}()
 	for left := len(held); left > 0; {
-		r, err := t.crew.next(ctx)
+		r, err := t.clients.next(ctx)
 		if err != nil {
 			if errors.Is(err, errSilent) {
 				daemon.Dump()
@@ -219,8 +219,8 @@ func (t *stress) endUnderLoad(ctx context.Context, l life, daemon *process.Daemo
 		}
 		left--
 		s.Counts.Add(r.Ending.Counts)
-		if r.Ending.Trouble != "" {
-			s.Trouble = append(s.Trouble, fmt.Sprintf("client %d: %s", r.member, r.Ending.Trouble))
+		if r.Ending.Wrong != "" {
+			s.Wrong = append(s.Wrong, fmt.Sprintf("client %d: %s", r.member, r.Ending.Wrong))
 		}
 		if held[r.member] {
 			s.Unanswered += r.Ending.Unanswered
@@ -247,7 +247,7 @@ func (t *stress) judgeLife(number uint32, l life) (received.Verdict, error) {
 	}
 	past := received.Life{Steady: l.Step != during, Journal: contents.Lanes}
 	if l.End != killedAtStart {
-		past.Connections = t.crew.of(number)
+		past.Connections = t.clients.of(number)
 	}
 	return t.judge.Judge(past), nil
 }

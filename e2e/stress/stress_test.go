@@ -153,7 +153,7 @@ func TestVerdict(t *testing.T) {
 		{"above the mark", func(f *findings) { f.Verdict.AboveMark = 2 }, "2 violations"},
 		{"unanswered", func(f *findings) { f.Unanswered = 3 }, "3 accepted requests"},
 		{"half a reply", func(f *findings) { f.Torn = 1 }, "half-sent"},
-		{"wrong reply", func(f *findings) { f.Trouble = []string{"x"} }, "1 replies"},
+		{"wrong reply", func(f *findings) { f.Wrong = []string{"x"} }, "1 replies"},
 		{"evidence lost", func(f *findings) { f.Counts.Singles = 1 }, "not whole"},
 		{"slow restart", func(f *findings) { f.restarts[0].took = 4 * time.Second }, "took 4s"},
 	} {

@@ -201,10 +201,10 @@ func (s *Store) Replace(ctx context.Context, layout claims.Entry, value []byte) 
 // Create implements claims.Store.
 func (s *Store) Create(ctx context.Context, layout claims.Entry, c claims.Claimant) (claims.Created, error) {
 	n := claims.Node{Worker: c.Worker, Incarnation: s.incarnation, Token: c.Token, Value: c.Value}
-	if s.kind == Etcd && c.Worker == claims.Dealt {
+	if s.kind == Etcd && c.Worker == claims.BySequence {
 		err := s.fenced(ctx, "take a number", layout, func(t *Tree) func() {
 			number := t.nextNumber()
-			return func() { n.Number, n.Worker = number, c.Deal(number) }
+			return func() { n.Number, n.Worker = number, c.Assign(number) }
 		})
 		if err != nil {
 			return claims.Created{}, err
@@ -244,18 +244,18 @@ func (s *Store) put(ctx context.Context, layout claims.Entry, n claims.Node, c c
 	session := s.Session()
 	err = s.fenced(ctx, "create a claim", layout, func(t *Tree) func() {
 		n := n
-		if n.Worker == claims.Dealt {
+		if n.Worker == claims.BySequence {
 			n.Number = t.nextNumber()
 		}
 		n.Name = nameOf(n)
-		t.deal = c.Deal
+		t.assign = c.Assign
 		n, ok := t.add(session, n)
 		n.Value = nil
 		named := n
-		if n.Worker == claims.Dealt {
-			named.Worker = c.Deal(n.Number)
+		if n.Worker == claims.BySequence {
+			named.Worker = c.Assign(n.Number)
 		}
-		created := claims.Created{Node: named, Before: t.rivals(named, c.Deal), Record: t.records[named.Worker], History: t.history[named.Worker]}
+		created := claims.Created{Node: named, Before: t.rivals(named, c.Assign), Record: t.records[named.Worker], History: t.history[named.Worker]}
 		return func() { made, there = created, ok }
 	})
 	return made, there, err
@@ -266,7 +266,7 @@ func (s *Store) depends(ctx context.Context, n claims.Node, c claims.Claimant) (
 	there := false
 	err = s.plain(ctx, "read what was claimed", func(t *Tree) func() {
 		ok := t.has(n)
-		created := claims.Created{Node: n, Before: t.rivals(n, c.Deal), Record: t.records[n.Worker], History: t.history[n.Worker]}
+		created := claims.Created{Node: n, Before: t.rivals(n, c.Assign), Record: t.records[n.Worker], History: t.history[n.Worker]}
 		return func() { made, there = created, ok }
 	})
 	if err == nil && !there {
@@ -357,10 +357,10 @@ func (s *Store) Detach() error {
 	return nil
 }
 
-// nameOf is w7-INCARNATION-TOKEN, or d12-... for a node whose number deals its worker ID.
+// nameOf is w7-INCARNATION-TOKEN, or d12-... for a node whose number assigns its worker ID.
 func nameOf(n claims.Node) string {
 	what := "w" + strconv.Itoa(n.Worker)
-	if n.Worker == claims.Dealt {
+	if n.Worker == claims.BySequence {
 		what = "d" + strconv.FormatUint(n.Number, 10)
 	}
 	return what + "-" + n.Incarnation + "-" + n.Token
@@ -384,7 +384,7 @@ func (s *Store) Parse(name string) (claims.Node, bool) {
 		}
 		n.Worker = int(number)
 	case 'd':
-		n.Worker, n.Number = claims.Dealt, number
+		n.Worker, n.Number = claims.BySequence, number
 	default:
 		return claims.Node{}, false
 	}

@@ -37,7 +37,7 @@ type Tree struct {
 	hosts    map[string]claims.Entry
 	sessions map[int64]bool
 	session  int64                   // the last one's number
-	deal     func(number uint64) int // as whoever has made the last claim does
+	assign   func(number uint64) int // as whoever has made the last claim does
 
 	// Unfenced makes the servers store every write of a record, whoever wrote it before. No daemon
 	// is promised to survive that.
@@ -114,8 +114,8 @@ func (t *Tree) Claimed() map[int]bool {
 	claimed := map[int]bool{}
 	for _, c := range t.claims {
 		worker := c.Worker
-		if worker == claims.Dealt {
-			worker = t.deal(c.Number)
+		if worker == claims.BySequence {
+			worker = t.assign(c.Number)
 		}
 		claimed[worker] = true
 	}
@@ -182,12 +182,12 @@ func (t *Tree) add(session int64, n claims.Node) (made claims.Node, ok bool) {
 }
 
 // rivals are the claims on a worker ID that were made before n and are there.
-func (t *Tree) rivals(n claims.Node, deal func(uint64) int) []claims.Node {
+func (t *Tree) rivals(n claims.Node, assign func(uint64) int) []claims.Node {
 	var before []claims.Node
 	for _, c := range t.claims {
 		worker := c.Worker
-		if worker == claims.Dealt {
-			worker = deal(c.Number)
+		if worker == claims.BySequence {
+			worker = assign(c.Number)
 		}
 		if worker == n.Worker && c.Created < n.Created {
 			other := c.Node

@@ -1,4 +1,4 @@
-// Package load asks daemons for IDs as sidecars would: a Puller as fast as it gets
+// Package load asks daemons for IDs as sidecars would: a Client as fast as it gets
 // them, in a mix of requests, and a Stream at a steady rate.
 package load
 
@@ -19,7 +19,7 @@ const (
 	maxPipeline = 64 // requests for one ID that are sent at once
 	reportEvery = 10_000
 
-	// BatchIDs and RunIDs are how many IDs a Puller asks for in one NEXT with a count, and in one
+	// BatchIDs and RunIDs are how many IDs a Client asks for in one NEXT with a count, and in one
 	// RUN.
 	BatchIDs = 1000
 	RunIDs   = 5000
@@ -48,11 +48,11 @@ type Ending struct {
 	Unanswered int    // requests that were sent and got no whole reply
 	Torn       bool   // it ended in the middle of a reply
 	Unreached  bool   // nobody listened on the socket
-	Trouble    string // what a daemon must never do, such as to refuse a correct request; empty if nothing
+	Wrong      string // what a daemon must never do, such as to refuse a correct request; empty if nothing
 }
 
-// Puller pulls IDs over one connection at a time. Only Hold may be called while Pull runs.
-type Puller struct {
+// Client pulls IDs over one connection at a time. Only Hold may be called while Pull runs.
+type Client struct {
 	Random *rand.Rand
 	Keep   func([]int64)    // takes the IDs of each reply that was read whole; they are only valid during the call
 	Got    func(ids uint64) // called at the first IDs and then now and then, with how many there are by now
@@ -78,10 +78,10 @@ const (
 )
 
 // Hold has Pull send one more pipeline, of large requests, and then only read to the end.
-func (p *Puller) Hold() { p.held.Store(true) }
+func (p *Client) Hold() { p.held.Store(true) }
 
 // Pull pulls until the daemon ends the connection. The error is one of this side.
-func (p *Puller) Pull(ctx context.Context, socket string) (Ending, error) {
+func (p *Client) Pull(ctx context.Context, socket string) (Ending, error) {
 	p.ending, p.told = Ending{}, 0
 	p.held.Store(false)
 	var dialer net.Dialer
@@ -111,13 +111,13 @@ func (p *Puller) Pull(ctx context.Context, socket string) (Ending, error) {
 		}
 	}
 	if _, err := p.reader.Int(); !ended(err) {
-		p.trouble("a reply that nobody asked for, or %v", err)
+		p.wrong("a reply that nobody asked for, or %v", err)
 	}
 	return p.ending, nil
 }
 
 // prepare makes the next pipeline.
-func (p *Puller) prepare(large bool) {
+func (p *Client) prepare(large bool) {
 	p.out, p.kinds = p.out[:0], p.kinds[:0]
 	n, k := 1+p.Random.IntN(maxPipeline), single
 	switch p.Random.IntN(4) {
@@ -144,7 +144,7 @@ func (p *Puller) prepare(large bool) {
 
 // collect reads the replies to the pipeline and keeps their IDs. It reports whether the connection
 // goes on.
-func (p *Puller) collect() (more bool) {
+func (p *Client) collect() (more bool) {
 	for i, k := range p.kinds {
 		var refused wire.Refused
 		err := p.read(k)
@@ -152,14 +152,14 @@ func (p *Puller) collect() (more bool) {
 		case errors.As(err, &refused):
 			p.ending.Refused++
 			if !strings.HasPrefix(string(refused), "UNAVAILABLE ") {
-				p.trouble("%v", err)
+				p.wrong("%v", err)
 			}
 			continue
 		case err != nil:
 			p.ending.Unanswered = len(p.kinds) - i
 			p.ending.Torn = errors.Is(err, io.ErrUnexpectedEOF)
 			if !ended(err) {
-				p.trouble("%v", err)
+				p.wrong("%v", err)
 			}
 			return false
 		}
@@ -173,7 +173,7 @@ func (p *Puller) collect() (more bool) {
 }
 
 // read reads the reply to one request into p.ids and counts it.
-func (p *Puller) read(k kind) (err error) {
+func (p *Client) read(k kind) (err error) {
 	want := uint64(1)
 	p.ids = p.ids[:0]
 	switch k {
@@ -198,7 +198,7 @@ func (p *Puller) read(k kind) (err error) {
 		return err
 	}
 	if got := uint64(len(p.ids)); got != want {
-		p.trouble("%d IDs where %d were asked for", got, want)
+		p.wrong("%d IDs where %d were asked for", got, want)
 	}
 	n := uint64(len(p.ids))
 	switch k {
@@ -212,8 +212,8 @@ func (p *Puller) read(k kind) (err error) {
 	return nil
 }
 
-func (p *Puller) trouble(format string, args ...any) {
-	if p.ending.Trouble == "" {
-		p.ending.Trouble = fmt.Sprintf(format, args...)
+func (p *Client) wrong(format string, args ...any) {
+	if p.ending.Wrong == "" {
+		p.ending.Wrong = fmt.Sprintf(format, args...)
 	}
 }

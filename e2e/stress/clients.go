@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/e2e/load"
 )
 
-// crew is the clients, each with a connection of its own.
-type crew struct {
+// clients is the clients, each with a connection of its own.
+type clients struct {
 	members []*member
 	reports chan report
 	ctx     context.Context
@@ -20,7 +20,7 @@ type crew struct {
 }
 
 type member struct {
-	*load.Puller
+	*load.Client
 	lives map[uint32][]int64 // all IDs, by the life of the daemon that they came from
 }
 
@@ -33,12 +33,12 @@ type report struct {
 	err    error        // the client is of no use any more
 }
 
-// newCrew makes n clients. They end with ctx.
-func newCrew(ctx context.Context, n int, seed uint64) *crew {
-	c := &crew{reports: make(chan report)}
+// newClients makes n clients. They end with ctx.
+func newClients(ctx context.Context, n int, seed uint64) *clients {
+	c := &clients{reports: make(chan report)}
 	c.ctx, c.end = context.WithCancel(ctx)
 	for i := range n {
-		c.members = append(c.members, &member{lives: map[uint32][]int64{}, Puller: &load.Puller{
+		c.members = append(c.members, &member{lives: map[uint32][]int64{}, Client: &load.Client{
 			Random: rand.New(rand.NewPCG(seed+uint64(i)+1, 0)),
 			Got:    func(ids uint64) { c.say(report{member: i, Got: ids}) },
 			Held:   func() { c.say(report{member: i, Held: true}) },
@@ -47,7 +47,7 @@ func newCrew(ctx context.Context, n int, seed uint64) *crew {
 	return c
 }
 
-func (c *crew) say(r report) {
+func (c *clients) say(r report) {
 	select {
 	case c.reports <- r:
 	case <-c.ctx.Done():
@@ -58,7 +58,7 @@ func (c *crew) say(r report) {
 var errSilent = fmt.Errorf("no client has got anything for %v", longestSilence)
 
 // next is the next report of any client.
-func (c *crew) next(ctx context.Context) (report, error) {
+func (c *clients) next(ctx context.Context) (report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestSilence, errSilent)
 	defer cancel()
 	select {
@@ -73,7 +73,7 @@ func (c *crew) next(ctx context.Context) (report, error) {
 }
 
 // pull has all clients pull in a life, after all have ended the one before.
-func (c *crew) pull(life uint32, socket string) {
+func (c *clients) pull(life uint32, socket string) {
 	for i, m := range c.members {
 		m.Keep = func(ids []int64) { m.lives[life] = append(m.lives[life], ids...) }
 		c.parts.Go(func() {
@@ -84,7 +84,7 @@ func (c *crew) pull(life uint32, socket string) {
 }
 
 // of is the IDs that each client got in a life.
-func (c *crew) of(life uint32) (all [][]int64) {
+func (c *clients) of(life uint32) (all [][]int64) {
 	for _, m := range c.members {
 		all = append(all, m.lives[life])
 	}
@@ -92,7 +92,7 @@ func (c *crew) of(life uint32) (all [][]int64) {
 }
 
 // all is all IDs that the clients got.
-func (c *crew) all() (ids []int64) {
+func (c *clients) all() (ids []int64) {
 	for _, m := range c.members {
 		for _, of := range m.lives {
 			ids = append(ids, of...)
@@ -102,7 +102,7 @@ func (c *crew) all() (ids []int64) {
 }
 
 // places tells where IDs came from.
-func (c *crew) places(of []int64) (places []string) {
+func (c *clients) places(of []int64) (places []string) {
 	for i, m := range c.members {
 		for life, ids := range m.lives {
 			for _, id := range ids {
@@ -116,7 +116,7 @@ func (c *crew) places(of []int64) (places []string) {
 }
 
 // close ends the clients and waits for them.
-func (c *crew) close() {
+func (c *clients) close() {
 	c.end()
 	c.parts.Wait()
 }
