@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -104,6 +105,33 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 			t.Error("the original does not go on, or the clone has more than was granted")
 		}
 	})
+}
+
+// A raise has to be journaled before anything is sent. The journal is the original's.
+func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	h := w.host("H")
+	now := h.inMachine()
+	p := h.start()
+	touched := p.untouched()
+	now.Store(8)
+	p.Issued.Raised(coord.Raise{Floor: p.Holding().Granted - 1, ClusterEpoch: "next", Number: 1})
+	if err := p.Hold(t.Context()); !errors.Is(err, grant.ErrCopied) {
+		t.Errorf("a clone holds on, and ends with %v", err)
+	}
+	if calls, writes := touched(); calls != 0 || writes != 0 {
+		t.Errorf("a clone made %d calls and %d writes", calls, writes)
+	}
+}
+
+// What a journal that moved says are floors, also when it is written again for a lane that does
+// not run: a later start that finds it here must not continue them.
+func TestIdleLeavesFloorsFloors(t *testing.T) {
+	p := newWorld(t).host("A").boot()
+	c := journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 3, Opening: "another's", Claim: "its", Mark: 9, Left: true}}}
+	if changed := p.Idle(&c); !changed || !c.Lanes[0].Left || c.Lanes[0].Mark != 9 || c.Lanes[0].Claim != "" {
+		t.Errorf("changed is %v, and the journal says %+v", changed, c.Lanes)
+	}
 }
 
 // The machine is cloned while a claim is being made: no claim node is left that neither the

@@ -144,7 +144,7 @@ inline wipe() {
   wiped = 1; foreign[0] = 1; foreign[1] = 1; copiedForeign = 1;
   rec[0].ceil = 0; rec[0].mark = 0; rec[1].ceil = 0; rec[1].mark = 0; node[0] = 0; node[1] = 0; newEra()
 }
-/* --accept-cluster (daemon/grant/attach.go: migrate): the journal keeps the marks of what
+/* --accept-cluster (daemon/grant/migration.go: migrate): the journal keeps the marks of what
    is left, and nothing else. One that has moved has been asked for them at the start. */
 inline acceptCluster() {
   foreign[d] ->

@@ -22,7 +22,11 @@ func (h *host) known() places.Host {
 func (s *slot) file() places.File {
 	s.files++
 	s.host.sim.generations++ // no two files share one, those of a clone and its original neither
-	return places.File{Device: 1, Inode: uint64(1000*s.number + s.files), Handle: fmt.Sprintf("generation %d", s.host.sim.generations)}
+	f := places.File{Device: 1, Inode: uint64(1000*s.number + s.files)}
+	if s.number%2 == 0 { // the file systems of the others have no handles
+		f.Handle = fmt.Sprintf("generation %d", s.host.sim.generations)
+	}
+	return f
 }
 
 // settle gives the journals of a new daemon their place.
@@ -101,7 +105,8 @@ func (sim *Simulation) putAside(f Fault, s *slot) bool {
 			continue
 		}
 		known := s.file()
-		if sim.random.IntN(3) == 0 { // the number of a file that is gone is given again
+		// The number of a file that is gone is given again. Without a handle nothing would show it.
+		if again := sim.random.IntN(3) == 0; again && d.Where.Journal.Handle != "" {
 			known.Inode = d.Where.Journal.Inode
 		}
 		d.Replace(old[max(sim.random.IntN(len(old)), sim.random.IntN(len(old)))], known, 1+sim.random.IntN(2))
