@@ -160,7 +160,7 @@ func TestCoordinatorGoneAfterJoining(t *testing.T) {
 	}
 }
 
-// A coordinator that answers, and has no worker ID to lend, is no reason to go by the journal
+// A coordinator that answers, and has no worker ID left, is no reason to go by the journal
 // alone.
 func TestNoColdStartBesideACoordinatorThatAnswers(t *testing.T) {
 	w := newWorld(t)

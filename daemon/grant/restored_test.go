@@ -77,7 +77,7 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 	}
 }
 
-// What the journal holds may have been lent to another by a coordinator that was restored or
+// What the journal holds may have been assigned to another by a coordinator that was restored or
 // replaced: once it has said so, nothing is issued from the journal, whatever becomes of it after.
 func TestNothingIsResumedAroundARefusal(t *testing.T) {
 	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
