@@ -1,16 +1,27 @@
 # flakeward: everything is built, checked and measured with Go alone. `make test`
-# wants a C compiler for the race detector, FUSE, and ZooKeeper with Java to test against,
-# which it installs if it may; `make bench` likewise Redis and PostgreSQL.
+# wants a C compiler for the race detector, FUSE, Prometheus, ZooKeeper with Java, PostgreSQL and the Redis
+# clients of several languages to test against, which it installs if it may; `make bench` likewise Redis.
 
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
 # The benchmarks are a module of their own, so that the program's go.mod names only what it needs; go.work joins both.
-PACKAGES ?= ./... ./bench/...
+PACKAGES ?= ./... ./bench/... ./deploy/sbom/...
 FUZZTIME ?= 60s
 
 # The linters, each built once into $(BIN); a new version is a new file.
 STATICCHECK := $(BIN)/staticcheck-v0.8.2
 FORBIDIGO   := $(BIN)/forbidigo-v2.3.1
+# What makes the packages: the newest version whose modules can all be had.
+NFPM        := $(BIN)/nfpm-v2.45.0
+
+# What renders deploy/mixin.
+JSONNET    := $(BIN)/jsonnet-v0.22.0
+JSONNETFMT := $(BIN)/jsonnetfmt-v0.22.0
+
+# What makes the Go code of api/ from its definition.
+BUF         := $(BIN)/buf-v1.75.0
+GEN_GO      := $(BIN)/protoc-gen-go-v1.36.11
+GEN_CONNECT := $(BIN)/protoc-gen-connect-go-v1.21.1
 
 # The version that `flakeward version` prints. Without it, the program prints the release and the
 # commit of the checkout.
@@ -25,7 +36,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full build install image images drill-image drill-images test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper
+.PHONY: help check full api build install packages packages-test release cross image images drill-image drill-images test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -37,17 +48,45 @@ install: build ## the program in $(PREFIX)/bin; DESTDIR for packagers
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 flakeward '$(DESTDIR)$(PREFIX)/bin/flakeward'
 
+# deb, rpm and apk for this machine's architecture, below $(DIST).
+DIST ?= .bin/dist
+PACKAGE = GO=$(GO) NFPM="$(CURDIR)/$(NFPM)" TAGS=$(TAGS) LDFLAGS='$(LDFLAGS)' VERSION=$(VERSION) scripts/package
+packages: $(NFPM) ## deb, rpm and apk for this machine, in .bin/dist
+	@rm -rf $(DIST) && $(PACKAGE) $(DIST) $$($(GO) env GOARCH) && ls -l $(DIST)
+
+# The packages in Debian, with a systemd of their own, in a container: twice the same bytes, lintian, install, systemd's
+# part of the daemon, upgrade, remove, purge. Half a minute, after a first time that fetches Debian.
+packages-test: $(NFPM) ## the packages and the units in Debian, in a container
+	@scripts/need-packaging
+	@GO=$(GO) sh e2e/images/build.sh systemd
+	@rm -rf $(DIST) $(DIST)-again && $(PACKAGE) $(DIST) $$($(GO) env GOARCH) && $(PACKAGE) $(DIST)-again $$($(GO) env GOARCH)
+	@$(MAKE) --no-print-directory packages VERSION=0.1.1 DIST=$(DIST)/next >/dev/null
+	@$(GO) test -count=1 -v -tags e2e -timeout 5m ./e2e/packages -args -dist "$(CURDIR)/$(DIST)"
+
+# What is released: archives, packages, the lists of what the programs are made of, and images, for both architectures.
+release: $(NFPM) ## archives, packages, SBOMs, images and checksums for amd64 and arm64
+	@rm -rf $(DIST) && $(PACKAGE) $(DIST) amd64 arm64
+	@for arch in amd64 arm64; do \
+		GOARCH=$$arch $(MAKE) --no-print-directory image IMAGE=flakeward:$$arch && \
+		docker save flakeward:$$arch | gzip -n -9 >$(DIST)/flakeward-image-$$arch.tar.gz || exit 1; done
+	@cd $(DIST) && sha256sum * >SHA256SUMS && cat SHA256SUMS
+
+# The systems besides this one: arm64 is vetted, built and run under qemu, macOS is built, Windows is refused by name.
+cross: ## arm64 under qemu, a build for macOS, none for Windows
+	@scripts/need-packaging
+	@GO=$(GO) TAGS=$(TAGS) scripts/cross
+
 # The image flakeward:latest, from scratch: the program without its symbols, which
 # are a third of it. Its context is put together apart, so nothing else gets in.
 IMAGE ?= flakeward:latest
-IMAGE_MOST := 30000000
+IMAGE_MOST := 33000000
 image: ## the image flakeward:latest
 	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
 	mkdir -p "$$context/own/run/flakeward" "$$context/own/var/lib/flakeward" "$$context/own/volumes/1" "$$context/own/volumes/2" "$$context/own/volumes/3"; \
 	chmod 700 "$$context/own/var/lib/flakeward" "$$context"/own/volumes/*; \
 	GOOS=linux $(BUILD) -ldflags '-s -w $(LDFLAGS)' -o "$$context/flakeward" .; \
 	cp LICENSE "$$context/"; \
-	docker build --quiet --tag $(IMAGE) --file deploy/Dockerfile "$$context" >/dev/null; \
+	docker build --quiet --platform linux/$$($(GO) env GOARCH) --tag $(IMAGE) --file deploy/Dockerfile "$$context" >/dev/null; \
 	size=$$(docker image inspect --format '{{.Size}}' $(IMAGE)); echo "$(IMAGE): $$size bytes"; \
 	[ "$$size" -le $(IMAGE_MOST) ] || { echo "make image: that is more than $(IMAGE_MOST): find out what came in" >&2; exit 1; }
 
@@ -79,7 +118,7 @@ NO_SLEEP := {p: "^time\\.Sleep$$", msg: "no sleeping: wait for the event, or inj
 
 # Each linter goes once over the plain build, and once over everything else: no file wants only one of the two tags.
 TAGGED := drill,e2e
-lint: $(STATICCHECK) $(FORBIDIGO) ## gofmt, vet, staticcheck, no sleeping, no real clock
+lint: $(STATICCHECK) $(FORBIDIGO) $(JSONNET) $(JSONNETFMT) ## gofmt, vet, staticcheck, no sleeping, no real clock
 	@echo 'lint: gofmt'
 	@unformatted=$$(find . -name '*.go' -not -path './.bin/*' -print0 | xargs -0 -r "$$($(GO) env GOROOT)/bin/gofmt" -s -l); \
 	if [ -n "$$unformatted" ]; then \
@@ -98,11 +137,22 @@ lint: $(STATICCHECK) $(FORBIDIGO) ## gofmt, vet, staticcheck, no sleeping, no re
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
 	@echo 'lint: forbidigo, no real clock where one is injected'
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status -tests=false -analyze_types '$(NO_CLOCK)' -- $(CLOCKED)
+	@echo 'lint: deploy/mixin is formatted and rendered'
+	@$(JSONNETFMT) --test deploy/mixin/*.libsonnet deploy/mixin/*.jsonnet || { echo 'run make mixin' >&2; exit 1; }
+	@rendered=$$(mktemp -d); trap 'rm -rf "$$rendered"' EXIT; $(JSONNET) -S -m "$$rendered" deploy/mixin/render.jsonnet >/dev/null && \
+	diff -r "$$rendered" deploy/mixin/rendered || { echo 'deploy/mixin/rendered is not current: run make mixin' >&2; exit 1; }
 	@echo 'lint: the lowest Go version is the one that the dependencies ask for'
 	@lowest=$$($(GO) list -m -f '{{if not .Main}}{{.GoVersion}}{{end}}' all | sort -V | tail -1); \
 	[ "$$lowest" = "$$($(GO) list -m -f '{{.GoVersion}}' github.com/flakeward/flakeward)" ] || { \
 		echo "go.mod and the dependencies differ: they allow Go $$lowest" >&2; exit 1; }
 	@echo 'lint: ok'
+
+# The definition of the gRPC interface: checked, compared with what was released, and made into Go. A test
+# says whether the Go code is of the definition, so that this is for those who change it.
+api: $(BUF) $(GEN_GO) $(GEN_CONNECT) ## the Go code of the gRPC interface, and what guards its definition
+	@cd api && $(CURDIR)/$(BUF) format --diff --exit-code && $(CURDIR)/$(BUF) lint && \
+	$(CURDIR)/$(BUF) breaking --against released.txtpb && $(CURDIR)/$(BUF) generate --template \
+	'{"version": "v2", "plugins": [{"local": "$(CURDIR)/$(GEN_GO)", "out": ".", "opt": "paths=source_relative"}, {"local": "$(CURDIR)/$(GEN_CONNECT)", "out": ".", "opt": "paths=source_relative"}]}'
 
 # The power of a host with the embedded coordinator cut at flushes of journal and store, 1,000 times:
 # some minutes. It wants FUSE (/dev/fuse, and root or user namespaces), as the short form does that is
@@ -121,14 +171,15 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 
 # All tests, under the race detector, those of what only a drill build has, and those of
 # the drills' own machinery. The last line says `N passed, N failed`.
-# The simulated cluster runs in one thread, and the daemon whose power is cut in a process of its own: there the race
-# detector only costs time.
+# The simulated cluster, formats and reports run in one thread, and programs under test in processes of their own: there
+# the race detector only costs time.
 # Three packages at a time on two cores, and those first whose tests mostly wait for servers.
 DRILLED := ./generator ./internal/fault
-TESTED = $(GO) list $(PACKAGES) | grep -v -e '/sim/simulation$$' -e '/e2e/powercut' | \
+ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
+TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE))" | \
 	awk '{ print ($$0 ~ "/(e2e/cluster|audit/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
-test: race-detector zookeeper ## all tests, with the race detector
-	@$(GO) run ./internal/testreport -race -p 3 -timeout 15m $$($(TESTED)) -- ./sim/simulation ./e2e/powercut/... -- \
+test: race-detector zookeeper clients peers prometheus ## all tests, with the race detector
+	@$(GO) run ./internal/testreport -race -p 4 -timeout 15m $$($(TESTED)) -- -timeout 15m $(ALONE) -- \
 		-race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
@@ -139,8 +190,8 @@ fuzz: ## every parser, FUZZTIME (60s) each
 	@$(GO) run ./internal/fuzzall -time $(FUZZTIME) -p $(FUZZERS) $(PACKAGES)
 
 FUZZERS ?= 2
-fuzz-short: ## every parser, two seconds each
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=2s FUZZERS=4
+fuzz-short: ## every parser, a second each
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=1s FUZZERS=4
 
 # Kills, restarts and clock steps under load, the long form.
 stress: ## kills, restarts and clock steps under load, the long form
@@ -211,7 +262,7 @@ bench: build peers ## speed, memory and growth next to the peers: docs/benchmark
 bench-render: ## the page of the benchmarks again, without measuring
 	$(GO) run ./bench -render
 
-peers: ## the benchmarks' peers, by apt-get
+peers: ## Redis and PostgreSQL, by apt-get
 	@scripts/need-peers
 
 clean: ## removes what was built
@@ -223,15 +274,44 @@ race-detector:
 zookeeper:
 	@scripts/need-zookeeper
 
+clients:
+	@scripts/need-clients
+
+prometheus:
+	@scripts/need-prometheus
+
 $(STATICCHECK):
 	@$(call install,honnef.co/go/tools/cmd/staticcheck@v0.8.2,staticcheck)
+
+$(NFPM):
+	@$(call install,github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0,nfpm)
 
 $(FORBIDIGO):
 	@$(call install,github.com/ashanbrown/forbidigo/v2@v2.3.1,forbidigo)
 
+$(JSONNET):
+	@$(call install,github.com/google/go-jsonnet/cmd/jsonnet@v0.22.0,jsonnet)
+
+$(JSONNETFMT):
+	@$(call install,github.com/google/go-jsonnet/cmd/jsonnetfmt@v0.22.0,jsonnetfmt)
+
+# The dashboard, rules and alerts of deploy/mixin, rendered. lint says if they are not current.
+mixin: $(JSONNET) $(JSONNETFMT) ## renders deploy/mixin: dashboard, rules, alerts
+	@$(JSONNETFMT) -i deploy/mixin/*.libsonnet deploy/mixin/*.jsonnet
+	@$(JSONNET) -S -m deploy/mixin/rendered deploy/mixin/render.jsonnet >/dev/null
+
+$(BUF):
+	@$(call install,github.com/bufbuild/buf/cmd/buf@v1.75.0,buf)
+
+$(GEN_GO):
+	@$(call install,google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11,protoc-gen-go)
+
+$(GEN_CONNECT):
+	@$(call install,connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1,protoc-gen-connect-go)
+
 # install MODULE@VERSION,NAME: builds a tool and gives it its versioned name last,
 # so that an interrupted build leaves nothing that looks finished.
 define install
-echo 'lint: building $(1)'; mkdir -p $(BIN) && \
+echo 'building $(1)'; mkdir -p $(BIN) && \
 GOBIN="$(CURDIR)/$(BIN)" GOFLAGS= $(GO) install $(1) && mv $(BIN)/$(2) $@
 endef

@@ -133,7 +133,7 @@ func TestDocsHaveEveryWarningOfTheDaemon(t *testing.T) {
 	if !found {
 		t.Fatal("docs/operations.md has no section Conditions")
 	}
-	source := goSource(t, "daemon") + goSource(t, "coord") + goSource(t, "generator")
+	source := goSource(t, "daemon") + goSource(t, "coord") + goSource(t, "generator") + goSource(t, "cli")
 	var rows []string
 	for _, m := range row.FindAllStringSubmatch(page, -1) {
 		rows = append(rows, m[1])

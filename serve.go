@@ -1,4 +1,4 @@
-//go:build !drill
+//go:build !drill && !windows
 
 package main
 

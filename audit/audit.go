@@ -1,4 +1,4 @@
-// Package audit judges everything that a cluster of daemons handed out, by five
+// Package audit judges everything that a cluster of daemons handed out, by six
 // invariants, exactly and over every ID: those in replies that got lost count as
 // issued, for the daemons' own logs have them.
 //
@@ -13,6 +13,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/audit/history"
@@ -29,6 +30,11 @@ type Cluster struct {
 	Past [][]history.Version
 	// Unordered leaves out the invariants of order, Rising and Skewed. Their findings say so.
 	Unordered bool
+	// Lead, if it is above 0, is how far ahead of the true time an ID may be when its daemon records
+	// it. Wall is what a right clock shows when the times in the evidence are 0, in nanoseconds since
+	// 1970.
+	Lead time.Duration
+	Wall int64
 
 	asIs bool // times are told as they are in the evidence
 }
@@ -109,7 +115,7 @@ func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
-	j := &court{shape: s, sites: sites, starts: starts, base: starts[0].began, verdict: newVerdict(sites, c.Unordered), excuses: excuses{}}
+	j := &court{shape: s, sites: sites, starts: starts, base: starts[0].began, lead: c.Lead, wall: c.Wall, verdict: newVerdict(sites, c), excuses: excuses{}}
 	for _, l := range starts {
 		j.base = min(j.base, l.began)
 	}
@@ -177,6 +183,8 @@ type court struct {
 	sites   []site
 	starts  []start
 	base    evidence.Mono // the first start of a daemon, unless times are told as they are: they are told from it
+	lead    time.Duration // how far IDs may be ahead of the true time; 0: that is not judged
+	wall    int64         // the true time when that in the evidence is 0
 	verdict Verdict
 	excuses excuses
 
@@ -186,4 +194,17 @@ type court struct {
 // when describes a time to a reader.
 func (j *court) when(at evidence.Mono) string {
 	return fmt.Sprintf("%.6f s", float64(at-j.base)/1e9)
+}
+
+// timely judges IDs that were recorded at an instant, which is after they were issued.
+func (j *court) timely(at evidence.Mono, l *start, lane int, r row) {
+	if j.lead <= 0 {
+		return
+	}
+	if ahead := time.Duration(j.layout.UnixNanos(j.tickOf(r.from)) - j.wall - int64(at)); ahead > j.lead {
+		j.verdict.against(Timely, Ahead, uint64(r.n), func() string {
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s: it is %v ahead of that time, and may be %v", j.describe(r.from), r.n,
+				j.laneName(l, lane), j.when(at), ahead, j.lead)
+		})
+	}
 }

@@ -19,6 +19,9 @@ const (
 	early    = evidence.Mono(5 * time.Millisecond)
 	settling = evidence.Mono(time.Second)
 	longest  = evidence.Mono(10 * time.Millisecond) // of a time between two IDs, that counts as issuing
+	// believed is how far ahead a step is followed at once: a daemon may go on by the time before a
+	// larger one for as long as its clock is ahead.
+	believed = int64(time.Second)
 	always   = evidence.Mono(math.MaxInt64)
 	never    = evidence.Mono(math.MinInt64)
 )
@@ -47,7 +50,7 @@ type stepped struct {
 // cell is an interval, up to the next cell, in which the same is possible.
 type cell struct {
 	start     evidence.Mono
-	low, high int64 // the offsets that the clock may have had; high also has those that its lanes may still be ahead by
+	low, high int64 // the offsets that known time may have had; high also has those that its lanes may still be ahead by
 	behind    bool  // the clock may be behind what its lanes have issued
 }
 
@@ -136,9 +139,13 @@ func (c *clock) settle(worker int) []cell {
 	}
 	all := []possible{{from: never, until: always}}
 	for _, s := range c.steps {
-		all[len(all)-1].until = s.settled
+		for i, p := range all {
+			if !p.ahead && p.until == always && s.to-p.offset <= believed {
+				all[i].until = s.settled
+			}
+		}
 		if s.to < s.from {
-			all = slices.Insert(all, len(all)-1, possible{s.at - early, s.behindUntil(worker), s.from, true})
+			all = append(all, possible{s.at - early, s.behindUntil(worker), s.from, true})
 		}
 		all = append(all, possible{s.at - early, always, s.to, false})
 	}

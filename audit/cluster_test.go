@@ -14,7 +14,8 @@ import (
 type fakeCluster struct {
 	*shape
 	now     evidence.Mono
-	wall    int64 // of the machine at 0
+	wall    int64         // of the machine at 0
+	lead    time.Duration // how far IDs may be ahead of that; 0: anyhow
 	pick    func(n int) int
 	hosts   []*computer
 	records map[int]*entryOf

@@ -192,12 +192,39 @@ func TestClock(t *testing.T) {
 		{59000, 59990, -3000, -3000, false},
 		{59000, 59995, -3000, 1000, false},
 		{60500, 60600, -3000, 1000, false},
-		{61100, 61200, 1000, 1000, false},
+		{61100, 61200, -3000, 1000, false}, // it may not be believed
 		{0, 99000, -3000, 1000, true},
 	} {
 		got := c.between(0, tt.from*second/1000, tt.until*second/1000)
 		if got.low != tt.low*1e6 || got.high != tt.high*1e6 || got.behind != tt.behind {
 			t.Errorf("from %d to %d ms: %+v, want %+v", tt.from, tt.until, got, tt)
+		}
+	}
+}
+
+// A step ahead of more than a second may not be believed until the clock is back, so that known
+// time is what it was; a smaller one is followed.
+func TestClockThatIsNotBelieved(t *testing.T) {
+	second := evidence.Mono(time.Second)
+	c := newClock([]Step{
+		{At: 10 * second, Offset: int64(900 * time.Millisecond)}, {At: 20 * second, Offset: int64(time.Hour)},
+		{At: 30 * second, Offset: int64(2 * time.Hour)}, {At: 40 * second, Offset: 0},
+	})
+	for at := second; at < 60*second; at += second / 1000 {
+		c.issued(at, assignment{}, generator.Tick(at/(second/1000)))
+	}
+	for _, tt := range []struct {
+		at        evidence.Mono // seconds
+		low, high time.Duration
+	}{
+		{5, 0, 0},
+		{15, 900 * time.Millisecond, 900 * time.Millisecond},
+		{25, 900 * time.Millisecond, time.Hour},
+		{35, 900 * time.Millisecond, 2 * time.Hour},
+		{50, 0, 0},
+	} {
+		if got := c.between(0, tt.at*second, tt.at*second); got.low != int64(tt.low) || got.high != int64(tt.high) {
+			t.Errorf("at %d s: %+v, want %v to %v", tt.at, got, tt.low, tt.high)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -8,9 +9,12 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
+// anyLead is more than any test's IDs are ahead of the true time.
+const anyLead = 100 * 365 * 24 * time.Hour
+
 // evidence returns the cluster's evidence. It can be changed, and read any number of times.
 func (w *fakeCluster) evidence() (Cluster, []site) {
-	c := Cluster{Layout: w.layout, History: slices.Clone(w.stored), Past: w.past}
+	c := Cluster{Layout: w.layout, History: slices.Clone(w.stored), Past: w.past, Lead: cmp.Or(w.lead, anyLead), Wall: w.wall}
 	var sites []site
 	for _, h := range w.hosts {
 		s := site{name: h.name, steps: h.steps}

@@ -164,6 +164,7 @@ func (g *grants) run(e evidence.Event) error {
 		at := assignment{e.Lane, g.workerOf(r.from)}
 		g.clock.issued(e.At, at, g.tickOf(r.from))
 		g.issued(e.At, g.lane(at), r)
+		g.timely(e.At, g.start, e.Lane, r)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.start.log.name, err)

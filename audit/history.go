@@ -15,7 +15,7 @@ const none = generator.Tick(-1)
 // opening is what the coordinator's history says of one opening.
 type opening struct {
 	worker   int
-	found    generator.Tick // the record's ceiling before it; none if there was no record
+	found    generator.Tick // how far all was granted before it, where it opened the record; none if there was no record
 	before   string         // the holder before it, empty if there was none
 	highest  generator.Tick // the highest ceiling that was stored under it
 	left     generator.Tick // the ceiling that the next opening found, or that is there now; the highest of all trees
@@ -93,17 +93,17 @@ func (p *past) enter(last, v history.Version) {
 	if o == nil {
 		o = &opening{worker: v.Worker, found: none, highest: none, earlier: none}
 		if !last.Gone {
-			o.found, o.before = last.Ceiling, last.Holder
+			o.found, o.before = last.Found(v), last.Holder
 		}
 		p.openings[v.Holder] = o
 	} else if !o.replaced && o.worker == v.Worker {
-		o.written = append(o.written, write{last.Ceiling, v.Ceiling})
+		o.written = append(o.written, write{last.Granted(), v.Granted()})
 	}
 	if o.replaced || o.worker != v.Worker {
 		// It must not have been stored: whoever replaced the holder was not told of it.
 		p.stray = append(p.stray, v)
 		return
 	}
-	o.highest = max(o.highest, v.Ceiling)
-	o.left = max(v.Ceiling, o.earlier)
+	o.highest = max(o.highest, v.Granted())
+	o.left = max(v.Granted(), o.earlier)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // order judges the connections of one client's log by Rising. What is promised:
@@ -12,6 +13,7 @@ import (
 //   - over a change of worker ID they rise strictly as well: the tick is above all before, whichever of a daemon's lanes had them;
 //   - over a change of tenant time does not go back: the tick is at or above all before;
 //   - while the clock is behind what a worker ID issued before it was stepped back, that worker ID's tick may be lower, by at most the ring's span;
+//     where it was opened anew in a gap, by as much as after a change of worker ID;
 //   - over a change of worker ID the tick may be lower by as much as the clock was set back between the two, and, if the new one is
 //     behind as well, the span.
 type order struct {
@@ -79,24 +81,31 @@ func (o *order) descent(now cell, own *reached, k key) *reached {
 		d := o.tickOf(c.key) - tick
 		switch {
 		case c == own:
-			// Within one tick sequence numbers only rise, whatever the clock does.
-			if k <= c.key && (!now.behind || d == 0 || d > o.span) {
+			// Within one tick sequence numbers only rise, whatever the clock does. What is lower by
+			// more than the span is of another opening of the worker ID, where the clock is now.
+			if k <= c.key && (!now.behind || d == 0 || d > o.span && d > o.setBack(c, now)) {
 				return c
 			}
 		case d > 0 || d == 0 && o.rival(c.key, k):
-			allowed := o.ticks(c.high - now.low)
-			if now.behind {
-				allowed += o.span
-			}
-			if allowed > 0 {
-				allowed++
-			}
-			if d > allowed || allowed == 0 {
+			if allowed := o.setBack(c, now); d > allowed || allowed == 0 {
 				return c
 			}
 		}
 	}
 	return nil
+}
+
+// setBack is by how many ticks an ID may be below the highest that a connection had, after a change of
+// worker ID or of its opening; 0 if the clock was not set back.
+func (o *order) setBack(c *reached, now cell) generator.Tick {
+	allowed := o.ticks(c.high - now.low)
+	if now.behind {
+		allowed += o.span
+	}
+	if allowed > 0 {
+		allowed++
+	}
+	return allowed
 }
 
 // describe describes to a reader what a clock was.

@@ -37,11 +37,11 @@ func TestPlantedDisorder(t *testing.T) {
 		{"down by more than the ring's span, in two", func(s *stage) {
 			s.back(1, 500*time.Millisecond)
 			connection, tick := s.newest(1)
-			for _, by := range []generator.Tick{1000, s.span + 1} {
+			for _, by := range []generator.Tick{1000, 500 + 1 + s.span + 1} {
 				s.issue(1, s.of(0, tick-by, unused))
 				s.receive(1, connection, s.of(0, tick-by, unused))
 			}
-		}, kinds{Descent: 1}},
+		}, kinds{Descent: 1, Behind: 1}},
 		{"on another connection", func(s *stage) { s.receive(1, 99, s.lost.Run) }, kinds{}},
 		{"down within a tick, although the clock was stepped", func(s *stage) {
 			s.back(1, 500*time.Millisecond)
@@ -56,10 +56,14 @@ func TestPlantedDisorder(t *testing.T) {
 			s.back(1, 500*time.Millisecond)
 			s.down(0, s.span)
 		}, kinds{}},
-		{"down by more than the ring's span", func(s *stage) {
+		{"down by more than the ring's span, as by an opening where the clock is", func(s *stage) {
 			s.back(1, 500*time.Millisecond)
-			s.down(0, s.span+1)
-		}, kinds{Descent: 1}},
+			s.down(0, 500+1+s.span)
+		}, kinds{}},
+		{"down by more than that", func(s *stage) {
+			s.back(1, 500*time.Millisecond)
+			s.down(0, 500+1+s.span+1)
+		}, kinds{Descent: 1, Behind: 1}},
 		{"down by a second after the clock was made up for", func(s *stage) {
 			s.hosts[1].steps = []Step{{s.hosts[1].starts[1][0].At, -int64(time.Millisecond)}}
 			s.down(0, 1000)
@@ -153,6 +157,14 @@ func TestPlantedDisorder(t *testing.T) {
 			s.give(0, 97, s.of(10, tick+1_800_000, 0))
 			s.give(1, 98, s.of(0, tick+1, unused))
 		}, kinds{Behind: 1}},
+		{"as far ahead of the true time as may be", func(s *stage) {
+			s.lead = time.Second
+			s.issue(0, s.of(3, s.hosts[0].tick()+1000, unused))
+		}, kinds{}},
+		{"ahead of the true time", func(s *stage) {
+			s.lead = time.Second
+			s.issue(0, s.of(3, s.hosts[0].tick()+1001, unused))
+		}, kinds{Ahead: 1}},
 		{"behind another host, set back by less", func(s *stage) {
 			s.back(1, 500*time.Millisecond)
 			s.down(99, 500+1+s.span+1)

@@ -325,4 +325,5 @@ var under = map[string]int{
 	Overlap: Disjoint, BelowFloor: Disjoint, LowFloor: Disjoint,
 	Descent: Rising,
 	Behind:  Skewed,
+	Ahead:   Timely,
 }

@@ -7,6 +7,7 @@ const (
 	Disjoint        // no two holders of a worker ID share a range of ticks
 	Rising          // IDs rise on a connection
 	Skewed          // IDs of different hosts are ordered as well as their clocks agree
+	Timely          // no ID is further ahead of the true time than may be
 	invariants
 )
 
@@ -16,6 +17,7 @@ var titles = [invariants]string{
 	Disjoint: "holders of a worker ID share no ticks",
 	Rising:   "IDs rise on a connection",
 	Skewed:   "IDs of two hosts within the skew of their clocks",
+	Timely:   "no ID too far ahead of the true time",
 }
 
 // The kinds of violations, by invariant. What is counted is said with each.
@@ -38,6 +40,7 @@ const (
 	LowFloor       = "a floor below the ceiling that was there"      // openings
 	Descent        = "went down"                                     // rows of IDs that begin below one before them on the connection
 	Behind         = "behind an ID that another host gave before"    // requests
+	Ahead          = "ahead of the true time"                        // issued IDs
 )
 
 // Verdict is what came of a judgement.
@@ -97,13 +100,13 @@ func (v Verdict) Examples() []string {
 	return all
 }
 
-func newVerdict(sites []site, unordered bool) Verdict {
+func newVerdict(sites []site, c Cluster) Verdict {
 	v := Verdict{Hosts: make([]HostCounts, len(sites))}
 	for i, s := range sites {
 		v.Hosts[i].Host = s.name
 	}
 	for i := range v.Findings {
-		v.Findings[i] = Finding{Invariant: titles[i], Judged: !unordered || i < Rising, Kinds: map[string]uint64{}}
+		v.Findings[i] = Finding{Invariant: titles[i], Judged: c.judges(i), Kinds: map[string]uint64{}}
 	}
 	return v
 }
@@ -128,4 +131,16 @@ func (f *Finding) examplesOf(kind string) int {
 		}
 	}
 	return n
+}
+
+// judges reports whether an invariant is judged at all.
+func (c Cluster) judges(invariant int) bool {
+	switch invariant {
+	case Rising, Skewed:
+		return !c.Unordered
+	case Timely:
+		return c.Lead > 0
+	default:
+		return true
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -28,39 +29,51 @@ func (o order) String() string {
 	return fmt.Sprintf("NEXT %d", o.count)
 }
 
+// starts are the ways to begin a tick: as a daemon does by itself, and at number 0.
+var starts = []string{"rolling", "zero"}
+
 // measureClient has one client in a process of its own ask for as much as it gets, in each way in
-// turn.
+// turn, of a daemon whose ticks begin where the last one stopped and of one whose begin at 0.
 func measureClient(ctx context.Context, s setting) (found report.Findings, err error) {
-	h, err := newHost(s.binary, filepath.Join(s.dir, "host"))
-	if err != nil {
-		return found, err
-	}
-	d, _, err := h.start(ctx)
-	if err != nil {
-		return found, err
-	}
-	defer d.Kill()
 	var entered []rounds.Contestant[float64]
-	for _, o := range bulk {
-		o.socket, o.warm, o.length = h.socket, 500*time.Millisecond, s.length(2*time.Second)
-		entered = append(entered, rounds.Contestant[float64]{Name: o.String(), Measure: func(ctx context.Context) (float64, error) {
-			p, err := watched(ctx, o, d, new(server.Memory))
-			return p.rate(), err
-		}})
+	var daemons []*server.Server
+	for _, start := range starts {
+		h, err := newHost(s.binary, filepath.Join(s.dir, start), "--sequence-start", start)
+		if err != nil {
+			return found, err
+		}
+		d, _, err := h.start(ctx)
+		if err != nil {
+			return found, err
+		}
+		defer d.Kill()
+		daemons = append(daemons, d)
+		for _, o := range bulk {
+			o.socket, o.warm, o.length = h.socket, 500*time.Millisecond, s.length(2*time.Second)
+			entered = append(entered, rounds.Contestant[float64]{Name: o.String() + " " + start, Measure: func(ctx context.Context) (float64, error) {
+				p, err := watched(ctx, o, d, new(server.Memory))
+				return p.rate(), err
+			}})
+		}
 	}
 	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 2), entered...)
 	if err != nil {
 		return found, err
 	}
+	share := func(rate float64) float64 { return rate / ceiling }
 	for i, o := range bulk {
 		found.Figures = append(found.Figures, report.Figure{
 			Group: "One client", What: fmt.Sprintf("%v, of the layout's ceiling", o), Unit: report.Share,
-			Ours: rounds.Column(got[i], func(rate float64) float64 { return rate / ceiling }),
+			Ours: rounds.Column(got[i], share),
+			Peer: "--sequence-start zero", Theirs: rounds.Column(got[len(bulk)+i], share),
 			Note: fmt.Sprintf("%s of %s delivered to another process, %d requests under way",
 				report.Format(report.Rate, stat.Median(got[i])), report.Format(report.Rate, ceiling), o.window),
-		}.AtLeast(0.95))
+		}.AtLeast(0.99))
 	}
-	return found, d.Stop()
+	for _, d := range daemons {
+		err = errors.Join(err, d.Stop())
+	}
+	return found, err
 }
 
 // grownBy starts a daemon, pulls from it in each way of bulk, and returns how large the daemon grew

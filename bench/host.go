@@ -45,9 +45,9 @@ func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) 
 		return nil, 0, err
 	}
 	err = await(ctx, s, h.socket, func(in *wire.Reader) error {
-		_, err := in.Int()
+		_, _, err := in.Runs(nil, 1) // integers, whatever the daemon's --form is
 		return err
-	}, "NEXT")
+	}, "RUN", "1")
 	took := time.Since(begun)
 	if err != nil {
 		s.Kill()

@@ -81,7 +81,16 @@ func buildDrill(ctx context.Context, dir string) (string, error) {
 }
 
 // setBack puts the load on a new daemon and sets its clock back after rollbackBefore.
-func setBack(ctx context.Context, s setting, dir string, l pace.Load) (r pace.Result, err error) {
+func setBack(ctx context.Context, s setting, dir string, l pace.Load) (pace.Result, error) {
+	return setBy(ctx, s, dir, l, []time.Duration{-rollback}, noticed)
+}
+
+// stepEvery is the time between two settings of a clock that is set more than once.
+const stepEvery = 100 * time.Millisecond
+
+// setBy puts the load on a new daemon and, after rollbackBefore, sets its clock off by each of by in
+// turn. noticed asks the daemon in the end whether it has met that.
+func setBy(ctx context.Context, s setting, dir string, l pace.Load, by []time.Duration, noticed func(context.Context, host, *server.Server) error) (r pace.Result, err error) {
 	h, err := newHost(s.binary, dir)
 	if err != nil {
 		return r, err
@@ -99,11 +108,13 @@ func setBack(ctx context.Context, s setting, dir string, l pace.Load) (r pace.Re
 		return r, atFault(d, err)
 	}
 	defer p.end()
-	if err := pauseUntil(ctx, begun+int64(l.Warm+rollbackBefore)); err != nil {
-		return r, err
-	}
-	if err := os.WriteFile(offset, fmt.Appendf(nil, "%v\n", -rollback), 0o600); err != nil {
-		return r, err
+	for i, off := range by {
+		if err := pauseUntil(ctx, begun+int64(l.Warm+rollbackBefore+time.Duration(i)*stepEvery)); err != nil {
+			return r, err
+		}
+		if err := os.WriteFile(offset, fmt.Appendf(nil, "%v\n", off), 0o600); err != nil {
+			return r, err
+		}
 	}
 	r, err = hearPace(p)
 	if err != nil {
@@ -169,17 +180,25 @@ func rollbackPlots(r pace.Result) []report.Plot {
 	}
 }
 
-// noticed asks the daemon whether it met a clock that was behind: if not, nothing was measured.
-func noticed(ctx context.Context, h host, d *server.Server) error {
+// infoOf is what the daemon says of itself.
+func infoOf(ctx context.Context, h host, d *server.Server) (info.Info, error) {
 	var text string
 	err := ask(ctx, h.socket, func(in *wire.Reader) (err error) {
 		text, err = in.Bulk()
 		return err
 	}, "INFO")
 	if err != nil {
-		return atFault(d, err)
+		return nil, atFault(d, err)
 	}
-	said := info.Parse(text)
+	return info.Parse(text), nil
+}
+
+// noticed asks the daemon whether it met a clock that was behind: if not, nothing was measured.
+func noticed(ctx context.Context, h host, d *server.Server) error {
+	said, err := infoOf(ctx, h, d)
+	if err != nil {
+		return err
+	}
 	for _, answer := range []string{"answered_ring", "answered_release", "answered_backfill"} {
 		if n, ok := said.Get(answer); ok && n != "0" {
 			return nil

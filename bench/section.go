@@ -23,7 +23,9 @@ type section struct {
 // sections is everything that is measured, in the table's order.
 var sections = []section{
 	{"start", "from the start of the process to the first ID", nil, measureStarts},
-	{"socket", "single IDs over the socket, next to Redis", []string{redisServer, redisbench.Program}, measureSocket},
+	{"socket", "single IDs over the socket, next to Redis", []string{redisServer, redisbench.Program, compiler}, measureSocket},
+	{"forms", "single IDs as texts and UUIDs, next to integers", []string{redisbench.Program}, measureForms},
+	{"http", "single IDs over HTTP, next to a constant from the same library", nil, measureWeb},
 	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisServer}, measureOpen},
 	{"idle", "connections that do nothing, next to Redis", []string{redisServer, redisbench.Program}, measureIdle},
 	{"growth", "what an ID costs as connections, lanes, tenants and batches grow", []string{redisServer, redisbench.Program}, measureGrowth},
@@ -32,6 +34,7 @@ var sections = []section{
 	{"client", "one client that asks for many IDs at once", nil, measureClient},
 	{"lanes", "runs, with every ID expanded and compared, from one lane and from four", nil, measureLanes},
 	{"rollback", "throughput and latency while the clock is set back", []string{"go"}, measureRollback},
+	{"forward", "latency while the clock is far ahead", []string{"go"}, measureForward},
 	{"goclient", "the Go client, an ID a call", []string{"go"}, measureGoClient},
 	{"memory", "memory under that client", nil, measureMemory},
 	{"process", "one ID a call within one process, next to libraries", nil, measureProcess},

@@ -23,6 +23,8 @@ var selves = map[string]func(context.Context, []string, *json.Encoder) error{
 	selfExpand:   serveExpand,
 	selfPace:     servePace,
 	selfCount:    count,
+	selfConstant: serveConstant,
+	selfAsk:      askHTTP,
 }
 
 func isSelf(args []string) bool { return len(args) > 0 && selves[args[0]] != nil }

@@ -25,8 +25,9 @@ const (
 	redisLua     = "Redis script"
 )
 
-// measureSocket compares single IDs with increments of a counter, and with IDs that a script makes.
-// Both servers run all the time, and the three requests are measured in turn.
+// measureSocket compares single IDs with increments of a counter, with IDs that a script makes, and
+// with the same number again and again. All servers run all the time, and the requests are measured
+// in turn.
 func measureSocket(ctx context.Context, s setting) (found report.Findings, err error) {
 	redisVersions(ctx, &found)
 	a, err := enter(ctx, s, ours)
@@ -44,17 +45,23 @@ func measureSocket(ctx context.Context, s setting) (found report.Findings, err e
 	if c.command, err = scripted(ctx, c.socket); err != nil {
 		return found, err
 	}
+	d, err := enter(ctx, s, floor)
+	if err != nil {
+		return found, err
+	}
+	defer d.server.Kill()
 	length := 1500 * time.Millisecond
 	if s.short {
 		length = 200 * time.Millisecond
 	}
 	var t socketTables
 	for _, shape := range shapes {
-		got, err := inRounds(ctx, redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}, s.rounds(fullRounds, 2), length, a, b, c)
+		got, err := inRounds(ctx, redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}, s.rounds(fullRounds, 2), length, a, b, c, d)
 		if err != nil {
 			return found, fmt.Errorf("%v: %w", shape, err)
 		}
 		t.add(shape, got[0], got[1], got[2])
+		t.floor = append(t.floor, versus(floorGroup, shape.String(), report.Rate, got[0], floor.name, got[3], rateOf))
 	}
 	found.Add(t.findings())
 	return found, nil
@@ -62,14 +69,15 @@ func measureSocket(ctx context.Context, s setting) (found report.Findings, err e
 
 // socketTables are figures by table, and what the plots show by shape.
 type socketTables struct {
-	counter, script, cpu, client, latency []report.Figure
-	shapes                                []string
-	ratios, costs                         [3]report.Line // of ours, the counter and the script
+	counter, script, floor, cpu, client, latency []report.Figure
+	shapes                                       []string
+	ratios, costs                                [3]report.Line // of ours, the counter and the script
 }
 
 const (
 	counterGroup = "Single IDs over the socket, next to " + redisCounter
 	scriptGroup  = "Single IDs over the socket, next to IDs from a " + redisLua
+	floorGroup   = "Single IDs over the socket, next to a server that does nothing else"
 	costGroup    = "The server's processor time for a single ID"
 	clientGroup  = "redis-benchmark's own processor time for a single ID"
 	waitGroup    = "What redis-benchmark's clients wait"
@@ -130,6 +138,7 @@ func (t *socketTables) findings() (found report.Findings) {
 	found.Figures = append(found.Figures, t.counter...)
 	found.Figures = append(found.Figures, ahead(t.counter))
 	found.Figures = append(found.Figures, t.script...)
+	found.Figures = append(found.Figures, t.floor...)
 	found.Figures = append(found.Figures, t.cpu...)
 	found.Figures = append(found.Figures, t.client...)
 	found.Figures = append(found.Figures, t.latency...)

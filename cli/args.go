@@ -6,7 +6,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/cli/configfile"
+	"github.com/flakeward/flakeward/internal/nearest"
 )
 
 // flagsFirst moves a command's flags before its arguments, since the library
@@ -122,7 +122,7 @@ func unknownCommandOf(commands []*urfave.Command, name, prefix, help string) str
 
 // unknownName says that there is no such thing, and what may have been meant.
 func unknownName(kind, name string, names []string, elsewhere string) string {
-	if near, ok := configfile.Nearest(name, names); ok {
+	if near, ok := nearest.Name(name, names); ok {
 		return fmt.Sprintf("there is no %s %q: did you mean %q?", kind, name, near)
 	}
 	return fmt.Sprintf("there is no %s %q: see %s", kind, name, elsewhere)

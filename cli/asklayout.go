@@ -6,6 +6,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/info"
 )
@@ -14,7 +15,11 @@ import (
 // host, or of a layout that it is told.
 type layoutFlags struct {
 	*clientFlags
-	text string
+	formFlags
+	text    string
+	cluster string          // the UUID of the cluster of the daemon that was asked for its layout
+	tenants []tenant.Tenant // of --config
+	names   tenantNames     // those, or else those of the daemon that was asked for its layout
 }
 
 func newLayoutFlags(own paths) *layoutFlags {
@@ -32,9 +37,10 @@ func (f *layoutFlags) flags() []urfave.Flag {
 		&urfave.StringFlag{Name: layoutName, Destination: &f.text, Value: f.text, DefaultText: "the daemon's", Usage: layoutUsage})
 }
 
-// layout finds the layout to go by. That there is no daemon to ask is no error,
+// layout finds the layout to go by, and the names of tenants. That there is no daemon to ask is no error,
 // but said to the error output.
 func (f *layoutFlags) layout(c *urfave.Context) (*generator.Layout, error) {
+	f.names = namesOf(f.tenants)
 	if c.IsSet(layoutName) {
 		return parseLayout(f.text)
 	}
@@ -46,6 +52,15 @@ func (f *layoutFlags) layout(c *urfave.Context) (*generator.Layout, error) {
 	return layout, err
 }
 
+// ids finds the layout to go by, as layout does, and the form that IDs are in.
+func (f *layoutFlags) ids(c *urfave.Context) (*ids, error) {
+	layout, err := f.layout(c)
+	if err != nil {
+		return nil, err
+	}
+	return f.formFlags.ids(c, layout, f.cluster)
+}
+
 // ask asks the daemon for its layout.
 func (f *layoutFlags) ask(c *urfave.Context) (*generator.Layout, error) {
 	client := f.open(c.Context)
@@ -54,6 +69,10 @@ func (f *layoutFlags) ask(c *urfave.Context) (*generator.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(f.names) == 0 {
+		f.names = info.Tenants(in)
+	}
+	f.cluster, _ = in.Get(info.Cluster)
 	text, ok := in.Get(info.Layout)
 	if !ok {
 		return nil, fmt.Errorf("the daemon at %s does not tell its layout: name it with --layout", f.socket)

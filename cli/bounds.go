@@ -3,78 +3,110 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/instant"
+)
+
+const (
+	timeUsage = "A TIME is RFC 3339 (2026-05-01T12:00:00Z), the same without a zone (UTC), a date (midnight UTC), now, or\n" +
+		"relative to now: -1h, -90s, -7d, +30m."
 )
 
 func boundsCommand(own paths) *urfave.Command {
 	flags := newLayoutFlags(own)
 	return withConfig(&urfave.Command{
 		Name:  "bounds",
-		Usage: "print the lowest and the highest ID of a span of time",
-		Description: "For range scans on a primary key: WHERE id BETWEEN lowest AND highest finds every ID issued\n" +
-			"in the span, both ends included, and none of other ticks.\n" +
-			"A time is RFC 3339 (2026-05-01T12:00:00Z), the same without a zone (UTC), a date (midnight UTC), or now.\n" +
-			layoutSource,
-		Flags: append(flags.flags(),
+		Usage: "print the IDs between which those of a span of time are",
+		Description: "For range scans on a primary key: id >= from AND id < below finds the IDs of all workers, datacenters and tenants whose\n" +
+			"time is in the span. The end is not part of it: --from 2026-11-21 --to 2026-11-22 has none of the 22nd.\n" +
+			timeUsage + "\n" + layoutSource,
+		Flags: append(append(flags.flags(), flags.formFlags.flags("the `FORM` of the bounds; public IDs have none")...),
 			&urfave.StringFlag{Name: "from", Usage: "first `TIME` of the span"},
-			&urfave.StringFlag{Name: "to", Usage: "last `TIME` of the span"},
+			&urfave.StringFlag{Name: "to", Value: "now", Usage: "`TIME` that the span ends before"},
 			jsonFlag("print one JSON object"),
 		),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			from, err := timeFlag(c, "from")
+			now := time.Now() // one for both ends
+			from, err := timeFlag(c, "from", now)
 			if err != nil {
 				return err
 			}
-			to, err := timeFlag(c, "to")
+			to, err := timeFlag(c, "to", now)
 			if err != nil {
 				return err
 			}
-			layout, err := flags.layout(c)
+			ids, err := flags.ids(c)
 			if err != nil {
 				return err
 			}
-			lowest, highest, err := layout.Bounds(from, to)
+			if ids.form == form.Public {
+				return usagef("--as public: public IDs do not sort by time")
+			}
+			first, below, err := ids.layout.Bounds(from, to)
 			if err != nil {
 				return &usageError{err}
 			}
+			b := bounds{From: ids.text(first), Below: ids.text(below), FromTime: startOf(ids.layout, first), BelowTime: startOf(ids.layout, below)}
 			if c.Bool(jsonName) {
-				return json.NewEncoder(c.App.Writer).Encode(map[string]string{
-					"lowest": strconv.FormatInt(lowest, 10), "highest": strconv.FormatInt(highest, 10),
-				})
+				return json.NewEncoder(c.App.Writer).Encode(b)
 			}
-			_, err = fmt.Fprintf(c.App.Writer, "lowest   %d\nhighest  %d\n", lowest, highest)
-			return err
+			quote := ""
+			switch ids.form {
+			case form.Base62, form.Hex, form.UUID:
+				quote = "'"
+			}
+			return b.print(c.App.Writer, quote)
 		},
 	})
 }
 
+// bounds are the IDs from From on and below Below, and the times of the ticks at which they begin.
+type bounds struct {
+	From      string `json:"from"`
+	Below     string `json:"below"`
+	FromTime  string `json:"from_time"`
+	BelowTime string `json:"below_time"`
+}
+
+// print prints the bounds, and a condition for SQL in which each stands between two quote.
+func (b bounds) print(out io.Writer, quote string) error {
+	width := max(len(b.From), len(b.Below))
+	_, err := fmt.Fprintf(out, "from   %-*s  %s\nbelow  %-*s  %s\n\nid >= %[7]s%[2]s%[7]s AND id < %[7]s%[5]s%[7]s\n",
+		width, b.From, b.FromTime, width, b.Below, b.BelowTime, quote)
+	return err
+}
+
+// idText is an ID as it is printed.
+func idText(id int64) string { return strconv.FormatInt(id, 10) }
+
+// startOf is when the tick begins that a bound is of, in a layout whose highest field is time.
+func startOf(layout *generator.Layout, bound int64) string {
+	below := 0
+	for _, f := range []generator.Field{generator.Datacenter, generator.Worker, generator.Tenant, generator.Sequence} {
+		below += layout.Bits(f)
+	}
+	return layout.StartOf(generator.Tick(bound >> below)).Format(timeForm(layout))
+}
+
 // timeFlag reads a flag that must be given.
-func timeFlag(c *urfave.Context, name string) (time.Time, error) {
+func timeFlag(c *urfave.Context, name string, now time.Time) (time.Time, error) {
 	text := c.String(name)
 	if text == "" {
 		return time.Time{}, usagef("--%s is missing: give the span's times, such as --from 2026-05-01 --to 2026-05-02", name)
 	}
-	t, err := parseTime(text, time.Now)
+	t, err := instant.Parse(text, func() time.Time { return now })
 	if err != nil {
 		return time.Time{}, usagef("--%s: %w", name, err)
 	}
 	return t, nil
-}
-
-func parseTime(text string, now func() time.Time) (time.Time, error) {
-	if text == "now" {
-		return now(), nil
-	}
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly} {
-		if t, err := time.Parse(form, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("%q is not a time: write 2026-05-01T12:00:00Z, 2026-05-01, or now", text)
 }

@@ -12,8 +12,7 @@ import (
 )
 
 func claimsCommand(own paths, out *outside) *urfave.Command {
-	timeout := defaultTimeout
-	flags := newOperatorFlags(own, out, &timeout)
+	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:  "claims",
 		Usage: "list the claims on worker IDs, or clear one that is stuck",
@@ -25,7 +24,7 @@ func claimsCommand(own paths, out *outside) *urfave.Command {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *inspection) error {
+			return flags.with(c, func(v *inspection) error {
 				members, err := v.members(c.Context)
 				if err != nil {
 					return err
@@ -37,8 +36,7 @@ func claimsCommand(own paths, out *outside) *urfave.Command {
 }
 
 func clearCommand(own paths, out *outside) *urfave.Command {
-	timeout := defaultTimeout
-	flags := newOperatorFlags(own, out, &timeout)
+	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:      "clear",
 		Usage:     "delete a claim that is stuck, which frees its worker ID",
@@ -53,7 +51,7 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 				return usagef("claims clear takes the name of one claim: see flakeward claims")
 			}
 			name := c.Args().First()
-			return flags.with(c.Context, func(v *inspection) error {
+			return flags.with(c, func(v *inspection) error {
 				members, err := v.members(c.Context)
 				if err != nil {
 					return err

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/redis/go-redis/v9"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/daemon"
@@ -20,8 +22,11 @@ const (
 	ExitOK       = 0
 	ExitFailed   = 1 // the command was understood but did not succeed
 	ExitUsage    = 2 // wrong arguments, flags, variables or configuration
-	ExitNotReady = 3 // status: the daemon answers, but cannot issue IDs yet
-	ExitUnknown  = 4 // explain: all IDs were decoded, but whose some of them were is not known
+	ExitNotReady = 3 // status, health, next: the daemon answers, but cannot issue IDs now
+	ExitUnknown  = 4 // explain: all IDs were decoded, but no holder is known for some of them
+	ExitNoDaemon = 5 // no daemon listens on the socket
+	ExitRefused  = 6 // the daemon refused the request as wrong
+	ExitMeet     = 7 // layout check: two clusters can issue the same ID
 )
 
 // usageError is a mistake in what the command was told.
@@ -34,24 +39,39 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
+// unavailable begins the reply of a daemon that could issue no ID in time.
+const unavailable = "UNAVAILABLE "
+
 // errNotReady is what status ends with when the daemon is there but not ready.
 var errNotReady = errors.New("the daemon cannot issue IDs yet")
 
 // errUnknown is what explain ends with when nobody can be named for an ID.
-var errUnknown = errors.New("not known")
+var errUnknown = errors.New("no holder is known")
+
+// errMeet is what layout check ends with when clusters meet.
+var errMeet = errors.New("clusters that can issue the same ID must not write to one place: give each a datacenter of its own")
 
 // ExitCode returns the status for what Run returned.
 func ExitCode(err error) int {
 	var usage *usageError
+	var refusal redis.Error
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &usage):
 		return ExitUsage
+	case errors.Is(err, errNoDaemon):
+		return ExitNoDaemon
+	case errors.As(err, &refusal) && strings.HasPrefix(refusal.Error(), unavailable):
+		return ExitNotReady
+	case errors.As(err, &refusal):
+		return ExitRefused
 	case errors.Is(err, errNotReady):
 		return ExitNotReady
 	case errors.Is(err, errUnknown):
 		return ExitUnknown
+	case errors.Is(err, errMeet):
+		return ExitMeet
 	}
 	return ExitFailed
 }
@@ -110,8 +130,9 @@ func newProgram(own paths, out *outside) *program {
 			decodeCommand(own),
 			boundsCommand(own),
 			explainCommand(own, out),
-			layoutCommand(),
+			layoutCommand(own, out),
 			statusCommand(own, out),
+			healthCommand(own),
 			marksCommand(own, out),
 			claimsCommand(own, out),
 			clusterCommand(own, out),

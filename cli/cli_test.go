@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -11,13 +12,39 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/publicid"
 )
 
 // tweet is an ID that was published: 2022-06-28T16:07:40.105Z, machine 378,
 // sequence 0.
 const tweet = "1541815603606036480"
 
+// tweet in other forms, in the cluster of someUUID and with the key of firstKey.
+var (
+	someUUID    = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"
+	firstKey    = "k1 000102030405060708090a0b0c0d0e0f\n"
+	tweetUUID   = tweetAs(form.UUID)
+	tweetPublic = tweetAs(form.Public)
+)
+
+func tweetAs(f form.Form) string {
+	layout, err := generator.ParseLayout("twitter")
+	if err != nil {
+		panic(err)
+	}
+	keys, err := publicid.ParseKeys(firstKey)
+	if err != nil {
+		panic(err)
+	}
+	return string(form.New(layout, someUUID, keys).Append(nil, f, 1541815603606036480))
+}
+
 func TestDecode(t *testing.T) {
+	keys := filepath.Join(t.TempDir(), "keys")
+	if err := os.WriteFile(keys, []byte(firstKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const head = "id                   time                      datacenter  worker  sequence\n"
 	const row = "1541815603606036480  2022-06-28T16:07:40.105Z          11      26         0\n"
 	const object = `{"id":"1541815603606036480","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0}` + "\n"
@@ -45,8 +72,15 @@ func TestDecode(t *testing.T) {
 		{
 			name: "a wrong one keeps no other from being decoded", stdin: tweet + "\nx\n-5\n" + tweet, args: []string{"--layout", "twitter", "-"},
 			out: head + row + row, failed: true,
-			err: []string{`word 2 of standard input: "x" is not an ID`, "word 3 of standard input: decode: -5 is negative"},
+			err: []string{`word 2 of standard input: "x" is not an ID`, "word 3 of standard input: \"-5\" is not an ID: it is negative"},
 		},
+		{name: "of a form", args: []string{"--layout", "twitter", "--as", "hex", "1565a11f6217a000"}, out: head + row},
+		{name: "of a form, and it is of another", args: []string{"--layout", "twitter", "--as", "base62", tweet}, failed: true, err: []string{"it may be string: name that form"}},
+		{name: "of no form that is said", args: []string{"--layout", "twitter", "1565a11f6217a000"}, failed: true, err: []string{"it may be hex: name that form"}},
+		{name: "a UUID", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:" + someUUID + "\r\n")}}, args: []string{tweetUUID}, out: head + row},
+		{name: "a UUID without its cluster", args: []string{"--layout", "twitter", tweetUUID}, failed: true, err: []string{"needs the cluster's UUID"}},
+		{name: "a public ID", args: []string{"--layout", "twitter", "--as", "public", "--public-keys", keys, tweetPublic}, out: head + row},
+		{name: "a public ID without keys", args: []string{"--layout", "twitter", "--as", "public", tweetPublic}, failed: true},
 		{name: "too wide for the layout", args: []string{"--layout", "js53", tweet}, failed: true, err: []string{"too large for layout"}},
 		{name: "an endless word", stdin: strings.Repeat("1", 2*maxWord), args: []string{"--layout", "twitter", "-"}, failed: true},
 		{name: "a daemon that does not tell", daemon: script{"INFO": {bulk("a:b\r\n")}}, args: []string{tweet}, failed: true},
@@ -103,15 +137,21 @@ func TestBounds(t *testing.T) {
 		err  string
 	}{
 		// 41-12-10 bits: 2026-01-01 is 1767225600000 ms after 1970.
-		{"one instant", []string{"--layout", "redis", "--from", "2026-01-01", "--to", "2026-01-01T00:00:00Z"},
-			fmt.Sprintf("lowest   %d\nhighest  %d\n", int64(1767225600000)<<22, int64(1767225600001)<<22-1), ""},
-		{"a zone", []string{"--layout", "redis", "--from", "2026-01-01T01:00:00+01:00", "--to", "2026-01-01", "--json"},
-			fmt.Sprintf(`{"highest":"%d","lowest":"%d"}`+"\n", int64(1767225600001)<<22-1, int64(1767225600000)<<22), ""},
+		{"a day, without the next", []string{"--layout", "redis", "--from", "2026-01-01", "--to", "2026-01-02T00:00:00Z"},
+			"from   7412281402982400000  2026-01-01T00:00:00.000Z\nbelow  7412643790848000000  2026-01-02T00:00:00.000Z\n\n" +
+				"id >= 7412281402982400000 AND id < 7412643790848000000\n", ""},
+		{"a zone", []string{"--layout", "redis", "--from", "2026-01-01T01:00:00+01:00", "--to", "2026-01-01T00:00:00.001", "--json"},
+			fmt.Sprintf(`{"from":"%d","below":"%d","from_time":"2026-01-01T00:00:00.000Z","below_time":"2026-01-01T00:00:00.001Z"}`+"\n",
+				int64(1767225600000)<<22, int64(1767225600001)<<22), ""},
+		{"an end that is the start", []string{"--from", "2026-05-02", "--to", "2026-05-02"}, "", "its end is not part of it"},
+		{"time is not the highest field", []string{"--layout", "worker=5,time=41@1ms,sequence=12;epoch=2026-01-01", "--from", "-1h"}, "", "do not sort by time"},
 		{"the wrong way round", []string{"--from", "2026-05-02", "--to", "2026-05-01"}, "", "swap them"},
 		{"no start", []string{"--to", "2026-05-01"}, "", "--from is missing"},
-		{"no end", []string{"--from", "2026-05-01"}, "", "--to is missing"},
+		{"no end", []string{"--from", "2026-05-01", "--to", ""}, "", "--to is missing"},
+		{"no span of days", []string{"--from", "-1w", "--to", "now"}, "", `--from: "-1w" is not a time`},
+		{"public", []string{"--layout", "redis", "--from", "2026-01-01", "--to", "2026-01-02", "--as", "public"}, "", "--as"},
 		{"no time", []string{"--from", "yesterday", "--to", "now"}, "", `--from: "yesterday" is not a time`},
-		{"before the epoch", []string{"--from", "1999-01-01", "--to", "1999-01-02"}, "", "before the epoch"},
+		{"before the epoch", []string{"--from", "1999-01-01", "--to", "1999-01-02"}, "", "not after the epoch"},
 		{"an argument", []string{"2026-05-01"}, "", "takes no arguments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,8 +167,8 @@ func TestBounds(t *testing.T) {
 }
 
 func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
-	redis := fmt.Sprintf("lowest   %d\nhighest  %d\n", int64(1767225600000)<<22, int64(1767225600001)<<22-1)
-	twitter := fmt.Sprintf("lowest   %d\nhighest  %d\n", int64(1767225600000-1288834974657)<<22, int64(1767225600001-1288834974657)<<22-1)
+	between := func(ms int64) string { return fmt.Sprintf("id >= %d AND id < %d\n", ms<<22, (ms+1)<<22) }
+	redis, twitter := between(1767225600000), between(1767225600000-1288834974657)
 	byRedis := script{"INFO": {bulk("# Cluster\r\nlayout:redis\r\n")}}
 	for _, c := range []struct {
 		name     string
@@ -140,7 +180,7 @@ func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
 	}{
 		{"the daemon's", byRedis, nil, redis, "", ""},
 		{"the flag wins", byRedis, []string{"--layout", "twitter"}, twitter, "", ""},
-		{"without a daemon, and told so", nil, nil, fmt.Sprintf("lowest   %d\nhighest  %d\n", 0, 1<<22-1), "default layout, flakeward", ""},
+		{"without a daemon, and told so", nil, nil, between(0), "default layout, flakeward", ""},
 		{"a daemon that does not tell", script{"INFO": {bulk("a:b\r\n")}}, nil, "", "", "does not tell its layout"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,8 +188,8 @@ func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
 			if c.daemon != nil {
 				socket = c.daemon.serve(t, nil)
 			}
-			out, complaint, err := command(t, "", append([]string{"bounds", "--from", "2026-01-01", "--to", "2026-01-01", "--socket", socket}, c.args...)...)
-			if out != c.out {
+			out, complaint, err := command(t, "", append([]string{"bounds", "--from", "2026-01-01", "--to", "2026-01-01T00:00:00.001", "--socket", socket}, c.args...)...)
+			if _, out, _ = strings.Cut(out, "\n\n"); out != c.out {
 				t.Errorf("printed %q, want %q", out, c.out)
 			}
 			if !strings.Contains(complaint, c.complain) || c.complain == "" && complaint != "" {
@@ -159,6 +199,43 @@ func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
 				t.Errorf("the error is %v, want %q in it", err, c.err)
 			}
 		})
+	}
+}
+
+// The condition can be pasted into SQL whatever the form.
+func TestBoundsAreQuotedWhereTheyAreTexts(t *testing.T) {
+	for as, want := range map[string]string{
+		"integer": "id >= 0 AND id < 4194304\n", "base62": "id >= '00000000000' AND id < '0000000Hb84'\n",
+	} {
+		out, _, err := command(t, "", "bounds", "--layout", "flakeward", "--from", "2026-01-01", "--to", "2026-01-01T00:00:00.001", "--as", as)
+		if err != nil || !strings.HasSuffix(out, "\n\n"+want) {
+			t.Errorf("%s: %q, %v; want %q", as, out, err, want)
+		}
+	}
+}
+
+// A span that is given by times relative to now is as long as it says, also where the command takes
+// long.
+func TestBoundsTakeRelativeTimes(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		ms   int64
+	}{
+		{[]string{"--from", "-1h"}, 3_600_000},
+		{[]string{"--from=-7d", "--to=-6d"}, 86_400_000},
+		{[]string{"--from", "now", "--to", "+90s"}, 90_000},
+	} {
+		out, _, err := command(t, "", append([]string{"bounds", "--layout", "flakeward", "--json"}, c.args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b struct{ From, Below int64 }
+		if _, err := fmt.Sscanf(strings.NewReplacer(`"`, "", ",", " ").Replace(out), "{from:%d below:%d", &b.From, &b.Below); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		if got := (b.Below - b.From) >> 22; got != c.ms {
+			t.Errorf("%q: a span of %d ms, want %d", c.args, got, c.ms)
+		}
 	}
 }
 
@@ -206,7 +283,10 @@ func TestLayoutCommand(t *testing.T) {
 		{"the shifts in JSON", []string{"--json", "twitter"}, []string{`{"field":"worker","bits":5,"shift":12,"highest":31}`, `"sorts_by_time":true`}, ""},
 		{"the list", []string{"--list"}, []string{"preset ", "\ntwitter ", "\njs53 "}, ""},
 		{"the list in JSON", []string{"--list", "--json"}, []string{`"name":"twitter"`}, ""},
-		{"nonsense", []string{"tvitter"}, nil, "there are discord"},
+		{"nonsense", []string{"nonsense"}, nil, "there are discord"},
+		{"a misspelt preset", []string{"tvitter"}, nil, `did you mean "twitter"?`},
+		{"a misspelt field", []string{"time=41@1ms,wroker=10,sequence=12;epoch=2026-01-01"}, nil, `did you mean "worker"?`},
+		{"spaces", []string{" time = 41 @ 1ms, worker=10 , sequence=12 ; epoch = 2026-01-01 "}, []string{"time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z\n"}, ""},
 		{"two", []string{"twitter", "epoch=2026-01-01"}, nil, "put quotes"},
 		{"the list and more", []string{"--list", "twitter"}, nil, "takes no arguments"},
 	} {
@@ -298,6 +378,7 @@ func TestCommands(t *testing.T) {
 		{[]string{"completion", "bash"}, "complete -o bashdefault", ""},
 		{[]string{"completion", "zsh"}, "#compdef flakeward", ""},
 		{[]string{"completion", "fish"}, "journal-step", ""},
+		{[]string{"completion", "fish"}, "from daemon' -l burst-order -x -a 'connection none'\n", ""},
 		{[]string{"completion", "fish"}, "from completion' -f -a 'bash zsh fish'\n", ""},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
@@ -314,10 +395,10 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"", "daemon next decode bounds explain layout status marks claims cluster version completion"},
+		{"", "daemon next decode bounds explain layout status health marks claims cluster version completion"},
 		{"d", "daemon decode"},
 		{"-", "--help --version"},
-		{"next --", "--socket --timeout --tenant --run --config --help"},
+		{"next --", "--socket --timeout --tenant --as --run --config --help"},
 		{"next 5 --t", "--timeout --tenant"},
 		{"next ", ""},
 		{"next --tenant ", ""},
@@ -327,7 +408,7 @@ func TestCompletion(t *testing.T) {
 		{"status --clu", "--cluster"},
 		{"status --watch --cl", "--cluster"}, // --watch takes no other word
 		{"marks ", "raise"},
-		{"marks --", "--coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --timeout --json --config --help"},
+		{"marks --", "--socket --timeout --coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --json --config --help"},
 		{"marks --coord embedded: r", "raise"},
 		{"marks --coord ra", ""}, // the value of --coord
 		{"marks raise ", ""},
@@ -335,10 +416,13 @@ func TestCompletion(t *testing.T) {
 		{"marks --coord embedded: raise --f", "--force"},
 		{"marks raise --y", "--yes"},
 		{"marks rai", "raise"},
-		{"claims clear --", "--coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --timeout --yes --config --help"},
+		{"claims clear --", "--socket --timeout --coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --yes --config --help"},
 		{"explain --j", "--json"},
 		{"completion ", "bash zsh fish"},
 		{"completion f", "fish"},
+		{"daemon --log-level w", "warn"},
+		{"daemon --burst-order ", "connection none"},
+		{"decode --layout tw", "twitter"},
 		{"nothing ", ""},
 	} {
 		out, _, err := command(t, "", append(strings.Split(c.typed, " "), completionRequest)...)
@@ -364,6 +448,7 @@ func TestExitCode(t *testing.T) {
 		{usagef("x"), ExitUsage},
 		{fmt.Errorf("more: %w", usagef("x")), ExitUsage},
 		{fmt.Errorf("%w: starting", errNotReady), ExitNotReady},
+		{fmt.Errorf("%w at x", errNoDaemon), ExitNoDaemon},
 	} {
 		if got := ExitCode(c.err); got != c.want {
 			t.Errorf("ExitCode(%v) = %d, want %d", c.err, got, c.want)

@@ -69,7 +69,11 @@ func (f *clientFlags) open(ctx context.Context) *client {
 		if err := f.own.checkDir(address); err != nil {
 			return nil, err
 		}
-		return dial(ctx, network, address)
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &refusing{Conn: conn}, nil
 	}
 	c := &client{socket: f.socket, redis: redis.NewClient(options)}
 	c.stop = context.AfterFunc(ctx, func() { _ = c.redis.Close() })
@@ -102,12 +106,19 @@ func (c *client) status(ctx context.Context) (info.Info, error) {
 	if !ok {
 		return nil, c.odd("INFO", reply)
 	}
-	return info.Parse(text), nil
+	in := info.Parse(text)
+	if _, own := in.Get(info.Version); !own {
+		if version, redis := in.Get(info.Redis); redis {
+			return nil, fmt.Errorf("what listens at %s is a Redis server (version %s) and no flakeward daemon: name the daemon's socket with --socket", c.socket, version)
+		}
+	}
+	return in, nil
 }
 
 // explain says what an error means for whoever asked.
 func (c *client) explain(ctx context.Context, err error) error {
 	var refusal redis.Error
+	var refused refusedError
 	var unsafeDir *socketfile.UnsafeDirError
 	switch {
 	case ctx.Err() != nil:
@@ -119,7 +130,12 @@ func (c *client) explain(ctx context.Context, err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTSOCK):
 		return fmt.Errorf("%w at %s: nobody listens there; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, c.socket)
 	case errors.Is(err, fs.ErrPermission):
+		if dir := socketfile.Closed(c.socket); dir != "" {
+			return fmt.Errorf("the directory %s of the socket %s may not be entered by this user: its mode and group say who may", dir, c.socket)
+		}
 		return fmt.Errorf("the socket %s may not be used by this user: its mode and group say who may (the daemon's --socket-mode and --socket-group)", c.socket)
+	case errors.As(err, &refused):
+		return fmt.Errorf("the daemon at %s refuses the connection: %w", c.socket, refused)
 	case errors.As(err, &refusal):
 		return fmt.Errorf("the daemon at %s answers: %w", c.socket, err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -73,8 +74,15 @@ func TestNext(t *testing.T) {
 		{"one", []string{integers(7)}, nil, "NEXT 1", "7\n"},
 		{"several", []string{integers(7, 8, 9)}, []string{"3"}, "NEXT 3", "7\n8\n9\n"},
 		{"for a tenant, the flag last", []string{integers(7)}, []string{"1", "--tenant", "5"}, "NEXT 1 TENANT 5", "7\n"},
+		{"for a tenant by its name", []string{integers(7, 8)}, []string{"2", "--tenant", "orders"}, "NEXT 2 TENANT orders", "7\n8\n"},
 		{"for tenant 0", []string{integers(7)}, []string{"--tenant=0"}, "NEXT 1 TENANT 0", "7\n"},
+		{"in a form", []string{"*2\r\n" + bulk("0000000000z") + bulk("00000000010")}, []string{"--as", "BASE62", "2"}, "NEXT 2 AS base62", "0000000000z\n00000000010\n"},
+		{"in the daemon's form", []string{"*1\r\n" + bulk("7")}, nil, "NEXT 1", "7\n"},
+		{"in a form, for a tenant", []string{"*1\r\n" + bulk("7")}, []string{"--as", "string", "--tenant", "5"}, "NEXT 1 TENANT 5 AS string", "7\n"},
+		{"big numbers", []string{"*1\r\n(7\r\n"}, []string{"--as", "bignum"}, "NEXT 1 AS bignum", "7\n"},
+		{"runs as integers", []string{integers(1, 100, 3)}, []string{"--run", "--as", "integer", "3"}, "RUN 3", "100 3 1\n"},
 		{"runs", []string{integers(1, 100, 3, 4000, 2)}, []string{"--run", "5"}, "RUN 5", "100 3 1\n4000 2 1\n"},
+		{"many runs in one request", []string{integers(1, 100, 4000, 8192, 1000)}, []string{"--run", "5000"}, "RUN 5000", "100 4000 1\n8192 1000 1\n"},
 		{"runs, the flag last", []string{integers(256, 100, 5)}, []string{"5", "--run"}, "RUN 5", "100 5 256\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,6 +131,10 @@ func TestNextTakesAsManyAtOnceAsTheDaemonLets(t *testing.T) {
 		{"it does not", script{"NEXT": {refused, some(12), some(12), some(1)}, "INFO": {bulk("a:b\r\n")}}, "NEXT 25,INFO,NEXT 12,NEXT 12,NEXT 1"},
 		{"it tells what it does not keep to", script{"NEXT": {refused, refused, some(6), some(19)}, "INFO": {bulk("max_count:100\r\n")}},
 			"NEXT 25,INFO,NEXT 12,INFO,NEXT 6,NEXT 6"},
+		{"fewer can be had in time", script{"NEXT": {"-UNAVAILABLE 25 IDs cannot be had within 2s: at most 10 can; code=count-too-large: ask for no more at a time\r\n", some(10), some(10), some(5)}},
+			"NEXT 25,NEXT 10,NEXT 10,NEXT 5"},
+		{"fewer can be had now", script{"NEXT": {"-UNAVAILABLE 25 IDs cannot be had within 2s: at most 5 can now; code=count-too-large: ask for no more, or try again in 1s\r\n", some(5), some(10), some(10)}},
+			"NEXT 25,NEXT 5,NEXT 10,NEXT 10"},
 		{"it has no INFO", script{"NEXT": {refused, some(25)}}, "NEXT 25,INFO,NEXT 12"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -162,10 +174,14 @@ func TestNextRefuses(t *testing.T) {
 		{"a count of 0", "", []string{"0"}, `the count "0" is not`, ExitUsage},
 		{"a negative count", "", []string{"--", "-4"}, `the count "-4" is not`, ExitUsage},
 		{"two counts", "", []string{"1", "2"}, `got "2" too`, ExitUsage},
-		{"a tenant that is none", "", []string{"--tenant", "x"}, "tenant", ExitUsage},
-		{"an error reply", "-UNAVAILABLE the clock is 1h behind\r\n", nil, "answers: UNAVAILABLE the clock is 1h behind", ExitFailed},
+		{"a tenant that is none", "", []string{"--tenant", ""}, "tenant", ExitUsage},
+		{"a misspelt tenant", "-ERR there is no tenant 'order': did you mean 'orders'?\r\n", []string{"--tenant", "order"}, "did you mean 'orders'?", ExitRefused},
+		{"a form that is none", "", []string{"--as", "bas62"}, "did you mean base62?", ExitUsage},
+		{"runs in a form", "", []string{"--run", "--as", "hex"}, "--run prints integers: leave --as hex out", ExitUsage},
+		{"an error reply", "-UNAVAILABLE the clock is 1h behind\r\n", nil, "answers: UNAVAILABLE the clock is 1h behind", ExitNotReady},
+		{"a refusal", "-ERR the tenant '9' is not a whole number from 0 to 7\r\n", []string{"--tenant", "9"}, "answers: ERR the tenant", ExitRefused},
 		{"another kind of reply", "+OK\r\n", nil, "is it a flakeward daemon", ExitFailed},
-		{"an array of something else", "*1\r\n$1\r\na\r\n", nil, "is it a flakeward daemon", ExitFailed},
+		{"an array of something else", "*1\r\n$0\r\n\r\n", nil, "is it a flakeward daemon", ExitFailed},
 		{"an empty array", "*0\r\n", nil, "is it a flakeward daemon", ExitFailed},
 		{"runs without runs", integers(1), []string{"--run"}, "is it a flakeward daemon", ExitFailed},
 		{"runs of nothing", integers(1, 100, 0), []string{"--run"}, "is it a flakeward daemon", ExitFailed},
@@ -230,8 +246,8 @@ func TestNoDaemon(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), c.socket) || !strings.Contains(err.Error(), "--socket") {
 				t.Errorf("the error is %v, want %q in it, the path, and the way out", err, c.want)
 			}
-			if code := ExitCode(err); code != ExitFailed {
-				t.Errorf("the status is %d, want %d", code, ExitFailed)
+			if code := ExitCode(err); code != ExitNoDaemon {
+				t.Errorf("the status is %d, want %d", code, ExitNoDaemon)
 			}
 		})
 	}
@@ -245,8 +261,12 @@ func TestStatus(t *testing.T) {
 		out, err   string
 		code       int
 	}{
-		{"ready", cluster + "ready\r\nworker_id:3\r\n", nil, "Cluster\n  layout  twitter\n\nWorker\n  state      ready\n  worker_id  3\n", "", ExitOK},
+		{"ready", cluster + "ready\r\nworker_id:3\r\n# Replication\r\nrole:master\r\n# Keyspace\r\n", nil, "Cluster\n  layout  twitter\n\nWorker\n  state      ready\n  worker_id  3\n", "", ExitOK},
 		{"ready, in JSON", cluster + "ready\r\n", []string{"--json"}, `{"Cluster":{"layout":"twitter"},"Worker":{"state":"ready"}}` + "\n", "", ExitOK},
+		{"in JSON, with types", "# Server\r\nhost:1\r\nmax_count:-7\r\nversion:007\r\nused_cpu_sys:0.25\r\nclaimed:true\r\nlane1_claim:12\r\nempty:\r\nstate:ready\r\n", []string{"--json"},
+			`{"Server":{"claimed":true,"empty":"","host":"1","lane1_claim":"12","max_count":-7,"state":"ready","used_cpu_sys":0.25,"version":"007"}}` + "\n", "", ExitOK},
+		{"a Redis server", "# Server\r\nredis_version:7.0.15\r\n", nil, "", "is a Redis server (version 7.0.15) and no flakeward daemon", ExitFailed},
+		{"a daemon that speaks as Redis does", "# Server\r\nflakeward_version:1\r\nredis_version:7.2.0\r\nstate:ready\r\n", nil, "", "", ExitOK},
 		{"the clock behind, but served", cluster + "clock-behind\r\n", nil, "", "", ExitOK},
 		{"starting", cluster + "starting\r\n", nil, "", "cannot issue IDs yet: starting", ExitNotReady},
 		{"stopped, with the reason", cluster + "stopped\r\ncondition:no space left\r\n", nil, "", "stopped: no space left", ExitNotReady},
@@ -280,5 +300,30 @@ func TestClientsReadTheDaemonsConfiguration(t *testing.T) {
 	t.Setenv("FLAKEWARD_SOCKET", socket)
 	if out, _, err := command(t, "", "next"); out != "7\n" || err != nil {
 		t.Errorf("with FLAKEWARD_SOCKET: %q, %v", out, err)
+	}
+}
+
+// A daemon that is full refuses a connection unasked and closes it. Whether the request can still be
+// sent or not, the refusal is what is said.
+func TestARefusedConnectionSaysWhy(t *testing.T) {
+	for range 40 {
+		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("-ERR too many connections: the limit is 1\r\n"))
+			_ = c.Close()
+		}()
+		var out, errs bytes.Buffer
+		err = Run(t.Context(), []string{"flakeward", "next", "--socket", l.Addr().String()}, strings.NewReader(""), &out, &errs, nil)
+		if err == nil || !strings.Contains(err.Error(), "ERR too many connections: the limit is 1") {
+			t.Fatalf("%v; %s", err, &errs)
+		}
+		_ = l.Close()
 	}
 }

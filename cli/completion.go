@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // shells are those a completion script is there for.
@@ -39,9 +42,26 @@ _flakeward() {
 compdef _flakeward flakeward
 `
 
-// fishShells is what the library's script for fish lacks: arguments. -f keeps
-// files from being offered beside them.
-var fishShells = "complete -c flakeward -n '__fish_seen_subcommand_from " + completionName + "' -f -a '" + strings.Join(shells, " ") + "'\n"
+// flagValues are the values of flags that have few of them.
+var flagValues = map[string][]string{
+	"layout":      generator.Presets(),
+	"log-level":   append(slices.Clone(logLevels), "off"),
+	"burst-order": {daemon.OrderConnection, daemon.OrderNone},
+}
+
+// fishValues is what the library's script for fish lacks: arguments and values of flags. -f keeps
+// files from being offered beside them, and -x as well.
+func fishValues(commands []*urfave.Command) string {
+	text := "complete -c flakeward -n '__fish_seen_subcommand_from " + completionName + "' -f -a '" + strings.Join(shells, " ") + "'\n"
+	for _, c := range commands {
+		for _, f := range c.Flags {
+			if name := f.Names()[0]; flagValues[name] != nil {
+				text += fmt.Sprintf("complete -c flakeward -n '__fish_seen_subcommand_from %s' -l %s -x -a '%s'\n", c.Name, name, strings.Join(flagValues[name], " "))
+			}
+		}
+	}
+	return text
+}
 
 const completionName = "completion"
 
@@ -64,7 +84,7 @@ func completionCommand() *urfave.Command {
 				if script, err = c.App.ToFishCompletion(); err != nil {
 					return fmt.Errorf("making the script: %w", err)
 				}
-				script += fishShells
+				script += fishValues(c.App.Commands)
 			}
 			_, err := io.WriteString(c.App.Writer, script)
 			return err
@@ -92,7 +112,7 @@ func choices(commands []*urfave.Command, words []string) []string {
 		}
 		previous := before[len(before)-1]
 		if len(before) > 1 && strings.HasPrefix(previous, "-") && flagsWithValue(command)[strings.TrimLeft(previous, "-")] {
-			return nil // the flag's value, whatever that is
+			return beginning(flagValues[strings.TrimLeft(previous, "-")], current) // or files, where it has none
 		}
 		below := subcommand(command, before[1:])
 		if below != nil {
@@ -112,5 +132,9 @@ func choices(commands []*urfave.Command, words []string) []string {
 			others = append(others, "--"+f.Names()[0])
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(others), func(choice string) bool { return !strings.HasPrefix(choice, current) })
+	return beginning(others, current)
+}
+
+func beginning(words []string, with string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(word string) bool { return !strings.HasPrefix(word, with) })
 }

@@ -150,7 +150,7 @@ func TestExplainOverManyClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 		out, _, err = command(t, "", "explain", "--coord", url, strconv.FormatInt(foreign, 10))
-		checkError(t, err, "not known", ExitUnknown)
+		checkError(t, err, "no holder is known", ExitUnknown)
 		if !strings.Contains(out, "this cluster is datacenter 5") {
 			t.Errorf("printed\n%s", out)
 		}

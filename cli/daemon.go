@@ -1,12 +1,14 @@
 package cli
 
 import (
-	"io"
-	"slices"
-	"strings"
+	"errors"
+	"os"
+	"runtime/debug"
 
-	"github.com/hashicorp/go-hclog"
 	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/systemd"
 )
 
 const (
@@ -14,49 +16,52 @@ const (
 	logName    = "flakeward"
 )
 
-// logLevels are the levels that can be asked for, besides off.
-var logLevels = []string{"trace", "debug", "info", "warn", "error"}
-
 func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
-	return withConfig(&urfave.Command{
+	return withTenants(&urfave.Command{
 		Name:  daemonName,
 		Usage: "hand out IDs on a Unix socket until it is told to stop",
 		Description: "Runs in the foreground. SIGTERM or SIGINT ends it after accepted requests are answered;\n" +
-			"a second one ends it at once, which is safe too and costs the next start about a --journal-step.\n" +
-			"Each flag can also be given as a variable or in the file that --config names.\n" +
-			"Flags win over variables, variables over the file.",
-		Flags: s.flags(),
+			"a second one ends it at once, if it comes a second later or more. That is safe too, and costs\n" +
+			"the next start about a --journal-step. SIGHUP has it open --log-file and read certificates,\n" +
+			"passwords, tokens and the keys of public IDs again.\n" +
+			"Each setting can also be given as a variable or in the file that --config names.\n" +
+			"Flags win over variables, variables over the file. The names, limits and forms of tenants\n" +
+			"are in the file alone; a change of them takes a restart.",
+		Flags: append(s.flags(), checkFlags()...),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			log, err := s.logger(c.App.ErrWriter)
-			if err != nil {
-				return err
+			if c.Bool(checkName) || c.Bool(checkCoordinatorName) {
+				return s.check(c)
 			}
 			config := s.daemon
-			config.Version, config.Log = Version(), log
 			if err := config.Validate(); err != nil {
 				return &usageError{err}
 			}
 			if err := own.makeDir(config.Socket.Path); err != nil {
 				return err
 			}
-			return serve(c.Context, config)
+			if os.Getenv("GOMEMLIMIT") == "" {
+				debug.SetMemoryLimit(budget.FindMemory(config.Memory).Runtime())
+			}
+			log, err := s.openLog(c.App.ErrWriter)
+			if err != nil {
+				return err
+			}
+			strange, _ := strangeVariables(os.Environ())
+			for _, name := range strange {
+				log.logger.Warn("a variable is no setting and has no effect: flakeward daemon --help has all settings", "variable", name)
+			}
+			config.Version, config.Log, config.LogDropped, config.ReopenLog = Version(), log.logger, log.writer.Dropped, log.reopen
+			hangups, stop := hangups()
+			defer stop()
+			config.Reload = hangups
+			if config.Service, err = systemd.FromEnvironment(); err != nil {
+				return log.close(err)
+			}
+			err = serve(c.Context, config)
+			return log.close(errors.Join(err, config.Service.Close()))
 		},
-	})
-}
-
-// logger makes the log that the settings ask for.
-func (s *settings) logger(out io.Writer) (hclog.Logger, error) {
-	name := strings.ToLower(s.logLevel)
-	if name != "off" && !slices.Contains(logLevels, name) {
-		return nil, usagef("--log-level: %s", unknownName("level", s.logLevel, logLevels, "flakeward daemon --help"))
-	}
-	return hclog.New(&hclog.LoggerOptions{
-		Name:       logName,
-		Level:      hclog.LevelFromString(name),
-		JSONFormat: s.logJSON,
-		Output:     out,
-	}), nil
+	}, &s.daemon.IDs.Tenants)
 }

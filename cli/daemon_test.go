@@ -62,7 +62,7 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	}
 
 	d.Stop()
-	if _, _, err := command(t, "", "status"); ExitCode(err) != ExitFailed {
+	if _, _, err := command(t, "", "status"); ExitCode(err) != ExitNoDaemon {
 		t.Errorf("after the end, the status is %v", err)
 	}
 }
@@ -75,7 +75,10 @@ func TestOperatorsOfAnEmbeddedCoordinator(t *testing.T) {
 	t.Setenv("FLAKEWARD_STATE_DIR", filepath.Join(dir, "state"))
 
 	_, _, err := command(t, "", "status", "--cluster")
-	checkError(t, err, coord.ErrNoCluster.Error(), ExitFailed)
+	checkError(t, err, coord.ErrNoCluster.Error()+": check that --state-dir", ExitFailed)
+	if strings.Contains(err.Error(), "URL") || strings.Contains(err.Error(), "prefix") {
+		t.Errorf("an embedded coordinator has no URL: %v", err)
+	}
 
 	d := runDaemon(t, "--host", "this-one", "--coord", "embedded:")
 	ids, _, err := command(t, "", "next", "100")

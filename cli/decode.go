@@ -6,33 +6,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 
 	urfave "github.com/urfave/cli/v2"
-
-	"github.com/flakeward/flakeward/generator"
 )
 
 func decodeCommand(own paths) *urfave.Command {
 	flags := newLayoutFlags(own)
-	return withConfig(&urfave.Command{
+	return withTenants(&urfave.Command{
 		Name:        "decode",
 		Usage:       "take IDs apart: when, by which worker, which of the tick",
 		ArgsUsage:   "ID... (or -, to read them from standard input)",
-		Description: layoutSource,
-		Flags: append(flags.flags(),
+		Description: formSource + "\n" + layoutSource + "\nTenants have the names that --config gives them, or else the daemon.",
+		Flags: append(append(flags.flags(), flags.formFlags.flags("the `FORM` of the IDs")...),
 			jsonFlag("print a JSON object a line"),
 		),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {
 				return usagef("decode needs at least one ID, or - to read them from standard input")
 			}
-			layout, err := flags.layout(c)
+			ids, err := flags.ids(c)
 			if err != nil {
 				return err
 			}
 			out := bufio.NewWriter(c.App.Writer)
-			d := decoder{layout: layout, table: newIDTable(layout), out: out, complain: c.App.ErrWriter, json: c.Bool(jsonName)}
+			d := decoder{ids: ids, table: newIDTable(ids.layout, flags.names), out: out, complain: c.App.ErrWriter, json: c.Bool(jsonName)}
 			for _, word := range c.Args().Slice() {
 				if word != "-" {
 					d.decode(word, "")
@@ -45,13 +42,13 @@ func decodeCommand(own paths) *urfave.Command {
 			}
 			return d.verdict()
 		},
-	})
+	}, &flags.tenants)
 }
 
 // decoder decodes IDs one by one. One that is wrong is complained about and does
 // not keep the others from being decoded.
 type decoder struct {
-	layout      *generator.Layout
+	ids         *ids
 	table       idTable
 	out         *bufio.Writer
 	complain    io.Writer
@@ -90,7 +87,7 @@ func eachWord(in io.Reader, take func(n int, word string) error) error {
 
 // decode decodes one word; where says where it stood.
 func (d *decoder) decode(word, where string) {
-	id, parts, err := parseID(d.layout, word)
+	id, parts, err := d.ids.parse(word)
 	if err != nil {
 		d.wrong++
 		fmt.Fprintf(d.complain, "flakeward: %s%v\n", where, err)
@@ -105,16 +102,6 @@ func (d *decoder) decode(word, where string) {
 		_, _ = d.out.Write(append(line, '\n'))
 	}
 	d.good++
-}
-
-// parseID reads an ID and takes it apart.
-func parseID(layout *generator.Layout, word string) (int64, generator.Parts, error) {
-	id, err := strconv.ParseInt(word, 10, 64)
-	if err != nil {
-		return 0, generator.Parts{}, fmt.Errorf("%q is not an ID: a whole number of at most 63 bits", word)
-	}
-	parts, err := layout.Decompose(id)
-	return id, parts, err
 }
 
 // verdict is an error if any ID was wrong.

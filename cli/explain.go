@@ -17,27 +17,35 @@ import (
 )
 
 func explainCommand(own paths, out *outside) *urfave.Command {
-	timeout := defaultTimeout
-	flags := newOperatorFlags(own, out, &timeout)
-	return withConfig(&urfave.Command{
+	flags, forms := newOperatorFlags(own, out), formFlags{}
+	return withTenants(&urfave.Command{
 		Name:      "explain",
 		Usage:     "say whose IDs are: which host and which start of its daemon held their worker ID then",
 		ArgsUsage: "ID... (or -, to read them from standard input)",
 		Description: "IDs are taken apart by the cluster's own layout. The coordinator keeps the last holders of each worker ID; what is older is no\n" +
 			"longer known. That somebody held a worker ID at a tick does not prove that the ID was issued: only that nobody else did.\n" +
+			formSource + "\n" +
 			fmt.Sprintf("Ends with status 0 if all IDs have a holder, %d if some have none that is known, %d if some are no IDs.\n", ExitUnknown, ExitFailed) +
 			coordinatorSource,
-		Flags: append(flags.flags(), jsonFlag("print a JSON object a line")),
+		Flags: append(append(flags.flags(), forms.flags("the `FORM` of the IDs")...), jsonFlag("print a JSON object a line")),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {
 				return usagef("explain needs at least one ID, or - to read them from standard input")
 			}
-			return flags.with(c.Context, func(v *inspection) error {
+			return flags.with(c, func(v *inspection) error {
+				ids, err := forms.ids(c, v.cluster.Layout, v.cluster.UUID)
+				if err != nil {
+					return err
+				}
+				names := namesOf(flags.settings.daemon.IDs.Tenants)
+				if len(names) == 0 && v.cluster.Layout.Bits(generator.Tenant) > 0 {
+					names = flags.client.namesOfDaemon(c.Context)
+				}
 				e := explainer{
-					inspection: v, table: newIDTable(v.cluster.Layout), json: c.Bool(jsonName),
+					inspection: v, ids: ids, table: newIDTable(v.cluster.Layout, names), json: c.Bool(jsonName),
 					out: bufio.NewWriter(c.App.Writer), complain: c.App.ErrWriter,
 				}
-				err := e.all(c.Context, c.Args().Slice(), c.App.Reader)
+				err = e.all(c.Context, c.Args().Slice(), c.App.Reader)
 				if flushing := e.out.Flush(); flushing != nil && err == nil {
 					err = fmt.Errorf("writing what was found: %w", flushing)
 				}
@@ -47,13 +55,14 @@ func explainCommand(own paths, out *outside) *urfave.Command {
 				return e.verdict()
 			})
 		},
-	})
+	}, &flags.settings.daemon.IDs.Tenants)
 }
 
 // explainer explains IDs in batches: what the coordinator says of a worker ID is
 // true of an ID if it was asked after the ID was there.
 type explainer struct {
 	*inspection
+	ids      *ids
 	table    idTable
 	json     bool
 	out      *bufio.Writer
@@ -93,7 +102,7 @@ func (e *explainer) all(ctx context.Context, words []string, stdin io.Reader) er
 // take takes one ID apart; where says where it stood. One that is wrong is
 // complained about, and does not keep the others from being explained.
 func (e *explainer) take(ctx context.Context, word, where string) error {
-	id, parts, err := parseID(e.cluster.Layout, word)
+	id, parts, err := e.ids.parse(word)
 	if err != nil {
 		e.wrong++
 		fmt.Fprintf(e.complain, "flakeward: %s%v\n", where, err)
@@ -172,6 +181,9 @@ func (e *explainer) print(i issued, found cluster.Finding) error {
 	for _, c := range e.table.columns {
 		row(c.field.String(), number(i.parts, c.field))
 	}
+	if name := e.table.tenants[i.parts.Tenant]; name != "" {
+		row("tenant name", name)
+	}
 	if t := found.Interval; t != nil {
 		row("host", cluster.Plain(t.Host))
 		row("incarnation", cluster.Plain(t.Incarnation))
@@ -210,7 +222,7 @@ func (e *explainer) verdict() error {
 	case e.wrong > 0:
 		return fmt.Errorf("%d of %d IDs could not be decoded", e.wrong, e.wrong+e.known+e.vague)
 	case e.vague > 0:
-		return fmt.Errorf("whose %d of %d IDs were is %w", e.vague, e.known+e.vague, errUnknown)
+		return fmt.Errorf("%w for %d of %d IDs", errUnknown, e.vague, e.known+e.vague)
 	}
 	return nil
 }

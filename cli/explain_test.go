@@ -67,14 +67,14 @@ version      v1
 			out: `{"id":"` + old + `","time":"2026-01-01T08:00:00.000Z","tick":28800000,"worker":4,"sequence":7,"verdict":"held","host":"h0","incarnation":"i0",` +
 				`"claim":"claim-0","opening":"o0","version":"v0","since":"2026-01-01T07:00:00Z","from_tick":25200000,"note":null}` + "\n"},
 		{name: "no longer known", args: []string{before}, parts: []string{"host      not known\nnote      who held worker ID 4 then is no longer known"},
-			err: "whose 1 of 1 IDs were is not known", code: ExitUnknown},
+			err: "no holder is known for 1 of 1 IDs", code: ExitUnknown},
 		{name: "above the ceiling, in JSON", args: []string{later, old, "--json"}, parts: []string{`"verdict":"ungranted","host":null,`, `"from_tick":null,"note":"this coordinator granted worker ID 4 up to`, `"verdict":"held"`},
-			err: "whose 1 of 2 IDs were", code: ExitUnknown},
-		{name: "nobody", args: []string{never}, parts: []string{"nobody ever held worker ID 9"}, err: "not known", code: ExitUnknown},
+			err: "no holder is known for 1 of 2 IDs", code: ExitUnknown},
+		{name: "nobody", args: []string{never}, parts: []string{"nobody ever held worker ID 9"}, err: "no holder is known", code: ExitUnknown},
 		{name: "a wrong one keeps no other from being explained", args: []string{"-"}, stdin: "x " + old, out: oldBlock,
 			stderr: `flakeward: word 1 of standard input: "x" is not an ID`, err: "1 of 2 IDs could not be decoded", code: ExitFailed},
 		{name: "a wrong one comes before an unknown one", args: []string{"-1", never}, err: "", code: ExitUsage},
-		{name: "negative", args: []string{"--", "-1", never}, parts: []string{"nobody"}, stderr: "-1 is negative", err: "1 of 2 IDs could not be decoded", code: ExitFailed},
+		{name: "negative", args: []string{"--", "-1", never}, parts: []string{"nobody"}, stderr: "it is negative", err: "1 of 2 IDs could not be decoded", code: ExitFailed},
 		{name: "an endless word", args: []string{"-"}, stdin: old + " " + strings.Repeat("1", 2*maxWord), out: oldBlock, err: "standard input, after word 1", code: ExitFailed},
 		{name: "no words", args: []string{"-"}, stdin: " \n"},
 	} {
@@ -105,7 +105,7 @@ func TestExplainAsksAnewForEachBatch(t *testing.T) {
 	s := someCluster()
 	stdin := strings.Repeat(idAt(t, 4, -time.Hour)+" "+idAt(t, 9, -time.Hour)+"\n", largestBatch/2+1)
 	out, _, err := ask{standIn: s, stdin: stdin}.run(t, "explain", "--json", "-")
-	checkError(t, err, fmt.Sprintf("whose %d of %d IDs were", largestBatch/2+1, largestBatch+2), ExitUnknown)
+	checkError(t, err, fmt.Sprintf("no holder is known for %d of %d IDs", largestBatch/2+1, largestBatch+2), ExitUnknown)
 	if n := strings.Count(out, "\n"); n != largestBatch+2 {
 		t.Errorf("%d lines for %d IDs", n, largestBatch+2)
 	}
@@ -118,7 +118,7 @@ func TestExplainGoesByTheClustersLayout(t *testing.T) {
 	s := someCluster()
 	s.inspected.Layout = "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z;datacenter=9"
 	out, _, err := ask{standIn: s}.run(t, "explain", "--json", tweet)
-	checkError(t, err, "not known", ExitUnknown)
+	checkError(t, err, "no holder is known", ExitUnknown)
 	if !strings.Contains(out, `"time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0,"verdict":"elsewhere"`) {
 		t.Errorf("printed %s", out)
 	}

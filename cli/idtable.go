@@ -13,7 +13,8 @@ import (
 // values, so that rows can be printed as they come.
 type idTable struct {
 	columns []column
-	time    string // form of the time column, as exact as the layout is
+	time    string      // form of the time column, as exact as the layout is
+	tenants tenantNames // for the last column, if there are any
 }
 
 // column is one of the layout's number fields.
@@ -24,8 +25,11 @@ type column struct {
 
 const idWidth = 19 // digits of 2^63 - 1
 
-func newIDTable(layout *generator.Layout) idTable {
+func newIDTable(layout *generator.Layout, tenants tenantNames) idTable {
 	t := idTable{time: timeForm(layout)}
+	if layout.Bits(generator.Tenant) > 0 {
+		t.tenants = tenants
+	}
 	for _, f := range []generator.Field{generator.Datacenter, generator.Worker, generator.Tenant, generator.Sequence} {
 		if layout.Bits(f) > 0 {
 			digits := len(strconv.FormatUint(layout.Max(f), 10))
@@ -58,6 +62,9 @@ func (t idTable) heading(out io.Writer) {
 	for _, c := range t.columns {
 		_, _ = fmt.Fprintf(out, "  %*s", c.width, c.field)
 	}
+	if len(t.tenants) > 0 {
+		_, _ = fmt.Fprint(out, "  name")
+	}
 	_, _ = fmt.Fprintln(out)
 }
 
@@ -65,6 +72,9 @@ func (t idTable) row(out io.Writer, id int64, parts generator.Parts) {
 	_, _ = fmt.Fprintf(out, "%-*d  %-*s", idWidth, id, len(t.time), parts.Time.Format(t.time))
 	for _, c := range t.columns {
 		_, _ = fmt.Fprintf(out, "  %*d", c.width, number(parts, c.field))
+	}
+	if name := t.tenants[parts.Tenant]; name != "" {
+		_, _ = fmt.Fprintf(out, "  %s", name)
 	}
 	_, _ = fmt.Fprintln(out)
 }
@@ -78,6 +88,7 @@ type idObject struct {
 	Datacenter *uint64 `json:"datacenter,omitempty"`
 	Worker     *uint64 `json:"worker,omitempty"`
 	Tenant     *uint64 `json:"tenant,omitempty"`
+	TenantName string  `json:"tenant_name,omitempty"`
 	Sequence   *uint64 `json:"sequence,omitempty"`
 }
 
@@ -91,7 +102,7 @@ func (t idTable) object(id int64, parts generator.Parts) idObject {
 		case generator.Worker:
 			o.Worker = &value
 		case generator.Tenant:
-			o.Tenant = &value
+			o.Tenant, o.TenantName = &value, t.tenants[value]
 		case generator.Sequence:
 			o.Sequence = &value
 		}

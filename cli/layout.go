@@ -13,9 +13,10 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/layouts"
 )
 
-func layoutCommand() *urfave.Command {
+func layoutCommand(own paths, out *outside) *urfave.Command {
 	layoutText := generator.DefaultLayout
 	return withConfig(&urfave.Command{
 		Name:      "layout",
@@ -23,6 +24,7 @@ func layoutCommand() *urfave.Command {
 		ArgsUsage: "[LAYOUT]",
 		Description: "A layout is the name of a preset (twitter), a preset with another epoch (twitter;epoch=2026-01-01),\n" +
 			"or the full form, fields from the highest bits down (time=41@1ms,worker=10,sequence=12;epoch=2026-01-01).",
+		Subcommands: []*urfave.Command{layoutCheckCommand(own, out)},
 		Flags: []urfave.Flag{
 			&urfave.BoolFlag{Name: "list", Usage: "list the presets instead"},
 			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, Usage: "the `LAYOUT`, if not given as the argument"},
@@ -54,76 +56,10 @@ func layoutCommand() *urfave.Command {
 	})
 }
 
-// facts are what there is to know about a layout at an instant.
-type facts struct {
-	Name         string      `json:"name,omitempty"` // of the preset, when listed
-	Layout       string      `json:"layout"`         // full form
-	Tick         string      `json:"tick"`
-	Fields       []fieldFact `json:"fields"`  // highest bits first
-	Bits         int         `json:"bits"`    // of all fields together
-	Workers      int         `json:"workers"` // worker IDs there are
-	IDsPerTick   uint64      `json:"ids_per_tick"`
-	IDsPerSecond float64     `json:"ids_per_second"` // of one worker ID (and tenant)
-	Begins       time.Time   `json:"begins"`
-	Ends         time.Time   `json:"ends"`
-	YearsLeft    float64     `json:"years_left"`
-	SortsByTime  bool        `json:"sorts_by_time"`
-	Issues       bool        `json:"issues"` // whether IDs can be issued at this instant
+// facts are a layout's, for people.
+type facts struct{ layouts.Facts }
 
-	problem error // why not, if not
-}
-
-// fieldFact is one field: value << shift is its part of an ID.
-type fieldFact struct {
-	Field   string `json:"field"`
-	Bits    int    `json:"bits"`
-	Shift   int    `json:"shift"`
-	Highest uint64 `json:"highest"`
-}
-
-func factsOf(layout *generator.Layout, now time.Time) facts {
-	tick := layout.TickLength()
-	f := facts{
-		Layout:     layout.String(),
-		Tick:       tick.String(),
-		Workers:    layout.Workers(),
-		IDsPerTick: layout.Max(generator.Sequence) + 1,
-		Begins:     layout.Epoch(),
-		Ends:       layout.End(),
-		YearsLeft:  layout.YearsLeft(now),
-		problem:    layout.CheckTime(now),
-	}
-	f.IDsPerSecond = float64(f.IDsPerTick) / tick.Seconds()
-	f.Issues = f.problem == nil
-	for _, field := range order(f.Layout) {
-		bits := layout.Bits(field)
-		f.Bits += bits
-		f.Fields = append(f.Fields, fieldFact{Field: field.String(), Bits: bits, Highest: layout.Max(field)})
-	}
-	shift := f.Bits
-	for i := range f.Fields {
-		shift -= f.Fields[i].Bits
-		f.Fields[i].Shift = shift
-	}
-	f.SortsByTime = f.Fields[0].Field == generator.Time.String()
-	return f
-}
-
-// order reads the order of the fields, highest bits first, off a layout's full
-// form.
-func order(full string) []generator.Field {
-	var fields []generator.Field
-	list, _, _ := strings.Cut(full, ";")
-	for part := range strings.SplitSeq(list, ",") {
-		name, _, _ := strings.Cut(part, "=")
-		for field := generator.Time; field <= generator.Sequence; field++ {
-			if field.String() == name {
-				fields = append(fields, field)
-			}
-		}
-	}
-	return fields
-}
+func factsOf(layout *generator.Layout, now time.Time) facts { return facts{layouts.Of(layout, now)} }
 
 // explain prints the facts for people.
 func (f facts) explain(out io.Writer) error {
@@ -154,8 +90,8 @@ func (f facts) explain(out io.Writer) error {
 	} else {
 		row("order", "not by time: time is not the highest field")
 	}
-	if f.problem != nil {
-		row("issues", "no: %v", f.problem)
+	if f.Problem != nil {
+		row("issues", "no: %v", f.Problem)
 	}
 	return table.Flush()
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/flakeward/flakeward/cli/cluster"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/instant"
 )
 
 func marksCommand(own paths, out *outside) *urfave.Command {
-	timeout := defaultTimeout
-	flags := newOperatorFlags(own, out, &timeout)
+	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:  "marks",
 		Usage: "show how far each worker ID was granted, or raise it after a restore",
@@ -31,7 +31,7 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *inspection) error {
+			return flags.with(c, func(v *inspection) error {
 				marks, err := v.marks(c.Context)
 				if err != nil {
 					return err
@@ -69,12 +69,11 @@ type raising struct {
 }
 
 func raiseCommand(own paths, out *outside) *urfave.Command {
-	timeout := defaultTimeout
-	flags := newOperatorFlags(own, out, &timeout)
+	flags := newOperatorFlags(own, out)
 	furthest, by := cluster.Furthest, cluster.Margin
 	return withConfig(&urfave.Command{
 		Name:  "raise",
-		Usage: "let no worker ID be issued from before a time to come: after the coordinator was restored from a backup",
+		Usage: "block issuing until a future time: after the coordinator was restored from a backup",
 		Description: "A coordinator that was restored from a backup does not know what it granted since, and would grant it again. This raises the\n" +
 			"ceilings of all worker IDs in one step, gives every record a holder that no journal knows, and ends all claims.\n" +
 			"No ID is issued before that time but by daemons whose grant, from before the restore, has not ended.\n" +
@@ -101,7 +100,7 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			if c.IsSet("to") && c.IsSet("by") {
 				return usagef("--to and --by both say how far to raise: give one of them")
 			}
-			return flags.with(c.Context, func(v *inspection) error {
+			return flags.with(c, func(v *inspection) error {
 				marks, err := v.marks(c.Context)
 				if err != nil {
 					return err
@@ -133,7 +132,7 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 	switch {
 	case c.IsSet("to"):
 		var err error
-		if at, err = parseTime(c.String("to"), r.now); err != nil {
+		if at, err = instant.Parse(c.String("to"), r.now); err != nil {
 			return usagef("--to: %w", err)
 		}
 	case c.IsSet("by"):
@@ -143,7 +142,7 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 			return usagef("the marks are not raised: the cluster's record does not say the largest --window in use, for no daemon of a version that stores it has joined; "+
 				"give --by, the largest --window of all daemons and %s more, with --force if that is less than %v", cluster.Span(cluster.Margin), cluster.Widest)
 		}
-		if highest, ok := cluster.Highest(r.limits.Marks); ok && to == highest.Ceiling+1 {
+		if highest, end, ok := cluster.Blocking(r.limits.Marks, to-1); ok && to == end+1 {
 			hint = fmt.Sprintf("; it is the ceiling of worker ID %d: an earlier --to or --by, with --force, leaves that one as it is", highest.Worker)
 		}
 	}
@@ -208,7 +207,7 @@ func (r raising) raise(ctx context.Context, out io.Writer) error {
 	layout, now := r.cluster.Layout, r.now()
 	from := layout.StartOf(raised.To + 1)
 	var later string
-	if raised.Highest > raised.To {
+	if raised.Highest > raised.To && cluster.Above(r.limits.Marks, raised.To) > 0 {
 		later = fmt.Sprintf("; not by worker IDs whose own ceiling is later, of which the latest is %s", cluster.Time(layout.StartOf(raised.Highest)))
 	}
 	_, err = fmt.Fprintf(out, "\nraised: every worker ID's ceiling is %s or later\n"+

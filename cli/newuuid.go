@@ -11,8 +11,7 @@ import (
 )
 
 func clusterCommand(own paths, out *outside) *urfave.Command {
-	timeout := defaultTimeout
-	flags := newOperatorFlags(own, out, &timeout)
+	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:        "cluster",
 		Usage:       "show which cluster the coordinator holds, or make a restored copy a cluster of its own",
@@ -23,7 +22,7 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *inspection) error {
+			return flags.with(c, func(v *inspection) error {
 				_, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nlayout   %s\n", v.cluster.UUID, v.where, v.cluster.Layout)
 				return err
 			})
@@ -32,8 +31,7 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 }
 
 func newUUIDCommand(own paths, out *outside) *urfave.Command {
-	timeout := defaultTimeout
-	flags := newOperatorFlags(own, out, &timeout)
+	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:  "new-uuid",
 		Usage: "give the cluster in this coordinator a UUID of its own: after it was made from another one's backup",
@@ -48,7 +46,7 @@ func newUUIDCommand(own paths, out *outside) *urfave.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return flags.with(c.Context, func(v *inspection) error {
+			return flags.with(c, func(v *inspection) error {
 				members, err := v.members(c.Context)
 				if err != nil {
 					return err

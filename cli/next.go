@@ -6,35 +6,50 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // batch is how many IDs one request asks for, unless the daemon wants fewer. More
-// would let the first lines wait; fewer would cost round trips.
-const batch = 1000
+// would let the first lines wait; fewer would cost round trips. Runs are short
+// however many IDs they have, and one request has longer ones: its batch is as many
+// as a daemon gives by default.
+const (
+	batch    = 1000
+	runBatch = resp.DefaultCount
+)
 
 // next is one run of the next command.
 type next struct {
 	client *client
 	out    *bufio.Writer
 	batch  int   // IDs that one request asks for
+	most   int   // and the most that it may
 	tenant []any // the words of the request that name the tenant
+	form   []any // and the form
 }
 
 func nextCommand(own paths) *urfave.Command {
 	flags := newClientFlags(own)
 	return withConfig(&urfave.Command{
-		Name:      "next",
-		Usage:     "print new IDs, one a line",
+		Name:  "next",
+		Usage: "print new IDs, one a line",
+		Description: fmt.Sprintf("Ends with status 0 if all IDs were printed, %d if the daemon cannot issue IDs now, %d if no daemon listens,\n"+
+			"%d if it refused the request as wrong, %d if another thing failed. What was printed before an error was issued.\n",
+			ExitNotReady, ExitNoDaemon, ExitRefused, ExitFailed),
 		ArgsUsage: "[count]",
 		Flags: append(flags.flags(),
-			&urfave.Uint64Flag{Name: "tenant", Usage: "tenant to take them for, in layouts with a tenant field"},
+			&urfave.StringFlag{Name: "tenant", Usage: "`TENANT` to take them for, a number of the layout's tenant field or a name of the daemon's configuration"},
+			asFlag("the `FORM` of the IDs: "+strings.Join(form.Names(), ", ")+"; without it, the daemon's --form"),
 			&urfave.BoolFlag{Name: "run", Usage: "print runs, not IDs: first ID, how many, and the step between neighbours"},
 		),
 		Action: func(c *urfave.Context) error {
@@ -48,14 +63,24 @@ func nextCommand(own paths) *urfave.Command {
 			if c.NArg() > 1 {
 				return usagef("next takes one count, but got %q too", c.Args().Get(1))
 			}
-			n := next{client: flags.open(c.Context), out: bufio.NewWriter(c.App.Writer), batch: batch}
+			if c.IsSet("tenant") && c.String("tenant") == "" {
+				return usagef("--tenant is empty: give a number of the layout's tenant field, or a name of the daemon's configuration")
+			}
+			n := next{client: flags.open(c.Context), out: bufio.NewWriter(c.App.Writer), batch: batch, most: batch}
 			defer n.client.close()
 			if c.IsSet("tenant") {
-				n.tenant = []any{"TENANT", c.Uint64("tenant")}
+				n.tenant = []any{"TENANT", c.String("tenant")}
+			}
+			as, named := formOf(c)
+			if named {
+				n.form = []any{"AS", as.String()}
+			}
+			if named && as != form.Integer && c.Bool("run") {
+				return usagef("--run prints integers: leave --as %s out", as)
 			}
 			take := n.ids
 			if c.Bool("run") {
-				take = n.runs
+				take, n.batch, n.most = n.runs, runBatch, runBatch
 			}
 			return n.all(c.Context, count, take)
 		},
@@ -68,8 +93,7 @@ func (n *next) all(ctx context.Context, count int, take func(context.Context, in
 	for left := count; left > 0; {
 		asked := min(left, n.batch)
 		got, err := take(ctx, asked)
-		if asked > 1 && tooMany(err) {
-			n.batch = n.fewer(ctx, asked)
+		if asked > 1 && n.tooMany(ctx, asked, err) {
 			continue
 		}
 		if flushErr := n.out.Flush(); err == nil && flushErr != nil {
@@ -82,15 +106,32 @@ func (n *next) all(ctx context.Context, count int, take func(context.Context, in
 			return err
 		}
 		left -= got
+		n.batch = min(2*n.batch, n.most)
 	}
 	return nil
 }
 
-// tooMany reports whether the daemon refused a request because of its count.
-func tooMany(err error) bool {
+// tooMany reports whether the daemon refused a request because of its count, and has the next one
+// ask for fewer.
+func (n *next) tooMany(ctx context.Context, asked int, err error) bool {
 	var refusal redis.Error
-	return errors.As(err, &refusal) && strings.HasPrefix(refusal.Error(), "ERR the count ") &&
-		strings.Contains(refusal.Error(), " is over the limit of ")
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	text := refusal.Error()
+	if largest, now, ok := wire.AtMost(wire.Refused(text)); ok && int(largest) < asked {
+		n.batch = int(largest)
+		if !now {
+			n.most = n.batch
+		}
+		return true
+	}
+	if !strings.HasPrefix(text, "ERR the count ") || !strings.Contains(text, " is over the limit of ") {
+		return false
+	}
+	n.batch = n.fewer(ctx, asked)
+	n.most = n.batch
+	return true
 }
 
 // fewer is how many IDs to ask for after asked were too many, at least 1: as many
@@ -105,19 +146,23 @@ func (n *next) fewer(ctx context.Context, asked int) int {
 	return asked / 2
 }
 
-// ids takes and prints n IDs.
+// ids takes and prints n IDs, in whichever form they come.
 func (n *next) ids(ctx context.Context, count int) (int, error) {
-	numbers, err := n.numbers(ctx, "NEXT", count)
+	array, err := n.array(ctx, "NEXT", count, n.form...)
 	if err != nil {
 		return 0, err
 	}
-	for _, id := range numbers {
+	for _, element := range array {
+		id, ok := asText(element)
+		if !ok {
+			return 0, n.client.odd("NEXT", element)
+		}
 		n.line(id)
 	}
-	if len(numbers) == 0 {
+	if len(array) == 0 {
 		return 0, n.client.odd("NEXT", "an empty array")
 	}
-	return len(numbers), nil
+	return len(array), nil
 }
 
 // runs takes n IDs and prints the runs they come in.
@@ -135,20 +180,16 @@ func (n *next) runs(ctx context.Context, count int) (int, error) {
 		if length < 1 {
 			return 0, n.client.odd("RUN", numbers)
 		}
-		n.line(first, length, step)
+		n.line(fmt.Sprint(first), fmt.Sprint(length), fmt.Sprint(step))
 		taken += int(length)
 	}
 	return taken, nil
 }
 
 func (n *next) numbers(ctx context.Context, command string, count int) ([]int64, error) {
-	reply, err := n.client.ask(ctx, append([]any{command, count}, n.tenant...)...)
+	array, err := n.array(ctx, command, count)
 	if err != nil {
 		return nil, err
-	}
-	array, ok := reply.([]any)
-	if !ok {
-		return nil, n.client.odd(command, reply)
 	}
 	numbers := make([]int64, 0, len(array))
 	for _, element := range array {
@@ -161,13 +202,25 @@ func (n *next) numbers(ctx context.Context, command string, count int) ([]int64,
 	return numbers, nil
 }
 
-// line prints numbers on one line. An error shows at the flush.
-func (n *next) line(numbers ...int64) {
-	for i, number := range numbers {
+func (n *next) array(ctx context.Context, command string, count int, more ...any) ([]any, error) {
+	reply, err := n.client.ask(ctx, slices.Concat([]any{command, count}, n.tenant, more)...)
+	if err != nil {
+		return nil, err
+	}
+	array, ok := reply.([]any)
+	if !ok {
+		return nil, n.client.odd(command, reply)
+	}
+	return array, nil
+}
+
+// line prints words on one line. An error shows at the flush.
+func (n *next) line(words ...string) {
+	for i, word := range words {
 		if i > 0 {
 			_ = n.out.WriteByte(' ')
 		}
-		_, _ = io.WriteString(n.out, strconv.FormatInt(number, 10))
+		_, _ = io.WriteString(n.out, word)
 	}
 	_ = n.out.WriteByte('\n')
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // operatorFlags are the flags of a command that asks the coordinator itself: the
@@ -21,27 +22,30 @@ import (
 type operatorFlags struct {
 	outside  *outside
 	settings *settings
-	timeout  *time.Duration
+	client   *clientFlags // of the daemon that is asked for its coordinator
 }
 
-// newOperatorFlags makes flags whose --timeout is kept in timeout.
-func newOperatorFlags(own paths, out *outside, timeout *time.Duration) *operatorFlags {
-	return &operatorFlags{outside: out, settings: defaultSettings(own), timeout: timeout}
+func newOperatorFlags(own paths, out *outside) *operatorFlags {
+	return &operatorFlags{outside: out, settings: defaultSettings(own), client: newClientFlags(own)}
 }
 
 const (
 	timeoutName    = "timeout"
 	defaultTimeout = 10 * time.Second
 
+	coordName    = "coord"
+	stateDirName = "state-dir"
+
 	coordinatorSource = "The coordinator is the one that the daemon's settings name: give the same --config, FLAKEWARD_* variables or flags.\n" +
-		"Without --coord, or with embedded:, it is that of the daemon whose --state-dir is given, running or not. Times are held against this host's clock."
+		"Without --coord, or with embedded:, it is that of the daemon whose --state-dir is given, running or not. With --socket and\n" +
+		"neither of them, the daemon there is asked which coordinator it has. Times are held against this host's clock."
 )
 
-// places are the settings without --timeout.
+// places are the settings without --socket and --timeout.
 func (f *operatorFlags) places() []urfave.Flag {
 	var flags []urfave.Flag
 	for _, flag := range f.settings.flags() {
-		if name := flag.Names()[0]; name == "coord" || strings.HasPrefix(name, "coord-") || name == "state-dir" {
+		if name := flag.Names()[0]; name == coordName || strings.HasPrefix(name, coordName+"-") || name == stateDirName {
 			flags = append(flags, flag)
 		}
 	}
@@ -49,14 +53,42 @@ func (f *operatorFlags) places() []urfave.Flag {
 }
 
 func (f *operatorFlags) flags() []urfave.Flag {
-	return append(f.places(), &urfave.GenericFlag{Name: timeoutName, Value: (*duration)(f.timeout),
-		Usage: "give up when an answer takes longer than this"})
+	return append(f.client.flags(), f.places()...)
+}
+
+// locate has the settings name the coordinator of the daemon whose socket was given, if they name
+// none.
+func (f *operatorFlags) locate(c *urfave.Context) error {
+	if !c.IsSet(socketName) || c.IsSet(coordName) || c.IsSet(stateDirName) {
+		return nil
+	}
+	client := f.client.open(c.Context)
+	defer client.close()
+	in, err := client.status(c.Context)
+	if err != nil {
+		return fmt.Errorf("the daemon cannot be asked for its coordinator, which --coord or --state-dir names as well: %w", err)
+	}
+	url, known := in.Get(info.Coordinator)
+	dir, _ := in.Get(info.StateDir)
+	if !known {
+		return fmt.Errorf("the daemon at %s does not tell its coordinator: name that with --coord or --state-dir", f.client.socket)
+	}
+	if before, after, hidden := strings.Cut(url, "***@"); hidden {
+		url = before + after
+		if f.settings.daemon.Cluster.User == "" {
+			return usagef("the coordinator %s of the daemon at %s asks for a user, which the daemon tells nobody: "+
+				"give --coord-user and --coord-password-file, or the daemon's --config", url, f.client.socket)
+		}
+	}
+	f.settings.daemon.Cluster.Coord, f.settings.daemon.StateDir = url, dir
+	return nil
 }
 
 // inspection is a connection to a coordinator whose cluster has been joined.
 type inspection struct {
 	coord.Operator
 	cluster cluster.Cluster
+	hint    string // what to do where there is no cluster
 	where   string // the coordinator's URL without secrets
 	name    string // the same for sentences, where embedded: stands before another colon
 	timeout time.Duration
@@ -69,7 +101,11 @@ func (f *operatorFlags) inspect(ctx context.Context) (*inspection, error) {
 	if err != nil {
 		return nil, usagef("--coord: %w", err)
 	}
-	v := &inspection{where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: *f.timeout, clock: f.outside.clock}
+	hint := "check the coordinator's URL and its prefix"
+	if described.Embedded {
+		hint = "check that --state-dir is the daemon's, or name its coordinator with --coord or its socket with --socket"
+	}
+	v := &inspection{hint: hint, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
 	err = v.ask(ctx, func(ctx context.Context) (err error) {
 		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
 		return err
@@ -97,8 +133,11 @@ func (v *inspection) join(ctx context.Context) error {
 }
 
 // with carries out a command on an inspection.
-func (f *operatorFlags) with(ctx context.Context, do func(*inspection) error) error {
-	v, err := f.inspect(ctx)
+func (f *operatorFlags) with(c *urfave.Context, do func(*inspection) error) error {
+	if err := f.locate(c); err != nil {
+		return err
+	}
+	v, err := f.inspect(c.Context)
 	if err != nil {
 		return err
 	}
@@ -122,6 +161,8 @@ func (v *inspection) ask(ctx context.Context, question func(context.Context) err
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, coord.ErrNoCluster):
+		return fmt.Errorf("coordinator %s: %w: %s", v.name, err, v.hint)
 	case limited.Err() != nil:
 		return fmt.Errorf("coordinator %s did not answer within --timeout %v: %w", v.name, v.timeout, err)
 	}

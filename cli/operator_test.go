@@ -175,6 +175,53 @@ func checkError(t *testing.T, err error, want string, code int) {
 // operatorCommands are all that ask the coordinator, without arguments that differ.
 var operatorCommands = []string{"status --cluster", "marks", "marks raise --yes", "claims", "claims clear claim-4 --yes", "explain 4398046511104"}
 
+// Given a daemon's socket and no coordinator, the commands ask the daemon's own.
+func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
+	at := func(coordinator string) string {
+		return script{"INFO": {bulk("flakeward_version:1\r\nstate_dir:/of/daemon\r\ncoordinator:" + coordinator + "\r\n")}}.serve(t, nil)
+	}
+	password := filepath.Join(t.TempDir(), "password")
+	const asksForUser = "give --coord-user and --coord-password-file"
+	for _, c := range []struct {
+		name, socket, more string
+		coord, dir         string // what is asked
+		err                string
+		code               int
+	}{
+		{name: "another coordinator", socket: at("etcd://h1:2379,h2:2379/ids"), coord: "etcd://h1:2379,h2:2379/ids", dir: "/of/daemon"},
+		{name: "embedded", socket: at("embedded:"), coord: "embedded:", dir: "/of/daemon"},
+		{name: "a user, given", socket: at("etcd://***@h1:2379/ids"), more: "--coord-user me --coord-password-file " + password, coord: "etcd://h1:2379/ids", dir: "/of/daemon"},
+		{name: "a user, not given", socket: at("etcd://***@h1:2379/ids"), err: asksForUser, code: ExitUsage},
+		{name: "named", socket: at("etcd://h1:2379/ids"), more: "--coord zk://h2:2181/x", coord: "zk://h2:2181/x", dir: ownPaths().stateDir},
+		{name: "a named state directory", socket: at("etcd://h1:2379/ids"), more: "--state-dir /other", coord: "", dir: "/other"},
+		{name: "nobody there", socket: filepath.Join(t.TempDir(), "s"), err: "which --coord or --state-dir names as well: no daemon at", code: ExitNoDaemon},
+		{name: "a Redis server", socket: script{"INFO": {bulk("redis_version:7\r\n")}}.serve(t, nil), err: "no flakeward daemon", code: ExitFailed},
+	} {
+		for _, args := range append(operatorCommands, "cluster") {
+			t.Run(c.name+"/"+args, func(t *testing.T) {
+				s := someCluster()
+				_, _, err := (ask{standIn: s}).run(t, append(strings.Fields(args+" --socket "+c.socket), strings.Fields(c.more)...)...)
+				if c.err != "" {
+					checkError(t, err, c.err, c.code)
+					if s.count("operate") > 0 {
+						t.Error("a coordinator was opened")
+					}
+					return
+				}
+				if err != nil && ExitCode(err) != ExitUnknown {
+					t.Error(err)
+				}
+				if s.config.Cluster.Coord != c.coord || s.config.StateDir != c.dir {
+					t.Errorf("asked %q in %q, want %q in %q", s.config.Cluster.Coord, s.config.StateDir, c.coord, c.dir)
+				}
+			})
+		}
+	}
+	s := someCluster()
+	_, _, err := (ask{standIn: s}).run(t, "status", "--cluster", "--watch", "--socket", at("etcd://***@h1:2379/ids"))
+	checkError(t, err, asksForUser, ExitUsage)
+}
+
 func TestOperatorsNeedTheDaemonsConfigurationOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
 	if err := os.WriteFile(file, []byte("ttl: 10s\ncoord: etcd://u:geheim@by-file/x\nstate-dir: /by/file\n"), 0o600); err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/internal/logging"
 )
 
 // loggedError is an error at the end of a log in JSON, and belongs into it.
@@ -15,15 +17,20 @@ type loggedError struct{ err error }
 func (e *loggedError) Error() string { return e.err.Error() }
 func (e *loggedError) Unwrap() error { return e.err }
 
+// daemonFailed is how the log of a daemon that failed ends.
+const daemonFailed = "the daemon command failed"
+
 // Report prints the error that Run returned, if any, on one line: in JSON if the
-// log was to be, whatever its level.
-func Report(out io.Writer, err error) {
+// log was to be, whatever its level. It does not wait long for a reader.
+func Report(to io.Writer, err error) {
+	out := logging.NewWriter(to)
+	defer out.Close(lastLines)
 	var logged *loggedError
 	switch {
 	case err == nil:
 	case errors.As(err, &logged):
-		log := hclog.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Error, JSONFormat: true, Output: out})
-		log.Error("the daemon command failed", "error", err)
+		log := logging.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Error, JSONFormat: true, Output: out})
+		log.Error(daemonFailed, "error", err)
 	default:
 		fmt.Fprintln(out, "flakeward:", err)
 	}

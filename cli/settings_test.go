@@ -47,19 +47,20 @@ func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 			got = config
 			return nil
 		})
-	got.Log, got.Version = nil, ""
+	got.Log, got.Version, got.LogDropped, got.ReopenLog, got.Reload = nil, "", nil, nil, nil
 	return got, err
 }
 
 // others has another value than the default for each setting of daemon.Config.
 var others = map[string]string{
-	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18",
+	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18", "memory": "100MiB", "idle-timeout": "90s", "allow-uid": "1000,1001", "allow-gid": "7", "compat": "leaf,tinyid",
+	"admin": "127.0.0.1:2", "admin-ids": "true", "admin-cert": "/other/admin.pem", "admin-key": "/other/admin-key.pem", "admin-client-ca": "/other/admin-ca.pem", "admin-token-file": "/other/token",
 	"coord-tls": "true", "coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
 	"coord-server-name": "other", "coord-user": "u", "coord-password-file": "/other/password",
-	"accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
-	"layout":         "twitter", "datacenter": "3", "lanes": "4", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
-	"state-dir": "/other/state", "machine-identity": "/other/machine", "vm-clock": "/other/vmclock", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
-	"burst": "18ms", "burst-order": "none",
+	"takeover": "true", "accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
+	"layout": "twitter", "datacenter": "3", "lanes": "4", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s", "start-timeout": "12s",
+	"state-dir": "/other/state", "machine-identity": "/other/machine", "vm-clock": "/other/vmclock", "window": "13m", "publish": "14s", "journal-step": "1500ms", "idle-after": "1600ms", "max-sleep": "16ms", "max-block": "17s",
+	"form": "hex", "public-keys": "/other/keys", "burst": "18ms", "burst-order": "none", "rate": "5000/s", "rate-by-uid": "7=none", "max-forward": "19s", "forward-hold": "20s", "max-skew": "21s", "trust-clock": "true",
 }
 
 // base returns flags with which any setting is valid alone: a layout with a datacenter
@@ -69,6 +70,7 @@ func base(except string) []string {
 	var args []string
 	for _, arg := range []string{
 		"--layout=discord", "--coord=zk://h1", "--coord-cert=/cert.pem", "--coord-key=/key.pem", "--coord-user=base", "--coord-password-file=/password",
+		"--admin=127.0.0.1:1", "--admin-cert=/cert.pem", "--admin-key=/key.pem",
 	} {
 		if name, _, _ := strings.Cut(arg, "="); name != "--"+except {
 			args = append(args, arg)
@@ -78,7 +80,7 @@ func base(except string) []string {
 }
 
 // logSettings are those that are not the daemon's.
-var logSettings = []string{"log-level", "log-json"}
+var logSettings = []string{"log-level", "log-json", "log-file"}
 
 // leaves returns the values of a struct's fields, also of structs within, by
 // their paths.
@@ -94,8 +96,8 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 	return into
 }
 
-// notSettings are the fields of daemon.Config that code sets, not people.
-var notSettings = []string{"Version", "Log", "Clock", "Ready", "Journal.Disk", "Journal.FUSE"}
+// notSettings are the fields of daemon.Config that code sets, or that only the file has.
+var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "IDs.Tenants"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 	plain, err := configOf(t, base("")...)
@@ -116,7 +118,7 @@ func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 		}
 		var changed []string
 		for path, value := range leaves("", reflect.ValueOf(config), map[string]any{}) {
-			if !slices.Contains(notSettings, path) && value != before[path] {
+			if !slices.Contains(notSettings, path) && !reflect.DeepEqual(value, before[path]) {
 				changed = append(changed, path)
 			}
 		}
@@ -141,11 +143,11 @@ func TestSampleHoldsEverySettingWithItsDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := configfile.Parse(text, settingNames())
+	values, err := configfile.Parse(text, fileSettings())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range settingNames() {
+	for _, name := range append(settingNames(), fileSettings().Mapping...) {
 		if _, ok := values[name]; !ok {
 			t.Errorf("%s is missing in %s", name, sample)
 		}
@@ -229,7 +231,7 @@ func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 }
 
 // durations are the settings that are time spans.
-var durations = []string{"ttl", "start-timeout", "window", "publish", "journal-step", "max-sleep", "max-block", "burst"}
+var durations = []string{"ttl", "start-timeout", "window", "publish", "journal-step", "idle-after", "max-sleep", "max-block", "burst"}
 
 func TestDurationsWithoutAUnit(t *testing.T) {
 	check := func(t *testing.T, name string, err error) {
@@ -285,6 +287,17 @@ func TestWrongSettings(t *testing.T) {
 		{"no number", "max-count: many\n", nil, `flakeward.yaml:1: max-count: "many" is not a whole number`},
 		{"no truth", "log-json: maybe\n", nil, `flakeward.yaml:1: log-json: "maybe" is not true or false`},
 		{"no mode", "socket-mode: rw-rw----\n", nil, `flakeward.yaml:1: socket-mode: "rw-rw----" is not a file mode`},
+		{"tenants without a mapping", "tenants: 3\n", nil, "flakeward.yaml:1: tenants takes a mapping"},
+		{"a tenant without an id", "tenants:\n  orders: {rate: 5/s}\n", nil, `flakeward.yaml:2: tenant "orders": its id is missing`},
+		{"a tenant that is a number", "tenants:\n  orders: 3\n", nil, `flakeward.yaml:2: tenant "orders": its id is missing`},
+		{"a tenant's id", "tenants:\n  orders:\n    id: three\n", nil, `flakeward.yaml:3: tenant "orders": id: "three" is not a whole number`},
+		{"a tenant's rate", "tenants:\n  orders:\n    id: 3\n    rate: 5\n", nil, `flakeward.yaml:4: tenant "orders": rate: "5" is not a rate`},
+		{"a tenant's form", "tenants:\n  orders: {id: 3, form: ''}\n", nil, `flakeward.yaml:2: tenant "orders": form: a form has a name`},
+		{"a mapping for a tenant's id", "tenants:\n  orders: {id: {a: 1}}\n", nil, "flakeward.yaml:2: id takes a single value"},
+		{"an unknown setting of a tenant", "tenants:\n  orders: {id: 3, rat: 5/s}\n", nil, `flakeward.yaml:2: tenant "orders": there is no setting of a tenant "rat": did you mean "rate"?`},
+		{"a tenant twice", "tenants:\n  orders: {id: 3}\n  orders: {id: 4}\n", nil, "flakeward.yaml:3: orders is given twice"},
+		{"a tenant beyond the layout", "tenants:\n  rest: {id: 0}\n  orders: {id: 16}\nlayout: time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01\n", nil,
+			`flakeward.yaml:3: tenant "orders": its id 16 does not fit`},
 		{"a mode of other bits", "", []string{"--socket-mode", "4755"}, "is not a file mode"},
 		{"a value that Validate refuses", "", []string{"--ttl", "1ms"}, "--ttl"},
 		{"a user alone", "", []string{"--coord", "etcd://h", "--coord-user", "u"}, "--coord-user: a user needs a password"},

@@ -15,23 +15,25 @@ import (
 )
 
 func statusCommand(own paths, out *outside) *urfave.Command {
-	flags := newClientFlags(own)
-	operator := newOperatorFlags(own, out, &flags.timeout)
+	flags := newOperatorFlags(own, out)
 	again := interval{every: 2 * time.Second}
 	return withConfig(&urfave.Command{
 		Name:  "status",
 		Usage: "show how the daemon on this host is, or all of its cluster",
-		Description: fmt.Sprintf("Ends with status 0 if the daemon can issue IDs, %d if it answers but cannot, %d if nobody answers.\n", ExitNotReady, ExitFailed) +
-			"With --cluster, the coordinator is asked instead, and no daemon: one line for each member, with its worker ID, how long\n" +
-			"ago it claimed it, its ceiling against the clock (how long it can issue without another grant), the last tick that it\n" +
-			"issued as of its last publish, and its lag: how far the later of its mark and that tick is behind the clock, which is\n" +
-			"less than its --publish as long as it publishes; ahead by more than its --journal-step means that a clock went back.\n" +
-			fmt.Sprintf("A member that has used up its grant is %s. Ends with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, ExitFailed) +
+		Description: fmt.Sprintf("Ends with status 0 if the daemon can issue IDs, %d if it answers but cannot, %d if nobody listens,\n"+
+			"%d if it failed otherwise, as where the daemon refuses the connection.\n", ExitNotReady, ExitNoDaemon, ExitFailed) +
+			"With --cluster, the coordinator is asked instead, and no daemon: one line for each member, with its\n" +
+			"worker ID, how long ago it claimed it, its ceiling against the clock (how long it can issue without\n" +
+			"another grant), the last tick that it issued as of its last publish, and its lag: how far the later of\n" +
+			"its mark and that tick is behind the clock. The lag is less than its --publish as long as it publishes,\n" +
+			"and more while nobody asks it for IDs; ahead by more than its --journal-step means that a clock went back.\n" +
+			fmt.Sprintf("A member that has used up its grant is %s; one whose ceiling is further ahead than any daemon asks\n"+
+				"for is %s: a clock was wrong. Ends with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, cluster.Ahead, ExitFailed) +
 			coordinatorSource,
-		Flags: slices.Concat(flags.flags(), operator.places(), []urfave.Flag{
+		Flags: slices.Concat(flags.flags(), []urfave.Flag{
 			&urfave.BoolFlag{Name: "cluster", Usage: "ask the coordinator for all members"},
 			again.flag("with --cluster, show it again every 2s, or as often as --watch=5s says, until interrupted"),
-			jsonFlag("print one JSON object: sections, keys, values as texts; with --cluster, the members; with --watch, an object a line"),
+			jsonFlag("print one JSON object: sections, keys, values; with --cluster, the members; with --watch, an object a line"),
 		}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
@@ -42,20 +44,23 @@ func statusCommand(own paths, out *outside) *urfave.Command {
 			}
 			switch {
 			case again.on:
-				w := watch{flags: operator, every: again.every, json: c.Bool(jsonName), out: c.App.Writer, complain: c.App.ErrWriter}
+				if err := flags.locate(c); err != nil {
+					return err
+				}
+				w := watch{flags: flags, every: again.every, json: c.Bool(jsonName), out: c.App.Writer, complain: c.App.ErrWriter}
 				w.terminal = !w.json && out.terminal(c.App.Writer)
 				return w.run(c.Context)
 			case c.Bool("cluster"):
-				return clusterStatus(c, operator)
+				return clusterStatus(c, flags)
 			}
-			return localStatus(c, flags)
+			return localStatus(c, flags.client)
 		},
 	})
 }
 
 // clusterStatus asks the coordinator once.
 func clusterStatus(c *urfave.Context, flags *operatorFlags) error {
-	return flags.with(c.Context, func(v *inspection) error {
+	return flags.with(c, func(v *inspection) error {
 		members, err := v.members(c.Context)
 		if err != nil {
 			return err
@@ -98,10 +103,16 @@ func readiness(in info.Info) error {
 	return fmt.Errorf("%w: %s", errNotReady, state)
 }
 
-// showInfo prints a block for each section.
+// forTools are the sections that say of a Redis server what is the same of every daemon.
+var forTools = []string{"Persistence", "Replication", "Keyspace"}
+
+// showInfo prints a block for each section, except for those that tell people nothing.
 func showInfo(out io.Writer, in info.Info) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for i, section := range in {
+		if slices.Contains(forTools, section.Name) {
+			continue
+		}
 		if i > 0 {
 			fmt.Fprintln(table)
 		}
@@ -116,15 +127,15 @@ func showInfo(out io.Writer, in info.Info) error {
 }
 
 func showInfoJSON(out io.Writer, in info.Info) error {
-	sections := make(map[string]map[string]string)
+	sections := make(map[string]map[string]any)
 	for _, section := range in {
 		entries := sections[section.Name]
 		if entries == nil {
-			entries = make(map[string]string)
+			entries = make(map[string]any)
 			sections[section.Name] = entries
 		}
 		for _, entry := range section.Entries {
-			entries[entry.Key] = entry.Value
+			entries[entry.Key] = entry.Typed()
 		}
 	}
 	return json.NewEncoder(out).Encode(sections)

@@ -3,10 +3,13 @@ package cli
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 )
 
 // duration is the value of a flag for a time span.
@@ -45,3 +48,58 @@ func (m *fileMode) Set(text string) error {
 func (m *fileMode) String() string { return fmt.Sprintf("%#04o", uint32(*m)) }
 
 func (*fileMode) wanted() string { return "a file mode: write three octal digits, such as 0660" }
+
+// size is the value of a flag for an amount of memory, in bytes.
+type size int64
+
+// Set reads a whole number and a unit of bytes.
+func (s *size) Set(text string) error {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > math.MaxInt64 {
+		return fmt.Errorf("%q is not %s", text, s.wanted())
+	}
+	*s = size(n)
+	return nil
+}
+
+func (s *size) String() string {
+	if *s == 0 {
+		return "0"
+	}
+	return strings.ReplaceAll(humanize.IBytes(uint64(*s)), " ", "")
+}
+
+func (*size) wanted() string {
+	return "an amount of memory: write a number with a unit, such as 256MiB"
+}
+
+// numbers is the value of a flag for a list of users or groups.
+type numbers []uint32
+
+// Set reads decimal numbers with commas between them.
+func (l *numbers) Set(text string) error {
+	*l = nil
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	for _, word := range strings.Split(text, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 32)
+		if err != nil {
+			return fmt.Errorf("%q is not %s", text, l.wanted())
+		}
+		*l = append(*l, uint32(n))
+	}
+	return nil
+}
+
+func (l *numbers) String() string {
+	words := make([]string, len(*l))
+	for i, n := range *l {
+		words[i] = strconv.FormatUint(uint64(n), 10)
+	}
+	return strings.Join(words, ",")
+}
+
+func (*numbers) wanted() string {
+	return "a list of numbers: write them with commas between, such as 1000,1001"
+}

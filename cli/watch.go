@@ -54,7 +54,7 @@ func (loneFlag) TakesValue() bool { return false }
 func (f loneFlag) String() string { return urfave.FlagStringer(f) }
 
 func (i *interval) flag(usage string) urfave.Flag {
-	return loneFlag{&urfave.GenericFlag{Name: "watch", Value: i, Usage: usage}}
+	return loneFlag{&urfave.GenericFlag{Name: "watch", Value: i, Usage: usage, DefaultText: "once"}}
 }
 
 // watch shows a cluster again and again, through outages of its coordinator.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +30,8 @@ type Option func(*options)
 
 type options struct {
 	maxAge      time.Duration
-	tenant      uint32
+	tenant      string // as it is asked for; empty: 0
+	named       bool   // it is a name
 	dialTimeout time.Duration
 	timeout     time.Duration
 	largest     int64
@@ -47,7 +50,21 @@ func MaxAge(d time.Duration) Option { return func(o *options) { o.maxAge = d } }
 
 // Tenant asks for the IDs of one tenant; the cluster's layout says how many there are. The default
 // is 0, which every layout has.
-func Tenant(t uint32) Option { return func(o *options) { o.tenant = t } }
+func Tenant(t uint32) Option {
+	return func(o *options) {
+		o.named = false
+		if o.tenant = ""; t > 0 {
+			o.tenant = strconv.FormatUint(uint64(t), 10)
+		}
+	}
+}
+
+// TenantNamed asks for the IDs of the tenant that the daemon's configuration gives this name: 1 to
+// 64 letters, digits, hyphens, underscores and dots that begin with a letter. A daemon that knows no
+// tenant of the name refuses each request, with the nearest name.
+func TenantNamed(name string) Option {
+	return func(o *options) { o.tenant, o.named = name, true }
+}
 
 // DialTimeout bounds how long one attempt to connect may take, the daemon's greeting included:
 // above 0. The default is DefaultDialTimeout.
@@ -89,10 +106,14 @@ func isUUID(text string) bool {
 	return len(text) == 36
 }
 
+var tenantName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+
 func (o options) check(socket string) error {
 	switch {
 	case o.demands && !isUUID(o.cluster):
 		return fmt.Errorf("flakeward: Cluster(%q) is not a cluster's UUID: take the cluster_id that `flakeward status` shows", o.cluster)
+	case o.named && !tenantName.MatchString(o.tenant):
+		return fmt.Errorf("flakeward: TenantNamed(%q) is not a tenant's name: 1 to 64 letters, digits, hyphens, underscores and dots that begin with a letter", o.tenant)
 	case socket == "" && o.dial == nil:
 		return errors.New("flakeward: the socket's path is empty: name the socket of a running daemon; `flakeward status` shows it")
 	case o.maxAge < 0 || o.maxAge > time.Hour:
@@ -132,6 +153,8 @@ type Client struct {
 	conn    net.Conn
 	closed  bool
 
+	written written // IDs that the daemon writes
+
 	wake  chan struct{} // signalled when there may be something to fetch
 	ctx   context.Context
 	stop  context.CancelFunc
@@ -148,7 +171,7 @@ func Open(socket string, opts ...Option) (*Client, error) {
 	if err := o.check(socket); err != nil {
 		return nil, err
 	}
-	c := &Client{nothing: &run{}, socket: socket, options: o, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	c := &Client{nothing: &run{}, socket: socket, options: o, wake: make(chan struct{}, 1), ended: make(chan struct{}), written: newWritten()}
 	if c.dial == nil {
 		c.dial = func(ctx context.Context) (net.Conn, error) {
 			var d net.Dialer
@@ -182,5 +205,6 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	<-c.ended
+	c.written.close()
 	return nil
 }

@@ -62,6 +62,15 @@
 // One that issues from its journal while its coordinator is away is in the cluster that its journal
 // names.
 //
+// # Forms
+//
+// As hands IDs out as texts, and TakeIDs one by one in the place of runs. Decimal digits, base62
+// and hexadecimal digits are written by the client, from stock. UUIDs and public IDs are written by
+// the daemon: each such call asks it.
+//
+//	text, err := ids.As(client.Base62).Next(ctx)
+//	uuids, err := ids.As(client.UUID).Take(ctx, 100)
+//
 // # Waiting
 //
 // Calls wait when there is no stock: for the daemon's reply, for the next tick at the layout's

@@ -119,6 +119,39 @@ func ExampleClient_IDs() {
 	// the IDs rise: true
 }
 
+// Texts for a database or for JSON: they sort like the IDs.
+func ExampleClient_As() {
+	socket, stop := exampleDaemon()
+	defer stop()
+	ids, err := client.Open(socket)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ids.Close() //nolint:errcheck // is nil
+
+	texts, err := ids.As(client.Base62).Take(context.Background(), 3)
+	fmt.Println(texts, err)
+	// Output:
+	// [000000000G8 000000000G9 000000000GA] <nil>
+}
+
+func ExampleClient_TakeIDs() {
+	socket, stop := exampleDaemon()
+	defer stop()
+	ids, err := client.Open(socket)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ids.Close() //nolint:errcheck // is nil
+
+	all, err := ids.TakeIDs(context.Background(), 3)
+	fmt.Println(all, err)
+	// Output:
+	// [1000 1001 1002] <nil>
+}
+
 // A daemon that was started without its coordinator is in a cluster of its own.
 func ExampleCluster() {
 	socket, stop := exampleDaemon()

@@ -35,6 +35,7 @@ type link struct {
 	conn    net.Conn
 	in      *wire.Reader
 	most    int64 // IDs in a request
+	next    int64 // IDs in the next one, if that is fewer; 0: it is not
 	replied bool
 }
 
@@ -62,17 +63,25 @@ func (f *fetcher) run() {
 func (f *fetcher) fetch() error {
 	c := f.client
 	if f.link == nil {
-		link, err := f.connect()
+		link, err := connect(c.ctx, c)
 		if err != nil {
 			f.failures++
 			return err
 		}
 		f.link = link
+		if !c.use(link.conn) {
+			return ErrClosed
+		}
 	}
-	n, sends := c.plan(f.link.most)
+	most := f.link.most
+	if f.link.next > 0 {
+		most = min(most, f.link.next)
+	}
+	n, sends := c.plan(most)
 	if n == 0 {
 		return nil
 	}
+	f.link.next = 0
 	err := f.ask(n, sends)
 	var refusal wire.Refused
 	switch {
@@ -81,7 +90,9 @@ func (f *fetcher) fetch() error {
 		return nil
 	case errors.As(err, &refusal):
 		f.failures, f.link.replied = 0, true
-		c.refused(sends, refused(refusal))
+		if !f.link.lower(refusal, n) {
+			c.refused(sends, refused(refusal))
+		}
 		return nil
 	case errors.Is(err, wire.ErrFrame):
 		err = &ProtocolError{Socket: c.socket, Err: err}
@@ -96,13 +107,26 @@ func (f *fetcher) fetch() error {
 	return err
 }
 
+// lower has the next request, or all of them, ask for no more than the daemon says that it can give.
+// It returns false if that is not why a request for n IDs was refused, or nothing can be had.
+func (l *link) lower(r wire.Refused, n int64) bool {
+	largest, now, ok := wire.AtMost(r)
+	if !ok || largest >= n {
+		return false
+	}
+	if l.next = largest; !now {
+		l.most = largest
+	}
+	return true
+}
+
 // ask makes one request for n IDs, and takes in the reply.
 func (f *fetcher) ask(n int64, sends uint64) error {
 	c := f.client
 	f.request = appendRequest(f.request[:0], n, c.tenant)
 	sample := tsc.Now()
 	if _, err := f.link.conn.Write(f.request); err != nil {
-		return err
+		return f.link.in.Refusal(err)
 	}
 	pairs, step, err := f.link.in.Runs(f.pairs[:0], n)
 	took := time.Since(sample.At)
@@ -135,12 +159,13 @@ const bufferSize = 4 << 10
 const keptPairs = 1024
 
 // appendRequest appends RUN n, with the tenant if there is one.
-func appendRequest(b []byte, n int64, tenant uint32) []byte {
-	if tenant == 0 {
+func appendRequest(b []byte, n int64, tenant string) []byte {
+	if tenant == "" {
 		return appendNumber(append(b, "*2\r\n$3\r\nRUN\r\n"...), uint64(n))
 	}
 	b = appendNumber(append(b, "*4\r\n$3\r\nRUN\r\n"...), uint64(n))
-	return appendNumber(append(b, "$6\r\nTENANT\r\n"...), uint64(tenant))
+	b = strconv.AppendInt(append(b, "$6\r\nTENANT\r\n$"...), int64(len(tenant)), 10)
+	return append(append(append(b, "\r\n"...), tenant...), "\r\n"...)
 }
 
 func appendNumber(b []byte, n uint64) []byte {
@@ -151,33 +176,35 @@ func appendNumber(b []byte, n uint64) []byte {
 	return append(append(b, d...), "\r\n"...)
 }
 
-// connect dials, and asks what the daemon is and how much it gives at a time.
-func (f *fetcher) connect() (*link, error) {
-	c := f.client
-	ctx, cancel := context.WithTimeout(c.ctx, c.dialTimeout)
+// connect dials, and asks what the daemon is and how much it gives at a time. The connection is
+// closed with ctx until that is known.
+func connect(ctx context.Context, c *Client) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.dialTimeout)
 	defer cancel()
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return nil, &UnreachableError{Socket: c.socket, Err: err}
 	}
-	if !c.use(conn) {
-		_ = conn.Close()
-		return nil, ErrClosed
-	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	l := &link{conn: conn, in: wire.NewReaderSize(conn, bufferSize)}
-	if err := f.greet(ctx, l); err != nil {
+	if err := l.greet(ctx, c); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (f *fetcher) greet(ctx context.Context, l *link) error {
+func (l *link) greet(ctx context.Context, c *Client) error {
 	deadline, _ := ctx.Deadline()
 	var text string
 	err := l.conn.SetDeadline(deadline)
+	if ctx.Err() != nil {
+		err = ctx.Err() // whose deadline this was not to replace
+	}
 	if err == nil {
-		_, err = l.conn.Write([]byte("*3\r\n$4\r\nINFO\r\n$6\r\nserver\r\n$7\r\ncluster\r\n"))
+		if _, err = l.conn.Write([]byte("*3\r\n$4\r\nINFO\r\n$6\r\nserver\r\n$7\r\ncluster\r\n")); err != nil {
+			err = l.in.Refusal(err)
+		}
 	}
 	if err == nil {
 		text, err = l.in.Bulk()
@@ -186,7 +213,7 @@ func (f *fetcher) greet(ctx context.Context, l *link) error {
 		err = l.conn.SetDeadline(time.Time{})
 	}
 	var refusal wire.Refused
-	socket := f.client.socket
+	socket := c.socket
 	switch {
 	case err == nil:
 	case errors.As(err, &refusal):
@@ -201,11 +228,11 @@ func (f *fetcher) greet(ctx context.Context, l *link) error {
 	if most == 0 {
 		return &ProtocolError{Socket: socket, Err: errors.New("its INFO has no max_count")}
 	}
-	l.most = min(most, f.client.largest)
+	l.most = min(most, c.largest)
 	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that
 	// it has.
-	if found, _ := said.Get(info.Cluster); f.client.demands && !strings.EqualFold(found, f.client.cluster) {
-		return &ClusterError{Socket: socket, Want: f.client.cluster, Found: found}
+	if found, _ := said.Get(info.Cluster); c.demands && !strings.EqualFold(found, c.cluster) {
+		return &ClusterError{Socket: socket, Want: c.cluster, Found: found}
 	}
 	return nil
 }
@@ -320,14 +347,17 @@ func (c *Client) failed(err error, failures int) bool {
 func (c *Client) enqueue(w *waiter) {
 	w.sends, w.since = c.sends, time.Now()
 	c.waiting.push(w)
-	c.wakeFetcher()
+	signal(c.wake)
 }
 
 // hopeless reports whether an attempt would fail again until somebody changes something.
 func hopeless(err error) bool {
 	var unreachable *UnreachableError
 	var elsewhere *ClusterError
+	var refused *RefusedError
 	switch {
+	case errors.As(err, &refused):
+		return !strings.HasPrefix(refused.Text, "too many connections") // there may be fewer the next time
 	case errors.As(err, &unreachable):
 		err = unreachable.Err
 		return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSOCK)

@@ -52,7 +52,7 @@ func (c *Client) gather(ctx context.Context, w *waiter) error {
 		c.drain(w)
 		if w.need > 0 {
 			if ctx.Err() != nil {
-				err := c.interrupted(ctx)
+				err := noID(ctx, c.lastErr)
 				c.mu.Unlock()
 				return err
 			}
@@ -84,13 +84,14 @@ func (c *Client) wait(ctx context.Context, w *waiter) error {
 		return w.err
 	}
 	c.waiting.remove(w)
-	return c.interrupted(ctx)
+	return noID(ctx, c.lastErr)
 }
 
-// interrupted is the error for a context that has ended.
-func (c *Client) interrupted(ctx context.Context) error {
-	if c.lastErr != nil {
-		return fmt.Errorf("flakeward: no ID before the end of the context: %w; %w", ctx.Err(), c.lastErr)
+// noID is the error for a context that has ended; last is what the last attempt to reach the daemon
+// failed with, or nil.
+func noID(ctx context.Context, last error) error {
+	if last != nil {
+		return fmt.Errorf("flakeward: no ID before the end of the context: %w; %w", ctx.Err(), last)
 	}
 	return fmt.Errorf("flakeward: no ID before the end of the context: %w", ctx.Err())
 }

@@ -8,9 +8,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // Many goroutines, by Next and by Take, on a real daemon: no ID comes twice; those of one goroutine
@@ -146,6 +149,31 @@ func TestDaemonRestarts(t *testing.T) {
 	}
 }
 
+// A tenant is asked for by the name that the daemon's configuration gives it.
+func TestATenantIsAskedForByName(t *testing.T) {
+	conf := daemontest.Config(dir(t))
+	conf.IDs.Layout, conf.IDs.Tenants = tenanted, []tenant.Tenant{{Name: "orders", ID: 3}}
+	socket := daemontest.Start(t, conf).Config.Socket.Path
+	layout, err := generator.ParseLayout(tenanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := open(t, socket, client.TenantNamed("orders")).Next(t.Context())
+	if parts, e := layout.Decompose(id); err != nil || e != nil || parts.Tenant != 3 {
+		t.Errorf("orders gets %d of %+v, %v, %v", id, parts, err, e)
+	}
+	var refused *client.RefusedError
+	if _, err := open(t, socket, client.TenantNamed("order")).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "did you mean 'orders'?") {
+		t.Errorf("a misspelt name: %v", err)
+	}
+	for _, name := range []string{"", "7", "a b", "-a", strings.Repeat("a", 65), "a\r\nQUIT"} {
+		if c, err := client.Open(socket, client.TenantNamed(name)); err == nil {
+			_ = c.Close()
+			t.Errorf("%q is taken for a name", name)
+		}
+	}
+}
+
 // What the daemon itself says comes out typed.
 func TestRealRefusals(t *testing.T) {
 	socket := start(t, dir(t), tenanted).Config.Socket.Path
@@ -260,5 +288,25 @@ func lasting(ctx context.Context, function string) string {
 		if ctx.Err() != nil {
 			return now
 		}
+	}
+}
+
+// More IDs than the daemon can give within its --max-block are taken in several requests.
+func TestTakesMoreThanCanBeHadAtATime(t *testing.T) {
+	config := daemontest.Config(dir(t))
+	config.IDs.Layout = "sonyflake"
+	config.Waiting.MaxBlock = 200 * time.Millisecond
+	d := daemontest.Start(t, config)
+	const n = 6000 // a lane has 5,120 in that time
+	runs, err := open(t, d.Config.Socket.Path, client.Timeout(timeout)).Take(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for _, r := range runs {
+		got += r.N
+	}
+	if got != n {
+		t.Errorf("%d of %d", got, n)
 	}
 }

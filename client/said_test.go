@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 func TestMaxCount(t *testing.T) {
@@ -39,6 +40,27 @@ func TestReasonOfUnavailable(t *testing.T) {
 	}
 	if reason, after, another := client.Unavailable("nothing; gave up after 2s"); reason != "nothing; gave up after 2s" || after != 0 || another != 0 {
 		t.Errorf("%q, %v, %v", reason, after, another)
+	}
+}
+
+// The text is the one that the daemon makes.
+func TestWhatCanBeHad(t *testing.T) {
+	for _, c := range []struct {
+		e       issue.TooManyError
+		largest int64
+		now, ok bool
+	}{
+		{issue.TooManyError{Count: 65536, Within: 2 * time.Second, Largest: 44576}, 44576, false, true},
+		{issue.TooManyError{Count: 65536, Within: 2 * time.Second, Largest: 64, After: 400 * time.Millisecond}, 64, true, true},
+		{issue.TooManyError{Count: 65536, Within: 2 * time.Second, After: time.Second}, 0, false, false},
+	} {
+		largest, now, ok := wire.AtMost(wire.Refused("UNAVAILABLE " + c.e.Error()))
+		if largest != c.largest || now != c.now || ok != c.ok {
+			t.Errorf("%q is taken for %d, %v, %v", c.e.Error(), largest, now, ok)
+		}
+	}
+	if _, _, ok := wire.AtMost("UNAVAILABLE the grant is used up; try again later"); ok {
+		t.Error("another refusal is taken for one of a count")
 	}
 }
 

@@ -48,11 +48,12 @@ func (r *run) piece(from, to int64) Run {
 type waiter struct {
 	runs []Run
 	need int64 // IDs still to come
-	base int   // of runs, those before it are not this call's
 
-	// Of the gathered, the first are from stock, asked for before the call or, if it waits, before
-	// it did. They may grow too old while the call waits for the others, which do not: they are
-	// drawn while it waits.
+	// Of the gathered, some are from stock, asked for before the call or, if it waits, before it did.
+	// They may grow too old while the call waits for the others, which do not: they are drawn while
+	// it waits. Those from stock are next to each other: behind what was drawn before they were taken,
+	// and before what is drawn afterwards.
+	oldAt  int   // the first of them in runs
 	old    int   // runs
 	oldIDs int64 // how many IDs they have
 	oldest tsc.Sample
@@ -73,7 +74,7 @@ func (c *Client) newWaiter(dst []Run, n int64) *waiter {
 	if !ok {
 		w = &waiter{ready: make(chan struct{}, 1)}
 	}
-	*w = waiter{ready: w.ready, runs: dst, base: len(dst), need: n}
+	*w = waiter{ready: w.ready, runs: dst, need: n}
 	if dst == nil {
 		w.runs = w.one[:0]
 	}
@@ -96,13 +97,13 @@ func (w *waiter) take(r *run, own bool) (from, to int64) {
 }
 
 func (w *waiter) add(r *run, from, to int64, own bool) {
+	if w.old == 0 && !own {
+		w.oldAt, w.oldest = len(w.runs), r.sample
+	}
 	w.runs = append(w.runs, r.piece(from, to))
 	w.need -= to - from
 	if own {
 		return
-	}
-	if w.old == 0 {
-		w.oldest = r.sample
 	}
 	w.old++
 	w.oldIDs += to - from
@@ -113,7 +114,7 @@ func (w *waiter) drop(limit time.Duration) bool {
 	if w.old == 0 || w.oldest.Younger(limit) {
 		return false
 	}
-	w.runs = append(w.runs[:w.base], w.runs[w.base+w.old:]...)
+	w.runs = append(w.runs[:w.oldAt], w.runs[w.oldAt+w.old:]...)
 	w.need += w.oldIDs
 	w.old, w.oldIDs = 0, 0
 	return true
@@ -179,13 +180,13 @@ func (c *Client) drain(w *waiter) {
 // runLow asks for more stock.
 func (c *Client) runLow() {
 	c.low = true
-	c.wakeFetcher()
+	signal(c.wake)
 }
 
-// wakeFetcher has the fetcher look again.
-func (c *Client) wakeFetcher() {
+// signal has the fetcher look again.
+func signal(wake chan<- struct{}) {
 	select {
-	case c.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

@@ -9,10 +9,13 @@ import (
 // its own granularity of about 1 ms; the kernel's nanosleep is late by well
 // under 0.1 ms but cannot be interrupted. So the tail of every wait is a
 // nanosleep, short enough that a context which ends meanwhile is still honoured
-// promptly, and what comes before the tail is a timer.
+// promptly, and what comes before the tail is a timer. A long wait has no tail: to be
+// late by 1 ms does not matter to it, and the tail makes the runtime hand over the
+// goroutine's processor, which was a third of what an idle daemon cost.
 const (
 	longestPrecise = 2 * time.Millisecond    // waits up to here need no timer
 	preciseTail    = 1500 * time.Microsecond // left over by the timer of a longer wait
+	shortestCoarse = 50 * time.Millisecond   // waits from here on are the timer's alone
 )
 
 // base is where System's monotonic clock starts.
@@ -39,7 +42,11 @@ func (s System) Sleep(ctx context.Context, d time.Duration) error {
 	}
 	until := s.Now().Mono + Mono(d)
 	if d > longestPrecise {
-		timer := time.NewTimer(d - preciseTail) //permit:time.NewTimer
+		tail := time.Duration(preciseTail)
+		if d >= shortestCoarse {
+			tail = 0
+		}
+		timer := time.NewTimer(d - tail) //permit:time.NewTimer
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

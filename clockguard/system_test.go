@@ -32,7 +32,7 @@ func TestSystemSleepIsNeverShort(t *testing.T) {
 	var c System
 	for _, d := range []time.Duration{
 		-time.Hour, 0, 1, time.Microsecond, 300 * time.Microsecond, preciseTail, longestPrecise - 1,
-		longestPrecise, longestPrecise + 1, 5 * time.Millisecond,
+		longestPrecise, longestPrecise + 1, 5 * time.Millisecond, shortestCoarse,
 	} {
 		start := c.Now().Mono
 		if err := c.Sleep(context.Background(), d); err != nil {

@@ -27,7 +27,7 @@ import (
 // ErrOtherCluster, also while there is no layout record, and writes nothing there.
 // That is final: every later call answers so too, except that a claim which was lost
 // before goes on to answer ErrLost. Where a back-end can tell that its servers went back
-// to an earlier state, its calls answer *RestoredError from then on, but for Look.
+// to an earlier state, its calls answer *RestoredError from then on, but for Look and Clocks.
 type Coordinator interface {
 	// Join makes the cluster's layout record if there is none and compares it
 	// otherwise. Layouts that differ are a *LayoutError. Join is called before
@@ -41,18 +41,26 @@ type Coordinator interface {
 	// those that may not be granted anything from then on.
 	Look(ctx context.Context) (Cluster, error)
 
-	// Claim obtains a worker ID, whose record is opened by Pending.Open. It retries
-	// while other claimants win the race, until ctx ends. When every worker ID is held
-	// it returns an *ExhaustedError, and when Request.Fresh is set and the floor of
-	// each that is free is above Request.Latest, an *AheadError; neither leaves a
-	// claim of its own behind. After any other error a claim node may linger: it
-	// bars nobody but its own worker ID, and is reaped by a later Extend or with
-	// the session.
+	// Claim obtains a worker ID, whose record is opened by Pending.Open. It retries while other
+	// claimants win the race, until ctx ends. When every worker ID is held it returns an
+	// *ExhaustedError, and when Request.Fresh is set and the floor of each that is free is above
+	// Request.Latest, an *AheadError; neither leaves a claim of its own behind, and where
+	// Request.Fresh or Look is set neither has made one. After any other error a claim node may
+	// linger: it bars nobody but its own worker ID, and is reaped by a later Extend or with the
+	// session.
 	Claim(ctx context.Context, request Request) (Pending, error)
 
 	// Members returns the live claims that own a worker ID, with their records,
 	// in the order of their worker IDs, as of one moment.
 	Members(ctx context.Context) ([]Member, error)
+
+	// Clocks asks the coordinator's servers on other machines what time it is, side by side,
+	// within about a second. It returns an entry for each of them that there is to ask, also if
+	// that did not answer, so that its caller knows what a majority is; where there is none, as
+	// with an embedded server, it returns no entry and no error. A server at an address of this
+	// machine has this machine's clock, and is not asked. Nothing is changed that any other
+	// call reads.
+	Clocks(ctx context.Context) ([]ServerClock, error)
 
 	// Close ends the session, which frees every claim of this coordinator
 	// without lowering a record, and waits for all that it started. It does nothing
@@ -108,13 +116,31 @@ type Claim interface {
 	// lane of a lost claim, or the journal's mark.
 	Continues() bool
 
-	// Floor returns the record's ceiling as the opening found it, or what all
-	// ceilings were raised to if that is more; 0 for a worker ID that was never
-	// granted. A claim that does not continue issues only above it.
+	// Floor returns the tick above which nothing was granted before that this claim can
+	// be granted. A claim that does not continue issues only above it. It is the record's
+	// ceiling as the opening found it, or what all ceilings were raised to if that is more;
+	// 0 for a worker ID that was never granted. It is later, one before Request.At, if those
+	// are more than the cluster's window (Layout.Window) before that: what lies between
+	// remains, as a gap that was granted to nobody, for a claim whose time lies there.
+	// And it is the beginning of a gap, or a tick within, if the record was opened there.
 	Floor() generator.Tick
 
-	// Extend raises the record to progress.Ceiling; a ceiling that is lower than
-	// the record's leaves the record's as it is. A nil error means that the
+	// Until returns the last tick that this claim can be granted: the end of the gap in
+	// which the record was opened. 0 if there is none.
+	Until() generator.Tick
+
+	// Reopen opens the record anew where a claim would that is made at the tick at, and
+	// does not continue: the holder's time is elsewhere than where it was granted anything.
+	// The claim node stays, and so does all that was granted; the new claim has an opening
+	// of its own, and this one is lost, once Reopen has returned it. *NoRoomError, and
+	// nothing is written, if the place is where this claim is granted already, or the floor
+	// there is above latest. Its other errors are those of Extend; after one of unknown
+	// outcome the claim may be lost already, which every call finds out, and Reopen may be
+	// called again.
+	Reopen(ctx context.Context, at, latest generator.Tick) (Claim, error)
+
+	// Extend raises what is granted to progress.Ceiling, which is at most Until; a ceiling
+	// that is lower leaves the record's as it is. A nil error means that the
 	// record is durably at or above progress.Ceiling and was still this claim's
 	// when it was stored. ErrLost is final: every later call returns it too. So is
 	// ErrOtherCluster. A claim that was opened before an operator raised all marks
@@ -123,7 +149,8 @@ type Claim interface {
 	Extend(ctx context.Context, progress Progress) error
 
 	// Release stores the larger of last, the highest tick that was issued, and
-	// the floor of the grants that this claim had, as the record's ceiling, and
+	// the floor of the grants that this claim had, as the record's ceiling, or as the
+	// beginning of the gap that it was opened in, and
 	// frees the worker ID in the same step. The caller has closed its lane and
 	// journaled last before. ErrLost means that the claim is lost, and that nothing was
 	// lowered but by a try whose reply was lost, before another opened the record or
@@ -223,14 +250,21 @@ type Request struct {
 	// preference of its own for the worker ID that it had last on this host.
 	Lane int
 	// Fresh asks for a worker ID that is not the sticky one: a re-lease.
-	// Worker and the host's preference are then ignored.
+	// Worker and the host's preference are then ignored. It looks first, as with Look.
 	Fresh bool
+	// Look has the claim look what is free before it makes a node, so that a call which
+	// finds nothing writes nothing. It is for a caller to whom the last one has found
+	// nothing; the first call of a start is quicker without.
+	Look bool
 	// Opening is the ID of the opening that the caller's lane or journal came
 	// from; empty when there is none.
 	Opening string
 	// Mark is the journal's mark that goes with Opening. It is the caller's floor
 	// if the claim continues.
 	Mark generator.Tick
+	// At is the caller's time: the tick that it would issue now, 0 or more. It chooses
+	// where the record is opened, see Claim.Until, and makes nothing safe.
+	At generator.Tick
 	// From is the tick above which this start of the daemon has issued already from
 	// what it continues, without a claim of its own; 0 if it issues only above Mark.
 	// It is for the history alone.
@@ -264,6 +298,19 @@ type Progress struct {
 	// Mark is the journal's mark that is on disk when the Extend is sent. An
 	// older copy of the journal has a lower one, and so does not continue.
 	Mark generator.Tick
+	// Hold is shown to operators, and nothing relies on it.
+	Hold Hold
+}
+
+// Hold is a daemon's clock that runs ahead and is not believed. The zero value is for one that is
+// believed.
+type Hold struct {
+	// Ahead is by how much the clock is ahead of the daemon's known time, in whole milliseconds.
+	Ahead time.Duration
+	// Since is the known time when that began, in whole milliseconds.
+	Since time.Time
+	// Why is why it is not believed, for people to read; a few words.
+	Why string
 }
 
 // Member is a live claim with its record.
@@ -278,10 +325,14 @@ type Member struct {
 	Claim string
 	// Since is when the claim was made, by the claimant's clock; zero if unknown.
 	Since time.Time
-	// Ceiling, Issued and Mark are the record's, as last published.
+	// Ceiling, Issued and Mark are the record's, as last published: Ceiling is how far
+	// the member is granted, and Until, if not 0, where that has to end.
 	Ceiling generator.Tick
+	Until   generator.Tick
 	Issued  generator.Tick
 	Mark    generator.Tick
+	// Hold is the member's clock if it is not believed, as last published.
+	Hold Hold
 	// Opening is the record's holder; empty if the claim has not opened it yet.
 	Opening string
 }

@@ -51,7 +51,7 @@ type Operator interface {
 }
 
 // ErrNoCluster means that no daemon has made a cluster there yet.
-var ErrNoCluster = errors.New("there is no cluster: no daemon has joined here yet; check the coordinator's URL and its prefix")
+var ErrNoCluster = errors.New("there is no cluster: no daemon has joined here yet")
 
 // ErrNoClaim means that no claim has the name that was given.
 var ErrNoClaim = errors.New("there is no claim of that name; see flakeward claims")
@@ -86,9 +86,12 @@ type Inspected struct {
 // Mark is a worker ID's record.
 type Mark struct {
 	Worker int
-	// Ceiling is the tick above which the next holder issues: the record's ceiling
+	// Ceiling is the tick above which nothing was granted: the record's ceiling
 	// or what all were raised to.
 	Ceiling generator.Tick
+	// Gaps are the ranges below the ceiling that were granted to nobody either, in order.
+	// A holder whose time comes to lie in one of them may be granted it.
+	Gaps []Gap
 	// Issued and Mark are those that the last holder published.
 	Issued generator.Tick
 	Mark   generator.Tick
@@ -100,6 +103,9 @@ type Mark struct {
 	Damaged bool
 }
 
+// Gap is a range of ticks, above From and up to To.
+type Gap struct{ From, To generator.Tick }
+
 // Raised is what a Raise did.
 type Raised struct {
 	From generator.Tick // what all had been raised to before, 0 if never
@@ -110,11 +116,12 @@ type Raised struct {
 
 // HolderInterval is the range of ticks in which one opening of a worker ID may have issued.
 type HolderInterval struct {
-	// From is the tick above which this opening may have issued, up to the From of
-	// the next one. Who issued a tick is the last whose From is below it; there is
-	// none for a tick that is no longer known.
-	From generator.Tick
-	Host string
+	// From is the tick above which this opening may have issued, and Until the last one;
+	// 0 if there is none. Who issued a tick is the last opening that it lies in, see Has;
+	// there is none for a tick that is no longer known.
+	From  generator.Tick
+	Until generator.Tick
+	Host  string
 	// Incarnation is empty if it is not known who issued: the coordinator was
 	// restored from a backup, and the marks were raised over what it had lost.
 	Incarnation string
@@ -123,4 +130,9 @@ type HolderInterval struct {
 	Version     string
 	// Since is when the claim was made, by its host's clock.
 	Since time.Time
+}
+
+// Has reports whether the opening may have issued the tick, unless a later one has.
+func (t HolderInterval) Has(tick generator.Tick) bool {
+	return tick > t.From && (t.Until == 0 || tick <= t.Until)
 }

@@ -13,15 +13,26 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/daemon/admin"
+	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/rest"
+	"github.com/flakeward/flakeward/daemon/systemd"
+	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/vmclock"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // Config is what one daemon needs to know. Validate says what is wrong with it.
 type Config struct {
-	Socket   Socket
+	Socket Socket
+	Admin  admin.Config // the address on TCP, if there is one
+	Compat string       // the other ID services whose paths HTTP answers, with commas between; see rest.Compat
+	// Takeover has the daemon go on in the place of one that runs on the same state directory.
+	Takeover bool
 	StateDir string // where the journal and an embedded coordinator live; made if missing
 	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the
 	// system's UUID in the DMI table.
@@ -32,12 +43,24 @@ type Config struct {
 	IDs             IDs
 	Grant           grant.Timing
 	Waiting         Waiting
+	// Memory is what the process may use, in bytes: clients whose buffers would need more lose their
+	// connection, and tenants that there is no room for are refused. 0: see budget.FindMemory.
+	Memory int64
+	Time   clockguard.Belief // how far a clock that runs ahead is believed
 
 	Version string
 	Log     hclog.Logger
-	Clock   clockguard.Clock // nil: the real one
-	Ready   func()           // called once, when the first ID can be issued; may be nil
-	Journal journal.Options  // what the state directory is opened with
+	// LogDropped counts the lines of Log that were dropped; nil: nobody counts them.
+	LogDropped func() uint64
+	// ReopenLog opens the log's file anew; nil: there is none.
+	ReopenLog func() error
+	// Reload has ReopenLog called, and certificates and passwords read again; nil: nothing does.
+	Reload  <-chan os.Signal
+	Clock   clockguard.Clock  // nil: the real one
+	Kernel  clockguard.Kernel // what is known of Clock besides; nil: nothing. The real clock has the real one
+	Ready   func()            // called once, when the first ID can be issued; may be nil
+	Journal journal.Options   // what the state directory is opened with
+	Service *systemd.Service  // the service manager's; nil: there is none. Run does not close it
 }
 
 // Socket is the Unix socket that sidecars ask on, and its bounds.
@@ -47,6 +70,11 @@ type Socket struct {
 	Group          string      // the socket file's group, by name or number; empty: the process's own
 	MaxConnections int         // connections at once
 	MaxCount       int         // IDs in one request
+	// IdleTimeout is for how long a client may ask for nothing before its connection is closed; 0:
+	// for ever.
+	IdleTimeout time.Duration
+	AllowUIDs   []uint32 // who may connect besides root and the daemon's own user, and
+	AllowGIDs   []uint32 // whose main group; both empty: everybody who can open the socket
 }
 
 // Cluster is the coordinator.
@@ -71,8 +99,19 @@ type Cluster struct {
 type IDs struct {
 	Layout     string
 	Datacenter uint64
-	Lanes      int // how many worker IDs are held and issued from, 1 to journal.MaxLanes
+	Lanes      int             // how many worker IDs are held and issued from, 1 to journal.MaxLanes
+	Tenants    []tenant.Tenant // those that have names; they have to fit the layout
+	// SequenceStart is at which number a tick begins: StartRolling or StartZero.
+	SequenceStart string
+	Form          string // of the IDs on a connection that asks for none: a name of package form
+	PublicKeys    string // the file of keys for public IDs; empty: there are none
 }
+
+// Where the numbers of a tick begin. IDs.SequenceStart is one of these.
+const (
+	StartRolling = "rolling" // where those of the last tick stopped: see generator.Lane.Roll
+	StartZero    = "zero"    // at 0
+)
 
 // Waiting is what a request may have to wait for.
 type Waiting struct {
@@ -83,6 +122,9 @@ type Waiting struct {
 	// not enough of them; 0: not at all.
 	Burst      time.Duration
 	BurstOrder string // OrderConnection or OrderNone
+
+	Rate      string // how many IDs a user may take, as issue.ParseRate reads it; empty: any number
+	RateByUID string // and users of these UIDs, as issue.ParseRates reads it
 }
 
 // What a burst keeps to. BurstOrder is one of these.
@@ -115,9 +157,10 @@ func DefaultConfig() Config {
 		VMClock: vmclock.DefaultPath,
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
 		Cluster: Cluster{Coord: embedded, TTL: 10 * time.Second},
-		IDs:     IDs{Layout: "flakeward", Lanes: 1},
-		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second},
+		IDs:     IDs{Layout: "flakeward", Lanes: 1, SequenceStart: StartRolling, Form: form.Integer.String()},
+		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second, Idle: 10 * time.Second},
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second, BurstOrder: OrderConnection},
+		Time:    clockguard.DefaultBelief(),
 	}
 }
 
@@ -140,8 +183,18 @@ func (c Config) Validate() error {
 	if c.Socket.MaxConnections < 1 || c.Socket.MaxConnections > 1<<20 {
 		bad("max-connections", "%d is not within 1 and %d", c.Socket.MaxConnections, 1<<20)
 	}
+	if c.Socket.IdleTimeout < 0 || c.Socket.IdleTimeout > 0 && c.Socket.IdleTimeout < time.Second {
+		bad("idle-timeout", "%v is neither 0, which means for ever, nor at least 1s", c.Socket.IdleTimeout)
+	}
+	if c.Memory != 0 && c.Memory < budget.LeastMemory {
+		bad("memory", "%d bytes are not enough for a daemon: give it at least %d MiB, or 0 for the cgroup's limit", c.Memory, budget.LeastMemory>>20)
+	}
 	if c.Socket.MaxCount < 1 || c.Socket.MaxCount > 1<<20 {
 		bad("max-count", "%d is not within 1 and %d", c.Socket.MaxCount, 1<<20)
+	}
+	c.Admin.Validate(bad)
+	if _, err := rest.Compat(c.Compat); err != nil {
+		bad("compat", "%v", err)
 	}
 	c.Cluster.validateAccess(bad)
 	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
@@ -161,11 +214,18 @@ func (c Config) Validate() error {
 	if c.IDs.Datacenter > layout.Max(generator.Datacenter) {
 		bad("datacenter", "%d does not fit the layout's %d datacenter bits: the highest is %d", c.IDs.Datacenter, layout.Bits(generator.Datacenter), layout.Max(generator.Datacenter))
 	}
+	if _, err := tenant.New(layout, c.IDs.Tenants); err != nil {
+		errs = append(errs, err)
+	}
+	c.IDs.validateForm(layout, bad)
 	switch workers := min(layout.Workers(), coord.MaxWorkers); {
 	case c.IDs.Lanes < 1 || c.IDs.Lanes > journal.MaxLanes:
 		bad("lanes", "%d is not within 1 and %d", c.IDs.Lanes, journal.MaxLanes)
 	case c.IDs.Lanes > workers:
 		bad("lanes", "%d are more than the %d worker IDs of the layout: take fewer, or a layout with more worker bits", c.IDs.Lanes, workers)
+	}
+	if c.IDs.SequenceStart != StartRolling && c.IDs.SequenceStart != StartZero {
+		bad("sequence-start", "%q is neither %s nor %s", c.IDs.SequenceStart, StartRolling, StartZero)
 	}
 	if c.Waiting.MaxSleep < 0 || c.Waiting.MaxSleep > time.Second {
 		bad("max-sleep", "%v is not within 0s and 1s", c.Waiting.MaxSleep)
@@ -179,9 +239,19 @@ func (c Config) Validate() error {
 	if c.Waiting.BurstOrder != OrderConnection && c.Waiting.BurstOrder != OrderNone {
 		bad("burst-order", "%q is neither %s nor %s", c.Waiting.BurstOrder, OrderConnection, OrderNone)
 	}
+	if _, err := issue.ParseRate(c.Waiting.Rate); err != nil {
+		bad("rate", "%v", err)
+	}
+	if _, err := issue.ParseRates("", c.Waiting.RateByUID); err != nil {
+		bad("rate-by-uid", "%v", err)
+	}
+	c.Time.Check(bad)
 	t := c.timing(layout)
 	if t.Step < 10*time.Millisecond || t.Step > time.Minute {
 		bad("journal-step", "%v is not within 10ms and 1m", t.Step)
+	}
+	if t.Idle != 0 && (t.Idle < time.Second || t.Idle > 24*time.Hour) {
+		bad("idle-after", "%v is neither 0, for never, nor within 1s and 24h", t.Idle)
 	}
 	if t.Publish < 100*time.Millisecond {
 		bad("publish", "%v is below 100ms", t.Publish)
@@ -196,6 +266,17 @@ func (c Config) Validate() error {
 		bad("window", "%v is over 24h: a host whose disk is lost would leave its worker ID unused for that long", t.Window)
 	}
 	return errors.Join(errs...)
+}
+
+// validateForm checks what IDs are written as.
+func (i IDs) validateForm(layout *generator.Layout, bad func(flag, format string, args ...any)) {
+	f, err := form.Named(i.Form)
+	if err == nil {
+		err = form.New(layout, "", nil).Can(f)
+	}
+	if err != nil && !errors.Is(err, form.ErrNoCluster) && !(errors.Is(err, form.ErrNoKey) && i.PublicKeys != "") {
+		bad("form", "%v", err)
+	}
 }
 
 // validateAccess checks what the coordinator is reached with.

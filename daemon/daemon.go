@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"os"
 	"os/user"
 	"strconv"
@@ -21,15 +20,23 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/secure"
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/daemon/takeover"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // drainTimeout bounds the answering of accepted requests.
@@ -39,17 +46,28 @@ const drainTimeout = 5 * time.Second
 type Daemon struct {
 	config Config
 	log    hclog.Logger
-	clock  clockguard.Clock
+	clock  *clockguard.Known
 	layout *generator.Layout
 	begun  clockguard.Reading
 
 	source      func(resp.Source) resp.Source
 	coordinator func(coord.Coordinator) coord.Coordinator
 
-	lanes  lanes
-	pool   *issue.Pool
-	server *serve.Server
-	change chan struct{} // gets one when a lane or its ceiling changed
+	memory  memory
+	access  access
+	named   *tenant.Tenants
+	forms   *forms
+	lanes   lanes
+	pool    *issue.Pool
+	limited *issue.Limited // the pool, if users have rates; otherwise nil
+	counts  tally.Table
+	events  *condition.Counts
+	metrics *metrics.Metrics
+	serving atomic.Bool // all that metrics read is there
+	server  *serve.Server
+	web     *web
+	reload  reload
+	change  chan struct{} // gets one when a lane or its ceiling changed
 
 	// What each start has of its own. A machine that is copied makes the daemon start anew.
 	machine     machine
@@ -58,6 +76,8 @@ type Daemon struct {
 	incarnation atomic.Pointer[string]
 	ready       atomic.Bool
 	cluster     string // the UUID of the one that was joined last
+	locks       *singleton.Locks
+	opened      coord.Coordinator // before the start, for it to use
 	announced   sync.Once
 }
 
@@ -80,11 +100,24 @@ func New(c Config) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Daemon{config: c, log: c.Log, clock: c.Clock, layout: layout, change: make(chan struct{}, 1)}
-	d.machine = machine{identity: c.MachineIdentity, log: c.Log}
-	if d.clock == nil {
-		d.clock = clockguard.System{}
+	if c.Clock == nil {
+		c.Clock, c.Kernel = clockguard.System{}, &clockguard.SystemKernel{}
 	}
+	d := &Daemon{config: c, log: c.Log, layout: layout, change: make(chan struct{}, 1)}
+	d.clock = clockguard.NewKnown(c.Clock, c.Kernel, c.Time)
+	d.memory, d.access = newMemory(c, layout), access{c.Socket}
+	if d.named, err = tenant.New(layout, c.IDs.Tenants); err != nil {
+		return nil, err
+	}
+	if d.forms, err = newForms(layout, c.IDs.PublicKeys); err != nil {
+		return nil, err
+	}
+	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, forms: d.forms}
+	d.events = condition.NewCounts()
+	d.metrics = metrics.New(metrics.Sources{
+		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock,
+	})
+	d.machine = machine{identity: c.MachineIdentity, log: c.Log}
 	d.Decorate(func(s resp.Source) resp.Source { return s }, func(c coord.Coordinator) coord.Coordinator { return c })
 	d.incarnate()
 	return d, nil
@@ -106,40 +139,77 @@ func (d *Daemon) incarnate() {
 // and gives the worker ID back. It returns nil after such an end, and otherwise what made going on
 // impossible.
 func (d *Daemon) Run(ctx context.Context) (err error) {
-	d.begun = d.clock.Now()
-	if err := d.layout.CheckTime(time.Unix(0, d.begun.Wall)); err != nil {
-		return fmt.Errorf("no ID can be issued: %w", err)
+	if k, ok := d.config.Kernel.(interface{ Close() }); ok {
+		defer k.Close()
+	}
+	if err := d.awaitEpoch(ctx); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, d.machine.close()) }()
 	d.machine.open(d.config.VMClock)
 	if err := d.build(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.closeDir()) }()
-	if err := d.openDir(); err != nil {
-		return err
-	}
-	if d.config.Cluster.Coord == "" {
-		locks, err := singleton.Acquire(d.log)
-		if err != nil {
+	var from *predecessor
+	if d.config.Takeover {
+		dial := func(ctx context.Context) (coord.Coordinator, error) { return d.reload.dial(ctx, d.Identity(), false) }
+		if from, err = (newcomer{d.config, d.config.settings(d.layout), d.clock, dial, d.log}).takeOver(ctx); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, locks.Close()) }()
+		if from != nil {
+			d.opened = from.opened
+		}
 	}
+	defer func() { err = errors.Join(err, d.closeDir()) }()
+	if err := d.openDir(from.lock()); err != nil {
+		return err
+	}
+	if d.locks, err = from.locks(d.config, d.log); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.locks.Close()) }()
 	d.warn(d.dir)
-	inherited, err := d.start()
+	d.access.warn(d.log)
+	inherited, err := d.start(from.lanes())
 	if err != nil {
 		return err
 	}
-	group, err := groupID(d.config.Socket.Group)
+	d.serving.Store(true)
+	listener, err := from.listen(d.config.Socket, d.config.Service, d.server, d.log)
 	if err != nil {
 		return err
 	}
-	listener, err := socketfile.Listen(d.config.Socket.Path, d.config.Socket.Mode, group)
-	if err != nil {
-		return err
+	if err := d.web.admin.listen(from != nil); err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	return d.live(ctx, listener, inherited)
+}
+
+// written is earlier than any right clock shows to this program.
+var written = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// awaitEpoch waits for a clock to be set that shows a time before the layout's first tick, or after
+// its last. It fails if the layout's time is over by any right clock: to wait would be of no use.
+func (d *Daemon) awaitEpoch(ctx context.Context) error {
+	said := false
+	for {
+		d.begun = d.clock.Now()
+		err := d.layout.CheckTime(time.Unix(0, d.begun.Wall))
+		if err == nil || ctx.Err() != nil {
+			return nil
+		}
+		if d.layout.End().Before(written) {
+			return fmt.Errorf("no ID can be issued: %w", err)
+		}
+		if !said {
+			said = true
+			d.events.Happened(condition.OutsideLayout)
+			d.log.Error("no ID can be issued by what the clock shows; waiting until it is set", "code", condition.OutsideLayout, "error", err)
+		}
+		d.clock.Observe()
+		d.clock.Confirm(d.clock.Shown()) // nothing was issued by this clock yet
+		_ = d.clock.Sleep(ctx, time.Second)
+	}
 }
 
 // build makes the parts that serve requests and ties them together.
@@ -153,17 +223,47 @@ func (d *Daemon) build() error {
 		issuers = append(issuers, l.issuer)
 	}
 	d.pool = issue.NewPool(issuers...)
+	rates, err := issue.ParseRates(d.config.Waiting.Rate, d.config.Waiting.RateByUID)
+	if err != nil {
+		return err
+	}
+	rates.ByTenant = d.named.Rates()
+	as, err := form.Named(d.config.IDs.Form)
+	if err != nil {
+		return err
+	}
+	limited := d.pool.Limit(rates, d.clock, d.config.Waiting.MaxBlock)
+	d.limited, _ = limited.(*issue.Limited)
+	source := d.source(limited)
+	if d.web, err = newWeb(d, source); err != nil {
+		return err
+	}
 	d.server = serve.New(serve.Config{
-		Source:  d.source(d.pool),
+		Source:  source,
 		Layout:  d.layout,
+		Tenants: d.named,
+		Form:    as,
+		Coder:   d.forms.coder.Load,
 		Info:    d.Info,
 		Version: d.config.Version,
-		Limits:  serve.Limits{Limits: resp.Limits{Count: d.config.Socket.MaxCount}, Connections: d.config.Socket.MaxConnections},
-		Log:     d.log.Named("serve"),
-		Clock:   d.clock,
+		Limits: serve.Limits{
+			Limits: resp.Limits{Count: d.config.Socket.MaxCount}, Backlogs: int(d.memory.clients.Limit() / 4),
+			Connections: d.access.connections(), Reserve: budget.Reserved, IdleTimeout: d.config.Socket.IdleTimeout,
+		},
+		Budget:   d.memory.clients,
+		Allow:    d.access.allow(),
+		Operator: operator,
+		HTTP:     d.web.socket.HTTP(),
+		Log:      d.log.Named("serve"),
+		Clock:    d.clock,
+		Count:    &d.counts,
+
+		Feed: d.config.Service.Feed, FeedEvery: d.config.Service.FeedEvery(),
 	})
+	d.web.count.server, d.reload.admin = d.server, d.web.admin
 	d.pool.OnChange(func() {
 		d.server.Wake()
+		d.web.taker.Wake()
 		select {
 		case d.change <- struct{}{}:
 		default:
@@ -174,38 +274,60 @@ func (d *Daemon) build() error {
 
 // live serves requests through one start after the other, until ctx ends or a part fails, and ends
 // all in order.
-func (d *Daemon) live(ctx context.Context, listener net.Listener, inherited life.Inherited) error {
+func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited life.Inherited) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	served := make(chan error, 1)
+	served := make(chan error, 2)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := d.server.Serve(work, listener); err != nil {
 			served <- err
 		}
 	})
+	serving.Go(func() {
+		if err := d.web.admin.serve(d); err != nil {
+			served <- err
+		}
+	})
+	watch := lookOut(work, d, listener)
 	parts := d.begin(work, inherited)
-	err := parts.wait(ctx, served)
-	for errors.Is(err, grant.ErrCopied) {
-		d.leaveToOriginal(ctx, parts)
-		parts = nil
-		if inherited, err = d.startAnew(); err != nil {
-			break
+	var err error
+	for {
+		var successor *takeover.Successor
+		successor, err = parts.wait(ctx, served, watch.ready)
+		switch {
+		case successor != nil:
+			watch.end()
+			if inherited, err = parts.handOver(work, d, successor, listener); errors.Is(err, errHandedOver) {
+				d.web.taker.GiveUp()
+				d.web.end(work, &serving)
+				return nil
+			}
+			watch, parts = lookOut(work, d, listener), nil
+		case errors.Is(err, grant.ErrCopied):
+			d.leaveToOriginal(ctx, parts)
+			parts = nil
+			inherited, err = d.startAnew()
+		}
+		if parts != nil || err != nil {
+			break // by its end, or without another start
 		}
 		parts = d.begin(work, inherited)
-		err = parts.wait(ctx, served)
 	}
 	if err == nil {
 		d.log.Info("stopping: answering what has been accepted")
 	} else {
-		d.log.Error("stopping", "error", err)
+		// The caller has the error, and says it once.
+		d.log.Error("stopping because of an error, which is reported at the end: answering what has been accepted")
 	}
+	d.config.Service.Stopping()
+	watch.end()
 	drain, cancel := context.WithTimeout(work, drainTimeout)
 	if e := d.server.Drain(drain); e != nil {
 		d.log.Warn("not every request was answered", "error", e)
 	}
 	cancel()
-	serving.Wait()
+	d.web.end(work, &serving)
 	if parts != nil {
 		parts.end(ctx)
 	}
@@ -226,6 +348,8 @@ func (d *Daemon) announce(ctx context.Context) error {
 		if first, wait := d.lanes.soonest(now); first != nil {
 			if wait <= 0 {
 				d.ready.Store(true)
+				d.config.Service.Status(life.Issuing)
+				d.config.Service.Ready()
 				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.holder.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
 				if d.config.Ready != nil {
 					d.announced.Do(d.config.Ready)

@@ -3,47 +3,80 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // Info is what the INFO command shows of the daemon, in sections of keys and values. Its keys are
 // read by `flakeward status` and by people's scripts: they are added to, not changed.
 func (d *Daemon) Info() []resp.Section {
-	now := d.clock.Now()
-	return []resp.Section{d.infoServer(now), d.infoCluster(), d.infoWorker(now), d.lanes.infoGuard(), infoStats(d.server.Counters())}
+	f := d.figures()
+	sections := []resp.Section{d.infoServer(f.Now), infoCluster(f), infoWorker(f), infoClock(f), infoGuard(f), infoStats(f)}
+	// redis-cli takes the first place where a field's name stands, if only at the end of another's.
+	sections = append(sections, infoRedis(f.Server, f.Limits.Connections)...)
+	sections = append(sections, infoLimits(f))
+	if len(d.named.All()) > 0 {
+		sections = append(sections, infoTenants(d.named))
+	}
+	return sections
+}
+
+// infoTenants shows the tenants that have names.
+func infoTenants(named *tenant.Tenants) resp.Section {
+	s := resp.Section{Name: "Tenants"}
+	for _, t := range named.All() {
+		value := fmt.Sprintf("name=%s,rate=%v", t.Name, t.Rate)
+		if t.Form != "" {
+			value += ",form=" + t.Form
+		}
+		s.Pairs = append(s.Pairs, section("", info.TenantPrefix+strconv.FormatUint(t.ID, 10), value).Pairs...)
+	}
+	return s
 }
 
 func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
 	return section("Server",
 		"flakeward_version", d.config.Version,
+		"redis_version", spokenRedis,
+		"redis_mode", "standalone",
 		"incarnation", *d.incarnation.Load(),
 		"process_id", os.Getpid(),
 		"host", d.config.Host,
-		"socket", d.config.Socket.Path,
-		"state_dir", d.config.StateDir,
+		"socket", absolute(d.config.Socket.Path),
+		"state_dir", absolute(d.config.StateDir),
 		"max_count", d.config.Socket.MaxCount,
 		"uptime_in_seconds", int64(now.Mono.Sub(d.begun.Mono)/time.Second),
 	)
 }
 
-func (d *Daemon) infoCluster() resp.Section {
-	unique := "cluster"
-	if d.config.coordinator().Embedded {
-		unique = "state-directory"
+// absolute is a path as others can use it, whose working directory is another.
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
 	}
+	return path
+}
+
+func infoCluster(f metrics.Figures) resp.Section {
 	return section("Cluster",
-		"coordinator", d.config.coordinator().Text,
-		"cluster_id", d.lanes.cluster(),
-		"unique_within", unique,
-		"layout", d.layout,
-		"datacenter", d.config.IDs.Datacenter,
-		"layout_ends", d.layout.End().UTC().Format(time.RFC3339),
-		"layout_days_left", int64(d.layout.YearsLeft(time.Unix(0, d.clock.Now().Wall))*daysInYear),
+		"coordinator", f.Cluster.Coordinator,
+		"cluster_id", f.Cluster.ID,
+		"unique_within", f.Cluster.UniqueWithin,
+		"cluster_enabled", 0,
+		"layout", f.Layout,
+		"datacenter", f.Cluster.Datacenter,
+		"layout_ends", f.Layout.End().UTC().Format(time.RFC3339),
+		"layout_days_left", int64(f.Layout.YearsLeft(time.Unix(0, f.Now.Wall))*daysInYear),
 	)
 }
 
@@ -52,45 +85,42 @@ const daysInYear = 365.2425
 
 // infoWorker shows the first lane by the keys that there are if it is the only one, and the others
 // by the same keys with the lane's number before them.
-func (d *Daemon) infoWorker(now clockguard.Reading) resp.Section {
-	state, serving := d.lanes.state(now)
-	if !d.ready.Load() {
-		state = stateStarting
-	}
-	s := section("Worker", "state", state)
-	for _, l := range d.lanes {
+func infoWorker(f metrics.Figures) resp.Section {
+	s := section("Worker", "state", f.State)
+	for _, l := range f.Lanes {
 		prefix := ""
-		if l.number > 0 {
-			prefix = fmt.Sprintf("lane%d_", l.number)
-			s.Pairs = append(s.Pairs, section("", prefix+"state", l.state(now)).Pairs...)
+		if l.Number > 0 {
+			prefix = fmt.Sprintf("lane%d_", l.Number)
+			s.Pairs = append(s.Pairs, section("", prefix+"state", l.State).Pairs...)
 		}
-		s.Pairs = append(s.Pairs, l.info(prefix, now)...)
-		if l.number == 0 {
-			s.Pairs = append(s.Pairs, section("", "lanes", len(d.lanes), "lanes_ready", serving).Pairs...)
+		s.Pairs = append(s.Pairs, infoLane(prefix, l, f)...)
+		if l.Number == 0 {
+			s.Pairs = append(s.Pairs, section("", "lanes", len(f.Lanes), "lanes_ready", f.Serving).Pairs...)
 		}
 	}
 	return s
 }
 
-// info is what INFO shows of a lane.
-func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
-	h := l.holder.Load().Holding()
-	condition := ""
-	if err := l.Condition(); err != nil {
-		condition = err.Error()
+// infoLane is what INFO shows of a lane.
+func infoLane(prefix string, l metrics.Lane, f metrics.Figures) [][2]string {
+	h, why := l.Holding, ""
+	if l.Condition != nil {
+		why = l.Condition.Error()
 	}
 	pairs := section("",
 		"worker_id", h.Worker,
 		"claim", h.Claim,
 		"claimed", h.Claimed,
 		"opening", h.Opening,
-		"now", l.layout.TickAt(now.Wall),
+		"now", f.Layout.TickAt(f.Now.Wall),
 		"floor", h.Floor,
 		"issued", h.Issued,
 		"journal_mark", h.Mark,
 		"ceiling", h.Granted,
-		"ceiling_time", l.layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
-		"condition", condition,
+		"ceiling_time", f.Layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
+		"idle", h.Idle,
+		"condition", why,
+		"condition_code", condition.CodeOf(l.Condition),
 	).Pairs
 	for i := range pairs {
 		pairs[i][0] = prefix + pairs[i][0]
@@ -98,24 +128,72 @@ func (l *lane) info(prefix string, now clockguard.Reading) [][2]string {
 	return pairs
 }
 
-func (all lanes) infoGuard() resp.Section {
-	return section("Guard",
-		"answered_sleep", all.answers(clockguard.Sleep),
-		"answered_ring", all.answers(clockguard.Ring),
-		"answered_release", all.answers(clockguard.ReLease),
-		"answered_backfill", all.answers(clockguard.Backfill),
-		"answered_wait", all.answers(clockguard.Wait),
+// infoClock shows whether the clock is believed, and what the kernel says of it.
+func infoClock(f metrics.Figures) resp.Section {
+	state, why, since := "followed", "", ""
+	hold := f.Clock.Hold
+	if hold.Ahead > 0 {
+		state, since = "held", time.Unix(0, hold.From).UTC().Format(time.RFC3339)
+		if hold.Conclusion.Why != nil {
+			why = hold.Conclusion.Why.Error()
+		}
+	}
+	if f.Clock.NotReady {
+		state = "not-ready"
+	}
+	return section("Clock",
+		"clock_state", state,
+		"clock_ahead_ms", hold.Ahead.Milliseconds(),
+		"clock_held_since", since,
+		"clock_condition", why,
+		"clock_witnesses", hold.Conclusion.Said,
+		"clock_synchronised", f.Clock.Synchronised,
+		"clock_max_error_ms", f.Clock.MaxError.Milliseconds(),
+		"marks_ahead_ms", f.Clock.MarksAhead.Milliseconds(),
 	)
 }
 
-func infoStats(c serve.Counters) resp.Section {
+func infoGuard(f metrics.Figures) resp.Section {
+	return section("Guard",
+		"answered_sleep", f.Answers[clockguard.Sleep],
+		"answered_ring", f.Answers[clockguard.Ring],
+		"answered_release", f.Answers[clockguard.ReLease],
+		"answered_backfill", f.Answers[clockguard.Backfill],
+		"answered_wait", f.Answers[clockguard.Wait],
+	)
+}
+
+func infoStats(f metrics.Figures) resp.Section {
+	c := f.Server
 	return section("Stats",
-		"connected_clients", c.Connections,
 		"total_connections_received", c.Accepted,
 		"total_commands_processed", c.Requests,
+		"rejected_connections", c.Refused[serve.Full],
 		"total_error_replies", c.Errors,
 		"total_ids_issued", c.IDs,
+		"log_dropped", f.LogDropped,
+		"rounding_connections", c.Rounded,
+		"total_ids_burnt", c.Burnt,
 	)
+}
+
+// infoLimits shows what clients may have, what they have, and who was refused or ended by it.
+func infoLimits(f metrics.Figures) resp.Section {
+	l := f.Limits
+	s := section("Limits",
+		"memory_limit", l.Memory,
+		"memory_limit_source", l.Source,
+		"clients_memory_limit", l.Clients,
+		"clients_memory", l.ClientsUsed,
+		"connections_limit", l.Connections,
+		"tenants_limit", l.TenantsMost,
+		"tenants", l.Tenants,
+	)
+	for reason, n := range f.Server.Refused {
+		code := strings.ReplaceAll(serve.Reason(reason).String(), "-", "_")
+		s.Pairs = append(s.Pairs, section("", "refused_"+code, n).Pairs...)
+	}
+	return s
 }
 
 // section makes a section of keys and values in turn.

@@ -20,9 +20,10 @@ import (
 // they are held with, for giving them back.
 func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
 	c, err := d.life.Join(ctx, inherited)
-	if err != nil || c == nil {
+	if err != nil || c == nil || ctx.Err() != nil { // with ctx, Join ends without a cluster
 		return c, err
 	}
+	d.forms.change(d.cluster, d.server.Disconnect)
 	parts, holding := errgroup.WithContext(ctx)
 	parts.Go(func() error { return d.outlive(holding, c) })
 	for _, l := range d.lanes {
@@ -37,8 +38,10 @@ func (d *Daemon) joined(cluster coord.Cluster) {
 	if d.cluster != "" && d.cluster != cluster.UUID {
 		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster.UUID)
 		d.server.Disconnect()
+		d.forms.enter(cluster.UUID) // the lanes have ended before
 	}
 	d.cluster = cluster.UUID
+	d.web.members.joined.Store(&cluster)
 }
 
 // outlive waits until a coordinator that runs in this process has failed for good, as one does that
@@ -80,17 +83,16 @@ func (d *Daemon) warn(dir *journal.Dir) {
 
 // open opens the coordinator.
 func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
-	access, err := d.config.Access()
+	c, err := d.opened, error(nil)
+	if d.opened = nil; c == nil {
+		c, err = d.reload.dial(ctx, d.Identity(), d.life.Moved)
+	}
 	if err != nil {
 		return nil, err
 	}
-	access.Identity, access.Moved = d.Identity(), d.life.Moved
-	access.Log = d.log.Named("coord")
-	c, err := connect.Open(ctx, access)
-	if err != nil {
-		return nil, err
-	}
-	return d.coordinator(c), nil
+	c = d.coordinator(d.metrics.Coordinator(c))
+	d.web.members.coordinator.Store(&c)
+	return c, nil
 }
 
 // final reports whether an error of opening or joining stays as long as this process runs.

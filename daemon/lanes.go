@@ -7,16 +7,19 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/generator"
 )
 
 // lane is what issues from one worker ID: its claim, its grant, its journal and its clock guard are
 // its own, so that what holds one lane up holds up no other.
 type lane struct {
-	number int // 0 for the first
+	number int   // 0 for the first
+	all    lanes // the daemon's, with this one
 	layout *generator.Layout
 	first  time.Duration                // how long a fresh lane may have to wait for its floor; its holder claims by it
 	holder atomic.Pointer[grant.Holder] // of the present start
@@ -32,8 +35,17 @@ func (l *lane) ExtendNow() { l.holder.Load().ExtendNow() }
 // CanAcquire asks the holder.
 func (l *lane) CanAcquire() bool { return l.holder.Load().CanAcquire() }
 
-// Condition asks the holder.
-func (l *lane) Condition() error { return l.holder.Load().Condition() }
+// Condition asks the holder, and, where that says that its lane has stopped, those of the other lanes:
+// requests were served until the last of them had stopped.
+func (l *lane) Condition() error {
+	last := l.holder.Load().Condition()
+	for _, other := range l.all {
+		if other != l {
+			last = condition.Later(last, other.holder.Load().Condition())
+		}
+	}
+	return last
+}
 
 // Use implements grant.Issuer.
 func (l *lane) Use(of *generator.Lane) { l.issuer.Use(of) }
@@ -61,7 +73,7 @@ func (l *lane) state(now clockguard.Reading) string {
 		return stateUnavailable
 	case of.Highest() <= of.Floor() && (!opens || wait > l.first):
 		return stateStopped // until the clock has come to the floor, or the first grant
-	case max(tick, of.Highest()) > of.Ceiling():
+	case max(tick, of.Highest()) > of.Ceiling() && !l.holder.Load().Holding().Idle:
 		return stateStopped
 	case tick < of.Highest():
 		return stateClockBehind
@@ -103,6 +115,9 @@ func newLanes(c Config, layout *generator.Layout, clock clockguard.Clock) (all l
 		}, l)
 		all = append(all, l)
 	}
+	for _, l := range all {
+		l.all = all
+	}
 	return all, nil
 }
 
@@ -121,7 +136,7 @@ func (all lanes) soonest(now clockguard.Reading) (first *lane, wait time.Duratio
 // known.
 func (all lanes) condition() error {
 	for _, l := range all {
-		if err := l.Condition(); err != nil {
+		if err := l.holder.Load().Condition(); err != nil {
 			return err
 		}
 	}
@@ -150,24 +165,12 @@ func (all lanes) cluster() string {
 	return ""
 }
 
-// state is one word for what a request would meet now, which is what it meets at the best of the
-// lanes, and how many of them serve.
-func (all lanes) state(now clockguard.Reading) (state string, serving int) {
+// best is one word for what a request would meet now, which is what it meets at the best of the
+// lanes.
+func best(of []metrics.Lane) string {
 	best := 0
-	for _, l := range all {
-		s := l.state(now)
-		best = max(best, slices.Index(states, s))
-		if serves(s) {
-			serving++
-		}
+	for _, l := range of {
+		best = max(best, slices.Index(states, l.State))
 	}
-	return states[best], serving
-}
-
-// answers counts those of all lanes' guards.
-func (all lanes) answers(a clockguard.Answer) (n uint64) {
-	for _, l := range all {
-		n += l.issuer.Answers(a)
-	}
-	return n
+	return states[best]
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
@@ -88,7 +89,7 @@ func TestWhatLanesShare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.clock = clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	d.clock = clockguard.NewKnown(clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)), nil, clockguard.DefaultBelief())
 	dir, err := journal.OpenDir(c.StateDir, place.Host{})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestWhatLanesShare(t *testing.T) {
 	}
 	for i, l := range d.lanes {
 		for worker := range ceilings {
-			if to := l.holder.Load().Issued.To(worker); to != 50 {
+			if to := l.holder.Load().Issued.To(worker, 0); to != 50 {
 				t.Errorf("lane %d knows that worker ID %d was issued from up to %d, want 50", i, worker, to)
 			}
 		}

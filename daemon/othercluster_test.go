@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/life"
 )
 
 // A coordinator that was wiped is another cluster. The daemon says so and ends; a new start
@@ -152,5 +154,67 @@ func TestRestoredCoordinator(t *testing.T) {
 	}
 	if got := r.info()["state"]; got != "ready" {
 		t.Errorf("INFO says %s", got)
+	}
+}
+
+// A start under a wrong prefix is refused and leaves no cluster there; one that leaves the embedded
+// coordinator makes the first cluster of a new one, as before.
+func TestWrongPrefixMakesNoCluster(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.URL("right")
+	r := start(t, c)
+	cluster := r.info()["cluster_id"]
+	r.Stop()
+
+	keys := func(prefix string) int64 {
+		found, err := etcd.Client().Get(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Count
+	}
+	everywhere := keys("")
+	wrong := c
+	for _, url := range []string{etcd.URL("wrong"), "embedded:"} {
+		wrong.Cluster.Coord = url
+		err := launch(t, wrong).End()
+		var none *life.NoClusterError
+		if !errors.As(err, &none) || none.Journal != cluster || none.Coord != url || none.Joined != c.Cluster.Coord {
+			t.Errorf("under %s the daemon ended with %v", url, err)
+		}
+	}
+	if now := keys(""); now != everywhere {
+		t.Errorf("the coordinator has %d keys, and had %d before", now, everywhere)
+	}
+
+	// The same cluster by another way of writing it is the right one.
+	again := c
+	again.Cluster.Coord = strings.Replace(c.Cluster.Coord, "127.0.0.1", "localhost", 1)
+	if again.Cluster.Coord == c.Cluster.Coord {
+		t.Fatalf("%s has no other way of writing", c.Cluster.Coord)
+	}
+	right := start(t, again)
+	if got := right.info()["cluster_id"]; got != cluster {
+		t.Errorf("joined cluster %s, want %s", got, cluster)
+	}
+	right.Stop()
+
+	// Who says so leaves the cluster for a new one there.
+	wrong.Cluster.Coord, wrong.Cluster.AcceptCluster = etcd.URL("wrong"), cluster
+	var foreign *grant.ForeignError
+	if err := launch(t, wrong).End(); !errors.As(err, &foreign) || foreign.Found == cluster {
+		t.Fatalf("with --accept-cluster the daemon ended with %v", err)
+	}
+	wrong.Cluster.AcceptCluster = foreign.Found
+	if got := start(t, wrong).info()["cluster_id"]; got != foreign.Found {
+		t.Errorf("joined cluster %s, want %s", got, foreign.Found)
+	}
+
+	alone := config(dir(t))
+	start(t, alone).Stop()
+	alone.Cluster.Coord = etcd.URL("first")
+	if err := launch(t, alone).End(); !errors.As(err, &foreign) {
+		t.Errorf("the daemon that leaves its embedded coordinator ended with %v", err)
 	}
 }

@@ -3,12 +3,14 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/takeover"
 )
 
 func (d *Daemon) closeDir() error {
@@ -20,32 +22,45 @@ func (d *Daemon) closeDir() error {
 	return dir.Close()
 }
 
-// openDir takes the state directory, and the machine as it is now.
-func (d *Daemon) openDir() (err error) {
-	d.dir, err = d.config.Journal.OpenDir(d.config.StateDir, d.machine.host())
+// openDir takes the state directory, by a lock that was handed over unless that is nil, and the machine
+// as it is now.
+func (d *Daemon) openDir(lock *os.File) (err error) {
+	d.dir, err = d.config.Journal.Adopt(d.config.StateDir, d.machine.host(), lock)
 	return err
 }
 
-// start makes what a start has of its own, and returns what the journals say.
-func (d *Daemon) start() (life.Inherited, error) {
+// start makes what a start has of its own, and returns what the journals say. It goes on with what
+// another process has handed over.
+func (d *Daemon) start(handed []grant.Handed) (life.Inherited, error) {
 	if err := d.makeHolders(d.dir); err != nil {
 		return nil, err
 	}
 	d.life = &life.Life{
 		Layout:  d.layout,
 		Clock:   d.clock,
+		Belief:  d.config.Time,
 		Coord:   d.config.coordinator().Text,
 		Open:    d.open,
 		Final:   final,
 		Joined:  d.joined,
 		Machine: d.machine.generation,
 		Alone:   d.config.coordinator().Embedded,
+		Accepts: d.config.acceptCluster() != "",
+		Status:  d.config.Service.Status,
+		Events:  d.events,
 		Log:     d.log,
 	}
 	for _, l := range d.lanes {
 		d.life.Holders = append(d.life.Holders, l.holder.Load())
 	}
-	return d.life.Inherit(d.dir)
+	inherited, err := d.life.Inherit(d.dir)
+	if journal := inherited.Cluster(); journal != "" {
+		d.forms.enter(journal) // for a cold start, and for what another process has handed over
+	}
+	if err == nil {
+		d.life.TakeOver(inherited, handed)
+	}
+	return inherited, err
 }
 
 // makeHolders makes the lanes' holders of a start, each with its journal in dir.
@@ -64,15 +79,20 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 		l.holder.Store(grant.New(grant.Config{
 			Layout:     d.layout,
 			Datacenter: c.IDs.Datacenter,
+			Tenants:    d.memory.tenants,
+			FromZero:   d.config.IDs.SequenceStart == StartZero,
 			Coord:      c.coordinator().Text,
 			Accept:     c.acceptCluster(),
 			Timing:     c.timing(d.layout),
 			FirstWait:  l.first,
 			Clock:      d.clock,
-			Journal:    file,
+			Hold:       func() coord.Hold { return life.HoldOf(d.clock) },
+			Boot:       d.clock.Boot,
+			Journal:    d.metrics.Journal(file),
 			Lane:       l.number,
 			Issued:     issued,
 			Machine:    d.machine.generation,
+			Events:     d.events,
 			Log:        log,
 		}, l))
 	}
@@ -82,8 +102,8 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 // startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it
 // starts it again, and sees why that is needed.
 func (d *Daemon) startAnew() (inherited life.Inherited, err error) {
-	if err = d.openDir(); err == nil {
-		inherited, err = d.start()
+	if err = d.openDir(nil); err == nil {
+		inherited, err = d.start(nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the virtual machine was cloned or put back, and this copy could not start anew: %w", err)
@@ -115,7 +135,9 @@ func (d *Daemon) begin(ctx context.Context, inherited life.Inherited) *parts {
 		run(func() error { return k.Mark(ctx) })
 	}
 	run(func() error { return p.life.Watch(ctx, d.pool) })
+	run(func() error { p.life.Settle(ctx, d.pool); return nil })
 	run(func() error { return d.announce(ctx) })
+	run(func() error { d.reload.run(ctx); return nil })
 	run(func() (err error) {
 		p.coordinator, err = d.hold(ctx, inherited)
 		return err
@@ -123,15 +145,18 @@ func (d *Daemon) begin(ctx context.Context, inherited life.Inherited) *parts {
 	return p
 }
 
-// wait returns nil when ctx ends, and else the error of a part, or of the serving, that failed.
-func (p *parts) wait(ctx context.Context, served <-chan error) error {
+// wait returns a newcomer that is ready to take over, nil when ctx ends, and else the error of a
+// part, or of the serving, that failed.
+func (p *parts) wait(ctx context.Context, served <-chan error, ready <-chan *takeover.Successor) (*takeover.Successor, error) {
 	select {
 	case <-ctx.Done():
-		return nil
+		return nil, nil
+	case s := <-ready:
+		return s, nil
 	case err := <-served:
-		return err
+		return nil, err
 	case err := <-p.failed:
-		return err
+		return nil, err
 	}
 }
 

@@ -71,26 +71,45 @@ func (l *Layout) Decompose(id int64) (Parts, error) {
 	}, nil
 }
 
-// Bounds returns the lowest and the highest ID that can have been issued in
-// the ticks from the one that from lies in to the one that to lies in, both
-// included: an index scan of lowest <= id <= highest finds every such ID and
-// no ID of other ticks. The part of [from, to] outside the layout's life is
-// left out; an error if nothing is left, if to is before from, or if time is
-// not the layout's highest field (IDs do not sort by time then).
-func (l *Layout) Bounds(from, to time.Time) (lowest, highest int64, err error) {
-	if l.order[0] != Time {
-		return 0, 0, fmt.Errorf("bounds: layout %s does not sort by time: only a layout with time as its first field does", l)
-	}
-	if to.Before(from) {
+// Bounds returns the range of the IDs whose time, the start of their tick, is at from or later and
+// before to: they are those with first <= id < below, whatever their other fields are. Spans that
+// adjoin have ranges that adjoin. The range is empty, with first equal to below, if no tick starts
+// in the span.
+//
+// What is outside the layout's life is left out of the span. It is an error if nothing is left, if
+// to is not after from, if time is not the layout's highest field, and if the span reaches the last
+// tick of a layout of 63 bits: no int64 is above the IDs there.
+func (l *Layout) Bounds(from, to time.Time) (first, below int64, err error) {
+	switch {
+	case l.order[0] != Time:
+		return 0, 0, fmt.Errorf("bounds: layout %s has the field %s above time, so its IDs do not sort by time, and those of a span are no range: compare a column with the time instead", l, l.order[0])
+	case to.Before(from):
 		return 0, 0, fmt.Errorf("bounds: the end %s is before the start %s: swap them", date(to), date(from))
+	case to.Equal(from):
+		return 0, 0, fmt.Errorf("bounds: the span from %s to %s is empty: its end is not part of it, so take a later one", date(from), date(to))
 	}
-	first, last := max(l.tickAtTime(from), 0), min(l.tickAtTime(to), l.maxTick)
-	if last < 0 {
-		return 0, 0, fmt.Errorf("bounds: %s is before the epoch of layout %s: there are no IDs that old", date(to), l)
+	start, end := l.tickFrom(from), l.tickFrom(to)
+	switch {
+	case end == 0:
+		return 0, 0, fmt.Errorf("bounds: the end %s is not after the epoch of layout %s: there are no IDs that old", date(to), l)
+	case start > l.maxTick:
+		return 0, 0, fmt.Errorf("bounds: %s is after the last tick of layout %s, which ends on %s: there are no IDs that young", date(from), l, date(l.End()))
+	case end > l.maxTick && l.total == maxBits:
+		return 0, 0, fmt.Errorf("bounds: the end %s is after the last tick of layout %s, and no 64-bit integer is above the IDs of that: take an end up to %s, or id >= %d alone",
+			date(to), l, date(l.StartOf(l.maxTick)), int64(start)<<l.shift[Time])
 	}
-	if first > l.maxTick {
-		return 0, 0, fmt.Errorf("bounds: %s is after the end of layout %s on %s: there are no IDs that young", date(from), l, date(l.End()))
+	return int64(start) << l.shift[Time], int64(min(end, l.maxTick+1)) << l.shift[Time], nil
+}
+
+// tickFrom returns the first tick that starts at an instant or later: 0 for one before the epoch,
+// and one above maxTick if there is none.
+func (l *Layout) tickFrom(at time.Time) Tick {
+	t := l.tickAtTime(at)
+	switch {
+	case t < 0:
+		return 0
+	case t <= l.maxTick && l.StartOf(t).Before(at):
+		return t + 1
 	}
-	below := l.shift[Time]
-	return int64(first) << below, int64(last)<<below | (1<<below - 1), nil
+	return t
 }

@@ -46,7 +46,7 @@ func ExampleLayout_Decompose() {
 	// 1541815603606036480 <nil>
 }
 
-// The bounds of a day serve a range scan: WHERE id BETWEEN lowest AND highest.
+// The bounds of a day serve a range scan: WHERE id >= first AND id < below.
 func ExampleLayout_Bounds() {
 	layout, err := generator.ParseLayout("flakeward")
 	if err != nil {
@@ -54,10 +54,10 @@ func ExampleLayout_Bounds() {
 		return
 	}
 	day := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	lowest, highest, err := layout.Bounds(day, day.Add(24*time.Hour-time.Millisecond))
-	fmt.Println(lowest, highest, err)
+	first, below, err := layout.Bounds(day, day.AddDate(0, 0, 1))
+	fmt.Println(first, below, err)
 	// Output:
-	// 117413668454400000 117776056319999999 <nil>
+	// 117413668454400000 117776056320000000 <nil>
 }
 
 // A lane issues within (floor, ceiling]. Whoever owns it has to know that nobody else issues there.

@@ -2,9 +2,26 @@ package generator
 
 import "sync/atomic"
 
-// Room returns how many IDs of tick t the tenant could take now: none if t is
+// Room returns how many IDs of tick t Take could give the tenant now: none if t is
 // outside (floor, ceiling], or another has used or passed the tick.
-func (ln *Lane) Room(tenant uint32, t Tick) int {
+func (ln *Lane) Room(tenant uint32, t Tick) int { return room(ln, tenant, t, ln.quarter) }
+
+// RoomFirst returns how many IDs TakeFirst could give the tenant now, over all ticks
+// in [from, to], and the first tick that has any; 0 and 0 if none has.
+func (ln *Lane) RoomFirst(tenant uint32, from, to Tick) (n int, first Tick) {
+	for t := oldest(ln, from, to); t <= to; t++ {
+		if of := room(ln, tenant, t, 0); of > 0 {
+			if n == 0 {
+				first = t
+			}
+			n += of
+		}
+	}
+	return n, first
+}
+
+// room is Room where a tick begins as with that quarter: see begin.
+func room(ln *Lane, tenant uint32, t Tick, quarter uint64) int {
 	if t <= ln.floor || int64(t) > ln.ceiling.Load() || uint64(tenant) >= uint64(len(ln.rings)) {
 		return 0
 	}
@@ -15,21 +32,27 @@ func (ln *Lane) Room(tenant uint32, t Tick) int {
 	word := r.slots[uint64(t)&ln.mask].Load()
 	switch held := Tick(word >> ln.usedBits); {
 	case held < t:
-		return int(ln.capacity)
+		return int(ln.capacity - r.start(ln, t, quarter))
 	case held > t:
 		return 0
 	}
 	return int(ln.capacity - word&ln.usedMask)
 }
 
+// oldest is the first tick of [from, to] that TakeFirst looks at.
+func oldest(ln *Lane, from, to Tick) Tick {
+	return max(from, ln.floor+1, ln.Started()+1, to-Tick(ln.size)+1)
+}
+
 // TakeFirst is Take for the first tick in [from, to] that has room, and returns
 // that tick. What lies at or below the floor or the tick that Start noted, or further
 // back than the lane remembers, is left out. If no tick has room the outcome is Full.
+// A tick that nobody has taken from begins at number 0, also where Roll was called.
 //
 // It does not look again at each tick that was found used up before: slots only
 // rise, so such a tick never has room again.
 func (ln *Lane) TakeFirst(tenant uint32, from, to Tick, n int) (Run, Tick, Outcome) {
-	from = max(from, ln.floor+1, ln.Started()+1, to-Tick(ln.size)+1)
+	from = oldest(ln, from, to)
 	if from > to {
 		return Run{}, 0, Full
 	}
@@ -43,6 +66,7 @@ func (ln *Lane) TakeFirst(tenant uint32, from, to Tick, n int) (Run, Tick, Outco
 	}
 	t := r.exhausted.after(from)
 	for ; t <= to; t++ {
+		r.beginAtZero(ln, t)
 		if run, out := ln.Take(tenant, t, n); out != Full && out != Passed {
 			r.exhausted.add(from, t-1, ln.size)
 			return run, t, out

@@ -13,32 +13,52 @@ import (
 // fewSlots has rings of 32 slots, of 4 IDs each.
 const fewSlots = "time=40@100ms,worker=4,tenant=1,sequence=2;epoch=2026-01-01"
 
+// widerSlots has as many, of 16 IDs each.
+const widerSlots = "time=40@100ms,worker=4,tenant=1,sequence=4;epoch=2026-01-01"
+
 // TakeFirst takes from the tick that a look at each one finds, whatever was taken before, and in
 // ticks of any size.
 func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		l, err := generator.ParseLayout(fewSlots)
+		l, err := generator.ParseLayout(rapid.SampledFrom([]string{fewSlots, widerSlots}).Draw(rt, "layout"))
 		if err != nil {
 			rt.Fatal(err)
 		}
+		capacity := 1 << l.Bits(generator.Sequence)
 		floor := rapid.SampledFrom([]generator.Tick{0, 1000, l.MaxTick() - 200}).Draw(rt, "floor")
 		ln, err := generator.NewLane(l, 0, 1, floor)
 		if err != nil {
 			rt.Fatal(err)
 		}
+		if rapid.Bool().Draw(rt, "roll") {
+			ln.Roll()
+		}
 		now := floor + 1
 		ln.Raise(floor + 150)
 		tenant := rapid.Uint32Range(0, 1)
-		n := rapid.IntRange(1, 9)
+		n := rapid.IntRange(1, 20)
 		rt.Repeat(map[string]func(*rapid.T){
 			"advance": func(rt *rapid.T) { now = min(now+generator.Tick(rapid.IntRange(0, 40).Draw(rt, "by")), floor+160) },
-			"take":    func(rt *rapid.T) { ln.Take(tenant.Draw(rt, "tenant"), now, n.Draw(rt, "n")) },
+			"take": func(rt *rapid.T) {
+				tenant, n := tenant.Draw(rt, "tenant"), n.Draw(rt, "n")
+				room := ln.Room(tenant, now)
+				if run, _ := ln.Take(tenant, now, n); run.N != min(n, room) {
+					rt.Fatalf("took %d of %d, and Room was %d", run.N, n, room)
+				}
+			},
 			"take first": func(rt *rapid.T) {
 				tenant, n := tenant.Draw(rt, "tenant"), n.Draw(rt, "n")
 				from := now - generator.Tick(rapid.IntRange(-2, 50).Draw(rt, "back"))
-				first, room := generator.Tick(0), 0
-				for tick := max(from, now-31, 1); tick <= now && room == 0; tick++ {
-					first, room = tick, ln.Room(tenant, tick)
+				first, room, all := generator.Tick(0), 0, 0
+				for tick := max(from, now-31, 1); tick <= now; tick++ {
+					of, _ := ln.RoomFirst(tenant, tick, tick)
+					if room == 0 {
+						first, room = tick, of
+					}
+					all += of
+				}
+				if n, at := ln.RoomFirst(tenant, from, now); n != all || n > 0 && at != first {
+					rt.Fatalf("RoomFirst is %d from tick %d on, want %d from %d on", n, at, all, first)
 				}
 				run, tick, out := ln.TakeFirst(tenant, from, now, n)
 				switch {
@@ -57,7 +77,7 @@ func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
 				for tick := max(now-40, 0); tick < now+2; tick++ {
 					for tenant := range uint32(2) {
 						_, ok := ln.NextRoom(tenant, tick, tick)
-						if room := ln.Room(tenant, tick); ok != (room > 0) || room > 4 {
+						if room := ln.Room(tenant, tick); ok != (room > 0) || room > capacity {
 							rt.Fatalf("tick %d: room for %d, NextRoom says %v", tick, room, ok)
 						}
 					}

@@ -14,16 +14,17 @@ type Outcome uint8
 
 // The outcomes of Take. All but Issued come with an empty Run.
 const (
-	Issued       Outcome = iota // the run holds at least one ID (none only if none was asked for)
-	Full                        // the tick's sequence numbers are used up: ask for a later tick
-	Passed                      // the tick's slot already holds a later tick: ask for a later tick
-	BelowFloor                  // the tick is at or below the floor: it may be another holder's
-	AboveCeiling                // the tick is above the ceiling: not granted yet, or after the end of time
-	Closed                      // the lane is closed for good, or the machine is a copy (see Bind)
-	BadTenant                   // the layout has no such tenant
+	Issued         Outcome = iota // the run holds at least one ID (none only if none was asked for)
+	Full                          // the tick's sequence numbers are used up: ask for a later tick
+	Passed                        // the tick's slot already holds a later tick: ask for a later tick
+	BelowFloor                    // the tick is at or below the floor: it may be another holder's
+	AboveCeiling                  // the tick is above the ceiling: not granted yet, or after the end of time
+	Closed                        // the lane is closed for good, or the machine is a copy (see Bind)
+	BadTenant                     // the layout has no such tenant
+	TooManyTenants                // no room for another tenant: see BoundTenants
 )
 
-var outcomeNames = [...]string{"issued", "full", "passed", "below floor", "above ceiling", "closed", "bad tenant"}
+var outcomeNames = [...]string{"issued", "full", "passed", "below floor", "above ceiling", "closed", "bad tenant", "too many tenants"}
 
 // String returns the outcome in words.
 func (o Outcome) String() string {
@@ -61,6 +62,7 @@ type Lane struct {
 	size      int    // slots of a ring, a power of two
 	mask      uint64 // size - 1
 	capacity  uint64 // sequence numbers of a tick
+	quarter   uint64 // of capacity; 0: every tick begins at number 0 (see Roll)
 	usedMask  uint64 // the bits of a slot that count sequence numbers
 	usedBits  uint8
 	timeShift uint8
@@ -68,6 +70,7 @@ type Lane struct {
 	tenShift  uint8
 	machine   Generation             // that the lane was made in
 	rings     []atomic.Pointer[ring] // one for each tenant, nil until its first ID
+	most      int64                  // rings of tenants other than 0
 	_         [cacheLine]byte
 	ceiling   atomic.Int64 // written a few times a second
 	_         [cacheLine]byte
@@ -75,7 +78,9 @@ type Lane struct {
 	_         [cacheLine]byte
 	last      atomic.Int64 // what Close returned; openLast until then
 	started   atomic.Int64 // see Start; notStarted until then
+	room      atomic.Int64 // how many more rings there may be; 0 to most
 
+	making   sync.Mutex // guards the making of rings, and every change of room
 	limiting sync.Mutex // guards limit, and every change of the ceiling but Close's
 	limit    Tick       // the ceiling is never raised above it
 }
@@ -126,13 +131,15 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 	ln.highest.Store(int64(floor))
 	ln.last.Store(openLast)
 	ln.started.Store(notStarted)
+	ln.BoundTenants(len(ln.rings))
 	return ln, nil
 }
 
 // Take issues up to n IDs of tick t and the given tenant (0 if the layout has
 // none). It never waits. The IDs follow each other in sequence; there may be
 // fewer than n if the tick's sequence numbers run out. If n is below 1, no ID
-// is asked for and the run is empty.
+// is asked for and the run is empty. The first Take of a tick begins at number
+// 0, or where Roll has it begin.
 //
 // Highest rises to t before Take returns, and never to a tick that nobody took.
 // So if all callers pass only ticks that the clock has reached, and load Highest
@@ -176,7 +183,9 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 	}
 	r := ln.rings[tenant].Load()
 	if r == nil {
-		r = ln.makeRing(tenant)
+		if r = ln.makeRing(tenant); r == nil {
+			return Run{}, TooManyTenants
+		}
 	}
 	slot := &r.slots[uint64(t)&ln.mask]
 	var used, took uint64
@@ -185,7 +194,8 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 		word := slot.Load()
 		used = word & ln.usedMask
 		if held := Tick(word >> ln.usedBits); held < t {
-			used = 0
+			r.begin(ln, t, word, ln.quarter)
+			continue
 		} else if held > t {
 			return Run{}, Passed
 		} else if used >= ln.capacity {
@@ -203,7 +213,7 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 		return Run{}, Closed
 	}
 	if h := ln.highest.Load(); int64(t) > h {
-		ln.raiseHighest(int64(t))
+		raise(&ln.highest, int64(t))
 	}
 	first := ln.fixed | int64(t)<<ln.timeShift | int64(tenant)<<ln.tenShift | int64(used)<<ln.seqShift
 	return Run{First: first, N: int(took)}, Issued
@@ -217,11 +227,11 @@ func above(c int64) Outcome {
 	return AboveCeiling
 }
 
-// raiseHighest makes highest at least t.
-func (ln *Lane) raiseHighest(t int64) {
+// raise makes v at least t.
+func raise(v *atomic.Int64, t int64) {
 	for {
-		h := ln.highest.Load()
-		if t <= h || ln.highest.CompareAndSwap(h, t) {
+		h := v.Load()
+		if t <= h || v.CompareAndSwap(h, t) {
 			return
 		}
 	}

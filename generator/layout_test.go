@@ -175,28 +175,34 @@ func TestYearsLeft(t *testing.T) {
 	}
 }
 
-func TestBounds(t *testing.T) {
-	l := parse(t, "flakeward")
+func TestBoundsHoldTheTimesOfASpanWithoutItsEnd(t *testing.T) {
 	tests := []struct {
-		name, from, to  string
-		lowest, highest int64
+		name, layout, from, to string
+		first, below           int64
 	}{
-		{"one tick", "2026-01-01T00:00:00.005Z", "2026-01-01T00:00:00.005Z", 5 << 22, 6<<22 - 1},
-		{"inside ticks", "2026-01-01T00:00:00.0059Z", "2026-01-01T00:00:00.0079Z", 5 << 22, 8<<22 - 1},
-		{"from before the epoch", "1900-01-01T00:00:00Z", "2026-01-01T00:00:00.001Z", 0, 2<<22 - 1},
-		{"to after the end", "2095-09-07T15:47:35.551Z", "9000-01-01T00:00:00Z", (1<<41 - 1) << 22, math.MaxInt64},
+		{"one tick", "flakeward", "2026-01-01T00:00:00.005Z", "2026-01-01T00:00:00.006Z", 5 << 22, 6 << 22},
+		{"inside ticks", "flakeward", "2026-01-01T00:00:00.0041Z", "2026-01-01T00:00:00.0051Z", 5 << 22, 6 << 22},
+		{"no tick starts in it", "flakeward", "2026-01-01T00:00:00.0041Z", "2026-01-01T00:00:00.0049Z", 5 << 22, 5 << 22},
+		{"from before the epoch", "flakeward", "1900-01-01T00:00:00Z", "2026-01-01T00:00:00.001Z", 0, 1 << 22},
+		{"to the last tick of 63 bits", "flakeward", "2095-09-07T15:47:35.550Z", "2095-09-07T15:47:35.551Z", (1<<41 - 2) << 22, (1<<41 - 1) << 22},
+		{"to after the end", "time=10@1s,worker=5,sequence=5;epoch=2026-01-01", "2026-01-01T00:17:03Z", "9000-01-01T00:00:00Z", 1023 << 10, 1 << 20},
+		{"ticks of 10 ms", "sonyflake", "2014-09-01T00:00:00.011Z", "2014-09-01T00:00:00.031Z", 2 << 24, 4 << 24},
 	}
 	for _, tt := range tests {
-		lowest, highest, err := l.Bounds(at(t, tt.from), at(t, tt.to))
-		if err != nil || lowest != tt.lowest || highest != tt.highest {
-			t.Errorf("%s: Bounds = %d, %d, %v; want %d, %d", tt.name, lowest, highest, err, tt.lowest, tt.highest)
+		first, below, err := parse(t, tt.layout).Bounds(at(t, tt.from), at(t, tt.to))
+		if err != nil || first != tt.first || below != tt.below {
+			t.Errorf("%s: Bounds = %d, %d, %v; want %d, %d", tt.name, first, below, err, tt.first, tt.below)
 		}
 	}
 	bad := []struct{ layout, from, to, want string }{
 		{"flakeward", "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", "swap"},
-		{"flakeward", "2025-01-01T00:00:00Z", "2025-01-02T00:00:00Z", "before the epoch"},
-		{"flakeward", "2096-01-01T00:00:00Z", "2096-01-02T00:00:00Z", "after the end"},
-		{"worker=5,time=41@1ms,sequence=12;epoch=2026-01-01", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "sort by time"},
+		{"flakeward", "2026-01-02T00:00:00Z", "2026-01-02T00:00:00Z", "its end is not part of it"},
+		{"flakeward", "2025-01-01T00:00:00Z", "2025-01-02T00:00:00Z", "not after the epoch"},
+		{"flakeward", "2025-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "not after the epoch"},
+		{"flakeward", "2096-01-01T00:00:00Z", "2096-01-02T00:00:00Z", "after the last tick"},
+		{"flakeward", "2026-01-01T00:00:01Z", "2096-01-02T00:00:00Z", "or id >= 4194304000 alone"},
+		{"worker=5,time=41@1ms,sequence=12;epoch=2026-01-01", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "the field worker above time"},
+		{"datacenter=5,time=41@1ms,worker=5,sequence=12;epoch=2026-01-01", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", "do not sort by time"},
 	}
 	for _, tt := range bad {
 		if _, _, err := parse(t, tt.layout).Bounds(at(t, tt.from), at(t, tt.to)); err == nil || !strings.Contains(err.Error(), tt.want) {

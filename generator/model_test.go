@@ -21,6 +21,8 @@ type model struct {
 	closed         bool
 	held           map[[2]int]generator.Tick // by tenant and slot
 	used           map[string]int            // by tenant and tick
+	rolls          bool
+	last           map[uint32]generator.Tick // by tenant: the highest that it has taken from
 	highest        generator.Tick
 	ids            map[int64]bool
 }
@@ -40,14 +42,32 @@ func (m *model) take(tenant uint32, tick generator.Tick, n int) (int, generator.
 		return 0, generator.BadTenant
 	case m.held[slot] > tick:
 		return 0, generator.Passed
-	case m.used[key(tenant, tick)] == m.capacity:
+	case m.next(tenant, tick) == m.capacity:
 		return 0, generator.Full
 	}
-	n = min(n, m.capacity-m.used[key(tenant, tick)])
+	next := m.next(tenant, tick)
+	n = min(n, m.capacity-next)
 	m.held[slot] = tick
-	m.used[key(tenant, tick)] += n
+	m.used[key(tenant, tick)] = next + n
+	m.last[tenant] = max(m.last[tenant], tick)
 	m.highest = max(m.highest, tick)
 	return n, generator.Issued
+}
+
+// next is the number that the tick gives next, if it has any.
+func (m *model) next(tenant uint32, tick generator.Tick) int {
+	next, begun := m.used[key(tenant, tick)]
+	if begun || !m.rolls || tick < m.highest || tick < m.last[tenant] {
+		return next
+	}
+	stopped, quarter := m.used[key(tenant, m.last[tenant])], m.capacity/4
+	switch {
+	case stopped <= m.capacity-quarter:
+		return stopped % quarter
+	case stopped <= m.capacity-quarter/2:
+		return stopped % (quarter / 2)
+	}
+	return 0
 }
 
 func (m *model) nextRoom(tenant uint32, from, to generator.Tick) (generator.Tick, bool) {
@@ -67,7 +87,7 @@ func (m *model) nextRoom(tenant uint32, from, to generator.Tick) (generator.Tick
 // outside (floor, ceiling], no ID twice.
 func TestPropertyLaneIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		seqBits := rapid.IntRange(1, 4).Draw(t, "sequence")
+		seqBits := rapid.IntRange(1, 5).Draw(t, "sequence")
 		fields := []string{"time=8@" + rapid.SampledFrom([]string{"1s", "500ms", "300ms"}).Draw(t, "tick"), "worker=2", fmt.Sprintf("sequence=%d", seqBits)}
 		if rapid.Bool().Draw(t, "tenants") {
 			fields = append(fields, "tenant=1")
@@ -87,7 +107,7 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 		m := &model{
 			layout: l, capacity: 1 << seqBits, worker: 3,
 			floor: generator.Tick(rapid.Int64Range(0, 5).Draw(t, "floor")),
-			held:  make(map[[2]int]generator.Tick), used: make(map[string]int), ids: make(map[int64]bool),
+			held:  make(map[[2]int]generator.Tick), used: make(map[string]int), ids: make(map[int64]bool), last: make(map[uint32]generator.Tick),
 		}
 		m.ceiling, m.highest, m.limit = m.floor, m.floor, l.MaxTick()
 		ln, err := generator.NewLane(l, 0, int(m.worker), m.floor)
@@ -95,10 +115,14 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.span = ln.Span()
+		if rapid.Bool().Draw(t, "roll") {
+			ln.Roll()
+			m.rolls = l.Step() == 1 && seqBits >= 3
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				tenant, tick, n := tenant.Draw(t, "tenant"), tick.Draw(t, "at"), rapid.IntRange(1, 20).Draw(t, "n")
-				used := m.used[key(tenant, tick)]
+				used := m.next(tenant, tick)
 				wantN, want := m.take(tenant, tick, n)
 				run, outcome := ln.Take(tenant, tick, n)
 				if outcome != want || run.N != wantN {

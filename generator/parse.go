@@ -2,10 +2,14 @@ package generator
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/nearest"
 )
 
 // DefaultLayout is the name of the preset to use when none is asked for.
@@ -25,7 +29,7 @@ const maxLayoutText = 256
 // least 1us. Time, worker and sequence are required; datacenter and tenant are
 // optional; together they take at most 63 bits. The epoch is an RFC 3339 time,
 // with up to nine decimals, or a date (midnight UTC), in the years 1677 to
-// 2262. Errors name the field that is wrong.
+// 2262. Spaces around names and values do not count. Errors name the field that is wrong.
 func ParseLayout(s string) (*Layout, error) {
 	if len(s) > maxLayoutText {
 		return nil, fmt.Errorf("layout %q...: the text is %d bytes long, at most %d are read", s[:32], len(s), maxLayoutText)
@@ -38,14 +42,14 @@ func ParseLayout(s string) (*Layout, error) {
 }
 
 func parseLayout(s string) (*Layout, error) {
-	head, tail, hasTail := strings.Cut(s, ";")
+	head, tail, hasTail := cut(s, ";")
 	if head == "" {
 		return nil, fmt.Errorf("no layout is named: take a preset (%s) or the form time=41@1ms,worker=10,sequence=12;epoch=2026-01-01", presetNames())
 	}
 	var epoch int64
 	if hasTail {
-		text, ok := strings.CutPrefix(tail, "epoch=")
-		if !ok {
+		name, text, ok := cut(tail, "=")
+		if !ok || name != "epoch" {
 			return nil, fmt.Errorf("%q follows the semicolon: only epoch=... may, such as epoch=2026-01-01", tail)
 		}
 		var err error
@@ -56,7 +60,7 @@ func parseLayout(s string) (*Layout, error) {
 	if !strings.Contains(head, "=") {
 		full, ok := presets[head]
 		if !ok {
-			return nil, fmt.Errorf("no preset has this name: there are %s", presetNames())
+			return nil, fmt.Errorf("no preset has this name: %s", suggest(head, slices.Collect(maps.Keys(presets)), presetNames()))
 		}
 		if hasTail {
 			full, _, _ = strings.Cut(full, ";")
@@ -78,9 +82,23 @@ func parseLayout(s string) (*Layout, error) {
 	return newLayout(sp)
 }
 
+// cut is strings.Cut, without the spaces at the ends of both parts.
+func cut(s, separator string) (before, after string, found bool) {
+	before, after, found = strings.Cut(s, separator)
+	return strings.TrimSpace(before), strings.TrimSpace(after), found
+}
+
+// suggest says which name may have been meant, or else which names there are.
+func suggest(name string, names []string, all string) string {
+	if near, ok := nearest.Name(name, slices.Sorted(slices.Values(names))); ok {
+		return fmt.Sprintf("did you mean %q? There are %s", near, all)
+	}
+	return "there are " + all
+}
+
 // parseField reads one "name=bits", and the tick's length after time's "@".
 func parseField(text string, tick *time.Duration) (fieldSpec, error) {
-	name, value, ok := strings.Cut(text, "=")
+	name, value, ok := cut(text, "=")
 	if !ok {
 		return fieldSpec{}, fmt.Errorf("field %q has no width: write it as name=bits, such as worker=10", text)
 	}
@@ -91,9 +109,9 @@ func parseField(text string, tick *time.Duration) (fieldSpec, error) {
 		}
 	}
 	if field < 0 {
-		return fieldSpec{}, fmt.Errorf("field %q is not known: there are %s", name, strings.Join(fieldNames[:], ", "))
+		return fieldSpec{}, fmt.Errorf("field %q is not known: %s", name, suggest(name, fieldNames[:], strings.Join(fieldNames[:], ", ")))
 	}
-	value, length, hasTick := strings.Cut(value, "@")
+	value, length, hasTick := cut(value, "@")
 	switch {
 	case field == Time && !hasTick:
 		return fieldSpec{}, fmt.Errorf("field time has no tick length: write it as time=bits@tick, such as time=41@1ms")

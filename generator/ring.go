@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+	"unsafe"
 )
 
 const (
@@ -18,13 +19,15 @@ const (
 // ring holds the slots of one tenant, indexed by tick modulo its size.
 //
 // A slot is tick<<(sequence bits + 1) | used: the last tick issued there and
-// how many of its sequence numbers (0 to 2^bits, both included) are gone.
+// how many of its sequence numbers (0 to 2^bits, both included) are gone, those
+// below the one that it began at included. So used is also the next number.
 // Compared as a number, a slot that moves on to a later tick or uses more of
 // the same tick is larger than before.
 type ring struct {
 	slots     []atomic.Uint64
 	_         [cacheLine]byte
-	exhausted exhausted // written only by TakeFirst, when ticks are used up
+	exhausted exhausted    // written only by TakeFirst, when ticks are used up
+	last      atomic.Int64 // the highest tick in a slot; written once a tick
 }
 
 // ringSize returns how many slots a ring needs to remember span: a power of
@@ -41,13 +44,43 @@ func ringSize(tick time.Duration) int {
 	return int(size)
 }
 
-// makeRing returns the tenant's ring, made by this call or by another.
+// makeRing returns the tenant's ring, made by this call or by another; nil if there is no room for
+// another tenant.
 func (ln *Lane) makeRing(tenant uint32) *ring {
-	r := &ring{slots: make([]atomic.Uint64, ln.size)}
-	if ln.rings[tenant].CompareAndSwap(nil, r) {
-		return r
+	ln.making.Lock()
+	defer ln.making.Unlock()
+	if made := ln.rings[tenant].Load(); made != nil {
+		return made
 	}
-	return ln.rings[tenant].Load()
+	if tenant != 0 && ln.room.Load() == 0 {
+		return nil
+	}
+	r := &ring{slots: make([]atomic.Uint64, ln.size)}
+	ln.rings[tenant].Store(r)
+	if tenant != 0 {
+		ln.room.Add(-1) // once the ring is there: Admits looks at one and then the other
+	}
+	return r
+}
+
+// RingBytes returns how much memory a tenant takes in a lane of the layout, in bytes.
+func RingBytes(l *Layout) int64 {
+	return int64(ringSize(l.TickLength()))*8 + int64(unsafe.Sizeof(ring{}))
+}
+
+// BoundTenants has the lane issue to at most n tenants besides 0, which stands for none and always
+// has room: each takes RingBytes. It must be called before the first Take.
+func (ln *Lane) BoundTenants(n int) {
+	ln.most = int64(max(0, min(n, len(ln.rings)-1)))
+	ln.room.Store(ln.most)
+}
+
+// Tenants returns how many tenants besides 0 the lane has issued to.
+func (ln *Lane) Tenants() int { return int(ln.most - ln.room.Load()) }
+
+// Admits reports whether the tenant has been issued to, or there is room for it.
+func (ln *Lane) Admits(tenant uint32) bool {
+	return tenant == 0 || uint64(tenant) < uint64(len(ln.rings)) && (ln.rings[tenant].Load() != nil || ln.room.Load() > 0)
 }
 
 // Span returns how many ticks of the past the lane remembers: the size of its

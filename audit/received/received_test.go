@@ -88,6 +88,19 @@ func TestHost(t *testing.T) {
 		{"a tick of an earlier life", received.Life{
 			Connections: [][]int64{{id(3, 110, 9)}}, Journal: []journal.Entry{entry(4, 0, 0)},
 		}, received.Verdict{IDs: 1, TicksShared: 1}},
+		{"below an earlier life", received.Life{
+			Connections: [][]int64{{id(3, 105, 0)}}, Steady: true, Journal: []journal.Entry{entry(3, 110, 500)},
+		}, received.Verdict{IDs: 1, Marked: 1, Lowered: 1}},
+		{"below an earlier life, in a gap", received.Life{
+			Connections: [][]int64{{id(3, 50, 0)}}, Steady: true, Journal: []journal.Entry{{Worker: 3, Opening: "o", Mark: 60, Ceiling: 90, Until: 99}},
+		}, received.Verdict{IDs: 1, Marked: 1}},
+		{"above the mark, in a gap", received.Life{
+			Connections: [][]int64{{id(3, 200, 0), id(3, 61, 0), id(3, 60, 0)}},
+			Journal:     []journal.Entry{{Worker: 3, Opening: "o", Mark: 60, Ceiling: 90, Until: 99}},
+		}, received.Verdict{IDs: 3, Marked: 3, AboveMark: 1}},
+		{"below an earlier life, before the clock was stepped", received.Life{
+			Connections: [][]int64{{id(3, 50, 0)}}, Journal: []journal.Entry{entry(3, 110, 500)},
+		}, received.Verdict{IDs: 1, Marked: 1}},
 		{"down on one connection", received.Life{
 			Connections: [][]int64{{id(3, 200, 5)}, {id(3, 200, 4), id(3, 200, 4), id(3, 150, 0)}}, Steady: true,
 			Journal: []journal.Entry{entry(3, 200, 500)},
@@ -137,5 +150,5 @@ func TestHost(t *testing.T) {
 
 func equal(a, b received.Verdict) bool {
 	return a.IDs == b.IDs && a.Marked == b.Marked && a.AboveMark == b.AboveMark && a.AboveGrant == b.AboveGrant &&
-		a.MarksLowered == b.MarksLowered && a.TicksShared == b.TicksShared && a.Descents == b.Descents && a.Undecodable == b.Undecodable
+		a.MarksLowered == b.MarksLowered && a.TicksShared == b.TicksShared && a.Lowered == b.Lowered && a.Descents == b.Descents && a.Undecodable == b.Undecodable
 }

@@ -83,11 +83,16 @@ func (p pending) Open(ctx context.Context) (coord.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := evidence.Event{Kind: evidence.Claimed, Lane: p.lane, Worker: held.Worker(), Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
-	if err := p.log(e); err != nil {
+	return claimed(held, p.lane, p.log)
+}
+
+// claimed hands over a claim when it has been written down.
+func claimed(held coord.Claim, lane int, log Log) (coord.Claim, error) {
+	e := evidence.Event{Kind: evidence.Claimed, Lane: lane, Worker: held.Worker(), Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
+	if err := log(e); err != nil {
 		return nil, err
 	}
-	return &claim{held, p.lane, p.log}, nil
+	return &claim{held, lane, log}, nil
 }
 
 // claim is compared by its address, as claims are.
@@ -100,6 +105,15 @@ type claim struct {
 func (c *claim) add(e evidence.Event) error {
 	e.Lane, e.Worker, e.Opening = c.lane, c.Worker(), c.Opening()
 	return c.log(e)
+}
+
+// Reopen is another claim's opening.
+func (c *claim) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Claim, error) {
+	next, err := c.Claim.Reopen(ctx, at, latest)
+	if err != nil {
+		return nil, err
+	}
+	return claimed(next, c.lane, c.log)
 }
 
 // Extend tells of a ceiling when it has been written down. Otherwise the outcome is as good as

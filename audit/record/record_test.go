@@ -31,12 +31,16 @@ func (l *fakeCoordinator) Failed() <-chan struct{} { return l.failed }
 
 type held struct{ *fakeCoordinator }
 
-func (l held) Open(context.Context) (coord.Claim, error)         { return l, nil }
-func (held) Worker() int                                         { return 5 }
-func (held) Name() string                                        { return "name" }
-func (held) Opening() string                                     { return "opening" }
-func (held) Continues() bool                                     { return true }
-func (held) Floor() generator.Tick                               { return 9 }
+func (l held) Open(context.Context) (coord.Claim, error) { return l, nil }
+func (held) Worker() int                                 { return 5 }
+func (held) Name() string                                { return "name" }
+func (held) Opening() string                             { return "opening" }
+func (held) Continues() bool                             { return true }
+func (held) Floor() generator.Tick                       { return 9 }
+func (held) Until() generator.Tick                       { return 0 }
+func (l held) Reopen(context.Context, generator.Tick, generator.Tick) (coord.Claim, error) {
+	return l, nil
+}
 func (l held) Extend(context.Context, coord.Progress) error      { l.extended++; return nil }
 func (l held) Release(_ context.Context, _ generator.Tick) error { l.released++; return nil }
 

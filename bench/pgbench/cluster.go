@@ -125,14 +125,21 @@ func (c *Cluster) words(program string, args ...string) []string {
 
 // run runs a program to its end.
 func (c *Cluster) run(ctx context.Context, program string, args ...string) error {
+	_, err := c.output(ctx, program, args...)
+	return err
+}
+
+// output runs a program to its end, and returns what it wrote.
+func (c *Cluster) output(ctx context.Context, program string, args ...string) (string, error) {
 	words := c.words(program, args...)
 	command := exec.CommandContext(ctx, words[0], words[1:]...)
 	command.SysProcAttr = process.Orphanless()
 	command.Dir = c.dir
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(out))
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(out))
 	}
-	return nil
+	return string(out), nil
 }
 
 // await waits until the server takes statements.
@@ -158,7 +165,14 @@ func (c *Cluster) await(ctx context.Context) error {
 
 // Exec executes a statement.
 func (c *Cluster) Exec(ctx context.Context, sql string) error {
-	return c.run(ctx, "psql", "-h", c.dir, "-U", superuser, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", sql, database)
+	_, err := c.Query(ctx, sql)
+	return err
+}
+
+// Query executes a statement and returns the rows, a line each, with | between their columns.
+func (c *Cluster) Query(ctx context.Context, sql string) (rows []string, err error) {
+	out, err := c.output(ctx, "psql", "-h", c.dir, "-U", superuser, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, database)
+	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), err
 }
 
 // Version is the server's.

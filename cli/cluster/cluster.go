@@ -23,6 +23,8 @@ type Cluster struct {
 	Workers int
 	// Floor is the tick that all ceilings were raised to last, 0 if never.
 	Floor generator.Tick
+	// ClusterEpoch changes with each raise; empty: there was none.
+	ClusterEpoch string
 	// Window is the largest --window that a daemon has joined with; 0 if the cluster's
 	// record does not say: no daemon of a version that stores it has joined yet.
 	Window time.Duration
@@ -52,8 +54,8 @@ func Of(v coord.Inspected) (Cluster, error) {
 		Layout:     layout,
 		Datacenter: datacenter,
 		Workers:    min(layout.Workers(), coord.MaxWorkers),
-		Floor:      v.Floor,
-		Window:     time.Duration(min(v.Window, generator.Tick(Widest/layout.TickLength()))) * layout.TickLength(),
+		Floor:      v.Floor, ClusterEpoch: v.ClusterEpoch,
+		Window: time.Duration(min(v.Window, generator.Tick(Widest/layout.TickLength()))) * layout.TickLength(),
 	}, nil
 }
 

@@ -104,6 +104,7 @@ func TestPlain(t *testing.T) {
 // The arithmetic of ages, with the clock where it should be, ahead and behind.
 func TestMember(t *testing.T) {
 	c := sample(t, text, 0)
+	c.Window = 10 * time.Minute
 	published := coord.Member{
 		Worker: 3, Host: "h", Opening: "o", Since: noon.Add(-time.Hour),
 		Ceiling: at(10 * time.Minute), Issued: at(-2 * time.Second), Mark: at(time.Second),
@@ -124,10 +125,14 @@ func TestMember(t *testing.T) {
 		{"the last tick of the grant", noon.Add(10 * time.Minute), nil, want{Granted, "1h10m ago", "+0.0s", "10m2s ago", "9m59s behind", 0.001, 599}},
 		{"the tick after it", noon.Add(10*time.Minute + time.Millisecond), nil, want{Stopped, "1h10m ago", "+0.0s", "10m2s ago", "9m59s behind", 0, 599.001}},
 		{"long over", noon.Add(3 * 24 * time.Hour), nil, want{Stopped, "3d1h ago", "-2d23h", "3d0h ago", "2d23h behind", -258599.999, 259199}},
-		{"the clock went back", noon.Add(-time.Minute), nil, want{Granted, "59m0s ago", "+11m0s", "in 58s", "1m1s ahead", 660.001, -61}},
-		{"far back", noon.Add(-2 * time.Hour), nil, want{Granted, "in 1h0m", "+2h10m", "in 1h59m", "2h0m ahead", 7800.001, -7201}},
+		{"a window and the skew ahead", noon.Add(time.Millisecond - 10*time.Second), nil, want{Granted, "59m50s ago", "+10m10s", "in 8.0s", "11s ahead", 610, -10.999}},
+		{"more than that", noon.Add(-10 * time.Second), nil, want{Ahead, "59m50s ago", "+10m10s", "in 8.0s", "11s ahead", 610.001, -11}},
+		{"the clock went back", noon.Add(-time.Minute), nil, want{Ahead, "59m0s ago", "+11m0s", "in 58s", "1m1s ahead", 660.001, -61}},
+		{"far back", noon.Add(-2 * time.Hour), nil, want{Ahead, "in 1h0m", "+2h10m", "in 1h59m", "2h0m ahead", 7800.001, -7201}},
 		{"issued beyond the mark", noon, func(m *coord.Member) { m.Issued = at(3 * time.Second) }, want{Granted, "1h0m ago", "+10m0s", "in 3.0s", "3.0s ahead", 600.001, -3}},
 		{"nothing issued yet", noon, func(m *coord.Member) { m.Issued = 0 }, want{Granted, "1h0m ago", "+10m0s", "-", "1.0s ahead", 600.001, -1}},
+		{"its clock is not believed", noon, func(m *coord.Member) { m.Hold = coord.Hold{Ahead: time.Hour} }, want{Doubted, "1h0m ago", "+10m0s", "2.0s ago", "1.0s ahead", 600.001, -1}},
+		{"its clock is not believed, and nothing is granted", noon.Add(20 * time.Minute), func(m *coord.Member) { m.Hold = coord.Hold{Ahead: time.Hour} }, want{Stopped, "1h20m ago", "-10m0s", "20m2s ago", "19m59s behind", -599.999, 1199}},
 		{"not opened yet", noon, func(m *coord.Member) { m.Opening = "" }, want{Opening, "1h0m ago", "+10m0s", "2.0s ago", "1.0s ahead", 600.001, -1}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
@@ -144,13 +149,13 @@ func TestMember(t *testing.T) {
 	}
 	t.Run("nothing known", func(t *testing.T) {
 		got := c.member(noon, coord.Member{Worker: 3, Opening: "o"})
-		if got.State != Stopped || got.words != (words{"-", "-", "-", "-"}) || got.Since != nil || got.Age != nil || got.Left != nil || got.Lag != nil || got.Issued != nil {
+		if got.State != Stopped || got.words != (words{claimed: "-", ceiling: "-", issued: "-", lag: "-"}) || got.Since != nil || got.Age != nil || got.Left != nil || got.Lag != nil || got.Issued != nil {
 			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("before the epoch", func(t *testing.T) {
 		got := c.member(noon.AddDate(-1, 0, 0), published)
-		if got.State != Granted || got.words.ceiling != "+365d0h" {
+		if got.State != Ahead || got.words.ceiling != "+365d0h" {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -164,6 +169,46 @@ func TestMember(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A member that has claimed since a raise waits until the clock has passed what all marks were raised to.
+// One that has not goes on by its grant of before.
+func TestMembersWaitForWhatWasRaisedTo(t *testing.T) {
+	c := sample(t, text, at(time.Minute))
+	c.Window, c.ClusterEpoch = 20*time.Second, "epoch2"
+	again := coord.Member{Worker: 3, Host: "h", Opening: coord.OpeningID("o", "epoch2"), Ceiling: at(time.Minute), Mark: at(time.Minute)}
+	before := coord.Member{Worker: 4, Host: "i", Opening: coord.OpeningID("o", "epoch1"), Ceiling: at(19 * time.Second), Mark: at(time.Second)}
+	extended := again
+	extended.Ceiling = at(time.Minute + 20*time.Second)
+	for _, k := range []struct {
+		now   time.Duration
+		of    coord.Member
+		state string
+	}{
+		{0, again, Waiting},
+		{0, before, Granted},
+		{20 * time.Second, before, Stopped},
+		{time.Minute - time.Millisecond, extended, Waiting},
+		{time.Minute, extended, Waiting}, // the last tick that may have been another's
+		{time.Minute + time.Millisecond, extended, Granted},
+	} {
+		if got := c.member(noon.Add(k.now), k.of); got.State != k.state {
+			t.Errorf("%v from the raise, %q is %q, want %q", k.now, k.of.Opening, got.State, k.state)
+		}
+	}
+
+	var out strings.Builder
+	status := StatusOf(c, noon, []coord.Member{again, before})
+	if err := status.Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "worker ID 3, h: all marks were raised: it issues from 2026-01-01T12:01:00.001Z on, 1m0s from now\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("printed\n%s\nwant at the end\n%s", out.String(), want)
+	}
+	object, err := json.Marshal(status.Members)
+	if want := `"waits_until":"2026-01-01T12:01:00.001Z","waits_for_seconds":60.001}`; err != nil || strings.Count(string(object), want) != 1 || strings.Count(string(object), "waits") != 2 {
+		t.Errorf("printed\n%s\nwant once\n%s, %v", object, want, err)
+	}
 }
 
 func members() []coord.Member {
@@ -187,6 +232,19 @@ worker  host            incarnation  claimed   ceiling  issued    lag          v
 `
 	if got := out.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+	out.Reset()
+	held := members()
+	held[1].Hold = coord.Hold{Ahead: 90 * time.Minute, Since: noon.Add(-3 * time.Minute), Why: "nobody can tell"}
+	if err := StatusOf(sample(t, text, 0), noon, held).Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	if want := "stopped\nworker ID 70, \"evil\\x1b[2J\": its clock has been 1h30m ahead for 3m0s, and is not believed: nobody can tell\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("printed\n%s\nwant at the end\n%s", out.String(), want)
+	}
+	object, err := json.Marshal(StatusOf(sample(t, text, 0), noon, held))
+	if want := `"clock_ahead_seconds":5400,"clock_held_since":"2026-01-01T11:57:00Z","clock_condition":"nobody can tell"}]}`; err != nil || !strings.HasSuffix(string(object), want) {
+		t.Errorf("printed\n%s\nwant at the end\n%s, %v", object, want, err)
 	}
 	out.Reset()
 	c := sample(t, "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=9", at(-time.Minute))

@@ -49,12 +49,12 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Ho
 		return Finding{Verdict: Ungranted, Note: "tick 0 is never issued"}
 	}
 	damaged := mark != nil && mark.Damaged
-	if ceiling := c.ceiling(mark); id.Tick > ceiling && !damaged {
+	if ceiling, granted := c.granted(mark, id.Tick); !granted && !damaged {
 		return Finding{Verdict: Ungranted, Note: fmt.Sprintf("this coordinator granted worker ID %d up to %s: the ID was never issued here, "+
 			"or was granted before the coordinator was restored from a backup", id.Worker, Time(c.Layout.StartOf(ceiling)))}
 	}
 	at := len(history) - 1
-	for at >= 0 && history[at].From >= id.Tick {
+	for at >= 0 && !history[at].Has(id.Tick) {
 		at--
 	}
 	switch {
@@ -77,12 +77,24 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Ho
 // whatever a restored coordinator had lost when its marks were raised.
 func known(t coord.HolderInterval) bool { return t.Incarnation != "" }
 
-// ceiling is the highest tick that may have been granted.
-func (c Cluster) ceiling(mark *coord.Mark) generator.Tick {
-	if mark == nil {
-		return c.Floor
+// granted reports whether a tick may have been granted, and otherwise up to where all before it may
+// have been.
+func (c Cluster) granted(mark *coord.Mark, tick generator.Tick) (before generator.Tick, granted bool) {
+	if tick <= c.Floor {
+		return 0, true
 	}
-	return max(mark.Ceiling, c.Floor)
+	if mark == nil {
+		return c.Floor, false
+	}
+	if _, ok := reach(*mark, tick); ok {
+		return 0, true
+	}
+	for _, g := range mark.Gaps {
+		if tick <= g.To {
+			return max(g.From, c.Floor), false
+		}
+	}
+	return max(mark.Ceiling, c.Floor), false
 }
 
 // lost is what a raise tells of what came before it.

@@ -41,14 +41,45 @@ func Highest(marks []coord.Mark) (highest coord.Mark, ok bool) {
 	return highest, ok
 }
 
+// reach is the last of the ticks that a record has granted from at on, without a gap; ok is false
+// if it has not granted that one.
+func reach(m coord.Mark, at generator.Tick) (end generator.Tick, ok bool) {
+	if m.Damaged || at > m.Ceiling {
+		return 0, false
+	}
+	for _, g := range m.Gaps {
+		switch {
+		case at <= g.From:
+			return g.From, true
+		case at <= g.To:
+			return 0, false
+		}
+	}
+	return m.Ceiling, true
+}
+
+// Blocking is the record that has granted a tick, and most after it without a gap, and up to where;
+// ok is false if none has granted it.
+func Blocking(marks []coord.Mark, at generator.Tick) (blocking coord.Mark, end generator.Tick, ok bool) {
+	for _, m := range marks {
+		if to, granted := reach(m, at); granted && (!ok || to > end) {
+			blocking, end, ok = m, to, true
+		}
+	}
+	return blocking, end, ok
+}
+
 // Target is the tick to raise all ceilings to if nobody says which: Enough and Margin
-// from now, and above every ceiling there is.
+// from now, and where no record has granted anything already.
 func (c Cluster) Target(now time.Time, marks []coord.Mark) generator.Tick {
 	target := c.tick(now.Add(c.Enough() + Margin))
-	if highest, ok := Highest(marks); ok {
-		target = max(target, highest.Ceiling+1)
+	for {
+		_, end, ok := Blocking(marks, target)
+		if !ok {
+			return target
+		}
+		target = end + 1
 	}
-	return target
 }
 
 // TickOf is the tick that an instant lies in. It is an error if the layout has
@@ -106,12 +137,12 @@ func (c Cluster) TooNear(to generator.Tick, now time.Time, marks []coord.Mark) s
 			why = fmt.Sprintf(", less than the %v that daemons may have been granted: the cluster's record does not say the largest --window in use, so the largest that there is counts", c.Enough())
 		}
 	}
-	if highest, ok := Highest(marks); ok && to < highest.Ceiling {
+	if highest, end, ok := Blocking(marks, to+1); ok {
 		if why != "" {
 			why += ","
 		}
 		why += fmt.Sprintf(" and below the highest ceiling there is, %s (%s) of worker ID %d",
-			Time(c.Layout.StartOf(highest.Ceiling)), Signed(c.left(highest.Ceiling, now)), highest.Worker)
+			Time(c.Layout.StartOf(end)), Signed(c.left(end, now)), highest.Worker)
 	}
 	if why == "" {
 		return ""
@@ -121,11 +152,11 @@ func (c Cluster) TooNear(to generator.Tick, now time.Time, marks []coord.Mark) s
 		"and what they issue under them may be issued a second time", Time(at), Span(at.Sub(now)), why)
 }
 
-// Above counts the records whose ceiling is above a tick, damaged ones aside.
+// Above counts the records that have granted what comes after a tick, damaged ones aside.
 func Above(marks []coord.Mark, to generator.Tick) int {
 	n := 0
 	for _, m := range marks {
-		if !m.Damaged && m.Ceiling > to {
+		if _, ok := reach(m, to+1); ok {
 			n++
 		}
 	}

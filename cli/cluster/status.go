@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -23,6 +24,9 @@ type Status struct {
 const (
 	Granted = "granted" // its ceiling is ahead of the clock
 	Stopped = "stopped" // the clock has passed its ceiling
+	Doubted = "held"    // its clock is ahead and not believed: it goes on by the time before
+	Ahead   = "ahead"   // its ceiling is further ahead of the clock than any daemon of the cluster asks for: one of the two clocks is, or was, wrong
+	Waiting = "waiting" // all marks were raised to a time to come, and it issues above that
 	Opening = "opening" // it has claimed a worker ID and not opened its record yet
 )
 
@@ -44,6 +48,8 @@ type Member struct {
 	Ceiling     *string        `json:"ceiling"`
 	// Left is how long it may issue without another grant; negative: since when not.
 	Left *float64 `json:"ceiling_left_seconds"`
+	// UntilTick is the last tick that it can be granted: it issues in a gap; 0: there is none.
+	UntilTick generator.Tick `json:"until_tick,omitempty"`
 
 	IssuedTick generator.Tick `json:"issued_tick"`
 	Issued     *string        `json:"issued"`
@@ -55,11 +61,20 @@ type Member struct {
 	// negative: ahead of it.
 	Lag *float64 `json:"lag_seconds"`
 
+	// ClockAhead is by how much its clock is ahead and not believed, since HeldSince by the time before,
+	// and ClockWhy says why.
+	ClockAhead float64 `json:"clock_ahead_seconds,omitzero"`
+	HeldSince  *string `json:"clock_held_since,omitzero"`
+	ClockWhy   string  `json:"clock_condition,omitzero"`
+	// WaitsUntil is when it may issue, WaitsFor from now, if it is waiting.
+	WaitsUntil *string `json:"waits_until,omitzero"`
+	WaitsFor   float64 `json:"waits_for_seconds,omitzero"`
+
 	words words
 }
 
 // words are a member's times in the table.
-type words struct{ claimed, ceiling, issued, lag string }
+type words struct{ claimed, ceiling, issued, lag, wait, hold string }
 
 // StatusOf reckons up members against the clock.
 func StatusOf(c Cluster, now time.Time, members []coord.Member) Status {
@@ -74,7 +89,7 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	out := Member{
 		Worker: m.Worker, Host: m.Host, PID: m.PID, Incarnation: m.Incarnation, Version: m.Version,
 		Claim: m.Claim, Opening: m.Opening, State: Granted,
-		CeilingTick: m.Ceiling, IssuedTick: m.Issued, MarkTick: m.Mark,
+		CeilingTick: m.Ceiling, UntilTick: m.Until, IssuedTick: m.Issued, MarkTick: m.Mark,
 		words: words{claimed: "-", ceiling: "-", issued: "-", lag: "-"},
 	}
 	switch {
@@ -82,11 +97,26 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 		out.State = Opening
 	case c.tick(now) > m.Ceiling:
 		out.State = Stopped
+	case c.waits(now, m):
+		left := c.left(c.Floor, now)
+		out.State, out.WaitsUntil, out.WaitsFor = Waiting, c.stamp(c.Floor+1), seconds(left)
+		out.words.wait = fmt.Sprintf("all marks were raised: it issues from %s on, %s from now", Time(c.Layout.StartOf(c.Floor+1)), Span(left))
+	case m.Hold != coord.Hold{}:
+		out.State = Doubted
+	case c.Window > 0 && c.left(m.Ceiling, now) > c.Window+clockguard.DefaultMaxSkew:
+		out.State = Ahead
 	}
 	if !m.Since.IsZero() {
 		age := now.Sub(m.Since)
 		out.Since, out.Age = Stamp(m.Since), pointer(seconds(age))
 		out.words.claimed = ago(age)
+	}
+	if h := m.Hold; h != (coord.Hold{}) {
+		out.ClockAhead, out.HeldSince, out.ClockWhy = seconds(h.Ahead), Stamp(h.Since), h.Why
+		out.words.hold = fmt.Sprintf("its clock has been %s ahead for %s, and is not believed", Span(h.Ahead), Span(now.Sub(h.Since)))
+		if h.Why != "" {
+			out.words.hold += ": " + Plain(h.Why)
+		}
 	}
 	if m.Ceiling > 0 {
 		left := c.left(m.Ceiling, now)
@@ -109,6 +139,12 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	return out
 }
 
+// waits reports whether the member has claimed since the marks were raised, to a time to come. One that
+// has not may still issue up to there, by its grant of before.
+func (c Cluster) waits(now time.Time, m coord.Member) bool {
+	return c.tick(now) <= c.Floor && c.ClusterEpoch != "" && coord.ClusterEpochOf(m.Opening) == c.ClusterEpoch
+}
+
 func (c Cluster) stamp(t generator.Tick) *string { return Stamp(c.Layout.StartOf(t)) }
 
 func pointer[T any](v T) *T { return &v }
@@ -127,5 +163,18 @@ func (s Status) Table(out io.Writer) error {
 		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
 			m.Worker, Plain(m.Host), short(m.Incarnation), m.words.claimed, m.words.ceiling, m.words.issued, m.words.lag, Plain(m.Version), m.State)
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, m := range s.Members {
+		for _, more := range []string{m.words.wait, m.words.hold} {
+			if more == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(out, "worker ID %d, %s: %s\n", m.Worker, Plain(m.Host), more); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

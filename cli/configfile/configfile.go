@@ -1,5 +1,5 @@
 // Package configfile reads a configuration file: a YAML mapping from the names
-// of settings to single values. It knows which names there are and where each
+// of settings to single values, or to mappings of their own. It knows which names there are and where each
 // value stood, not what a value means: that is told by whoever parses it, so a
 // setting has one parser, whichever way it is given.
 package configfile
@@ -10,9 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/flakeward/flakeward/internal/nearest"
 )
 
 // MaxSize is the longest file that is read, in bytes. A configuration is a page
@@ -21,8 +24,21 @@ const MaxSize = 1 << 20
 
 // Value is one setting as the file has it.
 type Value struct {
-	Text string // as written, without quotes
-	Line int    // from 1
+	Text    string  // as written, without quotes; empty for a mapping
+	Entries []Entry // of a mapping, in their order; each name is there once
+	Line    int     // from 1
+}
+
+// Entry is a name of a mapping and what it stands for.
+type Entry struct {
+	Name string
+	Value
+}
+
+// Settings are the names that a configuration may hold.
+type Settings struct {
+	Single  []string // those of a single value
+	Mapping []string // and those of a mapping, whose names and values are anything
 }
 
 // Error is something wrong with a file.
@@ -49,7 +65,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Read reads the file at path as Parse does. A file that cannot be read, or is
 // longer than MaxSize, is an *Error too.
-func Read(path string, known []string) (map[string]Value, error) {
+func Read(path string, known Settings) (map[string]Value, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
@@ -70,9 +86,9 @@ func Read(path string, known []string) (map[string]Value, error) {
 }
 
 // Parse reads a configuration that may hold the known names. An empty one holds
-// none. A name that is not known, given twice, or without a single value is an
+// none. A name that is not known, given twice, or without a value of its kind is an
 // *Error with the line.
-func Parse(data []byte, known []string) (map[string]Value, error) {
+func Parse(data []byte, known Settings) (map[string]Value, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document yaml.Node
 	switch err := decoder.Decode(&document); {
@@ -88,47 +104,97 @@ func Parse(data []byte, known []string) (map[string]Value, error) {
 		}
 		return nil, &Error{Line: second.Line, Err: errors.New("a second document begins here: put all settings into one")}
 	}
-	return settings(&document, known)
+	return settings(document.Content[0], known)
 }
 
 // settings takes the mapping of a document apart.
-func settings(document *yaml.Node, known []string) (map[string]Value, error) {
+func settings(root *yaml.Node, known Settings) (map[string]Value, error) {
 	values := make(map[string]Value)
-	root := document.Content[0]
 	if root.Tag == "!!null" { // comments only
 		return values, nil
 	}
 	if root.Kind != yaml.MappingNode {
 		return nil, &Error{Line: root.Line, Err: errors.New("not a list of settings: write one `name: value` a line")}
 	}
-	names := make(map[string]bool, len(known))
-	for _, name := range known {
-		names[name] = true
-	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i], root.Content[i+1]
-		fail := func(format string, args ...any) error {
-			return &Error{Line: key.Line, Err: fmt.Errorf(format, args...)}
-		}
+		key := root.Content[i]
 		name := key.Value
+		single, mapping := slices.Contains(known.Single, name), slices.Contains(known.Mapping, name)
 		switch earlier, twice := values[name]; {
-		case !names[name]:
-			return nil, fail("%s", unknown(key, known))
+		case !single && !mapping:
+			return nil, &Error{Line: key.Line, Err: errors.New(unknown(key, slices.Concat(known.Single, known.Mapping)))}
 		case twice:
-			return nil, fail("%s is given twice, first in line %d: remove one", name, earlier.Line)
+			return nil, givenTwice(key, earlier.Line)
 		}
-		if value.Kind == yaml.AliasNode {
-			value = value.Alias
+		value, err := valueOf(key, root.Content[i+1], mapping)
+		if err != nil {
+			return nil, err
 		}
-		switch {
-		case value.Kind != yaml.ScalarNode || value.Tag == "!!binary":
-			return nil, fail("%s takes a single value, not a list or a mapping", name)
-		case value.Tag == "!!null":
-			return nil, fail("%s has no value: give it one, or remove the line for the default", name)
-		}
-		values[name] = Value{Text: value.Value, Line: key.Line}
+		values[name] = value
 	}
 	return values, nil
+}
+
+func givenTwice(key *yaml.Node, earlier int) error {
+	return &Error{Line: key.Line, Err: fmt.Errorf("%s is given twice, first in line %d: remove one", key.Value, earlier)}
+}
+
+// deepest is how many mappings may be one in another.
+const deepest = 2
+
+// valueOf reads the value of a name: a mapping, or a single one.
+func valueOf(key, value *yaml.Node, mapping bool) (Value, error) {
+	if mapping {
+		return mappingOf(key, value, deepest)
+	}
+	fail := func(format string) error { return &Error{Line: key.Line, Err: fmt.Errorf(format, key.Value)} }
+	switch value = aliased(value); {
+	case value.Kind != yaml.ScalarNode || value.Tag == "!!binary":
+		return Value{}, fail("%s takes a single value, not a list or a mapping")
+	case value.Tag == "!!null":
+		return Value{}, fail("%s has no value: give it one, or remove the line for the default")
+	}
+	return Value{Text: value.Value, Line: key.Line}, nil
+}
+
+// mappingOf reads a mapping whose values are single ones, or mappings in turn as deep as may be.
+func mappingOf(key, value *yaml.Node, depth int) (Value, error) {
+	value = aliased(value)
+	if value.Kind != yaml.MappingNode {
+		return Value{}, &Error{Line: key.Line, Err: fmt.Errorf("%s takes a mapping, such as {name: {id: 3}}", key.Value)}
+	}
+	v := Value{Line: key.Line}
+	lines := make(map[string]int)
+	for i := 0; i+1 < len(value.Content); i += 2 {
+		key, value := value.Content[i], value.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!!binary" {
+			return Value{}, &Error{Line: key.Line, Err: errors.New("not a name: write one `name: value` a line")}
+		}
+		if earlier, twice := lines[key.Value]; twice {
+			return Value{}, givenTwice(key, earlier)
+		}
+		lines[key.Value] = key.Line
+		var entry Value
+		var err error
+		if depth > 1 && aliased(value).Kind == yaml.MappingNode {
+			entry, err = mappingOf(key, value, depth-1)
+		} else {
+			entry, err = valueOf(key, value, false)
+		}
+		if err != nil {
+			return Value{}, err
+		}
+		v.Entries = append(v.Entries, Entry{key.Value, entry})
+	}
+	return v, nil
+}
+
+// aliased is what a node stands for.
+func aliased(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
 }
 
 // unknown says that there is no such setting, and which one may have been meant.
@@ -137,7 +203,7 @@ func unknown(key *yaml.Node, known []string) string {
 		return "not the name of a setting: write one `name: value` a line"
 	}
 	text := fmt.Sprintf("there is no setting %q", key.Value)
-	if near, ok := Nearest(key.Value, known); ok {
+	if near, ok := nearest.Name(key.Value, known); ok {
 		return text + fmt.Sprintf(": did you mean %q?", near)
 	}
 	return text + ": see the sample deploy/flakeward.yaml for all there are"

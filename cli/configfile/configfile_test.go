@@ -6,13 +6,17 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 )
 
-var names = []string{"socket", "socket-mode", "state-dir", "window", "publish", "log-json", "host"}
+var names = Settings{
+	Single:  []string{"socket", "socket-mode", "state-dir", "window", "publish", "log-json", "host"},
+	Mapping: []string{"tenants"},
+}
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
@@ -26,18 +30,28 @@ func TestParse(t *testing.T) {
 			"values keep their text, whatever YAML takes them for",
 			"socket-mode: 0660\nwindow: 10m\nlog-json: true\nhost: \"\"\npublish: '10s'\n",
 			map[string]Value{
-				"socket-mode": {"0660", 1}, "window": {"10m", 2}, "log-json": {"true", 3},
-				"host": {"", 4}, "publish": {"10s", 5},
+				"socket-mode": {Text: "0660", Line: 1}, "window": {Text: "10m", Line: 2}, "log-json": {Text: "true", Line: 3},
+				"host": {Text: "", Line: 4}, "publish": {Text: "10s", Line: 5},
 			},
 		},
-		{"an anchor", "window: &w 10m\npublish: *w\n", map[string]Value{"window": {"10m", 1}, "publish": {"10m", 2}}},
+		{"an anchor", "window: &w 10m\npublish: *w\n", map[string]Value{"window": {Text: "10m", Line: 1}, "publish": {Text: "10m", Line: 2}}},
+		{
+			"mappings, with the line of each name",
+			"tenants:\n  orders: {id: 3, rate: 1000/s}\n\n  mail:\n    id: &m 04\n  other: *m\n",
+			map[string]Value{"tenants": {Line: 1, Entries: []Entry{
+				{"orders", Value{Line: 2, Entries: []Entry{{"id", Value{Text: "3", Line: 2}}, {"rate", Value{Text: "1000/s", Line: 2}}}}},
+				{"mail", Value{Line: 4, Entries: []Entry{{"id", Value{Text: "04", Line: 5}}}}},
+				{"other", Value{Text: "04", Line: 6}},
+			}}},
+		},
+		{"an empty mapping", "tenants: {}\n", map[string]Value{"tenants": {Line: 1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Parse([]byte(c.text), names)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !maps.Equal(got, c.want) {
+			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})
@@ -53,6 +67,14 @@ func TestParseRefuses(t *testing.T) {
 		{"a list", "window: [1m]\n", "configuration:1: window takes a single value"},
 		{"a mapping", "window:\n  short: 1m\n", "configuration:1: window takes a single value"},
 		{"an alias of a list", "host: &x [1]\n", "configuration:1: host takes a single value"},
+		{"a single value for a mapping", "window: 1m\ntenants: 3\n", "configuration:2: tenants takes a mapping"},
+		{"nothing for a mapping", "tenants:\n", "configuration:1: tenants takes a mapping"},
+		{"a list in a mapping", "tenants:\n  a: [1]\n", "configuration:2: a takes a single value"},
+		{"nothing in a mapping", "tenants:\n  a:\n", "configuration:2: a has no value"},
+		{"a name twice in a mapping", "tenants:\n  a: {id: 1}\n  a: {id: 2}\n", `configuration:3: a is given twice, first in line 2`},
+		{"too deep a mapping", "tenants:\n  a:\n    id: {b: 1}\n", "configuration:3: id takes a single value"},
+		{"an alias of itself", "tenants: &t\n  a: *t\n", "configuration:2: a takes a single value"},
+		{"a mapping for a mapping's name", "tenants:\n  ? {a: b}\n  : 1\n", "configuration:2: not a name"},
 		{"a list at the top", "- window\n", "configuration:1: not a list of settings"},
 		{"a lone word", "window\n", "configuration:1: not a list of settings"},
 		{"a mapping for a name", "? {a: b}\n: 1\n", "configuration:1: not the name of a setting"},
@@ -104,30 +126,13 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for _, c := range []struct{ name, want string }{
-		{"socket_mode", "socket-mode"},
-		{"SocketMode", "socket-mode"},
-		{"sockte", "socket"},
-		{"statedir", "state-dir"},
-		{"wndow", "window"},
-		{"hots", ""}, // two of four letters are off
-		{"", ""},
-		{strings.Repeat("window", 100), ""},
-	} {
-		got, ok := Nearest(c.name, names)
-		if got != c.want || ok != (c.want != "") {
-			t.Errorf("Nearest(%q) = %q, %v, want %q", c.name, got, ok, c.want)
-		}
-	}
-}
-
 // FuzzParse holds any content to this: no panic, an error that says something,
 // and only known names with a line that exists.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("window: 10m\n"))
 	f.Add([]byte("window: &w \" 10m \\n\"\npublish: *w\nhost: ''\nlog-json: |\n  true\n"))
 	f.Add([]byte(" a: \n\t"))
+	f.Add([]byte("tenants: {orders: {id: 3, rate: &r 5/s}, x: *r}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if utf8.Valid(data) { // as a value it stays what it is
 			values, err := Parse(plain(map[string]Value{"host": {Text: string(data)}}), names)
@@ -144,7 +149,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for name, value := range values {
-			known := slices.Contains(names, name)
+			known := slices.Contains(names.Single, name) || slices.Contains(names.Mapping, name)
 			// A lone carriage return, and some others, end a line in YAML too.
 			if !known || value.Line < 1 || value.Line > len(data)+1 {
 				t.Errorf("%q = %+v came through", name, value)
@@ -152,22 +157,42 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(plain(values), names)
 		if err != nil || !slices.EqualFunc(slices.Sorted(maps.Keys(again)), slices.Sorted(maps.Keys(values)), func(a, b string) bool {
-			return a == b && again[a].Text == values[b].Text
+			return a == b && same(again[a], values[b])
 		}) {
 			t.Errorf("%+v is written as %q, and that read as %+v, %v", values, plain(values), again, err)
 		}
 	})
 }
 
+// same reports whether two values are, but for their lines.
+func same(a, b Value) bool {
+	return a.Text == b.Text && slices.EqualFunc(a.Entries, b.Entries, func(a, b Entry) bool { return a.Name == b.Name && same(a.Value, b.Value) })
+}
+
 // plain writes values as YAML that holds nothing else.
 func plain(values map[string]Value) []byte {
 	var b []byte
 	for name, value := range values {
-		var text strings.Builder
-		for _, r := range value.Text {
-			fmt.Fprintf(&text, "\\U%08X", r)
-		}
-		b = fmt.Appendf(b, "%s: \"%s\"\n", name, &text)
+		b = fmt.Appendf(b, "%s: %s\n", quoted(name), plainValue(value, slices.Contains(names.Mapping, name)))
 	}
 	return b
+}
+
+func plainValue(v Value, mapping bool) string {
+	if !mapping && v.Entries == nil {
+		return quoted(v.Text)
+	}
+	var inner []string
+	for _, e := range v.Entries {
+		inner = append(inner, quoted(e.Name)+": "+plainValue(e.Value, false))
+	}
+	return "{" + strings.Join(inner, ", ") + "}"
+}
+
+func quoted(s string) string {
+	var text strings.Builder
+	for _, r := range s {
+		fmt.Fprintf(&text, "\\U%08X", r)
+	}
+	return `"` + text.String() + `"`
 }

@@ -1,15 +1,12 @@
 package claims
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/generator"
 )
 
 // Why a worker ID that was tried is not claimed.
@@ -32,17 +29,17 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.P
 	if !j.daemon {
 		return nil, fmt.Errorf("%s: inspected by an operator: %w", c.store.Name(), coord.ErrNotJoined)
 	}
-	cl := claimant{c, request}
-	for _, dead := range append([]string{request.Predecessor}, request.Dead...) {
-		if dead == "" {
-			continue
+	cl := claimant{c, request, j.workers}
+	try := cl.fresh
+	if request.Fresh || request.Look {
+		try = cl.looking
+	} else {
+		for _, dead := range cl.dead() {
+			if err := c.nodes.deletePredecessor(ctx, dead); err != nil {
+				return nil, err
+			}
 		}
-		if err := c.nodes.deletePredecessor(ctx, dead); err != nil {
-			return nil, err
-		}
-	}
-	if !request.Fresh {
-		claim, err := cl.sticky(ctx, j.workers)
+		claim, err := cl.sticky(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -51,7 +48,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.P
 		}
 	}
 	for lost := 0; ; lost++ {
-		claim, err := cl.fresh(ctx, lost)
+		claim, err := try(ctx, lost)
 		if err == nil {
 			return claim, nil
 		}
@@ -69,25 +66,31 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.P
 type claimant struct {
 	c       *Coordinator
 	request coord.Request
+	workers int // of the cluster
+}
+
+// dead are the claim nodes of dead processes that the claim is to delete.
+func (cl claimant) dead() []string {
+	return slices.DeleteFunc(append([]string{cl.request.Predecessor}, cl.request.Dead...), func(name string) bool { return name == "" })
 }
 
 // sticky tries the worker ID that is asked for and then the one that this
 // lane of this host had last. It returns neither a claim nor an error if both are held or too
 // far ahead.
-func (cl claimant) sticky(ctx context.Context, workers int) (*pending, error) {
+func (cl claimant) sticky(ctx context.Context) (*pending, error) {
 	request, tried := cl.request, -1
-	if request.Worker >= 0 && request.Worker < workers {
+	if request.Worker >= 0 && request.Worker < cl.workers {
 		tried = request.Worker
-		claim, _, err := cl.worker(ctx, tried, true)
+		claim, err := cl.worker(ctx, tried, true)
 		if !elsewhere(err) {
 			return claim, err
 		}
 	}
 	worker, ok, err := cl.preferred(ctx)
-	if err != nil || !ok || worker == tried || worker >= workers {
+	if err != nil || !ok || worker == tried || worker >= cl.workers {
 		return nil, err
 	}
-	claim, _, err := cl.worker(ctx, worker, true)
+	claim, err := cl.worker(ctx, worker, true)
 	if elsewhere(err) {
 		return nil, nil
 	}
@@ -115,69 +118,74 @@ func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err erro
 // fresh tries the worker ID that a new node's number assigns, then one that a
 // listing shows as free. lost is how many such rounds were lost to others.
 func (cl claimant) fresh(ctx context.Context, lost int) (*pending, error) {
-	claim, assigned, err := cl.worker(ctx, BySequence, true)
-	if err == nil {
-		return claim, nil
-	}
+	claim, err := cl.worker(ctx, BySequence, true)
 	if !elsewhere(err) {
-		return nil, err
+		return claim, err
 	}
-	free, err := cl.free(ctx, assigned)
+	found, err := cl.search(ctx, cl.somewhere(), choice(lost))
 	if err != nil {
 		return nil, err
 	}
-	// Whoever lists at the same time sees the same. The more often this claim
-	// came too late, the more of them it chooses from.
-	pick := free[cl.c.random.pick(min(len(free), 1<<min(lost, 20)))]
-	claim, _, err = cl.worker(ctx, pick.worker, pick.floor <= cl.request.Latest)
+	return cl.choose(ctx, found)
+}
+
+// looking makes no node before a listing has shown that there is something to be had. Then it tries
+// the sticky worker ID, unless a re-lease asks, the one that a new node's number assigns, and one of
+// those that the listing shows.
+func (cl claimant) looking(ctx context.Context, lost int) (*pending, error) {
+	near, sticky, err := cl.near(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := cl.search(ctx, near, choice(lost))
+	if err != nil {
+		return nil, err
+	}
+	if sticky && found.nearest {
+		claim, err := cl.worker(ctx, near, true)
+		if !elsewhere(err) {
+			return claim, err
+		}
+	}
+	if found.early() {
+		claim, err := cl.worker(ctx, BySequence, true)
+		if !elsewhere(err) {
+			return claim, err
+		}
+	}
+	return cl.choose(ctx, found)
+}
+
+// near is where a search begins: at the sticky worker ID if there is one, and somewhere otherwise.
+func (cl claimant) near(ctx context.Context) (worker int, sticky bool, err error) {
+	worker, sticky = cl.request.Worker, !cl.request.Fresh
+	if sticky && worker < 0 {
+		worker, sticky, err = cl.preferred(ctx)
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	if sticky && worker < cl.workers {
+		return worker, true, nil
+	}
+	return cl.somewhere(), false, nil
+}
+
+// somewhere is where a search begins that is for no worker ID in particular: claimants that search
+// at once find different ones, and where most have no record it is soon over.
+func (cl claimant) somewhere() int { return cl.c.random.pick(cl.workers) }
+
+// choice is among how many worker IDs a claim chooses: whoever lists at the same time sees the same,
+// so the more often a claim came too late, the more of them.
+func choice(lost int) int { return 1 << min(lost, 10) }
+
+// choose tries one of the worker IDs that were found.
+func (cl claimant) choose(ctx context.Context, found *search) (*pending, error) {
+	free := found.best
+	if i := slices.IndexFunc(free, found.late); i >= 0 {
+		free = free[:max(i, 1)]
+	}
+	pick := free[cl.c.random.pick(len(free))]
+	claim, err := cl.worker(ctx, pick.worker, !found.late(pick))
 	return claim, err
-}
-
-// candidate is a worker ID that no claim holds.
-type candidate struct {
-	worker   int
-	floor    generator.Tick
-	distance int // from the assigned worker ID, cyclically
-}
-
-// free lists the worker IDs without a claim, the lowest floor first and, among
-// equals, the nearest after the assigned one. Those above request.Latest are listed
-// only if there is no other, and to a re-lease not at all, which has a worker ID to
-// wait with: that gets *coord.AheadError. With none at all it returns
-// *coord.ExhaustedError.
-func (cl claimant) free(ctx context.Context, assigned int) ([]candidate, error) {
-	c, request := cl.c, cl.request
-	t, err := c.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	workers := t.cluster.workers
-	taken := maps.Clone(t.damaged)
-	for worker, owner := range t.owners {
-		if worker < workers && !c.nodes.isOrphan(owner) {
-			taken[worker] = true
-		}
-	}
-	var all []candidate
-	for worker := range workers {
-		if taken[worker] {
-			continue
-		}
-		floor := t.cluster.floorFor(t.records[worker], request)
-		all = append(all, candidate{worker, floor, (worker - assigned + workers) % workers})
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: %w", c.store.Name(), &coord.ExhaustedError{Held: len(taken), Workers: workers})
-	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.floor, b.floor), cmp.Compare(a.distance, b.distance))
-	})
-	waiting := func(a candidate) bool { return a.floor > request.Latest }
-	if request.Fresh && waiting(all[0]) {
-		return nil, fmt.Errorf("%s: %w", c.store.Name(), &coord.AheadError{Free: len(all), Lowest: all[0].floor, Latest: request.Latest})
-	}
-	if i := slices.IndexFunc(all, waiting); i >= 0 {
-		return all[:max(i, 1)], nil
-	}
-	return all, nil
 }

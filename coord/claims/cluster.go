@@ -14,52 +14,66 @@ type cluster struct {
 	workers int  // 0: an operator does not know
 	daemon  bool // joined as a daemon, not inspected by an operator
 	floor   generator.Tick
-	era     string
-	number  int // the era's
+	epoch   string
+	number  int // the cluster epoch's
 	window  generator.Tick
 	start   uint64 // the worker ID at which assigning starts
 }
 
 // layout is the record that j is of.
 func (j *cluster) layout() layout {
-	return layout{Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: j.floor, Era: j.era, Window: j.window}
+	return layout{Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: j.floor, Epoch: j.epoch, Window: j.window}
 }
 
 // raise is what all marks were raised to last.
 func (j *cluster) raise() coord.Raise {
-	return coord.Raise{Floor: j.floor, ClusterEpoch: j.era, Number: j.number}
+	return coord.Raise{Floor: j.floor, ClusterEpoch: j.epoch, Number: j.number}
 }
 
-// continues is the test of invariant 6: whether what the caller has was the last
-// to come from the record. What was opened before the marks were raised is void.
+// own is the test of invariant 6: whether what the caller has was the last to come
+// from the record. What was opened before the marks were raised is void.
+func (j *cluster) own(r record, request coord.Request) bool {
+	return request.Opening != "" && r.Holder == request.Opening && r.Epoch == j.epoch && r.Mark <= request.Mark
+}
+
+// continues reports whether the caller goes on from what it has. Although that is its own
+// it does not where the caller's time is past the end of the interval, or more than a window
+// past what it was granted there; nor where its mark is too far ahead of that time, and
+// the record has room that is not.
 func (j *cluster) continues(r record, request coord.Request) bool {
-	return request.Opening != "" && r.Holder == request.Opening && r.Era == j.era && r.Mark <= request.Mark
+	switch {
+	case !j.own(r, request):
+		return false
+	case r.Until != 0 && request.At >= r.Until || far(r.granted(), request.At, j.window):
+		return false
+	}
+	return request.Mark <= request.Latest || j.vacancyIn(r, request).floor > request.Latest
 }
 
-// ceiling is the record's as the next holder finds it.
-func (j *cluster) ceiling(r record) generator.Tick { return max(r.Ceiling, j.floor) }
+// found is the record as the next holder finds it.
+func (j *cluster) found(r record) record { return r.raisedTo(j.floor) }
 
-// floorFor is the tick above which the caller would issue if it opened r.
+// vacancyIn is where the caller opens r if it does not continue.
+func (j *cluster) vacancyIn(r record, request coord.Request) vacancy {
+	return j.found(r).vacancy(request.At, j.window)
+}
+
+// floorFor is the tick above which the caller could issue if it opened r. A leap is
+// reckoned as what it is a leap from.
 func (j *cluster) floorFor(r record, request coord.Request) generator.Tick {
 	if j.continues(r, request) {
 		return request.Mark
 	}
-	return j.ceiling(r)
+	return j.vacancyIn(r, request).from
 }
 
-// leastOf is what a release never goes below: the ceiling of the grants before
-// this claim's, unless those were the caller's own; then what it published. What
-// all marks were raised to is never the caller's own.
-func (j *cluster) leastOf(found record, continues bool) generator.Tick {
-	if continues {
-		return max(found.Issued, j.floor)
-	}
-	return j.ceiling(found)
-}
+// leastOf is what a release of a claim that continues never goes below: what was
+// published, and what all marks were raised to, which is never the caller's own.
+func (j *cluster) leastOf(found record) generator.Tick { return max(found.Issued, j.floor) }
 
 // raised reports whether the marks were raised over more than the record knows of,
 // and nobody has opened it since.
-func (j *cluster) raised(r record) bool { return r.Era != j.era && r.Ceiling < j.floor }
+func (j *cluster) raised(r record) bool { return r.Epoch != j.epoch && r.Ceiling < j.floor }
 
 // assign maps a sequence number to the worker ID that it names.
 func (j *cluster) assign(number uint64) int {

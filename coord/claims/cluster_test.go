@@ -14,6 +14,8 @@ type scripted struct {
 	look    Entry
 	looked  func() // if not nil, called when Look has read what it answers
 	history func(layout Entry) (Entry, error)
+	shown   []Shown
+	fails   error // of Clocks
 }
 
 func (s *scripted) Name() string                                { return "scripted" }
@@ -35,13 +37,13 @@ func (s *scripted) History(_ context.Context, layout Entry, _ int) (Entry, error
 	return s.history(layout)
 }
 
-func era(version int64, name string) Entry {
-	return Entry{Value: encode(layout{Layout: "l", UUID: "u", Workers: 8, Era: name}), Version: version}
+func epoch(version int64, name string) Entry {
+	return Entry{Value: encode(layout{Layout: "l", UUID: "u", Workers: 8, Epoch: name}), Version: version}
 }
 
 func newScripted(t *testing.T) (*scripted, *Coordinator) {
 	t.Helper()
-	s := &scripted{look: era(1, "")}
+	s := &scripted{look: epoch(1, "")}
 	c, err := New(s, Config{Identity: coord.Identity{Incarnation: "a"}})
 	if err != nil {
 		t.Fatal(err)
@@ -64,9 +66,9 @@ func TestAnswersOutOfOrder(t *testing.T) {
 			slow = false
 			close(sent)
 			<-answer
-			return Entry{}, &MovedError{Found: era(2, "OLD")}
+			return Entry{}, &MovedError{Found: epoch(2, "OLD")}
 		case layout.Version == 1:
-			return Entry{}, &MovedError{Found: era(3, "NEW")}
+			return Entry{}, &MovedError{Found: epoch(3, "NEW")}
 		}
 		return Entry{}, nil
 	}
@@ -80,12 +82,12 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if j, err := c.cluster.ready(); err != nil || j.era != "NEW" || j.entry.Version != 3 {
-		t.Errorf("the coordinator believes in era %q, version %d (%v)", j.era, j.entry.Version, err)
+	if j, err := c.cluster.ready(); err != nil || j.epoch != "NEW" || j.entry.Version != 3 {
+		t.Errorf("the coordinator believes in epoch %q, version %d (%v)", j.epoch, j.entry.Version, err)
 	}
 }
 
-// A Join or an Inspect whose look was answered late does not bring back an era that has
+// A Join or an Inspect whose look was answered late does not bring back a cluster epoch that has
 // ended: a claim of the new one would be given up for it.
 func TestLookThatIsLate(t *testing.T) {
 	for name, again := range map[string]func(c *Coordinator) error{
@@ -98,7 +100,7 @@ func TestLookThatIsLate(t *testing.T) {
 		s, c := newScripted(t)
 		s.history = func(layout Entry) (Entry, error) {
 			if layout.Version == 1 {
-				return Entry{}, &MovedError{Found: era(2, "NEW")}
+				return Entry{}, &MovedError{Found: epoch(2, "NEW")}
 			}
 			return Entry{}, nil
 		}
@@ -110,20 +112,20 @@ func TestLookThatIsLate(t *testing.T) {
 		if err := again(c); err != nil {
 			t.Fatal(err)
 		}
-		if j, err := c.cluster.ready(); err != nil || j.era != "NEW" || !j.daemon {
-			t.Errorf("%s: the coordinator believes in era %q, daemon %v (%v)", name, j.era, j.daemon, err)
+		if j, err := c.cluster.ready(); err != nil || j.epoch != "NEW" || !j.daemon {
+			t.Errorf("%s: the coordinator believes in epoch %q, daemon %v (%v)", name, j.epoch, j.daemon, err)
 		}
 	}
 }
 
-// Of two eras the one that was learned of later has the higher number, also if a Look that found
-// the earlier one is answered after that; and an era that a restore brings back has the number that
+// Of two cluster epochs the one that was learned of later has the higher number, also if a Look that found
+// the earlier one is answered after that; and a cluster epoch that a restore brings back has the number that
 // it had.
 func TestErasAreNumberedInTheirOrder(t *testing.T) {
 	s, c := newScripted(t)
 	s.history = func(layout Entry) (Entry, error) {
 		if layout.Version == 1 {
-			return Entry{}, &MovedError{Found: era(3, "SECOND")}
+			return Entry{}, &MovedError{Found: epoch(3, "SECOND")}
 		}
 		return Entry{}, nil
 	}
@@ -132,21 +134,21 @@ func TestErasAreNumberedInTheirOrder(t *testing.T) {
 		s.look = found
 		got, err := c.Look(t.Context())
 		if err != nil || got.Raise.ClusterEpoch != want || got.Raise.Number != number {
-			t.Errorf("%s: %+v, %v; want era %q, number %d", found.Value, got, err, want, number)
+			t.Errorf("%s: %+v, %v; want epoch %q, number %d", found.Value, got, err, want, number)
 		}
 	}
-	look(era(1, ""), "", 0)
+	look(epoch(1, ""), "", 0)
 	s.looked = func() { // the marks are raised once more while the answer is under way
 		if _, err := c.History(t.Context(), 1); err != nil {
 			t.Error(err)
 		}
 	}
-	look(era(2, "FIRST"), "SECOND", 1)
+	look(epoch(2, "FIRST"), "SECOND", 1)
 	s.looked = nil
-	look(era(3, "SECOND"), "SECOND", 1)
-	look(era(4, "THIRD"), "THIRD", 2)
-	look(era(3, "SECOND"), "THIRD", 2)
-	look(era(5, "FOURTH"), "FOURTH", 3)
+	look(epoch(3, "SECOND"), "SECOND", 1)
+	look(epoch(4, "THIRD"), "THIRD", 2)
+	look(epoch(3, "SECOND"), "THIRD", 2)
+	look(epoch(5, "FOURTH"), "FOURTH", 3)
 }
 
 // What a layout record that is another one means.

@@ -15,8 +15,8 @@
 // which a writer that got no answer finds out whether it was its own that was stored.
 //
 // All of it happens in one cluster: each request is fenced by the layout record too.
-// That record also carries the floor and the era. To raise all marks after a restore
-// is one compare-and-swap on it: whatever was opened in an earlier era is lost, and
+// That record also carries the floor and the cluster epoch. To raise all marks after a restore
+// is one compare-and-swap on it: whatever was opened in an earlier cluster epoch is lost, and
 // no record's ceiling counts for less than the floor.
 package claims
 
@@ -65,14 +65,14 @@ const DefaultHistory = 16
 // account of the own claim nodes, a claimant makes one claim, a pending one opens its record, and
 // held is the claim from then on.
 type Coordinator struct {
-	store    Store
-	identity coord.Identity
-	history  int
-	clock    clockguard.Clock
-	random   random
-	log      hclog.Logger
-	cluster  *membership
-	nodes    *nodes
+	store        Store
+	identity     coord.Identity
+	historyBound int
+	clock        clockguard.Clock
+	random       random
+	log          hclog.Logger
+	cluster      *membership
+	nodes        *nodes
 }
 
 var (
@@ -102,14 +102,14 @@ func New(store Store, config Config) (*Coordinator, error) {
 		return nil, fmt.Errorf("%s: a history of %d entries cannot be kept; use 1 or more", store.Name(), config.History)
 	}
 	return &Coordinator{
-		store:    store,
-		identity: config.Identity,
-		history:  config.History,
-		clock:    config.Clock,
-		random:   random{config.Random},
-		log:      config.Log,
-		cluster:  &membership{store: store, startOffset: config.StartOffset, log: config.Log, eras: map[string]int{}},
-		nodes:    &nodes{store: store, incarnation: config.Identity.Incarnation, log: config.Log, live: map[string]bool{}},
+		store:        store,
+		identity:     config.Identity,
+		historyBound: config.History,
+		clock:        config.Clock,
+		random:       random{config.Random},
+		log:          config.Log,
+		cluster:      &membership{store: store, startOffset: config.StartOffset, log: config.Log, epochs: map[string]int{}},
+		nodes:        &nodes{store: store, incarnation: config.Identity.Incarnation, log: config.Log, live: map[string]bool{}},
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -13,17 +14,21 @@ import (
 type held struct {
 	c         *Coordinator
 	node      Node
-	era       string // the layout record's at the opening
+	epoch     string // the layout record's at the opening
 	opening   string
 	continues bool
 	floor     generator.Tick
+	until     generator.Tick
 	least     generator.Tick // a release never goes below it
+	lane      int
+	since     int64 // as the node's value says
 
 	turn    turn.Turn // guards what follows; held during a request
 	version int64
 	record  record // as the writer saw it last
 	doubts  []doubt
 	lost    error // why; nil: not as far as is known
+	next    *held // the claim that took this one's place; nil: none has
 }
 
 // doubt is a write of which it is unknown whether it was stored. All doubts of a
@@ -31,6 +36,8 @@ type held struct {
 type doubt struct {
 	record  record
 	release bool
+	reopen  *opening // what the record was opened for anew; nil: it was not
+	history Entry    // of a reopening
 }
 
 // maxDoubts bounds what a claim remembers of a long outage. If one that was
@@ -43,8 +50,12 @@ func (h *held) Opening() string       { return h.opening }
 func (h *held) Continues() bool       { return h.continues }
 func (h *held) Floor() generator.Tick { return h.floor }
 
+// Until implements coord.Claim. It is the opening's, and no write changes it.
+func (h *held) Until() generator.Tick { return h.until }
+
 // Why a claim is lost.
 var (
+	errReopened = fmt.Errorf("its holder has opened the record anew: %w", coord.ErrLost)
 	errOpened   = fmt.Errorf("another has opened the record: %w", coord.ErrLost)
 	errVanished = fmt.Errorf("the claim node is gone: its session has ended, or somebody has deleted it: "+
 		"an operator with flakeward claims clear, or a daemon that takes itself for this one, on a copy of its state directory: %w", coord.ErrLost)
@@ -54,6 +65,7 @@ var (
 const (
 	doingExtend  = "extend a grant"
 	doingRelease = "release a worker ID"
+	doingOpen    = "open a record"
 )
 
 // begin waits for the calls that came before.
@@ -70,11 +82,14 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		return err
 	}
 	defer h.turn.Give()
+	if h.until != 0 && progress.Ceiling > h.until {
+		return fmt.Errorf("worker ID %d: tick %d cannot be granted to this opening, which is of a gap that ends at %d", h.Worker(), progress.Ceiling, h.until)
+	}
 	for h.lost == nil {
-		next := h.record
-		next.Ceiling = max(next.Ceiling, progress.Ceiling)
+		next := h.record.extended(progress.Ceiling)
 		next.Issued = max(next.Issued, progress.Issued)
 		next.Mark = max(next.Mark, progress.Mark)
+		next.Hold = holdOf(progress.Hold)
 		next.Nonce = h.c.random.token()
 		stored, err := h.write(ctx, doubt{record: next})
 		if err != nil {
@@ -85,7 +100,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("worker ID %d: %w", h.Worker(), h.lost)
+	return h.ended()
 }
 
 // Release implements coord.Claim.
@@ -95,10 +110,11 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 	}
 	defer h.turn.Give()
 	for h.lost == nil {
-		next := h.record
-		next.Ceiling = max(h.least, next.Issued, last)
-		next.Issued, next.Mark = next.Ceiling, next.Ceiling
+		to := max(h.least, h.record.Issued, last)
+		next := h.record.lowered(to)
+		next.Issued, next.Mark = to, to
 		next.Nonce = h.c.random.token()
+		next.Hold = hold{}
 		stored, err := h.write(ctx, doubt{record: next, release: true})
 		switch {
 		case stored:
@@ -110,21 +126,24 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 			pause(ctx, h.c.clock, retryPause)
 		}
 	}
-	return fmt.Errorf("worker ID %d: %w", h.Worker(), h.lost)
+	return h.ended()
 }
 
 // write sends one write of the record, fenced. It reports whether w is stored.
 // If it is not, either the claim is lost, or an earlier write in doubt was found
 // to be stored and the caller is to decide anew. After an error w is in doubt.
 func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
-	sent := Write{Doing: doingExtend, Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, Delete: w.release}
-	if w.release {
+	sent := Write{Doing: doingExtend, Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, History: w.history, Delete: w.release}
+	switch {
+	case w.release:
 		sent.Doing = doingRelease
+	case w.reopen != nil:
+		sent.Doing = doingOpen
 	}
 	var done Written
 	var raised error
 	err = h.c.cluster.inCluster(ctx, func(j *cluster) (err error) {
-		if j.era != h.era {
+		if j.epoch != h.epoch {
 			raised = &coord.RaisedError{Raise: j.raise()}
 			return nil
 		}
@@ -147,6 +166,9 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 		// Nobody deletes a record, and no write takes one back.
 		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version))
 	}
+	if !ok && w.reopen != nil && done.Claimed && done.Record.Version == h.version {
+		return false, nil // the history is another one
+	}
 	if !ok {
 		why := errOpened
 		if !done.Claimed {
@@ -161,7 +183,7 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 
 // doubt notes w before it is sent: whatever happens then, it may have been stored.
 func (h *held) doubt(w doubt) {
-	if n := len(h.doubts); n > 0 && h.doubts[n-1] == w {
+	if n := len(h.doubts); n > 0 && h.doubts[n-1].record.Nonce == w.record.Nonce {
 		return // sent again
 	}
 	if len(h.doubts) == maxDoubts {
@@ -175,13 +197,12 @@ func (h *held) ownWrite(found Entry) (doubt, bool) {
 	if found.Version == 0 {
 		return doubt{}, false
 	}
-	r, err := readRecord(h.c.store, h.Worker(), found)
-	if err != nil {
+	if _, err := readRecord(h.c.store, h.Worker(), found); err != nil {
 		h.c.log.Error("a record changed under its claim", "error", err)
 		return doubt{}, false
 	}
 	for _, d := range h.doubts {
-		if d.record == r {
+		if bytes.Equal(encode(d.record), found.Value) {
 			return d, true
 		}
 	}
@@ -193,10 +214,24 @@ func (h *held) ownWrite(found Entry) (doubt, bool) {
 func (h *held) settle(w doubt, version int64) {
 	h.record, h.version = w.record, version
 	h.doubts = h.doubts[:0]
+	if w.reopen != nil {
+		h.lost, h.next = errReopened, h.after(w, version)
+	}
 	if w.release {
 		h.lost = coord.ErrLost
 		h.c.nodes.unuse(h.node.Token)
 	}
+}
+
+// ended is the error of a call on a claim that is lost. If a reopening without an answer turned out
+// to be stored, and its caller has not asked again, nobody has the claim that came of it, and
+// nobody will.
+func (h *held) ended() error {
+	if h.next != nil {
+		h.next = nil
+		h.c.nodes.orphan(h.node.Token)
+	}
+	return fmt.Errorf("worker ID %d: %w", h.Worker(), h.lost)
 }
 
 // lose gives the claim up for good, and says why.

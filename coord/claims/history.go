@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,11 +10,13 @@ import (
 )
 
 // interval is one opening in a worker ID's history, which is a JSON list of them, the
-// newest last. Whoever issued a tick is the last of those whose From is below it:
-// each issues only above its own, and nobody who came before issued above it.
+// newest last. Whoever issued a tick is the last of those that it lies in: each issues
+// only in its own, and nobody who came before was granted what was free then.
 type interval struct {
 	From        generator.Tick `json:"from"`
+	Until       generator.Tick `json:"until,omitempty"` // the last tick of it; 0: it has no end
 	Host        string         `json:"host,omitempty"`
+	Lane        int            `json:"lane,omitempty"`        // of the host's daemon; 0 as well if a version before lanes were kept has written it
 	Incarnation string         `json:"incarnation,omitempty"` // empty: see unknown
 	Claim       string         `json:"claim,omitempty"`
 	Opening     string         `json:"opening,omitempty"`
@@ -27,33 +28,68 @@ type interval struct {
 // coordinator was restored from a backup, and the marks were raised over it.
 func unknown(from generator.Tick) interval { return interval{From: from} }
 
-// history returns the worker ID's history with the opening added.
-func (p *pending) history(opening string, from generator.Tick) Entry {
-	c, n := p.c, p.node
-	var list []interval
-	if n.History.Version != 0 {
-		var err error
-		if list, err = decodeHistory(n.History.Value); err != nil {
-			c.log.Warn("a history is damaged and begins anew", "path", historyPath(c.store, n.Worker), "error", err)
-		}
+// interval is the entry of an own opening, which issues above from.
+func (c *Coordinator) interval(opened record, from generator.Tick, lane int, since int64) interval {
+	return interval{
+		From: from, Until: opened.Until, Host: c.identity.Host, Lane: lane, Incarnation: c.identity.Incarnation, Claim: opened.Claim,
+		Opening: opened.Holder, Version: c.identity.Version, Since: since,
 	}
-	if n.cluster.raised(n.record) {
-		list = follow(list, unknown(n.record.Ceiling))
-	}
-	list = follow(list, interval{
-		From: from, Host: c.identity.Host, Incarnation: c.identity.Incarnation, Claim: n.Name,
-		Opening: opening, Version: c.identity.Version, Since: n.since,
-	})
-	list = list[max(0, len(list)-c.history):]
-	return Entry{Value: encode(list), Version: n.History.Version}
 }
 
-// follow adds an entry. Those at or above its tick are never the answer again, so
-// openings that issued nothing take no room.
-func follow(list []interval, next interval) []interval {
-	for len(list) > 0 && list[len(list)-1].From >= next.From {
-		list = list[:len(list)-1]
+// nextHistory returns a worker ID's history with an opening added, of the record as it was found.
+func (c *Coordinator) nextHistory(j *cluster, worker int, stored Entry, found record, opening interval) Entry {
+	var list []interval
+	if stored.Version != 0 {
+		var err error
+		if list, err = decodeHistory(stored.Value); err != nil {
+			c.log.Warn("a history is damaged and begins anew", "path", historyPath(c.store, worker), "error", err)
+		}
 	}
+	list = follow(j.lost(list, found), opening)
+	list = list[max(0, len(list)-c.historyBound):]
+	return Entry{Value: encode(list), Version: stored.Version}
+}
+
+// before is the host's lane that had the worker ID last by its history, for its preference to be
+// deleted: so there is one preference for each worker ID at the most. The zero value is nobody, or the
+// lane of the host that opens the record now.
+func (c *Coordinator) before(stored Entry, lane int) Before {
+	if stored.Version == 0 || c.identity.Host == "" {
+		return Before{}
+	}
+	list, err := decodeHistory(stored.Value)
+	if err != nil || len(list) == 0 {
+		return Before{} // nextHistory says so
+	}
+	if last := list[len(list)-1]; last.Host != c.identity.Host || last.Lane != lane {
+		return Before{Host: last.Host, Lane: last.Lane}
+	}
+	return Before{}
+}
+
+// lost adds what may have been issued and was lost, if the marks were raised over it: all that the
+// record had free below the floor.
+func (j *cluster) lost(list []interval, found record) []interval {
+	if found.Epoch == j.epoch {
+		return list
+	}
+	for _, g := range found.Gaps {
+		if g.From < j.floor {
+			list = follow(list, interval{From: g.From, Until: min(g.To, j.floor)})
+		}
+	}
+	if j.raised(found) {
+		list = follow(list, unknown(found.Ceiling))
+	}
+	return list
+}
+
+// follow adds an entry. Those that lie in it are never the answer again, so openings
+// that issued nothing take no room.
+func follow(list []interval, next interval) []interval {
+	list = slices.DeleteFunc(slices.Clone(list), func(t interval) bool {
+		return t.From >= next.From && (next.Until == 0 || t.Until != 0 && t.Until <= next.Until)
+	})
 	return append(list, next)
 }
 
@@ -62,11 +98,13 @@ func decodeHistory(b []byte) ([]interval, error) {
 	if err := decode(b, &list); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(list, func(t interval) bool { return t.From < 0 }) {
+	if slices.ContainsFunc(list, func(t interval) bool { return t.From < 0 || t.Until < 0 }) {
 		return nil, errors.New("a tick is negative")
 	}
-	if !slices.IsSortedFunc(list, func(a, b interval) int { return cmp.Compare(a.From, b.From) }) {
-		return nil, errors.New("the ticks do not rise")
+	for i, t := range list {
+		if len(follow(list[:i], t)) != i+1 {
+			return nil, errors.New("an entry lies in a later one")
+		}
 	}
 	return list, nil
 }
@@ -77,7 +115,7 @@ func historyPath(store Store, worker int) string {
 
 func (t interval) shown() coord.HolderInterval {
 	return coord.HolderInterval{
-		From: t.From, Host: t.Host, Incarnation: t.Incarnation, Claim: t.Claim,
+		From: t.From, Until: t.Until, Host: t.Host, Incarnation: t.Incarnation, Claim: t.Claim,
 		Opening: t.Opening, Version: t.Version, Since: since(t.Since),
 	}
 }

@@ -19,7 +19,7 @@ type membership struct {
 
 	mu      sync.Mutex
 	joined  *cluster       // nil before Join or Visit
-	eras    map[string]int // those that were learned of, numbered in their order
+	epochs  map[string]int // those that were learned of, numbered in their order
 	newest  coord.Raise    // of the last of them
 	closed  bool
 	other   *coord.ClusterError
@@ -29,7 +29,7 @@ type membership struct {
 
 // clusterOf returns the cluster of a layout record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
-	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, era: l.Era, window: l.Window}
+	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, window: l.Window}
 	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}
@@ -40,7 +40,7 @@ func (m *membership) clusterOf(l layout, entry Entry) *cluster {
 func (m *membership) readLayout(stored Entry) (layout, error) {
 	l, err := decodeLayout(stored.Value)
 	if err != nil {
-		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix", m.store.Name(), m.store.Path("layout"), err)
+		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix or, with embedded:, another state directory", m.store.Name(), m.store.Path("layout"), err)
 	}
 	return l, nil
 }
@@ -99,32 +99,32 @@ func (m *membership) enter(was, j *cluster) error {
 	return nil
 }
 
-// adopt makes j the cluster that is joined, and numbers its era. The caller holds mu.
+// adopt makes j the cluster that is joined, and numbers its cluster epoch. The caller holds mu.
 func (m *membership) adopt(j *cluster) {
 	m.number(j)
 	m.joined = j
 }
 
-// number numbers j's era, unless it has a number. The caller holds mu.
+// number numbers j's cluster epoch, unless it has a number. The caller holds mu.
 func (m *membership) number(j *cluster) {
-	number, seen := m.eras[j.era]
+	number, seen := m.epochs[j.epoch]
 	if seen {
 		j.number = number
 		return
 	}
-	j.number = len(m.eras)
-	m.eras[j.era] = j.number
+	j.number = len(m.epochs)
+	m.epochs[j.epoch] = j.number
 	m.newest = j.raise()
 }
 
-// learn numbers the era of a record that was found when latest returned was and before, and
+// learn numbers the cluster epoch of a record that was found when latest returned was and before, and
 // returns the raise that was learned of last. What is found binds no call: after a restore all of
 // them fail.
 func (m *membership) learn(was *cluster, before coord.Raise, found *cluster) coord.Raise {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// An answer that took long tells of no era that is over.
-	if _, seen := m.eras[found.era]; !seen && m.joined == was && m.newest == before {
+	// An answer that took long tells of no cluster epoch that is over.
+	if _, seen := m.epochs[found.epoch]; !seen && m.joined == was && m.newest == before {
 		m.number(found)
 	}
 	return m.newest
@@ -215,8 +215,8 @@ func (m *membership) judge(j *cluster, moved *MovedError) error {
 		return fmt.Errorf("%s: %w", m.store.Name(), &coord.LayoutError{Ours: j.text, Cluster: now.Layout})
 	}
 	next := *j
-	next.entry, next.floor, next.era, next.window = moved.Found, now.Floor, now.Era, now.Window
-	if next.era != j.era {
+	next.entry, next.floor, next.epoch, next.window = moved.Found, now.Floor, now.Epoch, now.Window
+	if next.epoch != j.epoch {
 		m.log.Warn("all marks were raised: claims that were opened before are lost", "floor", next.floor, "before", j.floor)
 	}
 	m.mu.Lock()

@@ -7,18 +7,18 @@ import (
 
 // worker makes a claim node that names the worker ID and owns it. It returns
 // errTaken if another claim owns it, and errAhead, if strict, when the floor would be
-// above request.Latest. Given BySequence, it says which worker ID it tried.
-func (cl claimant) worker(ctx context.Context, worker int, strict bool) (*pending, int, error) {
+// above request.Latest.
+func (cl claimant) worker(ctx context.Context, worker int, strict bool) (*pending, error) {
 	c, request := cl.c, cl.request
 	n, err := cl.createNode(ctx, worker)
 	if err != nil {
-		return nil, n.Worker, err
+		return nil, err
 	}
 	if strict && n.cluster.floorFor(n.record, request) > request.Latest {
 		c.nodes.discard(ctx, n.Node)
-		return nil, n.Worker, fmt.Errorf("worker ID %d: %w", n.Worker, errAhead)
+		return nil, fmt.Errorf("worker ID %d: %w", n.Worker, errAhead)
 	}
-	return &pending{c: c, node: n, request: request, continues: n.cluster.continues(n.record, request)}, n.Worker, nil
+	return &pending{c: c, node: n, request: request, continues: n.cluster.continues(n.record, request)}, nil
 }
 
 // owned is a claim node that owns its worker ID, with the record as it was then.

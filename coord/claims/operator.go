@@ -34,7 +34,7 @@ func (c *Coordinator) Inspect(ctx context.Context) (coord.Inspected, error) {
 	if err := c.cluster.enter(was, j); err != nil {
 		return coord.Inspected{}, err
 	}
-	return coord.Inspected{Layout: j.text, UUID: j.uuid, Floor: j.floor, ClusterEpoch: j.era, Window: j.window}, nil
+	return coord.Inspected{Layout: j.text, UUID: j.uuid, Floor: j.floor, ClusterEpoch: j.epoch, Window: j.window}, nil
 }
 
 // Marks implements coord.Operator.
@@ -51,7 +51,7 @@ func (c *Coordinator) Marks(ctx context.Context) ([]coord.Mark, error) {
 	for _, worker := range slices.Sorted(maps.Keys(known)) {
 		r := t.records[worker]
 		marks = append(marks, coord.Mark{
-			Worker: worker, Ceiling: t.cluster.ceiling(r), Issued: r.Issued, Mark: r.Mark,
+			Worker: worker, Ceiling: t.cluster.found(r).Ceiling, Gaps: t.cluster.gaps(r), Issued: r.Issued, Mark: r.Mark,
 			Holder: r.Holder, Claim: t.owners[worker].Name, Damaged: t.damaged[worker],
 		})
 	}
@@ -72,15 +72,15 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 	for _, r := range t.records {
 		raised.Highest = max(raised.Highest, r.Ceiling)
 	}
-	era := c.random.token()
+	epoch := c.random.token()
 	var before *cluster
 	err = c.cluster.inCluster(ctx, func(j *cluster) error {
-		if j.era == era {
+		if j.epoch == epoch {
 			return nil // an earlier try was stored
 		}
 		before = j
 		next := j.layout()
-		next.Floor, next.Era = max(j.floor, to), era
+		next.Floor, next.Epoch = max(j.floor, to), epoch
 		stored, err := c.store.Replace(ctx, j.entry, encode(next))
 		if err != nil {
 			return err
@@ -96,17 +96,17 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 	return raised, nil
 }
 
-// NewUUID implements coord.Operator. The era is new as well: a write that was prepared in
+// NewUUID implements coord.Operator. The cluster epoch is new as well: a write that was prepared in
 // the original, and compares a layout record, must not fit here.
 func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	id, err := uuid.NewRandomFromReader(c.random.from)
 	if err != nil {
 		return "", fmt.Errorf("%s: no UUID could be drawn: %w", c.store.Name(), err)
 	}
-	era := c.random.token()
+	epoch := c.random.token()
 	err = c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		next := j.layout()
-		next.UUID, next.Era = id.String(), era
+		next.UUID, next.Epoch = id.String(), epoch
 		_, err = c.store.Replace(ctx, j.entry, encode(next))
 		return err
 	})
@@ -166,8 +166,8 @@ func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.HolderIn
 	// The next opening will say so too. It may have come since the listing.
 	r := t.records[worker]
 	newest := len(list) - 1
-	if !t.damaged[worker] && t.cluster.raised(r) && (newest < 0 || list[newest].Opening == r.Holder) {
-		list = follow(list, unknown(r.Ceiling))
+	if !t.damaged[worker] && (newest < 0 || list[newest].Opening == r.Holder) {
+		list = t.cluster.lost(list, r)
 	}
 	intervals := make([]coord.HolderInterval, len(list))
 	for i, e := range list {

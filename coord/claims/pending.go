@@ -43,26 +43,18 @@ func (p *pending) Open(ctx context.Context) (coord.Claim, error) {
 // If the marks were raised meanwhile, the opening is void, stored or not.
 func (p *pending) open(ctx context.Context) (*held, error) {
 	c, n, request, continues := p.c, p.node, p.request, p.continues
-	from := n.cluster.floorFor(n.record, request)
-	if continues && request.From > 0 {
-		from = min(from, request.From)
-	}
-	floor := n.cluster.ceiling(n.record)
-	opened := n.record
-	opened.Ceiling = floor // the record's, unless it was raised with all others
-	opened.Holder, opened.Claim, opened.Nonce, opened.Era = coord.OpeningID(c.random.token(), n.cluster.era), n.Name, c.random.token(), n.cluster.era
-	if !continues {
-		opened.Mark = 0
-	}
+	o := n.cluster.opening(n.record, request, continues)
+	opened := o.record
+	opened.Holder, opened.Claim, opened.Nonce, opened.Epoch = coord.OpeningID(c.random.token(), n.cluster.epoch), n.Name, c.random.token(), n.cluster.epoch
 	w := Write{
-		Doing: "open a record", Node: n.Node, Host: c.identity.Host, Lane: request.Lane,
+		Doing: doingOpen, Node: n.Node, Host: c.identity.Host, Lane: request.Lane, Before: c.before(n.History, request.Lane),
 		Record:  Entry{Value: encode(opened), Version: n.Record.Version},
-		History: p.history(opened.Holder, from),
+		History: c.nextHistory(n.cluster, n.Worker, n.History, n.record, c.interval(opened, o.from, request.Lane, n.since)),
 	}
 	for {
 		var done Written
 		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
-			if j.era != n.cluster.era {
+			if j.epoch != n.cluster.epoch {
 				return coord.ErrRaced
 			}
 			done, err = c.store.Write(ctx, j.entry, w)
@@ -80,8 +72,8 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 			return nil, coord.ErrRaced
 		}
 		return &held{
-			c: c, node: n.Node, era: n.cluster.era, opening: opened.Holder,
-			continues: continues, floor: floor, least: n.cluster.leastOf(n.record, continues),
+			c: c, node: n.Node, epoch: n.cluster.epoch, opening: opened.Holder,
+			continues: continues, floor: o.floor, until: opened.Until, least: o.least, lane: request.Lane, since: n.since,
 			turn: turn.New(), version: done.Record.Version, record: opened,
 		}, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 )
 
@@ -61,6 +62,15 @@ type Store interface {
 	// the coordinator has them.
 	Own(ctx context.Context) ([]Node, error)
 
+	// Claims lists the names of all claim nodes, and what Parse tells of them.
+	Claims(ctx context.Context, layout Entry) ([]Node, error)
+
+	// Records calls visit with each record, in the order of their worker IDs, those from
+	// the worker ID from on and then those before it, until visit returns false. It reads
+	// little more than what visit gets, and may read that in parts, each as it is then. An
+	// error voids what visit got.
+	Records(ctx context.Context, layout Entry, from int, visit func(worker int, record Entry) bool) error
+
 	// List returns all claim nodes and all records.
 	List(ctx context.Context, layout Entry) (Tree, error)
 
@@ -70,6 +80,11 @@ type Store interface {
 
 	// History returns the history of a worker ID, as Write stored it.
 	History(ctx context.Context, layout Entry, worker int) (Entry, error)
+
+	// Clocks asks the servers on other machines what their clocks show, side by side, and waits
+	// for ClocksTimeout at most. There is an answer for each that there is to ask, also if it
+	// did not tell. When it was asked and answered is measured by clock.
+	Clocks(ctx context.Context, layout Entry, clock clockguard.Clock) ([]Shown, error)
 
 	// Parse returns what a claim node's name tells, or false for a name that
 	// Create never gives. Created and Value are not set.
@@ -171,11 +186,20 @@ type Write struct {
 	// Host, if not empty, is a host of which a lane, Lane, had this worker ID last.
 	Host string
 	Lane int
+	// Before, if its Host is not empty, had this worker ID before: what is stored as the worker ID
+	// that it had last is deleted, if that is this one.
+	Before Before
 	// History, if its Value is not nil, is stored as the worker ID's history in the
 	// place of that version.
 	History Entry
 	// Delete deletes the claim node in the same step.
 	Delete bool
+}
+
+// Before is a host's lane that had a worker ID before.
+type Before struct {
+	Host string
+	Lane int
 }
 
 // Written is what became of a Write.

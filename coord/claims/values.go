@@ -1,11 +1,9 @@
 package claims
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -23,7 +21,7 @@ type layout struct {
 	// Floor is what all ceilings were raised to last: no record's counts for less.
 	Floor generator.Tick `json:"floor,omitempty"`
 	// Era is new with every raise. What was opened in another one is void.
-	Era string `json:"era,omitempty"`
+	Epoch string `json:"era,omitempty"`
 	// Window is the largest that a daemon has joined with; 0 in a record that does not
 	// say.
 	Window generator.Tick `json:"window,omitempty"`
@@ -31,8 +29,12 @@ type layout struct {
 
 // record is the durable entry of a worker ID, as JSON. The marks are in ticks.
 type record struct {
-	// Ceiling: nobody but the holder may issue at or below it.
+	// Ceiling: nobody but the holder may issue at or below it, unless it is in a gap.
 	Ceiling generator.Tick `json:"ceiling"`
+	// Gaps are below the ceiling and granted to nobody; see maxGaps.
+	Gaps []gap `json:"gaps,omitempty"`
+	// Until is the end of the gap in which the holder opened this; 0: above the ceiling.
+	Until generator.Tick `json:"until,omitempty"`
 	// Issued is the last tick that the holder had issued when it wrote this.
 	Issued generator.Tick `json:"issued"`
 	// Mark is the mark of the holder's journal, on disk when this was sent. A
@@ -45,7 +47,30 @@ type record struct {
 	// Nonce is new in every write: by it a writer knows its own.
 	Nonce string `json:"nonce"`
 	// Era is the layout record's when this was opened.
-	Era string `json:"era,omitempty"`
+	Epoch string `json:"era,omitempty"`
+	// Hold is the holder's clock if it is not believed.
+	Hold hold `json:"hold,omitzero"`
+}
+
+// hold is a coord.Hold, in milliseconds; Since is since 1970.
+type hold struct {
+	Ahead int64  `json:"ahead"`
+	Since int64  `json:"since"`
+	Why   string `json:"why"`
+}
+
+func holdOf(h coord.Hold) hold {
+	if h.Ahead < time.Millisecond {
+		return hold{}
+	}
+	return hold{Ahead: h.Ahead.Milliseconds(), Since: h.Since.UnixMilli(), Why: h.Why}
+}
+
+func (h hold) shown() coord.Hold {
+	if h.Ahead <= 0 {
+		return coord.Hold{}
+	}
+	return coord.Hold{Ahead: time.Duration(h.Ahead) * time.Millisecond, Since: since(h.Since), Why: h.Why}
 }
 
 // errDamaged means that a record cannot be read. Its worker ID is not assigned: where
@@ -122,6 +147,12 @@ func decodeRecord(b []byte) (record, error) {
 	if r.Holder == "" || r.Nonce == "" {
 		return record{}, errors.New("holder or nonce is missing")
 	}
+	if err := r.checkGaps(); err != nil {
+		return record{}, err
+	}
+	if len(r.Gaps) == 0 {
+		r.Gaps = nil // one spelling for none
+	}
 	return r, nil
 }
 
@@ -145,12 +176,8 @@ func decodeHost(b []byte) (int, error) {
 // decode takes exactly one JSON value. Fields that it does not know are those
 // of a later version and are left alone.
 func decode(b []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	if err := d.Decode(into); err != nil {
+	if err := json.Unmarshal(b, into); err != nil {
 		return fmt.Errorf("not the JSON that was expected: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the JSON")
 	}
 	return nil
 }

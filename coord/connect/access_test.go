@@ -1,14 +1,18 @@
 package connect
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/certtest"
@@ -88,6 +92,35 @@ func TestReplacedCertificate(t *testing.T) {
 	replace(good.BothFile)
 	if err := joins(t, d); err != nil {
 		t.Errorf("Join after the certificate was replaced: %v", err)
+	}
+}
+
+// A server's certificate has to be valid at the time of the daemon's clock, which may hold a wall
+// clock that is wrong.
+func TestCertificatesAreOfKnownTime(t *testing.T) {
+	ca := certtest.New(t, "ca")
+	cluster := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()})
+	now := time.Unix(0, clockguard.System{}.Now().Wall)
+	for name, c := range map[string]struct {
+		ahead time.Duration
+		want  string
+	}{
+		"now":        {0, ""},
+		"a year off": {365 * 24 * time.Hour, "its certificate is not valid now"},
+	} {
+		d, err := Open(t.Context(), Config{URL: cluster.URL("x"), TLS: TLS{CA: ca.File}, Identity: identity, Clock: clocktest.NewManual(now.Add(c.ahead))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, err = d.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
+		cancel()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: Join: %v; want %q", name, err, c.want)
+		}
+		if err := d.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package connect
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -45,9 +46,12 @@ type Config struct {
 	// User and Password are for servers that ask for them, if the URL has none.
 	User     string
 	Password string
+	// Current has what Reload read; nil: there is no Reload.
+	Current *secure.Current
 	// Identity names the daemon. Operate needs none.
 	Identity coord.Identity
-	// Clock is for what is shown; the real one if nil.
+	// Clock is for what is shown, and for the time at which the servers' certificates have to be
+	// valid; the real one if nil.
 	Clock clockguard.Clock
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
@@ -135,16 +139,16 @@ type remote interface {
 
 // dial makes the client of a cluster.
 func (c *Config) dial(l location) (remote, error) {
-	config, err := c.TLS.Config(c.Log)
+	config, err := c.readTLS()
 	if err != nil {
-		return nil, &ConfigError{err}
+		return nil, err
 	}
 	var made remote
 	if l.scheme == schemeZk {
-		made, err = zk.Dial(zk.Servers{Addresses: l.hosts, Chroot: l.path, User: l.user, Password: l.password, TLS: config},
+		made, err = zk.Dial(zk.Servers{Addresses: l.hosts, Chroot: l.path, User: l.user, Password: l.password, TLS: config, Current: c.Current},
 			zk.Config{Timeout: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("zk")})
 	} else {
-		made, err = etcd.Dial(etcd.Servers{Endpoints: l.hosts, User: l.user, Password: l.password, TLS: config}, c.etcd(l.path))
+		made, err = etcd.Dial(etcd.Servers{Endpoints: l.hosts, User: l.user, Password: l.password, TLS: config, Current: c.Current}, c.etcd(l.path))
 	}
 	if err != nil {
 		return nil, &ConfigError{err}
@@ -153,6 +157,28 @@ func (c *Config) dial(l location) (remote, error) {
 		c.Log.Warn("the password for the coordinator is sent unencrypted, for all on the way to read: use TLS", "coordinator", l.String())
 	}
 	return made, nil
+}
+
+// readTLS reads the files of TLS; nil: there is none.
+func (c *Config) readTLS() (*tls.Config, error) {
+	config, err := c.TLS.Config(c.Log)
+	if err != nil {
+		return nil, &ConfigError{err}
+	}
+	if config != nil && c.Clock != nil {
+		config.Time = func() time.Time { return time.Unix(0, c.Clock.Now().Wall) }
+	}
+	return config, nil
+}
+
+// Reload reads the files of TLS again. Whatever was opened with the same Current takes them, and the
+// password, for its connections and logins from now on. ZooKeeper keeps the password that it had.
+func (c Config) Reload() error {
+	config, err := c.readTLS()
+	if err == nil {
+		c.Current.Set(config, c.Password)
+	}
+	return err
 }
 
 func (c *Config) etcd(prefix string) etcd.Config {

@@ -14,8 +14,11 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/secure"
+	"github.com/flakeward/flakeward/internal/certtest"
 )
 
 func TestParse(t *testing.T) {
@@ -335,5 +338,22 @@ func TestUnreachable(t *testing.T) {
 				t.Errorf("Join: %v", err)
 			}
 		}
+	}
+}
+
+// What is read again goes by the same clock as what was read first.
+func TestReloadGoesByTheSameClock(t *testing.T) {
+	clock, current := clocktest.NewManual(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), &secure.Current{}
+	c := Config{TLS: TLS{CA: certtest.New(t, "ca").File}, Password: "read again", Clock: clock, Current: current}
+	if err := c.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if got := current.TLS(nil); got == nil || got.RootCAs == nil || got.Time().UnixNano() != clock.Now().Wall {
+		t.Errorf("read %+v", got)
+	}
+	c.TLS.CA += ".gone"
+	before := current.TLS(nil)
+	if err := c.Reload(); err == nil || current.TLS(nil) != before || current.Password("") != "read again" {
+		t.Errorf("with a file that is gone: %v", err)
 	}
 }

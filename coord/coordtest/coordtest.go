@@ -39,6 +39,11 @@ type Harness struct {
 	// returns when the servers have done what they will do about it. Nil if the
 	// back-end cannot.
 	Delay func(t testing.TB, c coord.Coordinator, n int) (held <-chan struct{}, release func())
+	// Elsewhere is Open with a configuration by which no server is on this machine. The clocks
+	// of all of them are this machine's in truth. Nil if the back-end's server always is.
+	Elsewhere func(t testing.TB, identity coord.Identity) coord.Coordinator
+	// Clocks is how many servers such a coordinator asks for the time.
+	Clocks int
 	// Operator connects to the tree as people do. The harness closes what the case
 	// does not. It is a coord.Coordinator too, which Fault takes.
 	Operator func(t testing.TB) coord.Operator
@@ -46,7 +51,7 @@ type Harness struct {
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, remembering} {
+	for _, group := range [][]testCase{joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, remembering, clocks, gaps, reopening} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				c.run(&kit{TB: t, Harness: harness(t), workers: 8})
@@ -65,6 +70,7 @@ type kit struct {
 	testing.TB
 	Harness
 	workers int
+	largest generator.Tick // Layout.Window of those who join
 }
 
 // text is the layout of all cases. Coordinators do not read it.
@@ -81,9 +87,14 @@ type node struct {
 // start opens and joins a coordinator for a new start of a daemon on the host.
 func (k *kit) start(host string) *node {
 	k.Helper()
+	return k.startBy(k.Open, host)
+}
+
+func (k *kit) startBy(open func(testing.TB, coord.Identity) coord.Coordinator, host string) *node {
+	k.Helper()
 	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Version: "v0.0.0-test"}}
-	n.Coordinator = k.Open(k, n.identity)
-	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers})
+	n.Coordinator = open(k, n.identity)
+	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest})
 	if err != nil {
 		k.Fatalf("Join: %v", err)
 	}

@@ -170,16 +170,21 @@ func anyRequestJoin(k *kit) {
 // orphaned claims until the reply to a claim's making is lost.
 func (k *kit) orphaned(observer, n *node, r coord.Request) {
 	k.Helper()
-	before := len(observer.members())
+	const rounds = 10 // claims search at random, so not each takes as many requests
+	before, round := len(observer.members()), 0
 	for i := 0; len(observer.members()) == before; i++ {
 		happened := k.Fault(k, n.Coordinator, i, true)
 		c, err := Claim(k.Context(), n, r)
 		if err == nil {
 			k.release(c, 10)
 		}
-		if !happened() {
+		if happened() {
+			continue
+		}
+		if round++; round == rounds {
 			k.Fatal("no lost reply left an orphan; the case is void")
 		}
+		i = -1
 	}
 }
 

@@ -3,6 +3,7 @@ package coordtest
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -154,7 +155,7 @@ func marks(k *kit) {
 		{Worker: 2, Ceiling: 700, Issued: 50, Mark: 60, Holder: free.Opening()},
 		{Worker: 5, Ceiling: 900, Issued: 30, Mark: 40, Holder: held.Opening(), Claim: held.Name()},
 	}
-	if got := k.marks(o); !slices.Equal(got, want) {
+	if got := k.marks(o); !reflect.DeepEqual(got, want) {
 		k.Errorf("Marks:\n%+v, want\n%+v", got, want)
 	}
 }

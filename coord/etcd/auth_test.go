@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/internal/certtest"
 )
 
@@ -144,5 +145,34 @@ func TestUserByCertificate(t *testing.T) {
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: ca.ClientConfig(ca.Client("unknown"))}, etcd.Config{})
 	d.refused("the user that the client certificate names may not read and write all keys that begin with /ours/")
 	c.AddUser("unknown", "", "/ours/")
+	d.works()
+}
+
+// A password that was changed at the servers, and then read again, is what the client logs in with:
+// the session and its claims stay.
+func TestPasswordReadAgain(t *testing.T) {
+	c := users(t, etcdtest.Options{})
+	current := &secure.Current{}
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: "ours", Password: secret, Current: current}, etcd.Config{})
+	claim := d.works()
+	const changed = "changed-" + secret
+	if _, err := c.Client().UserChangePassword(t.Context(), "ours", changed); err != nil {
+		t.Fatal(err)
+	}
+	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, claims.ErrRefused) {
+		t.Errorf("Extend with the password of before: %v, want ErrRefused", err)
+	}
+	current.Set(nil, changed)
+	d.extends(claim, 30)
+}
+
+// Authorities that were read again are those that the next connection goes by.
+func TestAuthoritiesReadAgain(t *testing.T) {
+	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
+	c := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()})
+	current := &secure.Current{}
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: other.ClientConfig(), Current: current}, etcd.Config{})
+	_ = d.refused("not signed by an authority that is trusted here")
+	current.Set(ca.ClientConfig(), "")
 	d.works()
 }

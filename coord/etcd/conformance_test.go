@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"crypto/rand"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,25 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	t.Cleanup(func() { _ = c.Close() }) // the case may have halted the server
 	return c
 }
+
+// elsewhere dials the servers, as if they were on other machines.
+func (h *harness) elsewhere(servers etcd.Servers) func(testing.TB, coord.Identity) coord.Coordinator {
+	return func(t testing.TB, identity coord.Identity) coord.Coordinator {
+		t.Helper()
+		config := h.config
+		config.Identity, config.Own = identity, nowhere
+		c, err := etcd.Dial(servers, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.root = c.Root()
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+}
+
+// nowhere takes no address for this machine's.
+func nowhere(netip.Addr) bool { return false }
 
 func (h *harness) revoke(t testing.TB, c coord.Coordinator) {
 	t.Helper()
@@ -115,9 +135,12 @@ func TestConformanceCluster(t *testing.T) {
 		// On a machine that is busy an election may take seconds. No case waits for this to run
 		// out.
 		config := etcd.Config{Prefix: prefix, Where: "cluster", TryTimeout: 20 * time.Second}
-		return newHarness(client, config).kit(func(t testing.TB) {
+		h := newHarness(client, config)
+		kit := h.kit(func(t testing.TB) {
 			c.StopAll()
 			t.Cleanup(c.StartAll) // for the next case, which has a tree of its own
 		})
+		kit.Elsewhere, kit.Clocks = h.elsewhere(etcd.Servers{Endpoints: c.Endpoints()}), 3
+		return kit
 	})
 }

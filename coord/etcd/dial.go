@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/flakeward/flakeward/coord/etcd/zaplog"
+	"github.com/flakeward/flakeward/coord/secure"
 )
 
 // Servers says how to reach a cluster of etcd.
@@ -29,6 +30,8 @@ type Servers struct {
 	// client certificate and there is no User, the certificate's common name is the
 	// user, where etcd is told to take it so.
 	TLS *tls.Config
+	// Current, if not nil, has what is taken in the place of Password and TLS once it was read again.
+	Current *secure.Current
 }
 
 // Dial returns a coordinator with a client of its own, which Close closes. It
@@ -43,7 +46,7 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client.user = servers.User
+	s.client.user, s.clocks.servers = servers.User, servers
 	log := s.sessions.log
 	known := newMistakes(log)
 	s.sessions.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, log, known) }
@@ -65,13 +68,13 @@ func dial(ctx context.Context, servers Servers, log hclog.Logger, known *mistake
 		grpc.WithChainUnaryInterceptor(noteTry(servers.TLS != nil, known)),
 	}
 	if servers.TLS != nil {
-		options = append(options, grpc.WithTransportCredentials(newSecured(servers.TLS, known)))
+		options = append(options, grpc.WithTransportCredentials(newSecured(servers, known)))
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: servers.Endpoints,
 		TLS:       servers.TLS,
 		Username:  servers.User,
-		Password:  servers.Password,
+		Password:  servers.Current.Password(servers.Password),
 		Context:   life,
 		Logger:    zaplog.New(log, nil),
 		// A member that was cut off is noticed also when no packet says so. The
@@ -85,10 +88,22 @@ func dial(ctx context.Context, servers Servers, log hclog.Logger, known *mistake
 		cancel()
 		return nil, err
 	}
+	client.Auth = login{client.Auth, servers}
 	if !stop() { // ctx ended just now, and the client with it
 		return nil, context.Cause(ctx)
 	}
 	return client, nil
+}
+
+// login has the library log in with the password as it was read last.
+type login struct {
+	clientv3.Auth
+	servers Servers
+}
+
+// Authenticate implements clientv3.Auth.
+func (l login) Authenticate(ctx context.Context, user, password string) (*clientv3.AuthenticateResponse, error) {
+	return l.Auth.Authenticate(ctx, user, l.servers.Current.Password(password))
 }
 
 // triesKey is the context's key of where noteTry notes.

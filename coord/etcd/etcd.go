@@ -11,6 +11,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/internal/machine"
 	"github.com/flakeward/flakeward/coord/internal/turn"
 )
 
@@ -58,6 +60,9 @@ type Config struct {
 	// MakeRoom, if not nil, is called when etcd's space quota is used up, and the
 	// request is then made once more. Without it the error asks the operator.
 	MakeRoom func(ctx context.Context) error
+	// Own reports whether an address is this machine's: a server there is not asked for the
+	// time. The machine's interfaces tell if nil.
+	Own func(netip.Addr) bool
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
 }
@@ -98,6 +103,7 @@ type store struct {
 	client      *client
 	sessions    sessions
 	txns        transactions
+	clocks      clocks // of no servers, unless Dial was told of some
 }
 
 var _ claims.Store = (*store)(nil)
@@ -116,6 +122,9 @@ func newStore(config Config) (*store, error) {
 	if config.Prefix == "" {
 		config.Prefix = DefaultPrefix
 	}
+	if config.Own == nil {
+		config.Own = machine.Own
+	}
 	switch {
 	case config.TTL < 2*time.Second || config.TTL%time.Second != 0:
 		return nil, fmt.Errorf("etcd: the session's time to live is %v; use whole seconds, 2s or more", config.TTL)
@@ -127,13 +136,16 @@ func newStore(config Config) (*store, error) {
 	if config.Where != "" {
 		c.name = "etcd (" + config.Where + ")"
 	}
-	return &store{
+	s := &store{
 		keys:        keys,
 		incarnation: config.Identity.Incarnation,
 		client:      c,
 		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, opening: turn.New()},
 		txns:        transactions{client: c, layout: keys.layout()},
-	}, nil
+		clocks:      clocks{own: config.Own},
+	}
+	s.sessions.growth = growth{txns: &s.txns, next: manyRevisions, log: config.Log}
+	return s, nil
 }
 
 // Name implements claims.Store.

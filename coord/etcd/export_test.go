@@ -20,6 +20,7 @@ type Kind = kind
 const (
 	KindOpening Kind = "open a record"
 	KindCreate       = kindCreate
+	KindGrowth       = kindGrowth
 )
 
 // Intercept makes every transaction of c go through f, which sends it with send.
@@ -37,6 +38,13 @@ func Intercept(c *Coordinator, f func(ctx context.Context, k Kind, send func(con
 		return resp, nil
 	}
 }
+
+// SetManyRevisions sets from how many revisions on etcd is asked whether it compacts them. It comes
+// before c opens a session.
+func SetManyRevisions(c *Coordinator, n int64) { c.store.sessions.growth.next = n }
+
+// LookAtGrowth has c look at etcd's revisions, as after a renewal. It comes after c is closed.
+func LookAtGrowth(ctx context.Context, c *Coordinator) { c.store.sessions.growth.look(ctx) }
 
 // WatchFaults makes c's transactions subject to f.
 func WatchFaults(c *Coordinator, f *coordtest.Faults) {

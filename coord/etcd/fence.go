@@ -24,7 +24,9 @@ const (
 	kindHistory kind = "read a history"
 	kindNumber  kind = "draw a sequence number"
 	kindCreate  kind = "create a claim"
-	kindList    kind = "list the claims"
+	kindClaims  kind = "list the claims"
+	kindRecords kind = "list the records"
+	kindList    kind = "list the claims and records"
 	kindDelete  kind = "delete a claim"
 )
 

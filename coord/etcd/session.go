@@ -23,6 +23,7 @@ type session struct {
 	id     clientv3.LeaseID
 	ttl    time.Duration
 	log    hclog.Logger
+	growth *growth
 	cancel context.CancelFunc
 	lost   chan struct{} // closed when etcd said that the lease is gone
 	done   sync.WaitGroup
@@ -99,6 +100,7 @@ func (s *session) keepAlive(life context.Context) {
 			s.log.Info("the session is kept alive again")
 		}
 		failing = false
+		s.growth.look(life)
 	}
 	due := clock.Now().Mono + clockguard.Mono(s.ttl/renewals)
 	for life.Err() == nil {

@@ -24,6 +24,7 @@ type sessions struct {
 	client *client
 	ttl    time.Duration
 	log    hclog.Logger
+	growth growth
 	dial   func(context.Context) (*clientv3.Client, error) // nil if there is a client
 
 	opening turn.Turn        // held while a client is made or a session opened
@@ -103,7 +104,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	life, cancel := context.WithCancel(context.Background())
-	opened := &session{client: s.client, id: grant.ID, ttl: s.ttl, log: s.log, cancel: cancel, lost: make(chan struct{})}
+	opened := &session{client: s.client, id: grant.ID, ttl: s.ttl, log: s.log, growth: &s.growth, cancel: cancel, lost: make(chan struct{})}
 	opened.done.Go(func() { opened.keepAlive(life) })
 	return opened, nil
 }

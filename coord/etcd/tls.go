@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"maps"
 	"net"
@@ -21,27 +20,28 @@ import (
 // secured says in words why a TLS connection fails.
 type secured struct {
 	credentials.TransportCredentials
-	serverName string // empty: each server's host
-	mistakes   *mistakes
+	servers  Servers
+	mistakes *mistakes
 }
 
-func newSecured(config *tls.Config, m *mistakes) secured {
-	return secured{credentials.NewTLS(config), config.ServerName, m}
+func newSecured(servers Servers, m *mistakes) secured {
+	return secured{credentials.NewTLS(servers.TLS), servers, m}
 }
 
 // Clone implements credentials.TransportCredentials.
 func (s secured) Clone() credentials.TransportCredentials {
-	return secured{s.TransportCredentials.Clone(), s.serverName, s.mistakes}
+	return secured{s.TransportCredentials.Clone(), s.servers, s.mistakes}
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
 func (s secured) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	server := raw.RemoteAddr().String()
-	if s.serverName != "" {
+	config := s.servers.Current.TLS(s.servers.TLS)
+	if config.ServerName != "" {
 		// gRPC overrides the configuration's name with the host of the endpoint.
-		authority = s.serverName
+		authority = config.ServerName
 	}
-	conn, info, err := s.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	conn, info, err := credentials.NewTLS(config).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		err = secure.Handshake(err)
 		s.mistakes.note(server, err)

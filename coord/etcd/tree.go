@@ -174,6 +174,10 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 	if w.Host != "" {
 		then = append(then, clientv3.OpPut(s.keys.host(w.Host, w.Lane), strconv.Itoa(w.Node.Worker)))
 	}
+	if w.Before.Host != "" {
+		before := s.keys.host(w.Before.Host, w.Before.Lane)
+		then = append(then, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(before), "=", strconv.Itoa(w.Node.Worker))}, []clientv3.Op{clientv3.OpDelete(before)}, nil))
+	}
 	if w.History.Value != nil {
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(history), "=", w.History.Version))
 		then = append(then, clientv3.OpPut(history, string(w.History.Value)))
@@ -195,6 +199,53 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 func (s *store) Delete(ctx context.Context, name string) error {
 	_, err := s.txns.commit(ctx, kindDelete, nil, []clientv3.Op{clientv3.OpDelete(s.keys.claim(name))}, nil)
 	return err
+}
+
+// Claims implements claims.Store.
+func (s *store) Claims(ctx context.Context, layout claims.Entry) ([]claims.Node, error) {
+	resp, err := s.txns.inCluster(ctx, layout, kindClaims, nil, []clientv3.Op{
+		clientv3.OpGet(s.keys.claims(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	found := kvsAt(resp, 0)
+	nodes := make([]claims.Node, 0, len(found))
+	for _, kv := range found {
+		if n, ok := s.Parse(s.keys.nameOf(string(kv.Key))); ok {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes, nil
+}
+
+// page is how many records one request reads, where not all are asked for.
+const page = 1000
+
+// Records implements claims.Store.
+func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visit func(int, claims.Entry) bool) error {
+	first, end := s.keys.record(from), clientv3.GetPrefixRangeEnd(s.keys.workers())
+	for _, span := range [][2]string{{first, end}, {s.keys.record(0), first}} {
+		for begin := span[0]; begin < span[1]; {
+			resp, err := s.txns.inCluster(ctx, layout, kindRecords, nil, []clientv3.Op{
+				clientv3.OpGet(begin, clientv3.WithRange(span[1]), clientv3.WithLimit(page)),
+			}, nil)
+			if err != nil {
+				return err
+			}
+			found := kvsAt(resp, 0)
+			for _, kv := range found {
+				if worker, ok := s.keys.workerOf(string(kv.Key)); ok && !visit(worker, entry(kv)) {
+					return nil
+				}
+			}
+			if len(found) < page {
+				break
+			}
+			begin = string(found[page-1].Key) + "\x00"
+		}
+	}
+	return nil
 }
 
 // List implements claims.Store.

@@ -10,8 +10,9 @@
 //     Its floor is the record's ceiling, or what all were raised to if that is more, so it
 //     is at or above every ceiling that was acknowledged to anybody before, but for what a
 //     Release gave back. It continues if and only if the record's holder was
-//     Request.Opening, of the same era, and its mark at or below Request.Mark. One that
-//     does not continue was sent after its claim had said so, not before.
+//     Request.Opening, of the same cluster epoch, and its mark at or below Request.Mark. One that
+//     does not continue was sent after its claim had said so, not before. It has issued
+//     nothing yet, so what the record says was issued is at most its floor.
 //   - An Extend is acknowledged only to the record's holder, while its claim is there and
 //     since the last raise. Each mark only rises by it.
 //   - A Release is acknowledged under the same conditions. It leaves the larger of the last

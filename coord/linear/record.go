@@ -120,7 +120,7 @@ func (r record) opened(o Op) (record, bool) {
 	if continues {
 		r.least = max(r.issued, r.floor) // the grants before were the caller's own
 	} else {
-		r.mark = 0
+		r.issued, r.mark = min(r.issued, floor), 0
 	}
 	r.ceiling, r.holder, r.epoch, r.giving = floor, o.Opening, r.now, kept
 	r.hold = firm

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/linear"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -217,13 +216,13 @@ func (o *operator) read() bool {
 }
 
 // wrote has the session write something, and reports whether that was done: what it reads
-// then is at least as new. It asks for a worker ID that nobody can give it, whose node it
-// makes and deletes.
+// then is at least as new. To be told the time of ZooKeeper's leader it sets a node.
 func (o *operator) wrote(ctx context.Context) bool {
-	_, err := coordtest.Claim(ctx, o.c, coord.Request{Fresh: true, Latest: -1})
-	var ahead *coord.AheadError
-	var full *coord.ExhaustedError
-	return errors.As(err, &ahead) || errors.As(err, &full)
+	shown, err := o.c.Clocks(ctx)
+	if err == nil && len(shown) == 0 {
+		o.w.fail("no server was asked for the time, so that what is read may be old")
+	}
+	return err == nil && shown[0].Err == nil
 }
 
 // clear frees a worker ID, also one that is blocked by a node that nobody knows of.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"flag"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,12 +37,23 @@ func newHarness(e *zktest.Ensemble) *harness {
 }
 
 func (h *harness) kit() coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator, Elsewhere: h.elsewhere, Clocks: 1}
 }
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
 	t.Helper()
-	c := dial(t, zk.Servers{Addresses: h.e.Addresses(), Chroot: h.root}, zk.Config{Identity: identity})
+	return h.openBy(t, zk.Config{Identity: identity})
+}
+
+// elsewhere takes no address for this machine's.
+func (h *harness) elsewhere(t testing.TB, identity coord.Identity) coord.Coordinator {
+	t.Helper()
+	return h.openBy(t, zk.Config{Identity: identity, Own: func(netip.Addr) bool { return false }})
+}
+
+func (h *harness) openBy(t testing.TB, config zk.Config) coord.Coordinator {
+	t.Helper()
+	c := dial(t, zk.Servers{Addresses: h.e.Addresses(), Chroot: h.root}, config)
 	h.lines[c], h.faults[c], h.delays[c] = &zk.Line{}, &coordtest.Faults{}, &zk.Delays{}
 	h.lines[c].Tap(c)
 	zk.WatchFaults(c, h.faults[c])
@@ -112,26 +125,31 @@ func (h *harness) operator(t testing.TB) coord.Operator {
 	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*zk.Coordinator)
 }
 
-// halting is the case that ends its servers, and so has its own.
-const halting = "context: also when no server answers"
+// halting are the cases that end their servers, and so have their own.
+var halting = []string{"context: also when no server answers", "clocks: servers that do not answer are counted"}
+
+// halts reports whether the test is one of them.
+func halts(t *testing.T) bool {
+	return slices.ContainsFunc(halting, func(name string) bool { return strings.HasSuffix(t.Name(), strings.ReplaceAll(name, " ", "_")) })
+}
 
 func conform(t *testing.T, e *zktest.Ensemble) {
-	halted := false
+	halted := 0
 	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
-		if !strings.Contains(t.Name(), strings.ReplaceAll(halting, " ", "_")) {
+		if !halts(t) {
 			return newHarness(e).kit()
 		}
 		own := zktest.Start(t, zktest.Options{Members: e.Members()})
 		kit := newHarness(own).kit()
 		kit.Halt = func(testing.TB) {
-			halted = true
+			halted++
 			own.Kill()
 		}
 		return kit
 	})
 	whole := !strings.Contains(flag.Lookup("test.run").Value.String(), "/")
-	if whole && !t.Failed() && !halted {
-		t.Error("no case has ended its servers")
+	if whole && !t.Failed() && halted != len(halting) {
+		t.Errorf("%d cases have ended their servers, want %d", halted, len(halting))
 	}
 }
 

@@ -42,6 +42,7 @@ var clock clockguard.System
 type dialer struct {
 	servers []string // host:port
 	tls     *tls.Config
+	current *secure.Current // of tls
 	life    context.Context // ends when no connection is wanted any more
 	network func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -65,7 +66,7 @@ type target struct {
 }
 
 func newDialer(c *client) *dialer {
-	return &dialer{servers: c.servers.Addresses, tls: c.servers.TLS, life: c.life, network: c.network, wait: firstWait}
+	return &dialer{servers: c.servers.Addresses, tls: c.servers.TLS, current: c.servers.Current, life: c.life, network: c.network, wait: firstWait}
 }
 
 // Init, Len and Connected are what the library wants besides Next.
@@ -157,7 +158,7 @@ func (d *dialer) silence() {
 // shake makes the TLS connection. The server must prove the name that was
 // configured, unless another one was configured for all.
 func (d *dialer) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
-	config := d.tls.Clone()
+	config := d.current.TLS(d.tls).Clone()
 	if config.ServerName == "" {
 		config.ServerName = d.now.host
 	}

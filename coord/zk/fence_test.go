@@ -17,7 +17,7 @@ import (
 
 // remake deletes the layout and nothing else, and makes another, whose version is the
 // same. Without a token it has no child.
-func (w *world) remake(value, token string) {
+func (w *fixture) remake(value, token string) {
 	w.Helper()
 	wipe(w, w.client, w.root+"/layout")
 	_, err := w.client.Create(w.root+"/layout", []byte(value), 0, gozk.WorldACL(gozk.PermAll))
@@ -28,7 +28,7 @@ func (w *world) remake(value, token string) {
 	}
 }
 
-func (w *world) tokens() []string {
+func (w *fixture) tokens() []string {
 	w.Helper()
 	_, err := w.client.Sync(w.root)
 	w.must(err)
@@ -37,7 +37,7 @@ func (w *world) tokens() []string {
 	return names
 }
 
-func (w *world) coordinator() *zk.Coordinator {
+func (w *fixture) coordinator() *zk.Coordinator {
 	w.Helper()
 	return dial(w, zk.Servers{Addresses: w.e.Addresses(), Chroot: w.root}, zk.Config{Identity: identity()})
 }
@@ -46,7 +46,7 @@ func (w *world) coordinator() *zk.Coordinator {
 // the version and the claims are there.
 func TestLayoutMadeAnewAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	here := w.coordinator()
 	if _, err := here.Join(t.Context(), layout); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestLayoutMadeAnewAlone(t *testing.T) {
 // cluster that is there now.
 func TestRaiseThatLandsInAnotherCluster(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	operator, fresh := w.coordinator(), w.coordinator()
 	if _, err := operator.Join(t.Context(), layout); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestRaiseThatLandsInAnotherCluster(t *testing.T) {
 func TestLayoutThatIsPutBack(t *testing.T) {
 	t.Parallel()
 	for name, token := range map[string]string{"with a child": "theirs", "without": ""} {
-		w := newWorld(t, zktest.Shared(t))
+		w := newFixture(t, zktest.Shared(t))
 		here, idle := w.coordinator(), w.coordinator()
 		for _, c := range []*zk.Coordinator{here, idle} {
 			if _, err := c.Join(t.Context(), layout); err != nil {
@@ -129,7 +129,7 @@ func TestLayoutThatIsPutBack(t *testing.T) {
 // as good as one, and only reads make none.
 func TestLayoutWithoutAChild(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	_, s := w.open()
 	w.join(s)
 	w.remake(string(firstLayout), "not-one")
@@ -183,7 +183,7 @@ func TestLayoutMadeAnewWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	const other = `{"layout":"x","uuid":"2"}`
 	for _, first := range []zk.Kind{"read the layout", "list what is below the layout"} {
-		w := newWorld(t, zktest.Shared(t))
+		w := newFixture(t, zktest.Shared(t))
 		_, s := w.open()
 		layout := w.join(s)
 		c, late := w.open()
@@ -217,7 +217,7 @@ func TestLayoutMadeAnewWhileItIsRead(t *testing.T) {
 // What makes a layout one of a kind costs no request.
 func TestFenceCostsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	c, s := w.open()
 	layout := w.join(s)
 	n := w.create(s, layout, 3).Node

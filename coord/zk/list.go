@@ -2,7 +2,9 @@ package zk
 
 import (
 	"context"
+	"slices"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
@@ -16,9 +18,13 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 	var found claims.Tree
 	err := each(ctx, 2, func(ctx context.Context, i int) (err error) {
 		if i == 0 {
-			found.Claims, err = s.listClaims(ctx)
+			found.Claims, err = s.lister().claimNodes(ctx)
 		} else {
-			found.Records, err = s.listRecords(ctx)
+			found.Records = map[int]claims.Entry{}
+			err = s.lister().records(ctx, 0, coord.MaxWorkers, func(worker int, record claims.Entry) bool {
+				found.Records[worker] = record
+				return true
+			})
 		}
 		return err
 	})
@@ -31,8 +37,32 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 	return found, nil
 }
 
-func (s *store) listClaims(ctx context.Context) ([]claims.Node, error) {
-	names, err := s.client.children(ctx, kindClaims, s.claims())
+// Claims implements claims.Store.
+func (s *store) Claims(ctx context.Context, layout claims.Entry) ([]claims.Node, error) {
+	if err := s.client.sync(ctx, kindClaims); err != nil {
+		return nil, err
+	}
+	nodes, err := s.lister().claimNames(ctx)
+	if err == nil {
+		err = s.fences.stands(ctx, fence{layout: layout})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nodes, nil
+}
+
+// lister lists what is in the tree, without a fence.
+type lister struct {
+	tree
+	client *client
+}
+
+func (s *store) lister() lister { return lister{s.tree, s.client} }
+
+// claimNames lists the claim nodes by their names.
+func (l lister) claimNames(ctx context.Context) ([]claims.Node, error) {
+	names, err := l.client.children(ctx, kindClaims, l.claims())
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +72,17 @@ func (s *store) listClaims(ctx context.Context) ([]claims.Node, error) {
 			nodes = append(nodes, node)
 		}
 	}
+	return nodes, nil
+}
+
+// claimNodes lists the claim nodes with their values.
+func (l lister) claimNodes(ctx context.Context) ([]claims.Node, error) {
+	nodes, err := l.claimNames(ctx)
+	if err != nil {
+		return nil, err
+	}
 	err = each(ctx, len(nodes), func(ctx context.Context, i int) error {
-		found, created, err := s.client.read(ctx, kindClaim, s.claim(nodes[i].Name))
+		found, created, err := l.client.read(ctx, kindClaim, l.claim(nodes[i].Name))
 		nodes[i].Value, nodes[i].Created = found.Value, created
 		return err
 	})
@@ -59,32 +98,48 @@ func (s *store) listClaims(ctx context.Context) ([]claims.Node, error) {
 	return there, nil
 }
 
-func (s *store) listRecords(ctx context.Context) (map[int]claims.Entry, error) {
-	names, err := s.client.children(ctx, kindRecords, s.workers())
-	if err != nil {
-		return nil, err
+// Records implements claims.Store.
+func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visit func(int, claims.Entry) bool) error {
+	if err := s.client.sync(ctx, kindRecords); err != nil {
+		return err
 	}
-	var workers []int
+	if err := s.lister().records(ctx, from, pipelined, visit); err != nil {
+		return err
+	}
+	return s.fences.stands(ctx, fence{layout: layout})
+}
+
+// records calls visit with each record, as claims.Store's Records does. It reads so many at once.
+func (l lister) records(ctx context.Context, from, together int, visit func(int, claims.Entry) bool) error {
+	names, err := l.client.children(ctx, kindRecords, l.workers())
+	if err != nil {
+		return err
+	}
+	workers := make([]int, 0, len(names))
 	for _, name := range names {
 		if worker, ok := unpad(name); ok {
 			workers = append(workers, worker)
 		}
 	}
-	entries := make([]claims.Entry, len(workers))
-	err = each(ctx, len(workers), func(ctx context.Context, i int) (err error) {
-		entries[i], err = s.client.get(ctx, kindRecord, s.record(workers[i]))
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	records := make(map[int]claims.Entry, len(workers))
-	for i, entry := range entries {
-		if entry.Version != 0 {
-			records[workers[i]] = entry
+	slices.Sort(workers)
+	first, _ := slices.BinarySearch(workers, from)
+	workers = slices.Concat(workers[first:], workers[:first])
+	for part := range slices.Chunk(workers, together) {
+		entries := make([]claims.Entry, len(part))
+		err := each(ctx, len(part), func(ctx context.Context, i int) (err error) {
+			entries[i], err = l.client.get(ctx, kindRecord, l.record(part[i]))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for i, entry := range entries {
+			if entry.Version != 0 && !visit(part[i], entry) {
+				return nil
+			}
 		}
 	}
-	return records, nil
+	return nil
 }
 
 // Host implements claims.Store.

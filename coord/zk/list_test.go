@@ -15,7 +15,7 @@ import (
 // left out.
 func TestListOfAThousand(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	c, s := w.open()
 	layout := w.join(s)
 	const n = 1000

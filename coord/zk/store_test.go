@@ -17,21 +17,21 @@ import (
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
 
-// world is one tree with a layout record, and a client that acts behind the stores'
+// fixture is one tree with a layout record, and a client that acts behind the stores'
 // backs.
-type world struct {
+type fixture struct {
 	testing.TB
 	e      *zktest.Ensemble
 	root   string
 	client *gozk.Conn
 }
 
-func newWorld(t testing.TB, e *zktest.Ensemble) *world {
-	return &world{TB: t, e: e, root: e.Chroot(), client: e.Client()}
+func newFixture(t testing.TB, e *zktest.Ensemble) *fixture {
+	return &fixture{TB: t, e: e, root: e.Chroot(), client: e.Client()}
 }
 
 // open opens one more store.
-func (w *world) open() (*zk.Coordinator, claims.Store) {
+func (w *fixture) open() (*zk.Coordinator, claims.Store) {
 	w.Helper()
 	c := dial(w, zk.Servers{Addresses: w.e.Addresses(), Chroot: w.root}, zk.Config{Identity: coord.Identity{Incarnation: rand.Text()}})
 	return c, zk.Store(c)
@@ -39,7 +39,7 @@ func (w *world) open() (*zk.Coordinator, claims.Store) {
 
 var firstLayout = []byte(`{"layout":"x","uuid":"1"}`)
 
-func (w *world) join(s claims.Store) claims.Entry {
+func (w *fixture) join(s claims.Store) claims.Entry {
 	w.Helper()
 	layout, err := s.Join(w.Context(), firstLayout)
 	if err != nil {
@@ -52,7 +52,7 @@ func claimant(worker int) claims.Claimant {
 	return claims.Claimant{Worker: worker, Token: rand.Text(), Value: []byte("{}"), Assign: func(n uint64) int { return int(n % 8) }}
 }
 
-func (w *world) create(s claims.Store, layout claims.Entry, worker int) claims.Created {
+func (w *fixture) create(s claims.Store, layout claims.Entry, worker int) claims.Created {
 	w.Helper()
 	made, err := s.Create(w.Context(), layout, claimant(worker))
 	if err != nil {
@@ -62,7 +62,7 @@ func (w *world) create(s claims.Store, layout claims.Entry, worker int) claims.C
 }
 
 // write stores a record as the claim.
-func (w *world) write(s claims.Store, layout claims.Entry, n claims.Node, record claims.Entry) claims.Entry {
+func (w *fixture) write(s claims.Store, layout claims.Entry, n claims.Node, record claims.Entry) claims.Entry {
 	w.Helper()
 	done, err := s.Write(w.Context(), layout, claims.Write{Doing: "write", Node: n, Record: record})
 	if err != nil || !done.Stored {
@@ -71,27 +71,27 @@ func (w *world) write(s claims.Store, layout claims.Entry, n claims.Node, record
 	return done.Record
 }
 
-func (w *world) must(err error) {
+func (w *fixture) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
 	}
 }
 
-func (w *world) set(path, value string) {
+func (w *fixture) set(path, value string) {
 	w.Helper()
 	_, err := w.client.Set(w.root+path, []byte(value), -1)
 	w.must(err)
 }
 
-func (w *world) get(path string) string {
+func (w *fixture) get(path string) string {
 	w.Helper()
 	value, _, err := w.client.Get(w.root + path)
 	w.must(err)
 	return string(value)
 }
 
-func (w *world) claims() []string {
+func (w *fixture) claims() []string {
 	w.Helper()
 	_, err := w.client.Sync(w.root)
 	w.must(err)
@@ -101,7 +101,7 @@ func (w *world) claims() []string {
 }
 
 // makeAnew wipes the tree and makes one whose versions are the same.
-func (w *world) makeAnew() {
+func (w *fixture) makeAnew() {
 	w.Helper()
 	wipe(w, w.client, w.root)
 	_, s := w.open()
@@ -116,31 +116,31 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 	moved := "moved to "
 	for _, c := range []struct {
 		name   string
-		change func(w *world, n claims.Node)
+		change func(w *fixture, n claims.Node)
 		want   string
 	}{
-		{"nothing", func(*world, claims.Node) {}, "stored as 3"},
-		{"layout replaced", func(w *world, _ claims.Node) { w.set("/layout", "other") }, moved + "2 other"},
-		{"layout gone", func(w *world, _ claims.Node) { wipe(w, w.client, w.root+"/layout") }, moved + "0 "},
-		{"layout made anew", func(w *world, _ claims.Node) { w.remake(`{"layout":"x","uuid":"2"}`, "tok") }, moved + `1 {"layout":"x","uuid":"2"}`},
-		{"layout put back", func(w *world, _ claims.Node) { w.remake(string(firstLayout), "tok") }, moved + "1 " + string(firstLayout)},
-		{"made anew", func(w *world, _ claims.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
-		{"claim gone", func(w *world, n claims.Node) { w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
-		{"record changed", func(w *world, _ claims.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
-		{"record gone", func(w *world, _ claims.Node) { w.must(w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
-		{"history changed", func(w *world, _ claims.Node) {
+		{"nothing", func(*fixture, claims.Node) {}, "stored as 3"},
+		{"layout replaced", func(w *fixture, _ claims.Node) { w.set("/layout", "other") }, moved + "2 other"},
+		{"layout gone", func(w *fixture, _ claims.Node) { wipe(w, w.client, w.root+"/layout") }, moved + "0 "},
+		{"layout made anew", func(w *fixture, _ claims.Node) { w.remake(`{"layout":"x","uuid":"2"}`, "tok") }, moved + `1 {"layout":"x","uuid":"2"}`},
+		{"layout put back", func(w *fixture, _ claims.Node) { w.remake(string(firstLayout), "tok") }, moved + "1 " + string(firstLayout)},
+		{"made anew", func(w *fixture, _ claims.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
+		{"claim gone", func(w *fixture, n claims.Node) { w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
+		{"record changed", func(w *fixture, _ claims.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
+		{"record gone", func(w *fixture, _ claims.Node) { w.must(w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
+		{"history changed", func(w *fixture, _ claims.Node) {
 			_, err := w.client.Create(w.root+"/history/0000003", []byte("theirs"), 0, gozk.WorldACL(gozk.PermAll))
 			w.must(err)
 		}, "record 2 two, claimed true"},
-		{"both gone", func(w *world, n claims.Node) {
+		{"both gone", func(w *fixture, n claims.Node) {
 			w.set("/workers/0000003", "theirs")
 			w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1))
 		}, "record 3 theirs, claimed false"},
-		{"folders gone", func(w *world, _ claims.Node) { w.must(w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
+		{"folders gone", func(w *fixture, _ claims.Node) { w.must(w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
 	} {
 		for _, release := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, release %v", c.name, release), func(t *testing.T) {
-				w := newWorld(t, zktest.Shared(t))
+				w := newFixture(t, zktest.Shared(t))
 				_, s := w.open()
 				layout := w.join(s)
 				n := w.create(s, layout, 3).Node
@@ -181,7 +181,7 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 // A record that was there when none was expected, and the reverse.
 func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	_, s := w.open()
 	layout := w.join(s)
 	n := w.create(s, layout, 3).Node
@@ -195,7 +195,7 @@ func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
 // In a tree that was wiped and made anew the versions start over.
 func TestCreateInATreeMadeAnew(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	_, s := w.open()
 	layout := w.join(s)
 	w.makeAnew()
@@ -223,7 +223,7 @@ func TestCreateInATreeMadeAnew(t *testing.T) {
 // The owner is who was created first, whatever the numbers say.
 func TestOwnerIsTheFirstCreated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	_, s := w.open()
 	layout := w.join(s)
 	first, second := w.create(s, layout, 3), w.create(s, layout, 3)
@@ -263,7 +263,7 @@ func TestOwnerIsTheFirstCreated(t *testing.T) {
 // newest is read after a sync.
 func TestReadsThatMustBeNewFollowASync(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	c, s := w.open()
 	layout := w.join(s)
 	n := w.create(s, layout, 3).Node
@@ -305,7 +305,7 @@ func TestReadsThatMustBeNewFollowASync(t *testing.T) {
 
 func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zktest.Shared(t))
+	w := newFixture(t, zktest.Shared(t))
 	c, s := w.open()
 	layout := w.join(s)
 	writes := 0

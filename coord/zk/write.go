@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	gozk "github.com/go-zookeeper/zk"
 
@@ -40,6 +41,9 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 				stored.Version = versionOf(results[atRecord].Stat)
 			}
 			s.prefer(ctx, w)
+			if w.Before.Host != "" {
+				s.client.forget(ctx, s.host(w.Before.Host, w.Before.Lane), w.Node.Worker)
+			}
 			return claims.Written{Stored: true, Record: stored}, nil
 		case err == nil:
 			return claims.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, w.Doing, len(results), len(ops))
@@ -135,5 +139,21 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 	if err != nil {
 		s.client.config.Log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
 			"host", w.Host, "lane", w.Lane, "worker", w.Node.Worker, "error", err)
+	}
+}
+
+// forget deletes the preference of who had the worker ID before, unless it is for another one by now.
+// It is a hint as well: one that stays does no harm.
+func (c *client) forget(ctx context.Context, path string, worker int) {
+	found, err := c.get(ctx, kindForget, path)
+	if err != nil || found.Version == 0 || string(found.Value) != strconv.Itoa(worker) {
+		return
+	}
+	version, err := checked(found.Version)
+	if err == nil {
+		_, err = tell(ctx, c, kindForget, path, func(conn *gozk.Conn) (struct{}, error) { return struct{}{}, conn.Delete(path, version) })
+	}
+	if err != nil && !errors.Is(err, gozk.ErrNoNode) && !errors.Is(err, gozk.ErrBadVersion) {
+		c.config.Log.Debug("the preference of a host that had the worker ID before is not deleted", "path", path, "worker", worker, "error", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/internal/machine"
+	"github.com/flakeward/flakeward/coord/secure"
 )
 
 // DefaultChroot is the root of the tree when none is configured.
@@ -46,6 +49,9 @@ type Servers struct {
 	// TLS, if not nil, is how the servers are spoken to. Without a ServerName each
 	// must prove the name in its address.
 	TLS *tls.Config
+	// Current, if not nil, has what is taken in the place of TLS once it was read again. The password
+	// stays: nodes belong to the user with that password.
+	Current *secure.Current
 }
 
 // Config is what a Coordinator needs besides servers.
@@ -65,6 +71,9 @@ type Config struct {
 	// Clock tells since when a claim is held, for people to read; clockguard.System
 	// if nil.
 	Clock clockguard.Clock
+	// Own reports whether an address is this machine's: if a server has one, the leader is not
+	// asked for the time, for it may be that server. The machine's interfaces tell if nil.
+	Own func(netip.Addr) bool
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
 }
@@ -94,6 +103,7 @@ type store struct {
 	tree
 	client *client
 	fences fences
+	leader // tells the time
 }
 
 // newStore checks and completes the configuration.
@@ -106,6 +116,9 @@ func newStore(servers Servers, config Config) (*store, error) {
 	}
 	if config.Log == nil {
 		config.Log = hclog.NewNullLogger()
+	}
+	if config.Own == nil {
+		config.Own = machine.Own
 	}
 	t, err := parseRoot(servers.Chroot)
 	switch {
@@ -128,7 +141,9 @@ func newStore(servers Servers, config Config) (*store, error) {
 		}
 	}
 	c := newClient(servers, config, t.root)
-	return &store{tree: t, client: c, fences: fences{tree: t, client: c}}, nil
+	s := &store{tree: t, client: c, fences: fences{tree: t, client: c}}
+	s.leader = leader{tree: t, client: c, fences: &s.fences}
+	return s, nil
 }
 
 // Name implements claims.Store.

@@ -52,7 +52,7 @@ func (p *process) contents() journal.Contents {
 // start refuses, and leaves no grant in the journal, until it is told that it may go over: then it
 // never meets the others, nor what it has issued itself.
 func TestScheduleTheOtherCluster(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		a := h.start()
 		a.issueAll()
@@ -119,7 +119,7 @@ func TestScheduleTheOtherCluster(t *testing.T) {
 // The new cluster's records know nothing, but the journal does: of each worker ID that it names.
 func TestAcceptedClusterBeginsAboveTheJournal(t *testing.T) {
 	for _, entries := range []int{1, 2} {
-		w := newWorld(t)
+		w := newFixture(t)
 		h := w.host("A")
 		a := h.start()
 		a.issueAll()
@@ -154,7 +154,7 @@ func TestAcceptedClusterBeginsAboveTheJournal(t *testing.T) {
 
 // Without a journal, or with one of the same cluster, there is nothing to accept.
 func TestAcceptChangesNothingOtherwise(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	h.accept = uuid.NewString()
 	a := h.start()
@@ -169,7 +169,7 @@ func TestAcceptChangesNothingOtherwise(t *testing.T) {
 
 // A cold start issues from the grant of a cluster that, as turns out later, is no more.
 func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		a := h.start()
 		a.issueAll()
@@ -212,7 +212,7 @@ func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
 // A daemon that was pointed at the wrong coordinator has lost nothing when it is pointed at the
 // right one again.
 func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	a := h.start()
 	a.issueAll()
@@ -222,7 +222,7 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	elsewhere := newWorld(t).host("A")
+	elsewhere := newFixture(t).host("A")
 	elsewhere.dir = h.dir
 	elsewhere.at = "etcd://another"
 	wrong := elsewhere.boot()
@@ -249,7 +249,7 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 // is it after the new one was joined and the daemon crashed before it had journaled anything of it,
 // without the flag.
 func TestScheduleAcceptedBeforeAColdStart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	a := h.start()
 	before := a.Holding()

@@ -22,12 +22,15 @@ type claimer struct {
 	issued     *Issued
 	machine    generator.Generation
 	datacenter uint64
+	tenants    int // Config.Tenants
+	fromZero   bool
 	lane       int // Config.Lane
 	log        hclog.Logger
 
 	coord       coord.Coordinator // the one that was joined; set before anything is claimed
 	unjournaled coord.Claim       // opened, and not in the journal yet
 	stale       []string          // claim nodes that the next claim deletes
+	shown       coord.Hold        // what the last publish shows of the clock
 }
 
 // deleteStale has the next claim delete the claim nodes that a journal names: they are of dead
@@ -53,9 +56,11 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	request := coord.Request{
 		Worker:  s.current.worker,
 		Fresh:   fresh,
+		Look:    c.contact.backoff.waits(),
 		Opening: s.current.opening,
 		Mark:    s.current.mark,
-		Latest:  c.pace.tick() + ticks(c.pace.layout, c.pace.firstWait),
+		At:      c.pace.at(),
+		Latest:  c.pace.latest(),
 		Lane:    c.lane,
 		Dead:    c.stale,
 	}
@@ -70,9 +75,13 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	claim := c.unjournaled
+	claim, err := c.unjournaled, error(nil)
+	if claim == nil && fresh {
+		if claim, err = c.reopen(ctx, s.current); err != nil {
+			return err
+		}
+	}
 	if claim == nil {
-		var err error
 		if claim, err = c.claim(ctx, request); err != nil {
 			err = c.contact.noted(fmt.Errorf("no worker ID: %w", err))
 			if s.current.lane == nil && !c.contact.reachable.Load() && !errors.Is(err, errLimited) && c.resume() == nil {
@@ -81,11 +90,17 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 			return err
 		}
 	}
+	c.contact.backoff.reset()
 	if s.current.lane == nil && s.current.opening != "" && !claim.Continues() {
 		c.log.Warn("the journal is not continued; the record rules", "journal's worker", s.current.worker, "journal's mark", s.current.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
 	c.stale = nil
+	return c.begin(ctx, claim)
+}
+
+// begin journals an opening, and has it granted.
+func (c *claimer) begin(ctx context.Context, claim coord.Claim) error {
 	// An opening that could not be journaled is kept for the next try: to give it back would lower
 	// the record below what the lane before it may still issue.
 	c.unjournaled = claim
@@ -111,14 +126,14 @@ func (c *claimer) take(claim coord.Claim) error {
 	s := c.held.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
 	if continues && coord.ClusterEpochOf(s.current.opening) != coord.ClusterEpochOf(claim.Opening()) {
-		// An opening whose ID does not tell its era, as those of earlier versions do not: its lane
+		// An opening whose ID does not tell its cluster epoch, as those of earlier versions do not: its lane
 		// was limited for good.
 		c.held.revokeWorker(claim.Worker())
 		s, continues = c.held.snapshot(), false
 	}
-	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
+	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim, until: claim.Until()}
 	if continues {
-		next.lane, next.mark, next.published = s.current.lane, s.current.mark, s.current.published
+		next.lane, next.mark, next.floor, next.published = s.current.lane, s.current.mark, s.current.floor, s.current.published
 		// A journal that was put back may name a grant that has been given back since.
 		next.granted = min(s.current.granted, claim.Floor())
 		if next.lane == nil || next.lane.Closed() {
@@ -129,12 +144,22 @@ func (c *claimer) take(claim coord.Claim) error {
 			next.lane = lane
 		}
 	} else {
-		next.mark = max(claim.Floor(), c.issued.To(next.worker))
+		next.mark = max(claim.Floor(), c.issued.To(next.worker, claim.Until()))
+		next.floor = next.mark
 		lane, err := c.newLane(next.worker, next.mark)
 		if err != nil {
 			return err
 		}
 		next.lane = lane
+		if s.current.lane != nil {
+			next.since = c.pace.now().Wall
+		}
+		if s.current.worker == next.worker && s.current.opening != "" {
+			// The holder has opened the record anew. The journal has one entry for a worker ID, so
+			// the lane that is in it ends before it is another's.
+			c.held.revokeWorker(next.worker)
+			s = c.held.snapshot()
+		}
 	}
 	// A worker ID that still issues keeps its entry until it is given back. There is room for one:
 	// a second one ends here.

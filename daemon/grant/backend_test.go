@@ -37,16 +37,16 @@ type backend interface {
 const sessionTimeout = 30 * time.Second
 
 // onEach runs a test on each back-end.
-func onEach(t *testing.T, test func(t *testing.T, w *world)) {
+func onEach(t *testing.T, test func(t *testing.T, w *fixture)) {
 	t.Helper()
 	onEachWith(t, sessionTimeout, test)
 }
 
 // onEachWith is onEach with sessions that end by themselves after a while.
-func onEachWith(t *testing.T, session time.Duration, test func(t *testing.T, w *world)) {
+func onEachWith(t *testing.T, session time.Duration, test func(t *testing.T, w *fixture)) {
 	t.Helper()
-	t.Run("etcd", func(t *testing.T) { test(t, newWorldOn(t, newEtcd(t))) })
-	t.Run("ZooKeeper", func(t *testing.T) { test(t, newWorldOn(t, newZooKeeper(t, session))) })
+	t.Run("etcd", func(t *testing.T) { test(t, newFixtureOn(t, newEtcd(t))) })
+	t.Run("ZooKeeper", func(t *testing.T) { test(t, newFixtureOn(t, newZooKeeper(t, session))) })
 }
 
 // errNoSuchClaim is a mistake in a test.
@@ -56,7 +56,7 @@ var errNoSuchClaim = errors.New("there is no such claim")
 const timeout = time.Minute
 
 // until waits for something that nobody announces.
-func (w *world) until(what string, done func(context.Context) (bool, error)) {
+func (w *fixture) until(what string, done func(context.Context) (bool, error)) {
 	w.t.Helper()
 	ctx, stop := context.WithTimeout(w.t.Context(), timeout)
 	defer stop()

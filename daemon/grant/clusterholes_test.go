@@ -18,7 +18,7 @@ import (
 // that was paused until its session was over, and its worker ID another's, issues on in its grant,
 // which the other is above, and leaves the worker ID once it learns.
 func TestHole1IssuingOnAfterTheWorkerIDWasLost(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		paused := w.host("J").start()
 		paused.take()
 		lane := paused.inUse()
@@ -47,18 +47,28 @@ func TestHole1IssuingOnAfterTheWorkerIDWasLost(t *testing.T) {
 
 // Hole 1, where nobody took the worker ID: the lane goes on.
 func TestHole1NobodyTookIt(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		paused := w.host("J").start()
 		paused.issueAll()
 		worker, lane := paused.worker(), paused.inUse()
 		paused.revoke()
-		w.clock.Advance(10 * window)
+		w.clock.Advance(2*window - wait)
 		if err := paused.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
 			t.Fatalf("the publish ended with %v, want that the claim is lost", err)
 		}
 		paused.acquire()
 		if paused.worker() != worker || paused.inUse() != lane || paused.issueAll() == 0 {
 			t.Errorf("goes on with worker ID %d, had %d, in the same lane: %v", paused.worker(), worker, paused.inUse() == lane)
+		}
+		// After a pause that is longer the record keeps what lies between.
+		paused.revoke()
+		w.clock.Advance(10 * window)
+		if err := paused.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+			t.Fatalf("the publish ended with %v, want that the claim is lost", err)
+		}
+		paused.acquire()
+		if paused.worker() != worker || paused.inUse() == lane || !lane.Closed() || paused.Holding().Floor != w.tick()-1 || paused.issueAll() == 0 {
+			t.Errorf("after a longer pause: %+v, the lane before is closed: %v", paused.Holding(), lane.Closed())
 		}
 	})
 }
@@ -68,7 +78,7 @@ func TestHole1NobodyTookIt(t *testing.T) {
 // held, and what has become free meanwhile belongs to whoever claimed it first.
 func TestHole2AFastClockStealsNothing(t *testing.T) {
 	for _, ahead := range []time.Duration{5 * time.Minute, time.Hour} {
-		onEach(t, func(t *testing.T, w *world) {
+		onEach(t, func(t *testing.T, w *fixture) {
 			var held []*process
 			for len(held) < w.layout.Workers() {
 				p := w.host(string(rune('A' + len(held)))).start()
@@ -124,7 +134,7 @@ func TestHole2AFastClockStealsNothing(t *testing.T) {
 // Hole 3: an address and a process ID, or a host name, for an identity: two containers have the
 // same. Here it is a preference only.
 func TestHole3TwoContainersOfOneNameAndProcessID(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		first, second := w.host("172.17.0.2"), w.host("172.17.0.2")
 		a, b := first.start(), second.start()
 		if a.worker() == b.worker() {
@@ -157,7 +167,7 @@ func TestHole3TwoContainersOfOneNameAndProcessID(t *testing.T) {
 
 // Hole 6: of those that start for the first time together each takes worker ID 0.
 func TestHole6RacingFirstStarts(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		var racers []*process
 		for range w.layout.Workers() {
 			racers = append(racers, w.host(string(rune('A'+len(racers)))).boot())
@@ -197,7 +207,7 @@ func TestHole6RacingFirstStarts(t *testing.T) {
 // Hole 12: the ephemeral node is made once, and nothing reacts to the end of its session. Here the
 // claim is made again, for the same worker ID if it is free, and requests do not notice.
 func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
-	onEachWith(t, time.Second, func(t *testing.T, w *world) {
+	onEachWith(t, time.Second, func(t *testing.T, w *fixture) {
 		p := w.host("J").start()
 		before, first := p.Holding(), p.inUse().Ceiling()
 		if err := w.tree.expire(t.Context(), before.Claim); err != nil {

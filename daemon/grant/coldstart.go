@@ -20,6 +20,9 @@ var ErrRefused = errors.New("the coordinator has answered and refuses, so the jo
 // record meanwhile starts above that ceiling.
 func (c *claimer) coldStart(from journal.Contents) error {
 	newest := c.held.snapshot().current
+	if newest.lane != nil {
+		return nil // it was taken over
+	}
 	err := c.resume()
 	for i := len(from.Lanes) - 2; i >= 0 && !from.Lanes[i].Left && errors.Is(err, ErrNoGrant) && newest.opening != ""; i-- {
 		// The newest opening has not been granted anything yet; what was to be left for it has.
@@ -31,16 +34,25 @@ func (c *claimer) coldStart(from journal.Contents) error {
 	return err
 }
 
-// resume issues from what is left of the grant that was inherited.
+// resume issues from what is left of the grant that was inherited, above the journal's mark.
 func (c *claimer) resume() error {
+	if err := c.goOn(c.held.snapshot().current.mark); err != nil {
+		return err
+	}
+	return c.held.renew()
+}
+
+// goOn uses a lane of the grant that was inherited. It begins above floor, the journal's mark or,
+// where it is known, the last tick that was issued, and ends at the mark until that is renewed.
+func (c *claimer) goOn(floor generator.Tick) error {
 	if c.issued.poisoned.Load() {
 		return ErrRefused
 	}
 	cur := c.held.snapshot().current
-	if cur.lane != nil || cur.opening == "" || cur.granted <= max(cur.mark, c.pace.tick()) {
+	if cur.lane != nil || cur.opening == "" || cur.granted <= max(floor, c.pace.tick()) {
 		return ErrNoGrant
 	}
-	lane, err := c.newLane(cur.worker, cur.mark)
+	lane, err := c.newLane(cur.worker, floor)
 	if err != nil {
 		return err
 	}
@@ -53,8 +65,9 @@ func (c *claimer) resume() error {
 	if refused {
 		return ErrRefused
 	}
-	c.issuer.Use(lane) // nothing may be issued from it until the journal is written
-	return c.held.renew()
+	c.issuer.Use(lane)
+	c.held.raise()
+	return nil
 }
 
 func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, error) {
@@ -63,5 +76,11 @@ func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, er
 		return nil, fmt.Errorf("worker ID %d: %w: %w", worker, errUnusable, err)
 	}
 	lane.Bind(c.machine)
+	if c.tenants > 0 {
+		lane.BoundTenants(c.tenants)
+	}
+	if !c.fromZero {
+		lane.Roll()
+	}
 	return lane, nil
 }

@@ -1,61 +1,153 @@
 package grant
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/generator"
 )
 
-// condition is what of one kind keeps the ceiling from rising, and since when.
-type condition struct {
+// failure is what of one kind keeps the ceiling from rising, and since when.
+type failure struct {
 	mu    sync.Mutex
-	err   error // nil: nothing
-	since time.Time
+	err   error              // nil: nothing
+	first clockguard.Reading // when it began
+	last  clockguard.Reading // when err was noted
 }
 
+// ahead is an error that says by how much the daemon's clock is ahead of the coordinator's servers.
+type ahead interface{ Lead() time.Duration }
+
 // set notes how a try ended. It returns how the one before it did.
-func (c *condition) set(now clockguard.Reading, err error) (before error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before = c.err
+func (f *failure) set(now clockguard.Reading, err error) (before error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before = f.err
 	if before == nil {
-		c.since = time.Unix(0, now.Wall).UTC()
+		f.first = now
 	}
-	c.err = err
+	f.err, f.last = err, now
 	return before
 }
 
-// get says what it is, and since when; nil if it is nothing.
-func (c *condition) get() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
+// get says what it is, and since when; nil if it is nothing. The time is that of the clock. Where
+// the error says that the clock is ahead, it is that of the coordinator's servers.
+func (f *failure) get() *condition.Condition {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
 		return nil
 	}
-	return fmt.Errorf("since %s: %w", c.since.Format(time.RFC3339), c.err)
+	since := f.first.Wall
+	var wrong ahead
+	if errors.As(f.err, &wrong) {
+		since = f.last.Wall - int64(wrong.Lead()) - int64(f.last.Mono.Sub(f.first.Mono))
+	}
+	return &condition.Condition{Code: codeOf(f.err), Since: time.Unix(0, since), Err: f.err}
 }
 
-// Condition says what keeps IDs from being issued beyond the ceiling, and since when; nil if
-// nothing does. The disk goes first: what it holds back is the nearer of the two ceilings. Where
-// the floor is what the clock has not reached, it says when that will be.
+// errStarting is of a coordinator that was not heard of yet.
+var errStarting = errors.New("the daemon is starting")
+
+// codeOf returns the code of an error of the coordinator's side.
+func codeOf(err error) condition.Code {
+	var (
+		wrong    ahead
+		taken    *coord.ExhaustedError
+		later    *coord.AheadError
+		restored *coord.RestoredError
+		foreign  *ForeignError
+		raised   *coord.RaisedError
+	)
+	switch {
+	case errors.Is(err, errStarting):
+		return condition.Starting
+	case errors.As(err, &wrong):
+		return condition.ClockNotReady
+	case errors.As(err, &taken):
+		return condition.WorkersTaken
+	case errors.As(err, &later):
+		return condition.WorkersAhead
+	case errors.As(err, &restored):
+		return condition.Restored
+	case errors.As(err, &foreign), errors.Is(err, coord.ErrOtherCluster):
+		return condition.OtherCluster
+	case errors.As(err, &raised):
+		return condition.MarksRaised
+	case errors.Is(err, coord.ErrLost):
+		return condition.ClaimLost
+	case errors.Is(err, errNoClaim):
+		return condition.NoWorker
+	default:
+		return condition.CoordinatorGone
+	}
+}
+
+// Condition returns a *condition.Condition that says what keeps IDs from being issued beyond the
+// ceiling; nil if nothing does. The disk goes first: what it holds back is the nearer of the two
+// ceilings. Where the floor is what the clock has not reached, it says when that will be.
 func (k *Holder) Condition() error {
 	h := k.held.snapshot().current
-	err, early := k.held.writer.disk.get(), k.pace.early(h)
-	if err == nil {
-		err = k.contact.condition.get()
+	c, end := k.held.writer.failing(), h.ceiling()
+	if c == nil {
+		c, end = k.contact.failure.get(), max(h.granted, end)
 	}
-	if err == nil {
-		err = k.pace.late(h, k.Coord)
+	if c == nil && !k.held.dormant(h) {
+		c = k.pace.late(h, k.Coord, k.held.woken.Load())
+	}
+	early := k.pace.early(h)
+	var begun time.Time
+	if c != nil {
+		begun = c.Since
 	}
 	switch {
-	case err == nil:
-		return early
-	case early == nil:
-		return err
+	case early != nil:
+		if c != nil {
+			early = fmt.Errorf("%w (%w)", early, c.Err)
+		}
+		c = &condition.Condition{Code: condition.FloorAhead, Stopped: true, Since: time.Unix(0, max(k.pace.begun, h.since)), Err: early}
+	case c == nil:
+		return nil
 	default:
-		return fmt.Errorf("%w (%w)", early, err)
+		k.pace.judge(c, h, end)
+		if c.Stopped && c.Since.Before(begun) && k.held.restedSince(c.Since) {
+			c.Since = begun // the mark was behind before, but a request would have had it renewed
+		}
+	}
+	if h.lane != nil && h.lane.Highest() > h.lane.Floor() {
+		c.Last = k.pace.layout.StartOf(h.lane.Highest())
+	}
+	return c
+}
+
+// ceiling is the last tick that the holding's lane may issue; 0: there is no lane.
+func (h holding) ceiling() generator.Tick {
+	if h.lane == nil || h.lane.Closed() {
+		return 0
+	}
+	return h.lane.Ceiling()
+}
+
+// judge says whether the condition has stopped issuing, which is possible up to the tick end, or
+// when it will.
+func (p *pace) judge(c *condition.Condition, h holding, end generator.Tick) {
+	c.Stopped = end == 0 || p.tick() > end
+	switch {
+	case end == 0 && h.ended > 0:
+		c.Since = p.layout.StartOf(h.ended)
+	case end == 0:
+	case !c.Stopped:
+		c.Ends = p.layout.StartOf(end + 1)
+	default:
+		c.Since, c.Cause = p.layout.StartOf(end+1), c.Code
+		if c.Code = condition.GrantEnded; end < h.granted {
+			c.Code = condition.JournalEnded
+		}
 	}
 }
 
@@ -73,15 +165,18 @@ func (p *pace) early(h holding) error {
 		h.worker, p.layout.StartOf(first).UTC().Format(time.RFC3339))
 }
 
-// late says since when the clock is ahead of the lane's ceiling although nothing has failed: an
-// answer is waited for. nil if it is not.
-func (p *pace) late(h holding, coordinator string) error {
+// late returns the condition of a lane whose ceiling the clock is beyond although nothing has
+// failed: an answer is waited for. nil if there is none. Nobody has waited before woken, in
+// nanoseconds since 1970.
+func (p *pace) late(h holding, coordinator string, woken int64) *condition.Condition {
 	if h.lane == nil || h.lane.Closed() || p.tick() <= h.lane.Ceiling() {
 		return nil
 	}
-	since := p.layout.StartOf(h.lane.Ceiling() + 1).UTC().Format(time.RFC3339)
+	c := &condition.Condition{Since: time.Unix(0, max(p.layout.UnixNanos(h.lane.Ceiling()+1), woken))}
 	if h.lane.Ceiling() < h.granted {
-		return fmt.Errorf("since %s: the journal's next mark is not on disk yet", since)
+		c.Err = fmt.Errorf("the journal's next mark is not on disk yet: %w", condition.ErrLate)
+	} else {
+		c.Err = fmt.Errorf("the grant of worker ID %d has ended and coordinator %s has not answered yet: %w", h.worker, coordinator, condition.ErrLate)
 	}
-	return fmt.Errorf("since %s: the grant of worker ID %d has ended and coordinator %s has not answered yet", since, h.worker, coordinator)
+	return c
 }

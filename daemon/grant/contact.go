@@ -19,51 +19,55 @@ type contact struct {
 	held      *holdings
 	issuer    Issuer
 	issued    *Issued
+	published atomic.Int64 // when the coordinator has granted last, in known time, nanoseconds since 1970; 0: never
 	log       hclog.Logger
-	condition condition
+	failure   failure
 	reachable atomic.Bool
-	dry       atomic.Int64    // clockguard.Mono until which no worker ID is free
+	backoff   backoff
 	nextLook  clockguard.Mono // when the cluster's record may be looked at again; of the goroutine that runs Holder.Hold
 }
 
 // canAcquire reports whether another worker ID can be had, as far as is known.
 func (c *contact) canAcquire() bool {
-	return c.reachable.Load() && int64(c.pace.now().Mono) >= c.dry.Load()
+	return c.reachable.Load() && c.backoff.over()
 }
 
 // noted notes how an exchange ended, and returns err.
 func (c *contact) noted(err error) error {
 	c.issued.heard(err)
 	could := c.canAcquire()
-	var full *coord.ExhaustedError
-	var ahead *coord.AheadError
-	none := errors.As(err, &full) || errors.As(err, &ahead)
-	if none {
-		c.dry.Store(int64(c.pace.now().Mono + clockguard.Mono(lastRetry)))
-	}
+	none := c.backoff.none(err)
 	c.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
+	if !c.reachable.Load() {
+		c.backoff.reset()
+	}
 	c.issued.poison(err)
 	if could != c.canAcquire() {
 		c.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
-	before := c.condition.set(c.pace.now(), err)
-	switch lane := c.held.snapshot().current.lane; {
+	held := c.held.snapshot().current
+	if none && held.extends(c.pace) {
+		c.log.Debug("no other worker ID is to be had", "error", err)
+		return err // the one that is held is extended all the same
+	}
+	before := c.failure.set(c.pace.now(), err)
+	switch lane := held.lane; {
 	case err == nil && before != nil:
 		c.log.Info("the coordinator grants")
 	case err == nil || before != nil && before.Error() == err.Error(): // said before
 	case lane != nil && !lane.Closed():
-		c.log.Warn("the grant is not extended; issuing goes on to its end", "error", err)
+		c.log.Debug("the grant is not extended", "error", err) // package life says what follows
 	default:
-		c.log.Warn("there is no worker ID to issue from; trying again", "error", err)
+		c.log.Warn("there is no worker ID to issue from; trying again", "code", codeOf(err), "error", err)
 	}
 	return err
 }
 
 // notJoined notes why the cluster could not be joined.
 func (c *contact) notJoined(err error) {
-	c.reachable.Store(false)
+	c.reachable.Store(err == nil)
 	c.issued.poison(err)
-	c.condition.set(c.pace.now(), err)
+	c.failure.set(c.pace.now(), err)
 }
 
 // lookAgain looks at the cluster's record after an answer that will not change any more, or from

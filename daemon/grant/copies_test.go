@@ -13,7 +13,7 @@ import (
 // a host to the coordinator.
 func (h *host) copied() *host {
 	h.t.Helper()
-	c := h.world.host(h.name)
+	c := h.fixture.host(h.name)
 	c.clock = h.clock
 	if err := os.CopyFS(c.dir, os.DirFS(h.dir)); err != nil {
 		h.t.Fatal(err)
@@ -32,7 +32,7 @@ func TestACopyBesideTheOriginalGetsAnotherWorkerID(t *testing.T) {
 		"its session ended": func(original *process) { original.revoke() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				h := w.host("H")
 				original := h.start()
 				c := h.copied()
@@ -65,7 +65,7 @@ func TestACopyBesideTheOriginalGetsAnotherWorkerID(t *testing.T) {
 
 // A copy has no cold start: its original may be issuing from that very grant.
 func TestACopyIssuesNothingWithoutTheCoordinator(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("H")
 	original := h.start()
 	c := h.copied()
@@ -81,7 +81,7 @@ func TestACopyIssuesNothingWithoutTheCoordinator(t *testing.T) {
 // The marks of a copy are floors, also after its daemon has written a journal of its own and was
 // started again, where the coordinator has lost what it knew.
 func TestTheMarksOfACopyAreFloors(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("H")
 	original := h.start()
 	mark, worker := original.Holding().Mark, original.worker()

@@ -26,7 +26,7 @@ func (p *process) fail(call string) {
 // A copy of the journal from before a clean stop is older than the last publish. It continues, for
 // nothing above its mark was issued, but the grant that it names was given back.
 func TestOldJournalNamesAGrantThatWasGivenBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	w.clock.Advance(50 * time.Millisecond)
@@ -61,7 +61,7 @@ func TestOldJournalNamesAGrantThatWasGivenBack(t *testing.T) {
 // A worker ID whose giving back has failed is given back before another is taken: there is room for
 // one.
 func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -94,7 +94,7 @@ func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 // Where every free worker ID has been issued from later than the clock is, nothing is gained by
 // taking one, and the lane in use is kept.
 func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t).used(0, 1, 2, 3)
 	p := w.host("J").start()
 	for range 2 * w.layout.Workers() {
 		w.clock.Advance(window + wait)
@@ -123,7 +123,7 @@ func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
 
 // Whoever meets a state directory that is not ours any more, the daemon learns of it.
 func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	p.disk.moved = true
 	if err := p.Acquire(t.Context(), true); !errors.Is(err, journal.ErrMoved) {
@@ -163,7 +163,7 @@ func TestCoordinatorGoneAfterJoining(t *testing.T) {
 // A coordinator that answers, and has no worker ID left, is no reason to go by the journal
 // alone.
 func TestNoColdStartBesideACoordinatorThatAnswers(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	p.issueAll()
@@ -212,7 +212,7 @@ func TestColdStartOnAFullDisk(t *testing.T) {
 // A crash between a re-lease's opening and its first grant leaves two entries. The older one has
 // the grant.
 func TestColdStartFromTheOlderEntry(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	p.issueAll()
@@ -238,7 +238,7 @@ func TestColdStartFromTheOlderEntry(t *testing.T) {
 
 // A stop whose last word to the coordinator was lost costs no worker ID.
 func TestReleaseThatFailsCostsNoWorkerID(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	if err := p.Publish(t.Context()); err != nil {
@@ -260,7 +260,7 @@ func TestReleaseThatFailsCostsNoWorkerID(t *testing.T) {
 
 // A record beyond the layout's last tick makes its worker ID useless, and nothing else.
 func TestRecordBeyondTheLastTick(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	raiser := w.host("raiser").boot()
 	raiser.attach()
 	claim, err := coordtest.Claim(t.Context(), raiser.coord, coord.Request{Worker: 0})
@@ -303,7 +303,7 @@ func (c *changes) Changed() { c.told++ }
 // Requests that wait for another worker ID are told when none is to be had, for they may be served
 // otherwise.
 func TestFailedReLeaseIsTold(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").boot()
 	c := &changes{process: p}
 	p.Holder = grant.New(p.Config, c)

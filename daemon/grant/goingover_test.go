@@ -62,7 +62,7 @@ func (l *lanes) serve() {
 // journal is then of that worker ID. A crash, and lane 0 is assigned what lane 1 had: what was issued
 // from it is not forgotten, for lane 1's journal still has the mark.
 func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		h.accept = h.wiped(2)
 		for range 2 { // the second of which goes on from what the first has written
@@ -78,7 +78,7 @@ func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 		for _, p := range three.all {
 			p.acquire()
 		}
-		for range 3 { // where it was assigned another one first
+		for range 12 { // where it was assigned another one first
 			if three.all[0].worker() != 1 {
 				if err := three.all[0].Acquire(t.Context(), true); err != nil {
 					t.Fatal(err)
@@ -95,7 +95,7 @@ func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 // The marks go on through a second cluster, and are still there when a worker ID of the first comes
 // back.
 func TestMarksGoThroughTwoClusters(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	h.accept = h.wiped(2)
 	h.joined(2).crash()
@@ -124,7 +124,7 @@ func TestMarksGoThroughTwoClusters(t *testing.T) {
 // A cluster that was gone over to is gone over to by all lanes, whether or not each has claimed
 // there: the next start needs no flag.
 func TestAllLanesGoOverAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		for _, claimed := range [][]int{{}, {1}, {0}} {
 			h := w.host("A")
 			w.clock.Advance(time.Minute) // past all that issueAll issues from below
@@ -158,7 +158,7 @@ func TestAllLanesGoOverAtOnce(t *testing.T) {
 // A write of a journal fails while the lanes go over: none has claimed before all have, and the
 // next try goes on.
 func TestGoingOverNeedsTheDisk(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	h.accept = h.wiped(2)
 	l := h.bootLanes(2)
@@ -187,7 +187,7 @@ func TestGoingOverNeedsTheDisk(t *testing.T) {
 // A lane whose journal was left behind takes its marks along, and what it held is deleted, though
 // nothing of it is used.
 func TestAJournalLeftBehindIsTakenAlong(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	found := h.wiped(2)
 	h.accept = found
@@ -208,7 +208,7 @@ func TestAJournalLeftBehindIsTakenAlong(t *testing.T) {
 
 // What lanes that do not run have issued is known to those that do.
 func TestMarksOfIdleLanesCount(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	h.accept = h.wiped(4)
 	one := h.joined(1)
@@ -224,7 +224,7 @@ func TestMarksOfIdleLanesCount(t *testing.T) {
 
 // Journals of another layout say nothing of this one's worker IDs: their ticks are other instants.
 func TestMarksOfAnotherLayoutDoNotCount(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	h.startLanes(4).crash()
 	w.wipe()
@@ -249,7 +249,7 @@ func TestMarksOfAnotherLayoutDoNotCount(t *testing.T) {
 
 // A journal keeps a bounded number of marks of clusters that were left: those that reach furthest.
 func TestMarksThatAJournalKeeps(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.layout = parse(t, "time=41@1ms,worker=10,sequence=2;epoch=2026-01-01T00:00:00Z")
 	h := w.host("A")
 	h.accept = "found"
@@ -278,7 +278,7 @@ func TestMarksThatAJournalKeeps(t *testing.T) {
 // The claims of lanes that do not run are deleted once: with the first claim of the first start
 // without them.
 func TestClaimsOfIdleLanesAreDeletedOnce(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	four := h.startLanes(4)
 	var held []string

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -33,16 +34,21 @@ type Issuer interface {
 type Config struct {
 	Layout     *generator.Layout
 	Datacenter uint64
+	FromZero   bool   // each tick begins at number 0; false: see generator.Lane.Roll
+	Tenants    int    // how many tenants besides 0 a lane has memory for; 0: all of the layout's
 	Coord      string // which coordinator, as the journal names it
 	Accept     string // the UUID of the one cluster for which a journal of another may be left; empty: for none
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
-	Random     func() float64 // in [0,1), for jitter; nil: the runtime's
+	Hold       func() coord.Hold // the clock's, which is published; nil: it is always believed
+	Boot       func() int64      // reads CLOCK_BOOTTIME, which the journal keeps the known time with; nil: there is none
+	Random     func() float64    // in [0,1), for jitter; nil: the runtime's
 	Journal    Journal
 	Lane       int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
 	Issued     *Issued              // shared by the holders of one daemon; nil: the holder's own
 	Machine    generator.Generation // of the virtual machine; another one makes this process a copy
+	Events     *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
 	Log        hclog.Logger
 }
 
@@ -62,6 +68,9 @@ type Holder struct {
 
 // New makes a holder that holds nothing.
 func New(c Config, issuer Issuer) *Holder {
+	if c.Hold == nil {
+		c.Hold = func() coord.Hold { return coord.Hold{} }
+	}
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
@@ -69,25 +78,32 @@ func New(c Config, issuer Issuer) *Holder {
 		c.Issued = NewIssued()
 	}
 	p := newPace(c)
-	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, log: c.Log, turn: make(chan struct{}, 1)}
+	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, boot: c.Boot, turn: make(chan struct{}, 1)}
 	w.giveTurn()
+	d := &demand{wake: make(chan struct{}, 1)}
 	held := &holdings{
-		pace: p, writer: w, coord: c.Coord, text: fmt.Sprintf("%s;datacenter=%d", c.Layout, c.Datacenter),
+		idleness: idleness{after: c.Timing.Idle, awake: d.wake},
+		pace:     p, writer: w, coord: c.Coord, text: LayoutText(c.Layout, c.Datacenter),
 		issuer: issuer, issued: c.Issued, log: c.Log, wake: make(chan struct{}, 1),
 		state: state{current: none(), draining: none()},
 	}
+	held.ask(p.now())
 	c.Issued.add(held)
-	link := &contact{pace: p, held: held, issuer: issuer, issued: c.Issued, log: c.Log}
-	link.condition.set(p.now(), fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
-	d := &demand{wake: make(chan struct{}, 1)}
+	link := &contact{pace: p, held: held, issuer: issuer, issued: c.Issued, log: c.Log, backoff: backoff{pace: p}}
+	link.failure.set(p.now(), fmt.Errorf("%w: coordinator %s has not answered yet", errStarting, c.Coord))
 	return &Holder{
 		Config: c, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
 			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued,
-			machine: c.Machine, datacenter: c.Datacenter, lane: c.Lane, log: c.Log,
+			machine: c.Machine, datacenter: c.Datacenter, tenants: c.Tenants, fromZero: c.FromZero, lane: c.Lane, log: c.Log,
 		},
 		migration: &migration{held: held, layout: c.Layout, issuer: issuer, log: c.Log, accept: c.Accept},
 	}
+}
+
+// LayoutText is a layout, with its datacenter, as the cluster's registry and the journal name it.
+func LayoutText(layout *generator.Layout, datacenter uint64) string {
+	return fmt.Sprintf("%s;datacenter=%d", layout, datacenter)
 }
 
 // LayoutText is the layout as the cluster's registry and the journal name it.
@@ -103,7 +119,13 @@ func (k *Holder) Window() generator.Tick { return k.pace.window }
 func (k *Holder) Cluster() string { return k.held.cluster() }
 
 // Holding shows the worker ID in use.
-func (k *Holder) Holding() Holding { return k.held.snapshot().current.shown() }
+func (k *Holder) Holding() Holding {
+	current := k.held.snapshot().current
+	shown := current.shown()
+	shown.Idle, shown.Published = k.held.dormant(current), k.contact.published.Load()
+	shown.Claims = k.held.claims()
+	return shown
+}
 
 // Inherit takes over what an earlier process of this host left in the journal. It is called once,
 // before the first Acquire. What is not usable is refused with the reason, and the record rules
@@ -125,7 +147,7 @@ func (k *Holder) InheritLeft(c journal.Contents, target string) {
 // by that.
 func (k *Holder) Idle(c *journal.Contents) (changed bool) {
 	if c.Layout == k.LayoutText() {
-		k.Issued.NoteAll(*c)
+		k.Issued.NoteAll(c.Floors())
 	}
 	k.claimer.deleteStale(*c)
 	c.Lanes = slices.Clone(c.Lanes)
@@ -151,6 +173,9 @@ func (k *Holder) ColdStart(c journal.Contents) error {
 	}
 	return k.claimer.coldStart(c)
 }
+
+// Reachable reports whether the coordinator answered last.
+func (k *Holder) Reachable() bool { return k.contact.reachable.Load() }
 
 // NotJoined notes why the cluster could not be joined.
 func (k *Holder) NotJoined(err error) { k.contact.notJoined(err) }
@@ -183,7 +208,8 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error { return k.claim
 // coord.ErrLost the holder holds no claim, and issues on within the grant that it has.
 func (k *Holder) Publish(ctx context.Context) error { return k.claimer.publish(ctx) }
 
-// Renew keeps the journal's marks ahead of the clock and raises the lanes up to them.
+// Renew keeps the journal's marks ahead of the clock and raises the lanes up to them, unless nobody
+// asks for IDs.
 func (k *Holder) Renew() error { return k.held.renew() }
 
 // Revoke ends all that was issued for a cluster that is no more: in the one that has taken its

@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/logging"
 )
 
 // record is the worker ID's record as the coordinator has it; the worker ID must be held.
@@ -47,7 +48,7 @@ func (p *process) take() generator.Outcome {
 }
 
 func TestTheLaneIsHeldByTheNearerOfTheTwoCeilings(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	if got, want := p.lane.Ceiling(), w.tick()+generator.Tick(step/time.Millisecond); got != want {
 		t.Errorf("the lane's ceiling is %d, want a step ahead, %d", got, want)
@@ -67,8 +68,22 @@ func TestTheLaneIsHeldByTheNearerOfTheTwoCeilings(t *testing.T) {
 	}
 }
 
+func TestAPublishShowsAClockThatIsNotBelieved(t *testing.T) {
+	w := newFixture(t)
+	p := w.host("J").start()
+	for _, hold := range []coord.Hold{{Ahead: time.Hour, Since: time.Unix(2_000_000_000, 0).UTC(), Why: "nobody can tell"}, {}} {
+		p.host.hold = hold
+		if err := p.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.record().Hold; got != hold {
+			t.Errorf("the cluster is shown %+v, want %+v", got, hold)
+		}
+	}
+}
+
 func TestRenewLeavesTheDiskAloneWhileHalfAStepIsLeft(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	before := p.disk.writes
 	w.clock.Advance(step/2 - time.Millisecond)
@@ -83,7 +98,7 @@ func TestRenewLeavesTheDiskAloneWhileHalfAStepIsLeft(t *testing.T) {
 
 func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
 	for _, landed := range []bool{false, true} {
-		w := newWorld(t)
+		w := newFixture(t)
 		p := w.host("J").start()
 		mark := p.onDisk().Mark
 		p.disk.full, p.disk.unsure = !landed, landed
@@ -116,7 +131,7 @@ func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
 
 // Nothing has failed yet, but an answer is late: a request is told which one, and since when.
 func TestConditionBeforeAnythingFailed(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	if err := p.Condition(); err != nil {
 		t.Fatalf("the trouble is %v, want none", err)
@@ -133,7 +148,7 @@ func TestConditionBeforeAnythingFailed(t *testing.T) {
 	if err := p.Renew(); err != nil {
 		t.Fatal(err)
 	}
-	ended := w.layout.StartOf(p.Holding().Granted + 1).UTC().Format(time.RFC3339)
+	ended := w.layout.StartOf(p.Holding().Granted + 1).UTC().Format(logging.TimeFormat)
 	p.says(p.Condition(), "has not answered yet", coordAt, "since "+ended)
 	if err := p.Publish(t.Context()); err != nil {
 		t.Fatal(err)
@@ -144,7 +159,7 @@ func TestConditionBeforeAnythingFailed(t *testing.T) {
 }
 
 func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	if err := os.Rename(h.dir, h.dir+"-moved"); err != nil {
@@ -163,7 +178,7 @@ func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
 }
 
 func TestLostClaimGoesOnWhereItWas(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	p.issueAll()
 	lane, before := p.lane, p.Holding()
@@ -185,7 +200,7 @@ func TestLostClaimGoesOnWhereItWas(t *testing.T) {
 
 // An Extend whose reply was lost raises nothing here, and the next one goes on.
 func TestLostReplyRaisesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	granted := p.Holding().Granted
 	w.clock.Advance(window / 2)
@@ -209,9 +224,9 @@ func TestLostReplyRaisesNothing(t *testing.T) {
 }
 
 func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t).used(0)
 	h := w.host("J")
-	p := h.start()
+	p := h.startFor(0)
 	p.take()
 	first, last := p.worker(), w.tick()
 	w.clock.Step(-time.Hour)
@@ -240,7 +255,7 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 // An opening that could not be journaled is not given back: the lane before it may still issue
 // below the record's ceiling.
 func TestOpeningWithoutAJournalIsKept(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	p.revoke()
 	if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
@@ -263,7 +278,7 @@ func TestOpeningWithoutAJournalIsKept(t *testing.T) {
 }
 
 func TestAllWorkerIDsHeld(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	var held []*process
 	for range w.layout.Workers() {
 		p := w.host(string(rune('A' + len(held)))).start()
@@ -292,7 +307,7 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 
 // The loops renew, publish and re-lease by themselves, in the clock's time.
 func TestLoops(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").boot()
 	p.attach()
 	ctx, stop := context.WithCancel(t.Context())

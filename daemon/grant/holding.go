@@ -15,9 +15,17 @@ type holding struct {
 	lane    *generator.Lane // nil: none yet
 	mark    generator.Tick  // the journal's, as on disk
 	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
+	kept    generator.Tick  // of that, what the journal has, as on disk
+	floor   generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
+	until   generator.Tick  // the last tick that can be granted; 0: there is none
 	// published is the highest mark that was sent with an Extend. For a journal that was inherited
 	// it is that journal's mark: the record has none above it, or the journal is not adopted.
 	published generator.Tick
+	// since is when the lane took the place of another, by the wall clock; 0: it is the first.
+	since int64
+	// ended is the first tick in which no ID could be had, if what was issued from ended because
+	// another opened its worker ID; 0: it did not.
+	ended generator.Tick
 	// limited is set once a raise has limited the lane, and with it the grant.
 	limited bool
 	// cold is set while what was inherited is issued from without a claim of this process.
@@ -29,7 +37,7 @@ func none() *holding { return &holding{worker: coord.AnyWorker} }
 
 // inherited returns the holding that an entry of a journal is of.
 func inherited(e journal.Entry) *holding {
-	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, published: e.Mark}
+	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, kept: e.Ceiling, floor: e.Floor, until: e.Until, published: e.Mark}
 }
 
 // issued is the last tick that was issued from the holding, 0 if none was.
@@ -38,6 +46,19 @@ func (h holding) issued() generator.Tick {
 		return high
 	}
 	return 0
+}
+
+// extends reports whether the holding's grant goes on without another worker ID.
+func (h holding) extends(p *pace) bool {
+	return h.claim != nil && h.lane != nil && !h.lane.Closed() && !h.limited && !p.ends(h.until)
+}
+
+// firstWithout returns the first tick in which no ID can be had if the holding ends now.
+func (h holding) firstWithout(now generator.Tick) generator.Tick {
+	if h.lane == nil || h.lane.Closed() {
+		return h.ended
+	}
+	return min(h.lane.Ceiling()+1, max(now, h.lane.Highest()+1))
 }
 
 // stop closes the holding's lane and returns its last tick: the exact one, and the holding's mark
@@ -54,7 +75,7 @@ func (h holding) stop() generator.Tick {
 func (h holding) end(issued *Issued) generator.Tick {
 	last := h.stop()
 	if h.worker >= 0 {
-		issued.Note(h.worker, last)
+		issued.Note(h.worker, h.floor, last)
 	}
 	return last
 }
@@ -84,13 +105,30 @@ type Holding struct {
 	Issued  generator.Tick
 	Mark    generator.Tick // the journal's
 	Granted generator.Tick // the coordinator's ceiling, as acknowledged
+	Until   generator.Tick // the last tick that can be granted; 0: there is none
+	Idle    bool           // nobody asks for IDs: the first who does waits until the mark is renewed
+	// Published is when the coordinator has granted last, by this process's known time, in
+	// nanoseconds since 1970; 0: never.
+	Published int64
+	Claims    int // worker IDs that are claimed: the one in use, and the one that is being left
 }
 
 // shown returns the holding as it is shown.
 func (h holding) shown() Holding {
-	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claim != nil, Opening: h.opening, Mark: h.mark, Granted: h.granted}
+	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claim != nil, Opening: h.opening, Mark: h.mark, Granted: h.granted, Until: h.until}
 	if h.lane != nil {
 		shown.Floor, shown.Issued = h.lane.Floor(), h.issued()
 	}
 	return shown
+}
+
+// claims counts the worker IDs that are claimed.
+func (hs *holdings) claims() (n int) {
+	s := hs.snapshot()
+	for _, h := range []holding{s.current, s.draining} {
+		if h.claim != nil {
+			n++
+		}
+	}
+	return n
 }

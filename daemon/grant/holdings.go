@@ -38,6 +38,7 @@ type holdings struct {
 	issued *Issued
 	log    hclog.Logger
 	wake   chan struct{} // has Holder.Mark renew the journal
+	idleness
 
 	mu       sync.Mutex // guards what follows; never held over a call that waits
 	state    state
@@ -140,8 +141,9 @@ func (hs *holdings) revokeWorker(worker int) {
 	hs.change(func(s *state) {
 		for _, h := range []**holding{&s.current, &s.draining} {
 			if (*h).worker == worker {
+				ended := (*h).firstWithout(hs.pace.tick())
 				(*h).end(hs.issued)
-				*h = &holding{worker: worker, lane: (*h).lane, node: (*h).node}
+				*h = &holding{worker: worker, lane: (*h).lane, node: (*h).node, floor: (*h).floor, ended: ended}
 			}
 		}
 		if s.draining.worker == worker {
@@ -150,7 +152,7 @@ func (hs *holdings) revokeWorker(worker int) {
 	})
 }
 
-// limit limits what is held from another era than the raise's, at once. The journal follows: see
+// limit limits what is held from another cluster epoch than the raise's, at once. The journal follows: see
 // keepLimit.
 func (hs *holdings) limit(r coord.Raise) {
 	hs.mu.Lock()
@@ -170,7 +172,7 @@ func (hs *holdings) limit(r coord.Raise) {
 	}
 }
 
-// exceeds reports whether a journal names a grant of another era that reaches beyond the raise.
+// exceeds reports whether a journal names a grant of another cluster epoch that reaches beyond the raise.
 func exceeds(c journal.Contents, r coord.Raise) bool {
 	return slices.ContainsFunc(c.Lanes, func(e journal.Entry) bool {
 		return e.Ceiling > r.Floor && coord.ClusterEpochOf(e.Opening) != r.ClusterEpoch

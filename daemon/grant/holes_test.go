@@ -14,7 +14,7 @@ import (
 // closes before its last tick is read: a request beside the stop either has its number counted or
 // gets none.
 func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	p.take()
 	calls := 0
@@ -37,7 +37,7 @@ func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
 // The same with requests that come all the time: whatever was given is at or below what the journal
 // says.
 func TestHole4UnderLoad(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	lane, ceiling := p.lane, p.lane.Ceiling()
 	begun, done := make(chan struct{}), make(chan generator.Tick)
@@ -70,7 +70,7 @@ func TestHole4UnderLoad(t *testing.T) {
 // after the clock was set back.
 func TestHole7RestartAfterARollback(t *testing.T) {
 	for _, cold := range []bool{false, true} {
-		onEach(t, func(t *testing.T, w *world) {
+		onEach(t, func(t *testing.T, w *fixture) {
 			h := w.host("J")
 			p := h.start()
 			for range 10 { // two hundred ticks, the grant of the start
@@ -105,8 +105,8 @@ func TestHole7RestartAfterARollback(t *testing.T) {
 // Hole 9: whoever is rolled back too far takes a worker ID that is not stored anywhere, the same
 // for all. Here each gets one that nobody holds, and whose mark is past.
 func TestHole9RolledBackHostsDoNotMeet(t *testing.T) {
-	w := newWorld(t)
-	a, b := w.host("A").start(), w.host("B").start()
+	w := newFixture(t).used(0, 1)
+	a, b := w.host("A").startFor(0), w.host("B").startFor(1)
 	a.issueAll()
 	b.issueAll()
 	w.clock.Step(-time.Hour)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
@@ -28,9 +29,9 @@ const (
 	coordAt = "etcd://the-test's"
 )
 
-// world is a real coordinator, a clock that hosts share, and every number that any of them was
+// fixture is a real coordinator, a clock that hosts share, and every number that any of them was
 // given.
-type world struct {
+type fixture struct {
 	t      *testing.T
 	tree   backend
 	clock  *clocktest.Manual
@@ -43,14 +44,38 @@ type world struct {
 	repeats *int
 }
 
-// newWorld is a world on etcd, where a test has no reason to care.
-func newWorld(t *testing.T) *world {
+// newFixture is a fixture on etcd, where a test has no reason to care.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newWorldOn(t, newEtcd(t))
+	return newFixtureOn(t, newEtcd(t))
 }
 
-func newWorldOn(t *testing.T, tree backend) *world {
-	return &world{t: t, tree: tree, clock: clocktest.NewManual(epoch.Add(1000 * time.Hour)), layout: parse(t, text), issued: map[int64]string{}}
+func newFixtureOn(t *testing.T, tree backend) *fixture {
+	return &fixture{t: t, tree: tree, clock: clocktest.NewManual(epoch.Add(1000 * time.Hour)), layout: parse(t, text), issued: map[int64]string{}}
+}
+
+// used is a fixture of whose worker IDs some were issued from all the time: none before now is free.
+func (w *fixture) used(workers ...int) *fixture {
+	w.t.Helper()
+	c, err := w.tree.open(coord.Identity{Host: "used", Incarnation: rand.Text()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer c.Close()
+	h := w.host("used").boot()
+	if _, err := c.Join(w.t.Context(), coord.Layout{Text: h.LayoutText(), Workers: w.layout.Workers(), Window: h.Window()}); err != nil {
+		w.t.Fatal(err)
+	}
+	for _, worker := range workers {
+		claim, err := coordtest.Claim(w.t.Context(), c, coord.Request{Worker: worker})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := claim.Release(w.t.Context(), w.tick()-1); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return w
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -67,30 +92,34 @@ func parse(t *testing.T, text string) *generator.Layout {
 	return layout
 }
 
-func (w *world) tick() generator.Tick { return w.layout.TickAt(w.clock.Now().Wall) }
+func (w *fixture) tick() generator.Tick { return w.layout.TickAt(w.clock.Now().Wall) }
 
 // host is a machine: its state directory outlives its processes.
 type host struct {
-	*world
+	*fixture
 	name  string
 	pid   int
 	dir   string
-	clock *clocktest.Manual // the world's, but for a host whose clock is wrong
+	clock *clocktest.Manual // the fixture's, but for a host whose clock is wrong
 
 	at      string               // grant.Config.Coord; empty: coordAt
 	accept  string               // grant.Config.Accept
 	machine generator.Generation // grant.Config.Machine
+	hold    coord.Hold           // grant.Config.Hold
+	timing  *grant.Timing        // grant.Config.Timing; nil: that of the tests
+	random  func() float64       // grant.Config.Random
+	log     hclog.Logger         // grant.Config.Log; nil: nobody reads it
 	// twin is set for a host of which nothing tells that it is not another one: its journal is
 	// always at home.
 	twin bool
 }
 
-func (w *world) host(name string) *host {
-	return &host{world: w, name: name, pid: 1, dir: w.t.TempDir(), clock: w.clock}
+func (w *fixture) host(name string) *host {
+	return &host{fixture: w, name: name, pid: 1, dir: w.t.TempDir(), clock: w.clock}
 }
 
 // fast is a host whose clock is ahead of all others.
-func (w *world) fast(name string, by time.Duration) *host {
+func (w *fixture) fast(name string, by time.Duration) *host {
 	h := w.host(name)
 	h.clock = clocktest.NewManual(time.Unix(0, w.clock.Now().Wall).Add(by))
 	return h
@@ -128,16 +157,22 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 		h.t.Fatal(err)
 	}
 	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}}
+	timing := grant.Timing{Window: window, Publish: window / 4, Step: step}
+	if h.timing != nil {
+		timing = *h.timing
+	}
 	p.Holder = grant.New(grant.Config{
 		Layout:    layout,
 		Coord:     cmp.Or(h.at, coordAt),
 		Accept:    h.accept,
-		Timing:    grant.Timing{Window: window, Publish: window / 4, Step: step},
+		Timing:    timing,
 		FirstWait: wait,
 		Clock:     h.clock,
+		Hold:      func() coord.Hold { h.fixture.mu.Lock(); defer h.fixture.mu.Unlock(); return h.hold },
+		Random:    h.random,
 		Journal:   p.disk,
 		Machine:   h.machine,
-		Log:       hclog.NewNullLogger(),
+		Log:       cmp.Or(h.log, hclog.NewNullLogger()),
 	}, p)
 	h.t.Cleanup(p.crash)
 	return p
@@ -194,7 +229,7 @@ func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 		}
 	})
 	p.coord = &faulty{Coordinator: c}
-	cluster, err := c.Join(p.t.Context(), coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers()})
+	cluster, err := c.Join(p.t.Context(), coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers(), Window: p.Window()})
 	p.cluster = cluster.UUID
 	return p.coord, cluster, err
 }
@@ -217,14 +252,14 @@ func (p *process) acquire() {
 
 // crashed is a host whose process was killed after it had issued all that it was granted, with its
 // session alive.
-func crashed(t *testing.T) (*world, *host, *process) {
+func crashed(t *testing.T) (*fixture, *host, *process) {
 	t.Helper()
-	w := newWorld(t)
+	w := newFixture(t)
 	h, p := w.crashed()
 	return w, h, p
 }
 
-func (w *world) crashed() (*host, *process) {
+func (w *fixture) crashed() (*host, *process) {
 	w.t.Helper()
 	h := w.host("J")
 	p := h.start()
@@ -240,6 +275,15 @@ func (h *host) reboot() *process {
 	if _, err := p.inherit(); err != nil {
 		h.t.Fatal(err)
 	}
+	return p
+}
+
+// startFor is start with a preference for a worker ID.
+func (h *host) startFor(worker int) *process {
+	h.t.Helper()
+	p := h.bootFor(worker)
+	p.attach()
+	p.acquire()
 	return p
 }
 
@@ -305,8 +349,8 @@ func (p *process) issueAll() (n int) {
 }
 
 func (p *process) note(id int64) {
-	p.world.mu.Lock()
-	defer p.world.mu.Unlock()
+	p.fixture.mu.Lock()
+	defer p.fixture.mu.Unlock()
 	if before, ok := p.issued[id]; ok && p.repeats != nil {
 		*p.repeats++
 	} else if ok {

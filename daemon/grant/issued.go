@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -19,7 +20,7 @@ type Issued struct {
 	poisoned atomic.Bool // the coordinator has answered no for good: no journal must be used around it
 
 	mu      sync.Mutex
-	to      map[int]generator.Tick
+	spans   map[int][]span
 	holders []*holdings // those that share it
 
 	raising sync.Mutex // guards what follows
@@ -27,7 +28,13 @@ type Issued struct {
 }
 
 // NewIssued knows nothing yet.
-func NewIssued() *Issued { return &Issued{to: map[int]generator.Tick{}} }
+func NewIssued() *Issued { return &Issued{spans: map[int][]span{}} }
+
+// span is a range of ticks, above from and up to to.
+type span struct{ from, to generator.Tick }
+
+// maxSpans bounds what is known of a worker ID: the two that are nearest become one.
+const maxSpans = 8
 
 // add adds a holder to those that share s.
 func (s *Issued) add(h *holdings) {
@@ -36,25 +43,55 @@ func (s *Issued) add(h *holdings) {
 	s.holders = append(s.holders, h)
 }
 
-// Note notes that ticks up to to may have been issued.
-func (s *Issued) Note(worker int, to generator.Tick) {
+// Note notes that ticks above from, up to to, may have been issued.
+func (s *Issued) Note(worker int, from, to generator.Tick) {
+	if from >= to {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.to[worker] = max(s.to[worker], to)
+	all := append(slices.Clone(s.spans[worker]), span{from, to})
+	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	var known []span
+	for _, next := range all {
+		if n := len(known); n > 0 && next.from <= known[n-1].to {
+			known[n-1].to = max(known[n-1].to, next.to)
+			continue
+		}
+		known = append(known, next)
+	}
+	for len(known) > maxSpans {
+		nearest := 1
+		for i := 2; i < len(known); i++ {
+			if known[i].from-known[i-1].to < known[nearest].from-known[nearest-1].to {
+				nearest = i
+			}
+		}
+		known[nearest-1].to = known[nearest].to
+		known = slices.Delete(known, nearest, nearest+1)
+	}
+	s.spans[worker] = known
 }
 
 // NoteAll notes what a journal says, whether or not it is issued from.
 func (s *Issued) NoteAll(c journal.Contents) {
 	for _, e := range c.Lanes {
-		s.Note(e.Worker, e.Mark)
+		s.Note(e.Worker, e.Floor, e.Mark)
 	}
 }
 
-// To is up to where the worker ID may have been issued from; 0 if nothing is known.
-func (s *Issued) To(worker int) generator.Tick {
+// To is up to where the worker ID may have been issued from, by what is known and does not lie
+// wholly after until; 0 if nothing is. An until of 0 is the end of time.
+func (s *Issued) To(worker int, until generator.Tick) generator.Tick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.to[worker]
+	var to generator.Tick
+	for _, known := range s.spans[worker] {
+		if until == 0 || known.from < until {
+			to = known.to
+		}
+	}
+	return to
 }
 
 // poison remembers an answer that no later failure to answer takes back. A coordinator that was
@@ -67,14 +104,14 @@ func (s *Issued) poison(err error) {
 }
 
 // Raised limits all of the daemon's holders to what all marks were raised to last. What is reported
-// to one of them binds the others. An era that another has followed is over: who names it has read
+// to one of them binds the others. A cluster epoch that another has followed is over: who names it has read
 // an old state, or had the report of the raise before another lane and says so after it. No raise
 // ever makes it the cluster's again, so it limits nobody.
 //
 // A raise of all marks is for a coordinator that does not know all that it has granted: it was
 // restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
 // was raised to, where the next holder of the worker ID begins. So whoever learns of a raise issues
-// nothing above its floor from a grant of another era: neither from the lane in use nor from the
+// nothing above its floor from a grant of another cluster epoch: neither from the lane in use nor from the
 // one that is being left, nor, after a crash, from the journal.
 func (s *Issued) Raised(r coord.Raise) {
 	s.raising.Lock() // until all have it, so that none has two raises in another order

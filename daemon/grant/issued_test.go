@@ -12,12 +12,12 @@ import (
 // journal, in whatever order.
 func TestIssuedIsTheMost(t *testing.T) {
 	s := grant.NewIssued()
-	s.Note(1, 20)
-	s.Note(1, 10)
+	s.Note(1, 0, 20)
+	s.Note(1, 0, 10)
 	s.NoteAll(journal.Contents{Lanes: []journal.Entry{{Worker: 1, Mark: 15}, {Worker: 2, Mark: 30, Left: true}, {Worker: 3, Mark: 5}}})
-	s.Note(3, 7)
+	s.Note(3, 0, 7)
 	for worker, want := range []generator.Tick{0, 20, 30, 7} {
-		if got := s.To(worker); got != want {
+		if got := s.To(worker, 0); got != want {
 			t.Errorf("worker ID %d is known to be issued from up to %d, want %d", worker, got, want)
 		}
 	}

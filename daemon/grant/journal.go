@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -25,8 +24,8 @@ type writer struct {
 	journal Journal
 	machine generator.Generation
 	pace    *pace
-	log     hclog.Logger
-	disk    condition
+	boot    func() int64
+	disk    failure
 	turn    chan struct{} // holds one token unless somebody has it
 }
 
@@ -39,29 +38,37 @@ func (w *writer) write(c journal.Contents) error {
 	if err := copied(w.machine); err != nil {
 		return err
 	}
-	err := w.journal.Write(c)
-	before := w.disk.set(w.pace.now(), err)
-	if err == nil {
-		if before != nil {
-			w.log.Info("the journal is written again")
-		}
-		return nil
+	if w.boot != nil {
+		c.Known = journal.Known{Wall: w.pace.now().Wall, Boot: w.boot()}
 	}
-	if before == nil {
-		w.log.Error("issuing stops at the last mark that is on disk", "error", err)
+	err := w.journal.Write(c)
+	w.disk.set(w.pace.now(), err)
+	if err == nil {
+		return nil
 	}
 	return fmt.Errorf("the journal was not written: %w", err)
 }
 
+// failing returns the condition of a journal that cannot be written, nil if it can.
+func (w *writer) failing() *condition.Condition {
+	c := w.disk.get()
+	if c != nil {
+		c.Code = condition.JournalFailing
+	}
+	return c
+}
+
 // renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does
-// nothing while a mark is still half a step ahead. After an error a lane goes on to the mark that
-// is on disk and no further.
+// nothing while a mark is still half a step ahead. While nobody asks for IDs the marks stay, and the
+// journal is written if more was granted since, or if the last write failed. After an error a lane
+// goes on to the mark that is on disk and no further.
 func (hs *holdings) renew() error {
 	if err := copied(hs.writer.machine); err != nil {
 		return err
 	}
 	hs.writer.takeTurn()
 	defer hs.writer.giveTurn()
+	idle := hs.update()
 	hs.mu.Lock()
 	s, moved, owed := hs.state, hs.moved, hs.limits != hs.limitsKept
 	current, draining := *s.current, *s.draining
@@ -69,7 +76,13 @@ func (hs *holdings) renew() error {
 	if moved != nil {
 		return moved
 	}
-	m := marks{s.current: hs.markFor(current), s.draining: hs.markFor(draining)}
+	m := marks{}
+	if idle {
+		m[s.current], m[s.draining] = current.mark, draining.mark
+		owed = owed || unkept(current, draining) || hs.writer.disk.get() != nil
+	} else {
+		m[s.current], m[s.draining] = hs.markFor(current), hs.markFor(draining)
+	}
 	if m[s.current] <= current.mark && m[s.draining] <= draining.mark && !owed {
 		return nil
 	}
@@ -143,6 +156,7 @@ func (hs *holdings) write(next *state, m marks) error {
 	}
 	hs.restrict(hs.state) // by what has been reported while the journal was written
 	hs.limitsKept = limits
+	s.keep(contents)
 	hs.mu.Unlock()
 	hs.raise()
 	return nil
@@ -179,7 +193,7 @@ func (hs *holdings) contents(s state, m marks) journal.Contents {
 	}
 	for _, h := range s.both() {
 		if h.opening != "" {
-			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Mark: max(h.mark, m[h]), Ceiling: h.granted})
+			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h]), Ceiling: h.granted, Until: h.until})
 		}
 	}
 	return c

@@ -17,7 +17,7 @@ import (
 // Every lane has a worker ID of its own, gets it back after a crash, a stop and the loss of the
 // disk, and never issues a number twice.
 func TestLanesGetTheirWorkerIDsBack(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		first := h.startLanes(4)
 		first.issueAll()
@@ -57,7 +57,7 @@ func TestLanesGetTheirWorkerIDsBack(t *testing.T) {
 // One lane's claim is cleared, and another lane changes its worker ID: neither is anything to the
 // others, who go on extending their grants.
 func TestALanesLossIsNotTheOthers(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		l := w.host("A").startLanes(3) // of 4 worker IDs
 		had := l.workers()
 		goOn := func(after string, lanes ...int) {
@@ -103,7 +103,7 @@ func TestALanesLossIsNotTheOthers(t *testing.T) {
 // What one lane has left another may be assigned: never below what the daemon has issued from it,
 // though the coordinator knows nothing of that.
 func TestLanesShareWhatIsIssued(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		first := h.bootLanes(2)
 		if err := first.join(); err != nil {
@@ -153,7 +153,7 @@ func TestLanesShareWhatIsIssued(t *testing.T) {
 // There are fewer worker IDs than lanes: the others serve, and the one without gets the first that
 // is free.
 func TestMoreLanesThanWorkerIDsLeft(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		other := w.host("B").start()
 		l := w.host("A").bootLanes(4)
 		if err := l.join(); err != nil {
@@ -196,7 +196,7 @@ const lastWait = window + wait
 // claims. A start with as many as before goes on from them, unless another has opened the record
 // since.
 func TestFewerLanesAndMoreAgain(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		four := h.startLanes(4)
 		four.issueAll()
@@ -280,7 +280,7 @@ func (p *process) contentsOfLane() journal.Contents {
 // With the coordinator away each lane issues from what its own journal holds, and one whose journal
 // is torn from nothing.
 func TestLanesStartCold(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	l := h.startLanes(3)
 	l.issueAll()
@@ -291,7 +291,7 @@ func TestLanesStartCold(t *testing.T) {
 	away := errors.New("the coordinator is away")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	l.life.Clock = endless{h.clock, stop}
+	l.life.Clock = known(endless{h.clock, stop})
 	l.life.Open = func(context.Context) (coord.Coordinator, error) { return nil, away }
 	if c, err := l.life.Join(ctx, l.inherited); c != nil || err != nil {
 		t.Fatalf("joined %v, %v", c, err)
@@ -319,7 +319,7 @@ func (e endless) Sleep(ctx context.Context, _ time.Duration) error { e.stop(); r
 // A journal of another cluster than the first lane's is of a time before this host went over: its
 // marks count, and nothing else of it.
 func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("A")
 	l := h.bootLanes(2)
 	if err := l.join(); err != nil {
@@ -367,7 +367,7 @@ func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
 
 // When one lane learns that the cluster is no more, no lane issues any more.
 func TestOneLaneFindsAnotherCluster(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	l := w.host("A").startLanes(3)
 	w.wipe()
 	if err := l.life.Hold(t.Context(), 1); !errors.Is(err, coord.ErrOtherCluster) {

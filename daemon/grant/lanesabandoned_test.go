@@ -17,7 +17,7 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 		restart bool // the lane is new, and comes from the journal; else it has served and lost its claim
 	}{{"after a restart", true}, {"after a lost claim", false}} {
 		t.Run(c.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				h := w.host("A")
 				l := h.startLanes(2)
 				if c.restart {
@@ -76,7 +76,7 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 // start that finds the coordinator away.
 func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 	for _, n := range []int{1, 2} {
-		w := newWorld(t)
+		w := newFixture(t)
 		h := w.host("A")
 		h.startLanes(n).crash()
 		l := h.bootLanes(n)
@@ -103,7 +103,7 @@ func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 // What the coordinator has refused to one lane for good, no lane issues from its journal around.
 func TestARefusalIsForAllLanes(t *testing.T) {
 	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
-		w := newWorld(t)
+		w := newFixture(t)
 		h := w.host("A")
 		h.startLanes(2).crash()
 		l := h.bootLanes(2)

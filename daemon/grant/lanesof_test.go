@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -34,7 +35,7 @@ func (h *host) bootLanes(n int) *lanes {
 		h.t.Fatal(err)
 	}
 	log := hclog.NewNullLogger()
-	l := &lanes{host: h, dir: dir, life: &life.Life{Layout: h.layout, Clock: h.clock, Coord: coordAt, Log: log}}
+	l := &lanes{host: h, dir: dir, life: &life.Life{Layout: h.layout, Clock: known(h.clock), Belief: clockguard.DefaultBelief(), Coord: coordAt, Log: log}}
 	issued := grant.NewIssued()
 	for i := range n {
 		file, err := dir.Lane(i)
@@ -128,4 +129,9 @@ func (l *lanes) stop() {
 	l.t.Helper()
 	l.life.Leave(l.t.Context(), l.coord)
 	l.crash()
+}
+
+// known is known time by a clock whose kernel says nothing.
+func known(clock clockguard.Clock) *clockguard.Known {
+	return clockguard.NewKnown(clock, nil, clockguard.DefaultBelief())
 }

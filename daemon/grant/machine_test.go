@@ -49,7 +49,7 @@ func (p *process) steps() map[string]func() error {
 // A machine that is cloned between a claim and its opening: the claim is the original's, so the clone
 // neither opens it nor deletes its node.
 func TestACloneLeavesAPendingClaim(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("H")
 		now := h.inMachine()
 		p := h.start()
@@ -72,7 +72,7 @@ func TestACloneLeavesAPendingClaim(t *testing.T) {
 // nothing, in whichever step it is. Its original, which is the same process in the machine as it
 // was, goes on with its claim; and the clone's next start gets another worker ID.
 func TestACloneLeavesAllToItsOriginal(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("H")
 		now := h.inMachine()
 		original := h.start()
@@ -109,7 +109,7 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 
 // A raise has to be journaled before anything is sent. The journal is the original's.
 func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("H")
 	now := h.inMachine()
 	p := h.start()
@@ -127,7 +127,7 @@ func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
 // What a journal that moved says are floors, also when it is written again for a lane that does
 // not run: a later start that finds it here must not continue them.
 func TestIdleLeavesFloorsFloors(t *testing.T) {
-	p := newWorld(t).host("A").boot()
+	p := newFixture(t).host("A").boot()
 	c := journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 3, Opening: "another's", Claim: "its", Mark: 9, Left: true}}}
 	if changed := p.Idle(&c); !changed || !c.Lanes[0].Left || c.Lanes[0].Mark != 9 || c.Lanes[0].Claim != "" {
 		t.Errorf("changed is %v, and the journal says %+v", changed, c.Lanes)
@@ -137,7 +137,7 @@ func TestIdleLeavesFloorsFloors(t *testing.T) {
 // The machine is cloned while a claim is being made: no claim node is left that neither the
 // original knows nor the clone.
 func TestACloneInTheMiddleOfAClaimLeavesNoClaim(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("H")
 		now := h.inMachine()
 		p := h.start()
@@ -153,7 +153,7 @@ func TestACloneInTheMiddleOfAClaimLeavesNoClaim(t *testing.T) {
 }
 
 // members are the claims, as an operator sees them.
-func (w *world) members() (all []coord.Member) {
+func (w *fixture) members() (all []coord.Member) {
 	w.t.Helper()
 	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
 		all, err = o.Members(ctx)
@@ -198,7 +198,7 @@ func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 			do: func(p *process) error { p.clock.Advance(step); return p.Renew() }, writes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			h := w.host("H")
 			now := h.inMachine()
 			p := h.start()

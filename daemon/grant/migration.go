@@ -83,6 +83,7 @@ func (m *migration) inherit(c journal.Contents) error {
 func (m *migration) inheritLeft(c journal.Contents, target string) {
 	m.target = target
 	m.begin(c, none(), join(c.Lanes))
+	m.held.issued.NoteAll(c.Floors())
 }
 
 func (m *migration) begin(c journal.Contents, current *holding, left []journal.Entry) {
@@ -129,6 +130,7 @@ func (m *migration) migrate(to string) error {
 	}); err != nil {
 		return err
 	}
+	m.held.issued.NoteAll(journal.Contents{Lanes: left}) // of another cluster, so up from the first tick
 	m.held.change(func(*state) { m.held.found = journal.Contents{} })
 	m.issuer.Use(nil)
 	return nil

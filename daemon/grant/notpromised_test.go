@@ -8,7 +8,7 @@ import (
 // fails, the list there has become too long.
 
 // wantRepeats wants a test to show numbers that were given twice.
-func (w *world) wantRepeats(test func()) {
+func (w *fixture) wantRepeats(test func()) {
 	w.t.Helper()
 	w.repeats = new(int)
 	test()
@@ -20,7 +20,7 @@ func (w *world) wantRepeats(test func()) {
 // Two copies of one running machine, where neither a machine identity nor a VM generation tells
 // them apart.
 func TestNotPromisedCopiesThatNothingTellsApart(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("H")
 	original := h.start()
 	c := h.copied()
@@ -41,7 +41,7 @@ func TestNotPromisedCopiesThatNothingTellsApart(t *testing.T) {
 
 // An old copy of the journal, written into the same file while the coordinator is away.
 func TestNotPromisedAnOldJournalInTheSameFileWithoutTheCoordinator(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("H")
 	p := h.start()
 	old := h.copied()
@@ -63,7 +63,7 @@ func TestNotPromisedAnOldJournalInTheSameFileWithoutTheCoordinator(t *testing.T)
 
 // A coordinator that was restored from a backup, before the marks were raised.
 func TestNotPromisedARestoredCoordinatorBeforeTheRaise(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	restore := w.save()
 	h := w.host("H")
 	before := h.start()
@@ -80,7 +80,7 @@ func TestNotPromisedARestoredCoordinatorBeforeTheRaise(t *testing.T) {
 // A coordinator that was wiped and set up anew is another cluster: its IDs may equal those of the
 // old one.
 func TestNotPromisedTwoClusters(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	before := w.host("H").start()
 	before.issueAll()
 	w.wipe()
@@ -98,7 +98,7 @@ func TestNotPromisedTwoClusters(t *testing.T) {
 // A journal that is younger than the last publish, written back into the same file, and a clock
 // that is back by as much.
 func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("H")
 	p := h.start()
 	w.clock.Advance(step)
@@ -121,7 +121,7 @@ func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T
 // IDs that were issued, and not only granted, while a clock was ahead, after the backup and beyond
 // what all marks were raised to.
 func TestNotPromisedIDsThatWereIssuedBeyondTheRaise(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	before := w.fast("A", 0).start()
 	restore := w.save()
 	before.clock.Step(aheadFor)

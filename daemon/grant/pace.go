@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -13,28 +14,31 @@ type Timing struct {
 	Window  time.Duration // the grant in the coordinator: how long its absence is survived
 	Publish time.Duration // between two grants
 	Step    time.Duration // the journal's mark: how long a restart after a crash may have to wait
+	Idle    time.Duration // after the last request: then marks stay, and grants are extended rarely; 0: never
 }
 
 // pace is a holder's time: its clock, in ticks, and how far ahead of it marks go.
 type pace struct {
 	layout *generator.Layout
 	clock  clockguard.Clock
+	hold   func() coord.Hold
 	random func() float64
 	step   generator.Tick
 	window generator.Tick
 	// firstWait is how long a fresh lane may wait for its floor before a claim elsewhere is better.
 	firstWait time.Duration
+	begun     int64 // wall, when the holder was made
 }
 
 func newPace(c Config) *pace {
 	return &pace{
-		layout: c.Layout, clock: c.Clock, random: c.Random,
+		layout: c.Layout, clock: c.Clock, hold: c.Hold, random: c.Random,
 		// Two ticks at the least: with one, the mark would have to be renewed within the very tick
 		// that it ends with.
 		step:   max(2, ticks(c.Layout, c.Timing.Step)),
 		window: max(4, ticks(c.Layout, c.Timing.Window)),
 
-		firstWait: c.FirstWait,
+		firstWait: c.FirstWait, begun: c.Clock.Now().Wall,
 	}
 }
 
@@ -46,6 +50,25 @@ func ticks(l *generator.Layout, d time.Duration) generator.Tick {
 func (p *pace) now() clockguard.Reading { return p.clock.Now() }
 
 func (p *pace) tick() generator.Tick { return p.layout.TickAt(p.now().Wall) }
+
+// at is the tick as a claim says it: one that the layout has.
+func (p *pace) at() generator.Tick { return min(max(0, p.tick()), p.layout.MaxTick()) }
+
+// latest is the highest floor that a fresh lane may wait for.
+func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.layout, p.firstWait) }
+
+// furthest is the ceiling that a grant may have now: a window from the clock, or where it has to
+// end; 0: nowhere.
+func (p *pace) furthest(until generator.Tick) generator.Tick {
+	ceiling := min(p.tick()+p.window, p.layout.MaxTick())
+	if until != 0 {
+		ceiling = min(ceiling, until)
+	}
+	return ceiling
+}
+
+// ends reports whether a grant has to end soon: there is time to find another worker ID.
+func (p *pace) ends(until generator.Tick) bool { return until != 0 && until-p.tick() < p.window/2 }
 
 // within bounds one exchange.
 func (p *pace) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {

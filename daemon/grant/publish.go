@@ -14,6 +14,7 @@ import (
 // replaces. After coord.ErrLost the holder holds no claim, and issues on within the grant that it
 // has.
 func (c *claimer) publish(ctx context.Context) error {
+	c.shown = c.pace.hold() // what is sent is this, or newer
 	s := c.held.snapshot()
 	h := s.current
 	if h.claim == nil {
@@ -22,21 +23,25 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	ceiling := min(c.pace.tick()+c.pace.window, c.pace.layout.MaxTick())
+	if c.pace.at()-1-max(h.granted, h.claim.Floor()) > c.pace.window {
+		// The clock is more than a window beyond the grant. To extend the grant would use up all ticks
+		// in between, so the record is opened anew at the clock's time. Reopen refuses if the cluster's
+		// window is larger, or more was granted than is known here.
+		if claim, err := c.reopen(ctx, h); err != nil || claim != nil {
+			if err != nil {
+				return err
+			}
+			return c.begin(ctx, claim)
+		}
+	}
+	ceiling := c.pace.furthest(h.until)
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
 			now.current.published = h.mark // from now on the record may have it
 		}
 	})
-	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark}); err != nil {
-		if errors.Is(err, coord.ErrLost) {
-			c.held.change(func(now *state) {
-				if now.current.claim == h.claim {
-					now.current.claim = nil
-				}
-			})
-		}
-		return c.contact.noted(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
+	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark, Hold: c.pace.hold()}); err != nil {
+		return c.notGranted(h, err)
 	}
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
@@ -45,6 +50,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	}) // which limits it: the answer may be older than a raise that was reported to another lane
 	s = c.held.snapshot()
 	_ = c.contact.noted(nil)
+	c.contact.published.Store(c.pace.now().Wall)
 	c.held.raise()
 	if err := c.held.renew(); err != nil {
 		return err
@@ -53,9 +59,41 @@ func (c *claimer) publish(ctx context.Context) error {
 		c.issuer.Use(h.lane)
 	}
 	if s.current.claim == h.claim && s.current.limited {
-		c.demand.reLease(h.lane) // a raise was reported, and this is in the cluster's era all the same: the lane stays limited
+		c.demand.reLease(h.lane) // a raise was reported, and this is in the cluster's epoch all the same: the lane stays limited
+	}
+	if s.current.claim == h.claim && c.pace.ends(h.until) && c.contact.canAcquire() {
+		c.demand.reLease(h.lane)
 	}
 	return c.leave(ctx)
+}
+
+// notGranted notes that the holding was not granted more.
+func (c *claimer) notGranted(h holding, err error) error {
+	if errors.Is(err, coord.ErrLost) {
+		c.held.change(func(now *state) {
+			if now.current.claim == h.claim {
+				now.current.claim = nil
+			}
+		})
+	}
+	return c.contact.noted(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
+}
+
+// reopen opens the record of the holding anew, at the time of the clock. It returns nil, nil if there
+// is no claim, or the record has no better place.
+func (c *claimer) reopen(ctx context.Context, h holding) (coord.Claim, error) {
+	if h.claim == nil {
+		return nil, nil
+	}
+	claim, err := h.claim.Reopen(ctx, c.pace.at(), c.pace.latest())
+	if none := (*coord.NoRoomError)(nil); errors.As(err, &none) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.notGranted(h, err)
+	}
+	c.log.Info("the worker ID's record is opened anew, at the time of the clock", "worker", h.worker, "granted", h.granted, "floor", claim.Floor(), "until", claim.Until())
+	return claim, nil
 }
 
 var errNoClaim = errors.New("no worker ID is claimed")

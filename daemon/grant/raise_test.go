@@ -1,18 +1,23 @@
 package grant_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/logging"
 )
 
 // save reads a backup of the coordinator.
-func (w *world) save() (restore func()) {
+func (w *fixture) save() (restore func()) {
 	w.t.Helper()
 	put, err := w.tree.save(w.t.Context())
 	if err != nil {
@@ -27,7 +32,7 @@ func (w *world) save() (restore func()) {
 }
 
 // operate does what an operator's command does.
-func (w *world) operate(do func(context.Context, coord.Operator) error) {
+func (w *fixture) operate(do func(context.Context, coord.Operator) error) {
 	w.t.Helper()
 	c, err := w.tree.open(coord.Identity{Incarnation: "operator"})
 	if err != nil {
@@ -43,7 +48,7 @@ func (w *world) operate(do func(context.Context, coord.Operator) error) {
 }
 
 // raise does what `flakeward marks raise` does.
-func (w *world) raise(to generator.Tick) (raised coord.Raised) {
+func (w *fixture) raise(to generator.Tick) (raised coord.Raised) {
 	w.t.Helper()
 	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
 		raised, err = o.Raise(ctx, to)
@@ -53,7 +58,7 @@ func (w *world) raise(to generator.Tick) (raised coord.Raised) {
 }
 
 // history is who held the worker ID.
-func (w *world) history(worker int) (intervals []coord.HolderInterval) {
+func (w *fixture) history(worker int) (intervals []coord.HolderInterval) {
 	w.t.Helper()
 	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
 		intervals, err = o.History(ctx, worker)
@@ -77,12 +82,51 @@ func (p *process) issueFrom(tick generator.Tick) {
 	}
 }
 
+// While all wait for the time that marks were raised to, each request asks for another worker ID, in
+// vain, and the grant is extended all the same. The log and the condition do not go to and fro.
+func TestWaitingForTheRaisedTimeIsToldOnce(t *testing.T) {
+	w, log := newFixture(t), new(bytes.Buffer)
+	h := w.host("A")
+	h.log = logging.New(&hclog.LoggerOptions{Output: log, DisableTime: true})
+	a := h.start()
+	w.raise(a.Holding().Granted + 5000)
+	if err := a.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
+		t.Fatalf("the publish ended with %v, want that the claim is lost", err)
+	}
+	w.clock.Advance(window / 4)
+	a.acquire()
+	told, began := log.Len(), time.Unix(0, w.clock.Now().Wall)
+	var first *condition.Condition
+	if !errors.As(a.Condition(), &first) || first.Code != condition.FloorAhead || !first.Since.Equal(began) {
+		t.Fatalf("the condition is %v, want %s since %v", a.Condition(), condition.FloorAhead, began)
+	}
+	for range 5 {
+		var ahead *coord.AheadError
+		if err := a.Acquire(t.Context(), true); !errors.As(err, &ahead) {
+			t.Fatalf("another worker ID: %v, want a *coord.AheadError", err)
+		}
+		if got := a.Condition(); got == nil || got.Error() != first.Error() {
+			t.Errorf("the condition is %v, and was %v", got, first)
+		}
+		if a.CanAcquire() {
+			t.Error("another worker ID is asked for again at once")
+		}
+		w.clock.Advance(window / 2)
+		if err := a.Publish(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if more := log.String()[told:]; more != "" {
+		t.Errorf("while it waits, the log says\n%s", more)
+	}
+}
+
 // Raised marks, old journal: a backup in which the holder is J, who has crashed; K opens the worker
 // ID and issues; then the backup is put back and the marks are raised. J's journal is of the
 // opening that the restored record names, and must not pass.
 func TestScheduleRaisedMarksOldJournal(t *testing.T) {
 	for _, late := range []bool{false, true} { // whether the clock has passed what the marks are raised to
-		onEach(t, func(t *testing.T, w *world) {
+		onEach(t, func(t *testing.T, w *fixture) {
 			hostJ, j := w.crashed()
 			restore := w.save()
 			k := w.host("K").stealFrom(j)
@@ -124,7 +168,7 @@ func TestScheduleRaisedMarksOldJournal(t *testing.T) {
 // Marks raised under daemons that serve: their next publish finds the claim lost, and what they
 // claim anew begins above, as a fresh host's does. None of them ever issues what another has.
 func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		a, b := w.host("A").start(), w.host("B").start()
 		a.issueAll()
 		b.issueAll()

@@ -11,7 +11,7 @@ import (
 )
 
 func TestInheritsTheNewestEntry(t *testing.T) {
-	p := newWorld(t).host("J").boot()
+	p := newFixture(t).host("J").boot()
 	if err := p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func TestInheritsTheNewestEntry(t *testing.T) {
 // record meanwhile is above it, and the daemon leaves the worker ID as soon as it learns of that.
 func TestColdStartBesideAThief(t *testing.T) {
 	for _, stolen := range []bool{false, true} {
-		w := newWorld(t)
+		w := newFixture(t)
 		hostJ, hostK := w.host("J"), w.host("K")
 		j := hostJ.start()
 		j.issueAll()
@@ -59,7 +59,7 @@ func TestColdStartBesideAThief(t *testing.T) {
 
 // Each ID is the start's that issued it, also those that were issued before that start had a claim.
 func TestColdStartIsInTheHistory(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	before := h.start()
 	before.issueAll()
@@ -102,7 +102,7 @@ func TestColdStartIsInTheHistory(t *testing.T) {
 // The journal of another coordinator's cluster may name a worker ID that is somebody else's in this
 // one.
 func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	p.crash()
@@ -118,7 +118,7 @@ func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
 }
 
 func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	hostJ, hostK := w.host("J"), w.host("K")
 	j := hostJ.start()
 	j.issueAll()
@@ -142,7 +142,7 @@ func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {
 // An old copy of the journal, from before the last publish, would set the floor below what was
 // issued since.
 func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	old, err := p.dir.Read()

@@ -21,7 +21,7 @@ func (p *process) restored() { p.coord.before = func(string) error { return errR
 // further, says why, and goes on trying.
 func TestRestoredUnderALiveDaemon(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		w := newWorld(t)
+		w := newFixture(t)
 		h := w.host("J")
 		p := h.start()
 		p.take()
@@ -81,7 +81,7 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 // replaced: once it has said so, nothing is issued from the journal, whatever becomes of it after.
 func TestNothingIsResumedAroundARefusal(t *testing.T) {
 	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
-		w := newWorld(t)
+		w := newFixture(t)
 		h, _ := w.crashed()
 		again := h.reboot()
 		again.attach()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -46,6 +47,7 @@ func (k *Holder) ReLease(lane *generator.Lane) { k.demand.reLease(lane) }
 
 // ExtendNow implements issue.Owner.
 func (k *Holder) ExtendNow() {
+	k.held.ask(k.pace.now())
 	notify(k.held.wake)
 	notify(k.demand.wake)
 }
@@ -60,14 +62,17 @@ func (k *Holder) Mark(ctx context.Context) error {
 	every := k.Layout.TickLength() * time.Duration(k.pace.step) / 4
 	for ctx.Err() == nil {
 		err := k.held.renew()
-		wake := k.held.wake
+		wake, pause := k.held.wake, min(every, lastRetry)
+		if k.held.idle.Load() {
+			pause = k.Timing.Window // a request signals, and so does a publish that finds one was served
+		}
 		if errors.Is(err, journal.ErrMoved) || errors.Is(err, ErrCopied) {
 			return err
 		}
 		if err != nil {
-			wake = nil // requests would signal at once
+			wake, pause = nil, min(every, lastRetry) // requests would signal at once
 		}
-		k.pace.pause(ctx, min(every, lastRetry), wake)
+		k.pace.pause(ctx, pause, wake)
 	}
 	return nil
 }
@@ -76,13 +81,13 @@ func (k *Holder) Mark(ctx context.Context) error {
 // changes a worker ID that a request asked to have changed. Attach has been called before. It
 // returns an error only if the coordinator is another cluster's now, or in a copy: ErrCopied.
 func (k *Holder) Hold(ctx context.Context) error {
-	retry := firstRetry
+	retry, rested := firstRetry, false
 	for ctx.Err() == nil {
 		err := k.holdOnce(ctx)
 		switch {
 		case err == nil:
 			retry = firstRetry
-			k.pauseHolding(ctx, k.pace.jitter(k.Timing.Publish))
+			rested = k.pauseHolding(ctx, rested)
 			continue
 		case errors.Is(err, coord.ErrOtherCluster):
 			k.Revoke()
@@ -94,8 +99,13 @@ func (k *Holder) Hold(ctx context.Context) error {
 			k.Revoke()
 			return other
 		}
-		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", retry)
-		k.pace.pause(ctx, k.pace.jitter(retry), nil)
+		d := k.pace.jitter(retry)
+		var held *coord.ExhaustedError
+		if errors.As(err, &held) && k.held.snapshot().current.claim == nil {
+			d = max(d, k.contact.backoff.left()) // there is nothing to extend meanwhile
+		}
+		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", d)
+		k.pace.pause(ctx, d, nil)
 		retry = min(2*retry, lastRetry)
 	}
 	return nil
@@ -124,7 +134,8 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 		if !errors.Is(err, coord.ErrLost) {
 			return err
 		}
-		k.Log.Warn("the claim is lost; claiming again", "worker", cur.worker, "reason", err)
+		k.Events.Happened(codeOf(err))
+		k.Log.Warn("the claim is lost; claiming again", "code", codeOf(err), "worker", cur.worker, "reason", err)
 	}
 	if unwanted != nil && unwanted == cur.lane {
 		return k.pace.within(ctx, callTimeout, func(ctx context.Context) error { return k.acquireTimed(ctx, true) })
@@ -139,29 +150,49 @@ func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
 	}
 	h := k.held.snapshot().current
 	if wait := time.Duration(k.Layout.UnixNanos(h.lane.Floor()+1) - k.pace.now().Wall); wait > k.pace.firstWait {
+		k.Events.Happened(condition.FloorAhead)
 		k.Log.Warn("the worker ID may have been issued from up to a time that the clock has not reached; no ID until then",
-			"worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1).Format(time.RFC3339Nano))
+			"code", condition.FloorAhead, "worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1))
 	}
 	k.Log.Info("holds a worker ID", "worker", h.worker, "floor", h.lane.Floor(), "took", time.Duration(k.pace.now().Mono-begun).Round(time.Microsecond))
 	return nil
 }
 
 // pauseHolding waits until the next grant is due, or a request needs what only the coordinator can
-// give.
-func (k *Holder) pauseHolding(ctx context.Context, d time.Duration) {
-	end := k.pace.now().Mono + clockguard.Mono(d)
+// give. While nobody asks for IDs the grant is due later; before says that the pause before this one
+// ended so, and rested that this one did.
+func (k *Holder) pauseHolding(ctx context.Context, before bool) (rested bool) {
+	begun := k.pace.now().Mono
+	due := begun + clockguard.Mono(k.pace.jitter(k.Timing.Publish))
+	late := max(due, begun+clockguard.Mono(k.pace.rested(k.Timing.Window, !before)))
 	for ctx.Err() == nil {
-		left := time.Duration(end - k.pace.now().Mono)
+		now := k.pace.now().Mono
+		resting := k.held.resting()
+		if rested && !resting && now > due {
+			// Daemons that are asked at one moment do not all publish at that moment.
+			due = min(late, now+clockguard.Mono(k.pace.random()*float64(k.Timing.Publish)))
+		}
+		rested = resting
+		left := due.Sub(now)
+		if rested {
+			left = late.Sub(now)
+		}
 		if left <= 0 {
-			return
+			return rested
 		}
 		k.pace.pause(ctx, left, k.demand.wake)
 		cur := k.held.snapshot().current
 		if lane := k.demand.unwanted.Load(); lane != nil && lane == cur.lane {
-			return
+			return false
 		}
-		if cur.granted-k.pace.tick() < k.pace.window/2 {
-			return // the clock has run ahead of the grant
+		if hold := k.pace.hold(); hold.Why != k.claimer.shown.Why || (hold.Ahead > 0) != (k.claimer.shown.Ahead > 0) {
+			return false // operators are to see it
+		}
+		if now := k.pace.tick(); cur.granted-now < k.pace.window/2 && cur.granted < k.pace.furthest(cur.until) {
+			return false // the clock has run ahead of the grant
+		} else if cur.until != 0 && now >= cur.until && k.contact.canAcquire() {
+			return false // or has come to where it has to end
 		}
 	}
+	return false
 }

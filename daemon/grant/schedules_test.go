@@ -36,7 +36,7 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, w *world) {
+			onEach(t, func(t *testing.T, w *fixture) {
 				hostJ, hostK := w.host("J"), w.host("K")
 				j := hostJ.start()
 				j.issueAll()
@@ -88,9 +88,9 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 func TestScheduleReLeaseWithTheOldGrantInTheJournal(t *testing.T) {
 	for _, crashBefore := range []string{"claim", "extend", "release", ""} {
 		t.Run("crash before "+crashBefore, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t).used(0)
 			hostJ, hostK := w.host("J"), w.host("K")
-			j := hostJ.start()
+			j := hostJ.startFor(0)
 			j.issueAll()
 			old := j.worker()
 			w.clock.Step(-time.Hour)
@@ -130,7 +130,7 @@ func TestScheduleReLeaseWithTheOldGrantInTheJournal(t *testing.T) {
 
 // W1, W2, W1: what the journal says of a worker ID is the newest opening's.
 func TestScheduleW1W2W1(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("J")
 		p := h.start()
 		p.issueAll()
@@ -190,7 +190,7 @@ func TestScheduleTheLayoutChangedWhileTheCoordinatorWasDown(t *testing.T) {
 // The predecessor's node: the claim of the process that was killed is deleted, and its worker ID
 // serves at once.
 func TestScheduleThePredecessorsNode(t *testing.T) {
-	onEach(t, func(t *testing.T, w *world) {
+	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("J")
 		p := h.start()
 		p.issueAll()
@@ -242,7 +242,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 		{"after the first grant", func(_ *testing.T, p *process) { p.acquire() }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newFixture(t)
 			h := w.host("J")
 			p := h.start()
 			p.issueAll()
@@ -287,7 +287,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 // within the very call that meets it, and issuing goes on over it.
 func TestScheduleNOSPACE(t *testing.T) {
 	tree := newEtcd(t)
-	w := newWorldOn(t, tree)
+	w := newFixtureOn(t, tree)
 	p := w.host("J").start()
 	p.take()
 	filling := strings.Repeat("x", 100_000)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestCleanStopWritesTheExactTick(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	if err := p.Publish(t.Context()); err != nil { // with a mark that is a step ahead
@@ -52,7 +52,7 @@ func TestCleanStopWritesTheExactTick(t *testing.T) {
 // A clean stop that cannot reach the coordinator keeps the grant, and the next start issues from
 // it.
 func TestCleanStopWithoutACoordinatorKeepsTheGrant(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	p.take()
@@ -79,7 +79,7 @@ func TestCleanStopWithoutACoordinatorKeepsTheGrant(t *testing.T) {
 // The record has the mark that was published. A journal that went below it would be taken for an
 // old copy.
 func TestCleanStopWithoutACoordinatorGoesOnWithOne(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	w.clock.Advance(step)
@@ -105,7 +105,7 @@ func TestCleanStopWithoutACoordinatorGoesOnWithOne(t *testing.T) {
 // A record may have been lowered although the reply was lost: the journal must not keep the grant
 // then.
 func TestCleanStopWithALostReplyKeepsNoGrant(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	p.issueAll()
@@ -120,7 +120,7 @@ func TestCleanStopWithALostReplyKeepsNoGrant(t *testing.T) {
 }
 
 func TestRecordIsNotLoweredIfTheJournalCannotBeWritten(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	p := w.host("J").start()
 	p.take()
 	before := p.record().Ceiling

@@ -10,7 +10,7 @@ import (
 )
 
 // wipe deletes all that the coordinator has.
-func (w *world) wipe() {
+func (w *fixture) wipe() {
 	w.t.Helper()
 	if err := w.tree.wipe(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -21,7 +21,7 @@ func (w *world) wipe() {
 // that is made anew its worker ID may be another's, and that one's its own.
 func TestWipedUnderALiveDaemon(t *testing.T) {
 	for _, remade := range []bool{false, true} {
-		w := newWorld(t)
+		w := newFixture(t)
 		a := w.host("A").start()
 		a.issueAll()
 		w.wipe()

@@ -26,6 +26,7 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 				i.unordered.Store(int64(s.highest))
 			}
 			i.record(c, lane, tick)
+			i.line.served(c, n, run.N)
 			return outcome{run: run}
 		}
 		return s.waits(time.Duration(i.layout.TickLength()), ErrExhausted) // another took the last one
@@ -33,6 +34,7 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 		if at, ok := lane.NextRoom(tenant, i.oldest(s), s.highest); ok {
 			if run, out := lane.Take(tenant, at, n); out == generator.Issued {
 				i.record(c, lane, at)
+				i.line.served(c, n, run.N)
 				return outcome{run: run}
 			}
 		}

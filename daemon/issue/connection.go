@@ -1,6 +1,12 @@
 package issue
 
-import "github.com/flakeward/flakeward/generator"
+import (
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/generator"
+)
 
 // Connection is what issuing has to know of a connection: its order, and how its present request
 // stands. The zero value is a connection that has got no ID. It must not be shared between
@@ -9,21 +15,99 @@ type Connection struct {
 	// Number tells connections apart. A Pool chooses a connection's preferred lane by it. It must
 	// not change.
 	Number uint32
+	// User is whose it is. The users whose requests wait have equal shares.
+	User queue.User
+	// Singles says that the present request is a row of requests for one ID each. It is set before
+	// the request's first Take.
+	Singles bool
+	// Owner is whose connection it is: whoever calls Pool.Deal finds it again.
+	Owner any
 
-	lane  uint32 // the lane of the pool that served it last
-	order order
+	lane    uint32          // the lane of the pool that served it last
+	sampled clockguard.Mono // when the clock was read for it last
+	order   order
 
 	// Of the present request.
 	awaited  generator.Tick // it may draw on the ticks from here to the clock's; 0: on none
 	deadline deadline
+	admitted bool   // it was promised what it asks for
+	small    bool   // the reserve is for it, too
+	line     *line  // in which it waits; nil: in none
+	waitsFor uint32 // the tenant
+	place    queue.Line
+	request  queue.Request
+
+	// Of the last request that was refused for its count: what could be had then, and when more.
+	offered int
+	again   clockguard.Mono
+	of      uint32        // for this tenant
+	pause   time.Duration // the last one before the same refusal
+
+	user, tenant ration // of its user's rate, and of that of the tenant that it asked for last
 }
 
 // Begin begins a request that arrives now.
-func (c *Connection) Begin() { c.awaited, c.deadline = 0, 0 }
+func (c *Connection) Begin() {
+	c.awaited = 0
+	c.BeginQueued()
+}
 
 // BeginQueued begins a request that had arrived by the time the last one was answered. It has
 // waited through the same ticks and may draw on them.
-func (c *Connection) BeginQueued() { c.deadline = 0 }
+func (c *Connection) BeginQueued() {
+	if c.line != nil || c.user.admitted || c.tenant.admitted { // a request that never waited calls nothing
+		c.End()
+	}
+	c.deadline, c.admitted = 0, false
+}
+
+const (
+	firstPause   = time.Millisecond
+	longestPause = 100 * time.Millisecond
+)
+
+// refused notes what could be had when a request was refused for its count, and after how long more
+// can. Where more can never be had, who asks again and again waits longer each time.
+func (c *Connection) refused(now clockguard.Mono, tenant uint32, largest int, after time.Duration) {
+	if after == 0 {
+		c.pause = min(max(firstPause, 2*c.pause), longestPause)
+		after = c.pause
+	}
+	c.of, c.offered, c.again = tenant, largest, now+clockguard.Mono(after)
+}
+
+// early returns how long a request for n comes before the time that a refusal told; 0 if it does
+// not.
+func (c *Connection) early(now clockguard.Mono, tenant uint32, n int) time.Duration {
+	if tenant != c.of || n <= c.offered || now >= c.again {
+		return 0
+	}
+	return c.again.Sub(now)
+}
+
+// End gives up the present request: its client is gone.
+func (c *Connection) End() {
+	c.leave()
+	c.user.end()
+	c.tenant.end()
+}
+
+// Waits reports whether the present request waits in turn for numbers.
+func (c *Connection) Waits() bool {
+	return c.line != nil || c.user.request.Waits() || c.tenant.request.Waits()
+}
+
+// Rate is that of its user, once it has asked for IDs; zero without a limit.
+func (c *Connection) Rate() Rate {
+	if c.user.of == nil {
+		return Rate{}
+	}
+	return c.user.of.rate
+}
 
 // Lane is the number, in its Pool, of the lane that served the connection last; 0 if none has.
 func (c *Connection) Lane() int { return int(c.lane) }
+
+// Sampled is when the clock was read for its present request last: at its last Take. 0 if it was
+// not.
+func (c *Connection) Sampled() clockguard.Mono { return c.sampled }

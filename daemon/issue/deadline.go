@@ -20,13 +20,27 @@ func (d *deadline) left(now clockguard.Mono, timeout time.Duration) time.Duratio
 // bound cuts an outcome's wait short at the request's deadline. A request past it is refused.
 func (i *Issuer) bound(c *Connection, o outcome) Wait {
 	if o.reason == nil {
+		if o.wait.Err != nil {
+			c.leave()
+		}
 		return o.wait
+	}
+	if c.deadline == 0 {
+		i.waits[waitFor(o.reason)].Add(1)
 	}
 	left := c.deadline.left(o.sampled, i.limits.MaxBlock)
 	if left <= 0 {
-		return Wait{Err: &UnavailableError{
+		c.leave()
+		refused := &UnavailableError{
 			Reason: o.reason, Condition: i.owner.Condition(), For: max(0, o.wait.For), After: i.limits.MaxBlock,
-		}}
+		}
+		if lane := i.Lane(); o.reason == ErrClock && lane != nil {
+			refused.Last = i.layout.StartOf(lane.Highest())
+		}
+		return Wait{Err: refused}
+	}
+	if c.line != nil && !o.unavailable && o.reason == ErrExhausted {
+		o.wait.InTurn = left
 	}
 	if o.wait.For <= 0 || o.wait.For > left {
 		o.wait.For = left

@@ -51,10 +51,12 @@ type Issuer struct {
 	burst    generator.Tick // limits.Burst
 	maxSleep generator.Tick // limits.Guard.MaxSleep, at least 1
 	owner    Owner
+	line     line
 
 	lane    atomic.Pointer[generator.Lane]
 	changed atomic.Pointer[func()]
 	answers [clockguard.Wait + 1]atomic.Uint64
+	waits   [waits]atomic.Uint64
 
 	// unordered is the lane's highest tick when numbers of an earlier tick were issued last, after
 	// the clock went back. Order is lost until the highest tick rises.
@@ -64,7 +66,7 @@ type Issuer struct {
 // New makes an issuer without a lane: requests wait until Use gives it one.
 func New(layout *generator.Layout, clock clockguard.Clock, limits Limits, owner Owner) *Issuer {
 	return &Issuer{
-		layout: layout, clock: clock, limits: limits, owner: owner,
+		layout: layout, clock: clock, limits: limits, owner: owner, line: newLine(layout, limits.MaxBlock),
 		burst:    generator.Tick(limits.Burst / layout.TickLength()),
 		maxSleep: max(1, generator.Tick(limits.Guard.MaxSleep/layout.TickLength())),
 	}

@@ -72,6 +72,7 @@ func (b *bench) use(t testing.TB, floor generator.Tick) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lane.Roll()
 	lane.Raise(b.tick() + 3_600_000)
 	b.lane = lane
 	b.Use(lane)
@@ -81,7 +82,8 @@ func (b *bench) use(t testing.TB, floor generator.Tick) {
 // were none.
 func (b *bench) take(t testing.TB, n int) (generator.Tick, issue.Wait) {
 	t.Helper()
-	var conn issue.Connection
+	conn := issue.Connection{Singles: true}
+	defer conn.End()
 	run, wait := b.Take(&conn, 0, n)
 	if run.N == 0 {
 		return 0, wait
@@ -170,13 +172,13 @@ func TestLateWakeWastesNothing(t *testing.T) {
 		t.Fatalf("the tick's first request waits: %+v", wait)
 	}
 	first := b.tick()
-	var conn issue.Connection
-	if run, wait := b.Take(&conn, 0, 1); run.N != 0 || wait.For != time.Millisecond || wait.Event {
+	conn := issue.Connection{Singles: true}
+	if run, wait := b.Take(&conn, 0, 3*perTick); run.N != 0 || wait.For != time.Millisecond || wait.Event {
 		t.Fatalf("took %d, waits %+v, want the next tick in 1ms", run.N, wait)
 	}
 	b.clock.Advance(3 * time.Millisecond)
 	for want := first + 1; want <= first+3; want++ {
-		run, wait := b.Take(&conn, 0, perTick)
+		run, wait := b.Take(&conn, 0, int(first+4-want)*perTick)
 		parts, err := b.layout.Decompose(run.First)
 		if err != nil || run.N != perTick || parts.Tick != want {
 			t.Fatalf("took %d at tick %d (%v, %+v), want %d at %d", run.N, parts.Tick, err, wait, perTick, want)
@@ -311,15 +313,16 @@ func TestCheckAsksBeforeARequestDoes(t *testing.T) {
 func TestTakeAllocatesNothing(t *testing.T) {
 	b := newBench(t)
 	b.take(t, 1)
+	var conn issue.Connection
 	if n := testing.AllocsPerRun(100, func() {
-		var conn issue.Connection
+		conn.Begin()
 		b.Take(&conn, 0, 1)
 	}); n != 0 {
 		t.Errorf("a request allocates %v times", n)
 	}
 	b.take(t, perTick)
 	if n := testing.AllocsPerRun(100, func() {
-		var conn issue.Connection
+		conn.Begin()
 		b.Take(&conn, 0, 1)
 	}); n != 0 {
 		t.Errorf("a request that must wait allocates %v times", n)
@@ -335,6 +338,7 @@ func BenchmarkTake(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	lane.Roll()
 	lane.Raise(layout.MaxTick())
 	limits, err := clockguard.NewLimits(5*time.Millisecond, 2*time.Second, time.Millisecond)
 	if err != nil {
@@ -343,8 +347,9 @@ func BenchmarkTake(b *testing.B) {
 	i := issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &owner{})
 	i.Use(lane)
 	b.ReportAllocs()
+	var conn issue.Connection
 	for b.Loop() {
-		var conn issue.Connection
+		conn.Begin()
 		i.Take(&conn, 0, 1)
 	}
 }

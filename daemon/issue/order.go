@@ -49,3 +49,27 @@ func (o *order) minimum(worker int, tick, maxSleep generator.Tick) generator.Tic
 	}
 	return last.tick + 1
 }
+
+// Order is what a connection's next ID must exceed, for a process that goes on with the connection.
+type Order struct {
+	Highest, Since Position
+}
+
+// Position is where an ID lies among those of all worker IDs; a Tick of 0: there is none.
+type Position struct {
+	Tick   generator.Tick
+	Worker int
+}
+
+// Order returns the connection's order.
+func (c *Connection) Order() Order {
+	return Order{
+		Position{c.order.highest.tick, c.order.highest.worker},
+		Position{c.order.since.tick, c.order.since.worker},
+	}
+}
+
+// Resume gives a connection that has got no ID here the order that it had elsewhere.
+func (c *Connection) Resume(o Order) {
+	c.order = order{highest: position{o.Highest.Tick, o.Highest.Worker}, since: position{o.Since.Tick, o.Since.Worker}}
+}

@@ -12,6 +12,9 @@ type Wait struct {
 	For   time.Duration // try again after this long, if above 0
 	Event bool          // or at the next change, whichever is first
 	Err   error         // give up: an *UnavailableError
+	// InTurn is above 0 for a request that waits in turn: where Pool.Deal is called, nothing need be
+	// tried before that names the request, or InTurn is over.
+	InTurn time.Duration
 }
 
 // outcome is how one attempt to serve a request from one lane ends.

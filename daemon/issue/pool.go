@@ -54,6 +54,9 @@ func (p *Pool) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {
 		return p.issuers[0].Take(c, tenant, n)
 	}
 	preferred := c.Number % uint32(len(p.issuers))
+	if c.line != nil {
+		return p.takeOn(c, preferred, tenant, n)
+	}
 	if c.lane != preferred && c.order.began() {
 		return p.takeAway(c, preferred, tenant, n)
 	}
@@ -69,6 +72,33 @@ func (p *Pool) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {
 	}
 	c.lane = preferred
 	return o.run, i.bound(c, o)
+}
+
+// takeOn serves a connection whose request stands in a lane's queue, in that lane. If the preferred
+// lane can serve at once, or that lane cannot any more, another does.
+func (p *Pool) takeOn(c *Connection, preferred, tenant uint32, n int) (generator.Run, Wait) {
+	for k := range p.issuers {
+		if c.line != &p.issuers[k].line {
+			continue
+		}
+		last := uint32(k)
+		if i := p.issuers[preferred]; last != preferred && i.line.waiting.Load() == 0 && i.ready(c, tenant) {
+			c.leave()
+			return p.takeAway(c, preferred, tenant, n)
+		}
+		o := p.try(c, last, tenant, n)
+		if !o.unavailable {
+			return o.run, p.issuers[last].bound(c, o)
+		}
+		c.leave()
+		if last != preferred {
+			if o = p.try(c, preferred, tenant, n); !o.unavailable {
+				return o.run, p.issuers[preferred].bound(c, o)
+			}
+		}
+		return p.takeElsewhere(c, preferred, last, o, tenant, n)
+	}
+	return p.Take(c, tenant, n) // not reached: the line is one of the pool's
 }
 
 // takeAway serves a connection whose last ID was not of its preferred lane: from that, if it can
@@ -104,7 +134,10 @@ func (p *Pool) takeElsewhere(c *Connection, preferred, last uint32, best outcome
 		}
 		o := p.try(c, other, tenant, n)
 		if o.reason == nil {
-			return o.run, o.wait
+			return o.run, p.issuers[other].bound(c, o)
+		}
+		if c.line != nil { // it has its turn there
+			return generator.Run{}, p.issuers[other].bound(c, o)
 		}
 		best.wait.For = sooner(best.wait.For, o.wait.For)
 	}

@@ -112,14 +112,14 @@ func TestPoolAway(t *testing.T) {
 	g, conn := away()
 	g.acquire(t, 0, 0, time.Hour)
 	g.clock.Advance(time.Millisecond)
-	g.Take(&issue.Connection{}, 0, perTick) // all that its own lane has of this tick
+	g.Take(&issue.Connection{Singles: true}, 0, perTick) // all that its own lane has of this tick
 	if run, wait := g.Take(conn, 0, 1); run.N != 1 {
 		t.Errorf("its own lane has used up the tick, and it waits %+v", wait)
 	}
 
 	g, conn = away()
 	g.clock.Advance(time.Millisecond)
-	g.Take(&issue.Connection{Number: 1}, 0, perTick)
+	g.Take(&issue.Connection{Number: 1, Singles: true}, 0, perTick)
 	if run, wait := g.Take(conn, 0, 1); run.N != 0 || wait.For != time.Millisecond {
 		t.Errorf("the lane that serves it has used up the tick: it gets %d, waits %+v, want a wait for the next", run.N, wait)
 	}
@@ -273,7 +273,7 @@ func TestDeadlineIsOfOneRequest(t *testing.T) {
 func TestPoolKeepsOrderOnceTheClockIsRight(t *testing.T) {
 	g := newPool(t, "flakeward", 2, issue.Limits{})
 	g.clock.Advance(5 * time.Second)
-	var conn issue.Connection
+	conn := issue.Connection{Singles: true}
 	first, _ := g.Take(&conn, 0, 1)
 	g.clock.Step(-3 * time.Second)
 	conn.Begin()
@@ -333,6 +333,7 @@ func BenchmarkPool(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
+					lane.Roll()
 					if lane.Raise(layout.MaxTick()); i >= lost {
 						issuers[i].Use(lane)
 					}

@@ -68,6 +68,7 @@ func (g *pool) acquire(t rapid.TB, i, worker int, grant time.Duration) {
 		t.Fatal(err)
 	}
 	delete(g.free, worker)
+	lane.Roll()
 	lane.Raise(g.layout.TickAt(g.clock.Now().Wall + int64(grant)))
 	g.lanes[i] = lane
 	g.issuers[i].Use(lane)
@@ -114,7 +115,7 @@ func TestPoolKeepsOrderAndServesWhileAnyCan(t *testing.T) {
 		g := newPool(rt, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", lanes, issue.Limits{})
 		conns := make([]connection, 5)
 		for i := range conns {
-			conns[i].conn.Number = uint32(i)
+			conns[i].conn.Number, conns[i].conn.Singles = uint32(i), true
 		}
 		issued := map[int64]bool{}
 		highest := g.tick() // that the clock has shown
@@ -234,6 +235,9 @@ func (g *pool) mayWait(rt *rapid.T, c *connection, wait issue.Wait, preferred *g
 	// a moment: the next tick, or the end of a short sleep.
 	if wait.Err != nil || wait.For > maxSleep {
 		rt.Fatalf("lane %d can serve it, and it waits %+v", able, wait)
+	}
+	if c.conn.Waits() { // behind others, or for numbers that the present tick keeps
+		return
 	}
 	for i, lane := range g.lanes {
 		if lane == nil || lane != preferred && i != c.lane {

@@ -70,7 +70,7 @@ func TestOrderAfterARollback(t *testing.T) {
 func TestBurstAfterARollback(t *testing.T) {
 	const ticks = 3
 	g := newPool(t, "flakeward", 1, issue.Limits{Burst: 20 * time.Millisecond})
-	var conn issue.Connection
+	conn := issue.Connection{Singles: true}
 	rollBack(t, g, &conn)
 	last := int64(-1)
 	for got := 0; got < ticks*perTick; {

@@ -23,11 +23,13 @@ func (i *Issuer) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait)
 // requests.
 func (i *Issuer) fast(c *Connection, tenant uint32, n int) (generator.Run, sample, bool) {
 	s := i.sample()
+	c.sampled = s.now.Mono
 	if s.lane == nil || c.awaited != 0 {
 		return generator.Run{}, s, false
 	}
 	tick := i.tick(s)
-	if tick < s.highest || tick < i.minimum(c, s.lane, tick) || i.insufficient(s.lane, tick, tenant, n) {
+	if tick < s.highest || tick < i.minimum(c, s.lane, tick) || i.insufficient(s.lane, tick, tenant, n) ||
+		!i.line.fits(c, s.lane, tick, tenant, n) {
 		return generator.Run{}, s, false
 	}
 	run, out := s.lane.Take(tenant, tick, n)
@@ -72,8 +74,11 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 	if s.lane == nil {
 		return s.unavailable(0, ErrNoLane)
 	}
+	if uint64(tenant) <= i.layout.Max(generator.Tenant) && !s.lane.Admits(tenant) {
+		return refused(ErrTenants)
+	}
 	if err := i.layout.CheckTime(time.Unix(0, s.now.Wall)); err != nil {
-		return refused(err)
+		return refused(outside{err})
 	}
 	tick := i.tick(s)
 	if tick < s.highest || tick <= s.lane.Floor() {
@@ -83,55 +88,54 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 		c.awaited = minimum
 		return s.waits(i.until(minimum, s.now), ErrOrder)
 	}
-	if run, ok := i.draw(c, s.lane, tick, tenant, n); ok {
-		return outcome{run: run}
+	if s.lane.Closed() {
+		return i.closed(s)
 	}
-	run, out := s.lane.Take(tenant, tick, n)
-	switch out {
+	// It stands in another's queue, or the ring has served a part of it meanwhile.
+	if c.line != nil && (c.line != &i.line || c.waitsFor != tenant || c.request.Left() != n) {
+		c.leave()
+	}
+	switch _, out := s.lane.Take(tenant, tick, 0); out { // it takes nothing, and says whether it could
 	case generator.Issued:
-		i.record(c, s.lane, tick)
-		c.awaited = tick
-		return outcome{run: run}
-	case generator.Full, generator.Passed:
-		c.awaited = tick + 1
-		return s.waits(i.until(tick+1, s.now), ErrExhausted)
+		return i.inTurn(c, s, tenant, n)
 	case generator.AboveCeiling:
 		i.owner.ExtendNow()
 		return s.unavailable(0, ErrCeiling)
 	case generator.BadTenant:
 		return refused(ErrTenant)
+	case generator.TooManyTenants:
+		return refused(ErrTenants)
 	default: // closed, or below the floor of a lane that was just put in
 		return i.closed(s)
 	}
 }
 
-// draw takes numbers that ticks before the clock's have left, the earliest first: what it leaves
-// can still be drawn on in order.
-func (i *Issuer) draw(c *Connection, lane *generator.Lane, tick generator.Tick, tenant uint32, n int) (generator.Run, bool) {
+// draw takes numbers that ticks before the clock's, up to last, have left, the earliest first: what
+// it leaves can still be drawn on in order. A request for n that waits may take as many as most.
+func (i *Issuer) draw(c *Connection, lane *generator.Lane, tick, last generator.Tick, tenant uint32, n, most int) (generator.Run, generator.Tick, bool) {
 	var from generator.Tick
-	late := c.awaited != 0
 	switch {
-	case late:
+	case c.line != nil && most == 0:
+		return generator.Run{}, 0, false
+	case c.awaited != 0:
+		n = max(most, 1)
 		// A request that was woken late still gets the ticks it has waited through, so that a late
 		// wake-up wastes no numbers. The minimum keeps the order of a request that began to wait
 		// before the clock was put right.
 		from = max(c.awaited, tick-generator.Tick(lane.Span()/2), i.minimum(c, lane, tick))
 	case !i.insufficient(lane, tick, tenant, n):
-		return generator.Run{}, false
+		return generator.Run{}, 0, false
 	case i.limits.BurstUnordered:
 		from = tick - i.burst
 	default:
 		from = max(tick-i.burst, i.minimum(c, lane, tick))
 	}
-	run, at, out := lane.TakeFirst(tenant, from, tick-1, n)
+	run, at, out := lane.TakeFirst(tenant, from, last, n)
 	if out != generator.Issued {
-		return generator.Run{}, false
+		return generator.Run{}, 0, false
 	}
 	i.record(c, lane, at)
-	if late {
-		c.awaited = at
-	}
-	return run, true
+	return run, at, true
 }
 
 // closed serves a request that finds the lane closed: another lane is on its way. If the machine

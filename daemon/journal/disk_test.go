@@ -294,6 +294,27 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 	})
 }
 
+// TestWritesThatFailLeaveTheLastOne: however many writes fail in a row, each torn on the disk, the last
+// one that did not is still there after a power cut.
+func TestWritesThatFailLeaveTheLastOne(t *testing.T) {
+	for before := generator.Tick(1); before < 4; before++ {
+		m := newMemory()
+		m.tear = func(n int) (from, to int) { return 0, n / 2 }
+		d := On("/elsewhere", m)
+		for mark := range before {
+			write(t, d, contents(1+mark))
+		}
+		m.failing = true
+		for mark := range generator.Tick(3) {
+			if err := d.Write(contents(10 + mark)); !errors.Is(err, errFault) {
+				t.Fatalf("Write: %v, want the fault", err)
+			}
+		}
+		m.cut()
+		wantRead(t, On("/elsewhere", m), contents(before))
+	}
+}
+
 // TestAWriteTornAtAnyByte: whatever part of a write reached the disk, from either end, the journal
 // is the one before or, if all of it did, the new one.
 func TestAWriteTornAtAnyByte(t *testing.T) {

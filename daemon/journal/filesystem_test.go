@@ -50,7 +50,7 @@ func TestFUSEIsRefusedUnlessAskedFor(t *testing.T) {
 		on      fileSystemType
 		open    bool
 	}{{false, fuse, false}, {true, fuse, true}, {true, nfs, false}} {
-		d, err := Options{FUSE: tt.allowed}.openDir(t.TempDir(), here, func(*os.File) (fileSystemType, error) { return tt.on, nil })
+		d, err := Options{FUSE: tt.allowed}.openDir(t.TempDir(), here, nil, func(*os.File) (fileSystemType, error) { return tt.on, nil })
 		if (err == nil) != tt.open {
 			t.Errorf("a state directory on %#x, with FUSE allowed %v: %v", tt.on, tt.allowed, err)
 		}

@@ -102,10 +102,16 @@ type Options struct {
 
 // OpenDir is as the function of that name, with the options.
 func (o Options) OpenDir(path string, host place.Host) (*Dir, error) {
-	return o.openDir(path, host, fileSystemOf)
+	return o.openDir(path, host, nil, fileSystemOf)
 }
 
-func (o Options) openDir(path string, host place.Host, fileSystem func(dir *os.File) (fileSystemType, error)) (_ *Dir, err error) {
+// Adopt is OpenDir with the directory's lock as another process has handed it over, which holds it as
+// well; nil: it is taken. It is closed with the Dir.
+func (o Options) Adopt(path string, host place.Host, lock *os.File) (*Dir, error) {
+	return o.openDir(path, host, lock, fileSystemOf)
+}
+
+func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem func(dir *os.File) (fileSystemType, error)) (_ *Dir, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
 	}
@@ -125,21 +131,10 @@ func (o Options) openDir(path string, host place.Host, fileSystem func(dir *os.F
 	if d.self, err = root.Open("."); err != nil {
 		return nil, fmt.Errorf("cannot open the state directory: %w", err)
 	}
-	info, err := d.self.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("state directory: %w", err)
+	if err = d.fits(fileSystem, o.FUSE); err != nil {
+		return nil, err
 	}
-	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return nil, fmt.Errorf("the state directory %s may be written by others (mode %04o): chmod it to 0700 or name a directory inside it", path, mode)
-	}
-	kind, err := fileSystem(d.self)
-	if err != nil {
-		return nil, fmt.Errorf("cannot tell the file system of the state directory %s: %w", path, err)
-	}
-	if name, refused := kind.refused(); refused && !(o.FUSE && kind == fuse) {
-		return nil, fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk", path, name)
-	}
-	if d.lock, err = takeLock(root, path); err != nil {
+	if d.lock, err = takeLock(root, path, lock); err != nil {
 		return nil, err
 	}
 	if d.here.Dir, err = place.Of(d.self); err != nil {
@@ -159,6 +154,25 @@ func (o Options) openDir(path string, host place.Host, fileSystem func(dir *os.F
 		return nil, err
 	}
 	return d, nil
+}
+
+// fits refuses a directory that others may write to, and a file system that keeps no lock.
+func (d *Dir) fits(fileSystem func(dir *os.File) (fileSystemType, error), onFUSE bool) error {
+	info, err := d.self.Stat()
+	if err != nil {
+		return fmt.Errorf("state directory: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return fmt.Errorf("the state directory %s may be written by others (mode %04o): chmod it to 0700 or name a directory inside it", d.path, mode)
+	}
+	kind, err := fileSystem(d.self)
+	if err != nil {
+		return fmt.Errorf("cannot tell the file system of the state directory %s: %w", d.path, err)
+	}
+	if name, refused := kind.refused(); refused && !(onFUSE && kind == fuse) {
+		return fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk", d.path, name)
+	}
+	return nil
 }
 
 // Lanes returns how many lanes can have a journal here.
@@ -202,6 +216,9 @@ func makeDir(path string) error {
 	return errors.Join(above.Sync(), above.Close())
 }
 
+// Lock returns the locked file, to be handed to another process.
+func (d *Dir) Lock() *os.File { return d.lock }
+
 // Path returns the directory's absolute path, as it was when it was opened.
 func (d *Dir) Path() string { return d.path }
 
@@ -243,6 +260,12 @@ func (f *File) Elsewhere(c Contents) (why string, err error) {
 		return "", fmt.Errorf("the place of the journal %s: %w", f.path, err)
 	}
 	return c.Place.Elsewhere(here), nil
+}
+
+// SameBoot reports whether c was written since the machine's last boot.
+func (f *File) SameBoot(c Contents) bool {
+	here, err := f.disk.Place()
+	return err == nil && here.Boot != "" && c.Place.Boot == here.Boot
 }
 
 // Write makes c, with the journal's place, what the journal says, and returns nil once
@@ -301,7 +324,7 @@ func (f *File) prepare() error {
 		// there first. It is written again, as a sync that failed may have the next one do nothing.
 		data, err := encode(newest.contents, newest.number)
 		if err != nil {
-			return err
+			return fmt.Errorf("the last write once more: %w", err)
 		}
 		if err := f.disk.WriteAt(data, slotOf(newest.number)); err != nil {
 			return err

@@ -145,7 +145,7 @@ func TestNetworkFileSystemsAreRefused(t *testing.T) {
 		0xca451a4e: true, 0x01021994: true, 0x858458f6: true, 0x794c7630: true, untold: true,
 	} {
 		path := filepath.Join(t.TempDir(), "state")
-		d, err := Options{}.openDir(path, here, func(*os.File) (fileSystemType, error) { return kind, nil })
+		d, err := Options{}.openDir(path, here, nil, func(*os.File) (fileSystemType, error) { return kind, nil })
 		if (err == nil) != local {
 			t.Errorf("type %#x: opened %v (%v), want %v", uint32(kind), err == nil, err, local)
 		}
@@ -156,7 +156,7 @@ func TestNetworkFileSystemsAreRefused(t *testing.T) {
 		}
 	}
 	broken := errors.New("statfs failed")
-	if _, err := (Options{}).openDir(t.TempDir(), here, func(*os.File) (fileSystemType, error) { return 0, broken }); !errors.Is(err, broken) {
+	if _, err := (Options{}).openDir(t.TempDir(), here, nil, func(*os.File) (fileSystemType, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("openDir on an unknown file system: %v, want %v", err, broken)
 	}
 }

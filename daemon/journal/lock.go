@@ -20,12 +20,13 @@ func (e *InUseError) Error() string {
 		e.Dir, filelock.Process(e.PID))
 }
 
-// takeLock returns the locked lock file of the directory.
-func takeLock(root *os.Root, dir string) (_ *os.File, err error) {
-	path := filepath.Join(dir, lockName)
-	f, err := root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the lock %s: %w: %s", path, err, advice(err))
+// takeLock returns the locked lock file of the directory: handed, unless that is nil.
+func takeLock(root *os.Root, dir string, handed *os.File) (_ *os.File, err error) {
+	path, f := filepath.Join(dir, lockName), handed
+	if f == nil {
+		if f, err = root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			return nil, fmt.Errorf("cannot open the lock %s: %w: %s", path, err, advice(err))
+		}
 	}
 	defer func() {
 		if err != nil {

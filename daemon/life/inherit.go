@@ -18,6 +18,17 @@ func (i Inherited) any() bool {
 	return slices.ContainsFunc(i, func(c *journal.Contents) bool { return c != nil })
 }
 
+// Cluster is the UUID of the cluster that a cold start issues in, which is the same for all lanes;
+// empty: there is nothing to start from.
+func (i Inherited) Cluster() string {
+	for _, c := range i {
+		if c != nil && c.Cluster != "" {
+			return c.Cluster
+		}
+	}
+	return ""
+}
+
 // Inherit reads the lanes' journals and hands each holder what can be used of its own. What cannot
 // is named, and the record rules.
 //
@@ -41,6 +52,7 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 		all[lane] = laneJournal{f, c, home}
 		l.Moved = l.Moved && !home
 	}
+	l.resume(all)
 	for lane, found := range all {
 		f, c, home, log := found.file, found.contents, found.home, l.logOf(lane)
 		if c != nil && !home && l.Alone && c.Coord == l.Coord {

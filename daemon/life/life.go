@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
@@ -32,8 +34,12 @@ const (
 	leaveTimeout = 5 * time.Second
 )
 
-// WatchEvery is how often the clock is looked at when nobody asks for an ID.
-const WatchEvery = 100 * time.Millisecond
+// WatchEvery is how often the clock is looked at beside the requests, and WatchIdle how often while
+// all lanes are idle and no copy of the machine can be found: each look wakes three threads.
+const (
+	WatchEvery = 100 * time.Millisecond
+	WatchIdle  = time.Second
+)
 
 // Life is one daemon's.
 type Life struct {
@@ -43,8 +49,10 @@ type Life struct {
 	// goroutine.
 	Together func(all ...func())
 	Layout   *generator.Layout
-	Clock    clockguard.Clock
-	Coord    string // the coordinator, as errors name it
+	Clock    *clockguard.Known
+	// Belief is how far a clock that runs ahead is believed.
+	Belief clockguard.Belief
+	Coord  string // the coordinator, as errors name it
 	// Open opens the coordinator. It is called until it succeeds once.
 	Open func(context.Context) (coord.Coordinator, error)
 	// Final reports whether no further try to open or join can succeed; nil: each may.
@@ -55,10 +63,21 @@ type Life struct {
 	Machine generator.Generation
 	// Alone is set if the coordinator lies in the state directory, beside the journals.
 	Alone bool
+	// Accepts: an operator has named another cluster to go to, so one is made if there is none.
+	Accepts bool
 	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
 	// none, none is to be trusted, or all were written elsewhere.
 	Moved bool
-	Log   hclog.Logger
+	// Status is told in a line how issuing is, whenever that changes; nil: nobody is to know.
+	Status func(string)
+	// Events counts what the log says with a code; nil: nobody counts it.
+	Events *condition.Counts
+	Log    hclog.Logger
+
+	coordinator atomic.Pointer[coord.Coordinator] // the one that was joined
+	resumed     bool                              // known time goes on from a journal's, or was confirmed at the start
+	waking      sync.Once
+	stepped     chan struct{} // has Settle see to a step
 }
 
 // FirstWait is how long a fresh lane may have to wait for its floor before a claim elsewhere is
@@ -79,10 +98,10 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 	return clockguard.NewLimits(max(maxSleep, tick), time.Duration(lane.Span())*tick, tick)
 }
 
-// Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was
-// opened, for Leave. While the coordinator does not answer, issuing begins from the grants in what
-// was inherited, where there are some that have not ended. A cluster that this daemon does not fit
-// into is an error.
+// Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was opened,
+// for Leave. It waits until the clock of a start that knows of no earlier time is confirmed. While
+// the coordinator does not answer, issuing begins from the grants in what was inherited, where there
+// are some that have not ended. A cluster that this daemon does not fit into is an error.
 func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
 	timeout, retry := joinTimeout, firstJoinRetry
 	if inherited.any() {
@@ -90,16 +109,22 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 	}
 	var coordinator coord.Coordinator
 	var said string
+	elsewhere := inherited.elsewhere(l.Coord)
+	if l.Accepts {
+		elsewhere = nil
+	}
 	for {
 		try, cancel := clockguard.WithTimeout(ctx, l.Clock, timeout)
-		err := l.try(ctx, try, &coordinator)
+		err := l.try(ctx, try, &coordinator, elsewhere)
 		cancel()
 		var layout *coord.LayoutError
 		var foreign *grant.ForeignError
 		switch {
 		case err == nil:
+			l.coordinator.Store(&coordinator)
+			l.verify(ctx)
 			return coordinator, nil
-		case errors.As(err, &layout), errors.As(err, &foreign), l.Final != nil && l.Final(err):
+		case errors.As(err, &layout), errors.As(err, &foreign), errors.As(err, new(*NoClusterError)), l.Final != nil && l.Final(err):
 			return coordinator, err
 		case ctx.Err() != nil:
 			return coordinator, nil
@@ -113,6 +138,7 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 		}
 		if text := err.Error(); text != said {
 			l.Log.Warn("the cluster is not joined; trying again", "error", err)
+			l.status("the cluster is not joined: " + text)
 			said = text
 		}
 		if l.Clock.Sleep(ctx, retry) != nil {
@@ -124,13 +150,18 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 
 // try opens the coordinator, unless an earlier try has, and joins within try. An embedded
 // coordinator may take as long as its disk does: to give it up would only start it over.
-func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator) error {
+//
+// Where the journals are of a cluster elsewhere, no cluster is made: more likely --coord is wrong.
+func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator, elsewhere *NoClusterError) error {
 	if *coordinator == nil {
 		c, err := l.Open(ctx)
 		if err != nil {
 			return fmt.Errorf("coordinator %q: %w", l.Coord, err)
 		}
 		*coordinator = c
+	}
+	if elsewhere != nil && empty(try, *coordinator) {
+		return elsewhere
 	}
 	cluster, err := (*coordinator).Join(try, coord.Layout{
 		Text:    l.Holders[0].LayoutText(),
@@ -174,6 +205,19 @@ func (l *Life) Hold(ctx context.Context, lane int) error {
 	return err
 }
 
+// TakeOver goes on where another process of this host has stopped, by lane, from the grants in what
+// was inherited. It is called between Inherit and Join, by whoever has the state directory by then.
+func (l *Life) TakeOver(inherited Inherited, handed []grant.Handed) {
+	for i, c := range inherited {
+		if c == nil || i >= len(handed) {
+			continue
+		}
+		if err := grant.TakeOver(l.Holders[i], handed[i]); err != nil {
+			l.logOf(i).Warn("the lane that was handed over does not go on at once", "reason", err)
+		}
+	}
+}
+
 // coldStart begins to issue from the journals' grants, where they have one.
 func (l *Life) coldStart(inherited Inherited) {
 	var all []func()
@@ -199,32 +243,19 @@ func (l *Life) coldStartLane(lane int, c journal.Contents) {
 	}
 }
 
+// Issuing is the status of a daemon that lacks nothing.
+const Issuing = "issuing IDs"
+
+func (l *Life) status(text string) {
+	if l.Status != nil {
+		l.Status(text)
+	}
+}
+
 // Issuer is told of steps of the clock.
 type Issuer interface {
 	Check()
 	Changed()
-}
-
-// Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns
-// grant.ErrCopied when the machine is a copy, and nil otherwise.
-func (l *Life) Watch(ctx context.Context, issuer Issuer) error {
-	w := clockguard.NewWatch(l.Clock.Now(), clockguard.DefaultTolerance)
-	err := w.Run(ctx, l.Clock, WatchEvery, func(step time.Duration) error {
-		if l.Machine.Changed() {
-			return grant.ErrCopied
-		}
-		if step == 0 {
-			return nil
-		}
-		l.Log.Warn("the clock has stepped", "by", step.Round(time.Millisecond))
-		issuer.Check()
-		issuer.Changed() // a request may be waiting for an instant that has moved
-		return nil
-	})
-	if errors.Is(err, grant.ErrCopied) {
-		return err
-	}
-	return nil
 }
 
 // together runs all of it side by side.

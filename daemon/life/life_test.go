@@ -20,20 +20,25 @@ import (
 
 // hands is a clock on which time passes when somebody sleeps. Nobody has to wait for it.
 type hands struct {
+	ahead time.Duration // of the wall clock
 	mono  time.Duration
 	slept []time.Duration
 	end   func() // called by the sleep after which there is none; nil: never
 	last  int
+	each  func() // called by each sleep; nil: nothing
 }
 
 func (h *hands) Now() clockguard.Reading {
-	return clockguard.Reading{Wall: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano() + int64(h.mono), Mono: clockguard.Mono(h.mono)}
+	return clockguard.Reading{Wall: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano() + int64(h.mono+h.ahead), Mono: clockguard.Mono(h.mono)}
 }
 
 func (h *hands) Sleep(ctx context.Context, d time.Duration) error {
 	h.mono += d
 	if h.slept = append(h.slept, d); len(h.slept) == h.last {
 		h.end()
+	}
+	if h.each != nil {
+		h.each()
 	}
 	return ctx.Err()
 }
@@ -51,6 +56,17 @@ type office struct {
 	answers []error
 	joined  []coord.Layout
 	closed  int
+	members []coord.Member
+	clocks  func() []coord.ServerClock
+}
+
+func (o *office) Members(context.Context) ([]coord.Member, error) { return o.members, nil }
+
+func (o *office) Clocks(context.Context) ([]coord.ServerClock, error) {
+	if o.clocks == nil {
+		return nil, nil
+	}
+	return o.clocks(), nil
 }
 
 func (o *office) Join(_ context.Context, l coord.Layout) (coord.Cluster, error) {
@@ -76,7 +92,7 @@ func newLife(t *testing.T, clock *hands, open func(context.Context) (coord.Coord
 		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second}, Clock: clock, Journal: nowhere{}, Log: log,
 	}, nowhere{})
 	cluster := new(string)
-	return &life.Life{Holders: []*grant.Holder{holder}, Layout: layout, Clock: clock, Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
+	return &life.Life{Holders: []*grant.Holder{holder}, Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
 }
 
 var errBusy = errors.New("busy")
@@ -161,4 +177,9 @@ func TestFirstWaitAndLimits(t *testing.T) {
 			t.Errorf("%s: %v", c.layout, err)
 		}
 	}
+}
+
+// known is known time by a clock whose kernel says nothing.
+func known(clock clockguard.Clock) *clockguard.Known {
+	return clockguard.NewKnown(clock, nil, clockguard.DefaultBelief())
 }

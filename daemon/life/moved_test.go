@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -108,7 +109,7 @@ func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*life.Life, *grant.
 	t.Helper()
 	layout, issued, issuer := mustLayout(t), grant.NewIssued(), &issuedFrom{}
 	l := &life.Life{
-		Layout: layout, Clock: clock, Coord: "there", Joined: func(coord.Cluster) {}, Log: hclog.NewNullLogger(),
+		Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Joined: func(coord.Cluster) {}, Log: hclog.NewNullLogger(),
 		Open: func(context.Context) (coord.Coordinator, error) { return o, nil },
 	}
 	for lane := range 2 {
@@ -165,7 +166,7 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 			}
 		}
 		for worker := 7; worker <= 9; worker++ {
-			if got := issued.To(worker); got != now {
+			if got := issued.To(worker, 0); got != now {
 				t.Errorf("at home %v: worker ID %d is known to be issued up to %d, want %d", home, worker, got, now)
 			}
 		}
@@ -260,8 +261,8 @@ func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T)
 			}
 		}
 		for worker := 7; worker <= 9; worker++ {
-			if worker != 7+lane && issued.To(worker) != now {
-				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, issued.To(worker), now)
+			if worker != 7+lane && issued.To(worker, 0) != now {
+				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, issued.To(worker, 0), now)
 			}
 		}
 	}

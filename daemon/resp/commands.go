@@ -14,7 +14,11 @@ type command struct {
 	min, max int    // arguments after the name; max -1: any number
 	args     []argument
 	run      func(h *Handler, s *Session, args [][]byte, out []byte) []byte
+	direct   bool // run at once within MULTI
 }
+
+// direct are the commands that MULTI does not queue.
+var direct = []string{"DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"}
 
 // argument is one argument of a command, as redis-cli hints at it.
 type argument struct {
@@ -25,14 +29,22 @@ type argument struct {
 }
 
 const (
-	nextUsage = "NEXT [count] [TENANT tenant]"
-	runUsage  = "RUN count [TENANT tenant]"
+	nextUsage   = "NEXT [count] [TENANT tenant] [AS form]"
+	runUsage    = "RUN count [TENANT tenant]"
+	decodeUsage = "DECODE id [AS form]"
 )
+
+// numbered is a command with its place in the table.
+type numbered struct {
+	*command
+	number int // 0 is NEXT
+}
 
 // commands is the table of commands.
 type commands struct {
-	byName map[string]command
-	names  []string // sorted
+	byName   map[string]numbered
+	names    []string // sorted
+	numbered []string // by their numbers
 }
 
 // The table is reached through the Handler only: some of its functions show it, and Go does not let
@@ -42,28 +54,43 @@ var allCommands = makeCommands()
 func makeCommands() commands {
 	count := argument{name: "count", kind: "integer"}
 	maybeCount := argument{name: "count", kind: "integer", optional: true}
-	tenant := argument{name: "tenant", kind: "integer", token: "TENANT", optional: true}
+	tenant := argument{name: "tenant", kind: "string", token: "TENANT", optional: true}
+	as := argument{name: "form", kind: "string", token: "AS", optional: true}
 	text := func(name string, optional bool) argument {
 		return argument{name: name, kind: "string", optional: optional}
 	}
-	table := commands{byName: make(map[string]command)}
-	for _, c := range []command{
-		{"NEXT", "Gives the next ID, or an array of as many as asked for.", "generic", "0.1.0", 0, 3, []argument{maybeCount, tenant}, (*Handler).next},
-		{"RUN", "Gives IDs as runs: the step between neighbours, then the first ID and the length of each run.", "generic", "0.1.0", 1, 3, []argument{count, tenant}, (*Handler).runs},
-		{"DECODE", "Shows the fields of an ID.", "generic", "0.1.0", 1, 1, []argument{{name: "id", kind: "integer"}}, (*Handler).decode},
-		{"INFO", "Shows the state of the daemon.", "server", "0.1.0", 0, -1, []argument{text("section", true)}, (*Handler).info},
-		{"PING", "Answers PONG, or the message.", "connection", "0.1.0", 0, 1, []argument{text("message", true)}, (*Handler).ping},
-		{"ECHO", "Answers the message.", "connection", "0.1.0", 1, 1, []argument{text("message", false)}, (*Handler).echo},
-		{"HELLO", "Tells about the server and chooses the protocol's version.", "connection", "0.1.0", 0, -1, []argument{{name: "protover", kind: "integer", optional: true}}, (*Handler).hello},
-		{"CLIENT", "Names the connection.", "connection", "0.1.0", 1, -1, []argument{text("subcommand", false), text("value", true)}, (*Handler).client},
-		{"COMMAND", "Lists the commands.", "server", "0.1.0", 0, -1, []argument{text("subcommand", true), text("name", true)}, (*Handler).command},
-		{"CONFIG", "Is there for clients that ask for parameters of Redis.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("parameter", true)}, (*Handler).configGet},
-		{"SELECT", "Accepts database 0.", "connection", "0.1.0", 1, 1, []argument{{name: "index", kind: "integer"}}, (*Handler).selectDB},
-		{"RESET", "Forgets the connection's name and version of the protocol.", "connection", "0.1.0", 0, 0, nil, (*Handler).reset},
-		{"QUIT", "Closes the connection once all replies are sent.", "connection", "0.1.0", 0, -1, nil, (*Handler).quit},
+	table := commands{byName: make(map[string]numbered)}
+	for number, c := range []command{
+		{"NEXT", "Gives the next ID, or an array of as many as asked for.", "generic", "0.1.0", 0, 5, []argument{maybeCount, tenant, as}, (*Handler).next, false},
+		{"RUN", "Gives IDs as runs: the step between neighbours, then the first ID and the length of each run.", "generic", "0.1.0", 1, 5, []argument{count, tenant}, (*Handler).runs, false},
+		{"DECODE", "Shows the fields of an ID.", "generic", "0.1.0", 1, 3, []argument{text("id", false), as}, (*Handler).decode, false},
+		{"FORM", "Chooses the form of the IDs on this connection, or tells it.", "connection", "0.1.0", 0, 1, []argument{text("form", true)}, setForm, false},
+		{"INFO", "Shows the state of the daemon.", "server", "0.1.0", 0, -1, []argument{text("section", true)}, (*Handler).info, false},
+		{"PING", "Answers PONG, or the message.", "connection", "0.1.0", 0, 1, []argument{text("message", true)}, (*Handler).ping, false},
+		{"ECHO", "Answers the message.", "connection", "0.1.0", 1, 1, []argument{text("message", false)}, (*Handler).echo, false},
+		{"HELLO", "Tells about the server and chooses the protocol's version.", "connection", "0.1.0", 0, -1, []argument{{name: "protover", kind: "integer", optional: true}}, (*Handler).hello, false},
+		{"AUTH", "Accepts the user default.", "connection", "0.1.0", 1, 2, []argument{text("username", true), text("password", false)}, auth, false},
+		{"CLIENT", "Names the connection.", "connection", "0.1.0", 1, -1, []argument{text("subcommand", false), text("value", true)}, (*Handler).client, false},
+		{"COMMAND", "Lists the commands.", "server", "0.1.0", 0, -1, []argument{text("subcommand", true), text("name", true)}, (*Handler).command, false},
+		{"CONFIG", "Is there for clients that ask for parameters of Redis.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("parameter", true)}, config, false},
+		{"SELECT", "Accepts database 0.", "connection", "0.1.0", 1, 1, []argument{{name: "index", kind: "integer"}}, (*Handler).selectDB, false},
+		{"DBSIZE", "Answers 0: there are no keys.", "server", "0.1.0", 0, 0, nil, none, false},
+		{"SCAN", "Answers that there are no keys.", "generic", "0.1.0", 1, -1, []argument{{name: "cursor", kind: "integer"}, text("option", true)}, scan, false},
+		{"MEMORY", "Is there for tools that ask for a key's memory.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("key", true)}, memory, false},
+		{"SLOWLOG", "Is there for tools that ask for slow requests.", "server", "0.1.0", 1, 2, []argument{text("subcommand", false), text("count", true)}, slowlog, false},
+		{"LATENCY", "Is there for tools that ask for latency events.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("event", true)}, latency, false},
+		{"MULTI", "Begins to queue requests.", "transactions", "0.1.0", 0, 0, nil, multi, false},
+		{"EXEC", "Runs the queued requests.", "transactions", "0.1.0", 0, 0, nil, exec, false},
+		{"DISCARD", "Forgets the queued requests.", "transactions", "0.1.0", 0, 0, nil, discard, false},
+		{"WATCH", "Answers OK: there are no keys to watch.", "transactions", "0.1.0", 1, -1, []argument{text("key", false)}, watch, false},
+		{"UNWATCH", "Answers OK: there are no keys to watch.", "transactions", "0.1.0", 0, 0, nil, ok, false},
+		{"RESET", "Forgets the connection's name, form and version of the protocol.", "connection", "0.1.0", 0, 0, nil, (*Handler).reset, false},
+		{"QUIT", "Closes the connection once all replies are sent.", "connection", "0.1.0", 0, -1, nil, (*Handler).quit, false},
 	} {
-		table.byName[c.name] = c
+		c.direct = slices.Contains(direct, c.name)
+		table.byName[c.name] = numbered{&c, number}
 		table.names = append(table.names, c.name)
+		table.numbered = append(table.numbered, c.name)
 	}
 	slices.Sort(table.names)
 	return table
@@ -73,10 +100,10 @@ func makeCommands() commands {
 const longestName = 16
 
 // find finds a command by its name in any case.
-func (t *commands) find(name []byte) (command, bool) {
+func (t *commands) find(name []byte) (numbered, bool) {
 	var capitals [longestName]byte
 	if len(name) > len(capitals) {
-		return command{}, false
+		return numbered{}, false
 	}
 	for i, c := range name {
 		if 'a' <= c && c <= 'z' {
@@ -93,8 +120,11 @@ func is(b []byte, word string) bool {
 	return len(b) == len(word) && strings.EqualFold(string(b), word)
 }
 
+// lower is b in small letters.
+func lower(b []byte) string { return strings.ToLower(string(b)) }
+
 // usage is the command as a person would write it.
-func (c command) usage() string {
+func (c *command) usage() string {
 	var b strings.Builder
 	b.WriteString(c.name)
 	for _, a := range c.args {

@@ -13,8 +13,27 @@ func (h *Handler) echo(_ *Session, args [][]byte, out []byte) []byte {
 	return appendBulk(out, args[0])
 }
 
-// hello is HELLO [protover [AUTH username password] [SETNAME clientname]]. Who may ask is decided
-// by who may open the socket, so any name and password will do.
+// auth is AUTH [username] password. Who may ask is decided by who may open the socket, so it answers
+// as a Redis server does that has no password: the user default passes with any, and no other does.
+func auth(h *Handler, _ *Session, args [][]byte, out []byte) []byte {
+	if len(args) == 1 {
+		return h.refuse(out, Refuse(NoPassword))
+	}
+	if r := admit(args[0]); r != nil {
+		return h.refuse(out, r)
+	}
+	return appendSimple(out, "OK")
+}
+
+// admit refuses all users but the one that there is.
+func admit(user []byte) *Refusal {
+	if string(user) != "default" {
+		return Refuse(WrongPass, shown(user))
+	}
+	return nil
+}
+
+// hello is HELLO [protover [AUTH username password] [SETNAME clientname]].
 func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 	resp3 := s.resp3
 	if len(args) > 0 {
@@ -29,8 +48,14 @@ func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 	for len(args) > 0 {
 		switch {
 		case is(args[0], "AUTH") && len(args) >= 3:
+			if r := admit(args[1]); r != nil {
+				return h.refuse(out, r)
+			}
 			args = args[3:]
 		case is(args[0], "SETNAME") && len(args) >= 2:
+			if !oneWord(args[1]) {
+				return h.refuse(out, Refuse(BadOption, shown(args[1]), nameUsage))
+			}
 			name = append([]byte(nil), args[1]...)
 			args = args[2:]
 		default:
@@ -59,36 +84,49 @@ func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 	switch {
 	case is(sub, "ID") && len(args) == 0:
 		return appendInt(out, s.ID)
+	case (is(sub, "LIST") || is(sub, "INFO")) && len(args) == 0:
+		return listClients(h, s, is(sub, "LIST"), out)
 	case is(sub, "GETNAME") && len(args) == 0:
 		if len(s.name) == 0 {
 			return s.appendNull(out)
 		}
 		return appendBulk(out, s.name)
 	case is(sub, "SETNAME") && len(args) == 1:
+		if !oneWord(args[0]) {
+			return h.refuse(out, Refuse(BadOption, shown(args[0]), nameUsage))
+		}
 		s.name = append([]byte(nil), args[0]...)
 		return appendSimple(out, "OK")
-	case is(sub, "SETINFO") && len(args) == 2, (is(sub, "NO-EVICT") || is(sub, "NO-TOUCH")) && len(args) == 1:
+	case is(sub, "SETINFO") && len(args) == 2:
+		if is(args[0], "LIB-NAME") {
+			s.rounds = roundingClient(args[1])
+		}
 		return appendSimple(out, "OK")
+	case (is(sub, "NO-EVICT") || is(sub, "NO-TOUCH")) && len(args) == 1 && either(args[0], "ON", "OFF"),
+		is(sub, "TRACKING") && len(args) >= 1 && either(args[0], "ON", "OFF"), // no key, no invalidation
+		is(sub, "CACHING") && len(args) == 1 && either(args[0], "YES", "NO"),
+		is(sub, "REPLY") && len(args) == 1 && is(args[0], "ON"):
+		return appendSimple(out, "OK")
+	case is(sub, "REPLY"):
+		return h.refuse(out, Refuse(BadOption, shown(sub), "CLIENT REPLY ON: every request is answered"))
 	}
 	return h.refuse(out, Refuse(UnknownSubcommand, shown(sub), "CLIENT with that many arguments"))
 }
 
-// benchmarked is what redis-benchmark asks for before it begins: how Redis keeps its data, which
-// flakeward has none of.
-var benchmarked = [][2]string{{"SAVE", ""}, {"APPENDONLY", "no"}}
+const nameUsage = "a name of letters, digits and signs, without spaces"
 
-// configGet is CONFIG GET: no parameter of Redis is one of flakeward.
-func (h *Handler) configGet(s *Session, args [][]byte, out []byte) []byte {
-	if !is(args[0], "GET") || len(args) < 2 {
-		return h.refuse(out, Refuse(UnknownSubcommand, shown(args[0]), "CONFIG"))
-	}
-	for _, row := range benchmarked {
-		if is(args[1], row[0]) {
-			return appendBulk(appendBulk(s.appendMap(out, 1), args[1]), row[1])
+// oneWord reports whether a name can stand in a line of CLIENT LIST, as Redis sees it: with a space
+// or the end of a line in it, it could pass for another connection.
+func oneWord(name []byte) bool {
+	for _, c := range name {
+		if c < '!' || c > '~' {
+			return false
 		}
 	}
-	return s.appendMap(out, 0)
+	return true
 }
+
+func either(b []byte, this, that string) bool { return is(b, this) || is(b, that) }
 
 func (h *Handler) selectDB(_ *Session, args [][]byte, out []byte) []byte {
 	if n, ok := number(args[0]); !ok || n != 0 {
@@ -98,7 +136,7 @@ func (h *Handler) selectDB(_ *Session, args [][]byte, out []byte) []byte {
 }
 
 func (h *Handler) reset(s *Session, _ [][]byte, out []byte) []byte {
-	s.resp3, s.name = false, nil
+	s.resp3, s.name, s.transaction, s.chosen = false, nil, nil, false
 	return appendSimple(out, "RESET")
 }
 

@@ -32,14 +32,14 @@ func (t *commands) appendInfos(out []byte, names [][]byte) []byte {
 	if len(names) == 0 {
 		out = appendArray(out, len(t.names))
 		for _, name := range t.names {
-			out = appendDescription(out, t.byName[name])
+			out = appendDescription(out, t.byName[name].command)
 		}
 		return out
 	}
 	out = appendArray(out, len(names))
 	for _, name := range names {
 		if c, ok := t.find(name); ok {
-			out = appendDescription(out, c)
+			out = appendDescription(out, c.command)
 		} else {
 			out = append(out, "*-1\r\n"...)
 		}
@@ -50,7 +50,7 @@ func (t *commands) appendInfos(out []byte, names [][]byte) []byte {
 // appendDescription appends what COMMAND tells about c: name, arity (negative: at least that many
 // words), flags, the positions of the first and the last key and the step between, categories,
 // tips, key specifications, subcommands. There are no keys.
-func appendDescription(out []byte, c command) []byte {
+func appendDescription(out []byte, c *command) []byte {
 	out = appendBulk(appendArray(out, 10), strings.ToLower(c.name))
 	arity := 1 + c.min
 	if c.max != c.min {
@@ -69,15 +69,15 @@ func appendDescription(out []byte, c command) []byte {
 
 // appendDocs appends the documentation of the named commands that there are, or of all.
 func (t *commands) appendDocs(s *Session, out []byte, names [][]byte) []byte {
-	var found []command
+	var found []*command
 	for _, name := range names {
 		if c, ok := t.find(name); ok {
-			found = append(found, c)
+			found = append(found, c.command)
 		}
 	}
 	if len(names) == 0 {
 		for _, name := range t.names {
-			found = append(found, t.byName[name])
+			found = append(found, t.byName[name].command)
 		}
 	}
 	out = s.appendMap(out, len(found))

@@ -16,12 +16,14 @@ func FuzzServe(f *testing.F) {
 		"DECODE 1541815603606036480\r\nHELLO 3\r\nDECODE 77\r\nHELLO 2 SETNAME x\r\nRESET\r\n",
 		"INFO\r\nINFO server\r\nCOMMAND\r\nCOMMAND DOCS\r\nCOMMAND INFO next\r\n",
 		"CLIENT SETNAME a\r\nCLIENT GETNAME\r\nCLIENT ID\r\nCONFIG GET save\r\nSELECT 0\r\nQUIT\r\nPING\r\n",
+		"MULTI\r\nNEXT\r\nNEXT 9\r\nPING\r\nEXEC\r\nMULTI\r\nNO\r\nEXEC\r\nMULTI\r\nDISCARD\r\nECHO \"a b\\x41\" 'c'\r\nECHO \"\r\n",
+		"FORM base62\r\n*1\r\n$4\r\nNEXT\r\nFORM\r\nNEXT 3 AS hex\r\nDECODE 0000000000z AS base62\r\nHELLO 3\r\nNEXT 9 AS bignum\r\nFORM string\r\nDECODE 7\r\nRUN 3 AS hex\r\nFORM x\r\n",
 		"*1\r\n$5\r\nPING\r\n", "*2\r\n$4\r\nPING\r\n$3\r\na\r\n\r\n", "*-1\r\n*0\r\n\r\nPING\r\n", "*1\r\n$99\r\n", "*99\r\n", "*1\r\n:4\r\n",
 	} {
 		f.Add([]byte(in), []byte{1, 2, 3, 5, 8, 13})
 		f.Add([]byte(in), []byte{1})
 	}
-	limits := resp.Limits{Count: 40, Inline: 60, Bulk: 30, Args: 6, Request: 90, Output: 70}
+	limits := resp.Limits{Count: 40, Inline: 60, Bulk: 30, Args: 6, Request: 90, Transaction: 90, Output: 70}
 	const text = "time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2020-01-01"
 	f.Fuzz(func(t *testing.T, in, cuts []byte) {
 		whole := client{handler: handler(t, &ticks{each: 7}, text, limits)}
@@ -74,7 +76,7 @@ func skipReply(b []byte) (n int, ok bool) {
 	}
 	n = end + 2
 	switch b[0] {
-	case '+', '-', ':', '_':
+	case '+', '-', ':', '(', '_':
 		return n, !bytes.ContainsAny(b[:end], "\r\n")
 	case '$':
 		if b[1] == '-' {

@@ -1,8 +1,13 @@
 package resp
 
 import (
+	"cmp"
+	"errors"
+
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // kind is what a session is in the middle of.
@@ -14,23 +19,30 @@ const (
 	batch        // NEXT with a count: an array of IDs
 	runs         // RUN: an array of runs
 	sending      // a batch whose IDs are all there, on their way out
+	listing      // CLIENT LIST
 )
 
 // work is what is left of a request for IDs. The IDs of an array are all taken before the first is
 // replied, since the array's length comes first and an error can only take the array's place. They
 // are kept as runs, so that is little.
 type work struct {
-	kind   kind
-	tenant uint32
-	left   int // IDs still to be taken, or, while sending, still to be sent
-	taken  []generator.Run
-	at     int // the run, and the ID in it, that is sent next
-	within int
-	issue  issue.Connection
+	kind    kind
+	form    form.Form // of the IDs; those of runs are integers
+	tenant  uint32
+	command int             // the request's
+	begun   clockguard.Mono // when the clock was read for it first; 0: not yet
+	left    int             // IDs still to be taken, or, while sending, still to be sent
+	taken   []generator.Run
+	at      int // the run, and the ID in it, that is sent next
+	within  int
+	issue   issue.Connection
+	list    []byte // of clients, on its way out
+	wanted  uint64 // the number of the list
 }
 
-func (w *work) begin(k kind, n int, tenant uint32) {
-	w.kind, w.left, w.tenant = k, n, tenant
+func (w *work) begin(k kind, n int, o options) {
+	w.kind, w.left, w.tenant, w.form, w.begun = k, n, o.tenant, o.form, 0
+	w.issue.Singles = k == singles
 }
 
 // keptRuns is how many runs a session keeps room for while it is idle.
@@ -54,41 +66,64 @@ func (w *work) done(nextIsHere bool) {
 // (Write) or IDs to be waited for (Wait).
 func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 	w := &s.work
-	w.issue.Number = uint32(s.ID)
+	if w.kind == listing {
+		out, next := h.sendList(w, out)
+		if next.State == Read {
+			h.counts.served(w.command, 1)
+		}
+		return out, next
+	}
+	if w.issue.Number != uint32(s.ID) {
+		w.issue.Number, w.issue.User = uint32(s.ID), s.user()
+	}
 	for w.kind != sending && w.left > 0 {
 		run, wait := h.config.Source.Take(&w.issue, w.tenant, w.left)
+		h.counts.took(w)
+		if err := h.ids.check(w.form); err != nil && run.N > 0 {
+			h.counts.burnt += uint64(run.N)
+			run, wait = generator.Run{}, issue.Wait{Err: err}
+		}
 		switch {
 		case run.N > 0:
 			w.left -= run.N
-			h.tally.IDs += uint64(run.N)
+			h.counts.issued(w.issue.Lane(), w.form, uint64(run.N))
+			s.served += uint64(run.N)
+			if s.rounds > 0 && w.form == form.Integer && run.First > largestDouble {
+				s.sayRounds(h.config.Count, h.config.Rounds)
+			}
 			if w.kind == singles {
-				out = h.line.appendRun(out, run.First, h.step, run.N)
+				out = h.ids.append(out, w.form, s.resp3, run.First, run.N)
+				h.counts.answered(w, uint64(run.N))
 			} else {
 				w.taken = append(w.taken, run)
 			}
 		case wait.Err != nil:
-			out = h.refuse(out, Refuse(Unavailable, wait.Err))
+			h.counts.command = w.command
+			out = h.refuse(out, refusalOf(wait.Err, w.tenant))
+			h.counts.settled(w, 1)
+			h.counts.burnt += w.count()
 			if w.kind != singles {
 				return out, Next{}
 			}
 			// The others of these requests have been here as long: their deadline is the same, and
-			// they are refused as well unless there are IDs by now.
-			w.left--
+			// they are refused as well unless there are IDs by now. A refusal is longer than an ID.
+			if w.left--; len(out) >= h.output {
+				return out, Next{State: Write}
+			}
 		default:
-			return out, Next{State: Wait, For: wait.For, Event: wait.Event}
+			return out, Next{State: Wait, For: wait.For, Event: wait.Event, InTurn: wait.InTurn}
 		}
 	}
 	switch w.kind {
 	case batch:
-		n := 0
-		for _, run := range w.taken {
-			n += run.N
-		}
-		out = appendArray(out, n)
-		w.kind, w.left, w.at, w.within = sending, n, 0, 0
+		h.counts.answered(w, 1)
+		n := w.count()
+		out = appendArray(out, int(n))
+		w.kind, w.left, w.at, w.within = sending, int(n), 0, 0
 	case runs:
+		h.counts.answered(w, 1)
 		out = appendArray(out, 1+2*len(w.taken))
-		out = appendInt(out, h.step)
+		out = appendInt(out, h.ids.step)
 		for _, run := range w.taken {
 			out = appendInt(out, run.First)
 			out = appendInt(out, int64(run.N))
@@ -97,22 +132,53 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 	case singles:
 		return out, Next{}
 	}
-	return h.send(w, out)
+	return h.send(s, out)
 }
 
-// widestID is the length of the longest integer reply that is an ID.
-const widestID = len(":9223372036854775807\r\n")
+// refusalOf is what a client is told when it gets no IDs.
+func refusalOf(err error, tenant uint32) *Refusal {
+	if errors.Is(err, issue.ErrTenants) {
+		return Refuse(TooManyTenants, tenant)
+	}
+	r := Refuse(Unavailable, err)
+	r.Code = cmp.Or(issue.Code(err), r.Code)
+	return r
+}
+
+// count is how many IDs have been taken.
+func (w *work) count() (n uint64) {
+	for _, run := range w.taken {
+		n += uint64(run.N)
+	}
+	return n
+}
+
+// Abandon gives up the session's request, whose client is gone. It may be called at any time after
+// the last Serve, and more than once.
+func (h *Handler) Abandon(s *Session) {
+	w := &s.work
+	w.issue.End()
+	switch w.kind {
+	case batch, runs:
+		h.counts.burnt += w.count()
+		h.counts.gone(w.command, 1)
+	case singles:
+		h.counts.gone(w.command, uint64(w.left))
+	}
+	w.kind, w.taken, w.list = idle, nil, nil
+}
 
 // send appends as many of the batch's IDs as there is room for.
-func (h *Handler) send(w *work, out []byte) ([]byte, Next) {
+func (h *Handler) send(s *Session, out []byte) ([]byte, Next) {
+	w := &s.work
 	for w.left > 0 {
-		room := (h.config.Limits.Output - len(out)) / widestID
+		room := (h.output - len(out)) / widths[w.form]
 		if room <= 0 {
 			return out, Next{State: Write}
 		}
 		run := w.taken[w.at]
 		n := min(room, run.N-w.within)
-		out = h.line.appendRun(out, run.First+int64(w.within)*h.step, h.step, n)
+		out = h.ids.append(out, w.form, s.resp3, run.First+int64(w.within)*h.ids.step, n)
 		w.left -= n
 		if w.within += n; w.within == run.N {
 			w.at, w.within = w.at+1, 0
@@ -121,35 +187,51 @@ func (h *Handler) send(w *work, out []byte) ([]byte, Next) {
 	return out, Next{}
 }
 
-// next is NEXT [count] [TENANT t].
+// beginNexts begins the plain NEXTs that in begins with, as many as there is room for replies, and
+// returns how many.
+func beginNexts(s *Session, in []byte, room int, daemons form.Form) int {
+	f := s.formOr(daemons)
+	n := leadingNexts(in, 1+room/widths[f])
+	if n > 0 {
+		s.work.begin(singles, n, options{form: f})
+		s.work.command = nextCommand
+	}
+	return n
+}
+
+// next is NEXT [count] [TENANT t] [AS form].
 func (h *Handler) next(s *Session, args [][]byte, out []byte) []byte {
 	count, kind := 1, singles
-	if len(args) > 0 && !is(args[0], "TENANT") {
+	if len(args) > 0 && !is(args[0], "TENANT") && !is(args[0], "AS") {
 		n, r := h.count(args[0])
 		if r != nil {
 			return h.refuse(out, r)
 		}
 		count, kind, args = n, batch, args[1:]
 	}
-	tenant, r := h.tenant(args, nextUsage)
+	o, r := h.options(s, args, nextUsage)
 	if r != nil {
 		return h.refuse(out, r)
 	}
-	s.work.begin(kind, count, tenant)
+	s.work.begin(kind, count, o)
 	return out
 }
 
-// runs is RUN count [TENANT t].
+// runs is RUN count [TENANT t]. It has no form: programs count on from a run's first ID.
 func (h *Handler) runs(s *Session, args [][]byte, out []byte) []byte {
 	count, r := h.count(args[0])
 	if r != nil {
 		return h.refuse(out, r)
 	}
-	tenant, r := h.tenant(args[1:], runUsage)
+	if len(args) > 1 && is(args[len(args)-2], "AS") {
+		return h.refuse(out, Refuse(RunAs, shown(args[0]), shown(args[len(args)-1])))
+	}
+	o, r := h.options(s, args[1:], runUsage)
 	if r != nil {
 		return h.refuse(out, r)
 	}
-	s.work.begin(runs, count, tenant)
+	o.form = form.Integer
+	s.work.begin(runs, count, o)
 	return out
 }
 
@@ -164,22 +246,36 @@ func (h *Handler) count(b []byte) (int, *Refusal) {
 	return int(n), nil
 }
 
-// tenant reads the rest of a request for IDs: nothing, or TENANT and a number.
-func (h *Handler) tenant(args [][]byte, usage string) (uint32, *Refusal) {
-	if len(args) == 0 {
-		return 0, nil
+// options are what a request for IDs says besides their count.
+type options struct {
+	tenant uint32
+	form   form.Form
+}
+
+// options reads the rest of a request for IDs: a tenant and a form, each once at most.
+func (h *Handler) options(s *Session, args [][]byte, usage string) (o options, r *Refusal) {
+	o.form = s.formOr(h.config.Form)
+	var tenant, as bool
+	for ; len(args) > 0; args = args[2:] {
+		switch {
+		case len(args) > 1 && is(args[0], "TENANT") && !tenant:
+			tenant = true
+			o.tenant, r = h.tenantOf(args[1])
+		case len(args) > 1 && is(args[0], "AS") && !as:
+			as = true
+			o.form, r = h.ids.named(args[1])
+		default:
+			r = Refuse(BadOption, shown(args[0]), usage)
+		}
+		if r != nil {
+			return o, r
+		}
 	}
-	if len(args) != 2 || !is(args[0], "TENANT") {
-		return 0, Refuse(BadOption, shown(args[0]), usage)
+	if tenant && !as {
+		o.form = h.config.Tenants.Form(o.tenant, o.form)
+		r = h.ids.can(o.form)
 	}
-	n, ok := number(args[1])
-	switch {
-	case ok && n <= h.tenants:
-		return uint32(n), nil
-	case h.tenants == 0:
-		return 0, Refuse(NoTenants, shown(args[1]))
-	}
-	return 0, Refuse(BadTenant, shown(args[1]), h.tenants)
+	return o, r
 }
 
 // number reads a whole number: digits only. One too large for a uint64 is no number, but still in

@@ -10,7 +10,8 @@ import (
 // Runs come out as they would if each ID was written by itself, whatever was written before.
 func TestRunsAreWrittenLikeSingleIDs(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var l line
+		kind := rapid.SampledFrom([]byte(":($")).Draw(rt, "kind")
+		l := line{kind: kind}
 		step := rapid.SampledFrom([]int64{1, 2, 99, 100, 1 << 16}).Draw(rt, "step")
 		var last int64
 		for range rapid.IntRange(1, 8).Draw(rt, "runs") {
@@ -26,7 +27,11 @@ func TestRunsAreWrittenLikeSingleIDs(t *testing.T) {
 			want := append([]byte(nil), before...)
 			for i := range int64(n) {
 				last = first + i*step
-				want = append(strconv.AppendInt(append(want, ':'), last, 10), '\r', '\n')
+				want = append(want, kind)
+				if kind == '$' {
+					want = append(strconv.AppendInt(want, int64(len(strconv.FormatInt(last, 10))), 10), '\r', '\n')
+				}
+				want = append(strconv.AppendInt(want, last, 10), '\r', '\n')
 			}
 			if got := l.appendRun(before, first, step, n); string(got) != string(want) {
 				rt.Fatalf("%d from %d: %q, want %q", n, first, got, want)

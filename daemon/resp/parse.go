@@ -11,12 +11,11 @@ import (
 const plainNext = "*1\r\n$4\r\nNEXT\r\n"
 
 const (
-	plainHead   = 0x0a0d34240a0d312a // "*1\r\n$4\r\n", the first byte lowest
-	plainName   = 0x5458454e         // "NEXT"
-	plainEnd    = 0x0a0d             // "\r\n"
-	ignoreCase  = 0xdfdfdfdf         // clears the bit that tells small letters from capitals
-	mostDigits  = 10                 // of a length; more cannot be below any limit
-	inlineSpace = " \t\r\v\f"        // what separates the words of an inline command
+	plainHead  = 0x0a0d34240a0d312a // "*1\r\n$4\r\n", the first byte lowest
+	plainName  = 0x5458454e         // "NEXT"
+	plainEnd   = 0x0a0d             // "\r\n"
+	ignoreCase = 0xdfdfdfdf         // clears the bit that tells small letters from capitals
+	mostDigits = 10                 // of a length; more cannot be below any limit
 )
 
 // leadingNexts counts the plain NEXT requests that in begins with, up to most. They are answered
@@ -33,16 +32,28 @@ func leadingNexts(in []byte, most int) int {
 	return n
 }
 
+// leading counts how often in begins with the same request again, up to most. What is asked for in
+// the same bytes is the same, so it is read once, and answered with one look at the clock.
+func leading(request, in []byte, most int) int {
+	n := 0
+	for n < most && bytes.HasPrefix(in, request) {
+		n++
+		in = in[len(request):]
+	}
+	return n
+}
+
 // parser reads requests.
 type parser struct {
 	limits Limits
 	args   [][]byte // of the last request
+	words  []byte   // what its quoted words stand for
 }
 
 // parse reads the request that in begins with, and how long it is: 0 if its end is not there yet.
 // Its verdict on a request depends on nothing that follows the request, and on nothing that is
-// missing, so it is the same however the bytes arrive. The arguments are valid until the next call
-// and point into in.
+// missing, so it is the same however the bytes arrive. The arguments are valid until the next call,
+// and as long as in is.
 func (p *parser) parse(in []byte) (args [][]byte, n int, r *Refusal) {
 	if len(in) == 0 {
 		return nil, 0, nil
@@ -118,35 +129,6 @@ func length(in []byte, pos int, what string) (value, next int, r *Refusal) {
 		value = -value
 	}
 	return value, i + 2, nil
-}
-
-func (p *parser) parseInline(in []byte) (args [][]byte, n int, r *Refusal) {
-	end := bytes.IndexByte(in, '\n')
-	if end > p.limits.Inline || end < 0 && len(in) > p.limits.Inline {
-		return nil, 0, broken("a line has at most %d bytes", p.limits.Inline)
-	}
-	if end < 0 {
-		return nil, 0, nil
-	}
-	args = p.args[:0]
-	line := in[:end]
-	for {
-		line = bytes.TrimLeft(line, inlineSpace)
-		if len(line) == 0 {
-			break
-		}
-		if len(args) == p.limits.Args {
-			return nil, 0, broken("a request has at most %d arguments", p.limits.Args)
-		}
-		stop := bytes.IndexAny(line, inlineSpace)
-		if stop < 0 {
-			stop = len(line)
-		}
-		args = append(args, line[:stop])
-		line = line[stop:]
-	}
-	p.args = args
-	return args, end + 1, nil
 }
 
 func broken(format string, details ...any) *Refusal {

@@ -18,14 +18,34 @@ const (
 	CountTooHigh
 	BadTenant
 	NoTenants
+	UnknownTenant
 	BadID
 	WrongID
+	BadForm
+	RunAs
 	BadOption
 	BadDatabase
 	BadProtocol
+	NoPassword
+	WrongPass
+	NestedMulti
+	WatchInMulti
+	WithoutMulti
+	QueueFull
+	ExecAbort
 	Unavailable
+	TooManyTenants
 	TooManyConnections
+	NoConnectionLeft
+	TooMuchMemory
+	NotAllowed
 	BrokenFrame
+	UnknownPath
+	WrongMethod
+	UnknownParameter
+	WrongParameter
+	NotHere
+	NoToken
 	kinds
 )
 
@@ -39,18 +59,53 @@ var refusals = [kinds]struct{ prefix, text string }{
 	CountTooHigh:       {"ERR", "the count %s is over the limit of %d: ask several times"},
 	BadTenant:          {"ERR", "the tenant '%s' is not a whole number from 0 to %d"},
 	NoTenants:          {"ERR", "the tenant '%s' is not 0, but the layout has no tenant field"},
-	BadID:              {"ERR", "the ID '%s' is not a whole number from 0 to 9223372036854775807"},
+	UnknownTenant:      {"ERR", "there is no tenant '%s': %s"},
+	BadID:              {"ERR", "%v"},
 	WrongID:            {"ERR", "the ID cannot be decoded: %v"},
+	BadForm:            {"ERR", "%v"},
+	RunAs:              {"ERR", "RUN answers integers, from which the others of a run are counted: use NEXT %s AS %s"},
 	BadOption:          {"ERR", "'%s' is not understood here: use %s"},
 	BadDatabase:        {"ERR", "there is only database 0"},
 	BadProtocol:        {"NOPROTO", "unsupported protocol version: 2 and 3 are spoken here"},
+	NoPassword:         {"ERR", "AUTH without a user: there is no password here, the socket file's permissions say who may ask; leave the password out"},
+	WrongPass:          {"WRONGPASS", "there is no user '%s', only default: the socket file's permissions say who may ask; leave user and password out"},
+	NestedMulti:        {"ERR", "MULTI within MULTI: send EXEC or DISCARD first"},
+	WatchInMulti:       {"ERR", "WATCH within MULTI: send it before"},
+	WithoutMulti:       {"ERR", "%s without MULTI"},
+	QueueFull:          {"ERR", "the requests since MULTI have more than %d bytes, the limit of a transaction: send fewer at once, or a pipeline without MULTI"},
+	ExecAbort:          {"EXECABORT", "no request since MULTI was run, as one of them was refused"},
 	Unavailable:        {"UNAVAILABLE", "%v"},
-	TooManyConnections: {"ERR", "too many connections: the limit is %d; close some, or raise it"},
+	TooManyTenants:     {"ERR", "too many tenants: there is no memory for the IDs of tenant %d; use one of those that have got some, or raise --memory"},
+	TooManyConnections: {"ERR", "too many connections: the limit is %d; close some, or raise --max-connections"},
+	NoConnectionLeft:   {"ERR", "too many connections: the limit is %d, and other users have them all; try again later, or raise --max-connections"},
+	TooMuchMemory:      {"ERR", "too much memory: this connection takes %d KiB, the most of all, and no more is left; read replies, and send whole requests"},
+	NotAllowed:         {"ERR", "not allowed: user %s may not connect; see --allow-uid and --allow-gid of the daemon"},
 	BrokenFrame:        {"ERR", "Protocol error: %s; the connection is closed"},
+	UnknownPath:        {"ERR", "there is nothing at '%s': /v1/openapi.json has the paths"},
+	WrongMethod:        {"ERR", "the method '%s' is not for this path: use %s"},
+	UnknownParameter:   {"ERR", "the parameter '%s' is not known, or given twice: use %s"},
+	WrongParameter:     {"ERR", "the parameter %s is wrong: %v"},
+	NotHere:            {"ERR", "%s is not served here: use %s"},
+	NoToken:            {"ERR", "the token is missing or wrong: send the one of the daemon's --admin-token-file as Authorization: Bearer TOKEN"},
+}
+
+// codes are what requests that were refused are counted by. UNAVAILABLE has that of the condition
+// instead, if there is one.
+var codes = [kinds]string{
+	UnknownCommand: "unknown-command", UnknownSubcommand: "unknown-subcommand", WrongArguments: "wrong-arguments",
+	BadCount: "bad-count", CountTooHigh: "count-too-high", BadTenant: "bad-tenant", NoTenants: "no-tenants",
+	BadID: "bad-id", WrongID: "wrong-id", BadForm: "bad-form", RunAs: "run-as", NoConnectionLeft: "no-connection-left", BadOption: "bad-option", BadDatabase: "bad-database", BadProtocol: "bad-protocol",
+	NoPassword: "no-password", WrongPass: "wrong-pass", NestedMulti: "nested-multi", WatchInMulti: "watch-in-multi",
+	WithoutMulti: "without-multi", QueueFull: "queue-full", ExecAbort: "exec-abort", Unavailable: "unavailable",
+	TooManyTenants: "too-many-tenants", TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
+	NotAllowed: "not-allowed", BrokenFrame: "broken-frame",
+	UnknownPath: "unknown-path", WrongMethod: "wrong-method", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", NotHere: "not-here",
+	NoToken: "no-token", UnknownTenant: "unknown-tenant",
 }
 
 // Refusal is the answer to a request that is not served.
 type Refusal struct {
+	Code   string // for counting
 	Prefix string // one word in capitals, for programs
 	Text   string // one line for people: what is wrong, and what they can do
 }
@@ -58,8 +113,11 @@ type Refusal struct {
 // Refuse makes the refusal of that kind. The details are what the kind's text has room for.
 func Refuse(k Kind, details ...any) *Refusal {
 	row := refusals[k]
-	return &Refusal{row.prefix, fmt.Sprintf(row.text, details...)}
+	return &Refusal{codes[k], row.prefix, fmt.Sprintf(row.text, details...)}
 }
+
+// Shown is what a client sent, made fit to be repeated to it.
+func Shown(text string) string { return shown([]byte(text[:min(len(text), 2*longestShown)])) }
 
 const (
 	longestShown = 64  // bytes of a client's own words that are repeated to it

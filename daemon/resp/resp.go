@@ -12,7 +12,12 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // Source issues IDs; *issue.Issuer is one. Take never blocks.
@@ -26,9 +31,21 @@ type Source interface {
 type Config struct {
 	Source  Source
 	Layout  *generator.Layout
+	Tenants *tenant.Tenants  // those that have names; nil: none has
 	Info    func() []Section // what INFO shows; called for each INFO, must not block; nil: nothing
 	Version string           // of the server, for HELLO
-	Limits  Limits
+	// Sessions returns the first of those that CLIENT LIST shows at that place or after it, and the
+	// place after that one; nil: there is none. Without it CLIENT LIST shows who asks.
+	Sessions func(at int) (s *Session, next int)
+	Form     form.Form // of the IDs on a connection that has not chosen one by FORM
+	// Coder writes IDs in their forms. It is asked for each request, must not block, and knows the
+	// cluster before the first ID is issued; nil: there are no UUIDs and no public IDs.
+	Coder func() *form.Coder
+	// Rounds is told of a session that gets integers which its client rounds; nil: nobody is.
+	Rounds func(*Session)
+	Limits Limits
+	// Count is where the handler counts, whenever Publish is called; nil: a table of its own.
+	Count *tally.Table
 }
 
 // Limits bound what one connection may ask for at once. A value of 0 stands for its default.
@@ -39,6 +56,8 @@ type Limits struct {
 	Args    int // arguments of one request, the command's name included; default 1,024
 	Request int // bytes of one request; default 64 KiB
 	Output  int // bytes of replies after which Serve asks for a write; default 64 KiB
+
+	Transaction int // bytes of all requests between MULTI and EXEC; default 1 MiB
 }
 
 // Default values of Limits.
@@ -49,6 +68,8 @@ const (
 	DefaultArgs    = 1024
 	DefaultRequest = 64 << 10
 	DefaultOutput  = 64 << 10
+
+	DefaultTransaction = 1 << 20
 )
 
 // OrDefaults is l with each 0 replaced by its default.
@@ -59,6 +80,7 @@ func (l Limits) OrDefaults() Limits {
 	}{
 		{&l.Count, DefaultCount}, {&l.Inline, DefaultInline}, {&l.Bulk, DefaultBulk},
 		{&l.Args, DefaultArgs}, {&l.Request, DefaultRequest}, {&l.Output, DefaultOutput},
+		{&l.Transaction, DefaultTransaction},
 	} {
 		if *v.value <= 0 {
 			*v.value = v.or
@@ -82,24 +104,50 @@ type Next struct {
 	State State
 	For   time.Duration // with Wait: how long until IDs are to be had; 0: not known
 	Event bool          // with Wait: IDs may be had earlier, after a change at the issuer
+	// InTurn is issue.Wait's: above 0, Serve need not be called before the source names the request.
+	InTurn time.Duration
 }
 
-// Tally counts what a Handler has done. Its owner may read it between two calls.
-type Tally struct {
-	Requests uint64 // complete requests, refused ones included
-	IDs      uint64 // IDs replied with
-	Errors   uint64 // requests that were refused
-}
-
-// Session is the state of one connection. Its zero value with an ID is a connection that has just
-// been opened.
+// Session is the state of one connection. Its zero value with an ID and a peer is a connection
+// that has just been opened.
 type Session struct {
-	ID int64 // of the connection, as CLIENT ID and HELLO tell it
+	ID   int64                // of the connection, as CLIENT ID and HELLO tell it
+	Peer peercred.Credentials // who opened it
+
+	dialect string // empty: RESP
 
 	name   []byte // set by CLIENT SETNAME
 	resp3  bool
 	closes bool
+	chosen bool      // form was set by FORM
+	form   form.Form // of its IDs, if chosen
+	rounds uint8     // which client it is of those that round integers; 0: none, or it was said
+	served uint64    // IDs that it got
 	work   work
+
+	transaction *transaction // since MULTI, until all of it has run; otherwise nil
+}
+
+// Elsewhere is a session that is not served here, for CLIENT LIST: its dialect, and how many IDs it
+// got.
+func Elsewhere(dialect string, id int64, peer peercred.Credentials, served uint64) *Session {
+	return &Session{ID: id, Peer: peer, dialect: dialect, served: served}
+}
+
+// Held is how much the session keeps of its requests, in bytes.
+func (s *Session) Held() int {
+	return cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.transaction.held()
+}
+
+// SetOwner says whose the session is: the Owner of its issue.Connection.
+func (s *Session) SetOwner(owner any) { s.work.issue.Owner = owner }
+
+// user is whose share of the IDs the session's requests get.
+func (s *Session) user() queue.User {
+	if !s.Peer.Known {
+		return queue.User{UID: queue.Nobody}
+	}
+	return queue.User{UID: s.Peer.UID}
 }
 
 // Handler answers requests. It holds scratch space, so it must not be used by two goroutines at
@@ -108,24 +156,35 @@ type Handler struct {
 	config   Config // its Limits are complete
 	commands *commands
 	parser   parser
+	queued   parser // of transactions
 	times    string // the format of the times that DECODE shows
-	step     int64
+	ids      forms
 	tenants  uint64 // the highest tenant
-	line     line   // of the last ID
-	tally    Tally
+	clients  clients
+	counts   counts
+	output   int // bytes of replies after which Serve asks for a write
 }
 
 // NewHandler makes a handler for any number of sessions.
 func NewHandler(c Config) *Handler {
 	c.Limits = c.Limits.OrDefaults()
+	if c.Count == nil {
+		c.Count = &tally.Table{}
+	}
 	return &Handler{
-		config: c, commands: &allCommands, parser: parser{limits: c.Limits},
-		times: timeFormat(c.Layout), step: c.Layout.Step(), tenants: c.Layout.Max(generator.Tenant),
+		counts: newCounts(c.Count, allCommands.numbered),
+		config: c, commands: &allCommands, parser: parser{limits: c.Limits}, queued: parser{limits: unlimited},
+		output: c.Limits.Output, times: TimeFormat(c.Layout), ids: newForms(c.Coder, c.Layout.Step()), tenants: c.Layout.Max(generator.Tenant),
 	}
 }
 
-// Tally is what has been done so far.
-func (h *Handler) Tally() Tally { return h.tally }
+// Shorten has h.Serve ask for a write after so many bytes of replies, up to Limits.Output; 0: after
+// that many.
+func Shorten(h *Handler, output int) {
+	if h.output = output; output <= 0 || output > h.config.Limits.Output {
+		h.output = h.config.Limits.Output
+	}
+}
 
 // Serve answers the requests at the beginning of in, which must begin with what the calls before
 // did not use, and appends the replies to out. It returns how many bytes of in it is done with, and
@@ -137,36 +196,46 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 				return used, out, next
 			}
 			// A request that was here before the last one was answered has waited as long.
-			s.work.done(used < len(in))
+			s.work.done(used < len(in) || s.transaction.more())
 		}
-		if used == len(in) {
+		executing := s.transaction != nil && s.transaction.executing
+		if used == len(in) && !executing {
 			return used, out, Next{}
 		}
-		room := h.config.Limits.Output - len(out)
+		room := h.output - len(out)
 		if room <= 0 {
 			return used, out, Next{State: Write}
 		}
-		if n := leadingNexts(in[used:], 1+room/widestID); n > 0 {
-			used += n * len(plainNext)
-			h.tally.Requests += uint64(n)
-			s.work.begin(singles, n, 0)
+		if executing {
+			out = h.execute(s, out, room)
 			continue
+		}
+		if s.transaction == nil {
+			if n := beginNexts(s, in[used:], room, h.config.Form); n > 0 {
+				used += n * len(plainNext)
+				continue
+			}
 		}
 		args, n, refusal := h.parser.parse(in[used:])
 		if refusal != nil {
-			h.tally.Requests++
+			h.counts.command = otherCommand
 			return len(in), h.refuse(out, refusal), Next{State: Close}
 		}
 		if n == 0 {
 			return used, out, Next{}
 		}
+		request := in[used : used+n]
 		used += n
 		if len(args) == 0 {
 			continue
 		}
-		h.tally.Requests++
 		if out = h.run(s, args, out); s.closes {
 			return used, out, Next{State: Close}
+		}
+		if s.work.kind == singles {
+			n := leading(request, in[used:], (h.output-len(out))/widths[s.work.form])
+			s.work.left += n
+			used += n * len(request)
 		}
 	}
 }
@@ -174,16 +243,34 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 // run answers one request, or leaves its work in the session.
 func (h *Handler) run(s *Session, args [][]byte, out []byte) []byte {
 	c, ok := h.commands.find(args[0])
+	h.counts.command = otherCommand
 	if !ok {
-		return h.refuse(out, Refuse(UnknownCommand, shown(args[0])))
+		return h.refuseQueued(s, out, Refuse(UnknownCommand, shown(args[0])))
 	}
+	h.counts.command = c.number
 	if n := len(args) - 1; n < c.min || c.max >= 0 && n > c.max {
-		return h.refuse(out, Refuse(WrongArguments, c.name, c.usage()))
+		return h.refuseQueued(s, out, Refuse(WrongArguments, c.name, c.usage()))
 	}
-	return c.run(h, s, args[1:], out)
+	if s.transaction != nil && !c.direct {
+		return h.enqueue(s, args, out)
+	}
+	return do(h, c, s, args[1:], out)
+}
+
+// do runs a command. What is left of it in the session is counted when that is done.
+func do(h *Handler, c numbered, s *Session, args [][]byte, out []byte) []byte {
+	h.counts.command, h.counts.refused = c.number, false
+	out = c.run(h, s, args, out)
+	switch {
+	case s.work.kind != idle:
+		s.work.command = c.number
+	case !h.counts.refused:
+		h.counts.served(c.number, 1)
+	}
+	return out
 }
 
 func (h *Handler) refuse(out []byte, r *Refusal) []byte {
-	h.tally.Errors++
+	h.counts.refuse(r.Code)
 	return r.Append(out)
 }

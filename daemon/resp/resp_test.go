@@ -144,8 +144,14 @@ func TestReplies(t *testing.T) {
 		{"SELECT 0\r\n", "+OK\r\n"},
 		{"CONFIG GET save\r\n", "*2\r\n$4\r\nsave\r\n$0\r\n\r\n"},
 		{"CONFIG GET maxmemory\r\n", "*0\r\n"},
+		{"CONFIG GET maxmemory d* SAVE\r\n", "*4\r\n$9\r\ndatabases\r\n$1\r\n1\r\n$4\r\nsave\r\n$0\r\n\r\n"},
+		{"AUTH default secret\r\n", "+OK\r\n"},
+		{"CLIENT TRACKING ON OPTIN\r\nCLIENT CACHING yes\r\nCLIENT TRACKING OFF\r\nCLIENT REPLY ON\r\n", "+OK\r\n+OK\r\n+OK\r\n+OK\r\n"},
+		{"DBSIZE\r\nSCAN 0 COUNT 10\r\nMEMORY USAGE a SAMPLES 5\r\n", ":0\r\n*2\r\n$1\r\n0\r\n*0\r\n$-1\r\n"},
+		{"SLOWLOG GET 10\r\nSLOWLOG LEN\r\nSLOWLOG RESET\r\n", "*0\r\n:0\r\n+OK\r\n"},
+		{"LATENCY LATEST\r\nLATENCY HISTORY command\r\nLATENCY HISTOGRAM\r\nLATENCY RESET\r\n", "*0\r\n*0\r\n*0\r\n:0\r\n"},
 		{"HELLO 3\r\nRESET\r\nDECODE 1541815603606036480\r\n", hello3 + "+RESET\r\n*12\r\n" + decoded},
-		{"COMMAND COUNT\r\n", ":13\r\n"},
+		{"COMMAND COUNT\r\n", ":25\r\n"},
 		{"COMMAND INFO next nothing\r\n", "*2\r\n*10\r\n$4\r\nnext\r\n:-1\r\n*1\r\n+fast\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*-1\r\n"},
 		{"COMMAND DOCS ping nothing\r\n", "*2\r\n$4\r\nping\r\n*8\r\n$7\r\nsummary\r\n$29\r\nAnswers PONG, or the message.\r\n$5\r\nsince\r\n$5\r\n0.1.0\r\n" +
 			"$5\r\ngroup\r\n$10\r\nconnection\r\n$9\r\narguments\r\n*1\r\n*6\r\n$4\r\nname\r\n$7\r\nmessage\r\n$4\r\ntype\r\n$6\r\nstring\r\n$5\r\nflags\r\n*1\r\n+optional\r\n"},
@@ -170,9 +176,10 @@ func TestRefusals(t *testing.T) {
 		{"twitter", "*1\r\n$8\r\nA\r\n-B\xff\x00C", "-ERR unknown command 'A??-B??C': ask for IDs with NEXT or RUN; COMMAND DOCS lists the others"},
 		{"twitter", "*1\r\n$0\r\n", "-ERR unknown command '': ask for IDs with NEXT or RUN; COMMAND DOCS lists the others"},
 		{"twitter", "RUN", "-ERR wrong number of arguments for 'RUN': use RUN count [TENANT tenant]"},
-		{"twitter", "NEXT 1 TENANT 0 0", "-ERR wrong number of arguments for 'NEXT': use NEXT [count] [TENANT tenant]"},
-		{"twitter", "DECODE", "-ERR wrong number of arguments for 'DECODE': use DECODE id"},
-		{"twitter", "DECODE 1 2", "-ERR wrong number of arguments for 'DECODE': use DECODE id"},
+		{"twitter", "NEXT 1 TENANT 0 0", "-ERR '0' is not understood here: use NEXT [count] [TENANT tenant] [AS form]"},
+		{"twitter", "NEXT 1 TENANT 0 AS hex 0", "-ERR wrong number of arguments for 'NEXT': use NEXT [count] [TENANT tenant] [AS form]"},
+		{"twitter", "DECODE", "-ERR wrong number of arguments for 'DECODE': use DECODE id [AS form]"},
+		{"twitter", "DECODE 1 2", "-ERR '2' is not understood here: use DECODE id [AS form]"},
 		{"twitter", "NEXT 0", "-ERR the count '0' is not a whole number of 1 or more"},
 		{"twitter", "NEXT -1", "-ERR the count '-1' is not a whole number of 1 or more"},
 		{"twitter", "NEXT +1", "-ERR the count '+1' is not a whole number of 1 or more"},
@@ -181,18 +188,27 @@ func TestRefusals(t *testing.T) {
 		{"twitter", "NEXT 65537", "-ERR the count 65537 is over the limit of 65536: ask several times"},
 		{"twitter", "RUN 18446744073709551616", "-ERR the count 18446744073709551616 is over the limit of 65536: ask several times"},
 		{"twitter", "RUN 184467440737095516159", "-ERR the count 184467440737095516159 is over the limit of 65536: ask several times"},
-		{"twitter", "NEXT 1 TENANT", "-ERR 'TENANT' is not understood here: use NEXT [count] [TENANT tenant]"},
-		{"twitter", "NEXT 1 WORKER 0", "-ERR 'WORKER' is not understood here: use NEXT [count] [TENANT tenant]"},
+		{"twitter", "NEXT 1 TENANT", "-ERR 'TENANT' is not understood here: use NEXT [count] [TENANT tenant] [AS form]"},
+		{"twitter", "NEXT 1 WORKER 0", "-ERR 'WORKER' is not understood here: use NEXT [count] [TENANT tenant] [AS form]"},
 		{"twitter", "RUN 1 TENANT", "-ERR 'TENANT' is not understood here: use RUN count [TENANT tenant]"},
 		{"twitter", "NEXT TENANT 1", "-ERR the tenant '1' is not 0, but the layout has no tenant field"},
 		{"time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2020-01-01", "NEXT TENANT 16", "-ERR the tenant '16' is not a whole number from 0 to 15"},
 		{"time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2020-01-01", "NEXT TENANT x", "-ERR the tenant 'x' is not a whole number from 0 to 15"},
-		{"twitter", "DECODE x", "-ERR the ID 'x' is not a whole number from 0 to 9223372036854775807"},
-		{"twitter", "DECODE -1", "-ERR the ID '-1' is not a whole number from 0 to 9223372036854775807"},
-		{"twitter", "DECODE 9223372036854775808", "-ERR the ID '9223372036854775808' is not a whole number from 0 to 9223372036854775807"},
+		{"twitter", "DECODE x", `-ERR "x" is not an ID: it has "x", and its characters are 0-9`},
+		{"twitter", "DECODE -1", `-ERR "-1" is not an ID: it is negative, and an ID never is`},
+		{"twitter", "DECODE 9223372036854775808", `-ERR "9223372036854775808" is not an ID: it is above 9223372036854775807`},
 		{"js53", "DECODE 9223372036854775807", "-ERR the ID cannot be decoded: "},
 		{"twitter", "HELLO 4", "-NOPROTO unsupported protocol version: 2 and 3 are spoken here"},
 		{"twitter", "HELLO 3 AUTH me", "-ERR 'AUTH' is not understood here: use HELLO [2|3 [AUTH username password] [SETNAME name]]"},
+		{"twitter", "HELLO 3 AUTH me secret", "-WRONGPASS there is no user 'me', only default: "},
+		{"twitter", "AUTH me secret", "-WRONGPASS there is no user 'me', only default: "},
+		{"twitter", "AUTH secret", "-ERR AUTH without a user: there is no password here"},
+		{"twitter", "CLIENT REPLY OFF", "-ERR 'REPLY' is not understood here: use CLIENT REPLY ON"},
+		{"twitter", "CLIENT TRACKING maybe", "-ERR unknown subcommand 'TRACKING' of CLIENT"},
+		{"twitter", "MEMORY STATS", "-ERR unknown subcommand 'STATS' of MEMORY"},
+		{"twitter", "SLOWLOG NOSUCH", "-ERR unknown subcommand 'NOSUCH' of SLOWLOG"},
+		{"twitter", "LATENCY DOCTOR", "-ERR unknown subcommand 'DOCTOR' of LATENCY"},
+		{"twitter", "SCAN x", "-ERR 'x' is not understood here: use SCAN 0"},
 		{"twitter", "SELECT 1", "-ERR there is only database 0"},
 		{"twitter", "CLIENT KILL x", "-ERR unknown subcommand 'KILL' of CLIENT"},
 		{"twitter", "CONFIG SET a b", "-ERR unknown subcommand 'SET' of CONFIG"},
@@ -373,5 +389,30 @@ func TestEveryRefusalHasAText(t *testing.T) {
 		if r.Prefix == "" || r.Text == "" || r.Prefix != strings.ToUpper(r.Prefix) || strings.Contains(r.Prefix, " ") {
 			t.Errorf("kind %d: %+v", k, r)
 		}
+	}
+}
+
+func TestANameIsOneWord(t *testing.T) {
+	h := handler(t, &ticks{}, "flakeward", resp.Limits{})
+	for _, request := range []string{
+		"CLIENT SETNAME \"a b\"\r\n", "CLIENT SETNAME \"a\\nid=1 name=b\"\r\n", "HELLO 3 SETNAME \"a\\x00\"\r\n",
+	} {
+		if out, _ := ask(h, request); !strings.HasPrefix(out, "-ERR") {
+			t.Errorf("%q: %q", request, out)
+		}
+	}
+	for _, request := range []string{"CLIENT SETNAME a-b:8080~\r\n", "CLIENT SETNAME \"\"\r\n"} {
+		if out, _ := ask(h, request); out != "+OK\r\n" {
+			t.Errorf("%q: %q", request, out)
+		}
+	}
+}
+
+// A list of connections is as long as there are connections, not as their names are.
+func TestAListHasShortNames(t *testing.T) {
+	h := handler(t, &ticks{}, "flakeward", resp.Limits{})
+	name := strings.Repeat("x", 4000)
+	if out, _ := ask(h, "CLIENT SETNAME "+name+"\r\nCLIENT LIST\r\n"); !strings.Contains(out, "xx user=") || len(out) > 300 {
+		t.Errorf("a name of %d bytes makes a list of %d", len(name), len(out))
 	}
 }

@@ -1,7 +1,6 @@
 package resp
 
 import (
-	"bytes"
 	"strings"
 	"time"
 
@@ -47,13 +46,14 @@ func chosen(section string, names [][]byte) bool {
 	return len(names) == 0
 }
 
-// decode is DECODE id: a map of the fields that the layout has.
+// decode is DECODE id [AS form]: a map of the fields that the layout has. Its ID has the form of the
+// connection.
 func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
-	n, ok := number(bytes.TrimSpace(args[0]))
-	if !ok || n > 1<<63-1 {
-		return h.refuse(out, Refuse(BadID, shown(args[0])))
+	id, r := h.ids.read(args[0], args[1:])
+	if r != nil {
+		return h.refuse(out, r)
 	}
-	parts, err := h.config.Layout.Decompose(int64(n))
+	parts, err := h.config.Layout.Decompose(id)
 	if err != nil {
 		return h.refuse(out, Refuse(WrongID, err))
 	}
@@ -74,20 +74,27 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 			size++
 		}
 	}
+	named, hasName := h.config.Tenants.Of(parts.Tenant)
+	if hasName {
+		size++
+	}
 	out = s.appendMap(out, size)
-	out = appendInt(appendBulk(out, "id"), int64(n))
+	out = h.ids.append(appendBulk(out, "id"), s.formOr(h.config.Form), s.resp3, id, 1)
 	out = appendBulk(appendBulk(out, "time"), h.config.Layout.StartOf(parts.Tick).UTC().Format(h.times))
 	for _, f := range fields {
 		if f.shown {
 			out = appendInt(appendBulk(out, f.name), int64(f.value))
 		}
 	}
+	if hasName {
+		out = appendBulk(appendBulk(out, "tenant_name"), named.Name)
+	}
 	return out
 }
 
-// timeFormat is RFC 3339 with as many digits of a second as the start of every tick of the layout
+// TimeFormat is RFC 3339 with as many digits of a second as the start of every tick of the layout
 // needs: 0 to 9.
-func timeFormat(l *generator.Layout) string {
+func TimeFormat(l *generator.Layout) string {
 	format, unit := "2006-01-02T15:04:05.", time.Second
 	for unit > 1 && (l.TickLength()%unit != 0 || time.Duration(l.Epoch().Nanosecond())%unit != 0) {
 		unit /= 10

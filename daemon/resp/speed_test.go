@@ -1,10 +1,12 @@
 package resp_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // hot is the requests that a busy daemon gets.
@@ -30,6 +32,27 @@ func BenchmarkServe(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func BenchmarkForms(b *testing.B) {
+	for _, name := range form.Names() {
+		for _, in := range []string{"*1\r\n$4\r\nNEXT\r\n", fmt.Sprintf("*3\r\n$4\r\nNEXT\r\n$2\r\nAS\r\n$%d\r\n%s\r\n", len(name), name)} {
+			as := map[bool]string{true: "AS ", false: ""}[strings.Contains(in, "AS")]
+			b.Run(as+name+"x16", func(b *testing.B) {
+				h := formed(b, &ticks{next: 1 << 60}, nil)
+				in, out := []byte(strings.Repeat(in, 16)), make([]byte, 0, 128<<10)
+				var s resp.Session
+				h.Serve(&s, []byte("FORM "+name+"\r\n"), out)
+				b.ReportAllocs()
+				for b.Loop() {
+					used, replies, _ := h.Serve(&s, in, out)
+					if used != len(in) || len(replies) == 0 {
+						b.Fatal("not answered")
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -4,16 +4,24 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"time"
 
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
-// After an accept that failed, usually because there is no file descriptor left, the next is tried
-// after a pause that grows.
 const (
+	// After an accept that failed, usually because there is no file descriptor left, the next is
+	// tried after a pause that grows.
 	shortestPause = 5 * time.Millisecond
 	longestPause  = time.Second
+
+	// fullPause follows a client that there was no room for. So clients that connect again and
+	// again cost no processor, and a connection of the reserve lives for as many of these pauses as
+	// the reserve has places.
+	fullPause = 2 * time.Millisecond
 )
 
 // accept hands connections to the engine until the listener is closed or ctx ends. A peer that
@@ -22,37 +30,60 @@ func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 	var pause time.Duration
 	for {
 		c, err := l.Accept()
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			if errors.Is(err, net.ErrClosed) {
-				return err
-			}
-			pause = min(max(2*pause, shortestPause), longestPause)
-			s.config.Log.Warn("a connection cannot be accepted; trying again", "error", err, "after", pause)
-			if s.config.Clock.Sleep(ctx, pause) != nil {
-				return nil
-			}
+		switch {
+		case err == nil && s.admit(e, c):
+			pause = 0
 			continue
+		case err == nil:
+			pause = fullPause
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			s.gate.wait(ctx)
+			pause = 0
+			continue
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			pause = min(max(2*pause, shortestPause), longestPause)
+			s.counts.refused[NotAccepted].Add(1)
+			s.config.Log.Warn("a connection cannot be accepted; trying again", "error", err, "after", pause)
 		}
-		pause = 0
-		s.admit(e, c)
+		if s.config.Clock.Sleep(ctx, pause) != nil {
+			return nil
+		}
 	}
 }
 
-// admit hands a connection to the engine, unless there are too many.
-func (s *Server) admit(e engine, c net.Conn) {
-	if limit := s.config.Limits.Connections; s.counts.open() >= uint64(limit) {
-		s.counts.rejected.Add(1)
-		// The reply fits into the buffer of a new connection, so this does not block.
-		_, _ = c.Write(resp.Refuse(resp.TooManyConnections, limit).Append(nil))
-		_ = c.Close()
-		return
+// admit hands a connection to the engine, unless its user may not connect or there are too many. It
+// reports whether there was room.
+func (s *Server) admit(e engine, c net.Conn) (room bool) {
+	g := client{who: peercred.Of(c)}
+	if allow := s.config.Allow; allow != nil && !allow(g.who) {
+		s.refuse(c, g, NotAllowed, resp.Refuse(resp.NotAllowed, g.who.User()))
+		return false
+	}
+	if g.verdict, g.from = s.counts.connections.Come(g.user()); g.verdict == budget.Refuse {
+		kind := resp.TooManyConnections
+		if s.counts.connections.Of(g.user()) == 0 {
+			kind = resp.NoConnectionLeft
+		}
+		s.refuse(c, g, Full, resp.Refuse(kind, s.counts.connections.Limit()))
+		return false
 	}
 	s.counts.accepted.Add(1)
-	if err := e.add(c, s.admitted.Add(1)); err != nil {
-		s.counts.ended.Add(1)
+	g.id = s.admitted.Add(1)
+	if err := e.add(c, g); err != nil {
+		s.counts.end(g.user())
 		s.config.Log.Warn("a connection is dropped", "error", err)
 	}
+	return g.verdict == budget.Admit
+}
+
+func (s *Server) refuse(c net.Conn, g client, why Reason, r *resp.Refusal) {
+	s.counts.refused[why].Add(1)
+	// The reply fits into the buffer of a new connection, so this does not block.
+	_, _ = c.Write(r.Append(nil))
+	_ = c.Close()
+	s.config.Log.Warn("a client gets no connection", "code", why, "user", g.who.User(), "pid", g.who.PID)
 }

@@ -1,75 +1,120 @@
 package serve
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
 // conn is one connection, owned by the loop.
 type conn struct {
+	client
 	fd       int // -1 once closed
+	epoll    int // in which it is watched
+	dialect  dialect
 	session  resp.Session
 	epoch    uint32 // of batching
 	interest uint32 // the events that epoll watches for
 	in       []byte // received and not used yet
 	backlog  []byte // replies that the client has not taken; those up to sent are gone
 	sent     int
-	sending  int  // parts of the arena that are for it
-	quota    int  // bytes that are still read; noQuota: any number
-	ended    bool // nothing more is read: the client has closed its side, or the quota is used up
-	closing  bool // closed once all replies are sent
-	more     bool // has requests that were put off until replies are sent
-	queued   bool // in the loop's ready list
-	waits    bool // a request waits for IDs
-	event    bool // or for a change
-	due      clockguard.Mono
-	deadline clockguard.Mono // for a reply to be taken
-	next     *conn           // in the waiting list
-	previous *conn
+	kernel   int // bytes that the kernel may keep of replies that the client does not take
+	account  budget.Account
+	quiet    time.Duration // without a request
+	sending  int           // parts of the arena that are for it
+	quota    int           // bytes that are still read; noQuota: any number
+	ended    bool          // nothing more is read: the client has closed its side, or the quota is used up
+	closing  bool          // closed once all replies are sent
+	more     bool          // has requests that were put off until replies are sent
+	queued   bool          // in the loop's ready list
+	long     bool          // its last turn was long
+	waits    bool          // a request waits for IDs
+	event    bool          // or for a change
+	inTurn   bool          // or until its source names it
+	again    alarm         // when the request is tried again
+	reply    alarm         // by when a reply must be taken
+	taken    *Connection   // of another process, until it is adopted
+	load     *load         // of its user
 }
 
 const noQuota = -1
+
+// newConn makes one that is not adopted yet.
+func newConn(fd int, g client) *conn {
+	c := &conn{fd: fd, quota: noQuota, client: g}
+	c.again.conn, c.reply.conn = c, c
+	c.session.ID, c.session.Peer = g.id, g.who
+	c.session.SetOwner(c)
+	return c
+}
 
 // unsent is how many bytes of replies wait for the client.
 func (c *conn) unsent() int { return len(c.backlog) - c.sent }
 
 // keep stores the bytes of data that were not used.
-func (c *conn) keep(data []byte, used int) {
-	rest := data[used:]
-	if len(rest) == 0 && cap(c.in) > keptBuffer {
-		c.in = nil
+func (c *conn) keep(b *budget.Budget, data []byte, used int) {
+	if used == 0 && len(c.in) == len(data) { // data is c.in, as otherwise that is empty
 		return
 	}
-	c.in = append(c.in[:0], rest...) // moves to the front if data is c.in
+	rest := data[used:]
+	if len(rest) == 0 && cap(c.in) > keptBuffer {
+		c.forget(b)
+		return
+	}
+	c.in = b.Append(c.in[:0], rest) // moves to the front if data is c.in
+}
+
+// forget gives back what was received.
+func (c *conn) forget(b *budget.Budget) {
+	b.GiveBack(c.in)
+	c.in = nil
 }
 
 // adopt begins to serve a connection.
 func (l *loop) adopt(c *conn) {
 	c.interest = unix.EPOLLIN
+	c.load = l.turns.come(c.user(), l.poller)
+	c.epoll = c.load.epollOf(l.poller)
 	err := unix.SetNonblock(c.fd, true)
 	if err == nil {
-		err = l.poller.watch(unix.EPOLL_CTL_ADD, c.fd, c.interest)
+		err = watch(c.epoll, unix.EPOLL_CTL_ADD, c.fd, c.interest)
 	}
 	if err != nil {
+		l.turns.leave(c.user())
 		l.config.Log.Warn("a connection is dropped", "connection", c.session.ID, "error", err)
 		_ = unix.Close(c.fd)
-		l.counts.ended.Add(1)
+		l.counts.end(c.user())
 		return
 	}
+	c.kernel = l.room.sendBuffer(c.fd)
+	c.account = l.config.Budget.Open(c.user())
+	c.epoch = l.poller.batching.epoch // it has not been idle
+	l.room.makeRoom(c)
 	for len(l.conns) <= c.fd {
 		l.conns = append(l.conns, nil)
 	}
 	l.conns[c.fd] = c
 	l.connected++
+	l.room.settle(c)
 	if l.draining {
 		l.limitToReceived(c)
+	}
+	if c.taken != nil {
+		c.goOn(l, c.taken)
 	}
 }
 
 // limitToReceived has the connection end once what has been received by now is answered.
 func (l *loop) limitToReceived(c *conn) {
+	if c.dialect == untold && l.config.HTTP != nil {
+		// To a server of HTTP, the end below is that of its client. So who speaks it leaves before.
+		if l.receive(c); c.fd < 0 {
+			return
+		}
+	}
 	// From here on the client cannot write, so nothing arrives unseen between the look and the
 	// close: its request would be lost, and it could not tell that from one that was answered into
 	// a broken connection.
@@ -92,7 +137,7 @@ func (l *loop) handle(c *conn, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		l.push(c)
 	}
-	if events&unix.EPOLLIN != 0 && c.fd >= 0 {
+	if events&unix.EPOLLIN != 0 && c.fd >= 0 && !(c.long && l.turns.short) { // it comes again
 		l.receive(c)
 	}
 }
@@ -104,7 +149,7 @@ func (l *loop) receive(c *conn) {
 		l.setInterest(c, c.interest&^unix.EPOLLIN)
 		return
 	}
-	buf := l.in
+	buf := l.in[:l.turns.most(len(l.in))]
 	if c.quota != noQuota {
 		buf = buf[:min(len(buf), c.quota)]
 	}
@@ -125,14 +170,31 @@ func (l *loop) receive(c *conn) {
 		c.quota -= n
 		c.ended = c.quota == 0
 	}
-	// A connection's first bytes tell its dialect; so far there is one. Another would take the
-	// connection, and what was read, from here.
-	if len(c.in) == 0 {
-		l.serve(c, buf[:n])
-		return
+	data := buf[:n]
+	if len(c.in) > 0 {
+		c.in = l.config.Budget.Append(c.in, data)
+		data = c.in
 	}
-	c.in = append(c.in, buf[:n]...)
-	l.serve(c, c.in)
+	if c.dialect == untold && l.config.HTTP != nil {
+		// RESP does not answer a line whose end is missing, either: it waits for more in the same
+		// way, and within the same bounds.
+		if c.dialect = dialectOf(data); c.dialect == speaksHTTP {
+			c.give(l, data)
+			return
+		}
+	}
+	l.serve(c, data)
+}
+
+// give takes the connection out of the loop. The HTTP server answers it, with what was read of it.
+func (c *conn) give(l *loop, read []byte) {
+	l.conns[c.fd] = nil
+	l.connected--
+	_ = unix.EpollCtl(c.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
+	l.turns.leave(c.user())
+	l.room.over = l.web.come(nil, c.fd, c.client, c.account, read) || l.room.over
+	c.fd = -1
+	c.forget(l.config.Budget)
 }
 
 // serve answers what it can of the requests in data and keeps the rest. Data is either c.in or the
@@ -144,19 +206,24 @@ func (l *loop) serve(c *conn, data []byte) {
 		}
 	}
 	used, replies, next := l.handler.Serve(&c.session, data, l.outbox.room())
+	if c.long = max(len(data), len(replies)) >= longTurn; c.long {
+		l.turns.took(l.handler)
+	}
 	l.outbox.add(c, replies)
-	c.keep(data, used)
+	c.keep(l.config.Budget, data, used)
 	c.more = next.State == resp.Write
 	switch next.State {
 	case resp.Wait:
+		l.room.settle(c)
 		l.deadlines.wait(c, next, used > 0 || len(replies) > 0)
 		return
 	case resp.Write:
 		l.queue(c)
 	case resp.Close:
 		c.closing = true
-		c.in = nil
+		c.forget(l.config.Budget)
 	}
+	l.room.settle(c)
 	l.deadlines.endWait(c)
 	l.finish(c)
 }
@@ -193,7 +260,7 @@ func (l *loop) setInterest(c *conn, events uint32) {
 		return
 	}
 	c.interest = events
-	if err := l.poller.watch(unix.EPOLL_CTL_MOD, c.fd, events); err != nil {
+	if err := watch(c.epoll, unix.EPOLL_CTL_MOD, c.fd, events); err != nil {
 		l.drop(c)
 	}
 }
@@ -204,6 +271,9 @@ func (l *loop) send(c *conn, replies []byte) {
 	if l.outbox.write(c, replies) != 0 {
 		l.drop(c)
 		return
+	}
+	if c.unsent() > 0 {
+		l.room.settle(c)
 	}
 	if free && c.unsent() > 0 {
 		l.deadlines.block(c, l.config.Limits.WriteTimeout)
@@ -221,6 +291,7 @@ func (l *loop) push(c *conn) {
 		return
 	case c.unsent() == 0:
 		l.unblock(c)
+		l.room.settle(c)
 		l.setInterest(c, c.interest&^unix.EPOLLOUT)
 	case n == 0:
 		return
@@ -236,7 +307,7 @@ func (l *loop) push(c *conn) {
 // unblock forgets the backlog.
 func (l *loop) unblock(c *conn) {
 	l.outbox.discard(c)
-	delete(l.deadlines.blocked, c)
+	l.deadlines.unblock(c)
 }
 
 // drop closes the connection whatever is left of it.
@@ -245,15 +316,21 @@ func (l *loop) drop(c *conn) {
 		return
 	}
 	l.deadlines.endWait(c)
+	l.handler.Abandon(&c.session)
 	l.unblock(c)
+	c.account.Hold(0)
 	c.more = false
 	l.conns[c.fd] = nil
 	l.connected--
 	// The close alone takes it out of epoll only if this is the socket's last descriptor, and
 	// whoever added the connection may still hold the one it came with. What epoll then told of
 	// this client would be taken for the next connection with the same number.
-	l.poller.remove(c.fd)
+	_ = unix.EpollCtl(c.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	_ = unix.Close(c.fd)
+	l.turns.leave(c.user())
 	c.fd = -1
-	l.counts.ended.Add(1)
+	c.forget(l.config.Budget) // whoever still knows the connection does not keep its buffers
+	l.config.Budget.GiveBack(c.backlog)
+	c.backlog = nil
+	l.counts.end(c.user())
 }

@@ -132,12 +132,12 @@ func TestDrainWhileAdopting(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	client := (&host{path: path}).dial(t)
+	asker := (&host{path: path}).dial(t)
 	added, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	client.send("PING\r\n")
+	asker.send("PING\r\n")
 	file, err := os.Create(path + ".file")
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestDrainWhileAdopting(t *testing.T) {
 	adopting := sync.OnceFunc(func() {
 		<-started
 		e.counts.accepted.Add(1)
-		if err := e.add(added, 2); err != nil {
+		if err := e.add(added, client{id: 2}); err != nil {
 			t.Error(err)
 		}
 		e.drain()
@@ -159,15 +159,15 @@ func TestDrainWhileAdopting(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(Config{Source: newStore(-1), Layout: layout, Log: hclog.New(&hclog.LoggerOptions{Output: logged(adopting)})})
-	if e, err = startLoop(s.config, &s.counts); err != nil {
+	if e, err = startLoop(s.config, s.web); err != nil {
 		t.Fatal(err)
 	}
 	close(started)
-	if err := e.add(unwatched{file: file}, 1); err != nil {
+	if err := e.add(unwatched{file: file}, client{id: 1}); err != nil {
 		t.Fatal(err)
 	}
-	client.want("+PONG\r\n")
-	client.wantEnd()
+	asker.want("+PONG\r\n")
+	asker.wantEnd()
 	e.wait()
 }
 
@@ -191,7 +191,7 @@ func TestEndIsNotTakenForTheNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(Config{Source: newStore(-1), Layout: layout})
-	e, err := startLoop(s.config, &s.counts)
+	e, err := startLoop(s.config, s.web)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,16 +204,16 @@ func TestEndIsNotTakenForTheNext(t *testing.T) {
 		}
 		defer served[i].Close()
 	}
-	for i, client := range clients {
+	for i, each := range clients {
 		s.counts.accepted.Add(1)
-		if err := e.add(held{served[i]}, int64(i)); err != nil {
+		if err := e.add(held{served[i]}, client{id: int64(i)}); err != nil {
 			t.Fatal(err)
 		}
-		client.send("PING\r\n")
-		client.want("+PONG\r\n")
-		client.send("QUIT\r\n")
-		client.want("+OK\r\n")
-		client.Close()
+		each.send("PING\r\n")
+		each.want("+PONG\r\n")
+		each.send("QUIT\r\n")
+		each.want("+OK\r\n")
+		each.Close()
 		for s.counts.ended.Load() <= uint64(i) {
 			runtime.Gosched()
 		}

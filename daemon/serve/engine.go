@@ -3,16 +3,46 @@ package serve
 import (
 	"net"
 	"time"
+
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
 // engine answers the connections it is given. Only wait and disconnect block.
 type engine interface {
-	add(c net.Conn, id int64) error // takes c over; on an error too
+	add(c net.Conn, g client) error // takes c over; on an error too
 	wake()                          // tries again what waits for a change
+	live() <-chan struct{}          // closed once the engine has gone round, or has ended
 	disconnect()                    // closes the connections that were answered something; returns once nothing more is sent to them
 	drain()                         // answers what has been received, then closes each connection; none is added after it
 	stop()                          // closes everything; none is added after it
 	wait()                          // until drain or stop is through and all that the engine started has ended
+}
+
+// client is who is at the other end of a connection, and what it took to let it in.
+type client struct {
+	id      int64
+	who     peercred.Credentials
+	verdict budget.Verdict
+	from    budget.User // who has to give up a connection for it, with budget.Relieve
+}
+
+// user is whom what the connection takes is counted for.
+func (g client) user() budget.User { return userOf(g.who) }
+
+// reserved reports whether its place is one of the reserve's.
+func (g client) reserved() bool { return g.verdict == budget.Reserve || g.verdict == budget.Recycle }
+
+// mayEnd reports whether another connection may be ended for it.
+func (g client) mayEnd(other client) bool {
+	return g.verdict == budget.Relieve && other.user() == g.from || g.verdict == budget.Recycle && other.reserved()
+}
+
+func userOf(who peercred.Credentials) budget.User {
+	if !who.Known {
+		return budget.Unknown
+	}
+	return budget.User(who.UID)
 }
 
 const (

@@ -8,12 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func startEngine(c Config, n *counts) (engine, error) { return startLoop(c, n) }
+func startEngine(c Config, a *web) (engine, error) { return startLoop(c, a) }
 
 // refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and returns those
 // who have connected and were not accepted. Accept does not return them any more once the listener
-// is closed.
+// is closed. Those at a socket that is kept wait for the next process that serves it.
 func refuseMore(l net.Listener) (connected []net.Conn) {
+	if k, ok := l.(interface{ Kept() bool }); ok && k.Kept() {
+		return nil
+	}
 	sc, ok := l.(syscall.Conn)
 	if !ok || l.Addr().Network() != "unix" {
 		return nil

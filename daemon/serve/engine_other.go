@@ -4,7 +4,7 @@ package serve
 
 import "net"
 
-func startEngine(c Config, n *counts) (engine, error) { return startGoroutines(c, n) }
+func startEngine(c Config, a *web) (engine, error) { return startGoroutines(c, a) }
 
 // refuseMore is not known to be possible here.
 func refuseMore(net.Listener) []net.Conn { return nil }

@@ -21,19 +21,20 @@ type inbox struct {
 type requests struct {
 	fresh       []*conn         // connections to be served
 	disconnects []chan struct{} // each closed once the connections before it are
+	alive       []chan struct{} // each closed by the next round
 	changed     bool            // what waits for a change is tried again
 	drain       bool
 	stop        bool
+	freeze      *freezing
 }
 
-func (b *inbox) add(nc net.Conn, id int64) error {
+func (b *inbox) add(nc net.Conn, g client) error {
 	defer nc.Close() //nolint:errcheck // the loop has its own descriptor
 	fd, err := duplicate(nc)
 	if err != nil {
 		return err
 	}
-	c := &conn{fd: fd, quota: noQuota}
-	c.session.ID = id
+	c := newConn(fd, g)
 	if !b.ask(func(r *requests) { r.fresh = append(r.fresh, c) }) {
 		_ = unix.Close(fd)
 		return net.ErrClosed
@@ -42,6 +43,14 @@ func (b *inbox) add(nc net.Conn, id int64) error {
 }
 
 func (b *inbox) wake() { b.ask(func(r *requests) { r.changed = true }) }
+
+func (b *inbox) live() <-chan struct{} {
+	done := make(chan struct{})
+	if !b.ask(func(r *requests) { r.alive = append(r.alive, done) }) {
+		close(done)
+	}
+	return done
+}
 
 func (b *inbox) disconnect() {
 	done := make(chan struct{})

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
@@ -22,27 +23,44 @@ type loop struct {
 
 	config    Config
 	counts    *counts
+	web       *web
 	handler   *resp.Handler
-	reported  resp.Tally // what counts has
-	conns     []*conn    // by file descriptor
-	connected int        // how many conns there are
-	in        []byte     // what one read brings
-	ready     []*conn    // those that have more to answer
+	conns     []*conn // by file descriptor
+	fresh     []*conn // that are not adopted yet
+	connected int     // how many conns there are
+	in        []byte  // what one read brings
+	ready     []*conn // those that have more to answer
 	scratch   []*conn
+	round     round
+	behind    bool // requests are due that the last round had no time for
 	draining  bool
+	turns     turns
+	room      room
 	ended     sync.WaitGroup
 }
 
-func startLoop(c Config, n *counts) (*loop, error) {
+func startLoop(c Config, a *web) (*loop, error) {
+	n := a.counts
 	l := &loop{
-		deadlines: deadlines{clock: c.Clock, blocked: make(map[*conn]struct{})},
-		outbox:    newOutbox(c.Limits),
+		deadlines: deadlines{clock: c.Clock, count: &n.waiting},
+		outbox:    newOutbox(c),
 		config:    c,
 		counts:    n,
-		handler:   c.handler(),
+		web:       a,
 		in:        make([]byte, readAtOnce),
+		turns:     turns{clock: c.Clock, users: make(map[budget.User]*load)},
 	}
+	l.deadlines.source, _ = c.Source.(dealer)
+	l.room.loop, l.round.loop = l, l
+	l.handler = c.handler(l.round.sessions)
 	l.notifier = -1
+	l.deadlines.sweep, l.deadlines.feed = never, never
+	if c.FeedEvery > 0 {
+		l.deadlines.feed = l.deadlines.after(c.FeedEvery)
+	}
+	if c.Limits.IdleTimeout > 0 {
+		l.deadlines.sweep = l.deadlines.after(sweepOf(c.Limits.IdleTimeout))
+	}
 	if err := l.open(); err != nil {
 		l.close()
 		return nil, err
@@ -66,6 +84,7 @@ func (l *loop) open() (err error) {
 	if l.deadlines.timer, err = newTimer(l.config.Clock); err != nil {
 		return err
 	}
+	l.deadlines.setTimer()
 	if err = l.poller.watch(unix.EPOLL_CTL_ADD, l.notifier, unix.EPOLLIN); err != nil {
 		return err
 	}
@@ -113,32 +132,14 @@ func (l *loop) wait() {
 
 func (l *loop) run() {
 	for {
-		pending := l.deadlines.waiting.first != nil
-		events := l.poller.wait(len(l.ready) > 0, pending)
-		if pending && len(events) > 0 {
+		pending := len(l.deadlines.waiting) > 0
+		more := len(l.ready) > 0 || len(l.fresh) > 0 || l.behind || l.room.over
+		events := l.poller.wait(more, pending)
+		if pending && (len(events) > 0 || l.behind) {
 			l.retry(false) // those who have waited come before those who ask now
 		}
-		notified := l.notified.Load()
-		for i := range events {
-			ev := &events[i]
-			switch int(ev.Fd) {
-			case l.notifier:
-				notified = true
-				continue
-			case l.deadlines.timer.fd:
-				// The waiting requests have been tried. If that has set the timer again, it has not
-				// fired.
-				if l.deadlines.timer.fired() {
-					l.cutOff()
-				}
-				continue
-			}
-			if c := l.conns[ev.Fd]; c != nil {
-				l.poller.batching.saw(&c.epoch)
-				l.handle(c, ev.Events)
-			}
-		}
-		stop := notified && l.attend()
+		notified := l.round.answer(events)
+		stop := (notified || len(l.fresh) > 0) && l.attend()
 		if !stop {
 			l.resume()
 			l.flush()
@@ -154,15 +155,17 @@ func (l *loop) run() {
 func (l *loop) attend() bool {
 	l.poller.keepsP = severalPs() // Go changes it with the limits of a container
 	asked := l.take(false)
+	for _, done := range asked.alive {
+		close(done)
+	}
 	if len(asked.disconnects) > 0 {
 		l.dropAll(asked.disconnects)
 	}
-	for _, c := range asked.fresh {
-		l.adopt(c)
-	}
-	if asked.stop {
+	l.fresh = append(l.fresh, asked.fresh...)
+	if asked.stop || asked.freeze != nil && asked.freeze.hold(l) {
 		return true
 	}
+	l.room.adoptAll(asked.drain || l.draining)
 	if asked.drain && !l.draining {
 		l.draining = true
 		for _, c := range l.conns {
@@ -177,38 +180,59 @@ func (l *loop) attend() bool {
 }
 
 // retry goes on with the requests that are due, or, after a change, with those that wait for one
-// too.
+// too: with as many as a round has time for.
 func (l *loop) retry(changed bool) {
-	due := l.deadlines.retries(changed, l.scratch[:0])
-	if len(due) == 0 {
+	now := l.deadlines.clock.Now().Mono
+	if !changed && !l.behind && now < l.deadlines.timer.due {
 		return
 	}
-	for _, c := range due {
-		if c.waits {
-			l.serve(c, c.in)
+	l.behind = l.deadlines.due(now, changed)
+	for n := 1; l.behind; n++ {
+		c := l.deadlines.waiting[0].conn
+		l.serve(c, c.in)
+		l.behind = l.deadlines.waiting.earliest() <= now
+		if n%lookEvery == 0 && l.deadlines.clock.Now().Mono.Sub(now) >= retryShare {
+			break
 		}
 	}
-	clear(due)
-	l.scratch = due[:0]
 	l.deadlines.setTimer()
 }
 
-// cutOff ends the connections whose client has taken no reply for too long, and sets the timer to
-// the deadlines that are left.
+// cutOff ends the connections whose client has taken no reply for too long, does what is due
+// besides, and sets the timer to the deadlines that are left.
 func (l *loop) cutOff() {
-	for _, c := range l.deadlines.late() {
-		l.config.Log.Warn("a client takes no replies; its connection ends",
-			"connection", c.session.ID, "bytes", c.unsent(), "after", l.config.Limits.WriteTimeout)
-		l.drop(c)
+	now := l.deadlines.clock.Now().Mono
+	for c := l.deadlines.late(now); c != nil; c = l.deadlines.late(now) {
+		l.end(c, NotReading)
 	}
+	l.room.endIdle()
+	l.feed()
 	l.deadlines.setTimer()
+}
+
+// feed feeds the watchdog when that is due.
+func (l *loop) feed() {
+	if l.deadlines.clock.Now().Mono >= l.deadlines.feed {
+		l.config.Feed()
+		l.deadlines.feed = l.deadlines.after(l.config.FeedEvery)
+	}
 }
 
 // resume gives each connection that has more to answer another turn.
 func (l *loop) resume() {
+	if len(l.ready) == 0 {
+		return
+	}
 	ready := l.ready
 	l.ready = l.scratch[:0]
+	begun := l.deadlines.clock.Now().Mono
 	for i, c := range ready {
+		late := i%lookEvery == lookEvery-1 && l.deadlines.clock.Now().Mono.Sub(begun) >= resumeShare
+		if i > 0 && (l.turns.short || late) {
+			l.ready = append(l.ready, ready[i:]...) // the next round begins with them
+			clear(ready[i:])
+			break
+		}
 		ready[i] = nil
 		c.queued = false
 		if c.fd >= 0 && c.more && !l.outbox.backpressured(c) {
@@ -221,24 +245,31 @@ func (l *loop) resume() {
 // flush writes the replies of this round. They are counted first, so that a client which has its
 // reply finds it counted.
 func (l *loop) flush() {
-	tally := l.handler.Tally()
-	l.counts.add(tally, l.reported)
-	l.reported = tally
+	timed := resp.Publish(l.handler)
 	for _, s := range l.outbox.sends {
 		s.to.sending--
 		if s.to.fd >= 0 {
-			l.send(s.to, l.outbox.arena[s.from:s.up])
+			l.send(s.to, s.replies)
 		}
 	}
 	l.outbox.clear()
+	if timed {
+		resp.Observe(l.handler, l.deadlines.clock.Now().Mono)
+	}
+	l.room.shed()
 }
 
 // shut closes everything, the connections that were not adopted too.
 func (l *loop) shut() {
 	asked := l.take(true)
-	for _, c := range asked.fresh {
-		l.adopt(c)
+	if asked.freeze != nil {
+		close(asked.freeze.found)
 	}
+	for _, done := range asked.alive {
+		close(done)
+	}
+	l.fresh = append(l.fresh, asked.fresh...)
+	l.room.adoptAll(true)
 	l.dropAll(asked.disconnects)
 }
 

@@ -1,6 +1,10 @@
 package serve
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/budget"
+)
 
 const (
 	arenaSize = 256 << 10
@@ -13,22 +17,27 @@ const (
 // its end, and the backlogs of clients that do not take theirs.
 type outbox struct {
 	limits   Limits
+	budget   *budget.Budget
 	arena    []byte // replies of this round
-	sends    []send // who gets which part of the arena
+	sends    []send // who gets which of them
+	oversize bool   // one of them is not in the arena
 	backlogs int    // bytes, of all connections
 }
 
 type send struct {
-	to       *conn
-	from, up int
+	to      *conn
+	replies []byte
 }
 
-func newOutbox(l Limits) outbox {
-	return outbox{limits: l, arena: make([]byte, 0, max(arenaSize, 2*(l.Output+largestExtra)))}
+func newOutbox(c Config) outbox {
+	size := max(arenaSize, 2*(c.Limits.Output+largestExtra))
+	return outbox{limits: c.Limits, budget: c.Budget, arena: make([]byte, 0, size)}
 }
 
 // full tells whether there is too little room for the replies of one more connection.
-func (o *outbox) full() bool { return cap(o.arena)-len(o.arena) < o.limits.Output+largestExtra }
+func (o *outbox) full() bool {
+	return o.oversize || cap(o.arena)-len(o.arena) < o.limits.Output+largestExtra
+}
 
 // room is where the next replies are appended.
 func (o *outbox) room() []byte { return o.arena[len(o.arena):] }
@@ -41,10 +50,10 @@ func (o *outbox) add(c *conn, replies []byte) {
 	}
 	if &replies[0] == &o.arena[:start+1][start] {
 		o.arena = o.arena[:start+n]
-	} else { // a reply larger than foreseen
-		o.arena = append(o.arena, replies...)
+	} else { // a reply larger than foreseen; the arena does not grow, as it would stay so large
+		o.oversize = true
 	}
-	o.sends = append(o.sends, send{c, start, start + n})
+	o.sends = append(o.sends, send{c, replies})
 	c.sending++
 }
 
@@ -52,6 +61,7 @@ func (o *outbox) add(c *conn, replies []byte) {
 func (o *outbox) clear() {
 	clear(o.sends)
 	o.sends = o.sends[:0]
+	o.oversize = false
 	o.arena = o.arena[:0]
 }
 
@@ -73,7 +83,7 @@ func (o *outbox) write(c *conn, replies []byte) unix.Errno {
 		}
 		replies = replies[n:]
 	}
-	c.backlog = append(c.backlog, replies...)
+	c.backlog = o.budget.Append(c.backlog, replies)
 	o.backlogs += len(replies)
 	return 0
 }
@@ -98,6 +108,7 @@ func (o *outbox) discard(c *conn) {
 	o.backlogs -= c.unsent()
 	c.backlog, c.sent = c.backlog[:0], 0
 	if cap(c.backlog) > keptBuffer {
+		o.budget.GiveBack(c.backlog)
 		c.backlog = nil
 	}
 }

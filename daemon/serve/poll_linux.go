@@ -15,8 +15,8 @@ import (
 // So the poller has three ways to wait, and wait chooses between them:
 //
 //   - The batching sleep: a sleep of a fixed length, whatever happens meanwhile. Several requests
-//     are there afterwards, and no client had to wake the loop. It is taken while a crowd of
-//     clients is active and no request waits for IDs.
+//     are there afterwards, and no client had to wake the loop. It is taken while many
+//     clients are active and no request waits for IDs.
 //   - The direct wait: epoll_pwait called without telling Go's scheduler, so that the goroutine
 //     keeps its P. It lasts for at most 2 ms. It is taken while traffic is dense, by the only loop
 //     of the process.
@@ -26,13 +26,22 @@ import (
 type poller struct {
 	epoll     int // file descriptor
 	events    [eventsAtOnce]unix.EpollEvent
+	more      [moreAtOnce]unix.EpollEvent
 	batching  batching
 	keepsP    bool // other goroutines can run during a direct wait
 	scheduled int  // how many of the next waits are scheduled
 }
 
 const (
-	eventsAtOnce = 256
+	// eventsAtOnce is above the number of connections that most daemons have, so that a round shows
+	// whose turn it is.
+	eventsAtOnce = 4 << 10
+	// directly is how many connections of a user the loop waits for directly. It waits for the
+	// others by way of one file, so that thousands of them neither hide those of another user nor
+	// have to be looked through each time.
+	directly = 1 << 10
+	// moreAtOnce is how many of the others' events are looked at in a round.
+	moreAtOnce = 256
 	// longestDirect bounds a direct wait. Without direct waits, the scheduler takes the P of a loop
 	// that waits thousands of times a second again and again. A thread looks for such a P every 20
 	// µs, and another is woken to take it over: a seventh of the processor time. A collection of
@@ -60,15 +69,27 @@ func newPoller() (*poller, error) {
 
 func (p *poller) close() { _ = unix.Close(p.epoll) }
 
-// watch adds a file, or changes the events that are watched for.
-func (p *poller) watch(op, fd int, events uint32) error {
-	if err := unix.EpollCtl(p.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}); err != nil {
+// watch adds a file to the poller's own, or changes the events that are watched for.
+func (p *poller) watch(op, fd int, events uint32) error { return watch(p.epoll, op, fd, events) }
+
+// watch adds a file to those of an epoll, or changes the events that are watched for.
+func watch(epoll, op, fd int, events uint32) error {
+	if err := unix.EpollCtl(epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}); err != nil {
 		return fmt.Errorf("epoll_ctl: %w", err)
 	}
 	return nil
 }
 
-func (p *poller) remove(fd int) { _ = unix.EpollCtl(p.epoll, unix.EPOLL_CTL_DEL, fd, nil) }
+// open makes an epoll that is watched in its turn.
+func (p *poller) open() (epoll int, err error) {
+	if epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return 0, fmt.Errorf("epoll_create: %w", err)
+	}
+	if err = p.watch(unix.EPOLL_CTL_ADD, epoll, unix.EPOLLIN); err != nil {
+		_ = unix.Close(epoll)
+	}
+	return epoll, err
+}
 
 // wait returns the next events; none after a signal. While there is more to do it does not wait for
 // them. Pending says that a request waits for IDs.
@@ -116,10 +137,10 @@ const (
 	batchSleep = 30 * time.Microsecond
 	// batchRounds is over how many rounds connections are counted as active.
 	batchRounds = 16
-	// batchCrowd is how many different connections must have been active in that time. It is above
+	// batchActive is how many different connections must have been active in that time. It is above
 	// batchRounds: the loop sleeps only where rounds bring more than one request anyway. With 8
 	// clients batching sleeps brought nothing.
-	batchCrowd = 24
+	batchActive = 24
 	// batchWorth is how many connections must have something after a sleep for it to have paid.
 	batchWorth = 3
 	// batchesSkipped is how many sleeps are left out after one that did not pay. They are few: on a
@@ -131,7 +152,7 @@ const (
 // earlier replies. Once most of them have asked again, they may be idle by now, and the loop should
 // have been there.
 type batching struct {
-	epoch  uint32 // counts the times of batchRounds
+	epoch  uint32 // counts the times of batchRounds, and the looks for idle connections
 	rounds int    // in this one
 	seen   int    // different connections in this one
 	active int    // the same in the last one
@@ -156,7 +177,7 @@ func (b *batching) saw(in *uint32) {
 
 // due tells whether to sleep now.
 func (b *batching) due() bool {
-	if b.active < batchCrowd {
+	if b.active < batchActive {
 		return false
 	}
 	if b.skip > 0 {

@@ -29,8 +29,8 @@ func TestBatchingSleepsAreForCrowds(t *testing.T) {
 	}{
 		{1, 1, 1, false},
 		{8, 8, 8, false},
-		{batchCrowd - 1, 10, batchCrowd - 1, false},
-		{batchCrowd, 10, batchCrowd, true},
+		{batchActive - 1, 10, batchActive - 1, false},
+		{batchActive, 10, batchActive, true},
 		{50, 5, 50, true},
 		{50, 1, batchRounds, false},
 		{10000, 1, batchRounds, false},

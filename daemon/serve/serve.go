@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -28,31 +29,63 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/logging"
 )
 
 // Config is what a Server needs.
 type Config struct {
-	Source  resp.Source // IDs; its OnChange should call the server's Wake
-	Layout  *generator.Layout
-	Info    func() []resp.Section // what INFO shows; must not block; may be nil
-	Version string
-	Limits  Limits
-	Log     hclog.Logger     // nil: nothing is logged
-	Clock   clockguard.Clock // nil: the machine's
+	Source   resp.Source // IDs; its OnChange should call the server's Wake
+	Layout   *generator.Layout
+	Tenants  *tenant.Tenants       // those that have names; nil: none has
+	Form     form.Form             // see resp.Config, as for the next
+	Coder    func() *form.Coder    // may be nil
+	Info     func() []resp.Section // what INFO shows; must not block; may be nil
+	Version  string
+	Limits   Limits
+	Budget   *budget.Budget                  // what may be kept for connections; nil: any amount
+	Allow    func(peercred.Credentials) bool // who may connect; nil: everybody who can open the socket
+	Operator func(budget.User) bool          // who may use the reserve of connections; nil: nobody
+	HTTP     HTTP                            // answers the connections that speak HTTP; nil: all are answered with RESP
+	Log      hclog.Logger                    // nil: nothing is logged
+	Clock    clockguard.Clock                // nil: the machine's
+	Count    *tally.Table                    // where requests are counted; nil: a table of the server's own
+	// Feed is called by the event loop each FeedEvery, as a sign that it is alive; 0: never. It
+	// must not wait. An engine without a loop has no such sign.
+	Feed      func()
+	FeedEvery time.Duration
 }
 
-func (c Config) handler() *resp.Handler {
-	return resp.NewHandler(resp.Config{Source: c.Source, Layout: c.Layout, Info: c.Info, Version: c.Version, Limits: c.Limits.Limits})
+// handler makes one that shows those sessions to its clients; nil: each of them its own.
+func (c Config) handler(sessions func(at int) (*resp.Session, int)) *resp.Handler {
+	return resp.NewHandler(resp.Config{
+		Sessions: sessions,
+		Source:   c.Source, Layout: c.Layout, Tenants: c.Tenants, Info: c.Info, Version: c.Version, Limits: c.Limits.Limits,
+		Form: c.Form, Coder: c.Coder, Rounds: c.sayRounds,
+		Count: c.Count,
+	})
+}
+
+// sayRounds logs that a client rounds the IDs that it gets.
+func (c Config) sayRounds(s *resp.Session) {
+	c.Log.Warn("a client reads integers as doubles, so IDs above 2^53 reach its program rounded, and several as one: have it ask with AS string, or give the daemon --form string",
+		"client", s.Library(), "user", s.Peer.User(), "pid", s.Peer.PID, "connection", s.ID)
 }
 
 // Limits bound what clients may cost. A value of 0 stands for its default.
 type Limits struct {
 	resp.Limits
 	Connections  int           // at once; default 10,000
+	Reserve      int           // connections more, for users whom Config.Operator names; default 0
+	IdleTimeout  time.Duration // for how long a client may ask for nothing; default: for ever
 	Backlog      int           // bytes of replies that one connection has not taken yet, after which its requests have to wait; default 1 MiB
-	Backlogs     int           // the same for all connections together: above it each has only Output bytes; default 32 MiB
+	Backlogs     int           // the same for all connections together: above it each has only Output bytes; default 32 MiB, or a quarter of the budget
 	WriteTimeout time.Duration // for how long a client may take none of its replies; default 10 s
 }
 
@@ -62,6 +95,9 @@ const (
 	DefaultBacklog      = 1 << 20
 	DefaultBacklogs     = 32 << 20
 	DefaultWriteTimeout = 10 * time.Second
+
+	// logEvery is the least time between two lines of the log with the same message.
+	logEvery = time.Second
 )
 
 func (l Limits) orDefaults() Limits {
@@ -83,38 +119,36 @@ func (l Limits) orDefaults() Limits {
 
 // Counters is what a Server has done so far.
 type Counters struct {
-	Connections uint64 // open now
-	Accepted    uint64 // connections, since the start
-	Rejected    uint64 // connections over the limit
-	Requests    uint64 // refused ones included
+	Connections uint64          // open now
+	Waiting     int64           // those of them whose request waits for IDs
+	Accepted    uint64          // connections, since the start
+	Refused     [reasons]uint64 // connections that were refused or ended, by their Reason
+	Requests    uint64          // that were answered, refused ones included
 	IDs         uint64
 	Errors      uint64 // requests that were refused
+	Burnt       uint64 // IDs that were taken for requests which were given up
+	Rounded     uint64 // connections whose clients round the integers that they got
 }
 
 // counts is written by the accept loop and the engine, and read by anyone.
 type counts struct {
-	accepted, ended, rejected atomic.Uint64
-	requests, ids, errors     atomic.Uint64
+	accepted, ended atomic.Uint64
+	waiting         atomic.Int64
+	refused         [reasons]atomic.Uint64
+	connections     *budget.Connections
 }
 
-func (c *counts) open() uint64 { return c.accepted.Load() - c.ended.Load() }
-
-// add publishes what a handler has done since it was asked last.
-func (c *counts) add(now, last resp.Tally) {
-	if now == last {
-		return
-	}
-	c.requests.Add(now.Requests - last.Requests)
-	c.ids.Add(now.IDs - last.IDs)
-	if now.Errors != last.Errors {
-		c.errors.Add(now.Errors - last.Errors)
-	}
+// end counts a connection that was served.
+func (c *counts) end(u budget.User) {
+	c.ended.Add(1)
+	c.connections.Go(u)
 }
 
 // Server serves one listener. Its methods may be called from any goroutine.
 type Server struct {
 	config   Config
-	start    func(Config, *counts) (engine, error)
+	start    func(Config, *web) (engine, error)
+	web      *web
 	counts   counts
 	admitted atomic.Int64           // the number of the last connection
 	engine   atomic.Pointer[engine] // nil until Serve
@@ -122,6 +156,9 @@ type Server struct {
 	quit     chan struct{}          // closed when accepting has to end
 	quitOnce sync.Once
 	started  atomic.Bool
+	gate     gate
+	left     chan struct{} // closed when another process has the listener and the connections
+	adopted  []Connection
 }
 
 // New makes a server.
@@ -130,23 +167,38 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		c.Log = hclog.NewNullLogger()
 	}
+	if c.Count == nil {
+		c.Count = &tally.Table{}
+	}
 	if c.Clock == nil {
 		c.Clock = clockguard.System{}
 	}
-	return &Server{config: c, start: startEngine, done: make(chan struct{}), quit: make(chan struct{})}
+	// All that is logged here, clients can cause.
+	c.Log = logging.Limit(c.Log, logEvery, func() time.Duration { return time.Duration(c.Clock.Now().Mono) })
+	if c.Budget == nil {
+		c.Budget = budget.New(math.MaxInt64)
+	}
+	s := &Server{config: c, start: startEngine, done: make(chan struct{}), quit: make(chan struct{}), left: make(chan struct{})}
+	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
+	s.web = newWeb(c, &s.counts)
+	return s
 }
 
 // Counters is what has been done so far.
 func (s *Server) Counters() Counters {
 	accepted, ended := s.counts.accepted.Load(), s.counts.ended.Load()
-	return Counters{
+	all := Counters{
 		Connections: accepted - min(ended, accepted),
+		Waiting:     s.counts.waiting.Load(),
 		Accepted:    accepted,
-		Rejected:    s.counts.rejected.Load(),
-		Requests:    s.counts.requests.Load(),
-		IDs:         s.counts.ids.Load(),
-		Errors:      s.counts.errors.Load(),
+		Burnt:       s.config.Count.Burnt.Load(),
+		Rounded:     s.config.Count.Rounded.Load(),
 	}
+	all.Requests, all.Errors, all.IDs = s.config.Count.Snapshot().Totals()
+	for r := range all.Refused {
+		all.Refused[r] = s.counts.refused[r].Load()
+	}
+	return all
 }
 
 // Wake tries the requests again that wait for a change at the source. It does not block.
@@ -156,13 +208,32 @@ func (s *Server) Wake() {
 	}
 }
 
+// Live returns nil once the engine has answered that it goes round, or has ended in order. Otherwise
+// it returns ctx's error when that ends.
+func (s *Server) Live(ctx context.Context) error {
+	e := s.engine.Load()
+	if e == nil {
+		return nil
+	}
+	select {
+	case <-(*e).live():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // Disconnect closes the connections that are open, and returns once nothing more is sent on them: a
 // request that waits gets no answer. Who connects afterwards is served.
 func (s *Server) Disconnect() {
 	if e := s.engine.Load(); e != nil {
 		(*e).disconnect()
 	}
+	s.web.disconnect() // those that had left the engine before
 }
+
+// CountWaiting adds to the connections whose request waits for IDs.
+func (s *Server) CountWaiting(n int64) { s.counts.waiting.Add(n) }
 
 var errServed = errors.New("the server has served its listener already, or was drained before it did")
 
@@ -174,11 +245,20 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errServed
 	}
 	defer close(s.done)
-	e, err := s.start(s.config, &s.counts)
+	e, err := s.start(s.config, s.web)
 	if err != nil {
 		return fmt.Errorf("cannot serve connections: %w", err)
 	}
 	s.engine.Store(&e)
+	s.gate.use(l)
+	if h, ok := e.(handing); ok {
+		for _, c := range s.adopted {
+			s.admitted.Store(max(s.admitted.Load(), c.ID))
+		}
+		h.inherit(s.adopted, &s.counts)
+		s.adopted = nil
+	}
+	s.web.begin()
 
 	acceptCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -190,25 +270,33 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		// Who has connected may have sent a request already: nobody of them is dropped with the
 		// listener.
 		for _, c := range refuseMore(l) {
-			s.admit(e, c)
+			s.admit(e, c) // as long as there is room
 		}
 		_ = l.Close()
 		<-accepting
 	case <-ctx.Done():
 		_ = l.Close()
 		<-accepting
+	case <-s.left:
+		cancel()
+		<-accepting
+		e.wait()
+		s.web.leave()
+		return nil
 	case err = <-accepting: // another has closed the listener
 	}
 	if ctx.Err() == nil {
 		e.drain()
+		s.web.drain()
 	}
 	ended := make(chan struct{})
-	go func() { e.wait(); close(ended) }()
+	go func() { e.wait(); s.web.end(); close(ended) }()
 	select {
 	case <-ended:
 		return err
 	case <-ctx.Done():
 		e.stop()
+		s.web.stop()
 		<-ended
 		return ctx.Err()
 	}
@@ -229,6 +317,7 @@ func (s *Server) Drain(ctx context.Context) error {
 		if e := s.engine.Load(); e != nil {
 			(*e).stop()
 		}
+		s.web.stop()
 		<-s.done
 		return ctx.Err()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
@@ -21,9 +23,9 @@ import (
 
 // engines are run through the same tests: the one of this system, and the one for systems without
 // an engine of their own.
-var engines = map[string]func(Config, *counts) (engine, error){
+var engines = map[string]func(Config, *web) (engine, error){
 	"system":     startEngine,
-	"goroutines": func(c Config, n *counts) (engine, error) { return startGoroutines(c, n) },
+	"goroutines": func(c Config, a *web) (engine, error) { return startGoroutines(c, a) },
 }
 
 // store is a Source that counts up while it has something.
@@ -286,11 +288,22 @@ func TestTooManyConnections(t *testing.T) {
 			p.want("+PONG\r\n")
 		}
 		p := h.dial(t)
-		p.want("-ERR too many connections: the limit is 2; close some, or raise it\r\n")
+		p.want("-ERR too many connections: the limit is 2; close some, or raise --max-connections\r\n")
 		p.wantEnd()
-		if c := h.Counters(); c.Connections != 2 || c.Accepted != 2 || c.Rejected != 1 || c.Requests != 2 {
+		if c := h.Counters(); c.Connections != 2 || c.Accepted != 2 || c.Refused[Full] != 1 || c.Requests != 2 {
 			t.Errorf("counters %+v", c)
 		}
+	})
+}
+
+// Who has no connection is not told to close some.
+func TestAUserWithoutConnectionsIsToldWhoHasThem(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		h := start(t, engine, newStore(-1), func(c *Config) { c.Limits.Connections = 1 })
+		h.counts.connections.Come(budget.User(os.Getuid() + 1))
+		p := h.dial(t)
+		p.want("-ERR too many connections: the limit is 1, and other users have them all; try again later, or raise --max-connections\r\n")
+		p.wantEnd()
 	})
 }
 

@@ -128,7 +128,7 @@ func TestWaitOnTheMachinesClock(t *testing.T) {
 // A crowd of clients that each wait for their replies is served between batching sleeps, and each
 // gets its own.
 func TestCrowd(t *testing.T) {
-	const clients, requests = 2 * batchCrowd, 200
+	const clients, requests = 2 * batchActive, 200
 	h := start(t, "system", newStore(clients*requests), nil)
 	var all sync.WaitGroup
 	for range clients {
@@ -153,5 +153,26 @@ func TestCrowd(t *testing.T) {
 	all.Wait()
 	if n := h.Counters().IDs; n != clients*requests {
 		t.Errorf("%d IDs, want %d", n, clients*requests)
+	}
+}
+
+// Who waits for IDs is counted as long as that takes.
+func TestWaitingIsCounted(t *testing.T) {
+	s := newStore(0)
+	h := start(t, "system", s, nil)
+	p := h.dial(t)
+	p.send("NEXT\r\n")
+	<-s.waited
+	other := h.dial(t)
+	other.send("PING\r\n")
+	other.want("+PONG\r\n") // a later turn of the loop
+	if c := h.Counters(); c.Waiting != 1 {
+		t.Errorf("%d wait, want 1", c.Waiting)
+	}
+	s.put(-1)
+	h.Wake()
+	p.want(":0\r\n")
+	if c := h.Counters(); c.Waiting != 0 {
+		t.Errorf("%d wait after the reply", c.Waiting)
 	}
 }

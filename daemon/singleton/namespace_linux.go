@@ -3,7 +3,6 @@ package singleton
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -12,7 +11,7 @@ import (
 // lockNamespace takes the lock of the network namespace: it listens on an abstract socket
 // (unix(7)), of whose name there is one in each network namespace. Nobody is answered there; the
 // queue of those who connect is what lets the kernel tell them who listens.
-func lockNamespace(name string) (io.Closer, error) {
+func lockNamespace(name string) (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the socket that is the lock of this network namespace: %w", err)

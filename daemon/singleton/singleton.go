@@ -11,7 +11,6 @@ package singleton
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,7 +37,18 @@ func (e *HeldError) Error() string {
 }
 
 // Locks are those that Acquire took.
-type Locks struct{ held []io.Closer }
+type Locks struct{ held []*os.File }
+
+// Adopt returns the locks that another process has handed over, which holds them as well.
+func Adopt(files []*os.File) *Locks { return &Locks{files} }
+
+// Files returns the locks, to be handed to another process. They stay the receiver's; nil has none.
+func (l *Locks) Files() []*os.File {
+	if l == nil {
+		return nil
+	}
+	return l.held
+}
 
 // Acquire takes the lock of this process's network namespace (on Linux) and that of its user. It
 // does not wait: the error is a *HeldError if another process, or another part of this one, holds
@@ -81,7 +91,9 @@ func acquire(p places, log hclog.Logger) (_ *Locks, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l.held = append(l.held, namespace)
+	if namespace != nil {
+		l.held = append(l.held, namespace)
+	}
 	file, err := lockUser(p)
 	switch {
 	case err == nil:
@@ -95,8 +107,11 @@ func acquire(p places, log hclog.Logger) (_ *Locks, err error) {
 	return l, nil
 }
 
-// Close frees the locks.
+// Close frees the locks; nil has none.
 func (l *Locks) Close() (err error) {
+	if l == nil {
+		return nil
+	}
 	for _, held := range l.held {
 		err = errors.Join(err, held.Close())
 	}

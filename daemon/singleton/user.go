@@ -5,7 +5,6 @@ package singleton
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,7 +34,7 @@ func checkOwn(dir string, user int) error {
 }
 
 // lockUser takes the lock of the user.
-func lockUser(p places) (_ io.Closer, err error) {
+func lockUser(p places) (_ *os.File, err error) {
 	dir, err := p.userDir()
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@
 package socketfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +28,6 @@ import (
 const DefaultMode os.FileMode = 0o660
 
 const (
-	dirMode = 0o755 // the socket's own mode says who may connect; others may see that it is there
 	// dialTimeout is how long a listener may take to show that it is alive. Connecting takes no
 	// part of its process, only of the kernel.
 	dialTimeout = time.Second
@@ -44,24 +43,13 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the socket %s is in use by another process: end that one, or choose another path", e.Path)
 }
 
-// Listener is a listening socket with the file that it made. Its Close takes the file away, if it
-// still is that file.
-type Listener struct {
-	*net.UnixListener
-	path string
-	file unix.Stat_t
-
-	once sync.Once
-	err  error
-}
-
 // longestPath is the longest path that fits into a socket address with the NUL after it: 107 bytes
 // on Linux, 103 on BSD.
 var longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
 
-// Listen listens on path. A directory that is missing is made. mode is the file's permission bits
-// whatever the umask (0: DefaultMode), gid its group (-1: as it comes). Nobody can connect before
-// mode and group are set.
+// Listen listens on path. A directory that is missing is made, and lets in whom mode does. mode is
+// the file's permission bits whatever the umask (0: DefaultMode), gid its group (-1: as it comes).
+// Nobody can connect before mode and group are set.
 //
 // A stale socket at path is replaced. If a process listens there, the error is an *InUseError.
 // Anything else there, symbolic links included, is an error, and is left alone.
@@ -69,30 +57,60 @@ func Listen(path string, mode os.FileMode, gid int) (*Listener, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	if mode == 0 {
-		mode = DefaultMode
-	}
 	if _, err := look(path); err != nil { // before anything is made beside it
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
-		return nil, fmt.Errorf("cannot make the directory of the socket %s: %w: choose another path with --socket", path, err)
+	l := &Listener{path: path, mode: cmp.Or(mode, DefaultMode), gid: gid}
+	if err := l.listen(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// setAccess sets group and mode of a socket's file.
+func setAccess(path string, mode os.FileMode, gid int) error {
+	if gid >= 0 {
+		if err := os.Lchown(path, -1, gid); err != nil {
+			return fmt.Errorf("cannot give the socket to group %d: %w", gid, err)
+		}
+	}
+	if err := os.Chmod(path, mode.Perm()); err != nil { // last, because chown may take bits away
+		return fmt.Errorf("cannot set the mode of the socket: %w", err)
+	}
+	return nil
+}
+
+// Check returns what Listen would refuse about the path, whoever listens there now.
+func Check(path string) error {
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	_, err := look(path)
+	return err
+}
+
+// listen makes the file, and what it needs.
+func (l *Listener) listen() error {
+	path := l.path
+	if err := makeDirs(filepath.Dir(path), l.mode); err != nil {
+		return fmt.Errorf("cannot make the directory of the socket %s: %w: choose another path with --socket", path, err)
 	}
 	unlock, err := lock(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer unlock()
 	there, err := look(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if there {
 		if err := removeStale(path); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return bind(path, mode, gid)
+	l.socket, l.file, err = bind(path, l.mode, l.gid)
+	return err
 }
 
 func checkPath(path string) error {
@@ -175,60 +193,33 @@ func removeStale(path string) error {
 }
 
 // bind makes the socket file and, once it is as it should be, listens.
-func bind(path string, mode os.FileMode, gid int) (_ *Listener, err error) {
+func bind(path string, mode os.FileMode, gid int) (l *net.UnixListener, file unix.Stat_t, err error) {
 	fd, err := socket()
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a socket: %w", err)
+		return nil, file, fmt.Errorf("cannot make a socket: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close() //nolint:errcheck // the listener has its own descriptor
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		return nil, fmt.Errorf("cannot bind a socket to %s: %w", path, err)
+		return nil, file, fmt.Errorf("cannot bind a socket to %s: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
 			_ = os.Remove(path) // ours: the lock is held, and it was not there before
 		}
 	}()
-	if gid >= 0 {
-		if err := os.Lchown(path, -1, gid); err != nil {
-			return nil, fmt.Errorf("cannot give the socket to group %d: %w", gid, err)
-		}
+	if err := setAccess(path, mode, gid); err != nil {
+		return nil, file, err
 	}
-	if err := os.Chmod(path, mode.Perm()); err != nil { // last, because chown may take bits away
-		return nil, fmt.Errorf("cannot set the mode of the socket: %w", err)
-	}
-	l := &Listener{path: path}
-	if err := unix.Lstat(path, &l.file); err != nil {
-		return nil, fmt.Errorf("cannot look at the socket %s: %w", path, err)
+	if err := unix.Lstat(path, &file); err != nil {
+		return nil, file, fmt.Errorf("cannot look at the socket %s: %w", path, err)
 	}
 	if err := unix.Listen(fd, backlog); err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", path, err)
+		return nil, file, fmt.Errorf("cannot listen on %s: %w", path, err)
 	}
 	general, err := net.FileListener(f)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", path, err)
+		return nil, file, fmt.Errorf("cannot listen on %s: %w", path, err)
 	}
-	l.UnixListener = general.(*net.UnixListener)
-	return l, nil
-}
-
-// Close stops listening and removes the socket file, unless another has taken its place.
-func (l *Listener) Close() error {
-	l.once.Do(func() {
-		// The file goes first: while the socket is open, its inode cannot become another file's. If
-		// the lock is taken, another process is about to use the path and finds out itself that the
-		// file is stale.
-		if unlock, err := lock(l.path); err == nil {
-			defer unlock()
-			var now unix.Stat_t
-			if unix.Lstat(l.path, &now) == nil && now.Dev == l.file.Dev && now.Ino == l.file.Ino {
-				l.err = os.Remove(l.path)
-			}
-		}
-		if err := l.UnixListener.Close(); l.err == nil {
-			l.err = err
-		}
-	})
-	return l.err
+	return general.(*net.UnixListener), file, nil
 }

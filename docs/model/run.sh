@@ -9,7 +9,7 @@
 #   run.sh trail NAME   the shortest way to a duplicate with the switch NAME, step by step
 #
 # It exits with 1 if a configuration breaks, or a switch does not. LIMIT is how many
-# seconds a single check may take (900).
+# seconds a single check may take (900), MEMORY how many MB (4000).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -18,6 +18,7 @@ two="WORKERS=2 TICKS=2 OTHER=0"
 spares="WORKERS=2 TICKS=1 OTHER=0 LOSSES=0 REDUCED SPARES"
 tick="WORKERS=1 TICKS=1 OTHER=0"
 few="CRASHES=1 LOSSES=1 EXPIRIES=1"
+gaps="GAPS TICKS=3 REDUCED UNORDERED"
 
 # A line for each check: in which runs, what must come of it, its name, how it is searched
 # (dfs, bfs for the shortest trail, or dfs no deeper than a number), the definitions.
@@ -46,6 +47,11 @@ all   holds clones-plain dfs $tick CLONES LOSSES=0
 quick holds clones-now dfs $tick CLONES NOW LOSSES=0
 all   holds clones-now-two dfs WORKERS=2 TICKS=1 OTHER=0 CLONES NOW LOSSES=0 REDUCED
 all   holds clones-now-looks dfs $tick CLONES NOW LOOKS LOSSES=0
+all   holds gaps dfs GAPS TICKS=6 REDUCED
+all   holds gaps-three dfs GAPS TICKS=6 KEPT=3 REDUCED
+all   holds gaps-plain dfs GAPS TICKS=3
+quick holds gaps-small dfs GAPS TICKS=4 REDUCED
+quick holds slots dfs SLOTS TICKS=3
 END
 }
 # A switch is one more definition, by its name.
@@ -85,7 +91,20 @@ quick holds CLONE_ENDS_SESSION dfs $tick LOSSES=0 CLONES NOW
 all   duplicate CLONE_UNSHOWN bfs $tick LOSSES=0 CLONES NOW
 all   duplicate RAISE_NO_CAP bfs $one LOSSES=0 RESTORES CAPS
 all   duplicate CAP_UNJOURNALED bfs $one LOSSES=0 RESTORES CAPS
+quick duplicate NO_GAP_END bfs $gaps
+quick duplicate GAP_NOT_MOVED bfs $gaps
+quick duplicate LEAP_BY_LANE bfs $gaps
+quick duplicate END_FORGOTTEN bfs $gaps
+quick duplicate RELEASE_SWALLOWS bfs $gaps
+quick duplicate BEGIN_ANEW bfs SLOTS
+quick duplicate BEGIN_STORED bfs SLOTS
+quick duplicate LOOKS_ONCE bfs SLOTS
 END
+}
+
+# model DEFINITION... names the file: gaps.pml with GAPS, slot.pml with SLOTS, flakeward.pml else.
+model() {
+  case " $* " in *" GAPS "*) echo gaps.pml ;; *" SLOTS "*) echo slot.pml ;; *) echo flakeward.pml ;; esac
 }
 
 # build HOW DEFINITION... makes ./pan of the model with the definitions.
@@ -94,9 +113,9 @@ build() {
   [ "$1" = bfs ] && search=-DBFS
   shift
   cp "$here"/*.pml .
-  spin -a $(printf -- '-D%s ' "$@") flakeward.pml >spin.out 2>&1 && grep -q . pan.c || { cat spin.out >&2; return 1; }
+  spin -a $(printf -- '-D%s ' "$@") "$(model "$@")" >spin.out 2>&1 && grep -q . pan.c || { cat spin.out >&2; return 1; }
   # Every step is atomic and changes what all see: there is nothing for partial orders to reduce.
-  gcc -O1 -w -DSAFETY -DNOREDUCE -DNOFAIR -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM=4000 $search -o pan pan.c
+  gcc -O1 -w -DSAFETY -DNOREDUCE -DNOFAIR -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM="${MEMORY:-4000}" $search -o pan pan.c
 }
 
 # check NUMBER RUNS holds|duplicate NAME HOW DEFINITION... leaves a row of the table, and what was found.
@@ -114,7 +133,7 @@ check() {
     seconds=$(($(date +%s) - begun))
     states=$(awk '/states, stored/ {print $1}' pan.out)
     reached=$(sed -n 's/.*depth reached \([0-9]*\).*/\1/p' pan.out)
-    if grep -q 'assertion violated  *( *!(issued)' pan.out; then
+    if grep -q 'assertion violated.*!(issued)' pan.out; then
       found=duplicate
       result="a duplicate, after $(steps "$@" | wc -l) steps"
     elif grep -q 'errors: 0$' pan.out && ! grep -q -e 'max search depth too small' -e 'Search not completed' pan.out; then
@@ -134,7 +153,7 @@ check() {
 
 # steps DEFINITION... prints the trail that pan left, a line for each step.
 steps() {
-  spin -t -T $(printf -- '-D%s ' "$@") flakeward.pml | sed -n -e 's/^ *\(daemon [01]: .*\)/\1/p' -e 's/^ *\(environment: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
+  spin -t -T $(printf -- '-D%s ' "$@") "$(model "$@")" | sed -n -e 's/^ *\(daemon [01]: .*\)/\1/p' -e 's/^ *\(environment: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
 }
 
 # table HEADING LINES checks them, two at once, and prints the rows in order.

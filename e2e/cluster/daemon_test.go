@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -184,7 +185,7 @@ func (w *testCluster) spawnOn(c daemon.Config, m machine) *node {
 	host, err := process.NewHost(m.program, c.Socket.Path+"p",
 		"--coord", c.Cluster.Coord, "--socket", c.Socket.Path, "--state-dir", c.StateDir, "--host", c.Host,
 		"--layout", c.IDs.Layout, "--ttl", c.Cluster.TTL.String(), "--window", c.Grant.Window.String(), "--publish", c.Grant.Publish.String(),
-		"--journal-step", c.Grant.Step.String(), "--max-block", c.Waiting.MaxBlock.String())
+		"--journal-step", c.Grant.Step.String(), "--max-block", c.Waiting.MaxBlock.String(), fmt.Sprintf("--trust-clock=%v", c.Time.Trust))
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -159,7 +159,7 @@ func TestCoordinatorGoneForLongerThanTheWindow(t *testing.T) {
 	})
 }
 
-var instant = regexp.MustCompile(`since (\S+): `)
+var instant = regexp.MustCompile(`since (\S+?):? `)
 
 // since reports whether a refusal is of a condition that began from first until last, to the second.
 func since(text string, first, last time.Time) bool {

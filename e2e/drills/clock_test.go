@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/generator"
 )
 
 // setback is a step back of one host's clock.
@@ -62,13 +61,6 @@ func init() {
 			What:   "the clocks of all hosts go back at once, by 2 s and then by 1 h: every host serves on within a second",
 			Script: backAll,
 			Judge:  judgeBackAll,
-		},
-		Drill{
-			Name: "clock-forward-1h",
-			What: "one host's clock goes ahead by 1 h, is corrected, and its daemon is killed and started again: " +
-				"no step of it costs more than a second or so, let alone an hour",
-			Script: forward,
-			Judge:  judgeForward,
 		},
 		Drill{
 			Name:   "clock-oscillation",
@@ -182,7 +174,7 @@ func (s setback) judge(res *Result) {
 		}
 		stalls = append(stalls, stall)
 		if s.answer == "release" {
-			changed(res, 0, at)
+			served(res, 0, at, s.by)
 		}
 	}
 	if len(stalls) == 0 {
@@ -213,12 +205,25 @@ func inMillis(d time.Duration) string {
 // longer than busy shows within it.
 const settled = busy + 500*time.Millisecond
 
-// changed fails the drill if the host had the same worker ID long enough after at as before.
-func changed(res *Result, i int, at evidence.Mono) {
-	const answered = evidence.Mono(100 * time.Millisecond) // what was asked by then
-	had, has := res.Workers(i, res.Drill.Began, at-answered), res.Workers(i, at+evidence.Mono(time.Second), at+evidence.Mono(settled))
-	if len(has) == 0 || slices.ContainsFunc(has, func(w int) bool { return slices.Contains(had, w) }) {
-		res.Fail("%s issued from worker IDs %v before the step and from %v a second after it: another was to be had", res.Run.Hosts[i].Name, had, has)
+// served fails the drill if the host had no IDs of the time that its clock shows, long enough after
+// it went back at an instant: another worker ID was to be had, or its own, opened anew there.
+func served(res *Result, i int, at evidence.Mono, by time.Duration) {
+	n, name := 0, res.Run.Hosts[i].Name
+	for _, r := range res.hosts[i].between(at+evidence.Mono(time.Second), at+evidence.Mono(settled)) {
+		if r.Outcome != evidence.Got {
+			continue
+		}
+		for _, run := range r.IDs {
+			n++
+			parts, err := res.Run.Layout.Decompose(run.First)
+			if err != nil || parts.Time.UnixNano() > res.Run.trueTime(r.Answered)-int64(by/2) {
+				res.Fail("%s gave %d a second after its clock went back by %v, which is of the time before, %v: %v", name, run.First, by, parts.Time, err)
+				return
+			}
+		}
+	}
+	if n == 0 {
+		res.Fail("%s gave nothing a second after its clock went back by %v", name, by)
 	}
 }
 
@@ -260,78 +265,9 @@ func judgeBackAll(res *Result) {
 	}
 	for i := range res.Run.Hosts {
 		if len(seen.at) == 2 {
-			changed(res, i, seen.at[1])
+			served(res, i, seen.at[1], time.Hour)
 		}
 	}
-}
-
-// detour is one host's clock that was ahead for a while.
-type detour struct {
-	ahead, corrected, started, served evidence.Mono
-}
-
-var detours notes[detour]
-
-func forward(ctx context.Context, r *Run) error {
-	seen, h := detours.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	r.Step("the clock of %s goes ahead by 1h", h.Name)
-	before := r.Layout.TickAt(time.Now().UnixNano())
-	seen.ahead = evidence.Now()
-	if err := h.SetClock(ctx, time.Hour); err != nil {
-		return err
-	}
-	hour := generator.Tick(time.Hour / r.Layout.TickLength())
-	_, err := h.Await(ctx, func(reply evidence.Reply) bool {
-		return slices.ContainsFunc(reply.IDs, func(run evidence.Run) bool {
-			parts, err := r.Layout.Decompose(run.First)
-			return err == nil && parts.Tick > before+hour
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("an ID of an hour ahead: %w", err)
-	}
-	if err := r.Last(ctx, settled); err != nil {
-		return err
-	}
-	r.Step("it is corrected")
-	seen.corrected = evidence.Now()
-	if err := h.SetClock(ctx, 0); err != nil {
-		return err
-	}
-	if err := r.Last(ctx, settled); err != nil {
-		return err
-	}
-	r.Step("the daemon is killed and started again")
-	if err := h.Kill(ctx); err != nil {
-		return err
-	}
-	if err := h.Start(ctx); err != nil {
-		return err
-	}
-	seen.started = evidence.Now()
-	reply, err := h.AwaitAnswer(ctx)
-	if err != nil {
-		return err
-	}
-	seen.served = reply.Answered
-	return all(ctx, r.Hosts, 1000)
-}
-
-func judgeForward(res *Result) {
-	seen := detours.of(res.Run)
-	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
-		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
-	}
-	noneFailed(res, 0, res.Drill.Began, seen.corrected+evidence.Mono(settled))
-	for i, at := range []evidence.Mono{seen.ahead, seen.corrected} {
-		what := []string{"longest stall, ahead", "longest stall, corrected"}[i]
-		stalled(res, what, res.Host(0).LongestStall, at, at+evidence.Mono(settled), time.Second, busy)
-	}
-	changed(res, 0, seen.corrected)
-	within(res, "serving after the restart", time.Duration(seen.served-seen.started), restartAim, busy)
 }
 
 const (

@@ -101,8 +101,13 @@ type outage struct {
 var outages notes[outage]
 
 // outageLasts is the minute that an outage is promised to be survived for, with a window that is
-// longer.
-const outageLasts = time.Minute
+// longer; in the short form it is half of that.
+func outageLasts() time.Duration {
+	if *once {
+		return time.Minute / 2
+	}
+	return time.Minute
+}
 
 func loseQuorum(ctx context.Context, r *Run) error {
 	seen := outages.of(r)
@@ -166,8 +171,8 @@ func loseQuorum(ctx context.Context, r *Run) error {
 		return err
 	}
 	seen.again = evidence.Now()
-	r.Step("the rest of the minute")
-	if err := r.Last(ctx, outageLasts-time.Duration(evidence.Now()-seen.lost)); err != nil {
+	r.Step("the rest of the outage")
+	if err := r.Last(ctx, outageLasts()-time.Duration(evidence.Now()-seen.lost)); err != nil {
 		return err
 	}
 	if err := all(ctx, r.Hosts, 1000); err != nil {

@@ -21,7 +21,8 @@ func init() {
 		Name: "coordinator-wiped",
 		What: "the coordinator loses all its data under running daemons, one of which had its clock an hour ahead: they stop and say so, a start " +
 			"refuses and names both clusters, and with --accept-cluster none goes below its own journal",
-		Options: Options{Window: wipedWindow, MaxBlock: 500 * time.Millisecond},
+		// A clock that is an hour ahead is believed, and issued from.
+		Options: Options{Window: wipedWindow, MaxBlock: 500 * time.Millisecond, Daemon: []string{"--trust-clock"}, Lead: -1},
 		Script:  wipe,
 		Judge:   judgeWiped,
 	})

@@ -16,6 +16,7 @@ type Drill struct {
 	Name    string // as in kill-an-hour-behind: a folder, a tree in the coordinator and a test have it
 	What    string // one sentence: what is done and what is expected
 	Options Options
+	Large   bool // too large for every change: the short form leaves it out
 	// Script does the faults and waits for what has to come of them. It begins when all daemons
 	// serve. An error fails the drill.
 	Script func(ctx context.Context, r *Run) error
@@ -44,11 +45,15 @@ type Options struct {
 	NoFault    bool // the script breaks nothing
 	Least      int  // IDs that each host's clients must have got; default 100, -1 none
 	Unordered  bool // the order of IDs is not judged
+	// Lead is how far an ID may be ahead of the true time; -1: as far as it likes. By default that is
+	// what a start may be ahead of the others of its cluster, and what is believed of a running
+	// daemon's clock.
+	Lead time.Duration
 }
 
 // Bounds of what a drill may ask for.
 const (
-	MaxHosts   = 3
+	MaxHosts   = 30
 	SmallBytes = 256 << 10
 )
 

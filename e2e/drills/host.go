@@ -218,6 +218,9 @@ func (h *Host) start(ctx context.Context, same bool, flags []string) error {
 	if err != nil {
 		return err
 	}
+	// Compose looks at all containers of the project, and fails if one goes meanwhile.
+	h.r.remaking.Lock()
+	defer h.r.remaking.Unlock()
 	if _, err := engine.Docker(ctx, "rm", "--force", h.daemon); err != nil {
 		return err
 	}
@@ -263,6 +266,18 @@ func (h *Host) Resume(ctx context.Context) error {
 	}
 	h.finish(frozen)
 	return nil
+}
+
+// silence has nobody ask the daemon for IDs until ask is called. It is no fault.
+func (h *Host) silence(ctx context.Context) error {
+	_, err := h.r.project.Engine.Docker(ctx, "pause", h.client)
+	return err
+}
+
+// ask ends a silence.
+func (h *Host) ask(ctx context.Context) error {
+	_, err := h.r.project.Engine.Docker(ctx, "unpause", h.client)
+	return err
 }
 
 // ClearClaim deletes a claim from the coordinator, as an operator does with the program of the

@@ -103,7 +103,7 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 		clients, daemons = append(clients, h.client), append(daemons, h.daemon)
 	}
 	note(s.clients(ctx, r, "has ended by itself: nothing was asked from then on", func(c compose.State) bool { return c.Running }))
-	const flushTimeout = "5" // seconds
+	const flushTimeout = "30" // seconds; thirty hosts on two cores take their time
 	_, err := engine.Docker(ctx, append([]string{"stop", "--time", flushTimeout}, clients...)...)
 	note(err)
 	note(s.clients(ctx, r, "did not end in order: what it had not written is missing", func(c compose.State) bool { return c.Status == 0 }))
@@ -192,7 +192,7 @@ func keepHistory(path string, past [][]history.Version, now []history.Version) e
 // judged judges the evidence and returns why the drill failed, other than by violations.
 func (r *Run) judged(d Drill, res *Result, played bool) (failed []string) {
 	record := res.Drill
-	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Past: res.Past, Unordered: r.options.Unordered}
+	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Past: res.Past, Unordered: r.options.Unordered, Lead: r.options.Lead, Wall: r.trueTime(0)}
 	var shown []report.Host
 	for i, h := range r.Hosts {
 		site := audit.Host{Name: h.Name, Steps: h.steps}

@@ -40,6 +40,8 @@ type Run struct {
 	file   *os.File // steps.txt
 	faults []report.Fault
 	past   [][]history.Version
+
+	remaking sync.Mutex // held while a container is removed and made anew
 }
 
 // tree is where the drill's cluster is in the coordinator: etcd's prefix, ZooKeeper's chroot.
@@ -113,6 +115,12 @@ func (r *Run) noted(end evidence.Mono) []report.Fault {
 		}
 	}
 	return faults
+}
+
+// trueTime is what this machine's clock shows at an instant: nanoseconds since 1970. No drill sets
+// that clock.
+func (r *Run) trueTime(at evidence.Mono) int64 {
+	return time.Now().UnixNano() + int64(at-evidence.Now())
 }
 
 // Others are all hosts but h.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/e2e/compose"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -31,6 +32,7 @@ func (o Options) withDefaults() Options {
 	o.Step = cmp.Or(o.Step, time.Second)
 	o.MaxBlock = cmp.Or(o.MaxBlock, 2*time.Second)
 	o.Least = cmp.Or(o.Least, 100)
+	o.Lead = cmp.Or(o.Lead, clockguard.DefaultMaxSkew+clockguard.DefaultMaxForward+100*time.Millisecond)
 	return o
 }
 
@@ -91,33 +93,25 @@ func (s *suite) newRun(d Drill, log func(string, ...any)) (*Run, error) {
 	}
 	r.project = &compose.Project{
 		Engine: s.engine, Name: s.prefix + s.coordinator + "-" + strings.ReplaceAll(d.Name, ".", "_"),
-		Files: []string{s.file("e2e", "compose.hosts.yaml")},
+		Files: []string{filepath.Join(r.Dir, "hosts.json")},
 	}
-	if o.SmallState {
-		r.project.Files = append(r.project.Files, s.file("e2e", "compose.small.yaml"))
-	}
-	uid, _, _ := strings.Cut(s.user, ":")
 	r.project.Env = map[string]string{
-		"DRILL_PROJECT": r.project.Name,
-		"DRILL_NETWORK": s.members.project.Name + "_default",
-		"DRILL_USER":    s.user,
-		"DRILL_UID":     uid,
-		"DRILL_DIR":     r.Dir,
-		"DRILL_COORD":   s.members.backend.url(r.tree()),
-		"DRILL_IMAGE":   s.image,
-		"DRILL_FLAGS":   strings.Join(o.Daemon, " "),
-		"DRILL_CLIENT":  strings.Join(o.Client, " "),
-		"DRILL_SMALL":   strconv.Itoa(SmallBytes),
+		"DRILL_USER":   s.user,
+		"DRILL_DIR":    r.Dir,
+		"DRILL_COORD":  s.members.backend.url(r.tree()),
+		"DRILL_IMAGE":  s.image,
+		"DRILL_FLAGS":  strings.Join(o.Daemon, " "),
+		"DRILL_CLIENT": strings.Join(o.Client, " "),
 	}
-	for i := range MaxHosts { // compose wants all variables of its files
-		if err := s.newHost(r, i, i < o.Hosts); err != nil {
+	for i := range o.Hosts {
+		if err := s.newHost(r, i); err != nil {
 			return nil, err
 		}
 	}
-	return r, nil
+	return r, s.describe(r)
 }
 
-func (s *suite) newHost(r *Run, i int, wanted bool) error {
+func (s *suite) newHost(r *Run, i int) error {
 	number := strconv.Itoa(i + 1)
 	h := &Host{
 		Name: "host-" + number, Index: i, r: r,
@@ -130,11 +124,6 @@ func (s *suite) newHost(r *Run, i int, wanted bool) error {
 		h.socketDir, h.stateDir = r.Hosts[0].socketDir, r.Hosts[0].stateDir
 	}
 	h.cut = &cut{engine: s.engine, container: h.daemon, note: func(kind string) func() { return r.fault(kind, h.Name) }}
-	r.project.Env["DRILL_SOCKET_"+number], r.project.Env["DRILL_STATE_"+number] = h.socketDir, h.stateDir
-	r.project.Env["DRILL_LANES_"+number] = strconv.Itoa(r.options.lanes(i))
-	if !wanted {
-		return nil
-	}
 	r.Hosts = append(r.Hosts, h)
 	if err := os.MkdirAll(h.dir, 0o755); err != nil {
 		return err

@@ -25,6 +25,7 @@ func init() {
 			Layout: "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", // two worker IDs for three daemons
 			Ready:  2,
 			Window: zombieWindow, MaxBlock: 500 * time.Millisecond,
+			Daemon: []string{"--trust-clock"}, // the successor's is ahead by the window
 		},
 		Script: zombie,
 		Judge:  judgeZombie,

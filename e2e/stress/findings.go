@@ -144,6 +144,7 @@ func (f *findings) print(out io.Writer, limit time.Duration) {
 	row("marks above the grant", v.AboveGrant, "")
 	row("marks below earlier IDs", v.MarksLowered, "")
 	row("ticks shared by two lives", v.TicksShared, "")
+	row("IDs below earlier ones", v.Lowered, "where the worker ID is not issued from in a gap")
 	row("descents", v.Descents, "on one connection, while no clock was stepped")
 	row("refused", f.Counts.Refused, "as UNAVAILABLE; wrong replies: %d", len(f.Wrong))
 	r := f.longest()

@@ -39,7 +39,7 @@ func New(t testing.TB, name string) *CA {
 		IsCA:                  true,
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
-		NotBefore:             time.Now().Add(-time.Hour),
+		NotBefore:             time.Now().Add(-3 * time.Hour),
 		NotAfter:              time.Now().Add(24 * time.Hour),
 	}
 	der, key := ca.sign(template)

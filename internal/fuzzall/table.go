@@ -17,9 +17,13 @@ type row struct {
 
 // table is all that reads bytes from outside, what runs in production first.
 var table = []row{
+	{"rates of users", "daemon/issue", "ParseRate ParseRates", "FuzzRates", "what is accepted reads back to the same, as it is shown"},
 	{"requests of clients, RESP and inline", "daemon/resp", "parse parseInline decode", "FuzzServe", "however the bytes are split into reads, the replies are the same, are whole, and little is kept"},
-	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
+	{"first lines of connections", "daemon/serve", "dialectOf asks names", "FuzzDialect", "told the same in however many parts they arrive; HTTP if and only if they end in its version"},
+	{"requests of HTTP", "daemon/rest", "parse decode count tenant number accepts", "FuzzRequest FuzzCompat", "answered with what was asked for, or with a problem whose status fits; no ID is taken for what is refused"},
+	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk Bulks", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
 	{"refusals of daemons, INFO of what may be none", "client", "unavailable maxCount", "FuzzUnavailable FuzzMaxCount", "its reason is in the text, and no time is below 0; the limit that the first line says, or none"},
+	{"messages of a takeover", "daemon/takeover", "read", "FuzzRead", "a message of the kind that was waited for, or an error and no open descriptor"},
 	{"the journal", "daemon/journal", "decode bodyOf contentsOf", "FuzzDecode FuzzBody", "what is accepted is byte for byte what would be written"},
 	{"the lock of the state directory, and of a user", "internal/filelock", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
 	{"VMClock's page", "daemon/vmclock", "parseHeader", "FuzzHeader", "used if and only if the words that say so do; reading changes nothing"},
@@ -29,6 +33,7 @@ var table = []row{
 	{"etcd: names of claims", "coord/etcd", "parseName Parse", "FuzzParseName", "what is accepted is printed as it was"},
 	{"etcd: keys of records and hosts", "coord/etcd", "unpad", "FuzzKeys", "a key is that of one worker ID; each host has one of its own"},
 	{"etcd: answers to transactions", "coord/etcd", "complete created drawn", "FuzzAnswer", "an answer that lacks what was asked for is an error; no claim counts as earlier that is not"},
+	{"etcd: the time that a server tells", "coord/etcd", "parseDate", "FuzzDate", "refused, or the time that a server whose clock shows it tells again"},
 	{"etcd: gRPC's reasons", "coord/etcd", "reason", "FuzzReason", "no longer than the text, and the same from every port"},
 	{"ZooKeeper: names of claims", "coord/zk", "parseName parseAny Parse", "FuzzNames", "what is accepted is printed as it was"},
 	{"ZooKeeper: chroots, records' names, hosts", "coord/zk", "parseRoot unpad", "FuzzTree", "what is accepted is a path that ZooKeeper takes, and stays the same; each host has a node of its own"},
@@ -38,13 +43,19 @@ var table = []row{
 	{"files of authorities, certificate and key", "coord/secure", "Config read", "FuzzFiles", "what is accepted is used; an error names the file, and shows nothing of the key"},
 	{"layouts", "generator", "ParseLayout parseLayout parseField parseEpoch", "FuzzParseLayout", "what is accepted prints to what reads back to the same; an error names it in one line"},
 	{"IDs", "generator", "Decompose", "FuzzDecompose", "refused, or taken apart and put together again to the same"},
-	{"spans of time", "generator", "Bounds", "FuzzBounds", "between the bounds lie the IDs of the span's ticks and no others"},
+	{"IDs in each form, forms' names", "internal/form", "Parse ParseBare parseDecimal parseHex", "FuzzParse FuzzParseBare FuzzString FuzzBase62 FuzzHex FuzzBignum FuzzUUID FuzzPublic FuzzNamed",
+		"refused, or what is written of the ID; each ID is read back; a name in any case and nothing else"},
+	{"IDs as UUIDs", "internal/uuid7", "Parse ParseBytes Decode", "FuzzParse FuzzDecode", "refused, or what is written of the ID, byte for byte"},
+	{"IDs in base62", "internal/base62", "Parse", "FuzzParse", "refused, or what is written of the ID"},
+	{"public IDs, their keys", "internal/publicid", "Parse ParseKeys", "FuzzParse FuzzParseKeys", "refused, or what is written of the ID under that key; an error shows nothing of a key"},
+	{"spans of time", "generator", "Bounds", "FuzzBounds", "within the bounds lie the IDs of the ticks that start in the span, and no others"},
 	{"the configuration's file", "cli/configfile", "Parse", "FuzzParse", "only known names, with a line; written anew it reads as the same"},
+	{"the configuration's tenants", "cli", "readTenants", "FuzzTenants", "refused with a line, or each has a rate that reads back to the same"},
 	{"settings as flags, in files, as variables", "cli", "fillIn", "FuzzSettings", "a value means the same in all three, or is refused in all three by its name"},
 	{"flags' durations, modes and intervals", "cli", "Set", "FuzzValues", "what is accepted prints to what reads back to the same; what is refused changes nothing"},
 	{"command lines", "cli", "flagsFirst choices", "FuzzWords", "no word is lost or made up"},
-	{"times", "cli", "parseTime", "FuzzTime", "what is accepted prints to what reads back to the same"},
-	{"words of decode", "cli", "decode decodeAll parseID parseLayout", "FuzzDecode", "each is taken apart to what is put together to the same, or is complained of"},
+	{"times", "internal/instant", "Parse", "FuzzTime", "what is accepted prints to what reads back to the same"},
+	{"words of decode", "cli", "decode decodeAll parse parseLayout", "FuzzDecode", "each is taken apart to what is put together to the same, or is complained of"},
 	{"words of explain", "cli", "take", "FuzzExplain", "each gets a line of JSON that names a holder or says why not, or is complained of"},
 	{"marks raise --to and --by", "cli", "aim", "FuzzRaise", "raised once, to a tick that the layout has and that is not over, or refused"},
 	{"INFO", "internal/info", "Parse", "FuzzParse", "written anew it reads as the same"},
@@ -75,10 +86,13 @@ var table = []row{
 
 // notFuzzed are functions that are called as parsers are and read nothing from outside, and why.
 var notFuzzed = map[string]string{
-	"cli decodeCommand":        "makes the command; FuzzDecode runs it",
-	"e2e/stress parse":         "flags of a tool, read by package flag",
-	"bench parse":              "flags of a tool, read by package flag",
-	"bench/coordination parse": "flags of a tool, read by package flag",
+	"cli decodeCommand":                          "makes the command; FuzzDecode runs it",
+	"daemon/rest Decode":                         "passes on to decode",
+	"daemon/rpc Decode":                          "passes on to daemon/rest",
+	"api/flakeward/v1/flakewardv1connect Decode": "made by a generator: calls the service",
+	"e2e/stress parse":                           "flags of a tool, read by package flag",
+	"bench parse":                                "flags of a tool, read by package flag",
+	"bench/coordination parse":                   "flags of a tool, read by package flag",
 }
 
 // printTable writes the table in Markdown.

@@ -4,7 +4,10 @@
 package info
 
 import (
+	"encoding/json"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,7 +18,34 @@ const (
 	Cluster   = "cluster_id" // the UUID of the daemon's cluster; empty: it is in none yet
 	MaxCount  = "max_count"  // how many IDs one request may ask for
 	Condition = "condition"  // what keeps the daemon from working as it should; empty: nothing
+
+	Coordinator = "coordinator"       // its URL, with *** for what is secret
+	StateDir    = "state_dir"         // the path of the state directory
+	Version     = "flakeward_version" // every daemon tells it, and no server of another kind does
+	Redis       = "redis_version"     // whose protocol is spoken: Redis servers tell it too
 )
+
+// texts are the keys whose values are texts even if they look like numbers: people choose them, or
+// chance does.
+var texts = []string{"claim", "flakeward_version", "host", "opening", "redis_version", "socket", "state_dir"}
+
+// number is what JSON takes for one.
+var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
+
+// lanePrefix begins the keys of all lanes but the first.
+var lanePrefix = regexp.MustCompile(`^lane[0-9]+_`)
+
+// Typed is the value as JSON has it: a bool, a json.Number, or a string.
+func (e Entry) Typed() any {
+	switch {
+	case slices.Contains(texts, lanePrefix.ReplaceAllString(e.Key, "")):
+	case e.Value == "true" || e.Value == "false":
+		return e.Value == "true"
+	case number.MatchString(e.Value):
+		return json.Number(e.Value)
+	}
+	return e.Value
+}
 
 // serving are the states in which requests are answered with IDs.
 var serving = []string{"ready", "clock-behind"}
@@ -83,4 +113,25 @@ func (in Info) Map() map[string]string {
 func (in Info) Ready() bool {
 	state, _ := in.Get(State)
 	return slices.Contains(serving, state)
+}
+
+// TenantPrefix begins the key of a tenant that has a name; the number follows.
+const TenantPrefix = "tenant_"
+
+// Tenants returns the names of the tenants that have one, by their numbers.
+func Tenants(in Info) map[uint64]string {
+	names := make(map[uint64]string)
+	for _, section := range in {
+		if section.Name != "Tenants" {
+			continue
+		}
+		for _, entry := range section.Entries {
+			digits, _ := strings.CutPrefix(entry.Key, TenantPrefix)
+			name, ok := strings.CutPrefix(entry.Value, "name=")
+			if id, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
+				names[id], _, _ = strings.Cut(name, ",")
+			}
+		}
+	}
+	return names
 }

@@ -57,6 +57,16 @@ func NewReader(in io.Reader) *Reader { return NewReaderSize(in, bufferSize) }
 // NewReaderSize reads from in, with a buffer of so many bytes, which is also the longest line.
 func NewReaderSize(in io.Reader, size int) *Reader { return &Reader{in: bufio.NewReaderSize(in, size)} }
 
+// Refusal reads what the daemon has sent, if that is a refusal, after a request that could not be
+// sent: a daemon that is full refuses a connection unasked, and closes it. Otherwise it returns err.
+func (r *Reader) Refusal(err error) error {
+	line, e := r.line()
+	if e == nil && line[0] == '-' && len(line) > 1 {
+		return Refused(line[1:])
+	}
+	return err
+}
+
 // Int reads an integer.
 func (r *Reader) Int() (int64, error) {
 	return r.head(':')
@@ -134,6 +144,30 @@ func (r *Reader) Bulk() (string, error) {
 		return "", fmt.Errorf("%w: a string without its end", ErrFrame)
 	}
 	return string(b[:n]), nil
+}
+
+// Bulks reads an array of n bulk strings, none of them empty.
+func (r *Reader) Bulks(n int) ([]string, error) {
+	got, err := r.head('*')
+	if err != nil {
+		return nil, err
+	}
+	if got != int64(n) {
+		return nil, fmt.Errorf("%w: an array of %d, where %d strings were expected", ErrFrame, got, n)
+	}
+	all := make([]string, 0, n)
+	for range n {
+		text, err := r.Bulk()
+		var refusal Refused
+		switch {
+		case errors.As(err, &refusal), err == nil && text == "":
+			return nil, fmt.Errorf("%w: an element that is no text", ErrFrame)
+		case err != nil:
+			return nil, within(err)
+		}
+		all = append(all, text)
+	}
+	return all, nil
 }
 
 // head reads a reply's first line: a kind and a number, or a refusal.

@@ -9,11 +9,12 @@ import (
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
-// Pair is the two clocks of one host.
+// Pair is the clocks of one host.
 type Pair struct {
 	since scheduler.Time // when the readings below were taken
 	wall  hand
 	mono  hand
+	boot  hand // CLOCK_BOOTTIME, which goes on while the machine is suspended
 }
 
 // hand is one clock: what it showed, and how it goes on.
@@ -43,10 +44,13 @@ func (p *Pair) Read(now scheduler.Time) clockguard.Reading {
 	return clockguard.Reading{Wall: p.wall.after(d), Mono: clockguard.Mono(p.mono.after(d))}
 }
 
+// Boot is what the clock shows that goes on while the machine is suspended.
+func (p *Pair) Boot(now scheduler.Time) int64 { return p.boot.after(int64(now - p.since)) }
+
 // set goes on from now in another way.
 func (p *Pair) set(now scheduler.Time) {
-	r := p.Read(now)
-	p.since, p.wall.at, p.mono.at = now, r.Wall, int64(r.Mono)
+	r, boot := p.Read(now), p.Boot(now)
+	p.since, p.wall.at, p.mono.at, p.boot.at = now, r.Wall, int64(r.Mono), boot
 }
 
 // Step moves the wall clock.
@@ -58,13 +62,20 @@ func (p *Pair) Step(now scheduler.Time, by time.Duration) {
 // Drift sets by how many millionths either clock is fast.
 func (p *Pair) Drift(now scheduler.Time, wall, mono int64) {
 	p.set(now)
-	p.wall.ppm, p.mono.ppm = wall, mono
+	p.wall.ppm, p.mono.ppm, p.boot.ppm = wall, mono, mono
 }
 
 // FreezeWall stops the wall clock, or lets it go on from where it stands.
 func (p *Pair) FreezeWall(now scheduler.Time, frozen bool) {
 	p.set(now)
 	p.wall.frozen = frozen
+}
+
+// FreezeBoot stops the clock that a suspended machine does not, or lets it go on from where it
+// stands.
+func (p *Pair) FreezeBoot(now scheduler.Time, frozen bool) {
+	p.set(now)
+	p.boot.frozen = frozen
 }
 
 // FreezeMono stops the monotonic clock, or lets it go on from where it stands.

@@ -57,6 +57,7 @@ var simulation = subject{
 			elsewhere: map[string]string{"realDisk": "a simulated disk"},
 			exceptions: map[exception]string{
 				{"File.Write", `return fmt.Errorf("the place of the journal %s: %w", f.path, err)`}: "a disk that is open knows its place",
+				{"File.prepare", `return fmt.Errorf("the last write once more: %w", err)`}:          "what was read can be written",
 			},
 		},
 		{

@@ -23,6 +23,7 @@ type conditions struct {
 	lost, late, twice  float64
 	stale              float64
 	deaf, mute, slowed []int // by host: it does not hear, is not heard; by daemon: its disk is slow
+	quiet              []int // by daemon: nobody asks it
 	early              int   // the servers were restored, and the marks are not raised yet
 }
 
@@ -63,6 +64,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 		p.slot.requestFault = nil
 		switch requestFault.Kind {
 		case Refused:
+			sim.say(p.slot, "request refused: %s", what)
 			return fmt.Errorf("the servers do not want to: %w", claims.ErrRefused)
 		case RequestLost:
 			lost = true

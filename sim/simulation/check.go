@@ -14,15 +14,23 @@ type place struct {
 	worker  int
 }
 
+// interval is one of a worker ID's ticks, by its end: grants of one say nothing of another.
+type interval struct {
+	place
+	until generator.Tick
+}
+
 // laneOf is what a lane has issued.
 type laneOf struct {
 	place           place
 	book            *ledger
 	slot            *slot
-	opening         string // the record's holder when it was put to use
+	until           generator.Tick // where what can be granted to it ends; 0: nowhere
+	opening         string         // the record's holder when it was put to use
 	used            bool
 	issuedElsewhere generator.Tick // the last one that the daemon knows to be issued from the worker ID in another cluster; -1: none
 	first, last     generator.Tick
+	stopped         uint64 // the number after its highest of the last tick
 }
 
 // ledger is all that was issued from one worker ID.
@@ -48,7 +56,8 @@ func (p *proc) use(by *lanePart, lane *generator.Lane) {
 		p.sim.books[at] = book
 	}
 	p.slot.part(p.sim, lane.Worker())
-	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.holder.Holding().Opening}
+	held := by.holder.Holding()
+	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: held.Opening, until: held.Until}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to
@@ -83,7 +92,7 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	book.ticks[t] = len(book.all)
 	book.all = append(book.all, numbers{from, to, l, newest})
 	// 2: within what was granted, and what is in the journal.
-	if acked := p.slot.acked[l.place]; t > acked {
+	if acked := p.slot.acked[interval{l.place, l.until}]; t > acked {
 		sim.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", worker, t, acked)
 		return
 	}
@@ -94,7 +103,7 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	p.granted(l, t)
 	// 3: the ticks of successive holders are disjoint.
 	if !l.used {
-		l.used, l.first, l.last, l.issuedElsewhere = true, t, t, p.issuedElsewhere(l.place, lane.Floor())
+		l.used, l.first, l.last, l.issuedElsewhere = true, t, 0, p.issuedElsewhere(l.place, lane.Floor())
 		if n := len(book.lanes); n > 0 && book.lanes[n-1].slot != p.slot {
 			sim.counts.Handovers++
 		}
@@ -104,6 +113,13 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 		sim.violate(p.slot, "worker ID %d, tick %d: this start knows that all up to %d may be another's", worker, t, l.issuedElsewhere)
 		return
 	}
+	was := *l
+	if newest == 0 {
+		p.begins(t, sim.layout.TickAt(before.Wall), from, l)
+	}
+	if t >= l.last {
+		l.stopped = to
+	}
 	l.first, l.last = min(l.first, t), max(l.last, t)
 	for _, other := range book.lanes {
 		if other != l && l.first <= other.last && other.first <= l.last {
@@ -111,12 +127,12 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 			return
 		}
 	}
-	p.ordered(t, lane, c, before, unordered)
+	p.ordered(t, lane, &was, c, before, unordered)
 }
 
 // ordered judges order, on the connection and by the host's clock, and what a burst draws on. No
-// time has passed since before.
-func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before clockguard.Reading, unordered bool) {
+// time has passed since before. was is the lane before the run.
+func (p *proc) ordered(t generator.Tick, lane *generator.Lane, was *laneOf, c *conn, before clockguard.Reading, unordered bool) {
 	sim := p.sim
 	now, span, back := sim.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.draws.Back/sim.layout.TickLength())
 	// 4: on one connection IDs rise, or fall by the ring's span at most, or by as much as bursts
@@ -160,7 +176,7 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, c *conn, before c
 		return
 	}
 	if t < low && !unordered {
-		p.drawn(t, lane, c, now, inOrder)
+		p.drawn(t, lane, was, c, now, inOrder)
 	}
 }
 
@@ -187,10 +203,10 @@ func (r *reached) note(t generator.Tick, lane *generator.Lane) {
 
 // drawn judges a burst: the clock's tick has not enough, and of the ticks that may be drawn on it
 // is the first that has any.
-func (p *proc) drawn(t generator.Tick, lane *generator.Lane, c *conn, now, least generator.Tick) {
+func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *conn, now, least generator.Tick) {
 	sim := p.sim
 	sim.counts.Drawn++
-	if room := lane.Room(0, now); room >= c.queue[0].n {
+	if room := p.room(now, lane, was); room >= c.queue[0].n {
 		sim.violate(p.slot, "tick %d, and the clock's tick %d has %d for the %d that are wanted", t, now, room, c.queue[0].n)
 		return
 	}

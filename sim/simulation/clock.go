@@ -13,13 +13,17 @@ import (
 
 // host is a machine: its clocks, and whether anything runs on it.
 type host struct {
-	sim     *Simulation
-	number  int
-	clocks  *clocks.Pair
-	boots   int
-	machine string   // its hardware identity; empty: it has none
-	paused  int      // how many reasons there are why nothing runs
-	later   []func() // what is due since
+	sim       *Simulation
+	number    int
+	clocks    *clocks.Pair
+	reports   bool // its kernel reports when the wall clock is set, as one does whose hypervisor leaves that to it
+	synced    bool // and calls it synchronised, right or wrong
+	set       bool // it was set, and that is not reported yet
+	boots     int
+	machine   string         // its hardware identity; empty: it has none
+	disturbed scheduler.Time // until then faults of its clocks have effects
+	paused    int            // how many reasons there are why nothing runs
+	later     []func()       // what is due since
 }
 
 // do has something happen on the host: now, or when the host runs again.
@@ -162,6 +166,19 @@ func (p *proc) finish() {
 
 // Now implements clockguard.Clock.
 func (p *proc) Now() clockguard.Reading { return p.host.read() }
+
+// Boot implements clockguard.Kernel, as do the next two.
+func (p *proc) Boot() int64 { return int64(time.Hour) + p.host.clocks.Boot(p.sim.scheduler.Now()) }
+
+// WasSet is the kernel's word.
+func (p *proc) WasSet() bool {
+	set := p.host.set
+	p.host.set = false
+	return set
+}
+
+// Synchronised is the kernel's word.
+func (p *proc) Synchronised() (time.Duration, bool) { return time.Millisecond, p.host.synced }
 
 // Sleep implements clockguard.Clock.
 func (p *proc) Sleep(ctx context.Context, d time.Duration) error {

@@ -34,7 +34,7 @@ func (sim *Simulation) copies() {
 			sim.hostOf(len(sim.hosts))
 		}
 		of := sim.slots[c.Of]
-		s := &slot{number: len(sim.slots), draws: of.draws, host: sim.hosts[c.Host], hostName: of.hostName, acked: map[place]generator.Tick{}, idle: true}
+		s := &slot{number: len(sim.slots), draws: of.draws, host: sim.hosts[c.Host], hostName: of.hostName, acked: map[interval]generator.Tick{}, idle: true}
 		if !c.Named {
 			s.hostName = fmt.Sprintf("h%d", c.Host)
 		}
@@ -135,12 +135,12 @@ func (p *proc) parting(found []*journal.Contents) {
 			s.before = c.Lanes[len(c.Lanes)-1].Worker
 		}
 	}
-	faults, read, free := sim.counts.Faults, p.host.read(), p.free(p.host.read().Wall)
+	faults, read, free := sim.counts.Faults, p.known.Now(), p.free(p.known.Now().Wall)
 	if !sim.calm(s) {
 		return
 	}
 	sim.scheduler.At(sim.scheduler.Now()+scheduler.Time(soonEnough), func() {
-		now := p.host.read()
+		now := p.known.Now()
 		evenly := func(passed int64) bool { return passed > int64(soonEnough)-1e7 && passed < int64(soonEnough)+1e7 }
 		if p.dead || p.ending || faults != sim.counts.Faults || !sim.calm(s) || !evenly(now.Wall-read.Wall) || !evenly(int64(now.Mono-read.Mono)) {
 			return
@@ -235,6 +235,11 @@ func (p *Plan) whereabouts(r *rand.Rand) (faults []Fault) {
 // befalls the copy.
 func (p *Plan) copy(r *rand.Rand, hosts int, when scheduler.Time) []Fault {
 	of := r.IntN(len(p.Hosts))
+	for d, lanes := range p.Lanes { // which a copy may have fewer of, and then as many again
+		if lanes > 1 && r.IntN(2) == 0 {
+			of = d
+		}
+	}
 	n, number := len(p.Copies), len(p.Hosts)+len(p.Copies)
 	copied := Fault{Kind: Copied, At: when, Daemon: of, N: n, What: pick(r, inDirectory, onVolume, onHost, onHost, asClone, asClone)}
 	c := Copy{Of: of, Host: p.Hosts[of], Named: true}
@@ -267,6 +272,11 @@ func (p *Plan) copy(r *rand.Rand, hosts int, when scheduler.Time) []Fault {
 		near(Fault{Kind: Cut, Daemon: number})
 	case 1:
 		near(Fault{Kind: Outage, Daemon: number})
+	}
+	if p.Lanes[of] > 1 {
+		for range 3 {
+			faults = append(faults, Fault{Kind: Restart, Daemon: number, At: when + upTo(r, 15*time.Second), For: 100 * time.Millisecond})
+		}
 	}
 	for range 1 + r.IntN(3) {
 		f := p.fault(r, pick(r, Kill, PowerCut, Restart, DiskFails, DiskFull, Cut, EndSession, Clear, Step, Pause, Stopped, Drift, OldCopy, Burst, Rebooted, PutAside))

@@ -80,7 +80,7 @@ func (sim *Simulation) damageLayout(f Fault) bool {
 		b, _ := json.Marshal(fields)
 		return b
 	}
-	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), with("uuid", `""`), with("floor", "-1"), with("workers", "100000000"),
+	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), with("uuid", `""`), with("floor", "-1"), with("window", "-1"), with("workers", "100000000"),
 		with("layout", `"time=40@1ms,worker=2,sequence=8;epoch=2020-01-01"`))
 	sim.tree.SetLayout(bad)
 	return sim.spoil(f, &damage{bad, sim.tree.Layout, func() { sim.tree.SetLayout(right) }})

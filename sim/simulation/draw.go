@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/grant"
@@ -68,8 +69,15 @@ func PlanOf(seed uint64) Plan {
 		p.Lanes = append(p.Lanes, pick(lanes, 1, 1, 1, 2))
 	}
 	p.bursts(rand.New(rand.NewPCG(seed, 0x6275727374)), tick)
+	roll := rand.New(rand.NewPCG(seed, 0x726f6c6c))
+	for range p.Hosts {
+		p.FromZero = append(p.FromZero, roll.IntN(6) == 0)
+	}
+	p.Faults = append(p.Faults, p.unevenly(rand.New(rand.NewPCG(seed, 0x756e6576656e)))...)
 	p.Faults = append(p.Faults, p.behind(rand.New(rand.NewPCG(seed, 0x626568696e64)))...)
 	p.Faults = append(p.Faults, p.whereabouts(rand.New(rand.NewPCG(seed, 0x706c61636573)))...)
+	p.Faults = append(p.Faults, p.aheads(rand.New(rand.NewPCG(seed, 0x6168656164)))...)
+	p.Faults = append(p.Faults, p.idles(rand.New(rand.NewPCG(seed, 0x69646c65)))...)
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return p
 }
@@ -89,6 +97,26 @@ func (p *Plan) bursts(r *rand.Rand, tick string) {
 		}
 		p.Draws = append(p.Draws, d)
 	}
+}
+
+// unevenly draws, for some daemons with several lanes, bursts in order, and that the coordinator is out
+// of reach for longer than the grants last. Those end one after the other, and in between connections
+// go on in a lane that others have left room in. There are worker IDs for all lanes then.
+func (p *Plan) unevenly(r *rand.Rand) (faults []Fault) {
+	for d, lanes := range p.Lanes {
+		if lanes == 1 || p.Timing.Window > 10*time.Second || r.IntN(3) > 0 {
+			continue
+		}
+		p.Draws[d] = Draws{Back: 2 * time.Second}
+		p.Layout = strings.NewReplacer("worker=1,", "worker=3,", "worker=2,", "worker=3,").Replace(p.Layout)
+		when := scheduler.Time(3*time.Second) + upTo(r, time.Duration(p.Length)/2)
+		end := when + scheduler.Time(p.Timing.Window)
+		faults = append(faults, Fault{At: when, Kind: Cut, Daemon: d, For: p.Timing.Window + time.Second})
+		for at := end - scheduler.Time(p.Timing.Publish); at < end; at += scheduler.Time(100 * time.Millisecond) {
+			faults = append(faults, Fault{At: at, Kind: Burst, Daemon: d, N: 16 + r.IntN(84)})
+		}
+	}
+	return faults
 }
 
 // faults draws what goes wrong: in each run only some kinds of things, but these often, so that

@@ -139,9 +139,12 @@ func (p *proc) issuing(first int64) string {
 func (sim *Simulation) stores(worker int, value []byte) {
 	r := sim.record.of(value)
 	sim.wrote(sim.serving, worker, value)
+	if sim.openers[r.Holder] == nil {
+		sim.openers[r.Holder] = sim.serving
+	}
 	sim.order = max(sim.order+1, int64(sim.scheduler.Now())/1000) // as of its time, in microseconds
 	t := sim.evidenceOf(sim.cluster.of(sim.tree.Layout()))
-	t.history = append(t.history, history.Version{Order: sim.order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim})
+	t.history = append(t.history, r.version(sim.order, worker))
 }
 
 // backup is a copy of the tree, and the history of what is in it. There is none of a tree in which

@@ -16,8 +16,12 @@ import (
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// inject injects a fault now, or arms it for a step of its daemon.
+// inject injects a fault now, or arms it for a step of its daemon. None comes once the cluster is to
+// recover.
 func (sim *Simulation) inject(f Fault) {
+	if sim.healed {
+		return
+	}
 	if s := sim.slots[f.Daemon]; f.Where != "" {
 		sim.arm(f, s)
 	} else {
@@ -67,11 +71,13 @@ func (sim *Simulation) until(f Fault, undo func()) bool {
 
 func (sim *Simulation) injectClock(f Fault, h *host) bool {
 	now := sim.scheduler.Now()
+	h.disturbed = max(h.disturbed, now+scheduler.Time(f.For)+scheduler.Time(settling))
 	step := func(by time.Duration) {
 		if sim.healed {
 			return
 		}
 		h.clocks.Step(sim.scheduler.Now(), by)
+		h.set = h.reports
 	}
 	switch f.Kind {
 	case Step:
@@ -109,6 +115,7 @@ func (sim *Simulation) injectClock(f Fault, h *host) bool {
 		freeze := func(frozen bool) func(scheduler.Time) {
 			return func(t scheduler.Time) {
 				h.clocks.FreezeMono(t, frozen)
+				h.clocks.FreezeBoot(t, frozen)
 				h.clocks.FreezeWall(t, frozen && !sim.healed)
 			}
 		}
@@ -149,7 +156,14 @@ func (sim *Simulation) injectDaemon(f Fault, s *slot) bool {
 		if p.ending {
 			return false
 		}
-		p.stop(f.For)
+		switch sim.random.IntN(4) {
+		case 0:
+			p.handOver(f.For/100, false)
+		case 1:
+			p.handOver(f.For, true)
+		default:
+			p.stop(f.For)
+		}
 	case DiskLost:
 		p.end("killed, and its disk lost", f.For)
 		s.all((*disk.Disk).Lose)
@@ -197,8 +211,9 @@ func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 		}
 		e := c.Lanes[len(c.Lanes)-1]
 		r := recordOf(sim.tree.Record(e.Worker))
-		released := r.Ceiling == r.Mark && s.proc == nil // then nothing was issued above the copy's mark
-		released = released && e.Ceiling > r.Ceiling     // as it is, the journal has no grant
+		granted := r.version(0, 0).Granted()
+		released := granted <= r.Mark && s.proc == nil // then nothing was issued above the copy's mark
+		released = released && e.Ceiling > granted     // as it is, the journal has no grant
 		if older := e.Mark < max(r.Mark, sim.truth.marks[e.Opening].before); r.Holder == e.Opening && !older && !released {
 			continue
 		}
@@ -230,8 +245,12 @@ func (sim *Simulation) injectCoordinator(f Fault, s *slot) bool {
 		}
 		for range 8 {
 			sim.scheduler.At(sim.scheduler.Now(), func() {
-				if s.proc != nil {
-					s.proc.do(s.proc.request)
+				switch p := s.proc; {
+				case p == nil:
+				case f.N > 0:
+					p.do(func() { p.ask(f.N) })
+				default:
+					p.do(p.request)
 				}
 			})
 		}

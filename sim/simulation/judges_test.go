@@ -53,11 +53,11 @@ func TestBothJudgesAgree(t *testing.T) {
 }
 
 // A late call of before a restore lands on the restored record and lowers it, while its daemon goes
-// on to use what it was granted: that is no violation, as the marks are raised beyond it. In this
-// seed the quick look took it for one.
+// on to use what it was granted: that is no violation, as the marks are raised beyond it. In such
+// a seed the quick look took it for one.
 func TestLateCallAfterARestore(t *testing.T) {
 	var trace bytes.Buffer
-	r := simulation.Run(simulation.PlanOf(327924), &trace)
+	r := simulation.Run(simulation.PlanOf(98), &trace)
 	if r.Violation != "" {
 		t.Error(r.Violation)
 	}

@@ -39,9 +39,13 @@ func (s sharedPending) Open(ctx context.Context) (coord.Claim, error) {
 	if c.Continues() {
 		s.p.sim.counts.Continued++
 	}
-	claim := &sharedClaim{Claim: c, p: s.p}
-	s.p.claims = append(s.p.claims, claim)
-	return claim, nil
+	return s.p.share(c), nil
+}
+
+func (p *proc) share(c coord.Claim) coord.Claim {
+	claim := &sharedClaim{Claim: c, p: p}
+	p.claims = append(p.claims, claim)
+	return claim
 }
 
 type sharedClaim struct {
@@ -57,6 +61,17 @@ const overlapping = 32
 func (c *sharedClaim) Extend(ctx context.Context, progress coord.Progress) error {
 	defer c.call()()
 	return c.Claim.Extend(ctx, progress)
+}
+
+// Reopen implements coord.Claim.
+func (c *sharedClaim) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Claim, error) {
+	defer c.call()()
+	next, err := c.Claim.Reopen(ctx, at, latest)
+	if err != nil {
+		return nil, err
+	}
+	c.p.sim.counts.Reopened++
+	return c.p.share(next), nil
 }
 
 // Release implements coord.Claim.
@@ -86,11 +101,16 @@ func (c *sharedClaim) giveUp() {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, 0)} {
+	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, 0), reopens(over, c.Claim)} {
 		if !errors.Is(err, context.Canceled) {
 			c.p.sim.violate(c.p.slot, "a call that was given up while another was under way got %v", err)
 		}
 	}
+}
+
+func reopens(ctx context.Context, c coord.Claim) error {
+	_, err := c.Reopen(ctx, 0, 0)
+	return err
 }
 
 // late makes calls when the coordinator cannot be used any more, as whoever did not hear of it

@@ -40,7 +40,7 @@ func (s *slot) settle() {
 
 // hostOf makes a host.
 func (sim *Simulation) hostOf(number int) *host {
-	h := &host{sim: sim, number: number, machine: fmt.Sprintf("machine %d", number)}
+	h := &host{sim: sim, number: number, machine: fmt.Sprintf("machine %d", number), reports: number%2 == 1, synced: number%4 == 1}
 	if number < len(sim.plan.Nameless) && sim.plan.Nameless[number] {
 		h.machine = ""
 	}
@@ -56,6 +56,10 @@ func (sim *Simulation) injectPlace(f Fault, s *slot) bool {
 		return sim.copied(f, s)
 	case Rebooted:
 		return sim.reboot(f, s.host)
+	case ServersWrong:
+		return sim.injectServers(f)
+	case Quiet:
+		return sim.hush(f, s)
 	default:
 		return sim.putAside(f, s)
 	}
@@ -90,7 +94,7 @@ func (sim *Simulation) reboot(f Fault, h *host) bool {
 
 // moved notes that no journal of a daemon lies where it was written any more.
 func (s *slot) moved() {
-	s.lost, s.acked = true, map[place]generator.Tick{}
+	s.lost, s.acked = true, map[interval]generator.Tick{}
 	clear(s.home)
 }
 

@@ -19,11 +19,13 @@ type Plan struct {
 	Hosts         []int           // by daemon: the host that it runs on
 	Lanes         []int           // by daemon: how many it has
 	Draws         []Draws         // by daemon; none where it says nothing
+	FromZero      []bool          // by daemon: its ticks begin at number 0; not where it says nothing
 	Apart         []time.Duration // by host: how far its clock is ahead at the beginning
 	Timing        grant.Timing
 	TTL           time.Duration
 	Load          time.Duration // between two requests to a daemon, on the average
 	Faults        []Fault       // in the order of their time
+	Timekeepers   int           // the coordinator's servers on other machines, which tell the time
 
 	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so.
 	// Nameless are, by host, those without a hardware identity.
@@ -33,6 +35,9 @@ type Plan struct {
 	// Recover has the run go on without faults after Length, and judges whether all is well in the
 	// end.
 	Recover bool
+	// Prompt has the clocks be right in the end, and not later than what was granted to anybody: each
+	// daemon is to issue within some seconds.
+	Prompt bool
 
 	// What nobody is promised to survive, to see that it is noticed.
 	Lying    bool // disks sync nothing
@@ -61,6 +66,9 @@ func (p Plan) lanes() []int {
 	}
 	return all
 }
+
+// fromZero reports whether a daemon's ticks begin at number 0.
+func (p Plan) fromZero(daemon int) bool { return daemon < len(p.FromZero) && p.FromZero[daemon] }
 
 // draws is what a daemon's requests may draw on.
 func (p Plan) draws(daemon int) Draws {
@@ -103,7 +111,7 @@ const (
 
 	Kill     // a process is killed
 	PowerCut // as Kill, and what was not synced may be lost
-	Restart  // a process is stopped in order
+	Restart  // a process is stopped in order, or another takes over from it
 	DiskFull
 	DiskFails
 	DiskSlow
@@ -127,16 +135,18 @@ const (
 	DamagedHint   // a history is, or a host's preference
 	DirMoved      // the state directory's path leads elsewhere, until the daemon is started again
 	Misconfigured // a daemon is stopped in order, and started with a wrong configuration for a while
-	Burst         // many requests at once
+	Burst         // many requests at once, for N IDs each if that is not 0
 	RequestLost   // of the one that is being sent
 	RequestLate   // it arrives that much later
 	ReplyLost
 	Refused
 
 	// What plans draw apart from the kinds before.
-	Copied   // a daemon begins on a copy of this one's state directory, which lives on
-	Rebooted // a host is, with all that runs there
-	PutAside // old copies of a daemon's journals are renamed into their place
+	Copied       // a daemon begins on a copy of this one's state directory, which lives on
+	Rebooted     // a host is, with all that runs there
+	PutAside     // old copies of a daemon's journals are renamed into their place
+	ServersWrong // the clocks of N of the coordinator's servers are wrong by By, For long
+	Quiet        // nobody asks a daemon for IDs, For long
 )
 
 // drawn is beyond the kinds that each plan draws from.
@@ -148,7 +158,7 @@ var kindNames = [...]string{"clock is set", "clock is set and set back", "clock 
 	"messages are late", "requests happen twice", "hints and reads are stale", "session ends early", "sessions last longer", "claim is cleared", "marks are raised",
 	"coordinator is restored", "coordinator is wiped", "layout record is damaged", "record is damaged", "history or preference is damaged", "state directory is replaced", "wrong configuration",
 	"burst of requests", "request is lost", "request is late", "reply is lost", "request is refused",
-	"state directory is copied", "host boots again", "old journals are renamed into place"}
+	"state directory is copied", "host boots again", "old journals are renamed into place", "servers' clocks are wrong", "nobody asks"}
 
 func (k Kind) String() string { return kindNames[k] }
 

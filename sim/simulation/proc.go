@@ -53,14 +53,15 @@ type slot struct {
 	accept       string       // the cluster that the next start accepts
 	armed        []*failpoint // where something goes wrong
 	requestFault *Fault       // what goes wrong with the next request that is sent
-	acked        map[place]generator.Tick
+	acked        map[interval]generator.Tick
 	issued       scheduler.Time // when it did last; 0: never
 	// sheltered is set while nothing may come between the daemon and the coordinator, as its
 	// journal is the old copy that has these lanes.
 	sheltered bool
 	old       []journal.Entry
-	tampered  bool // the journal is not as a daemon has left it
-	lost      bool // it was lost
+	tampered  bool           // the journal is not as a daemon has left it
+	lost      bool           // it was lost
+	handed    []grant.Handed // by the process before, for the next start
 	wrongly   wrongly
 }
 
@@ -80,6 +81,7 @@ type proc struct {
 	changed    bool
 	cluster    string // that lanes are of now
 
+	known       *clockguard.Known // its time, by its host's clocks
 	began       scheduler.Time
 	incarnation string
 
@@ -94,10 +96,12 @@ type proc struct {
 	opened coord.Coordinator // for leaving; nil: not yet
 	joined bool
 
-	inherited life.Inherited
-	foreign   []journal.Entry // of journals that were written elsewhere: their marks are floors
-	lanes     map[*generator.Lane]*laneOf
-	conns     [conns]conn
+	inherited  life.Inherited
+	foreign    []journal.Entry // of journals that were written elsewhere: their marks are floors
+	lanes      map[*generator.Lane]*laneOf
+	batches    map[*generator.Lane]batches
+	contention contention
+	conns      [conns]conn
 
 	arrived, retrying func() // events that happen again and again, made once
 }
@@ -128,7 +132,8 @@ func (sim *Simulation) start(s *slot) {
 	}
 	s.starts++
 	sim.counts.Starts++
-	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, batches: map[*generator.Lane]batches{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p.known = clockguard.NewKnown(p, p, clockguard.DefaultBelief())
 	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
 	s.proc = p
 	for i := range p.conns {
@@ -164,6 +169,7 @@ func (sim *Simulation) start(s *slot) {
 	}
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
 	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
+	p.store.Servers = sim.timekeepers()
 	var err error
 	p.coord, err = claims.New(watched{p.store, p}, claims.Config{
 		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},
@@ -174,7 +180,7 @@ func (sim *Simulation) start(s *slot) {
 		return
 	}
 	p.life = &life.Life{
-		Holders: p.holders(), Together: p.together, Layout: sim.layout, Clock: p, Coord: s.wrongly.coord(), Log: log,
+		Holders: p.holders(), Together: p.together, Layout: sim.layout, Clock: p.known, Belief: clockguard.DefaultBelief(), Coord: s.wrongly.coord(), Log: log,
 		Open: func(context.Context) (coord.Coordinator, error) {
 			return record.Coordinator(shared{p.coord, p}, p.record), nil
 		},
@@ -208,10 +214,13 @@ func (p *proc) begin(dir *journal.Dir) {
 			sim.say(s, "goes on from its journal: %+v", found.Lanes)
 		}
 	}
+	p.life.TakeOver(p.inherited, s.handed)
+	s.handed = nil
 	for _, part := range p.parts {
 		p.start(func() { p.check(part.holder.Mark(p.ctx)) })
 	}
 	p.start(func() { p.check(p.life.Watch(p.ctx, p.pool)) })
+	p.start(func() { p.life.Settle(p.ctx, p.pool) })
 	p.start(p.acquire)
 	p.keepAlive()
 	p.arrivals()
@@ -263,11 +272,8 @@ func (p *proc) acquire() {
 	p.check(p.life.Hold(p.ctx, 0))
 }
 
-// stop ends the process in order, and starts it again.
-func (p *proc) stop(down time.Duration) {
-	if p.ending {
-		return
-	}
+// windDown ends what the process does, and runs last once all of it has ended.
+func (p *proc) windDown(last func()) {
 	p.ending = true
 	p.ctx.over = true
 	for _, wt := range p.waiting {
@@ -278,11 +284,44 @@ func (p *proc) stop(down time.Duration) {
 		for p.left(others) {
 			p.Pause(context.Background(), time.Millisecond, nil)
 		}
+		last()
+	})
+}
+
+// stop ends the process in order, and starts it again.
+func (p *proc) stop(down time.Duration) {
+	if p.ending {
+		return
+	}
+	p.windDown(func() {
 		p.life.Leave(context.Background(), p.opened)
 		if p.opened != nil {
 			p.late(coord.ErrClosed)
 		}
 		p.sim.scheduler.At(p.sim.scheduler.Now(), func() { p.end("stopped in order", down) })
+	})
+}
+
+// handOver ends the process as one does from which another takes over, and starts that other. If lost
+// is set, the other is killed before it begins, and what was handed over is lost with it.
+func (p *proc) handOver(down time.Duration, lost bool) {
+	p.windDown(func() {
+		var handed []grant.Handed
+		for _, part := range p.parts {
+			handed = append(handed, grant.HandOver(part.holder))
+		}
+		if p.opened != nil {
+			if err := p.opened.Detach(); err != nil {
+				p.sim.violate(p.slot, "a session cannot be left: %v", err)
+			}
+		}
+		if lost {
+			handed = nil
+		}
+		p.sim.scheduler.At(p.sim.scheduler.Now(), func() {
+			p.slot.handed = handed
+			p.end(fmt.Sprintf("handed over %+v", handed), down)
+		})
 	})
 }
 

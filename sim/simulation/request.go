@@ -4,6 +4,7 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
@@ -20,6 +21,11 @@ type conn struct {
 	highest reached // of all its IDs
 	since   reached // of those since its order was lost last
 
+	tries int            // ticks in which it got nothing, and others did
+	tried generator.Tick // the last of them
+
+	turn turn
+
 	number uint32
 	of     *hostEvidence  // that all in got is of
 	got    []evidence.Run // that the first request has got so far
@@ -27,8 +33,9 @@ type conn struct {
 
 // request is one for IDs.
 type request struct {
-	n  int // that are still wanted
-	at scheduler.Time
+	n     int // that are still wanted
+	whole int // that were
+	at    scheduler.Time
 }
 
 // conns is how many connections a daemon has.
@@ -40,8 +47,11 @@ func (p *proc) arrivals() {
 	p.sim.scheduler.At(p.sim.scheduler.Now()+gap, p.arrived)
 }
 
-// request has one arrive.
+// request has one arrive, unless nobody asks.
 func (p *proc) request() {
+	if p.sim.conditions.quiet[p.slot.number] > 0 {
+		return
+	}
 	n := 1
 	switch p.random.IntN(8) {
 	case 0:
@@ -49,16 +59,21 @@ func (p *proc) request() {
 	case 1:
 		n = 1 + p.random.IntN(2*p.sim.capacity)
 	}
+	p.ask(n)
+}
+
+// ask has one of the connections ask for so many.
+func (p *proc) ask(n int) {
 	p.conns[p.random.IntN(conns)].ask(n)
 	p.finish()
 }
 
 func (c *conn) ask(n int) {
-	c.queue = append(c.queue, request{n, c.p.sim.scheduler.Now()})
+	c.queue = append(c.queue, request{n, n, c.p.sim.scheduler.Now()})
 	if len(c.queue) == 1 {
-		c.issue.Number = c.number
+		c.issue.Number, c.issue.User.UID = c.number, c.number%2
 		c.issue.Begin()
-		c.asked = c.p.host.read()
+		c.asked = c.p.known.Now()
 		c.serve()
 	}
 }
@@ -69,12 +84,15 @@ func (c *conn) serve() {
 	c.timer.Cancel()
 	c.event = false
 	for len(c.queue) > 0 && !sim.over() {
-		before := p.host.read()
+		before := p.known.Now()
 		c.asked.Wall = min(c.asked.Wall, before.Wall) // it may have gone back meanwhile
 		used := p.outOfOrder()
 		run, wait := p.source.Take(&c.issue, 0, c.queue[0].n)
+		unordered := p.outOfOrder() != used
+		c.triedTo(run, wait, before, unordered)
 		if run.N == 0 {
 			if wait.Err == nil {
+				c.waitsInTurn(wait, sim.layout.TickAt(before.Wall))
 				c.later(wait)
 				return
 			}
@@ -88,7 +106,6 @@ func (c *conn) serve() {
 			sim.violate(p.slot, "ID %d was issued from no lane that is in use", run.First)
 			return
 		}
-		unordered := p.outOfOrder() != used
 		if unordered {
 			sim.counts.Unordered++
 		}
@@ -99,6 +116,7 @@ func (c *conn) serve() {
 			sim.say(p.slot, "issues %d from %d: worker ID %d, tick %d", run.N, run.First, lane.Worker(), sim.tickOf(run.First))
 		}
 		p.issued(run, lane, c, before, unordered)
+		p.fair(run, lane, c, sim.layout.TickAt(before.Wall), unordered)
 		if sim.over() {
 			return
 		}
@@ -114,6 +132,7 @@ func (c *conn) serve() {
 
 func (c *conn) next() {
 	c.queue = append(c.queue[:0], c.queue[1:]...)
+	c.turn = turn{}
 	c.issue.BeginQueued()
 }
 

@@ -72,9 +72,12 @@ func (c *Counts) Add(d Counts) {
 	c.Handovers += d.Handovers
 	c.Continued += d.Continued
 	c.Released += d.Released
+	c.Reopened += d.Reopened
 	c.Unordered += d.Unordered
 	c.Drawn += d.Drawn
+	c.Rolled += d.Rolled
 	c.Elsewhere += d.Elsewhere
+	c.Idled += d.Idled
 	c.Copies += d.Copies
 	c.Parted += d.Parted
 	c.Apart += d.Apart

@@ -45,7 +45,9 @@ type Simulation struct {
 	random      *rand.Rand // what else is left to chance, anew for each fault
 	operators   *rand.Rand // what operators draw
 	seen        map[int64]scheduler.Time
-	highest     generator.Tick // of all ceilings, ever
+	highest     generator.Tick  // of all ceilings, ever
+	wrongBy     []time.Duration // by server of the coordinator: how far its clock is ahead
+	later       time.Duration   // than at the beginning, a right clock is set in the end
 	books       map[place]*ledger
 	truth       truth
 	serving     *slot // whose request took place last
@@ -59,6 +61,7 @@ type Simulation struct {
 	text        string                      // of the layout
 	conns       uint32                      // that were made
 	damaged     []*damage
+	openers     map[string]*slot // who has made each opening
 	// strayUntil is until when what a daemon of a wrong configuration has asked may still arrive.
 	strayUntil scheduler.Time
 	counts     Counts
@@ -74,9 +77,12 @@ type Counts struct {
 	ColdStarts, Starts           uint64
 	Handovers                    uint64        // of worker IDs, from one daemon to another that issues
 	Continued, Released          uint64        // claims that went on from what was there; that were given back
+	Reopened                     uint64        // claims whose holder opened the record anew
 	Unordered                    uint64        // runs out of the ring, or wherever there was room
 	Drawn                        uint64        // runs of ticks before the request came, by a burst
+	Rolled                       uint64        // ticks that began where the one before had stopped, and not at 0
 	Elsewhere                    uint64        // runs of another lane than the connection's own
+	Idled                        uint64        // spells without a request that ended with a lane idle
 	Copies, Parted, Apart        uint64        // daemons on a copy of a state directory; that got a worker ID; and another than their original had
 	Calmly                       uint64        // copies with nothing in their way, that got one in time
 	Parting                      time.Duration // until copies got one
@@ -94,7 +100,7 @@ type Result struct {
 func Run(p Plan, out io.Writer) (result Result) {
 	sim := &Simulation{
 		plan: p, tree: tree.New(p.Servers), out: out,
-		seen: map[int64]scheduler.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*clusterEvidence{},
+		seen: map[int64]scheduler.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*clusterEvidence{}, openers: map[string]*slot{},
 		net: rand.New(rand.NewPCG(p.Seed, 1)), random: rand.New(rand.NewPCG(p.Seed, 2)), operators: rand.New(rand.NewPCG(p.Seed, 3)),
 	}
 	defer func() {
@@ -116,7 +122,7 @@ func Run(p Plan, out io.Writer) (result Result) {
 	sim.scheduler.Run(p.Length)
 	if p.Recover && !sim.over() {
 		sim.heal()
-		sim.scheduler.Run(p.Length + scheduler.Time(rest))
+		sim.scheduler.Run(p.Length + scheduler.Time(sim.rest()))
 		if !sim.over() {
 			sim.recovered()
 		}
@@ -154,13 +160,14 @@ func (sim *Simulation) build() {
 	sim.sleep = max(1, generator.Tick(maxSleep/sim.layout.TickLength()))
 	sim.tree.Opened, sim.tree.Unfenced = sim.open, p.Unfenced
 	sim.tree.Stored, sim.tree.Deleted = sim.stores, sim.deleted
-	sim.places = slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind >= drawn })
+	sim.places = slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind >= drawn && f.Kind < ServersWrong })
+	sim.wrongBy = make([]time.Duration, p.Timekeepers)
 	sim.text = sim.layout.String()
 	for i, h := range p.Hosts {
 		if h >= len(sim.hosts) {
 			sim.hostOf(h)
 		}
-		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}}
+		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{Lies: p.Lying}, acked: map[interval]generator.Tick{}}
 		for range p.lanes()[i] - 1 {
 			s.others = append(s.others, &disk.Disk{Lies: p.Lying})
 		}
@@ -173,6 +180,7 @@ func (sim *Simulation) build() {
 	}
 	sim.copies()
 	sim.conditions.deaf, sim.conditions.mute, sim.conditions.slowed = make([]int, len(sim.hosts)), make([]int, len(sim.hosts)), make([]int, len(sim.slots))
+	sim.conditions.quiet = make([]int, len(sim.slots))
 	for _, f := range p.Faults {
 		if f.Kind == Restored {
 			var b *backup

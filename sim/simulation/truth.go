@@ -1,18 +1,19 @@
 package simulation
 
 import (
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
 // truth is what the coordinator's own history says of each worker ID of the cluster that it holds.
 type truth struct {
-	cluster  string
-	raised   generator.Tick // what all marks were raised to last
-	ceilings map[int]generator.Tick
-	opened   map[int]opening
-	floors   map[string]generator.Tick // by opening, of those that go on from nothing
-	marks    map[string]published      // by opening
+	cluster string
+	raised  generator.Tick // what all marks were raised to last
+	records map[int]history.Version
+	opened  map[int]opening
+	floors  map[string]generator.Tick // by opening, of those that go on from nothing
+	marks   map[string]published      // by opening
 }
 
 // opening is who has opened a record last.
@@ -30,24 +31,29 @@ type published struct{ before, last generator.Tick }
 // before all marks were raised, begins above all that was granted until then.
 func (sim *Simulation) wrote(by *slot, worker int, value []byte) {
 	r, t := sim.record.of(value), &sim.truth
-	if cluster := sim.cluster.of(sim.tree.Layout()); cluster != t.cluster || t.ceilings == nil {
-		*t = truth{cluster: cluster, ceilings: map[int]generator.Tick{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}, marks: map[string]published{}}
+	if cluster := sim.cluster.of(sim.tree.Layout()); cluster != t.cluster || t.records == nil {
+		*t = truth{cluster: cluster, records: map[int]history.Version{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}, marks: map[string]published{}}
 	}
+	now := r.version(0, worker)
 	last := t.opened[worker]
 	if last.holder != r.Holder {
+		if last.holder != "" && last.raised != t.raised && r.Mark != 0 && by != nil && !sim.plan.Blind {
+			sim.violate(by, "worker ID %d: an opening goes on from one of before the marks were raised, with its mark %d", worker, r.Mark)
+		}
 		if last.slot == nil || last.slot != by || last.raised != t.raised || by.lost {
-			t.floors[r.Holder] = max(t.ceilings[worker], t.raised)
+			t.floors[r.Holder] = max(t.records[worker].Found(now), t.raised)
+		} else if was := t.records[worker]; was.Until != now.Until {
+			t.floors[r.Holder] = max(was.Found(now), t.raised) // it goes on from nothing that it had
 		}
 		t.opened[worker] = opening{r.Holder, by, t.raised}
 	}
-	ceiling := r.Ceiling
-	if sim.conditions.early > 0 && last.holder == r.Holder {
+	if before := t.records[worker]; sim.conditions.early > 0 && last.holder == r.Holder && before.Granted() > now.Granted() {
 		// A call from before the restore, given up since, may land now, on the record that is as
 		// old as it is. What its daemon has been granted meanwhile it goes on to use: the marks are
 		// raised beyond that.
-		ceiling = max(ceiling, t.ceilings[worker])
+		now = before
 	}
-	t.ceilings[worker] = ceiling
+	t.records[worker] = now
 	if by != nil && by.proc != nil {
 		t.marks[r.Holder] = published{t.marks[r.Holder].last, by.proc.mark(worker)}
 	}
@@ -61,8 +67,8 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 	if l.place.cluster != t.cluster {
 		return
 	}
-	if ceiling := t.ceilings[worker]; tick > ceiling {
-		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", worker, tick, ceiling)
+	if r := t.records[worker]; r.Free(tick) {
+		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d, and what it has not granted below is %v", worker, tick, r.Ceiling, r.Gaps)
 	}
 	if floor, ok := t.floors[l.opening]; ok && tick <= floor {
 		sim.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", worker, tick, floor)
@@ -72,13 +78,16 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 // adopted judges a journal that a daemon finds: it is never behind what the coordinator knows of
 // it. A record of before the marks were raised may be one that was restored, which knows of a mark
 // and not of the exact last tick that took its place. An entry of which only the mark counts is not
-// adopted.
+// adopted. Nor is one of an opening that another daemon has made.
 func (sim *Simulation) adopted(s *slot, lane int, found journal.Contents) {
 	if sim.plan.Blind || sim.plan.Lying || s.tampered && lane == 0 || len(sim.damaged) > 0 || sim.conditions.early > 0 || found.Cluster != sim.cluster.of(sim.tree.Layout()) {
 		return
 	}
 	epoch := epochOf(sim.tree.Layout())
 	for _, e := range found.Lanes {
+		if by := sim.openers[e.Opening]; by != nil && by != s && !e.Left {
+			sim.violate(s, "worker ID %d: lane %d goes on from an opening that d%d has made", e.Worker, lane, by.number)
+		}
 		if r := sim.record.of(sim.tree.Record(e.Worker)); !e.Left && r.Holder == e.Opening && r.Epoch == epoch && r.Mark > e.Mark {
 			sim.violate(s, "worker ID %d: the journal's mark is %d, and the record has one of %d from it", e.Worker, e.Mark, r.Mark)
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
@@ -27,12 +28,21 @@ type Store struct {
 	carrier     Carrier
 	// showsRestores is whether the revision shows that the servers went back to an earlier state.
 	showsRestores bool
+	// Servers are those on other machines, which tell the time. The first of ZooKeeper's leads.
+	Servers []Server
 
 	mu      sync.Mutex // guards what follows; never held while a request is carried
 	session int64      // 0: none
 	closed  bool
 	highest int64 // the highest revision seen
 	gone    *coord.RestoredError
+}
+
+// Server is a server with a clock.
+type Server struct {
+	Name string
+	// Shows is what its clock shows when it is asked; an error: it does not answer.
+	Shows func() (time.Time, error)
 }
 
 // NewStore returns a store of an incarnation. If showsRestores, it notices that the servers went
@@ -91,13 +101,14 @@ func (s *Store) note(before, revision int64) {
 // old reports whether a request may be answered with an older state: a plain read is of a ZooKeeper
 // leader that was paused, and knows of no other yet.
 func (s *Store) old(what string) bool {
-	return s.kind == ZooKeeper && (what == looking || what == listing || what == listingOwn || what == readingHistory)
+	return s.kind == ZooKeeper && (what == looking || what == listing || what == listingRecords || what == listingOwn || what == readingHistory)
 }
 
 // The plain reads.
 const (
 	looking        = "look for the layout"
 	listing        = "list the claims"
+	listingRecords = "list the records"
 	listingOwn     = "list own claims"
 	readingHistory = "read a history"
 )
@@ -290,45 +301,6 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 		t.delete(name)
 		return func() {}
 	})
-}
-
-// Own implements claims.Store.
-func (s *Store) Own(ctx context.Context) (own []claims.Node, err error) {
-	err = s.plain(ctx, listingOwn, func(t *Tree) func() {
-		o := t.own(s.incarnation)
-		return func() { own = o }
-	})
-	return own, err
-}
-
-// List implements claims.Store.
-func (s *Store) List(ctx context.Context, layout claims.Entry) (found claims.Tree, err error) {
-	err = s.fenced(ctx, listing, layout, func(t *Tree) func() {
-		l := t.list()
-		return func() { found = l }
-	})
-	return found, err
-}
-
-// Host implements claims.Store. It is a hint, and may be an old one.
-func (s *Store) Host(ctx context.Context, host string, lane int) (stored claims.Entry, err error) {
-	if _, _, err := s.seen(); err != nil {
-		return claims.Entry{}, err
-	}
-	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
-		e := t.hosts[preferenceKey(host, lane)]
-		return func() { stored = e }
-	})
-	return stored, err
-}
-
-// History implements claims.Store.
-func (s *Store) History(ctx context.Context, layout claims.Entry, worker int) (stored claims.Entry, err error) {
-	err = s.fenced(ctx, readingHistory, layout, func(t *Tree) func() {
-		e := t.history[worker]
-		return func() { stored = e }
-	})
-	return stored, err
 }
 
 // Close implements claims.Store.

@@ -33,6 +33,7 @@ type Tree struct {
 	layout   claims.Entry
 	claims   []claim // in the order of their making
 	records  map[int]claims.Entry
+	recorded []int // the worker IDs that have one, in order; behind after a first record
 	history  map[int]claims.Entry
 	hosts    map[string]claims.Entry
 	sessions map[int64]bool
@@ -213,6 +214,9 @@ func (t *Tree) write(w claims.Write) claims.Written {
 	if w.Host != "" {
 		t.hosts[preferenceKey(w.Host, w.Lane)] = claims.Entry{Value: decimal(worker), Version: version}
 	}
+	if before := preferenceKey(w.Before.Host, w.Before.Lane); w.Before.Host != "" && string(t.hosts[before].Value) == string(decimal(worker)) {
+		delete(t.hosts, before)
+	}
 	if w.History.Value != nil {
 		v := version
 		if t.kind == ZooKeeper {
@@ -254,6 +258,31 @@ func (t *Tree) own(incarnation string) []claims.Node {
 		}
 	}
 	return own
+}
+
+// names lists the claims without their values.
+func (t *Tree) names() []claims.Node {
+	found := make([]claims.Node, len(t.claims))
+	for i, c := range t.claims {
+		found[i] = c.Node
+		found[i].Value, found[i].Created = nil, 0
+	}
+	return found
+}
+
+// some are the first records of the worker IDs from begin on and before end.
+func (t *Tree) some(begin, end, most int) (workers []int, found []claims.Entry) {
+	if len(t.recorded) != len(t.records) { // no record is ever deleted
+		t.recorded = slices.Sorted(maps.Keys(t.records))
+	}
+	first, _ := slices.BinarySearch(t.recorded, begin)
+	for _, worker := range t.recorded[first:] {
+		if worker >= end || len(workers) == most {
+			break
+		}
+		workers, found = append(workers, worker), append(found, t.records[worker])
+	}
+	return workers, found
 }
 
 func (t *Tree) list() claims.Tree {

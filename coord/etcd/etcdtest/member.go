@@ -42,7 +42,8 @@ type member struct {
 	peers   net.Listener
 	server  *etcdserver.EtcdServer // nil while stopped
 	rpc     *grpc.Server
-	http    *http.Server
+	http    *http.Server // for the other members
+	web     *http.Server // for clients
 	serve   sync.WaitGroup
 	gate    gate
 	failure string // what etcd would have ended its process with
@@ -81,8 +82,13 @@ func (m *member) start() error {
 	m.server = server
 	m.http = &http.Server{Handler: etcdhttp.NewPeerHandler(server.Logger(), server), ErrorLog: log.New(io.Discard, "", 0)}
 	m.rpc = v3rpc.Server(server, m.cluster.options.TLS, nil, grpc.KeepaliveEnforcementPolicy(enforcement))
-	peers, clients, web, rpc := m.peers, &gated{m.clients, &m.gate}, m.http, m.rpc
-	m.serve.Go(func() { _ = web.Serve(peers) }) // always says that it was closed
+	mux := http.NewServeMux()
+	etcdhttp.HandleVersion(mux, server)
+	m.web = &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0)}
+	peers, between, web, rpc := m.peers, m.http, m.web, m.rpc
+	clients, pages := split(&gated{m.clients, &m.gate})
+	m.serve.Go(func() { _ = between.Serve(peers) }) // always says that it was closed
+	m.serve.Go(func() { _ = web.Serve(pages) })
 	m.serve.Go(func() {
 		// A server that is not ready yet would answer with errors of its own.
 		select {
@@ -125,7 +131,7 @@ func listenAgain(l *net.Listener, address string) error {
 // stop cuts all connections and then ends the server.
 func (m *member) stop() {
 	m.mu.Lock()
-	server, rpc, web := m.server, m.rpc, m.http
+	server, rpc, web, between := m.server, m.rpc, m.web, m.http
 	m.server = nil
 	m.mu.Unlock()
 	if server == nil {
@@ -134,6 +140,7 @@ func (m *member) stop() {
 	m.gate.open()
 	rpc.Stop()
 	_ = web.Close() // the listener may be closed already
+	_ = between.Close()
 	server.HardStop()
 	m.serve.Wait()
 }

@@ -1,0 +1,29 @@
+package flakewardv1_test
+
+import (
+	"testing"
+
+	"github.com/bufbuild/protocompile"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+
+	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
+)
+
+// TestGeneratedCodeIsOfTheDefinition compares what was compiled into the Go code with the
+// definition beside it. `make api` makes the code anew.
+func TestGeneratedCodeIsOfTheDefinition(t *testing.T) {
+	const file = "flakeward/v1/flakeward.proto"
+	compiler := protocompile.Compiler{
+		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{"../.."}}),
+	}
+	defined, err := compiler.Compile(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := protodesc.ToFileDescriptorProto(defined[0])
+	got := protodesc.ToFileDescriptorProto(flakewardv1.File_flakeward_v1_flakeward_proto)
+	if !proto.Equal(got, want) {
+		t.Errorf("the generated code is of another definition than %s: run `make api`", file)
+	}
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/internal/logging"
+)
+
+const (
+	checkName            = "check"
+	checkCoordinatorName = "check-coordinator"
+)
+
+// checkFlags have the daemon command look, and start nothing. They are no settings.
+func checkFlags() []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.BoolFlag{Name: checkName, Usage: "say all that would be refused of the settings and on this host, write nothing, and end"},
+		&urfave.BoolFlag{Name: checkCoordinatorName, Usage: "the same, and ask the coordinator whether this daemon fits into its cluster"},
+	}
+}
+
+// check says what a start would be refused for.
+func (s *settings) check(c *urfave.Context) error {
+	config := s.daemon
+	config.Version = Version()
+	config.Log = logging.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Warn, Output: c.App.ErrWriter})
+	wrong := config.Validate()
+	if err := errors.Join(wrong, s.checkLevel()); err != nil {
+		wrong = &usageError{err}
+	}
+	err := errors.Join(wrong, config.Check(), s.checkLogFile())
+	if wrong == nil && c.Bool(checkCoordinatorName) {
+		found, e := config.CheckCoordinator(c.Context)
+		if e == nil {
+			fmt.Fprintln(c.App.Writer, found)
+		}
+		err = errors.Join(err, e)
+	}
+	if err == nil {
+		fmt.Fprintln(c.App.Writer, "nothing would be refused")
+	}
+	return err
+}
+
+// checkLogFile returns why the log could not be written to its file. It makes no file.
+func (s *settings) checkLogFile() error {
+	if s.logFile == "" {
+		return nil
+	}
+	f, err := os.OpenFile(s.logFile, os.O_WRONLY|os.O_APPEND, 0)
+	if err == nil {
+		return f.Close()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err = os.Stat(filepath.Dir(s.logFile)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("--log-file cannot be opened: %w", err)
+}

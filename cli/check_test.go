@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+// checks runs `daemon --check` or its like, and wants no daemon to be started.
+func checks(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out, said strings.Builder
+	err := Run(t.Context(), append([]string{"flakeward", "daemon"}, args...), strings.NewReader(""), &out, &said,
+		func(context.Context, daemon.Config) error { t.Error("a daemon was started"); return nil })
+	return out.String(), err
+}
+
+func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
+	dir := sockettest.Dir(t)
+	paths := []string{"--socket", filepath.Join(dir, "new", "s"), "--state-dir", filepath.Join(dir, "state", "below")}
+	if out, err := checks(t, append(paths, "--check")...); err != nil || out != "nothing would be refused\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("the check left %v, %v", left, err)
+	}
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err := checks(t, "--check", "--socket", dir, "--state-dir", open, "--lanes", "100", "--log-level", "x", "--socket-group", "no-such-group",
+		"--admin", "127.0.0.1:0", "--admin-client-ca", os.DevNull, "--admin-token-file", filepath.Join(dir, "none"), "--public-keys", filepath.Join(dir, "none"),
+		"--coord", "etcd://a", "--coord-ca", filepath.Join(dir, "none"), "--log-file", filepath.Join(dir, "none", "log"))
+	for _, part := range []string{"--lanes", "--log-level", "--socket-group", "not a socket", "written by others", "authorities", "--admin-cert", "--admin-token-file", "keys for public IDs", "--log-file"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v does not name %q", err, part)
+		}
+	}
+	if ExitCode(err) != ExitUsage {
+		t.Errorf("wrong settings end with %d", ExitCode(err))
+	}
+	if _, err := checks(t, "--check", "--socket", dir, "--state-dir", filepath.Join(dir, "state")); ExitCode(err) != ExitFailed {
+		t.Errorf("what only this host refuses ends with %d: %v", ExitCode(err), err)
+	}
+}
+
+// The coordinator is asked, and nothing is made there: neither by a daemon that fits nor by one
+// that does not.
+func TestCheckCoordinator(t *testing.T) {
+	onRealCoordinators(t, func(t *testing.T, url string) {
+		dir := sockettest.Dir(t)
+		args := []string{"--check-coordinator", "--socket", filepath.Join(dir, "s"), "--coord", url}
+		state := filepath.Join(dir, "state")
+		out, err := checks(t, append(args, "--state-dir", state)...)
+		if err != nil || !strings.Contains(out, "no cluster yet") {
+			t.Errorf("without a cluster: %q, %v", out, err)
+		}
+		o, err := connect.Operate(t.Context(), connect.Config{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
+			t.Errorf("the check has made a cluster: %v", err)
+		}
+		d := runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", url)
+		cluster, err := o.Inspect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The daemon runs on, with the state directory's lock.
+		if out, err := checks(t, append(args, "--state-dir", state)...); err != nil || !strings.Contains(out, cluster.UUID) {
+			t.Errorf("with a daemon that runs: %q, %v", out, err)
+		}
+		if _, err := checks(t, append(args, "--state-dir", state, "--layout", "twitter")...); err == nil || !strings.Contains(err.Error(), "layout") || ExitCode(err) != ExitFailed {
+			t.Errorf("another layout: %v", err)
+		}
+		d.Stop()
+		if _, err := checks(t, append(args, "--state-dir", state, "--coord", url+"/other")...); err == nil || !strings.Contains(err.Error(), cluster.UUID) {
+			t.Errorf("a journal of a cluster elsewhere: %v", err)
+		}
+		_, err = o.NewUUID(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := checks(t, append(args, "--state-dir", state)...); err == nil || !strings.Contains(err.Error(), "--accept-cluster") {
+			t.Errorf("a journal of another cluster: %v", err)
+		}
+	})
+}

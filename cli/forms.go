@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/publicid"
+)
+
+const (
+	asName         = "as"
+	publicKeysName = "public-keys"
+
+	formSource = "An ID is an integer or a UUID, or, with --as, of that form. Public IDs are read with the keys of --public-keys."
+)
+
+func asFlag(usage string) urfave.Flag {
+	return &urfave.GenericFlag{Name: asName, Value: new(formValue), Usage: usage}
+}
+
+// formValue is the value of a flag for a form. Its zero value is that none is named.
+type formValue struct {
+	form.Form
+	named bool
+}
+
+// Set reads a form's name.
+func (v *formValue) Set(text string) error {
+	f, err := form.Named(text)
+	if err == nil {
+		*v = formValue{f, true}
+	}
+	return err
+}
+
+func (v *formValue) String() string {
+	if !v.named {
+		return ""
+	}
+	return v.Form.String()
+}
+
+// formOf is the form that --as names.
+func formOf(c *urfave.Context) (f form.Form, named bool) {
+	v, ok := c.Generic(asName).(*formValue)
+	if !ok {
+		return 0, false
+	}
+	return v.Form, v.named
+}
+
+// formFlags are the flags of a command that reads or writes IDs in a form.
+type formFlags struct {
+	keys string
+}
+
+func (f *formFlags) flags(usage string) []urfave.Flag {
+	return []urfave.Flag{
+		asFlag(usage),
+		&urfave.PathFlag{Name: publicKeysName, Destination: &f.keys, Usage: "`FILE` of the keys of public IDs"},
+	}
+}
+
+// ids are IDs of a layout and a cluster, in the form of --as.
+type ids struct {
+	layout *generator.Layout
+	coder  *form.Coder
+	form   form.Form
+	named  bool
+}
+
+// ids makes ids. The keys are read if they are needed, and the cluster's UUID may be empty.
+func (f *formFlags) ids(c *urfave.Context, layout *generator.Layout, cluster string) (*ids, error) {
+	i := &ids{layout: layout}
+	i.form, i.named = formOf(c)
+	var keys *publicid.Keys
+	if i.form == form.Public && f.keys != "" {
+		var err error
+		if keys, err = publicid.ReadFile(f.keys); err != nil {
+			return nil, err
+		}
+	}
+	i.coder = form.New(layout, cluster, keys)
+	if err := i.coder.Can(i.form); err != nil {
+		return nil, &usageError{fmt.Errorf("--%s: %w", asName, err)}
+	}
+	return i, nil
+}
+
+// parse reads an ID and takes it apart.
+func (i *ids) parse(word string) (id int64, parts generator.Parts, err error) {
+	if i.named {
+		id, err = i.coder.Parse(i.form, word)
+	} else {
+		id, err = i.coder.ParseBare(word)
+	}
+	if err == nil {
+		parts, err = i.layout.Decompose(id)
+	}
+	return id, parts, err
+}
+
+// text is an ID as it is written.
+func (i *ids) text(id int64) string { return string(i.coder.Append(nil, i.form, id)) }
+
+// asText is an ID of a reply as the daemon wrote it: an integer, a string or a big number.
+func asText(reply any) (text string, ok bool) {
+	switch v := reply.(type) {
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case string:
+		return v, v != ""
+	case fmt.Stringer:
+		return v.String(), true
+	}
+	return "", false
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/internal/logging"
+)
+
+// logLevels are the levels that can be asked for, besides off.
+var logLevels = []string{"trace", "debug", "info", "warn", "error"}
+
+// lastLines is how long an end waits for what is left of the log to be written.
+const lastLines = time.Second
+
+// logFile is the log of a running daemon: standard error, or a file.
+type logFile struct {
+	path   string // empty: standard error
+	writer *logging.Writer
+	logger hclog.Logger
+}
+
+func (s *settings) checkLevel() error {
+	if name := strings.ToLower(s.logLevel); name != "off" && !slices.Contains(logLevels, name) {
+		return usagef("--log-level: %s", unknownName("level", s.logLevel, logLevels, "flakeward daemon --help"))
+	}
+	return nil
+}
+
+// openLog opens the log that the settings ask for. Its close ends it.
+func (s *settings) openLog(stderr io.Writer) (*logFile, error) {
+	if err := s.checkLevel(); err != nil {
+		return nil, err
+	}
+	l := &logFile{path: s.logFile, writer: logging.NewWriter(stderr)}
+	if err := l.reopen(); err != nil {
+		l.writer.Close(lastLines)
+		return nil, err
+	}
+	l.logger = logging.New(&hclog.LoggerOptions{
+		Name:       logName,
+		Level:      hclog.LevelFromString(s.logLevel),
+		JSONFormat: s.logJSON,
+		Output:     l.writer,
+	})
+	l.writer.OnCaughtUp(func(dropped uint64) {
+		l.logger.Warn("lines of the log were dropped: they could not be written, or not as fast as they came", "dropped", dropped)
+	})
+	return l, nil
+}
+
+// reopen opens the file anew, as after a rotation. Standard error stays as it is.
+func (l *logFile) reopen() error {
+	if l.path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	if err != nil {
+		return fmt.Errorf("--log-file cannot be opened: %w", err)
+	}
+	l.writer.Replace(f)
+	return nil
+}
+
+// close ends the log of a daemon that ended with err, and returns err. Report tells standard error
+// of it; a file is told here.
+func (l *logFile) close(err error) error {
+	if err != nil && l.path != "" {
+		l.logger.Error(daemonFailed, "error", err)
+	}
+	l.writer.Close(lastLines)
+	return err
+}
+
+// hangups returns a channel of the SIGHUPs that come until stop is called. Until then a reader of
+// the log that is gone is an error of the write, and does not end the process.
+func hangups() (hangups <-chan os.Signal, stop func()) {
+	hangup, pipe := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	return hangup, func() {
+		signal.Stop(hangup)
+		signal.Stop(pipe)
+	}
+}

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package clockguard
+
+import "time"
+
+// SystemKernel knows nothing here.
+type SystemKernel struct{}
+
+// Boot knows no such clock.
+func (*SystemKernel) Boot() int64 { return 0 }
+
+// WasSet knows of no step.
+func (*SystemKernel) WasSet() bool { return false }
+
+// Synchronised is not known.
+func (*SystemKernel) Synchronised() (time.Duration, bool) { return 0, false }

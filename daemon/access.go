@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"os"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/peercred"
+)
+
+// access is who may connect, and how many at once.
+type access struct{ socket Socket }
+
+// operator reports whether a user looks after the daemon: root, and the daemon's own.
+func operator(u budget.User) bool { return u == 0 || u == budget.User(os.Geteuid()) }
+
+// connections is how many there may be at once, as far as file descriptors go.
+func (a access) connections() int { return budget.MostConnections(a.socket.MaxConnections) }
+
+// warn says if there may be fewer connections than were asked for.
+func (a access) warn(log hclog.Logger) {
+	if most := a.connections(); most < a.socket.MaxConnections {
+		log.Warn("the limit of file descriptors leaves room for fewer connections; raise it, or lower --max-connections",
+			"code", "few-descriptors", "connections", most, "max_connections", a.socket.MaxConnections)
+	}
+}
+
+// allow reports whether a client may connect; nil if everybody may. The kernel tells a client's
+// user and main group as of when it connected, and no other group.
+func (a access) allow() func(peercred.Credentials) bool {
+	uids, gids := a.socket.AllowUIDs, a.socket.AllowGIDs
+	if len(uids) == 0 && len(gids) == 0 {
+		return nil
+	}
+	return func(c peercred.Credentials) bool {
+		return c.Known && (operator(budget.User(c.UID)) || slices.Contains(uids, c.UID) || slices.Contains(gids, c.GID))
+	}
+}

@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWhereAnybodyCouldAskTheAddressIsRefused(t *testing.T) {
+	tls := Config{Cert: "c", Key: "k"}
+	for _, tt := range []struct {
+		config Config
+		flag   string // that is complained of
+	}{
+		{Config{}, ""},
+		{Config{Address: "127.0.0.1:1"}, ""},
+		{Config{Address: "[::1]:1", IDs: true}, ""},
+		{Config{Address: "localhost:1", TokenFile: "t"}, ""},
+		{Config{Address: ":1"}, "admin"},
+		{Config{Address: "0.0.0.0:1"}, "admin"},
+		{Config{Address: "10.0.0.1:1", TokenFile: "t"}, "admin"},
+		{Config{Address: "10.0.0.1:1", Cert: tls.Cert, Key: tls.Key}, "admin"},
+		{Config{Address: "10.0.0.1:1", Cert: tls.Cert, Key: tls.Key, TokenFile: "t"}, ""},
+		{Config{Address: "10.0.0.1:1", Cert: tls.Cert, Key: tls.Key, ClientCA: "a"}, ""},
+		{Config{Address: "10.0.0.1:1", Cert: tls.Cert}, "admin-key"},
+		{Config{Address: "127.0.0.1:1", Key: tls.Key}, "admin-cert"},
+		{Config{Address: "127.0.0.1:1", ClientCA: "a"}, "admin-cert"},
+		{Config{Address: "127.0.0.1"}, "admin"},
+		{Config{IDs: true}, "admin-ids"},
+		{Config{TokenFile: "t"}, "admin-token-file"},
+	} {
+		var flags []string
+		tt.config.Validate(func(flag, format string, args ...any) {
+			flags = append(flags, flag)
+			if text := fmt.Sprintf(format, args...); strings.Contains(text, "%!") {
+				t.Error(text)
+			}
+		})
+		if strings.Join(flags, ",") != tt.flag {
+			t.Errorf("%+v: complains of %q, want %q", tt.config, flags, tt.flag)
+		}
+	}
+}
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestATokenIsAskedForBesidesForProbes(t *testing.T) {
+	file := write(t, "0123456789abcdef\n")
+	s, err := New(Config{Address: "127.0.0.1:0", TokenFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(path, authorization string) string {
+		r, _ := http.NewRequest("GET", "http://127.0.0.1"+path, nil)
+		if authorization != "" {
+			r.Header.Set("Authorization", authorization)
+		}
+		if refusal := s.Refuse(r, strings.HasPrefix(path, "/v1/ids")); refusal != nil {
+			return refusal.Code
+		}
+		return ""
+	}
+	for authorization, want := range map[string]string{
+		"": "no-token", "Bearer": "no-token", "Bearer x": "no-token", "Basic 0123456789abcdef": "no-token", "Bearer 0123456789abcdef ": "no-token",
+		"Bearer 0123456789abcdef": "", "bearer 0123456789abcdef": "",
+	} {
+		if got := refused("/v1/status", authorization); got != want {
+			t.Errorf("%q: %q, want %q", authorization, got, want)
+		}
+	}
+	if got := refused("/v1/ids", "Bearer 0123456789abcdef"); got != "not-here" {
+		t.Errorf("an ID: %q", got)
+	}
+	if refused("/livez", "") != "" || refused("/readyz", "") != "" {
+		t.Error("probes need a token")
+	}
+	if err := os.WriteFile(file, []byte("fedcba9876543210"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(); err != nil || refused("/v1/status", "Bearer fedcba9876543210") != "" || refused("/v1/status", "Bearer 0123456789abcdef") == "" {
+		t.Errorf("the new token is not the one that counts: %v", err)
+	}
+	if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(); err == nil || refused("/v1/status", "Bearer fedcba9876543210") != "" {
+		t.Errorf("after a token that is too short (%v) the last one does not count", err)
+	}
+}
+
+func TestWithoutATokenOnlyThisHostsNamesLeadHere(t *testing.T) {
+	s, err := New(Config{Address: "127.0.0.1:0", IDs: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, refused := range map[string]bool{"localhost": false, "127.0.0.1:7070": false, "[::1]:7070": false, "[::1]": false, "evil.example": true, "evil.example:7070": true, "": true} {
+		if got := s.Refuse(&http.Request{Host: host, URL: mustURL(t, "/v1/ids")}, true) != nil; got != refused {
+			t.Errorf("%q: refused is %v", host, got)
+		}
+	}
+}
+
+func TestFilesThatCannotBeUsedAreNamed(t *testing.T) {
+	junk := write(t, "junk")
+	for _, c := range []Config{{Cert: junk, Key: junk}, {TokenFile: junk}, {TokenFile: junk + "x"}} {
+		c.Address = "127.0.0.1:0"
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), junk) || !strings.Contains(err.Error(), "--admin-") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func mustURL(t *testing.T, path string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

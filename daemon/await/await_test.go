@@ -1,0 +1,226 @@
+package await
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// store is a Source that counts up while it has something.
+type store struct {
+	mu    sync.Mutex
+	next  int64
+	left  int
+	most  int // of one run
+	wait  issue.Wait
+	asked chan struct{} // gets one for each Take in vain
+}
+
+func newStore(left int) *store {
+	return &store{left: left, most: 1 << 30, wait: issue.Wait{Event: true}, asked: make(chan struct{}, 1<<16)}
+}
+
+func (s *store) Take(_ *issue.Connection, _ uint32, n int) (generator.Run, issue.Wait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = min(n, s.left, s.most)
+	if n == 0 {
+		s.asked <- struct{}{}
+		return generator.Run{}, s.wait
+	}
+	run := generator.Run{First: s.next, N: n}
+	s.next += int64(n)
+	s.left -= n
+	return run, issue.Wait{}
+}
+
+func (s *store) put(n int, w issue.Wait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left, s.wait = n, w
+}
+
+type counts struct {
+	waits         atomic.Int64
+	issued, burnt atomic.Uint64
+}
+
+func (c *counts) Waits(n int64)          { c.waits.Add(n) }
+func (c *counts) Issued(_ int, n uint64) { c.issued.Add(n) }
+func (c *counts) Burnt(n uint64)         { c.burnt.Add(n) }
+
+func start(t *testing.T, s *store) (*Taker, *counts) {
+	c := &counts{}
+	taker := New(s, clockguard.System{}, c)
+	t.Cleanup(taker.Close)
+	return taker, c
+}
+
+func TestRunsAreTakenUntilThereAreAll(t *testing.T) {
+	s := newStore(100)
+	s.most = 3
+	taker, counts := start(t, s)
+	runs, err := taker.Take(context.Background(), &issue.Connection{}, 0, 7, nil)
+	if err != nil || len(runs) != 3 || runs[2] != (generator.Run{First: 6, N: 1}) {
+		t.Errorf("%v, %v", runs, err)
+	}
+	if counts.issued.Load() != 7 || counts.burnt.Load() != 0 {
+		t.Errorf("%d issued, %d burnt", counts.issued.Load(), counts.burnt.Load())
+	}
+}
+
+func TestARequestWaitsForAChangeOrATime(t *testing.T) {
+	for name, wait := range map[string]issue.Wait{
+		"a change": {Event: true}, "a time": {For: time.Millisecond}, "both": {For: time.Hour, Event: true}, "nothing known": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(0)
+			s.wait = wait
+			taker, counts := start(t, s)
+			done := make(chan error, 1)
+			go func() {
+				_, err := taker.Take(context.Background(), &issue.Connection{}, 0, 1, nil)
+				done <- err
+			}()
+			<-s.asked
+			<-s.asked // the second time, it watches for changes
+			if got := counts.waits.Load(); got != 1 {
+				t.Errorf("%d wait", got)
+			}
+			s.put(1, issue.Wait{})
+			if wait.Event {
+				taker.Wake()
+			}
+			if err := <-done; err != nil || counts.waits.Load() != 0 {
+				t.Errorf("%v; %d wait", err, counts.waits.Load())
+			}
+		})
+	}
+}
+
+func TestWhatWasTakenForACallerWhoHasGoneIsBurnt(t *testing.T) {
+	s := newStore(5)
+	taker, counts := start(t, s)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		_, err := taker.Take(ctx, &issue.Connection{}, 0, 8, nil)
+		done <- err
+	}()
+	<-s.asked
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	if counts.issued.Load() != 0 || counts.burnt.Load() != 5 || counts.waits.Load() != 0 {
+		t.Errorf("%d issued, %d burnt, %d wait", counts.issued.Load(), counts.burnt.Load(), counts.waits.Load())
+	}
+}
+
+func TestARequestThatWaitsIsGivenUpWithTheDaemon(t *testing.T) {
+	s := newStore(0)
+	taker, counts := start(t, s)
+	done := make(chan error, 1)
+	go func() {
+		_, err := taker.Take(context.Background(), &issue.Connection{}, 0, 8, nil)
+		done <- err
+	}()
+	<-s.asked
+	taker.GiveUp()
+	if err := <-done; !errors.Is(err, ErrOver) || counts.waits.Load() != 0 {
+		t.Errorf("the error is %v; %d wait", err, counts.waits.Load())
+	}
+}
+
+func TestWhoHasGoneBeforeTakesNothing(t *testing.T) {
+	s := newStore(5)
+	taker, _ := start(t, s)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := taker.Take(ctx, &issue.Connection{}, 0, 1, nil); !errors.Is(err, context.Canceled) || s.left != 5 {
+		t.Errorf("%v, and %d are left", err, s.left)
+	}
+}
+
+// 10,000 requests that wait and are given up leave no goroutine, and nothing is taken for them.
+func TestTenThousandWhoHaveGoneLeaveNothing(t *testing.T) {
+	const many = 10000
+	before := runtime.NumGoroutine()
+	s := newStore(0)
+	s.wait = issue.Wait{For: time.Hour, Event: true}
+	taker, counts := start(t, s)
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			if _, err := taker.Take(ctx, &issue.Connection{}, 0, 1, nil); !errors.Is(err, context.Canceled) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+	for range 2 * many {
+		<-s.asked
+	}
+	cancel()
+	all.Wait()
+	s.put(many, issue.Wait{})
+	taker.Wake()
+	if s.left != many || counts.issued.Load() != 0 || counts.burnt.Load() != 0 || counts.waits.Load() != 0 || taker.waiting != 0 {
+		t.Errorf("%d are left, %d issued, %d burnt, %d wait", s.left, counts.issued.Load(), counts.burnt.Load(), counts.waits.Load())
+	}
+	taker.Close()
+	if after := runtime.NumGoroutine(); after > before+1 {
+		t.Errorf("%d goroutines, %d before", after, before)
+	}
+}
+
+// Waits of any number of requests for the next tick take one thread.
+func TestManyWaitsShareASleep(t *testing.T) {
+	a := newTimer(clockguard.System{})
+	defer a.close()
+	begun := clockguard.System{}.Now().Mono
+	var all sync.WaitGroup
+	for i := range 5000 {
+		all.Go(func() {
+			d := time.Duration(1+i%3) * time.Millisecond
+			<-a.after(d)
+			if slept := (clockguard.System{}).Now().Mono.Sub(begun); slept < d {
+				t.Errorf("woken after %v, not %v", slept, d)
+			}
+		})
+	}
+	<-a.after(0)
+	all.Wait()
+	a.sleeps.Wait()
+	if len(a.due) != 0 || a.sleeping {
+		t.Errorf("%d are due", len(a.due))
+	}
+}
+
+func TestWaitsThatAreGivenUpAreFew(t *testing.T) {
+	a := newTimer(clockguard.System{})
+	defer a.close()
+	for range 10000 {
+		a.after(2 * time.Second)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.due) > 2*parts {
+		t.Errorf("%d are kept", len(a.due))
+	}
+}
+
+func TestASoonerTimeEndsALongSleep(t *testing.T) {
+	a := newTimer(clockguard.System{})
+	defer a.close()
+	a.after(time.Hour)
+	<-a.after(time.Millisecond)
+}

@@ -1,0 +1,19 @@
+package budget
+
+// keptDescriptors is how many of the process's file descriptors are not for connections: the
+// journal, the coordinator, the log, the state directory. A daemon with the coordinator inside has
+// about 25 open when nobody is connected.
+const keptDescriptors = 48
+
+// Reserved is how many connections there may be above the limit for those who look after the daemon.
+const Reserved = 32
+
+// MostConnections is how many there may be at once: as many as were asked for, or as the process's
+// limit of file descriptors leaves room for, and at least one.
+func MostConnections(asked int) int {
+	return max(1, min(asked, descriptors()-keptDescriptors-Reserved))
+}
+
+// Room is how many connections there may be in all, with those above the limit: as many as the
+// process's limit of file descriptors leaves room for.
+func Room() int { return max(0, descriptors()-keptDescriptors+ending) }

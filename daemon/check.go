@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/daemon/admin"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/publicid"
+)
+
+// askTimeout bounds the question to the coordinator.
+const askTimeout = 5 * time.Second
+
+// Check returns all that a start would be refused for on this host, besides what Validate finds: the
+// socket's path and group, the state directory, the files for the coordinator and for --admin, and
+// the keys of public IDs. It writes nothing. That another daemon runs on the same paths is no fault
+// of the settings.
+func (c Config) Check() error {
+	_, group := groupID(c.Socket.Group)
+	_, state := journal.Look(c.StateDir)
+	access, err := c.Access()
+	if err == nil {
+		_, err = access.TLS.Config(access.Log)
+	}
+	_, tls := admin.New(c.Admin)
+	var keys error
+	if c.IDs.PublicKeys != "" {
+		_, keys = publicid.ReadFile(c.IDs.PublicKeys)
+	}
+	return errors.Join(group, socketfile.Check(c.Socket.Path), state, err, tls, keys)
+}
+
+// CheckCoordinator asks the coordinator whether a start would be refused there, and returns in a
+// line what it says. It writes nothing. The error is also that the coordinator does not answer, for
+// which a start would wait. The configuration has been validated.
+func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
+	coordinator := c.coordinator()
+	if coordinator.Embedded {
+		return "the coordinator is embedded: it runs in the daemon alone, so nobody is asked", nil
+	}
+	journals, err := journal.Look(c.StateDir)
+	if err != nil {
+		return "", err
+	}
+	layout, err := generator.ParseLayout(c.IDs.Layout)
+	if err != nil {
+		return "", err
+	}
+	access, err := c.Access()
+	if err != nil {
+		return "", err
+	}
+	o, err := connect.Operate(ctx, access)
+	if err != nil {
+		return "", err
+	}
+	defer o.Close() //nolint:errcheck // nothing was written
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	uuid, err := life.Candidate{
+		Layout: grant.LayoutText(layout, c.IDs.Datacenter), Coord: coordinator.Text, Accept: c.acceptCluster(), Journals: journals,
+	}.Check(ctx, o)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("coordinator %q: %w", coordinator.Text, err)
+	case uuid == "":
+		return fmt.Sprintf("the coordinator %s holds no cluster yet: the daemon would make it", coordinator.Text), nil
+	}
+	return fmt.Sprintf("the coordinator %s holds cluster %s", coordinator.Text, uuid), nil
+}

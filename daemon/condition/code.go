@@ -1,0 +1,85 @@
+// Package condition names what keeps IDs from being issued, or soon will. The log, INFO and
+// UNAVAILABLE replies have the same codes.
+package condition
+
+// Code is the name of a condition or of an event. Codes are stable: people's alerts go by them.
+type Code string
+
+// The codes. Table says what each means.
+const (
+	Starting        Code = "starting"
+	CoordinatorGone Code = "coordinator-gone"
+	Restored        Code = "coordinator-restored"
+	OtherCluster    Code = "cluster-replaced"
+	ClaimLost       Code = "claim-lost"
+	MarksRaised     Code = "marks-raised"
+	WorkersTaken    Code = "worker-ids-taken"
+	WorkersAhead    Code = "worker-ids-ahead"
+	NoWorker        Code = "no-worker-id"
+	JournalFailing  Code = "journal-failing"
+	HalfOver        Code = "half-over"
+	GrantEnded      Code = "grant-ended"
+	JournalEnded    Code = "journal-ended"
+	Issuing         Code = "issuing"
+	Recovered       Code = "recovered"
+	ClockHeld       Code = "clock-held"
+	ClockFollowed   Code = "clock-followed"
+	ClockBack       Code = "clock-back"
+	ClockNotReady   Code = "clock-not-ready"
+	ClockBehind     Code = "clock-behind"
+	OutsideLayout   Code = "time-outside-layout"
+	FloorAhead      Code = "floor-ahead"
+	TickExhausted   Code = "tick-exhausted"
+	CountTooLarge   Code = "count-too-large"
+	UserRate        Code = "user-rate"
+	TenantRate      Code = "tenant-rate"
+	Order           Code = "order"
+)
+
+// Entry is what an operator has to know of a code.
+type Entry struct {
+	Code     Code
+	Happened string
+	Do       string
+}
+
+// Table has all codes. docs/operations.md shows it.
+var Table = []Entry{
+	{Starting, "no ID was issued since the start, and the coordinator has not answered yet", "wait, or bring the coordinator back"},
+	{CoordinatorGone, "the coordinator does not extend the grant; issuing goes on to the grant's end", "bring the coordinator back, or correct --coord, before the grant ends"},
+	{Restored, "the coordinator was restored from a backup; it extends nothing", "run flakeward marks raise, then start the daemon again"},
+	{OtherCluster, "the coordinator holds another cluster than the one that was joined", "correct --coord, or start with --accept-cluster"},
+	{ClaimLost, "the claim on the worker ID has ended; another one is being made", "nothing; where it recurs, raise --ttl above the host's pauses"},
+	{MarksRaised, "an operator raised all marks, which ended the claim; another one is being made", "nothing"},
+	{WorkersTaken, "other daemons hold all worker IDs", "stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"},
+	{WorkersAhead, "each free worker ID may have been issued from up to a time that the clock has not reached", "correct the clock, or wait"},
+	{NoWorker, "the lane has no worker ID yet", "wait: the daemon is claiming one"},
+	{JournalFailing, "the journal cannot be written; issuing goes on to the last mark that is on disk", "free or repair the disk"},
+	{HalfOver, "half of the time is over that was left until issuing stops", "as for its cause"},
+	{GrantEnded, "the grant has ended: no ID is issued", "bring the coordinator back: issuing goes on within two seconds"},
+	{JournalEnded, "the last mark that is on disk has passed: no ID is issued", "free or repair the disk: issuing goes on by itself"},
+	{Issuing, "IDs are issued again", "nothing"},
+	{Recovered, "what was going to stop issuing is over", "nothing"},
+	{ClockHeld, "the clock has stepped ahead and is not believed; issuing goes on by the monotonic clock", "compare the clock with one that is right"},
+	{ClockFollowed, "the clock that has stepped ahead is followed", "nothing, if a witness has confirmed it"},
+	{ClockBack, "the clock is back at what was known before it stepped ahead", "nothing"},
+	{ClockNotReady, "the clock of a start is ahead of the coordinator's servers; nothing is claimed", "correct the clock"},
+	{ClockBehind, "the clock is behind the last ID", "correct the clock, and have it slewed instead of stepped"},
+	{OutsideLayout, "the clock shows a time that the layout has no tick for", "set the clock; if it is right, make a cluster with a later epoch or more time bits"},
+	{FloorAhead, "the worker ID may have been issued from up to a time that the clock has not reached", "wait until that time, or correct the clock"},
+	{TickExhausted, "more IDs are asked for than the layout has room for", "add --lanes, ask for fewer, or raise --max-block"},
+	{CountTooLarge, "more IDs are asked for at once than can be had within --max-block", "ask for as many as the reply says, or when it says; add --lanes, or raise --max-block"},
+	{UserRate, "the user asks for more IDs than --rate or --rate-by-uid allows", "ask for fewer, or raise the user's rate"},
+	{TenantRate, "more IDs are asked for the tenant than its rate in the configuration allows", "ask for fewer, or raise the tenant's rate"},
+	{Order, "the connection's last ID is of the clock's tick, and another worker ID serves it now", "nothing: the next tick serves"},
+}
+
+// Do returns what to do about a code.
+func (c Code) Do() string {
+	for _, e := range Table {
+		if e.Code == c {
+			return e.Do
+		}
+	}
+	return ""
+}

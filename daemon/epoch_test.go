@@ -1,0 +1,44 @@
+package daemon_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+)
+
+// unset is a clock that is wrong until somebody waits for it.
+type unset struct {
+	clockguard.System
+	ahead atomic.Int64
+}
+
+func (u *unset) Now() clockguard.Reading {
+	r := u.System.Now()
+	r.Wall += u.ahead.Load()
+	return r
+}
+
+func (u *unset) Sleep(ctx context.Context, d time.Duration) error {
+	u.ahead.Store(0)
+	return u.System.Sleep(ctx, min(d, time.Millisecond))
+}
+
+// A clock that shows a time for which the layout has no number does not end the daemon: it serves
+// once the clock is set.
+func TestAClockOutsideTheLayoutIsWaitedFor(t *testing.T) {
+	for _, ahead := range []time.Duration{-30 * 365 * 24 * time.Hour, 90 * 365 * 24 * time.Hour} {
+		c, clock := config(dir(t)), &unset{}
+		clock.ahead.Store(int64(ahead))
+		c.Clock = clock
+		r := start(t, c)
+		r.next()
+		if !strings.Contains(r.log.String(), "waiting until it is set") {
+			t.Errorf("%v ahead: the log does not tell:\n%s", ahead, r.log)
+		}
+		r.Stop()
+	}
+}

@@ -1,0 +1,105 @@
+package daemon
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/metrics"
+)
+
+// figures is what INFO and the metrics show.
+func (d *Daemon) figures() metrics.Figures {
+	now := d.clock.Now()
+	f := metrics.Figures{
+		Now: now, Layout: d.layout,
+		Cluster: metrics.Cluster{
+			Coordinator: d.config.coordinator().Text, ID: d.lanes.cluster(), UniqueWithin: "cluster", Datacenter: d.config.IDs.Datacenter,
+			Workers: min(d.layout.Workers(), coord.MaxWorkers),
+		},
+		Clock:   clockFigures(d.clock, d.lanes, now),
+		Answers: make(map[clockguard.Answer]uint64), Waits: make(map[string]uint64),
+		Server: d.server.Counters(),
+		Limits: metrics.Limits{
+			Memory: d.memory.Bytes, Source: d.memory.Source, Clients: d.memory.clients.Limit(), ClientsUsed: d.memory.clients.Used(),
+			Connections: d.access.connections(), TenantsMost: d.memory.tenants, Tenants: d.lanes.tenants(),
+		},
+		Timing: metrics.Timing{
+			Window: d.config.timing(d.layout).Window, JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
+		},
+	}
+	if d.config.coordinator().Embedded {
+		f.Cluster.UniqueWithin = "state-directory"
+	}
+	for _, l := range d.lanes {
+		k, state := l.holder.Load(), l.state(now)
+		f.Lanes = append(f.Lanes, metrics.Lane{Number: l.number, State: state, Serves: serves(state), Holding: k.Holding(), Condition: k.Condition()})
+		if serves(state) {
+			f.Serving++
+		}
+		for a := clockguard.Sleep; a <= clockguard.Wait; a++ {
+			f.Answers[a] += l.issuer.Answers(a)
+		}
+		for _, w := range issue.WaitsFor() {
+			f.Waits[w.String()] += issue.Waits(l.issuer, w)
+		}
+	}
+	if f.State = best(f.Lanes); !d.ready.Load() {
+		f.State = stateStarting
+	}
+	if d.limited != nil {
+		f.Limits.Users, f.Limits.UsersRestTook = d.limited.Usages()
+		f.Waits["rate"] = d.limited.Waits()
+	}
+	if d.config.LogDropped != nil {
+		f.LogDropped = d.config.LogDropped()
+	}
+	return f
+}
+
+// clockFigures is whether the clock is believed, and what the kernel says of it.
+func clockFigures(clock *clockguard.Known, all lanes, now clockguard.Reading) metrics.Clock {
+	c := metrics.Clock{Steps: clock.Steps(), MarksAhead: all.marksAhead(now)}
+	c.Hold, _, _ = clock.Holding()
+	c.MaxError, c.Synchronised = clock.Synchronised()
+	var ahead *life.ClockAheadError
+	c.NotReady = errors.As(all.condition(), &ahead)
+	return c
+}
+
+// marksAhead is how far the highest floor or ceiling of a lane is ahead of known time; 0 if none is.
+func (all lanes) marksAhead(now clockguard.Reading) (ahead time.Duration) {
+	for _, l := range all {
+		h := l.holder.Load().Holding()
+		if highest := max(h.Floor, h.Granted); highest > 0 {
+			ahead = max(ahead, time.Duration(l.layout.UnixNanos(highest)-now.Wall))
+		}
+	}
+	return ahead
+}
+
+// tenants is how many besides 0 have got IDs, in the lane that has most.
+func (all lanes) tenants() (most int) {
+	for _, l := range all {
+		if of := l.issuer.Lane(); of != nil {
+			most = max(most, of.Tenants())
+		}
+	}
+	return most
+}
+
+// Metrics answers scrapes of the daemon. Before it has opened its state directory, and where that
+// fails, it answers 503.
+func (d *Daemon) Metrics() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !d.serving.Load() {
+			http.Error(w, "the daemon is starting: ask again soon", http.StatusServiceUnavailable)
+			return
+		}
+		d.metrics.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,169 @@
+package grant_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// allAhead is a process whose clock has gone back an hour, where all marks were raised to what it was
+// then: no worker ID has room before.
+func (w *fixture) allAhead(name string) *process {
+	w.t.Helper()
+	w.used(0, 1, 2, 3)
+	p := w.host(name).start()
+	w.raise(w.tick())
+	if err := p.Publish(w.t.Context()); !errors.Is(err, coord.ErrLost) {
+		w.t.Fatal(err)
+	}
+	if err := p.Acquire(w.t.Context(), false); err != nil {
+		w.t.Fatal(err)
+	}
+	w.clock.Advance(wait)
+	p.issueAll()
+	w.clock.Step(-time.Hour)
+	return p
+}
+
+// finds has a re-lease find nothing, and returns the lowest floor there is.
+func (p *process) finds(t *testing.T) generator.Tick {
+	t.Helper()
+	var ahead *coord.AheadError
+	if err := p.Acquire(t.Context(), true); !errors.As(err, &ahead) {
+		t.Fatalf("the re-lease ended with %v, want that all are ahead", err)
+	}
+	return ahead.Lowest
+}
+
+// waits is how long it takes until the process would ask again.
+func (p *process) waits(t *testing.T) time.Duration {
+	t.Helper()
+	const each = 5 * time.Millisecond
+	for d := time.Duration(0); d < time.Hour; d += each {
+		if p.CanAcquire() {
+			return d
+		}
+		p.clock.Advance(each)
+	}
+	t.Fatal("nobody asks again")
+	return 0
+}
+
+// A re-lease that finds nothing is tried again later and later, and those who were told so at once
+// do not come back together.
+func TestReLeasesThatFindNothingAreTriedSeldom(t *testing.T) {
+	w := newFixture(t)
+	p := w.allAhead("J")
+	var waits []time.Duration
+	for longest := time.Second; len(waits) < 7; longest = min(2*longest, 30*time.Second) {
+		p.finds(t)
+		d := p.waits(t)
+		if d < longest/2 || d > longest+10*time.Millisecond {
+			t.Errorf("try %d is followed by another after %v, want %v to %v", len(waits), d, longest/2, longest)
+		}
+		waits = append(waits, d)
+	}
+	other := w.host("K").boot()
+	other.attach()
+	var others []time.Duration
+	for range waits {
+		other.finds(t)
+		others = append(others, other.waits(t))
+	}
+	if slices.Equal(waits, others) {
+		t.Errorf("two processes wait %v each", waits)
+	}
+}
+
+// A clock that is put right, or is wrong in another way, makes the last answer worth nothing.
+func TestAStepOfTheClockEndsTheWait(t *testing.T) {
+	for _, by := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+		w := newFixture(t)
+		p := w.allAhead("J")
+		for range 5 {
+			p.finds(t)
+			w.clock.Advance(time.Second)
+		}
+		if p.CanAcquire() {
+			t.Fatal("would ask again with no reason")
+		}
+		w.clock.Step(by)
+		if !p.CanAcquire() {
+			t.Errorf("a step by %v is no reason to ask again", by)
+		}
+		p.finds(t)
+		if w.clock.Step(-by); p.CanAcquire() {
+			t.Error("a clock that steps back and forth has it ask each time")
+		}
+		w.clock.Advance(100 * time.Millisecond)
+		if !p.CanAcquire() {
+			t.Error("does not ask again after a while")
+		}
+	}
+}
+
+// The answer says when a worker ID can be had: it is asked for then, however long the wait would be.
+func TestTheLowestFloorEndsTheWait(t *testing.T) {
+	w := newFixture(t)
+	p := w.allAhead("J")
+	var lowest generator.Tick
+	for range 8 {
+		lowest = p.finds(t)
+		w.clock.Advance(time.Second)
+	}
+	w.clock.Step(time.Duration(lowest-w.tick())*time.Millisecond - 8*time.Second)
+	p.finds(t)
+	p.waits(t)
+	if at := w.tick(); at < lowest-generator.Tick(wait/time.Millisecond) || at > lowest+1000 {
+		t.Errorf("asks again at tick %d, want at about %d, the lowest floor", at, lowest)
+	}
+}
+
+// A daemon for which there is no worker ID asks seldom, and has the first that is given back within
+// seconds.
+func TestAllHeldIsAskedSeldom(t *testing.T) {
+	w := newFixture(t)
+	var held []*process
+	for range w.layout.Workers() {
+		held = append(held, w.host(string(rune('A'+len(held)))).start())
+	}
+	late := w.host("late").boot()
+	late.attach()
+	claims, looked := 0, 0
+	late.coord.asked = func(r coord.Request) {
+		if claims++; r.Look {
+			looked++
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- late.Hold(ctx) }()
+	advance := func(d time.Duration) {
+		for end := w.clock.Now().Mono + clockguard.Mono(d); w.clock.Now().Mono < end; {
+			w.clock.BlockUntil(1)
+			w.clock.Advance(50 * time.Millisecond)
+		}
+		w.clock.BlockUntil(1)
+	}
+	advance(time.Minute)
+	if claims < 40 || claims > 75 || looked != claims-1 {
+		t.Errorf("in a minute it asked %d times, and looked first %d times; want about 53, and all but the first", claims, looked)
+	}
+	if err := held[0].Shut(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	advance(6 * time.Second)
+	if late.worker() != held[0].worker() {
+		t.Errorf("holds worker ID %d 6 s later, want %d, which was given back", late.worker(), held[0].worker())
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

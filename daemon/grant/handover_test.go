@@ -1,0 +1,102 @@
+package grant_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// handOver ends the process as one ends that another takes over from.
+func (p *process) handOver() grant.Handed {
+	handed := grant.HandOver(p.Holder)
+	p.crash() // it writes and sends no more
+	return handed
+}
+
+// takenOver is the process that goes on with what was handed over.
+func (h *host) takenOver(from grant.Handed) (*process, error) {
+	p := h.reboot()
+	return p, grant.TakeOver(p.Holder, from)
+}
+
+// Who takes over issues at once, with no wait for the mark that the journal has ahead and without a
+// write, and goes on with the same lane once it has claimed the worker ID.
+func TestATakenOverLaneGoesOnAboveTheLastTick(t *testing.T) {
+	w := newFixture(t)
+	h := w.host("J")
+	before := h.start()
+	run, out := before.lane.Take(0, before.tick()+1, 3)
+	if out != generator.Issued {
+		t.Fatalf("nothing is issued: %v", out)
+	}
+	before.note(run.First)
+	last, mark := before.lane.Highest(), before.Holding().Mark
+	handed := before.handOver()
+	if handed.Last != last || handed.Last >= mark {
+		t.Fatalf("tick %d is handed over, want %d, below the journal's mark %d", handed.Last, last, mark)
+	}
+	if n := before.issueAll(); n != 0 {
+		t.Errorf("%d IDs were issued after the handover", n)
+	}
+	after, err := h.takenOver(handed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.lane.Floor() != last || after.lane.Ceiling() != mark {
+		t.Errorf("the lane is from %d to %d, want from %d to the journal's mark %d", after.lane.Floor(), after.lane.Ceiling(), last, mark)
+	}
+	if after.issueAll() == 0 {
+		t.Error("nothing is issued")
+	}
+	lane := after.lane
+	after.attach()
+	after.acquire()
+	if after.lane != lane || lane.Closed() {
+		t.Errorf("the lane is not the one that was taken over (closed: %v)", lane.Closed())
+	}
+	after.issueAll()
+}
+
+// A worker ID that another has opened since ends before it is claimed again, as after a cold start.
+func TestATakenOverLaneEndsWhenItsWorkerIDWasOpened(t *testing.T) {
+	w := newFixture(t)
+	h, thief := w.host("J"), w.host("K")
+	handed := h.start().handOver()
+	after, err := h.takenOver(handed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after.issueAll()
+	lane := after.lane
+	thief.stealFrom(after).issueAll()
+	after.attach()
+	after.acquire()
+	if !lane.Closed() {
+		t.Error("the lane goes on")
+	}
+	after.issueAll()
+}
+
+// What was handed over counts with the journal that it was handed over beside, and no other.
+func TestWhatWasHandedOverIsOfTheJournal(t *testing.T) {
+	w := newFixture(t)
+	h := w.host("J")
+	handed := h.start().handOver()
+	for what, change := range map[string]func(*grant.Handed){
+		"nothing":                   func(from *grant.Handed) { from.Worker = coord.AnyWorker },
+		"another worker ID":         func(from *grant.Handed) { from.Worker++ },
+		"another opening":           func(from *grant.Handed) { from.Opening += "2" },
+		"more than the journal has": func(from *grant.Handed) { from.Last += 1 << 20 },
+	} {
+		from := handed
+		change(&from)
+		p, err := h.takenOver(from)
+		if !errors.Is(err, grant.ErrNoGrant) || p.lane != nil {
+			t.Errorf("%s: %v, and it issues: %v", what, err, p.lane != nil)
+		}
+		p.crash()
+	}
+}

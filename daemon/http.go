@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/await"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/rest"
+	"github.com/flakeward/flakeward/daemon/rpc"
+	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/internal/form"
+)
+
+// web answers the connections that speak HTTP.
+type web struct {
+	taker   *await.Taker
+	socket  *rest.Server
+	admin   *adminServer // nil: there is no address
+	count   *counter
+	members *members
+}
+
+// newWeb makes what answers them with IDs from a source.
+func newWeb(d *Daemon, source resp.Source) (*web, error) {
+	w := &web{count: &counter{table: &d.counts}, members: &members{d: d, turn: make(chan struct{}, 1)}}
+	w.taker = await.New(source, d.clock, w.count)
+	config := w.config(d)
+	config.RPC = rpc.New(config)
+	w.socket = rest.New(config)
+	return w, w.openAdmin(d, config)
+}
+
+// config is what requests are answered from.
+func (w *web) config(d *Daemon) rest.Config {
+	as, err := form.Named(d.config.IDs.Form)
+	if err != nil {
+		as = form.Integer // Validate has refused it
+	}
+	compat, _ := rest.Compat(d.config.Compat) // Validate has refused it
+	return rest.Config{
+		Take: w.taker, Layout: d.layout, Form: as, Coder: d.forms.coder.Load, Tenants: d.named, MaxCount: d.config.Socket.MaxCount,
+		Status: d.Info, Cluster: w.members.show, Health: rest.Health{Live: health{d}.live, Ready: health{d}.ready}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
+		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock, Idle: d.config.Socket.IdleTimeout, Compat: compat,
+	}
+}
+
+// end answers what is under way, and returns once all that serves has ended. The socket's server has
+// been told to.
+func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
+	drain, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	w.admin.drain(drain)
+	serving.Wait()
+	w.socket.Wait()
+	w.taker.Close()
+}
+
+// membersFor is how long an answer of the coordinator is shown again.
+const membersFor = time.Second
+
+// members asks the coordinator for the cluster's members, one request at a time.
+type members struct {
+	d           *Daemon
+	turn        chan struct{} // has one while somebody asks
+	coordinator atomic.Pointer[coord.Coordinator]
+	joined      atomic.Pointer[coord.Cluster]
+	last        cluster.Status // what was shown last,
+	at          clockguard.Mono
+}
+
+var errNotJoined = errors.New("no cluster is joined yet; wait, or see flakeward status for what keeps it")
+
+// show is the members as JSON shows them.
+func (m *members) show(ctx context.Context) (any, error) {
+	c, joined := m.coordinator.Load(), m.joined.Load()
+	if c == nil || joined == nil {
+		return nil, errNotJoined
+	}
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now := m.d.clock.Now()
+	if m.at != 0 && now.Mono.Sub(m.at) < membersFor && m.last.Cluster == joined.UUID {
+		return m.last, nil
+	}
+	all, err := (*c).Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := cluster.Cluster{
+		UUID: joined.UUID, Layout: m.d.layout, Datacenter: m.d.config.IDs.Datacenter, Workers: min(m.d.layout.Workers(), coord.MaxWorkers),
+		Floor: joined.Raise.Floor, ClusterEpoch: joined.Raise.ClusterEpoch, Window: m.d.config.timing(m.d.layout).Window,
+	}
+	m.last, m.at = cluster.StatusOf(of, time.Unix(0, now.Wall), all), now.Mono
+	return m.last, nil
+}
+
+// counter counts what the requests of HTTP come to.
+type counter struct {
+	server *serve.Server
+	table  *tally.Table
+}
+
+// webDialect is the dialect of HTTP's requests where they are counted.
+const webDialect = "http"
+
+// Request implements rest.Counter, and Waits, Issued and Burnt implement await.Counter.
+func (c *counter) Request(command, code string) {
+	c.table.Requests(tally.Request{Dialect: webDialect, Command: command, Code: code}).Add(1)
+}
+
+// Waits counts requests that wait.
+func (c *counter) Waits(n int64) { c.server.CountWaiting(n) }
+
+// Issued counts IDs of a lane.
+func (c *counter) Issued(lane int, ids uint64) {
+	c.table.IDs(tally.Issue{Lane: uint32(lane), Form: form.String.String()}).Add(ids)
+}
+
+// Burnt counts IDs that went to nobody.
+func (c *counter) Burnt(ids uint64) { c.table.Burnt.Add(ids) }

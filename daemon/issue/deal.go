@@ -1,0 +1,52 @@
+package issue
+
+import (
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Deal shares the clock's tick among the requests that wait in turn, and names those connections
+// whose Take can get something now. Where a lane cannot serve, it names all that wait for it: each
+// of them has to learn what it waits for then. Deal returns when to call it again; 0: nobody waits.
+//
+// Requests that are tried again and again without it get the same. With it, those that get nothing
+// need not be tried. Named must neither block nor ask for IDs.
+func (p *Pool) Deal(named func(*Connection)) (again time.Duration) {
+	for _, i := range p.issuers {
+		again = sooner(again, i.line.deal(i.sample(), i, named))
+	}
+	return again
+}
+
+// Deal is Pool.Deal.
+func (l *Limited) Deal(named func(*Connection)) (again time.Duration) { return l.pool.Deal(named) }
+
+// deal deals the tick of the sample, which is of the line's issuer.
+func (l *line) deal(s sample, i *Issuer, named func(*Connection)) time.Duration {
+	if l.waiting.Load() == 0 {
+		return 0
+	}
+	name := func(r *queue.Request) { named(r.Of.(*Connection)) }
+	tick := i.tick(s)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for tenant, t := range l.turns {
+		if s.lane == nil || tick < s.highest || !serves(s.lane, tenant, tick) {
+			t.queue.All(name)
+			continue
+		}
+		if tick > t.dealt || s.lane != t.lane {
+			t.deal(l, s.lane, tenant, tick)
+		}
+		t.queue.Shares(name)
+	}
+	return max(1, i.until(tick+1, s.now))
+}
+
+// serves reports whether the lane can issue of the tick, if that has numbers left.
+func serves(lane *generator.Lane, tenant uint32, tick generator.Tick) bool {
+	_, out := lane.Take(tenant, tick, 0) // it takes nothing
+	return out == generator.Issued && !lane.Closed()
+}

@@ -1,0 +1,309 @@
+package issue_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/queue"
+)
+
+// crowd is connections that ask for as much as they can get, again and again.
+type crowd struct {
+	g       *pool
+	conns   []issue.Connection
+	left    []int // of the present request; 0: it has ended
+	count   int
+	got     int
+	refused int
+}
+
+func newCrowd(g *pool, uid uint32, size, count int) *crowd {
+	c := &crowd{g: g, conns: make([]issue.Connection, size), left: make([]int, size), count: count}
+	for i := range c.conns {
+		c.conns[i].Number, c.conns[i].User = uint32(i), queue.User{UID: uid}
+	}
+	return c
+}
+
+// poll has each of them take what it can get now.
+func (c *crowd) poll(t *testing.T) {
+	t.Helper()
+	for i := range c.conns {
+		for {
+			if c.left[i] == 0 {
+				c.conns[i].Begin()
+				c.left[i] = c.count
+			}
+			run, wait := c.g.Take(&c.conns[i], 0, c.left[i])
+			c.got += run.N
+			if c.left[i] -= run.N; run.N > 0 {
+				continue
+			}
+			var many *issue.TooManyError
+			if errors.As(wait.Err, &many) {
+				c.refused, c.left[i] = c.refused+1, 0
+			} else if wait.Err != nil {
+				t.Fatalf("what was promised is given up with %d of %d missing: %v", c.left[i], c.count, wait.Err)
+			}
+			break
+		}
+	}
+}
+
+// One user's batches take nothing from another's single IDs, nor from the same one's, and nobody's
+// part of the lane is lost by it.
+func TestASingleIDDoesNotWaitForACrowd(t *testing.T) {
+	for _, uid := range []uint32{1, 2} {
+		g := newPool(t, "flakeward", 1, issue.Limits{})
+		g.clock.Advance(time.Second)
+		crowd := newCrowd(g, 1, 200, 65536)
+		single := issue.Connection{Number: 1000, User: queue.User{UID: uid}}
+		const ticks = 3000
+		for range ticks {
+			crowd.poll(t)
+			single.Begin()
+			if run, wait := g.Take(&single, 0, 1); run.N != 1 {
+				t.Fatalf("user %d: a single ID waits %+v", uid, wait)
+			}
+			g.clock.Advance(time.Millisecond)
+		}
+		if most := ticks * perTick; crowd.got < most*98/100 {
+			t.Errorf("user %d: the crowd got %d of %d", uid, crowd.got, most)
+		}
+		if crowd.refused == 0 {
+			t.Error("nobody was refused: that is no crowd")
+		}
+	}
+}
+
+// Two users have half each, however many connections they have.
+func TestUsersShareTheLane(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	many, few := newCrowd(g, 1, 200, 65536), newCrowd(g, 2, 2, 65536)
+	for range 3000 {
+		many.poll(t)
+		few.poll(t)
+		g.clock.Advance(time.Millisecond)
+	}
+	if few.got < many.got*9/10 || few.got > many.got*11/10 {
+		t.Errorf("two connections of one user got %d, 200 of another %d; want as much", few.got, many.got)
+	}
+}
+
+// An eighth of each tick is kept for small requests, also while nobody waits.
+func TestAnEighthOfATickIsKept(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	var batch issue.Connection
+	run, _ := g.Take(&batch, 0, perTick)
+	if again, wait := g.Take(&batch, 0, perTick-run.N); run.N != perTick*7/8 || again.N != 0 {
+		t.Errorf("a batch gets %d and %d of a tick (%+v), want seven eighths", run.N, again.N, wait)
+	}
+	for i := range uint32(perTick / 8 / 64) {
+		small := issue.Connection{Number: i}
+		if run, wait := g.Take(&small, 0, 64); run.N != 64 {
+			t.Errorf("small request %d gets %d, waits %+v", i, run.N, wait)
+		}
+	}
+	g.clock.Advance(time.Millisecond)
+	if run, wait := g.Take(&batch, 0, perTick/8); run.N != perTick/8 {
+		t.Errorf("of the next tick it gets %d, waits %+v", run.N, wait)
+	}
+}
+
+// What is left of a batch when a burst has served the rest has no part in what is kept.
+func TestTheRestOfABatchIsNotSmall(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{Burst: 10 * time.Millisecond})
+	g.clock.Advance(time.Second)
+	g.Take(&issue.Connection{Number: 1}, 0, perTick*7/8)
+	g.clock.Advance(time.Millisecond)
+	g.Take(&issue.Connection{Number: 2}, 0, perTick*7/8)
+	var batch issue.Connection
+	n := perTick + 10
+	for n > 10 {
+		run, wait := g.Take(&batch, 0, n)
+		if run.N == 0 {
+			t.Fatalf("%d are missing, and it waits %+v", n, wait)
+		}
+		if _, tick := g.idOf(t, run); tick == g.tick() {
+			break
+		}
+		n -= run.N
+	}
+	for n > 0 {
+		run, _ := g.Take(&batch, 0, n)
+		if run.N == 0 {
+			break
+		}
+		n -= run.N
+	}
+	if room := g.lanes[0].Room(0, g.tick()); room < perTick/8 {
+		t.Errorf("%d of the tick are left, want an eighth", room)
+	}
+}
+
+// A request that waits in turn, and gets a part from the ring as the clock goes back, gets no more
+// than it asked for in the end.
+func TestARequestGetsNoMoreThanItAskedFor(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(5 * time.Second)
+	var conn issue.Connection
+	n := 2*perTick + 100
+	take := func() {
+		t.Helper()
+		run, wait := g.Take(&conn, 0, n)
+		if wait.Err != nil {
+			t.Fatal(wait.Err)
+		}
+		if n -= run.N; n < 0 {
+			t.Fatalf("it got %d more than it asked for", -n)
+		}
+	}
+	take()
+	take() // it waits
+	g.clock.Step(-time.Second)
+	take() // of the ring
+	g.clock.Step(time.Second + 2*time.Millisecond)
+	for range 10 {
+		if n > 0 {
+			take()
+			g.clock.Advance(time.Millisecond)
+		}
+	}
+}
+
+// A count that cannot be had within the longest wait is refused before anything is taken for it,
+// and the count that the refusal names can be had.
+func TestACountThatCannotBeHadIsRefusedAtOnce(t *testing.T) {
+	for layout, most := range map[string]int{"sonyflake": 44576, "js53": 44576} {
+		g := newPool(t, layout, 1, issue.Limits{})
+		g.clock.Advance(time.Second)
+		var conn issue.Connection
+		_, wait := g.Take(&conn, 0, 65536)
+		var many *issue.TooManyError
+		if !errors.As(wait.Err, &many) || many.Largest != most || many.After != 0 {
+			t.Fatalf("%s: %v, want at most %d", layout, wait.Err, most)
+		}
+		if room := g.lanes[0].Room(0, g.tick()); room != 256 {
+			t.Errorf("%s: %d numbers were taken for a request that was refused", layout, 256-room)
+		}
+		conn.Begin()
+		begun := g.clock.Now().Mono
+		for n := most; n > 0; {
+			run, wait := g.Take(&conn, 0, n)
+			if wait.Err != nil {
+				t.Fatalf("%s: of %d that can be had %d are missing: %v", layout, most, n, wait.Err)
+			}
+			if n -= run.N; run.N == 0 {
+				g.clock.Advance(wait.For)
+			}
+		}
+		if took := g.clock.Now().Mono.Sub(begun); took > 2*time.Second {
+			t.Errorf("%s: %d took %v", layout, most, took)
+		}
+	}
+}
+
+// A connection that was told when to ask again, and asks for as much before, is not refused once
+// more but waits. For less it does not.
+func TestWhoAsksAgainTooEarlyWaits(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	crowd := newCrowd(g, 1, 100, 65536)
+	crowd.poll(t)
+	conn := issue.Connection{Number: 1000, User: queue.User{UID: 1}}
+	_, wait := g.Take(&conn, 0, 65536)
+	var many *issue.TooManyError
+	if !errors.As(wait.Err, &many) || many.After <= 0 || many.Largest < 64 {
+		t.Fatalf("%v, want a time to ask again", wait.Err)
+	}
+	conn.Begin()
+	if _, wait = g.Take(&conn, 0, 65536); wait.Err != nil || wait.For != many.After {
+		t.Errorf("asked again at once, it waits %+v; want %v", wait, many.After)
+	}
+	conn.Begin()
+	if run, wait := g.Take(&conn, 0, 64); run.N != 64 {
+		t.Errorf("a small request waits %+v as well", wait)
+	}
+	g.clock.Advance(many.After)
+	conn.Begin()
+	if run, wait := g.Take(&conn, 0, 65536); run.N == 0 && wait.Err == nil && wait.For > time.Millisecond {
+		t.Errorf("asked when it was told to, it waits %+v", wait)
+	}
+}
+
+// A client that repeats at once what it can never have is held back: its refusals cost the others
+// time.
+func TestWhoRepeatsTheImpossibleIsHeldBack(t *testing.T) {
+	g := newPool(t, "js53", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	var conn issue.Connection
+	refusals := 0
+	for begun := g.clock.Now().Mono; g.clock.Now().Mono.Sub(begun) < 10*time.Second; {
+		conn.Begin()
+		_, wait := g.Take(&conn, 0, 65536)
+		if wait.Err != nil {
+			refusals++
+		} else {
+			g.clock.Advance(wait.For)
+		}
+	}
+	if refusals < 100 || refusals > 110 {
+		t.Errorf("%d refusals in 10 s, want some ten a second", refusals)
+	}
+	conn.Begin()
+	if run, wait := g.Take(&conn, 0, 1); run.N != 1 {
+		t.Errorf("what can be had waits as well: %+v", wait)
+	}
+}
+
+// Tenants have rings of their own, so nobody waits for another tenant's requests.
+func TestTenantsWaitApart(t *testing.T) {
+	g := newPool(t, "time=40@1ms,worker=4,tenant=2,sequence=6;epoch=2026-01-01", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	conns := make([]issue.Connection, 10)
+	for i := range conns {
+		g.Take(&conns[i], 1, 300)
+	}
+	var other issue.Connection
+	if run, wait := g.Take(&other, 2, 56); run.N != 56 {
+		t.Errorf("a tenant of whom nobody waits gets %d, waits %+v", run.N, wait)
+	}
+}
+
+// What the ring leaves of a large request is no small one: it has no part in what is kept for those.
+func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(5 * time.Second)
+	take := func(conn *issue.Connection, n int) int {
+		t.Helper()
+		run, wait := g.Take(conn, 0, n)
+		if wait.Err != nil {
+			t.Fatal(wait.Err)
+		}
+		return run.N
+	}
+	const small, left, kept = 64, 100, perTick / 8
+	for n := perTick - left; n > 0; n -= small {
+		take(new(issue.Connection), min(n, small))
+	}
+	g.clock.Advance(time.Second)
+	if n := take(new(issue.Connection), perTick-kept); n != perTick-kept {
+		t.Fatalf("a large request got %d, want all but what is kept", n)
+	}
+	g.clock.Step(-time.Second)
+	var conn issue.Connection
+	if n := take(&conn, left+10); n != left {
+		t.Fatalf("the ring gave %d, want the %d that it has", n, left)
+	}
+	g.clock.Step(time.Second)
+	if n := take(&conn, 10); n != 0 {
+		t.Errorf("the rest of a large request got %d of what is kept for small ones", n)
+	}
+	if n := take(new(issue.Connection), 10); n != 10 {
+		t.Errorf("a small request got %d of what is kept for it", n)
+	}
+}

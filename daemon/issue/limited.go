@@ -1,0 +1,237 @@
+package issue
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Limited is a pool whose users and tenants have rates. A request over the rate of its user or its
+// tenant waits until that allows it, in turn with the others that wait for the same. It is refused
+// at once if that would be later than MaxBlock. Its methods may be called from any goroutine.
+type Limited struct {
+	pool     *Pool
+	rates    Rates
+	clock    clockguard.Clock
+	maxBlock time.Duration
+	tenants  map[uint32]*allowance // of those that are limited; it does not change
+	waits    atomic.Uint64         // requests that had to wait for the rate
+
+	mu    sync.Mutex
+	users map[queue.User]*allowance
+	shown []queue.User // who came first, up to mostShown
+}
+
+// allowance is what a user or a tenant may take.
+type allowance struct {
+	rate   Rate
+	whose  string // what has it, for errors
+	reason error  // why a request waits for it
+	limits queue.Limits
+	shown  bool // by itself; guarded by Limited.mu
+
+	mu     sync.Mutex // guards the rest, and what connections have of it
+	bucket *rate.Limiter
+	queue  *queue.Queue
+	took   uint64 // IDs that the rate has allowed
+}
+
+// ration is what a connection has of an allowance.
+type ration struct {
+	of       *allowance // nil: not known yet, or not limited
+	granted  int        // IDs that it may take
+	admitted bool
+	place    queue.Line
+	request  queue.Request
+}
+
+// Limit returns what issues from the pool at these rates: the pool itself if nobody is limited.
+func (p *Pool) Limit(rates Rates, clock clockguard.Clock, maxBlock time.Duration) interface {
+	Take(c *Connection, tenant uint32, n int) (generator.Run, Wait)
+} {
+	if !rates.limited() {
+		return p
+	}
+	l := &Limited{pool: p, rates: rates, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance)}
+	l.tenants = make(map[uint32]*allowance, len(rates.ByTenant))
+	for tenant, of := range rates.ByTenant {
+		if of.limited() {
+			l.tenants[tenant] = l.newAllowance(of, "tenant", ErrTenantRate)
+		}
+	}
+	return l
+}
+
+// portions is how many portions of a rate there are in a second.
+const portions = 100
+
+// Take is Pool.Take within the rates of the connection's user and of the tenant.
+func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {
+	if c.user.of == nil {
+		c.user.of = l.user(c.User)
+	}
+	if of := l.tenants[tenant]; c.tenant.of != of {
+		c.tenant.end()
+		c.tenant = ration{of: of} // what it may still take of another tenant's rate is lost
+	}
+	rations := [...]*ration{&c.user, &c.tenant}
+	for _, r := range rations { // all of them, before the request takes anything from one
+		if r.limits() && r.granted == 0 && !r.admitted {
+			if wait, admitted := l.admit(c, r, tenant, n); !admitted {
+				return generator.Run{}, wait
+			}
+		}
+	}
+	most := n
+	for _, r := range rations {
+		if !r.limits() {
+			continue
+		}
+		if r.granted == 0 {
+			if wait := l.grant(c, r, n); r.granted == 0 {
+				return generator.Run{}, wait
+			}
+		}
+		most = min(most, r.granted)
+	}
+	run, wait := l.pool.Take(c, tenant, most)
+	for _, r := range rations {
+		if r.limits() {
+			r.granted -= run.N
+		}
+	}
+	return run, wait
+}
+
+// limits reports whether there is a rate to keep to.
+func (r *ration) limits() bool { return r.of != nil && r.of.rate.limited() }
+
+// user finds the user's allowance, which outlives its connections: who connects anew gets no new
+// burst.
+func (l *Limited) user(of queue.User) *allowance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.users[of]
+	if a == nil {
+		a = l.newAllowance(l.rates.of(of.UID), "user", ErrRate)
+		l.users[of] = a
+		if a.rate.limited() && len(l.shown) < mostShown {
+			a.shown, l.shown = true, append(l.shown, of)
+		}
+	}
+	return a
+}
+
+func (l *Limited) newAllowance(of Rate, whose string, reason error) *allowance {
+	a := &allowance{rate: of, whose: whose, reason: reason}
+	if of.limited() {
+		a.limits.Portion = max(1, of.PerSecond/portions)
+		a.limits.Deals = max(1, int(l.maxBlock.Seconds()*float64(of.PerSecond)/float64(a.limits.Portion)))
+		// Who waits comes once in a millisecond or later. A bucket that holds less than what
+		// comes meanwhile would not give the rate that was promised.
+		a.bucket = rate.NewLimiter(rate.Limit(of.PerSecond), max(of.Burst, a.limits.Portion))
+		a.queue = queue.New(a.limits)
+	}
+	return a
+}
+
+// admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything, or
+// says when to ask again.
+func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wait, admitted bool) {
+	a, now := r.of, l.clock.Now().Mono
+	c.sampled = now
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	asked := n
+	if c.Singles {
+		asked = 1
+	}
+	if wait := c.early(now, tenant, asked); wait > 0 {
+		return Wait{For: wait}, false
+	}
+	p := a.queue.Admit(c.User, a.ask(c, n))
+	if a.queue.Len() == 0 {
+		p.Largest += a.allowed(now)
+	}
+	if asked > p.Largest {
+		after := time.Duration(p.After) * a.spans(a.limits.Portion)
+		c.refused(now, tenant, p.Largest, after)
+		return Wait{Err: &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, Whose: a.whose, After: after}}, false
+	}
+	r.admitted = true
+	return Wait{}, true
+}
+
+// grant lets the connection take what the rate allows now, or says when to ask again.
+func (l *Limited) grant(c *Connection, r *ration, n int) Wait {
+	a, now := r.of, l.clock.Now().Mono
+	c.sampled = now
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	allowed := a.allowed(now)
+	if !r.request.Waits() && (a.queue.Len() > 0 || allowed == 0) {
+		a.queue.Join(c.User, &r.place, &r.request, a.ask(c, n), c)
+	}
+	share := min(n, allowed)
+	if r.request.Waits() {
+		// What was dealt to others stays theirs until they come. To deal anew each time would pass
+		// over users who come in the same order again and again.
+		if r.request.Share() == 0 && allowed > a.queue.Dealt() {
+			a.queue.Deal(allowed, allowed/8)
+		}
+		share = min(share, r.request.Share())
+	}
+	if share > 0 {
+		a.bucket.AllowN(time.Unix(0, int64(now)), share)
+		r.granted = share
+		if r.request.Waits() {
+			r.request.Took(share)
+		}
+		a.took += uint64(share)
+		return Wait{}
+	}
+	if c.deadline == 0 {
+		l.waits.Add(1)
+	}
+	left := c.deadline.left(now, l.maxBlock)
+	if left <= 0 {
+		r.request.Leave()
+		return Wait{Err: &UnavailableError{Reason: a.reason, For: a.spans(n), After: l.maxBlock}}
+	}
+	return Wait{For: min(left, max(a.spans(min(n, a.limits.Small())), time.Millisecond))}
+}
+
+// allowed is how many IDs the rate allows now. The caller holds mu.
+func (a *allowance) allowed(now clockguard.Mono) int {
+	return max(0, int(a.bucket.TokensAt(time.Unix(0, int64(now)))))
+}
+
+// spans is how long the rate takes for n IDs.
+func (a *allowance) spans(n int) time.Duration {
+	return time.Duration(float64(n) / float64(a.rate.PerSecond) * float64(time.Second))
+}
+
+// end gives the connection's place up. What it may take stays its own.
+func (r *ration) end() {
+	r.admitted = false
+	if r.request.Waits() {
+		r.leave()
+	}
+}
+
+func (r *ration) leave() {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	r.request.Leave()
+}
+
+// ask is what the queue is told of a connection's request for n.
+func (a *allowance) ask(c *Connection, n int) queue.Ask {
+	return queue.Ask{N: n, Small: n <= a.limits.Small(), Row: c.Singles}
+}

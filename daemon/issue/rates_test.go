@@ -1,0 +1,173 @@
+package issue_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func TestRatesAreReadAsTheyAreWritten(t *testing.T) {
+	for _, c := range []struct{ each, byUID, uid7, uid8 string }{
+		{"", "", "none", "none"},
+		{"none", "7=5/s", "5/s+5", "none"},
+		{"100000/s", "", "100000/s+100000", "100000/s+100000"},
+		{"100/s+7", "7=none, 9=1/s", "none", "100/s+7"},
+	} {
+		rates, err := issue.ParseRates(c.each, c.byUID)
+		if err != nil {
+			t.Errorf("%q, %q: %v", c.each, c.byUID, err)
+			continue
+		}
+		for uid, want := range map[uint32]string{7: c.uid7, 8: c.uid8} {
+			rate := rates.Each
+			if own, ok := rates.ByUID[uid]; ok {
+				rate = own
+			}
+			if rate.String() != want {
+				t.Errorf("%q, %q: UID %d has %v, want %s", c.each, c.byUID, uid, rate, want)
+			}
+		}
+	}
+	for _, c := range [][2]string{{"100", ""}, {"0/s", ""}, {"-1/s", ""}, {"1/s+0", ""}, {"1/s+x", ""}, {"2000000000/s", ""}, {"", "7"}, {"", "x=1/s"}, {"", "7=1/s,7=2/s"}, {"", "7=1"}} {
+		if rates, err := issue.ParseRates(c[0], c[1]); err == nil {
+			t.Errorf("%q, %q is taken for %+v", c[0], c[1], rates)
+		}
+	}
+}
+
+// limited is a pool whose users have rates.
+func limited(t *testing.T, each, byUID string) (*pool, func(c *issue.Connection, n int) (generator.Run, issue.Wait)) {
+	t.Helper()
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	rates, err := issue.ParseRates(each, byUID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := g.Limit(rates, g.clock, 2*time.Second)
+	return g, func(c *issue.Connection, n int) (generator.Run, issue.Wait) { return source.Take(c, 0, n) }
+}
+
+func TestAUserGetsItsRateAndNoMore(t *testing.T) {
+	g, take := limited(t, "1000/s+100", "8=none")
+	conns := make([]issue.Connection, 3)
+	got := make([]int, len(conns))
+	for i := range conns {
+		conns[i] = issue.Connection{Number: uint32(i), User: queue.User{UID: 7}, Singles: true}
+	}
+	const ms = 5000
+	for range ms {
+		for i := range conns {
+			run, wait := take(&conns[i], 10)
+			if wait.Err != nil {
+				t.Fatal(wait.Err)
+			}
+			if got[i] += run.N; run.N > 0 {
+				conns[i].Begin()
+			}
+		}
+		g.clock.Advance(time.Millisecond)
+	}
+	sum := 0
+	for _, n := range got {
+		sum += n
+	}
+	if sum < ms || sum > ms+100 {
+		t.Errorf("in %d ms a user got %d IDs at a rate of 1000/s and a burst of 100", ms, sum)
+	}
+	for i, n := range got {
+		if n < sum/3-100 || n > sum/3+100 {
+			t.Errorf("connection %d got %d of %d, want a third", i, n, sum)
+		}
+	}
+	other := issue.Connection{User: queue.User{UID: 8}}
+	if run, wait := take(&other, 2000); run.N != 2000 {
+		t.Errorf("a user without a rate gets %d, waits %+v", run.N, wait)
+	}
+}
+
+func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
+	g, take := limited(t, "", "7=1000/s+100")
+	conn := issue.Connection{User: queue.User{UID: 7}}
+	_, wait := take(&conn, 5000)
+	var many *issue.TooManyError
+	if !errors.As(wait.Err, &many) || many.Largest < 100 || many.Largest > 2100 || many.After != 0 {
+		t.Fatalf("5000 at 1000/s within 2 s: %v", wait.Err)
+	}
+	conn.Begin()
+	n := many.Largest
+	for waited := time.Duration(0); n > 0; {
+		run, wait := take(&conn, n)
+		if wait.Err != nil || waited > 2*time.Second {
+			t.Fatalf("of the %d that can be had %d are missing after %v: %v", many.Largest, n, waited, wait.Err)
+		}
+		n -= run.N
+		if run.N == 0 {
+			waited += wait.For
+			g.clock.Advance(wait.For)
+		}
+	}
+}
+
+// Without rates nothing stands between a request and the pool.
+func TestNoRatesCostNothing(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	if _, ok := g.Limit(issue.Rates{}, g.clock, time.Second).(*issue.Pool); !ok {
+		t.Error("without rates, requests are counted")
+	}
+}
+
+// However small its burst is, a user gets what it was promised.
+func TestASmallBurstDoesNotLowerTheRate(t *testing.T) {
+	g, take := limited(t, "100000/s+20", "")
+	c := issue.Connection{User: queue.User{UID: 7}}
+	var many *issue.TooManyError
+	if _, wait := take(&c, 1<<30); !errors.As(wait.Err, &many) {
+		t.Fatalf("%+v", wait)
+	}
+	c = issue.Connection{User: queue.User{UID: 7}}
+	for left := many.Largest; left > 0; {
+		run, wait := take(&c, left)
+		left -= run.N
+		if wait.Err != nil {
+			t.Fatalf("of %d that were promised %d are missing: %v", many.Largest, left, wait.Err)
+		}
+		g.clock.Advance(wait.For)
+	}
+}
+
+// Of many users, those that came first are shown each on its own for good, and nobody's IDs are lost.
+func TestUsersAreShownUpToABound(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	rates, err := issue.ParseRates("1000/s+100", "5=none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := g.Limit(rates, g.clock, 2*time.Second).(*issue.Limited)
+	const users = 50
+	for uid := range uint32(users) {
+		c := issue.Connection{User: queue.User{UID: uid}}
+		if run, wait := source.Take(&c, 0, 3); run.N != 3 {
+			t.Fatalf("user %d: %+v, %+v", uid, run, wait)
+		}
+	}
+	each, rest := source.Usages()
+	if len(each) != 32 || rest != 3*(users-32-1) {
+		t.Fatalf("%d users are shown, and %d IDs of the others", len(each), rest)
+	}
+	for i, u := range each {
+		if u.IDs != 3 || u.User.UID == 5 || u.Rate.PerSecond != 1000 || i > 0 && u.User.UID <= each[i-1].User.UID {
+			t.Errorf("user %d is %+v", i, u)
+		}
+	}
+	c := issue.Connection{User: queue.User{UID: 7}}
+	_, _ = source.Take(&c, 0, 97)
+	c.Begin()
+	if run, wait := source.Take(&c, 0, 50); run.N != 0 || wait.For == 0 || source.Waits() != 1 {
+		t.Errorf("over the rate it gets %+v, %+v; %d wait", run, wait, source.Waits())
+	}
+}

@@ -1,0 +1,73 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Look reads the journals in the state directory at path, and changes nothing there: another process
+// may hold it meanwhile. Journals that say nothing, or are not to be trusted, are left out, as a
+// start would. The error is what a start would be refused for; a directory that is missing is none
+// if it can be made.
+func Look(path string) ([]Contents, error) { return look(path, fileSystemOf) }
+
+func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([]Contents, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("state directory %s: %w", path, err)
+	}
+	root, err := os.OpenRoot(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, makeable(filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the state directory: %w", err)
+	}
+	d := &Dir{path: path, root: root}
+	defer d.Close() //nolint:errcheck // it was only read
+	if d.self, err = root.Open("."); err != nil {
+		return nil, fmt.Errorf("cannot open the state directory: %w", err)
+	}
+	if err := d.fits(fileSystem, false); err != nil {
+		return nil, err
+	}
+	if err := writable(path); err != nil {
+		return nil, err
+	}
+	var all []Contents
+	for lane := range MaxLanes {
+		f := File{path: filepath.Join(path, nameOf(lane)), disk: &realDisk{dir: d, name: nameOf(lane)}}
+		c, err := f.Read()
+		switch torn := (*TornError)(nil); {
+		case err == nil:
+			all = append(all, c)
+		case !errors.Is(err, ErrNone) && !errors.As(err, &torn):
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// makeable returns an error unless a directory could be made in dir, which may be missing as well.
+func makeable(dir string) error {
+	_, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		return makeable(filepath.Dir(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("cannot make the state directory: %w", err)
+	}
+	return writable(dir)
+}
+
+func writable(dir string) error {
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		return fmt.Errorf("this user cannot write to the state directory: %w", &fs.PathError{Op: "access", Path: dir, Err: err})
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package life_test
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// While nobody asks for IDs the clock is looked at rarely, unless the machine shows when it is copied.
+func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
+	for name, c := range map[string]struct {
+		idle, asked bool
+		machine     generator.Generation
+		want        time.Duration
+	}{
+		"asked lately":              {want: life.WatchEvery},
+		"idle":                      {idle: true, want: life.WatchIdle},
+		"asked again":               {idle: true, asked: true, want: life.WatchEvery},
+		"idle, copies can be found": {idle: true, machine: generator.Generation{Now: new(atomic.Uint64)}, want: life.WatchEvery},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		clock := &hands{last: 2, end: cancel}
+		l, _ := newLife(t, clock, nil)
+		holder := grant.New(grant.Config{
+			Layout: l.Layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second, Idle: 3 * time.Second},
+			Clock: clock, Journal: nowhere{}, Log: hclog.NewNullLogger(),
+		}, nowhere{})
+		now := l.Layout.TickAt(clock.Now().Wall)
+		kept := journal.Contents{Cluster: "the cluster", Coord: "there", Layout: holder.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "o", Mark: now - 10, Ceiling: now + 60_000}}}
+		if err := holder.Inherit(kept); err != nil {
+			t.Fatal(err)
+		}
+		if err := holder.ColdStart(kept); err != nil {
+			t.Fatal(err)
+		}
+		l.Holders, l.Machine = []*grant.Holder{holder}, c.machine
+		if c.idle {
+			clock.mono += 10 * time.Second
+		}
+		if c.asked {
+			holder.ExtendNow()
+		}
+		if err := holder.Renew(); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Watch(ctx, lookless{}); err != nil {
+			t.Error(err)
+		}
+		if !slices.Equal(clock.slept, []time.Duration{c.want, c.want}) {
+			t.Errorf("%s: the clock was looked at after %v, want each %v", name, clock.slept, c.want)
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,159 @@
+package life
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/condition"
+)
+
+const (
+	// leastHalf is how long issuing must still be possible for half of that to be worth a line.
+	leastHalf = 5 * time.Second
+	// briefly is how long issuing may stop without a failure, as for a slow disk, before that is said.
+	briefly = time.Second
+)
+
+// supply says in the log, once each, what operators have to know: that issuing will stop, that half
+// of the time until then is over, that it has stopped, and that it goes on.
+type supply struct {
+	life    *Life
+	served  bool                    // a lane could issue since the start
+	said    map[condition.Code]bool // since all was well last
+	warned  clockguard.Reading      // when it was first said that issuing will stop
+	ends    time.Time               // when that will be, as said last; zero: not said
+	half    bool                    // half of it is said to be over
+	stopped time.Time               // since when issuing has stopped, if that was said
+	behind  time.Time               // since when the clock is behind, if that was said
+}
+
+func newSupply(l *Life) *supply { return &supply{life: l, said: map[condition.Code]bool{}} }
+
+// look compares the lanes with what was said last.
+func (s *supply) look() {
+	now := s.life.Clock.Now()
+	s.lookAtClock(now)
+	c, failed := s.best()
+	s.served = s.served || c == nil || !c.Stopped
+	switch {
+	case c == nil:
+		s.over(now)
+	case !s.served:
+		if failed && c.Code == condition.JournalFailing {
+			s.once(c.Code, func() { s.life.Log.Error("no ID can be issued yet", "code", c.Code, "error", c.Err) })
+		}
+	case c.Stopped:
+		if failed || time.Duration(now.Wall-c.Since.UnixNano()) >= briefly {
+			s.stop(c)
+		}
+	case failed:
+		if !s.stopped.IsZero() {
+			s.over(now)
+		}
+		s.warn(now, c)
+	}
+}
+
+// best is the condition of the lane that issues for longest, or that stopped last; nil if one has
+// none. It reports whether a failure is the reason.
+func (s *supply) best() (best *condition.Condition, failed bool) {
+	for _, k := range s.life.Holders {
+		var c *condition.Condition
+		if !errors.As(k.Condition(), &c) {
+			return nil, false
+		}
+		if best == nil || !c.Stopped && (best.Stopped || c.Ends.After(best.Ends)) || c.Stopped && best.Stopped && c.Since.After(best.Since) {
+			best = c
+		}
+	}
+	return best, !errors.Is(best, condition.ErrLate)
+}
+
+func (s *supply) once(code condition.Code, say func()) {
+	if !s.said[code] {
+		s.said[code] = true
+		s.life.Events.Happened(code)
+		say()
+	}
+}
+
+// warn says that issuing will stop, once for each cause, and when half of the time is over.
+func (s *supply) warn(now clockguard.Reading, c *condition.Condition) {
+	in := time.Duration(c.Ends.UnixNano() - now.Wall).Round(time.Millisecond)
+	if s.ends.IsZero() {
+		s.warned = now
+	}
+	s.once(c.Code, func() {
+		s.ends = c.Ends
+		s.life.Log.Warn("issuing will stop unless this ends", "code", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
+		s.life.status(fmt.Sprintf("%s until %s, unless this ends: %v", Issuing, c.Ends.UTC().Format(time.RFC3339), c.Err))
+	})
+	whole := time.Duration(c.Ends.UnixNano() - s.warned.Wall)
+	if !s.half && whole >= leastHalf && in <= whole/2 {
+		s.half = true
+		s.life.Events.Happened(condition.HalfOver)
+		s.life.Log.Warn("half of the time until issuing stops is over", "code", condition.HalfOver, "cause", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
+	}
+}
+
+// stop says that issuing has stopped, or that it is stopped for another reason now.
+func (s *supply) stop(c *condition.Condition) {
+	s.once(c.Code, func() {
+		event := "issuing has stopped"
+		if !s.stopped.IsZero() {
+			event = "issuing is still stopped, for another reason now"
+		}
+		s.stopped = c.Since
+		said := []any{"code", c.Code}
+		if c.Cause != "" {
+			said = append(said, "cause", c.Cause)
+		}
+		said = append(said, "since", c.Since)
+		if !c.Last.IsZero() {
+			said = append(said, "last", c.Last)
+		}
+		s.life.Log.Error(event, append(said, "error", c.Err, "do", c.Do())...)
+		s.life.status(fmt.Sprintf("no ID can be issued since %s: %v: %s", c.Since.UTC().Format(time.RFC3339), c.Err, c.Do()))
+	})
+}
+
+// over says that what was said to be wrong is over.
+func (s *supply) over(now clockguard.Reading) {
+	switch {
+	case !s.stopped.IsZero():
+		s.life.Events.Happened(condition.Issuing)
+		s.life.Log.Info("issuing goes on", "code", condition.Issuing, "after", time.Duration(now.Wall-s.stopped.UnixNano()).Round(time.Millisecond))
+	case !s.ends.IsZero():
+		s.life.Events.Happened(condition.Recovered)
+		s.life.Log.Info("issuing will not stop any more", "code", condition.Recovered, "after", time.Duration(now.Mono-s.warned.Mono).Round(time.Millisecond))
+	}
+	if len(s.said) > 0 {
+		s.life.status(Issuing)
+	}
+	clear(s.said)
+	s.ends, s.stopped, s.half = time.Time{}, time.Time{}, false
+}
+
+// lookAtClock says that the clock is behind what all lanes have issued, and when it is not any more.
+func (s *supply) lookAtClock(now clockguard.Reading) {
+	until := s.life.Layout.StartOf(s.life.Holders[0].Holding().Issued)
+	for _, k := range s.life.Holders[1:] {
+		if last := s.life.Layout.StartOf(k.Holding().Issued); last.Before(until) {
+			until = last
+		}
+	}
+	by := time.Duration(until.UnixNano() - now.Wall)
+	switch {
+	case s.behind.IsZero() && by > WatchEvery:
+		s.behind = time.Unix(0, now.Wall)
+		s.life.Events.Happened(condition.ClockBehind)
+		s.life.Log.Warn("the clock is behind the last ID: requests get what earlier ticks left or another worker ID's, or wait",
+			"code", condition.ClockBehind, "by", by.Round(time.Millisecond), "until", until)
+	case !s.behind.IsZero() && by <= 0:
+		s.life.Events.Happened(condition.ClockBack)
+		s.life.Log.Info("the clock is not behind the last ID any more", "code", condition.ClockBack, "after", time.Duration(now.Wall-s.behind.UnixNano()).Round(time.Millisecond))
+		s.behind = time.Time{}
+	}
+}

@@ -1,0 +1,182 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+type callMetrics struct {
+	durations *prometheus.HistogramVec
+	outcomes  *prometheus.CounterVec
+}
+
+const (
+	callName  = "coordinator_call_duration_seconds"
+	callHelp  = "How long calls of the coordinator took."
+	callsName = "coordinator_calls_total"
+	callsHelp = "Calls of the coordinator, by how they ended."
+)
+
+func newCallMetrics() callMetrics {
+	return callMetrics{
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: prefix + callName, Help: callHelp,
+			Buckets: []float64{.001, .0025, .01, .05, .25, 1, 3}, NativeHistogramBucketFactor: finer,
+		}, []string{"call"}),
+		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: prefix + callsName, Help: callsHelp,
+		}, []string{"call", "outcome"}),
+	}
+}
+
+// outcomeOf names how a call has ended.
+func outcomeOf(err error) string {
+	var (
+		taken    *coord.ExhaustedError
+		ahead    *coord.AheadError
+		noRoom   *coord.NoRoomError
+		restored *coord.RestoredError
+		raised   *coord.RaisedError
+		layout   *coord.LayoutError
+	)
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &raised):
+		return "raised"
+	case errors.Is(err, coord.ErrLost):
+		return "lost"
+	case errors.Is(err, coord.ErrRaced):
+		return "raced"
+	case errors.As(err, &taken):
+		return "taken"
+	case errors.As(err, &ahead):
+		return "ahead"
+	case errors.As(err, &noRoom):
+		return "no-room"
+	case errors.As(err, &restored):
+		return "restored"
+	case errors.Is(err, coord.ErrOtherCluster):
+		return "other-cluster"
+	case errors.As(err, &layout):
+		return "other-layout"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	default:
+		return "error"
+	}
+}
+
+// call times one call.
+func (m *Metrics) call(name string, do func() error) {
+	begun := m.clock.Now().Mono
+	err := do()
+	m.calls.durations.WithLabelValues(name).Observe(since(m.clock, begun))
+	m.calls.outcomes.WithLabelValues(name, outcomeOf(err)).Inc()
+}
+
+// Coordinator returns a coordinator that does what c does, and whose calls are timed.
+func (m *Metrics) Coordinator(c coord.Coordinator) coord.Coordinator { return timed{c, m} }
+
+type (
+	timed struct {
+		coord.Coordinator
+		metrics *Metrics
+	}
+	timedPending struct {
+		coord.Pending
+		metrics *Metrics
+	}
+	timedClaim struct {
+		coord.Claim
+		metrics *Metrics
+	}
+)
+
+// Join implements coord.Coordinator, as do the next four.
+func (t timed) Join(ctx context.Context, layout coord.Layout) (c coord.Cluster, err error) {
+	t.metrics.call("join", func() error { c, err = t.Coordinator.Join(ctx, layout); return err })
+	return c, err
+}
+
+// Look looks.
+func (t timed) Look(ctx context.Context) (c coord.Cluster, err error) {
+	t.metrics.call("look", func() error { c, err = t.Coordinator.Look(ctx); return err })
+	return c, err
+}
+
+// Claim claims.
+func (t timed) Claim(ctx context.Context, r coord.Request) (p coord.Pending, err error) {
+	t.metrics.call("claim", func() error { p, err = t.Coordinator.Claim(ctx, r); return err })
+	if err != nil {
+		return p, err
+	}
+	return timedPending{p, t.metrics}, nil
+}
+
+// Members lists the members.
+func (t timed) Members(ctx context.Context) (all []coord.Member, err error) {
+	t.metrics.call("members", func() error { all, err = t.Coordinator.Members(ctx); return err })
+	return all, err
+}
+
+// Clocks asks for the time.
+func (t timed) Clocks(ctx context.Context) (all []coord.ServerClock, err error) {
+	t.metrics.call("clocks", func() error { all, err = t.Coordinator.Clocks(ctx); return err })
+	return all, err
+}
+
+// Inspect asks for the cluster that there is, where the coordinator can tell.
+func (t timed) Inspect(ctx context.Context) (coord.Inspected, error) {
+	if o, ok := t.Coordinator.(interface {
+		Inspect(ctx context.Context) (coord.Inspected, error)
+	}); ok {
+		return o.Inspect(ctx)
+	}
+	return coord.Inspected{}, errors.ErrUnsupported
+}
+
+// Failed is closed when a coordinator in this process has failed for good; nil: it is elsewhere.
+func (t timed) Failed() <-chan struct{} {
+	if f, ok := t.Coordinator.(interface{ Failed() <-chan struct{} }); ok {
+		return f.Failed()
+	}
+	return nil
+}
+
+// Open implements coord.Pending.
+func (t timedPending) Open(ctx context.Context) (c coord.Claim, err error) {
+	t.metrics.call("open", func() error { c, err = t.Pending.Open(ctx); return err })
+	if err != nil {
+		return c, err
+	}
+	return &timedClaim{c, t.metrics}, nil
+}
+
+// Reopen implements coord.Claim, as do the next two.
+func (t *timedClaim) Reopen(ctx context.Context, at, latest generator.Tick) (c coord.Claim, err error) {
+	t.metrics.call("reopen", func() error { c, err = t.Claim.Reopen(ctx, at, latest); return err })
+	if err != nil {
+		return c, err
+	}
+	return &timedClaim{c, t.metrics}, nil
+}
+
+// Extend extends the grant.
+func (t *timedClaim) Extend(ctx context.Context, p coord.Progress) (err error) {
+	t.metrics.call("extend", func() error { err = t.Claim.Extend(ctx, p); return err })
+	return err
+}
+
+// Release gives the worker ID back.
+func (t *timedClaim) Release(ctx context.Context, last generator.Tick) (err error) {
+	t.metrics.call("release", func() error { err = t.Claim.Release(ctx, last); return err })
+	return err
+}

@@ -1,0 +1,146 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// fake is a coordinator whose calls end as it says.
+type fake struct {
+	coord.Coordinator
+	err    error
+	failed chan struct{}
+}
+
+func (f *fake) Failed() <-chan struct{} { return f.failed }
+func (f *fake) Inspect(context.Context) (coord.Inspected, error) {
+	return coord.Inspected{}, coord.ErrNoCluster
+}
+
+type fakeCoordinator struct{ *fake }
+
+func (f fakeCoordinator) Claim(context.Context, coord.Request) (coord.Pending, error) {
+	return fakePending{nil, f.fake}, nil
+}
+
+func (f fakeCoordinator) Join(context.Context, coord.Layout) (coord.Cluster, error) {
+	return coord.Cluster{}, f.err
+}
+func (f fakeCoordinator) Look(context.Context) (coord.Cluster, error) { return coord.Cluster{}, nil }
+func (f fakeCoordinator) Members(context.Context) ([]coord.Member, error) {
+	return nil, nil
+}
+func (f fakeCoordinator) Clocks(context.Context) ([]coord.ServerClock, error) { return nil, nil }
+
+type fakePending struct {
+	coord.Pending
+	fake *fake
+}
+
+func (p fakePending) Open(context.Context) (coord.Claim, error) { return fakeClaim{nil, p.fake}, nil }
+
+type fakeClaim struct {
+	coord.Claim
+	fake *fake
+}
+
+func (c fakeClaim) Extend(context.Context, coord.Progress) error { return c.fake.err }
+func (c fakeClaim) Release(context.Context, generator.Tick) error {
+	return c.fake.err
+}
+func (c fakeClaim) Reopen(context.Context, generator.Tick, generator.Tick) (coord.Claim, error) {
+	return c, nil
+}
+
+// TestCallsAreCountedByHowTheyEnd: claims and what they lead to included.
+func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
+	w := newWorld(t)
+	f := &fake{err: coord.ErrOtherCluster}
+	c := w.metrics.Coordinator(fakeCoordinator{f})
+	ctx := t.Context()
+	if _, err := c.Join(ctx, coord.Layout{}); !errors.Is(err, coord.ErrOtherCluster) {
+		t.Fatalf("the error has become %v", err)
+	}
+	_, _ = c.Look(ctx)
+	_, _ = c.Members(ctx)
+	_, _ = c.Clocks(ctx)
+	p, err := c.Claim(ctx, coord.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, err := p.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if claim, err = claim.Reopen(ctx, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, f.err = range []error{nil, coord.ErrLost, &coord.RaisedError{}, context.DeadlineExceeded, errors.New("x")} {
+		_ = claim.Extend(ctx, coord.Progress{})
+	}
+	_ = claim.Release(ctx, 0)
+	got := w.scrape(t)
+	for _, labels := range []string{
+		`call="join",outcome="other-cluster"`, `call="look",outcome="ok"`, `call="members",outcome="ok"`, `call="clocks",outcome="ok"`,
+		`call="claim",outcome="ok"`, `call="open",outcome="ok"`, `call="reopen",outcome="ok"`, `call="release",outcome="error"`,
+		`call="extend",outcome="ok"`, `call="extend",outcome="lost"`, `call="extend",outcome="raised"`, `call="extend",outcome="timeout"`,
+	} {
+		if n := got["flakeward_coordinator_calls_total{"+labels+"}"]; n != "1" {
+			t.Errorf("%s: %q calls", labels, n)
+		}
+	}
+	if n := got[`flakeward_coordinator_call_duration_seconds_count{call="extend"}`]; n != "5" {
+		t.Errorf("%q of 5 calls are timed", n)
+	}
+}
+
+// TestATimedCoordinatorStillTellsWhatItCan: package daemon asks it whether it has failed for good, and
+// package life what cluster there is.
+func TestATimedCoordinatorStillTellsWhatItCan(t *testing.T) {
+	w := newWorld(t)
+	type can interface {
+		Failed() <-chan struct{}
+		Inspect(context.Context) (coord.Inspected, error)
+	}
+	f := &fake{failed: make(chan struct{})}
+	timed := w.metrics.Coordinator(fakeCoordinator{f}).(can)
+	close(f.failed)
+	<-timed.Failed()
+	if _, err := timed.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
+		t.Errorf("no cluster is told as %v", err)
+	}
+	elsewhere := w.metrics.Coordinator(struct{ coord.Coordinator }{}).(can)
+	if _, err := elsewhere.Inspect(t.Context()); errors.Is(err, coord.ErrNoCluster) || err == nil || elsewhere.Failed() != nil {
+		t.Errorf("a coordinator that cannot tell is told as %v", err)
+	}
+}
+
+type disk struct{ err error }
+
+func (d disk) Write(journal.Contents) error { return d.err }
+
+func TestFlushesAreTimedAndFailuresCounted(t *testing.T) {
+	w := newWorld(t)
+	for _, j := range []grant.Journal{disk{}, disk{}, disk{errors.New("full")}} {
+		_ = w.metrics.Journal(j).Write(journal.Contents{})
+	}
+	got := w.scrape(t)
+	if n, failed := got["flakeward_journal_flush_duration_seconds_count"], got["flakeward_journal_flush_failures_total"]; n != "3" || failed != "1" {
+		t.Errorf("%q writes, %q failures", n, failed)
+	}
+}
+
+func TestIDsAreShownByLaneAndForm(t *testing.T) {
+	w := newWorld(t)
+	w.counts.IDs(tally.Issue{Lane: 3, Form: tally.Integer}).Add(7)
+	if n := w.scrape(t)[`flakeward_ids_issued_total{form="integer",lane="3"}`]; n != "7" {
+		t.Errorf("%q IDs of lane 3", n)
+	}
+}

@@ -1,0 +1,205 @@
+package metrics
+
+import (
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// family is all metrics of one name, and where a scrape finds their values.
+type family struct {
+	name   string // without the prefix
+	kind   prometheus.ValueType
+	labels []string
+	help   string
+	read   func(s *scrape, put put)
+}
+
+// put makes a metric of a value, with the labels' values in their order.
+type put func(value float64, labels ...string)
+
+const (
+	gauge   = prometheus.GaugeValue
+	counter = prometheus.CounterValue
+)
+
+// families are all that a scrape reads from the daemon's own counters. docs/metrics.md shows them.
+var families = []family{
+	{"build_info", gauge, []string{"version", "goversion"}, "1, for the daemon's version.",
+		func(s *scrape, put put) { put(1, s.from.Version, runtime.Version()) }},
+	{"cluster_info", gauge, []string{"cluster_id", "datacenter", "layout", "unique_within"}, "1, for the cluster whose IDs are issued; an empty cluster_id: none is known yet.",
+		func(s *scrape, put put) {
+			put(1, s.Cluster.ID, strconv.FormatUint(s.Cluster.Datacenter, 10), s.Layout.String(), s.Cluster.UniqueWithin)
+		}},
+	value("lanes", gauge, "Lanes of the daemon.", func(s *scrape) float64 { return float64(len(s.Lanes)) }),
+	value("lanes_ready", gauge, "Lanes that can issue; 0: the daemon can issue no ID.", func(s *scrape) float64 { return float64(s.Serving) }),
+	value("lanes_idle", gauge, "Lanes that nobody asks for IDs.", func(s *scrape) float64 {
+		idle := 0
+		for _, l := range s.Lanes {
+			if l.Holding.Idle {
+				idle++
+			}
+		}
+		return float64(idle)
+	}),
+	{"lanes_in_condition", gauge, []string{"code"}, "Lanes that a condition keeps from issuing or from a longer grant, by the condition's code.",
+		func(s *scrape, put put) {
+			in := make(map[condition.Code]int)
+			for _, l := range s.Lanes {
+				in[l.code()]++
+			}
+			for _, e := range condition.Table {
+				put(float64(in[e.Code]), string(e.Code))
+			}
+		}},
+	{"events_total", counter, []string{"code"}, "Events that the log has with a code.",
+		func(s *scrape, put put) {
+			for _, e := range condition.Table {
+				put(float64(s.from.Events.Of(e.Code)), string(e.Code))
+			}
+		}},
+	lane("lane_worker_id", "Worker ID that the lane issues from; -1: none.", func(_ *scrape, l *Lane) (float64, bool) { return float64(l.Holding.Worker), true }),
+	tick("lane_issued_timestamp_seconds", "Time of the highest tick that was issued.", func(l *Lane) generator.Tick { return l.Holding.Issued }),
+	tick("lane_journal_mark_timestamp_seconds", "Time of the mark on disk: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Mark }),
+	tick("lane_ceiling_timestamp_seconds", "Time of the coordinator's grant: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Granted }),
+	lane("lane_published_timestamp_seconds", "Known time when the coordinator has granted last.", func(_ *scrape, l *Lane) (float64, bool) {
+		return unix(l.Holding.Published), l.Holding.Published > 0
+	}),
+	value("worker_ids_held", gauge, "Worker IDs that the daemon has claimed, in use or being left.", func(s *scrape) float64 {
+		held := 0
+		for _, l := range s.Lanes {
+			held += l.Holding.Claims
+		}
+		return float64(held)
+	}),
+	value("worker_ids", gauge, "Worker IDs that the layout has, for all daemons of a cluster together.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
+	value("layout_end_timestamp_seconds", gauge, "End of the layout's time.", func(s *scrape) float64 { return float64(s.Layout.End().Unix()) }),
+	value("window_seconds", gauge, "How far ahead of the clock a grant reaches (--window).", func(s *scrape) float64 { return s.Timing.Window.Seconds() }),
+	value("journal_step_seconds", gauge, "How far ahead of the clock the journal's mark reaches (--journal-step).", func(s *scrape) float64 { return s.Timing.JournalStep.Seconds() }),
+	value("max_block_seconds", gauge, "How long a request waits at most (--max-block).", func(s *scrape) float64 { return s.Timing.MaxBlock.Seconds() }),
+
+	value("clock_timestamp_seconds", gauge, "Known time: the host's clock, unless that is ahead and held.", func(s *scrape) float64 { return unix(s.Now.Wall) }),
+	value("clock_held_offset_seconds", gauge, "By how much the host's clock is ahead of known time and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
+	value("clock_not_ready", gauge, "1 if the clock of the start is ahead of the coordinator's servers, otherwise 0.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
+	value("clock_synchronised", gauge, "1 if the kernel calls the clock synchronised, otherwise 0.", func(s *scrape) float64 { return truth(s.Clock.Synchronised) }),
+	value("clock_error_bound_seconds", gauge, "The kernel's bound on the clock's error.", func(s *scrape) float64 { return s.Clock.MaxError.Seconds() }),
+	{"clock_steps_total", counter, []string{"direction"}, "Steps of the host's clock, ahead or back.",
+		func(s *scrape, put put) {
+			put(float64(s.Clock.Steps.Ahead), "ahead")
+			put(float64(s.Clock.Steps.Back), "back")
+		}},
+	value("marks_ahead_seconds", gauge, "By how much the highest floor or ceiling is ahead of known time.", func(s *scrape) float64 { return s.Clock.MarksAhead.Seconds() }),
+	{"guard_answers_total", counter, []string{"answer"}, "What the clock guard decided for requests that found the clock behind the last ID.",
+		func(s *scrape, put put) {
+			for a := clockguard.Sleep; a <= clockguard.Wait; a++ {
+				put(float64(s.Answers[a]), a.String())
+			}
+		}},
+
+	{"ids_issued_total", counter, []string{"lane", "form"}, "IDs that were issued.",
+		func(s *scrape, put put) {
+			for _, l := range s.Lanes { // a rate begins with a 0
+				if of := (tally.Issue{Lane: uint32(l.Number), Form: tally.Integer}); s.counted.IDs[of] == 0 {
+					s.counted.IDs[of] = 0
+				}
+			}
+			for of, n := range s.counted.IDs {
+				put(float64(n), strconv.Itoa(int(of.Lane)), of.Form)
+			}
+		}},
+	value("ids_burnt_total", counter, "IDs that were taken for requests which were given up, and went to nobody.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
+	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests that are done, by what they came to: ok, gone if the client left, or why they were refused.",
+		func(s *scrape, put put) {
+			for of, n := range s.counted.Requests {
+				put(float64(n), of.Dialect, of.Command, of.Code)
+			}
+		}},
+	value("requests_waiting", gauge, "Requests that wait for IDs now.", func(s *scrape) float64 { return float64(s.Server.Waiting) }),
+	{"request_waits_total", counter, []string{"reason"}, "Requests that had to wait, by what they waited for first.",
+		func(s *scrape, put put) {
+			for reason, n := range s.Waits {
+				put(float64(n), reason)
+			}
+		}},
+
+	value("connections", gauge, "Open connections.", func(s *scrape) float64 { return float64(s.Server.Connections) }),
+	value("connections_limit", gauge, "Connections that there may be at once.", func(s *scrape) float64 { return float64(s.Limits.Connections) }),
+	value("connections_accepted_total", counter, "Connections that were accepted.", func(s *scrape) float64 { return float64(s.Server.Accepted) }),
+	{"connections_refused_total", counter, []string{"reason"}, "Connections that were refused or ended.",
+		func(s *scrape, put put) {
+			for reason, n := range s.Server.Refused {
+				put(float64(n), serve.Reason(reason).String())
+			}
+		}},
+	value("memory_limit_bytes", gauge, "What the process may use.", func(s *scrape) float64 { return float64(s.Limits.Memory) }),
+	value("clients_memory_bytes", gauge, "What is kept for connections.", func(s *scrape) float64 { return float64(s.Limits.ClientsUsed) }),
+	value("clients_memory_limit_bytes", gauge, "What may be kept for connections.", func(s *scrape) float64 { return float64(s.Limits.Clients) }),
+	value("tenants", gauge, "Tenants besides 0 that have got IDs, in the lane that has most.", func(s *scrape) float64 { return float64(s.Limits.Tenants) }),
+	value("tenants_limit", gauge, "Tenants besides 0 that a lane has memory for.", func(s *scrape) float64 { return float64(s.Limits.TenantsMost) }),
+	{"user_rate_limit", gauge, []string{"uid"}, "IDs that a user may take in a second.",
+		func(s *scrape, put put) {
+			for _, u := range s.Limits.Users {
+				put(float64(u.Rate.PerSecond), uid(u))
+			}
+		}},
+	{"user_ids_total", counter, []string{"uid"}, "IDs that a user's rate has allowed. The first 32 users with a rate that came are here, and the others together as other.",
+		func(s *scrape, put put) {
+			for _, u := range s.Limits.Users {
+				put(float64(u.IDs), uid(u))
+			}
+			put(float64(s.Limits.UsersRestTook), "other")
+		}},
+	value("log_lines_dropped_total", counter, "Lines of the log that could not be written.", func(s *scrape) float64 { return float64(s.LogDropped) }),
+}
+
+// value is a family of one metric without labels.
+func value(name string, kind prometheus.ValueType, help string, of func(*scrape) float64) family {
+	return family{name, kind, nil, help, func(s *scrape, put put) { put(of(s)) }}
+}
+
+// lane is a family with a metric for each lane that has a value.
+func lane(name, help string, of func(*scrape, *Lane) (float64, bool)) family {
+	return family{name, gauge, []string{"lane"}, help, func(s *scrape, put put) {
+		for i := range s.Lanes {
+			if v, ok := of(s, &s.Lanes[i]); ok {
+				put(v, strconv.Itoa(s.Lanes[i].Number))
+			}
+		}
+	}}
+}
+
+// tick is a family of lanes whose values are the starts of ticks; of tick 0 there is none.
+func tick(name, help string, of func(*Lane) generator.Tick) family {
+	return lane(name, help, func(s *scrape, l *Lane) (float64, bool) {
+		t := of(l)
+		return unix(s.Layout.UnixNanos(t)), t > 0
+	})
+}
+
+// unix makes seconds of nanoseconds, to the millisecond.
+func unix(nanos int64) float64 { return float64(nanos/int64(time.Millisecond)) / 1000 }
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// uid names a user.
+func uid(u issue.Usage) string {
+	if u.User.UID == queue.Nobody {
+		return "unknown"
+	}
+	return strconv.FormatUint(uint64(u.User.UID), 10)
+}

@@ -1,0 +1,220 @@
+package metrics_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/encoding/protodelim"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/metrics"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// world is what metrics are made of in tests.
+type world struct {
+	figures metrics.Figures
+	counts  tally.Table
+	events  *condition.Counts
+	metrics *metrics.Metrics
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	layout, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{events: condition.NewCounts()}
+	w.figures = metrics.Figures{Layout: layout, Lanes: make([]metrics.Lane, 1)}
+	w.metrics = metrics.New(metrics.Sources{
+		Version: "1.2.3", Figures: func() metrics.Figures { return w.figures }, Counts: &w.counts, Events: w.events, Clock: clockguard.System{},
+	})
+	return w
+}
+
+// scrape returns the metrics of the daemon's own by their names with labels.
+func (w *world) scrape(t *testing.T) map[string]string {
+	t.Helper()
+	r := httptest.NewRecorder()
+	w.metrics.ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
+	if r.Code != http.StatusOK {
+		t.Fatalf("a scrape answers %d: %s", r.Code, r.Body)
+	}
+	values := make(map[string]string)
+	for line := range strings.Lines(r.Body.String()) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(name, "flakeward_") {
+			values[name] = value
+		}
+	}
+	return values
+}
+
+// refusing is a source that refuses each request.
+type refusing struct{ err error }
+
+func (r refusing) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
+	return generator.Run{}, issue.Wait{Err: r.err}
+}
+
+// How each code comes to its metric.
+var (
+	lane = func(w *world, c condition.Code) {
+		w.figures.Lanes[0].Condition = fmt.Errorf("lane 0: %w", &condition.Condition{Code: c, Err: errors.New("x")})
+	}
+	event   = func(w *world, c condition.Code) { w.events.Happened(c) }
+	refusal = func(err error) func(*world, condition.Code) {
+		return func(w *world, _ condition.Code) {
+			h := resp.NewHandler(resp.Config{Source: refusing{err}, Layout: w.figures.Layout, Count: &w.counts})
+			_, _, _ = h.Serve(&resp.Session{}, []byte("NEXT\r\n"), nil)
+			resp.Publish(h)
+		}
+	}
+	reason = func(err error) func(*world, condition.Code) {
+		return refusal(&issue.UnavailableError{Reason: err})
+	}
+)
+
+// TestEachCodeOfTheTableChangesAMetric: a new code needs a line here, and a metric.
+func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
+	ways := map[condition.Code]struct {
+		do     func(*world, condition.Code)
+		metric string
+	}{
+		condition.TickExhausted: {reason(issue.ErrExhausted), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
+		condition.TenantRate:    {refusal(&issue.TooManyError{Rate: issue.Rate{PerSecond: 1}, Whose: "tenant"}), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
+		condition.CountTooLarge: {refusal(&issue.TooManyError{Count: 9}), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
+		condition.UserRate:      {refusal(&issue.TooManyError{Rate: issue.Rate{PerSecond: 1}}), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
+		condition.Order:         {reason(issue.ErrOrder), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
+	}
+	for _, c := range []condition.Code{
+		condition.Starting, condition.CoordinatorGone, condition.Restored, condition.OtherCluster, condition.ClaimLost, condition.MarksRaised,
+		condition.WorkersTaken, condition.WorkersAhead, condition.NoWorker, condition.JournalFailing, condition.GrantEnded,
+		condition.JournalEnded, condition.ClockNotReady, condition.FloorAhead,
+	} {
+		ways[c] = struct {
+			do     func(*world, condition.Code)
+			metric string
+		}{lane, `flakeward_lanes_in_condition{code="%s"}`}
+	}
+	for _, c := range []condition.Code{
+		condition.HalfOver, condition.Issuing, condition.Recovered, condition.ClockHeld, condition.ClockFollowed, condition.ClockBack,
+		condition.ClockBehind, condition.OutsideLayout,
+	} {
+		ways[c] = struct {
+			do     func(*world, condition.Code)
+			metric string
+		}{event, `flakeward_events_total{code="%s"}`}
+	}
+	for _, e := range condition.Table {
+		way, ok := ways[e.Code]
+		if !ok {
+			t.Errorf("no metric is known to show %s", e.Code)
+			continue
+		}
+		w := newWorld(t)
+		name := fmt.Sprintf(way.metric, e.Code)
+		before := w.scrape(t)[name]
+		way.do(w, e.Code)
+		if after := w.scrape(t)[name]; after != "1" || before == after {
+			t.Errorf("%s: %s was %q and is %q", e.Code, name, before, after)
+		}
+	}
+}
+
+// TestARefusalIsCountedByWhatStoppedIssuing: as its text says.
+func TestARefusalIsCountedByWhatStoppedIssuing(t *testing.T) {
+	w := newWorld(t)
+	refusal(&issue.UnavailableError{Reason: issue.ErrCeiling, Condition: &condition.Condition{Code: condition.JournalEnded, Stopped: true, Err: errors.New("x")}})(w, "")
+	refusal(errors.New("of no kind"))(w, "")
+	got := w.scrape(t)
+	for _, code := range []string{"journal-ended", "unavailable"} {
+		if n := got[`flakeward_requests_total{code="`+code+`",command="NEXT",dialect="resp"}`]; n != "1" {
+			t.Errorf("%s: %q requests", code, n)
+		}
+	}
+}
+
+// TestDurationsHaveBothForms: a scraper that speaks protobuf gets native and classic buckets, and both
+// have all requests.
+func TestDurationsHaveBothForms(t *testing.T) {
+	w := newWorld(t)
+	w.counts.Durations("resp").Observe(3, 700*time.Nanosecond)
+	w.counts.Durations("resp").Observe(2, 3*time.Millisecond)
+	w.counts.Durations("resp").Observe(1, time.Hour)
+	request := httptest.NewRequest("GET", "/metrics", nil)
+	request.Header.Set("Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+	r := httptest.NewRecorder()
+	w.metrics.ServeHTTP(r, request)
+	body := r.Result().Body
+	for {
+		var family dto.MetricFamily
+		if err := (protodelim.UnmarshalOptions{MaxSize: -1}).UnmarshalFrom(bodyReader{body}, &family); err != nil {
+			t.Fatalf("no durations: %v", err)
+		}
+		if family.GetName() != "flakeward_request_duration_seconds" {
+			continue
+		}
+		h := family.Metric[0].Histogram
+		if h.GetSampleCount() != 6 || h.GetSchema() != tally.Schema || len(h.PositiveDelta) != 3 {
+			t.Errorf("the native form is %v", h)
+		}
+		for _, b := range h.Bucket {
+			want := uint64(3)
+			if b.GetUpperBound() >= .005 {
+				want = 5
+			}
+			if b.GetCumulativeCount() != want {
+				t.Errorf("up to %v s there are %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
+			}
+		}
+		if len(h.Bucket) != len(tally.Bounds) {
+			t.Errorf("%d classic buckets", len(h.Bucket))
+		}
+		return
+	}
+}
+
+// bodyReader reads byte by byte.
+type bodyReader struct{ io.Reader }
+
+func (r bodyReader) ReadByte() (byte, error) {
+	var b [1]byte
+	_, err := io.ReadFull(r, b[:])
+	return b[0], err
+}
+
+// TestThePageHasEveryMetric: docs/metrics.md and the code have the same metrics, with the same labels
+// and meaning.
+func TestThePageHasEveryMetric(t *testing.T) {
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `flakeward_.*$").FindAllString(string(page), -1)
+	want := metrics.Rows()
+	for _, row := range want {
+		if !slices.Contains(rows, row) {
+			t.Errorf("docs/metrics.md does not have\n%s", row)
+		}
+	}
+	for _, row := range rows {
+		if !slices.Contains(want, row) {
+			t.Errorf("docs/metrics.md has, and the code has not\n%s", row)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+)
+
+// scraped runs a daemon and hands it out before it begins.
+func scraped(found chan<- *daemon.Daemon) func(context.Context, daemon.Config) error {
+	return func(ctx context.Context, c daemon.Config) error {
+		d, err := daemon.New(c)
+		if err != nil {
+			return err
+		}
+		found <- d
+		return d.Run(ctx)
+	}
+}
+
+// scrape returns a scrape's status and text, and what it has of each metric.
+func scrape(d *daemon.Daemon) (status int, text string, values map[string]string) {
+	w := httptest.NewRecorder()
+	d.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	values = make(map[string]string)
+	for line := range strings.Lines(w.Body.String()) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name != "#" {
+			values[name] = value
+		}
+	}
+	return w.Code, w.Body.String(), values
+}
+
+// TestMetricsAndINFOHaveTheSameFigures: they are made of the same.
+func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
+	found := make(chan *daemon.Daemon, 1)
+	c := config(dir(t))
+	c.IDs.Lanes = 2
+	c.Waiting.Rate = "100000/s"
+	r := startBy(t, c, scraped(found))
+	d := <-found
+	for range 5 {
+		r.next()
+	}
+	_, _ = r.do("NEXT", 20)
+	_, _ = r.do("NEXT", 0)
+	in := r.info()
+	_, _, got := scrape(d)
+	sum := func(prefix string) (n int) {
+		for name, value := range got {
+			if strings.HasPrefix(name, prefix+"{") {
+				var v float64
+				_, _ = fmt.Sscan(value, &v)
+				n += int(v)
+			}
+		}
+		return n
+	}
+	if n := sum("flakeward_ids_issued_total"); n != 25 || in["total_ids_issued"] != "25" {
+		t.Errorf("of 25 IDs, %d are counted, and INFO says %s", n, in["total_ids_issued"])
+	}
+	if all, refused := got[`flakeward_requests_total{code="ok",command="NEXT",dialect="resp"}`], got[`flakeward_requests_total{code="bad-count",command="NEXT",dialect="resp"}`]; all != "6" || refused != "1" {
+		t.Errorf("of 6 and 1 NEXT, %s and %s are counted", all, refused)
+	}
+	// INFO itself is one more by the time of the scrape.
+	if n := fmt.Sprint(sum("flakeward_requests_total") - 1); n != in["total_commands_processed"] {
+		t.Errorf("%s requests are counted, and INFO says %s", n, in["total_commands_processed"])
+	}
+	if n := sum("flakeward_user_ids_total"); n != 25 {
+		t.Errorf("the user has taken %d of 25", n)
+	}
+	for name, want := range map[string]string{
+		"flakeward_lanes": "2", "flakeward_lanes_ready": in["lanes_ready"], `flakeward_lane_worker_id{lane="0"}`: in["worker_id"],
+		`flakeward_lane_worker_id{lane="1"}`: in["lane1_worker_id"], "flakeward_connections": in["connected_clients"], "flakeward_worker_ids": "1024", "flakeward_worker_ids_held": "2",
+		"flakeward_max_block_seconds": "60", "flakeward_window_seconds": "600", "flakeward_journal_step_seconds": "0.1",
+		"flakeward_clock_held_offset_seconds": "0", `flakeward_coordinator_calls_total{call="join",outcome="ok"}`: "1",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %s, want %s", name, got[name], want)
+		}
+	}
+	for _, name := range []string{`flakeward_request_duration_seconds_count{dialect="resp"}`, "flakeward_journal_flush_duration_seconds_count"} {
+		if got[name] == "" || got[name] == "0" {
+			t.Errorf("%s is %q", name, got[name])
+		}
+	}
+	for lane := range 2 {
+		for _, of := range []string{"ceiling", "published", "journal_mark"} {
+			name := fmt.Sprintf(`flakeward_lane_%s_timestamp_seconds{lane="%d"}`, of, lane)
+			var at float64
+			_, _ = fmt.Sscan(got[name], &at)
+			if off := at - float64(time.Now().Unix()); off < -60 || off > 660 {
+				t.Errorf("%s is %s", name, got[name])
+			}
+		}
+	}
+}
+
+// TestADaemonThatStartsIsScraped: an operator sees why it does not issue.
+func TestADaemonThatStartsIsScraped(t *testing.T) {
+	found := make(chan *daemon.Daemon, 1)
+	c := config(dir(t))
+	c.Cluster.Coord = "etcd://127.0.0.1:1/x" // nobody listens there
+	c.Waiting.MaxBlock = 10 * time.Millisecond
+	r := launchBy(t, c, scraped(found))
+	d := <-found
+	var text string
+	for ctx, stop := context.WithTimeout(t.Context(), timeout); ; {
+		_, _ = r.do("NEXT") // waits for MaxBlock
+		var got map[string]string
+		_, text, got = scrape(d)
+		if got[`flakeward_lanes_in_condition{code="coordinator-gone"}`] == "1" && got["flakeward_lanes_ready"] == "0" &&
+			got[`flakeward_requests_total{code="coordinator-gone",command="NEXT",dialect="resp"}`] != "" && got[`flakeward_request_waits_total{reason="lane"}`] != "0" {
+			stop()
+			return
+		}
+		if ctx.Err() != nil {
+			stop()
+			t.Fatalf("it is not seen that the coordinator is gone:\n%s", text)
+		}
+	}
+}
+
+// TestADaemonThatHasNotBegunIsNotScraped: there is nothing to read yet.
+func TestADaemonThatHasNotBegunIsNotScraped(t *testing.T) {
+	d, err := daemon.New(config(dir(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _, _ := scrape(d); status != 503 {
+		t.Errorf("it answers %d", status)
+	}
+}
+
+// lanes64 is a daemon with 64 lanes.
+func lanes64(t testing.TB) *daemon.Daemon {
+	t.Helper()
+	found := make(chan *daemon.Daemon, 1)
+	c := daemontest.Config(t.TempDir())
+	c.IDs.Lanes = 64
+	daemontest.Launch(t, c, scraped(found)).UntilReady()
+	return <-found
+}
+
+func TestAScrapeOf64LanesIsSmall(t *testing.T) {
+	if _, text, _ := scrape(lanes64(t)); len(text) > 64_000 {
+		t.Errorf("a scrape has %d bytes, at most 64,000 are allowed", len(text))
+	}
+}
+
+// BenchmarkAScrapeOf64Lanes: 5 ms are wanted.
+func BenchmarkAScrapeOf64Lanes(b *testing.B) {
+	d := lanes64(b)
+	for b.Loop() {
+		scrape(d)
+	}
+}

@@ -1,0 +1,50 @@
+package peercred_test
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon/peercred"
+)
+
+// connect returns the accepting side of a connection from this process.
+func connect(t *testing.T, network, address string) net.Conn {
+	t.Helper()
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	c, err := net.Dial(network, l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = accepted.Close() })
+	return accepted
+}
+
+func TestAUnixSocketTellsWhoConnected(t *testing.T) {
+	got := peercred.Of(connect(t, "unix", filepath.Join(t.TempDir(), "s")))
+	want := peercred.Credentials{Known: true, UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), PID: int32(os.Getpid())}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestNobodyIsKnownElsewhere(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close() //nolint:errcheck // it has nothing to lose
+	defer far.Close()  //nolint:errcheck // it has nothing to lose
+	for _, c := range []net.Conn{connect(t, "tcp", "127.0.0.1:0"), near} {
+		if got := peercred.Of(c); got != (peercred.Credentials{}) {
+			t.Errorf("a %T is known to be %+v", c, got)
+		}
+	}
+}

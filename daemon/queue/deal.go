@@ -1,0 +1,120 @@
+package queue
+
+import "slices"
+
+// Deal shares room among all that wait, users in turn and their connections in turn, after it has
+// shared reserve among the reserved ones in the same way. What of the last Deal was not taken is
+// taken back first, so it has to be in room or reserve again; who did not take it is the first in
+// turn.
+func (q *Queue) Deal(room, reserve int) {
+	for _, r := range slices.Backward(q.dealt) {
+		if r == nil { // it has left
+			continue
+		}
+		r.at = 0
+		if r.share > 0 {
+			r.turn += r.share
+			r.share = 0
+			in := r.line.in
+			in.remove(r.line)
+			in.prepend(r.line)
+		}
+	}
+	q.shares = 0
+	clear(q.dealt)
+	q.dealt = q.dealt[:0]
+	if q.reserved > 0 {
+		reserve = q.share(reserve, (*user).dealReserved)
+	}
+	if q.rows > 0 {
+		q.share(reserve, (*user).dealRows)
+	}
+	q.share(room, (*user).deal)
+	if len(q.users) > 1 { // what cannot be divided is another's the next time
+		q.users = append(q.users[1:], q.users[0])
+	}
+}
+
+// share gives each user as much of room as the others, and what one does not want to the others.
+func (q *Queue) share(room int, deal func(u *user, q *Queue, portion int) (given int)) (left int) {
+	wanting := len(q.users)
+	for room > 0 && wanting > 0 {
+		portion := max(1, room/wanting)
+		wanting = 0
+		for _, u := range q.users {
+			given := deal(u, q, min(portion, room))
+			room -= given
+			if given > 0 {
+				wanting++
+			}
+		}
+	}
+	return room
+}
+
+// dealReserved gives a user's reserved connections turns, as far as portion goes.
+func (u *user) dealReserved(q *Queue, portion int) (given int) {
+	return q.rounds(&u.reserved, portion, false)
+}
+
+// dealRows gives the rows among the user's common connections what is kept and nobody else wants.
+func (u *user) dealRows(q *Queue, portion int) (given int) {
+	if u.rows == 0 {
+		return 0
+	}
+	return q.rounds(&u.common, portion, true)
+}
+
+// deal gives the user's common connections turns, as far as portion goes, and the reserved ones
+// what those leave of it.
+func (u *user) deal(q *Queue, portion int) (given int) {
+	given = q.rounds(&u.common, portion, false)
+	return given + q.rounds(&u.reserved, portion-given, false)
+}
+
+// rounds gives connections turns, as far as portion goes. It returns how much it gave. Where
+// portion ends in the midst of a turn, the turn goes on at the next.
+func (q *Queue) rounds(in *lines, portion int, rows bool) (given int) {
+	for given < portion {
+		more := q.round(in, portion-given, rows)
+		if more == 0 {
+			break
+		}
+		given += more
+	}
+	return given
+}
+
+// round gives each of the connections a turn, or each of those that have a row, as far as portion
+// goes.
+func (q *Queue) round(in *lines, portion int, rows bool) (given int) {
+	l := in.first
+	for range in.n {
+		if given == portion {
+			break
+		}
+		next, r := l.next, l.first
+		if !rows || r.row {
+			given += q.turn(in, l, r, portion-given)
+		}
+		l = next
+	}
+	return given
+}
+
+// turn gives a request of its turn what it wants, and at most portion.
+func (q *Queue) turn(in *lines, l *Line, r *Request, portion int) (give int) {
+	give = min(portion, r.turn, r.left-r.share)
+	if give > 0 && r.at == 0 {
+		q.dealt = append(q.dealt, r)
+		r.at = len(q.dealt)
+	}
+	r.share += give
+	q.shares += give
+	if r.turn -= give; r.turn == 0 || r.share == r.left {
+		r.turn = r.whole
+		in.remove(l)
+		in.append(l)
+	}
+	return give
+}

@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/secure"
+)
+
+// reload opens the log again, and reads the keys of public IDs and what the coordinator is reached
+// with again, when it is asked to.
+type reload struct {
+	config  *Config
+	ready   *atomic.Bool
+	clock   clockguard.Clock // known time
+	current *secure.Current  // what was read
+	forms   *forms
+	admin   *adminServer // nil: there is none
+}
+
+// access is what the coordinator is reached with, but for who asks.
+func (r reload) access() (connect.Config, error) {
+	access, err := r.config.Access()
+	access.Clock, access.Log, access.Current = r.clock, r.config.Log.Named("coord"), r.current
+	return access, err
+}
+
+// dial opens the coordinator.
+func (r reload) dial(ctx context.Context, who coord.Identity, moved bool) (coord.Coordinator, error) {
+	access, err := r.access()
+	if err != nil {
+		return nil, err
+	}
+	access.Identity, access.Moved = who, moved
+	return connect.Open(ctx, access)
+}
+
+// run does what is asked until ctx ends.
+func (r reload) run(ctx context.Context) {
+	for {
+		select {
+		case <-r.config.Reload:
+			// Before the daemon is ready, an end of the reload would be taken for that.
+			if r.ready.Load() {
+				r.config.Service.Reloading()
+			}
+			r.again()
+			if r.ready.Load() {
+				r.config.Service.Ready()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (r reload) again() {
+	log := r.config.Log
+	if r.config.ReopenLog != nil {
+		if err := r.config.ReopenLog(); err != nil {
+			log.Error("the log was not opened again; it goes on where it was", "error", err)
+		}
+	}
+	if err := r.forms.readKeys(); err != nil {
+		log.Error("the keys of public IDs were not read again; the last ones are used on", "error", err)
+	}
+	access, err := r.access()
+	if err == nil {
+		err = access.Reload()
+	}
+	if r.admin != nil {
+		err = errors.Join(err, r.admin.Reload())
+	}
+	if err != nil {
+		log.Error("certificates and passwords were not read again; the last ones are used on", "error", err)
+		return
+	}
+	log.Info("opened the log, and read certificates and passwords again")
+}

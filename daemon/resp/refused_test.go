@@ -1,0 +1,32 @@
+package resp_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/daemon/resp"
+)
+
+// A row of NEXTs that are all refused has far longer replies than one of IDs: they are written in
+// parts as well, and each of them is refused.
+func TestRefusalsOfARowOfRequestsKeepToTheOutput(t *testing.T) {
+	const output = 4 << 10
+	reason := errors.New(strings.Repeat("gone ", 20))
+	h := handler(t, &some{err: reason}, "twitter", resp.Limits{Output: output})
+	var s resp.Session
+	in := bytes.Repeat([]byte("*1\r\n$4\r\nNEXT\r\n"), 180)
+	refused := 0
+	for state := resp.Write; state == resp.Write; {
+		used, replies, next := h.Serve(&s, in, nil)
+		if most := output + 2*len(reason.Error()); len(replies) > most {
+			t.Fatalf("%d bytes of replies at once, want at most %d", len(replies), most)
+		}
+		in, state = in[used:], next.State
+		refused += bytes.Count(replies, []byte("-UNAVAILABLE"))
+	}
+	if refused != 180 || len(in) > 0 {
+		t.Errorf("%d of 180 are refused, with %d bytes unread", refused, len(in))
+	}
+}

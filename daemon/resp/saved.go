@@ -1,0 +1,74 @@
+package resp
+
+import (
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+)
+
+// Saved is a session as one process hands it to another: what was agreed with the client, its order,
+// and how far the request is that it is in the middle of.
+type Saved struct {
+	Name   []byte
+	RESP3  bool
+	Closes bool
+	Served uint64
+	Order  issue.Order
+	Form   string `json:",omitempty"` // by FORM; empty: none was chosen
+	Rounds string `json:",omitempty"` // the client's name, if it rounds integers and that was not said yet
+
+	Kind   uint8
+	As     string // the form of the work
+	Tenant uint32
+	Left   int
+	Taken  []generator.Run
+	At     int
+	Within int
+
+	Transaction *SavedTransaction `json:",omitempty"`
+}
+
+// SavedTransaction is what the client has queued since MULTI.
+type SavedTransaction struct {
+	Queue     []byte
+	Count     int
+	Broken    bool
+	Executing bool
+}
+
+// Save returns the session for Restore. The session must not be served any more.
+func (s *Session) Save() Saved {
+	w := &s.work
+	saved := Saved{
+		Name: s.name, RESP3: s.resp3, Closes: s.closes, Served: s.served, Order: w.issue.Order(),
+		Rounds: s.Library(),
+		Kind:   uint8(w.kind), As: w.form.String(), Tenant: w.tenant, Left: w.left, Taken: w.taken, At: w.at, Within: w.within,
+	}
+	if s.chosen {
+		saved.Form = s.form.String()
+	}
+	if t := s.transaction; t != nil {
+		saved.Transaction = &SavedTransaction{Queue: t.queue, Count: t.count, Broken: t.broken, Executing: t.executing}
+	}
+	return saved
+}
+
+// Restore makes a new session one that goes on where another was saved.
+func (s *Session) Restore(from Saved) {
+	s.name, s.resp3, s.closes, s.served = from.Name, from.RESP3, from.Closes, from.Served
+	s.rounds = roundingClient([]byte(from.Rounds))
+	if f, err := form.Named(from.Form); err == nil { // otherwise none was chosen
+		s.form, s.chosen = f, true
+	}
+	w := &s.work
+	w.form, _ = form.Named(from.As) // integers, of a version without forms
+	w.kind, w.tenant, w.left, w.taken, w.at, w.within = kind(from.Kind), from.Tenant, from.Left, from.Taken, from.At, from.Within
+	w.issue.Singles = w.kind == singles
+	w.issue.Resume(from.Order)
+	if t := from.Transaction; t != nil {
+		s.transaction = &transaction{queue: t.Queue, count: t.Count, broken: t.Broken, executing: t.Executing}
+	}
+}
+
+// Busy reports whether the session is in the middle of a request.
+func (s *Session) Busy() bool { return s.work.kind != idle || s.transaction.more() }

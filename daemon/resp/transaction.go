@@ -1,0 +1,116 @@
+package resp
+
+import "math"
+
+// transaction is what a connection has queued since MULTI. EXEC runs it like a pipeline: the
+// requests of other connections may come in between, which no reply shows, as there is nothing that
+// two requests share.
+type transaction struct {
+	queue     []byte // the requests not run yet, in the protocol's form
+	ran       int    // bytes of those that were run, which stay in memory until the last has
+	count     int    // how many were queued
+	broken    bool   // a request was refused: EXEC refuses them all
+	executing bool
+}
+
+// more reports whether requests of the transaction are still to be run. It may be called on nil.
+func (t *transaction) more() bool { return t != nil && t.executing && len(t.queue) > 0 }
+
+// unlimited reads a transaction's queue, which was held to the limits as it grew.
+var unlimited = Limits{Bulk: math.MaxInt, Args: math.MaxInt, Request: math.MaxInt}
+
+// enqueue keeps a request for EXEC.
+func (h *Handler) enqueue(s *Session, args [][]byte, out []byte) []byte {
+	t := s.transaction
+	if t.broken {
+		return appendSimple(out, "QUEUED")
+	}
+	before := len(t.queue)
+	t.queue = appendArray(t.queue, len(args))
+	for _, arg := range args {
+		t.queue = appendBulk(t.queue, arg)
+	}
+	if len(t.queue) > h.config.Limits.Transaction {
+		t.queue = t.queue[:before]
+		return h.refuseQueued(s, out, Refuse(QueueFull, h.config.Limits.Transaction))
+	}
+	t.count++
+	return appendSimple(out, "QUEUED")
+}
+
+// refuseQueued refuses a request. Within MULTI it has EXEC refuse the others too.
+func (h *Handler) refuseQueued(s *Session, out []byte, r *Refusal) []byte {
+	if s.transaction != nil {
+		*s.transaction = transaction{broken: true}
+	}
+	return h.refuse(out, r)
+}
+
+// execute runs the next request of a transaction, or several plain NEXTs as one, or ends the
+// transaction.
+func (h *Handler) execute(s *Session, out []byte, room int) []byte {
+	t := s.transaction
+	if len(t.queue) == 0 {
+		s.transaction = nil
+		return out
+	}
+	if n := beginNexts(s, t.queue, room, h.config.Form); n > 0 {
+		t.advance(n * len(plainNext))
+		return out
+	}
+	args, n, _ := h.queued.parse(t.queue)
+	t.advance(n)
+	c, _ := h.commands.find(args[0])
+	return do(h, c, s, args[1:], out)
+}
+
+func multi(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
+	if s.transaction != nil {
+		return h.refuse(out, Refuse(NestedMulti))
+	}
+	s.transaction = &transaction{}
+	return appendSimple(out, "OK")
+}
+
+func exec(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
+	t := s.transaction
+	switch {
+	case t == nil:
+		return h.refuse(out, Refuse(WithoutMulti, "EXEC"))
+	case t.broken:
+		s.transaction = nil
+		return h.refuse(out, Refuse(ExecAbort))
+	}
+	t.executing = true
+	return appendArray(out, t.count)
+}
+
+func discard(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
+	if s.transaction == nil {
+		return h.refuse(out, Refuse(WithoutMulti, "DISCARD"))
+	}
+	s.transaction = nil
+	return appendSimple(out, "OK")
+}
+
+// watch is WATCH key [key ...]: there are no keys, so none of them ever changes.
+func watch(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
+	if s.transaction != nil {
+		return h.refuse(out, Refuse(WatchInMulti))
+	}
+	return appendSimple(out, "OK")
+}
+
+// held is how many bytes of memory a transaction keeps; nil: none.
+func (t *transaction) held() int {
+	if t == nil {
+		return 0
+	}
+	return t.ran + cap(t.queue)
+}
+
+// advance goes on after n bytes of the queue.
+func (t *transaction) advance(n int) {
+	t.queue = t.queue[n:]
+	t.ran += n
+}

@@ -1,0 +1,72 @@
+package rest
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+)
+
+// Asker asks for other dialects that the server's listeners carry, in the name of the connection by
+// which a request came. One Asker's IDs rise. It is for one goroutine at a time.
+type Asker struct {
+	config Config
+	client *client
+}
+
+// Asks makes one for the request that ctx is of.
+func (c Config) Asks(ctx context.Context) *Asker { return &Asker{c, c.asker(ctx)} }
+
+// Take takes as many IDs for the tenant, whose number or name that is; empty: for none.
+func (a *Asker) Take(ctx context.Context, tenant string, count uint32) ([]generator.Run, *Problem) {
+	n, refusal := a.config.count(strconv.FormatUint(uint64(count), 10))
+	of := uint32(0)
+	if refusal == nil && tenant != "" {
+		of, refusal = a.config.tenant(tenant)
+	}
+	if refusal != nil {
+		p := problemOf(refusal)
+		return nil, &p
+	}
+	runs, err := a.config.Take.Take(ctx, &a.client.issue, of, n, a.client.runs[:0])
+	if err != nil {
+		p := problemOfTake(err, of)
+		return nil, &p
+	}
+	if a.client.from != nil {
+		a.client.from.Served(n)
+	}
+	a.client.runs = runs
+	return runs, nil
+}
+
+// Form finds a form by its name, in which IDs can be written; empty: the daemon's own.
+func (a *Asker) Form(name string) (form.Form, *Problem) {
+	f, refusal := a.config.named(name)
+	if refusal != nil {
+		p := problemOf(refusal)
+		return f, &p
+	}
+	return f, nil
+}
+
+// Text is an ID in a form.
+func (a *Asker) Text(f form.Form, id int64) string {
+	return string(a.config.coder().Append(nil, f, id))
+}
+
+// Decode takes an ID apart: an integer or a UUID as it is, or one of the form that as names.
+func (a *Asker) Decode(id, as string) (int64, generator.Parts, *Problem) {
+	n, parts, refusal := a.config.decode(id, as)
+	if refusal != nil {
+		p := problemOf(refusal)
+		return 0, parts, &p
+	}
+	return n, parts, nil
+}
+
+// RetryAfter is when to try again; 0: that is of no use.
+func (p Problem) RetryAfter() time.Duration { return min(p.retry, math.MaxInt64) }

@@ -1,0 +1,174 @@
+package rest
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// client is a connection. The requests of HTTP/1 come one after the other, and use it in turn.
+type client struct {
+	issue issue.Connection
+	from  served // nil: nobody counts what the connection gets
+	room  []byte
+	runs  []generator.Run
+}
+
+// served counts IDs that a connection got.
+type served interface{ Served(n int) }
+
+type clientKey struct{}
+
+// numbers are of connections that have none.
+var numbers atomic.Uint32
+
+// meet makes what is kept of a connection.
+func (s *Server) meet(ctx context.Context, c net.Conn) context.Context {
+	of := &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody, Socket: s.config.Socket}}}
+	if known, ok := c.(interface {
+		Client() (id int64, who peercred.Credentials)
+	}); ok {
+		id, who := known.Client()
+		of.issue.Number = uint32(id)
+		if who.Known {
+			of.issue.User.UID = who.UID
+		}
+	}
+	of.from, _ = c.(served)
+	return context.WithValue(ctx, clientKey{}, of)
+}
+
+// request is one.
+type request struct {
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	client *client
+	at     *route     // that it is for
+	params url.Values // nil: there are none
+	code   string     // of the reply
+}
+
+// longAgo is when the body of a request had to be there: none is read.
+var longAgo = time.Unix(1, 0)
+
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *request {
+	of, _ := r.Context().Value(clientKey{}).(*client)
+	if of == nil || r.ProtoMajor != 1 { // its requests come at once
+		of = s.config.asker(r.Context())
+	}
+	if r.ContentLength != 0 && r.ProtoMajor == 1 {
+		// A body is not waited for: the connection ends with the reply.
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+	}
+	return &request{s: s, w: w, r: r, client: of, code: OK}
+}
+
+// asker is a client of its own, for requests that come beside others of their connection.
+func (c *Config) asker(ctx context.Context) *client {
+	if of, ok := ctx.Value(clientKey{}).(*client); ok {
+		return &client{issue: issue.Connection{Number: of.issue.Number, User: of.issue.User}, from: of.from}
+	}
+	return &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody, Socket: c.Socket}}}
+}
+
+// parse reads the parameters.
+func (q *request) parse(at *route) *resp.Refusal {
+	if q.r.URL.RawQuery == "" {
+		return nil
+	}
+	params, err := url.ParseQuery(q.r.URL.RawQuery)
+	if err != nil {
+		return resp.Refuse(resp.WrongParameter, "list", "it is not as in a URL")
+	}
+	for name, values := range params {
+		if !at.anything && (!slices.Contains(at.params, name) || len(values) > 1) {
+			return resp.Refuse(resp.UnknownParameter, resp.Shown(name), use(at.params))
+		}
+	}
+	q.params = params
+	return nil
+}
+
+func use(params []string) string {
+	if len(params) == 0 {
+		return "none"
+	}
+	return strings.Join(params, ", ")
+}
+
+// wanted are whose IDs are asked for, and how many.
+func (q *request) wanted() (tenant uint32, count int, refusal *resp.Refusal) {
+	if count, refusal = q.count(); refusal == nil {
+		tenant, refusal = q.tenant()
+	}
+	return tenant, count, refusal
+}
+
+// count is how many IDs are asked for.
+func (q *request) count() (int, *resp.Refusal) {
+	text := q.params.Get("count")
+	if text == "" && !q.params.Has("count") {
+		return 1, nil
+	}
+	return q.s.config.count(text)
+}
+
+func (c *Config) count(text string) (int, *resp.Refusal) {
+	n, ok := number(text)
+	switch {
+	case !ok || n == 0:
+		return 0, resp.Refuse(resp.BadCount, resp.Shown(text))
+	case n > uint64(c.MaxCount):
+		return 0, resp.Refuse(resp.CountTooHigh, resp.Shown(text), c.MaxCount)
+	}
+	return int(n), nil
+}
+
+// tenant is whose IDs they are.
+func (q *request) tenant() (uint32, *resp.Refusal) {
+	if !q.params.Has("tenant") {
+		return 0, nil
+	}
+	return q.s.config.tenant(q.params.Get("tenant"))
+}
+
+func (c *Config) tenant(text string) (uint32, *resp.Refusal) {
+	return resp.Tenant(c.Tenants, c.Layout.Max(generator.Tenant), []byte(text))
+}
+
+// number reads digits. One that is too large is no number, but still in digits, so the largest
+// stands for it.
+func number(text string) (n uint64, ok bool) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	return n, text != "" && strings.Trim(text, "0123456789") == "" && (err == nil || n == 1<<64-1)
+}
+
+// accepts reports whether the client asked for a type by its name before JSON.
+func (q *request) accepts(name string) bool {
+	for _, accept := range q.r.Header["Accept"] {
+		for kind := range strings.SplitSeq(accept, ",") {
+			kind, _, _ = strings.Cut(kind, ";")
+			switch strings.TrimSpace(kind) {
+			case name:
+				return true
+			case "application/json", "*/*", "application/*":
+				return false
+			}
+		}
+	}
+	return false
+}

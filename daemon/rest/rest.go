@@ -1,0 +1,225 @@
+// Package rest answers HTTP: IDs and what there is to know about them, in JSON, as lines of text or
+// as a stream. docs/http.md describes it, and so does the document that it serves at
+// /v1/openapi.json.
+//
+// It knows the daemon by what Config has: functions that it calls. It opens no socket. All errors are
+// problems as RFC 9457 has them, with the codes of the one table of refusals.
+package rest
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+)
+
+// Taker takes IDs; *await.Taker is one. Its errors are that of ctx, or why the request is refused.
+type Taker interface {
+	// Take appends n IDs, at least 1, to room as runs: all or none.
+	Take(ctx context.Context, c *issue.Connection, tenant uint32, n int, room []generator.Run) ([]generator.Run, error)
+	// Each passes each run on as soon as it is taken, and counts none. An error of got ends it.
+	Each(ctx context.Context, c *issue.Connection, tenant uint32, n int, got func(generator.Run) error) error
+}
+
+// Counter is told what was done. Its methods may be called from any goroutine.
+type Counter interface {
+	Request(command, code string) // one request was answered; the code is OK, or that of the refusal
+	Issued(lane int, ids uint64)  // IDs that were sent by a stream
+}
+
+// OK is the code of a request that was served.
+const OK = "ok"
+
+// Config is what a Server answers from.
+type Config struct {
+	Take     Taker
+	Layout   *generator.Layout
+	Form     form.Form                          // of the IDs, where a request does not say
+	Coder    func() *form.Coder                 // writes them; see resp.Config; nil: there are no UUIDs and no public IDs
+	Tenants  *tenant.Tenants                    // those that have names; nil: none has
+	MaxCount int                                // IDs in one request
+	Status   func() []resp.Section              // what INFO shows; must not block
+	Cluster  func(context.Context) (any, error) // the members, as JSON shows them; nil: they are not shown
+	Health   Health
+	Clock    clockguard.Clock        // known time
+	Count    Counter                 // nil: nobody counts
+	More     map[string]http.Handler // further paths, for GET and HEAD
+	RPC      http.Handler            // answers the paths that begin as RPCPaths do; nil: there are none
+	Compat   []string                // the services whose paths are answered, too: see Compat
+	// Unserved is why a request is not answered, and ids whether it would be by new IDs; nil: all are.
+	Unserved func(r *http.Request, ids bool) *resp.Refusal
+	Log      hclog.Logger  // nil: nothing is logged
+	Block    time.Duration // for how long a request for IDs may wait, at most
+	Idle     time.Duration // for how long a connection may ask for nothing; 0: two minutes
+	Socket   uint32        // tells users of this server from those of others
+}
+
+// Bounds of what a client may cost.
+const (
+	headerTimeout = 10 * time.Second // in which a request's header must have arrived
+	replyTimeout  = 10 * time.Second // in which a client must take a reply, beside what it waits for IDs
+	defaultIdle   = 2 * time.Minute
+	mostHeader    = 16 << 10 // bytes, of the first line and all fields
+	mostStreams   = 100      // of an HTTP/2 connection, at once
+)
+
+// Server answers requests. Its methods may be called from any goroutine.
+type Server struct {
+	config Config
+	routes map[string]*route
+	open   sync.WaitGroup // connections
+}
+
+// route is a path. One whose path ends in a slash is that of all paths which go on with one part.
+type route struct {
+	name     string // of the command, for counting
+	serve    func(*Server, *request)
+	params   []string                // that it takes
+	anything bool                    // it takes any
+	issues   bool                    // new IDs
+	fail     func(*request, Problem) // replies why there is no answer; nil: with a problem of RFC 9457
+}
+
+// decodePath begins the paths of IDs.
+const decodePath = "/v1/ids/"
+
+func path(name string, serve func(*Server, *request), params ...string) *route {
+	return &route{name: name, serve: serve, params: params}
+}
+
+// New makes a server.
+func New(c Config) *Server {
+	s := &Server{config: c}
+	if c.Log == nil {
+		s.config.Log = hclog.NewNullLogger()
+	}
+	s.routes = map[string]*route{
+		"/v1/ids":          path("ids", (*Server).ids, "count", "tenant", "as"),
+		decodePath:         path("decode", (*Server).decode, "as"),
+		"/v1/runs":         path("runs", (*Server).runs, "count", "tenant"),
+		"/v1/bounds":       path("bounds", (*Server).bounds, "from", "to"),
+		"/v1/status":       path("status", (*Server).status),
+		"/v1/layout":       path("layout", (*Server).layout),
+		"/v1/openapi.json": path("openapi", (*Server).openapi),
+		"/livez":           path("livez", (*Server).livez),
+		"/readyz":          path("readyz", (*Server).readyz, "verbose"),
+	}
+	s.routes["/v1/ids"].issues, s.routes["/v1/runs"].issues = true, true
+	for _, name := range c.Compat {
+		maps.Copy(s.routes, services[name])
+	}
+	if c.Cluster != nil {
+		s.routes["/v1/cluster"] = path("cluster", (*Server).cluster)
+	}
+	for path, h := range c.More {
+		s.routes[path] = &route{name: strings.Trim(path, "/"), anything: true, serve: func(_ *Server, q *request) {
+			q.code = OK
+			h.ServeHTTP(q.w, q.r)
+		}}
+	}
+	return s
+}
+
+// HTTP makes what serves listeners: HTTP/1, and HTTP/2 without TLS. It serves once, and Wait follows
+// its end.
+func (s *Server) HTTP() *http.Server {
+	h := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headerTimeout,
+		WriteTimeout:      s.config.Block + replyTimeout,
+		IdleTimeout:       s.config.Idle,
+		MaxHeaderBytes:    mostHeader,
+		ConnState:         s.follow,
+		ConnContext:       s.meet,
+		ErrorLog:          s.config.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
+		Protocols:         new(http.Protocols),
+	}
+	if h.IdleTimeout <= 0 {
+		h.IdleTimeout = defaultIdle
+	}
+	h.Protocols.SetHTTP1(true)
+	h.Protocols.SetHTTP2(true)
+	h.Protocols.SetUnencryptedHTTP2(true)
+	return h
+}
+
+// Wait returns once the goroutines of all connections have ended.
+func (s *Server) Wait() { s.open.Wait() }
+
+// follow keeps account of a connection's life.
+func (s *Server) follow(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.open.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.open.Done()
+	}
+	if a, ok := c.(interface{ Asking(bool) }); ok {
+		a.Asking(state == http.StateActive)
+	}
+}
+
+// RPCPaths begin the paths of remote procedure calls.
+var RPCPaths = []string{"/flakeward.v1.", "/grpc.health.v1.", "/grpc.reflection."}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
+	if isRPC && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
+		// A stream lasts as long as its client wants. What a client does not take waits for it in HTTP/2's
+		// own window.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		s.config.RPC.ServeHTTP(w, r)
+		return
+	}
+	q := s.begin(w, r)
+	where := r.URL.Path
+	at, ok := s.routes[where]
+	if above := strings.LastIndexByte(where, '/'); !ok && above > 0 {
+		at, ok = s.routes[where[:above+1]]
+	}
+	if !ok {
+		at = &route{name: "other", anything: true, serve: func(_ *Server, q *request) { q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(where))) }}
+	}
+	q.at = at
+	var refusal *resp.Refusal
+	if s.config.Unserved != nil {
+		refusal = s.config.Unserved(r, at.issues)
+	}
+	switch {
+	case refusal != nil:
+		q.refuse(refusal)
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+		if refusal := q.parse(at); refusal != nil {
+			q.refuse(refusal)
+		} else {
+			at.serve(s, q)
+		}
+	case r.Method == http.MethodOptions:
+		w.Header()["Allow"] = allowed
+		w.WriteHeader(http.StatusNoContent)
+		q.code = OK
+	default:
+		w.Header()["Allow"] = allowed
+		q.refuse(resp.Refuse(resp.WrongMethod, resp.Shown(r.Method), allowed[0]))
+	}
+	if s.config.Count != nil {
+		s.config.Count.Request(at.name, q.code)
+	}
+}
+
+var allowed = []string{"GET, HEAD, OPTIONS"}

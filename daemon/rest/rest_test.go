@@ -1,0 +1,452 @@
+package rest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/await"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// store is a source that counts up while it has something.
+type store struct {
+	mu    sync.Mutex
+	next  int64
+	left  int
+	most  int // of one run
+	err   error
+	asked chan struct{} // gets one for each Take in vain
+}
+
+func (s *store) Take(_ *issue.Connection, _ uint32, n int) (generator.Run, issue.Wait) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return generator.Run{}, issue.Wait{Err: s.err}
+	}
+	n = min(n, s.left, s.most)
+	if n == 0 {
+		s.asked <- struct{}{}
+		return generator.Run{}, issue.Wait{Event: true, For: time.Hour}
+	}
+	run := generator.Run{First: s.next, N: n}
+	s.next += int64(n)
+	s.left -= n
+	return run, issue.Wait{}
+}
+
+func (s *store) set(left int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left, s.err = left, err
+}
+
+type counts struct {
+	requests, errors, issued, burnt atomic.Int64
+}
+
+func (c *counts) Request(_, code string) {
+	c.requests.Add(1)
+	if code != OK {
+		c.errors.Add(1)
+	}
+}
+func (c *counts) Waits(int64)            {}
+func (c *counts) Issued(_ int, n uint64) { c.issued.Add(int64(n)) }
+func (c *counts) Burnt(n uint64)         { c.burnt.Add(int64(n)) }
+
+// site is a server under test, on a Unix socket.
+type site struct {
+	*store
+	counts
+	taker  *await.Taker
+	server *Server
+	client *http.Client
+	path   string
+}
+
+func start(t *testing.T, layout string, change func(*Config)) *site {
+	t.Helper()
+	l, err := generator.ParseLayout(layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{store: &store{left: 1 << 40, most: 1 << 40, asked: make(chan struct{}, 1<<16)}}
+	s.taker = await.New(s.store, clockguard.System{}, &s.counts)
+	c := Config{
+		Take: s.taker, Layout: l, MaxCount: 65536, Clock: clockguard.System{}, Count: &s.counts, Block: time.Minute,
+		Status: func() []resp.Section {
+			return []resp.Section{{Name: "Worker", Pairs: [][2]string{{"state", "ready"}, {"worker_id", "7"}, {"host", "7"}}}}
+		},
+		Cluster: func(context.Context) (any, error) { return map[string]any{"members": []string{}}, nil },
+		Health: Health{
+			Live: func(context.Context) error { return nil },
+			Ready: func() Readiness {
+				return Readiness{Ready: true, State: "ready", Conditions: []Condition{{Code: "half-over", Detail: "x", Do: "y"}}}
+			},
+		},
+	}
+	if change != nil {
+		change(&c)
+	}
+	s.server = New(c)
+	s.path = filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := s.server.HTTP()
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(listener) }()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", s.path) }}
+	s.client = &http.Client{Transport: transport}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		_ = h.Close()
+		<-served
+		s.server.Wait()
+		s.taker.Close()
+	})
+	return s
+}
+
+func (s *site) do(t *testing.T, method, path string, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://f"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	reply, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close() //nolint:errcheck // it has been read
+	body, err := io.ReadAll(reply.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply, string(body)
+}
+
+func TestReplies(t *testing.T) {
+	s := start(t, "twitter", nil)
+	s.most = 2
+	for _, tt := range []struct {
+		path, accept, kind, body string
+	}{
+		{"/v1/ids", "", "application/json", `{"ids":["0"]}` + "\n"},
+		{"/v1/ids?count=3", "*/*", "application/json", `{"ids":["1","2","3"]}` + "\n"},
+		{"/v1/ids?count=3", "text/plain", "text/plain; charset=utf-8", "4\n5\n6\n"},
+		{"/v1/ids?count=1&tenant=0", "text/plain;q=0.9, application/json", "text/plain; charset=utf-8", "7\n"},
+		{"/v1/ids?count=3", "application/x-ndjson", "application/x-ndjson", `{"id":"8"}` + "\n" + `{"id":"9"}` + "\n" + `{"id":"10"}` + "\n"},
+		{"/v1/runs?count=3", "", "application/json", `{"step":"1","runs":[{"first":"11","count":2},{"first":"13","count":1}]}` + "\n"},
+		{"/v1/ids/1541815603606036480", "", "application/json",
+			`{"id":"1541815603606036480","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0}` + "\n"},
+		{"/v1/bounds?from=2022-06-28&to=2022-06-29T00:00:00Z", "", "application/json", ""},
+		{"/v1/status", "", "application/json", `{"Worker":{"host":"7","state":"ready","worker_id":7}}` + "\n"},
+		{"/v1/cluster", "", "application/json", `{"members":[]}` + "\n"},
+	} {
+		reply, body := s.do(t, "GET", tt.path, "Accept", tt.accept)
+		if reply.StatusCode != 200 || reply.Header.Get("Content-Type") != tt.kind || tt.body != "" && body != tt.body {
+			t.Errorf("%s (%s): %s, %s, %q; want %q", tt.path, tt.accept, reply.Status, reply.Header.Get("Content-Type"), body, tt.body)
+		}
+		if reply.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s may be cached", tt.path)
+		}
+	}
+	if s.issued.Load() != 14 || s.next != 14 {
+		t.Errorf("%d IDs are counted, %d were taken", s.issued.Load(), s.next)
+	}
+}
+
+func TestBoundsAreThoseOfTheLayout(t *testing.T) {
+	s := start(t, "twitter", nil)
+	_, body := s.do(t, "GET", "/v1/bounds?from=2022-06-28T16:07:40.105Z&to=2022-06-28T16:07:40.106Z")
+	var got Bounds
+	if err := json.Unmarshal([]byte(body), &got); err != nil || got != (Bounds{"1541815603604488192", "1541815603608682496"}) {
+		t.Errorf("%s (%v)", body, err)
+	}
+}
+
+func TestTheFieldsOfALayoutAreShownOnlyIfItHasThem(t *testing.T) {
+	s := start(t, "time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01", func(c *Config) {
+		var err error
+		if c.Tenants, err = tenant.New(c.Layout, []tenant.Tenant{{Name: "orders", ID: 3}}); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, body := s.do(t, "GET", "/v1/ids/768"); !strings.Contains(body, `"tenant":3,"tenant_name":"orders",`) {
+		t.Error(body)
+	}
+	if _, body := s.do(t, "GET", "/v1/ids/256"); strings.Contains(body, "tenant_name") {
+		t.Error(body)
+	}
+	if _, body := s.do(t, "GET", "/v1/ids/123456789"); !strings.Contains(body, `"datacenter":1,`) || !strings.Contains(body, `"tenant":`) {
+		t.Error(body)
+	}
+	if reply, body := s.do(t, "GET", "/v1/ids?tenant=15"); reply.StatusCode != 200 {
+		t.Error(body)
+	}
+}
+
+func TestWhatIsWrongIsAProblemWithACode(t *testing.T) {
+	s := start(t, "twitter", func(c *Config) { c.MaxCount = 100 })
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		code         string
+	}{
+		{"GET", "/", 404, "unknown-path"},
+		{"GET", "/v1/ids/", 400, "bad-id"},
+		{"GET", "/v1/ids/1/2", 404, "unknown-path"},
+		{"GET", "/v1/ids/-1", 400, "bad-id"},
+		{"GET", "/v1/ids/9223372036854775808", 400, "bad-id"},
+		{"GET", "/v1/ids?count=0", 400, "bad-count"},
+		{"GET", "/v1/ids?count=", 400, "bad-count"},
+		{"GET", "/v1/ids?count=+1", 400, "bad-count"},
+		{"GET", "/v1/ids?count=101", 400, "count-too-high"},
+		{"GET", "/v1/ids?count=99999999999999999999999", 400, "count-too-high"},
+		{"GET", "/v1/ids?count=1&count=2", 400, "unknown-parameter"},
+		{"GET", "/v1/ids?counts=1", 400, "unknown-parameter"},
+		{"GET", "/v1/ids?tenant=1", 400, "no-tenants"},
+		{"GET", "/v1/ids?count=%zz", 400, "wrong-parameter"},
+		{"GET", "/v1/runs?count=x", 400, "bad-count"},
+		{"GET", "/v1/status?x=y", 400, "unknown-parameter"},
+		{"GET", "/v1/bounds", 400, "wrong-parameter"},
+		{"GET", "/v1/bounds?from=2022-01-02&to=2022-01-01", 400, "wrong-parameter"},
+		{"POST", "/v1/ids", 405, "wrong-method"},
+		{"DELETE", "/v1/ids/1", 405, "wrong-method"},
+		{"BREW", "/v1/layout", 405, "wrong-method"},
+	} {
+		reply, body := s.do(t, tt.method, tt.path)
+		var p Problem
+		if err := json.Unmarshal([]byte(body), &p); err != nil || reply.StatusCode != tt.status || p.Status != tt.status || p.Code != tt.code ||
+			p.Detail == "" || p.Type != "urn:flakeward:"+tt.code || reply.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s: %s %s (%v)", tt.method, tt.path, reply.Status, body, err)
+		}
+		if tt.status == 405 && reply.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
+			t.Errorf("%s %s allows %q", tt.method, tt.path, reply.Header.Get("Allow"))
+		}
+	}
+	if s.next != 0 || s.requests.Load() != 21 || s.errors.Load() != 21 {
+		t.Errorf("%d IDs were taken; %d requests, %d errors", s.next, s.requests.Load(), s.errors.Load())
+	}
+}
+
+func TestHeadAndOptionsTakeNoIDs(t *testing.T) {
+	s := start(t, "twitter", nil)
+	for _, path := range []string{"/v1/ids?count=5", "/v1/runs?count=5", "/v1/status", "/v1/layout", "/v1/cluster", "/v1/ids/1", "/v1/openapi.json"} {
+		if reply, body := s.do(t, "HEAD", path); reply.StatusCode != 200 || body != "" || reply.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("HEAD %s: %s %q %v", path, reply.Status, body, reply.Header)
+		}
+		if reply, body := s.do(t, "OPTIONS", path); reply.StatusCode != 204 || body != "" || reply.Header.Get("Allow") != "GET, HEAD, OPTIONS" {
+			t.Errorf("OPTIONS %s: %s %q", path, reply.Status, body)
+		}
+	}
+	for _, kind := range []string{"text/plain", "application/x-ndjson"} {
+		if reply, _ := s.do(t, "HEAD", "/v1/ids", "Accept", kind); !strings.HasPrefix(reply.Header.Get("Content-Type"), kind) {
+			t.Errorf("HEAD as %s: %v", kind, reply.Header)
+		}
+	}
+	if s.next != 0 {
+		t.Errorf("%d IDs were taken", s.next)
+	}
+}
+
+func TestUnavailableSaysWhenToTryAgain(t *testing.T) {
+	s := start(t, "twitter", nil)
+	for _, tt := range []struct {
+		err    error
+		status int
+		code   string
+		after  string
+	}{
+		{&issue.UnavailableError{Reason: issue.ErrCeiling}, 503, "grant-ended", "1"},
+		{&issue.UnavailableError{Reason: issue.ErrClock, For: 2500 * time.Millisecond}, 503, "clock-behind", "3"},
+		{&issue.UnavailableError{Reason: issue.ErrRate, For: time.Millisecond}, 429, "user-rate", "1"},
+		{&issue.UnavailableError{Reason: issue.ErrTenantRate}, 429, "tenant-rate", "1"},
+		{&issue.TooManyError{Count: 5, Largest: 3, After: 4 * time.Second}, 503, "count-too-large", "4"},
+		{&issue.TooManyError{Count: 5, Largest: 3}, 400, "count-too-large", ""},
+		{&issue.UnavailableError{Reason: issue.ErrTenant}, 400, "unavailable", ""},
+		{&issue.UnavailableError{Reason: issue.ErrTenants}, 503, "too-many-tenants", "1"},
+		{errors.New("x"), 503, "unavailable", "1"},
+	} {
+		s.set(0, tt.err)
+		reply, body := s.do(t, "GET", "/v1/ids?count=5")
+		var p Problem
+		if err := json.Unmarshal([]byte(body), &p); err != nil || reply.StatusCode != tt.status || p.Code != tt.code || reply.Header.Get("Retry-After") != tt.after {
+			t.Errorf("%v: %s, Retry-After %q, %s (%v)", tt.err, reply.Status, reply.Header.Get("Retry-After"), body, err)
+		}
+		if many := (*issue.TooManyError)(nil); errors.As(tt.err, &many) && (p.Largest == nil || *p.Largest != 3) {
+			t.Errorf("%v: %s does not tell the largest", tt.err, body)
+		}
+	}
+}
+
+func TestAStreamSendsWhatThereIsAndSaysWhyItEnds(t *testing.T) {
+	s := start(t, "twitter", nil)
+	s.set(2, nil)
+	r, _ := http.NewRequest("GET", "http://f/v1/ids?count=5", nil)
+	r.Header.Set("Accept", "application/x-ndjson")
+	reply, err := s.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close() //nolint:errcheck // it has been read
+	lines := bufio.NewScanner(reply.Body)
+	for i := range 2 { // while the rest is waited for
+		if !lines.Scan() || lines.Text() != fmt.Sprintf(`{"id":"%d"}`, i) {
+			t.Fatalf("line %d is %q", i, lines.Text())
+		}
+	}
+	<-s.asked
+	s.set(0, &issue.UnavailableError{Reason: issue.ErrCeiling})
+	s.taker.Wake()
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"problem":{"type":"urn:flakeward:grant-ended"`) || lines.Scan() {
+		t.Errorf("the last line is %q", lines.Text())
+	}
+}
+
+// Requests whose clients cancel, or go half-way, or are cut off, take no ID, and leave neither
+// a goroutine nor a connection.
+func TestClientsThatGoTakeNoIDs(t *testing.T) {
+	s := start(t, "twitter", nil)
+	s.set(0, nil)
+	before := runtime.NumGoroutine()
+	const rounds, many = 20, 500
+	for range rounds {
+		var all sync.WaitGroup
+		ctx, cancel := context.WithCancel(context.Background())
+		for i := range many {
+			c, err := net.Dial("unix", s.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := "GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n"
+			if i%5 == 0 {
+				text = text[:len(text)-3] // half of a request
+			}
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Fatal(err)
+			}
+			all.Go(func() {
+				defer c.Close() //nolint:errcheck // that is the test
+				<-ctx.Done()
+			})
+		}
+		for range many - many/5 {
+			<-s.asked
+		}
+		cancel()
+		all.Wait()
+		s.server.Wait() // all of them have ended on this side as well
+		for len(s.asked) > 0 {
+			<-s.asked
+		}
+	}
+	s.set(1<<20, nil)
+	s.taker.Wake()
+	if s.next != 0 || s.issued.Load() != 0 || s.burnt.Load() != 0 {
+		t.Errorf("%d IDs were taken, %d issued, %d burnt", s.next, s.issued.Load(), s.burnt.Load())
+	}
+	if after := runtime.NumGoroutine(); after > before+3 {
+		t.Errorf("%d goroutines, %d before", after, before)
+	}
+}
+
+func TestBadInputIsAnErrorAndHurtsNobodyElse(t *testing.T) {
+	s := start(t, "twitter", nil)
+	long := strings.Repeat("x", 100<<10)
+	for name, tt := range map[string]struct{ send, want string }{
+		"a long URL":           {"GET /" + long + " HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 431 "},
+		"a long header":        {"GET /v1/ids HTTP/1.1\r\nHost: f\r\nX: " + long + "\r\n\r\n", "HTTP/1.1 431 "},
+		"many headers":         {"GET /v1/ids HTTP/1.1\r\nHost: f\r\n" + strings.Repeat("X: y\r\n", 20000) + "\r\n", "HTTP/1.1 431 "},
+		"a body":               {"GET /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 "},
+		"a body that is late":  {"GET /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Length: 50000000\r\n\r\n", "HTTP/1.1 200 "},
+		"a chunked body":       {"GET /v1/ids HTTP/1.1\r\nHost: f\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "HTTP/1.1 200 "},
+		"two lengths":          {"GET /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "HTTP/1.1 400 "},
+		"length and chunks":    {"POST /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 4"},
+		"a strange encoding":   {"GET /v1/ids HTTP/1.1\r\nHost: f\r\nTransfer-Encoding: xchunked\r\n\r\n", "HTTP/1.1 501 "},
+		"no host":              {"GET /v1/ids HTTP/1.1\r\n\r\n", "HTTP/1.1 400 "},
+		"a space before colon": {"GET /v1/ids HTTP/1.1\r\nHost : f\r\n\r\n", "HTTP/1.1 400 "},
+		"no method":            {" /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 400 "},
+		"RESP":                 {"*1\r\n$4\r\nNEXT\r\n", "HTTP/1.1 400 "},
+		"a NUL":                {"GET /v1/ids\x00 HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 400 "},
+		"CONNECT":              {"CONNECT f:80 HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 405 "},
+		"an upgrade":           {"GET /v1/layout HTTP/1.1\r\nHost: f\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", "HTTP/1.1 200 "},
+	} {
+		c, err := net.Dial("unix", s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.WriteString(c, tt.send) }() // its end may find the connection closed
+		in := bufio.NewReader(c)
+		line, err := in.ReadString('\n')
+		if !strings.HasPrefix(line, tt.want) {
+			t.Errorf("%s: %q (%v), want %q", name, line, err, tt.want)
+		}
+		if strings.Contains(name, "body") || strings.Contains(name, "length") { // nothing behind it is taken for a request
+			rest, _ := io.ReadAll(in)
+			if strings.Contains(string(rest), "HTTP/1.1") {
+				t.Errorf("%s: another reply: %q", name, rest)
+			}
+		}
+		_ = c.Close()
+		if reply, _ := s.do(t, "GET", "/v1/ids"); reply.StatusCode != 200 {
+			t.Errorf("after %s: %s", name, reply.Status)
+		}
+	}
+}
+
+func TestEachRefusalHasAStatusOrKeepsIDsFromBeingIssued(t *testing.T) {
+	for _, k := range []resp.Kind{
+		resp.UnknownPath, resp.WrongMethod, resp.UnknownParameter, resp.WrongParameter, resp.NotHere, resp.BadCount, resp.CountTooHigh, resp.BadTenant,
+		resp.NoTenants, resp.BadID, resp.WrongID, resp.NotAllowed,
+	} {
+		if p := problemOf(resp.Refuse(k)); p.Status == 503 || p.Title == "" || p.Code == "" {
+			t.Errorf("kind %d: %+v", k, p)
+		}
+	}
+	if p := problemOf(resp.Refuse(resp.Unavailable, "x")); p.Status != 503 || p.retry == 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestTheClusterThatCannotBeAskedIsAProblem(t *testing.T) {
+	s := start(t, "twitter", func(c *Config) {
+		c.Cluster = func(context.Context) (any, error) { return nil, errors.New("nobody answers") }
+	})
+	if reply, body := s.do(t, "GET", "/v1/cluster"); reply.StatusCode != 503 || !strings.Contains(body, `"code":"coordinator-gone"`) {
+		t.Errorf("%s %s", reply.Status, body)
+	}
+}
+
+func TestAHandlerWithoutAServerAnswers(t *testing.T) {
+	s := start(t, "twitter", nil)
+	w := httptest.NewRecorder()
+	s.server.ServeHTTP(w, httptest.NewRequest("GET", "/v1/ids", nil))
+	if w.Code != 200 || !strings.HasPrefix(w.Body.String(), `{"ids":["`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}

@@ -1,0 +1,141 @@
+package rest
+
+import (
+	"context"
+	_ "embed" // for the document
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/instant"
+	"github.com/flakeward/flakeward/internal/layouts"
+)
+
+// Decoded is an ID taken apart. A field that the layout has not is missing.
+type Decoded struct {
+	ID         string  `json:"id"`
+	Time       string  `json:"time"` // of the tick's beginning, RFC 3339 in UTC
+	Tick       int64   `json:"tick"`
+	Datacenter *uint64 `json:"datacenter,omitempty"`
+	Worker     uint64  `json:"worker"`
+	Tenant     *uint64 `json:"tenant,omitempty"`
+	TenantName string  `json:"tenant_name,omitempty"`
+	Sequence   uint64  `json:"sequence"`
+}
+
+// decode is GET /v1/ids/{id}.
+func (s *Server) decode(q *request) {
+	layout := s.config.Layout
+	id, parts, refusal := s.config.decode(q.r.URL.Path[len(decodePath):], q.params.Get("as"))
+	if refusal != nil {
+		q.refuse(refusal)
+		return
+	}
+	d := Decoded{
+		ID: strconv.FormatInt(id, 10), Time: layout.StartOf(parts.Tick).UTC().Format(resp.TimeFormat(layout)),
+		Tick: int64(parts.Tick), Worker: parts.Worker, Sequence: parts.Sequence,
+	}
+	if layout.Bits(generator.Datacenter) > 0 {
+		d.Datacenter = &parts.Datacenter
+	}
+	if layout.Bits(generator.Tenant) > 0 {
+		d.Tenant = &parts.Tenant
+		if named, ok := s.config.Tenants.Of(parts.Tenant); ok {
+			d.TenantName = named.Name
+		}
+	}
+	q.show(d)
+}
+
+// Bounds are the IDs of a span of time: from From on, and below Below. The keys are those of
+// flakeward bounds --json.
+type Bounds struct {
+	From  string `json:"from"`
+	Below string `json:"below"`
+}
+
+// bounds is GET /v1/bounds.
+func (s *Server) bounds(q *request) {
+	one := time.Unix(0, s.config.Clock.Now().Wall) // for both ends
+	now := func() time.Time { return one }
+	var span [2]time.Time
+	for i, name := range []string{"from", "to"} {
+		var err error
+		if span[i], err = instant.Parse(resp.Shown(q.params.Get(name)), now); err != nil {
+			q.refuse(resp.Refuse(resp.WrongParameter, name, err))
+			return
+		}
+	}
+	from, below, err := s.config.Layout.Bounds(span[0], span[1])
+	if err != nil {
+		q.refuse(resp.Refuse(resp.WrongParameter, "from or to", err))
+		return
+	}
+	q.show(Bounds{strconv.FormatInt(from, 10), strconv.FormatInt(below, 10)})
+}
+
+// status is GET /v1/status: what INFO shows, as flakeward status --json does.
+func (s *Server) status(q *request) {
+	sections := make(map[string]map[string]any)
+	for _, section := range s.config.Status() {
+		entries := make(map[string]any)
+		for _, pair := range section.Pairs {
+			entries[pair[0]] = info.Entry{Key: pair[0], Value: pair[1]}.Typed()
+		}
+		sections[section.Name] = entries
+	}
+	q.show(sections)
+}
+
+// clusterTimeout is how long the coordinator may take to answer.
+const clusterTimeout = 5 * time.Second
+
+// cluster is GET /v1/cluster.
+func (s *Server) cluster(q *request) {
+	if q.r.Method == http.MethodHead {
+		q.head(typeJSON)
+		return
+	}
+	ctx, cancel := context.WithTimeout(q.r.Context(), clusterTimeout)
+	defer cancel()
+	members, err := s.config.Cluster(ctx)
+	switch {
+	case q.r.Context().Err() != nil:
+		q.refuse(gone)
+	case err != nil:
+		refusal := resp.Refuse(resp.Unavailable, err)
+		refusal.Code = "coordinator-gone"
+		q.refuse(refusal)
+	default:
+		q.show(members)
+	}
+}
+
+// layout is GET /v1/layout.
+func (s *Server) layout(q *request) {
+	q.show(layouts.Of(s.config.Layout, time.Unix(0, s.config.Clock.Now().Wall)))
+}
+
+// show replies with a value as JSON.
+func (q *request) show(value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		q.refuse(resp.Refuse(resp.Unavailable, err))
+		return
+	}
+	q.head(typeJSON)
+	_, _ = q.w.Write(append(text, '\n'))
+}
+
+//go:embed openapi.json
+var document []byte
+
+// openapi is GET /v1/openapi.json.
+func (s *Server) openapi(q *request) {
+	q.w.Header()["Content-Type"] = typeJSON
+	_, _ = q.w.Write(document)
+}

@@ -1,0 +1,243 @@
+// Package rpc answers gRPC, gRPC-Web and Connect: the service of api/flakeward/v1, health and
+// reflection. docs/grpc.md describes it.
+//
+// It is an http.Handler for the server of package rest, whose connections and errors it shares.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect"
+	"connectrpc.com/grpchealth"
+	"connectrpc.com/grpcreflect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
+	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/daemon/rest"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// mostBytes is the longest message that is read.
+const mostBytes = 16 << 10
+
+// New makes the handler of rest.RPCPaths.
+func New(c rest.Config) http.Handler {
+	mux := http.NewServeMux()
+	options := connect.WithHandlerOptions(connect.WithReadMaxBytes(mostBytes), connect.WithInterceptors(counting{c.Count}))
+	mux.Handle(flakewardv1connect.NewIdServiceHandler(&service{c}, options))
+	mux.Handle(grpchealth.NewHandler(health(c.Health.Ready)))
+	names := grpcreflect.NewStaticReflector(flakewardv1connect.IdServiceName, grpchealth.HealthV1ServiceName)
+	mux.Handle(grpcreflect.NewHandlerV1(names))
+	mux.Handle(grpcreflect.NewHandlerV1Alpha(names))
+	return mux
+}
+
+// health implements grpchealth.Checker: the service serves while an ID can be had.
+type health func() rest.Readiness
+
+// Check implements grpchealth.Checker.
+func (h health) Check(_ context.Context, r *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
+	switch {
+	case r.Service != "" && r.Service != flakewardv1connect.IdServiceName:
+		return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no such service: ask for "+flakewardv1connect.IdServiceName))
+	case h().Ready:
+		return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
+	}
+	return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
+}
+
+// service implements the service of the definition.
+type service struct{ rest.Config }
+
+// Next implements flakewardv1connect.IdServiceHandler, as the others do.
+func (s *service) Next(ctx context.Context, r *connect.Request[flakewardv1.NextRequest]) (*connect.Response[flakewardv1.NextResponse], error) {
+	asks := s.Asks(ctx)
+	as, problem := asks.Form(nameOf(r.Msg.As))
+	if problem != nil {
+		return nil, failed(*problem)
+	}
+	runs, err := take(ctx, asks, r.Msg.Count, r.Msg.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	var all flakewardv1.NextResponse
+	step := s.Layout.Step()
+	for _, run := range runs {
+		for k := range run.N {
+			id := run.First + int64(k)*step
+			if r.Msg.As == flakewardv1.Form_FORM_UNSPECIFIED {
+				all.Ids = append(all.Ids, id)
+			} else {
+				all.Texts = append(all.Texts, asks.Text(as, id))
+			}
+		}
+	}
+	return connect.NewResponse(&all), nil
+}
+
+// nameOf is the name of a form in the other dialects; empty: there is none.
+func nameOf(f flakewardv1.Form) string {
+	if f == flakewardv1.Form_FORM_UNSPECIFIED {
+		return ""
+	}
+	return strings.ToLower(strings.TrimPrefix(f.String(), "FORM_"))
+}
+
+// Run answers with runs.
+func (s *service) Run(ctx context.Context, r *connect.Request[flakewardv1.RunRequest]) (*connect.Response[flakewardv1.RunResponse], error) {
+	runs, err := take(ctx, s.Asks(ctx), r.Msg.Count, r.Msg.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(&flakewardv1.RunResponse{Step: s.Layout.Step(), Runs: show(runs)}), nil
+}
+
+// Decode takes an ID apart.
+func (s *service) Decode(ctx context.Context, r *connect.Request[flakewardv1.DecodeRequest]) (*connect.Response[flakewardv1.DecodeResponse], error) {
+	id, parts, problem := s.Asks(ctx).Decode(r.Msg.Id, nameOf(r.Msg.As))
+	if problem != nil {
+		return nil, failed(*problem)
+	}
+	d := &flakewardv1.DecodeResponse{
+		Id: id, Time: timestamppb.New(s.Layout.StartOf(parts.Tick)), Tick: int64(parts.Tick), Worker: parts.Worker, Sequence: parts.Sequence,
+	}
+	if s.Layout.Bits(generator.Datacenter) > 0 {
+		d.Datacenter = &parts.Datacenter
+	}
+	if s.Layout.Bits(generator.Tenant) > 0 {
+		d.Tenant = &parts.Tenant
+	}
+	return connect.NewResponse(d), nil
+}
+
+// Stream answers message after message. Its caller's IDs rise.
+func (s *service) Stream(ctx context.Context, stream *connect.BidiStream[flakewardv1.StreamRequest, flakewardv1.StreamResponse]) error {
+	asks := s.Asks(ctx)
+	answer := &flakewardv1.StreamResponse{Step: s.Layout.Step()}
+	for {
+		r, err := stream.Receive()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		answer.Runs, answer.Error = answer.Runs[:0], nil
+		switch runs, problem := asks.Take(ctx, r.Tenant, max(1, r.Count)); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case problem != nil:
+			answer.Error = &flakewardv1.StreamError{Code: problem.Code, Message: problem.Detail, RetryAfterMs: problem.RetryAfter().Milliseconds()}
+		default:
+			answer.Runs = show(runs)
+		}
+		if err := stream.Send(answer); err != nil {
+			return err
+		}
+	}
+}
+
+func show(runs []generator.Run) []*flakewardv1.IdRun {
+	all := make([]*flakewardv1.IdRun, len(runs))
+	for i, run := range runs {
+		all[i] = &flakewardv1.IdRun{First: run.First, Count: uint32(run.N)}
+	}
+	return all
+}
+
+// take takes IDs, or returns the error that the caller gets.
+func take(ctx context.Context, asks *rest.Asker, count uint32, tenant string) ([]generator.Run, error) {
+	runs, problem := asks.Take(ctx, tenant, max(1, count))
+	switch {
+	case problem == nil:
+		return runs, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	return nil, failed(*problem)
+}
+
+// failed is the error of a problem, with its code and when to try again.
+func failed(p rest.Problem) error {
+	code := connect.CodeUnavailable
+	switch {
+	case p.Largest != nil:
+		code = connect.CodeResourceExhausted
+	case p.Status == http.StatusBadRequest:
+		code = connect.CodeInvalidArgument
+	case p.Status == http.StatusTooManyRequests:
+		code = connect.CodeResourceExhausted
+	}
+	err := connect.NewError(code, errors.New(p.Detail))
+	details := []proto.Message{&errdetails.ErrorInfo{Reason: p.Code, Domain: "flakeward"}}
+	if after := p.RetryAfter(); after > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
+	}
+	for _, d := range details {
+		if detail, e := connect.NewErrorDetail(d); e == nil {
+			err.AddDetail(detail)
+		}
+	}
+	return err
+}
+
+// counting counts calls by their method and how they ended. A stream's messages are counted by their
+// IDs alone.
+type counting struct{ rest.Counter }
+
+func (c counting) note(spec connect.Spec, err error) {
+	if c.Counter == nil {
+		return
+	}
+	code := rest.OK
+	if err != nil {
+		code = codeOf(err)
+	}
+	c.Request(strings.ToLower(spec.Procedure[strings.LastIndexByte(spec.Procedure, '/')+1:]), code)
+}
+
+// WrapUnary implements connect.Interceptor, as the others do.
+func (c counting) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
+	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
+		reply, err := next(ctx, r)
+		c.note(r.Spec(), err)
+		return reply, err
+	}
+}
+
+// WrapStreamingHandler counts a stream once.
+func (c counting) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
+		err := next(ctx, stream)
+		c.note(stream.Spec(), err)
+		return err
+	}
+}
+
+// WrapStreamingClient is of clients, which there are none of.
+func (counting) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+// codeOf is the code of the one table, or gRPC's where the error is not of it.
+func codeOf(err error) string {
+	var e *connect.Error
+	if errors.As(err, &e) {
+		for _, d := range e.Details() {
+			if m, err := d.Value(); err == nil {
+				if info, ok := m.(*errdetails.ErrorInfo); ok {
+					return info.Reason
+				}
+			}
+		}
+	}
+	return connect.CodeOf(err).String()
+}

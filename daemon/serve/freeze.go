@@ -1,0 +1,146 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/daemon/resp"
+)
+
+// Connection is an open connection as one process hands it to another.
+type Connection struct {
+	FD      int `json:"-"` // whose it is does not change
+	ID      int64
+	Peer    peercred.Credentials
+	In      []byte // received and not answered
+	Out     []byte // replies that the client has not taken
+	Closing bool   // it ends once they are
+	Told    bool   // that it speaks RESP
+	Session resp.Saved
+}
+
+// Frozen is a server that accepts nobody and answers nothing until Resume or Leave is called.
+type Frozen struct {
+	Connections []Connection
+	server      *Server
+	frozen      frozen
+}
+
+// handing is an engine whose connections can be handed to another process, and come from one.
+type handing interface {
+	freeze() ([]Connection, frozen, error)
+	inherit(connections []Connection, n *counts) // takes them over
+}
+
+// frozen is an engine that stands still.
+type frozen interface {
+	resume() // goes on as if nothing had been
+	leave()  // ends, and closes this process's descriptors of the connections
+}
+
+// ErrNotFrozen means that the server could not be frozen, and goes on.
+var ErrNotFrozen = errors.New("the server cannot hand its connections over")
+
+// Freeze has the server stand still, with nothing half done. It fails if ctx ends before.
+func (s *Server) Freeze(ctx context.Context) (*Frozen, error) {
+	e := s.engine.Load()
+	if e == nil {
+		return nil, ErrNotFrozen
+	}
+	if err := s.gate.shut(ctx); err != nil {
+		return nil, err
+	}
+	connections, f, err := []Connection(nil), frozen(nil), ErrNotFrozen
+	if h, ok := (*e).(handing); ok {
+		connections, f, err = h.freeze()
+	}
+	if err != nil {
+		s.gate.open()
+		return nil, err
+	}
+	return &Frozen{connections, s, f}, nil
+}
+
+// Resume has the server go on.
+func (f *Frozen) Resume() {
+	f.frozen.resume()
+	f.server.gate.open()
+}
+
+// Leave has Serve end, with nil: another process has the connections and the listener.
+func (f *Frozen) Leave() {
+	close(f.server.left)
+	f.frozen.leave()
+}
+
+// Adopt has the next Serve go on with connections of another process, whose FDs are the server's
+// from now on. It is called before Serve.
+func (s *Server) Adopt(connections []Connection) { s.adopted = connections }
+
+// gate holds up accepting.
+type gate struct {
+	mu       sync.Mutex
+	listener interface{ SetDeadline(time.Time) error } // nil: there is none that can be held up
+	held     chan struct{}                             // closed when accepting goes on; nil: it does
+	stands   chan struct{}                             // closed when accepting stands still
+}
+
+// use tells what is accepted from.
+func (g *gate) use(l net.Listener) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.listener, _ = l.(interface{ SetDeadline(time.Time) error })
+}
+
+// shut has accepting stand still, and waits until it does.
+func (g *gate) shut(ctx context.Context) error {
+	g.mu.Lock()
+	if g.listener == nil || g.held != nil {
+		g.mu.Unlock()
+		return ErrNotFrozen
+	}
+	g.held, g.stands = make(chan struct{}), make(chan struct{})
+	stands, err := g.stands, g.listener.SetDeadline(longAgo)
+	g.mu.Unlock()
+	if err == nil {
+		select {
+		case <-stands:
+			return nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	g.open()
+	return err
+}
+
+// open lets accepting go on.
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held == nil {
+		return
+	}
+	_ = g.listener.SetDeadline(time.Time{})
+	close(g.held)
+	g.held = nil
+}
+
+// wait is called by who accepts, when that was interrupted.
+func (g *gate) wait(ctx context.Context) {
+	g.mu.Lock()
+	held, stands := g.held, g.stands
+	g.mu.Unlock()
+	if held == nil {
+		return
+	}
+	close(stands)
+	select {
+	case <-held:
+	case <-ctx.Done():
+	}
+}

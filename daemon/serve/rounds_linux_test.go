@@ -1,0 +1,226 @@
+package serve
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// scripted is a source that calls a function for each Take.
+type scripted func(c *issue.Connection, n int) (generator.Run, issue.Wait)
+
+func (f scripted) Take(c *issue.Connection, _ uint32, n int) (generator.Run, issue.Wait) {
+	return f(c, n)
+}
+
+// However many requests are due at once, a round tries as many as it has time for: who asks
+// meanwhile is answered before the others are tried.
+func TestManyDueRequestsDoNotHoldUpWhoAsks(t *testing.T) {
+	const waiters, each = 300, 100 * time.Microsecond
+	clock := clocktest.NewManual(time.Unix(1e9, 0))
+	waited := make(chan struct{}, waiters)
+	var h *host
+	var asker *peer
+	var trying atomic.Bool
+	var pings *atomic.Uint64
+	var tries, answeredAfter atomic.Int64
+	source := scripted(func(_ *issue.Connection, n int) (generator.Run, issue.Wait) {
+		if !trying.Load() {
+			waited <- struct{}{}
+			return generator.Run{}, issue.Wait{Event: true}
+		}
+		try := tries.Add(1)
+		if try == 1 {
+			asker.send("PING\r\n")
+		}
+		if answeredAfter.Load() == 0 && pings.Load() > 0 {
+			answeredAfter.Store(try)
+		}
+		clock.Advance(each)
+		return generator.Run{First: try, N: n}, issue.Wait{}
+	})
+	var counted tally.Table
+	pings = counted.Requests(tally.Request{Dialect: "resp", Command: "PING", Code: tally.OK})
+	h = start(t, "system", source, func(c *Config) { c.Clock, c.Count = clock, &counted })
+	asker = h.dial(t)
+	peers := make([]*peer, waiters)
+	for i := range peers {
+		peers[i] = h.dial(t)
+		peers[i].send("NEXT\r\n")
+		<-waited
+	}
+	trying.Store(true)
+	h.Wake()
+	asker.want("+PONG\r\n")
+	for _, p := range peers {
+		if line, err := p.in.ReadString('\n'); err != nil || line[0] != ':' {
+			t.Fatalf("got %q, %v", line, err)
+		}
+	}
+	if after := answeredAfter.Load(); after == 0 || after > 3*lookEvery {
+		t.Errorf("answered after %d of %d due requests, want at most %d", after, waiters, 3*lookEvery)
+	}
+}
+
+// naming is a scripted source whose requests wait in turn: each Deal names one of them.
+type naming struct {
+	scripted
+	named chan *issue.Connection
+}
+
+func (s naming) Deal(name func(*issue.Connection)) time.Duration {
+	select {
+	case c := <-s.named:
+		name(c)
+	default:
+	}
+	return time.Millisecond
+}
+
+// Of the requests that wait in turn, those are tried that the source names, and no other until its
+// time is over.
+func TestWhoWaitsInTurnIsTriedWhenNamed(t *testing.T) {
+	const waiters = 20
+	clock := clocktest.NewManual(time.Unix(1e9, 0))
+	tried := make(chan *issue.Connection, 3*waiters)
+	var give atomic.Pointer[issue.Connection]
+	source := naming{named: make(chan *issue.Connection, 1), scripted: func(c *issue.Connection, n int) (generator.Run, issue.Wait) {
+		tried <- c
+		if give.Load() == c {
+			return generator.Run{First: 7, N: n}, issue.Wait{}
+		}
+		return generator.Run{}, issue.Wait{For: time.Millisecond, InTurn: time.Hour}
+	}}
+	h := start(t, "system", source, func(c *Config) { c.Clock = clock })
+	peers, conns := make([]*peer, waiters), make([]*issue.Connection, waiters)
+	for i := range peers {
+		peers[i] = h.dial(t)
+		peers[i].send("NEXT\r\n")
+		conns[i] = <-tried
+	}
+	for _, i := range []int{13, 5} {
+		give.Store(conns[i])
+		source.named <- conns[i]
+		// The loop may be between its look at the source and its look at the clock, so time goes on
+		// until the reply is there.
+		var c *issue.Connection
+		for c == nil {
+			clock.BlockUntil(1)
+			clock.Advance(time.Millisecond)
+			select {
+			case c = <-tried:
+			default:
+			}
+		}
+		if c != conns[i] {
+			t.Fatal("another was tried than the one that was named")
+		}
+		peers[i].want(":7\r\n")
+	}
+	if n := len(tried); n > 0 {
+		t.Errorf("%d were tried that nobody named", n)
+	}
+	clock.BlockUntil(1)
+	clock.Advance(time.Hour) // their time is over
+	for range waiters - 2 {
+		<-tried
+	}
+}
+
+// Of a round with many events each user has its first, wherever in the round they are.
+func TestEachUserHasItsFirstEventsOfARound(t *testing.T) {
+	poller, err := newPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer poller.close()
+	turns := turns{clock: clockguard.System{}, users: make(map[budget.User]*load)}
+	many, one := turns.come(1, poller), turns.come(2, poller)
+	layout, err := generator.ParseLayout("twitter")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turns.begin(resp.NewHandler(resp.Config{Layout: layout}), 1000)
+	firsts := 0
+	for range 999 {
+		if turns.first(many) {
+			firsts++
+		}
+	}
+	if firsts != fewEvents/2 || !turns.first(one) {
+		t.Errorf("one user has %d of the first events, the other has its own: %v", firsts, turns.first(one))
+	}
+}
+
+// The connections of a user that has thousands share one place among the events of a round, and are
+// served all the same.
+func TestAUserOfManyConnectionsTakesOnePlaceAmongEvents(t *testing.T) {
+	var limit unix.Rlimit
+	const more = 50
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < 3*(directly+more) {
+		t.Skipf("the descriptor limit is %d", limit.Cur)
+	}
+	h := start(t, "system", newStore(-1), nil)
+	peers := make([]*peer, directly+more)
+	for i := range peers {
+		peers[i] = h.dial(t)
+	}
+	for round := range 2 {
+		for _, p := range peers {
+			p.send("ECHO x\r\n")
+		}
+		for i, p := range peers {
+			if line, err := p.in.ReadString('\n'); line != "$1\r\n" {
+				t.Fatalf("connection %d of round %d: %q, %v", i, round, line, err)
+			}
+			p.want("x\r\n")
+		}
+	}
+	for _, p := range peers[:directly+more/2] {
+		_ = p.Close()
+	}
+	last := peers[len(peers)-1]
+	last.send("ECHO x\r\n")
+	last.want("$1\r\nx\r\n")
+}
+
+// A CLIENT LIST that is made in parts has every connection once.
+func TestClientListHasManyConnections(t *testing.T) {
+	const others = 400
+	h := start(t, "system", newStore(-1), nil)
+	for i := range others {
+		p := h.dial(t)
+		p.send(fmt.Sprintf("CLIENT SETNAME name-%d\r\n", i))
+		p.want("+OK\r\n")
+	}
+	lister := h.dial(t)
+	lister.send("CLIENT LIST\r\n")
+	var n int
+	if _, err := fmt.Fscanf(lister.in, "$%d\r\n", &n); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for left := n; left > 0; {
+		line, err := lister.in.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		left -= len(line)
+		lines++
+	}
+	lister.want("\r\n")
+	if lines != others+1 {
+		t.Errorf("%d lines of %d connections", lines, others+1)
+	}
+}

@@ -1,0 +1,314 @@
+//go:build unix
+
+package serve
+
+import (
+	"context"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/daemon/resp"
+)
+
+// HTTP answers the connections that speak it; *http.Server is one. The connections that its listener
+// returns are *WebConn.
+type HTTP interface {
+	Serve(net.Listener) error       // returns once the listener is closed
+	SetKeepAlivesEnabled(bool)      // without them, a connection ends with its next reply
+	Shutdown(context.Context) error // ends the connections after what they have asked for
+	Close() error                   // ends them
+}
+
+// webConnBytes is what a connection that speaks HTTP takes: buffers in both directions, a stack, and
+// a request.
+const webConnBytes = 24 << 10
+
+// web is the connections that speak HTTP, and the listener from which their server gets them. They
+// count as the others do.
+type web struct {
+	config Config
+	counts *counts
+	serve  sync.WaitGroup
+	ctx    context.Context // ends with stop
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	comes  sync.Cond  // somebody came or left, or the listener was closed
+	queue  []*WebConn // who came and is not served yet
+	open   map[*WebConn]struct{}
+	closed bool // nobody comes any more
+}
+
+func newWeb(c Config, n *counts) *web {
+	a := &web{config: c, counts: n, open: make(map[*WebConn]struct{})}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
+	a.comes.L = &a.mu
+	return a
+}
+
+// begin has those served who come.
+func (a *web) begin() {
+	if a.config.HTTP != nil {
+		a.serve.Go(func() { _ = a.config.HTTP.Serve(a) })
+	}
+}
+
+// WebConn is a connection that speaks HTTP.
+type WebConn struct {
+	net.Conn // nil until Accept returns it
+	client
+	web    *web
+	read   []byte // what was read of it before
+	served atomic.Uint64
+	asking atomic.Bool
+
+	// web.mu guards the rest.
+	fd      int // while there is no Conn; -1 without one
+	account budget.Account
+}
+
+// Client is the connection's number, and who opened it.
+func (v *WebConn) Client() (id int64, who peercred.Credentials) { return v.id, v.who }
+
+// Served counts IDs that the connection got.
+func (v *WebConn) Served(n int) { v.served.Add(uint64(n)) }
+
+// Asking says whether a request is under way whose header was read.
+func (v *WebConn) Asking(is bool) { v.asking.Store(is) }
+
+// Read reads what was read before first. It is called by one goroutine at a time.
+func (v *WebConn) Read(b []byte) (int, error) {
+	if len(v.read) > 0 {
+		n := copy(b, v.read)
+		if v.read = v.read[n:]; len(v.read) == 0 {
+			v.read = nil
+		}
+		return n, nil
+	}
+	return v.Conn.Read(b)
+}
+
+// Close ends the connection. It may be called more than once.
+func (v *WebConn) Close() error {
+	v.web.mu.Lock()
+	_, open := v.web.open[v]
+	if open {
+		delete(v.web.open, v)
+		v.account.Hold(0)
+		v.web.comes.Broadcast()
+	}
+	c := v.Conn
+	v.web.mu.Unlock()
+	if !open {
+		return net.ErrClosed
+	}
+	defer v.web.counts.end(v.user())
+	if c == nil {
+		return unix.Close(v.fd)
+	}
+	return c.Close()
+}
+
+// come takes over a connection, with its account: c, or fd where that is nil. Of it was read what is
+// given. It reports whether more than the budget is kept from now on.
+func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []byte) (over bool) {
+	v := &WebConn{Conn: c, client: g, web: a, read: slices.Clone(read), fd: fd, account: account}
+	a.mu.Lock()
+	a.open[v] = struct{}{}
+	over = v.account.Hold(account.Held() + webConnBytes + cap(v.read))
+	closed := a.closed
+	if !closed {
+		a.queue = append(a.queue, v)
+		a.comes.Broadcast()
+	}
+	a.mu.Unlock()
+	if closed {
+		_ = v.Close()
+	}
+	return over
+}
+
+// Accept implements net.Listener, as do Close and Addr.
+func (a *web) Accept() (net.Conn, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for {
+		for len(a.queue) == 0 && !a.closed {
+			a.comes.Wait()
+		}
+		if a.closed {
+			return nil, net.ErrClosed
+		}
+		v := a.queue[0]
+		a.queue[0] = nil
+		a.queue = a.queue[1:]
+		if _, open := a.open[v]; open && (v.Conn != nil || v.connect() == nil) {
+			return v, nil
+		}
+	}
+}
+
+// connect makes the connection of its descriptor. web.mu is held; nothing here waits.
+func (v *WebConn) connect() error {
+	file := os.NewFile(uintptr(v.fd), "")
+	c, err := net.FileConn(file)
+	_ = file.Close() // c has its own descriptor
+	v.Conn, v.fd = c, -1
+	if err != nil {
+		v.web.config.Log.Warn("a connection is dropped", "connection", v.id, "error", err)
+		delete(v.web.open, v)
+		v.account.Hold(0)
+		v.web.comes.Broadcast()
+		v.web.counts.end(v.user())
+	}
+	return err
+}
+
+// Close closes the listener: who comes from now on is dropped.
+func (a *web) Close() error {
+	a.mu.Lock()
+	a.closed = true
+	dropped := a.queue
+	a.queue = nil
+	a.comes.Broadcast()
+	a.mu.Unlock()
+	for _, v := range dropped {
+		_ = v.Close()
+	}
+	return nil
+}
+
+// Addr is nobody's.
+func (a *web) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
+
+// connections are those there are.
+func (a *web) conns() []*WebConn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := make([]*WebConn, 0, len(a.open))
+	for v := range a.open {
+		all = append(all, v)
+	}
+	return all
+}
+
+// len is how many there are.
+func (a *web) len() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.open)
+}
+
+// session is the first of the connections, by their numbers, that is above after, as CLIENT LIST shows
+// it; nil: there is none.
+func (a *web) session(after int64) *resp.Session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var next *WebConn
+	for v := range a.open {
+		if v.id > after && (next == nil || v.id < next.id) {
+			next = v
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	return resp.Elsewhere("http", next.id, next.who, next.served.Load())
+}
+
+// relieve ends the oldest of those connections whom may names, and reports whether there was one.
+func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
+	var leaves *WebConn
+	for _, v := range a.conns() {
+		if may(v) && (leaves == nil || v.id < leaves.id) {
+			leaves = v
+		}
+	}
+	if leaves == nil || leaves.Close() != nil {
+		return false
+	}
+	a.counts.refused[why].Add(1)
+	a.config.Log.Warn("a client's connection is ended", "code", why, "user", leaves.who.User(), "pid", leaves.who.PID, "connection", leaves.id)
+	return true
+}
+
+// disconnect ends all.
+func (a *web) disconnect() {
+	for _, v := range a.conns() {
+		_ = v.Close()
+	}
+}
+
+// drain has each connection end with its next reply.
+func (a *web) drain() {
+	if a.config.HTTP != nil {
+		a.config.HTTP.SetKeepAlivesEnabled(false)
+	}
+}
+
+// stop ends all that is under way, and that follows.
+func (a *web) stop() { a.cancel() }
+
+// end answers who has come, unless there was a stop, and returns once all have gone.
+func (a *web) end() {
+	if a.config.HTTP != nil {
+		// Shutdown comes last: it answers nothing that is read after it, though it had arrived before.
+		ctx, cancel := clockguard.WithTimeout(a.ctx, a.config.Clock, latecomers)
+		a.await(ctx, a.empty)
+		cancel()
+		for _, v := range a.conns() {
+			if !v.asking.Load() {
+				_ = v.Close()
+			}
+		}
+		a.await(a.ctx, a.empty)
+		_ = a.config.HTTP.Shutdown(a.ctx)
+		_ = a.config.HTTP.Close()
+	}
+	_ = a.Close()
+	a.serve.Wait()
+	a.disconnect()
+	a.cancel()
+}
+
+// leaveTimeout bounds what is answered once another process has the socket.
+const leaveTimeout = 5 * time.Second
+
+// leave has each connection end with its next reply: they are not handed to another process.
+func (a *web) leave() {
+	a.drain()
+	ctx, cancel := clockguard.WithTimeout(context.Background(), a.config.Clock, leaveTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, a.stop)()
+	a.end()
+}
+
+// latecomers is how long a drain waits for requests that have not arrived in whole.
+const latecomers = time.Second
+
+// empty reports whether all have gone. The caller holds the lock.
+func (a *web) empty() bool { return len(a.open) == 0 }
+
+// await returns once that has come true, or with ctx.
+func (a *web) await(ctx context.Context, is func() bool) {
+	stop := context.AfterFunc(ctx, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.comes.Broadcast()
+	})
+	defer stop()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for !is() && ctx.Err() == nil {
+		a.comes.Wait()
+	}
+}

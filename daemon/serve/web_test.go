@@ -1,0 +1,337 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// answering makes a Config serve HTTP with what says the path.
+func answering(h http.HandlerFunc) func(*Config) {
+	return func(c *Config) {
+		s := &http.Server{Handler: h, Protocols: new(http.Protocols), ConnState: func(c net.Conn, s http.ConnState) {
+			c.(*WebConn).Asking(s == http.StateActive)
+		}}
+		s.Protocols.SetHTTP1(true)
+		s.Protocols.SetUnencryptedHTTP2(true)
+		c.HTTP = s
+	}
+}
+
+func sayPath(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }
+
+const getX = "GET /x HTTP/1.1\r\nHost: f\r\n\r\n"
+
+func (p *peer) wantResponse(status int, body string) {
+	p.t.Helper()
+	r, err := http.ReadResponse(p.in, nil)
+	if err != nil {
+		p.t.Fatalf("no response: %v", err)
+	}
+	got, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != status || string(got) != body {
+		p.t.Fatalf("%s %q (%v), want %d %q", r.Status, got, err, status, body)
+	}
+}
+
+func TestOneSocketSpeaksRESPAndHTTP(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		h := start(t, engine, newStore(-1), answering(sayPath))
+		redis, web := h.dial(t), h.dial(t)
+		for i := range 3 {
+			redis.send("GET x\r\nNEXT\r\n")
+			line, err := redis.in.ReadString('\n')
+			if !strings.HasPrefix(line, "-ERR unknown command 'GET'") {
+				t.Fatalf("GET x as RESP: %q (%v)", line, err)
+			}
+			redis.want(fmt.Sprintf(":%d\r\n", i))
+			web.send(getX)
+			web.wantResponse(200, "/x")
+		}
+		web.send(getX + getX) // a pipeline
+		web.wantResponse(200, "/x")
+		web.wantResponse(200, "/x")
+	})
+}
+
+func TestAFirstLineMayArriveInParts(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		h := start(t, engine, newStore(-1), answering(sayPath))
+		web, redis := h.dial(t), h.dial(t)
+		for i := range getX {
+			web.send(getX[i : i+1])
+		}
+		web.wantResponse(200, "/x")
+		for _, part := range []string{"NE", "XT", "\r", "\nPI", "NG\r\n"} {
+			redis.send(part)
+		}
+		redis.want(":0\r\n+PONG\r\n")
+	})
+}
+
+func TestHTTP2WithoutTLS(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+		transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", h.path) }}
+		defer transport.CloseIdleConnections()
+		transport.Protocols.SetUnencryptedHTTP2(true)
+		r, err := (&http.Client{Transport: transport}).Get("http://f/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close() //nolint:errcheck // it has been read
+		if body, err := io.ReadAll(r.Body); string(body) != "HTTP/2.0" || err != nil {
+			t.Errorf("got %q (%v)", body, err)
+		}
+	})
+}
+
+func TestAServerWithoutHTTPAnswersWithRESP(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		p := start(t, engine, newStore(-1), nil).dial(t)
+		p.send("GET / HTTP/1.1\r\n")
+		if line, err := p.in.ReadString('\n'); !strings.HasPrefix(line, "-ERR ") {
+			t.Errorf("got %q (%v)", line, err)
+		}
+	})
+}
+
+func TestConnectionsThatSpeakHTTPCountAsOthersDo(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		b := budget.New(1 << 30)
+		h := start(t, engine, newStore(-1), func(c *Config) {
+			answering(sayPath)(c)
+			c.Limits.Connections, c.Budget = 2, b
+		})
+		web := h.dial(t)
+		web.send(getX)
+		web.wantResponse(200, "/x")
+		if used := b.Used(); used < webConnBytes {
+			t.Errorf("%d bytes are kept for it", used)
+		}
+		if engine == "system" {
+			redis := h.dial(t)
+			redis.send("CLIENT LIST\r\n")
+			var list string
+			for range 3 {
+				line, _ := redis.in.ReadString('\n')
+				list += line
+			}
+			if !strings.Contains(list, "id=1 ") || !strings.Contains(list, " dialect=http\n") {
+				t.Errorf("the list has no line of it: %q", list)
+			}
+			_ = redis.Close()
+			h.until(t, "an end", func(c Counters) bool { return c.Connections == 1 })
+		}
+		other := h.dial(t)
+		other.send("PING\r\n")
+		other.want("+PONG\r\n")
+		h.dial(t).want("-ERR too many connections")
+		_ = web.Close()
+		h.until(t, "the end of both", func(c Counters) bool { return c.Connections == 1 })
+		_ = other.Close()
+		h.until(t, "no connection", func(c Counters) bool { return c.Connections == 0 })
+		if used := b.Used(); used != 0 {
+			t.Errorf("%d bytes are kept for nobody", used)
+		}
+	})
+}
+
+// A user who has most connections loses one for another, whatever they speak.
+func TestAnotherUserGetsThePlaceOfAConnectionThatSpeaksHTTP(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		layout, err := generator.ParseLayout("twitter")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := Config{Source: newStore(-1), Layout: layout, Limits: Limits{Connections: 2}}
+		answering(sayPath)(&c)
+		s := New(c)
+		e, err := engines[engine](s.config, s.web)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.web.begin()
+		h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
+		l, err := net.Listen("unix", h.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() //nolint:errcheck // it has nothing to lose
+		come := func(uid uint32, text string) *peer {
+			p := h.dial(t)
+			c, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := client{who: peercred.Credentials{Known: true, UID: uid}, id: s.admitted.Add(1)}
+			g.verdict, g.from = s.counts.connections.Come(budget.User(uid))
+			s.counts.accepted.Add(1)
+			if err := e.add(c, g); err != nil {
+				t.Fatal(err)
+			}
+			p.send(text)
+			return p
+		}
+		first, second := come(1, getX), come(1, getX)
+		first.wantResponse(200, "/x")
+		second.wantResponse(200, "/x")
+		come(2, "PING\r\n").want("+PONG\r\n")
+		first.wantEnd()
+		second.send(getX)
+		second.wantResponse(200, "/x")
+		if c := s.Counters(); c.Refused[Relieved] != 1 || c.Connections != 2 {
+			t.Errorf("%+v", c)
+		}
+		e.stop()
+		s.web.stop()
+		e.wait()
+		s.web.end()
+	})
+}
+
+func TestOverTheBudgetTheOldestConnectionThatSpeaksHTTPEnds(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		b := budget.New(40 * webConnBytes)
+		h := start(t, engine, newStore(-1), func(c *Config) {
+			answering(sayPath)(c)
+			c.Budget = b
+		})
+		first := h.dial(t)
+		first.send(getX)
+		first.wantResponse(200, "/x")
+		for range 100 {
+			p := h.dial(t)
+			p.send(getX)
+			p.wantResponse(200, "/x")
+		}
+		first.wantEnd()
+		h.until(t, "the budget", func(c Counters) bool { return c.Refused[Heavy] > 0 && b.Used() <= b.Limit() })
+	})
+}
+
+func TestAFirstLineThatDoesNotEndIsIdle(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		h := start(t, engine, newStore(-1), func(c *Config) {
+			answering(sayPath)(c)
+			c.Limits.IdleTimeout = 20 * time.Millisecond
+		})
+		p := h.dial(t)
+		p.send("GET /x HT")
+		p.wantEnd()
+		h.until(t, "an end for idleness", func(c Counters) bool { return c.Refused[Idle] == 1 && c.Connections == 0 })
+	})
+}
+
+func TestDisconnectEndsThoseThatSpeakHTTP(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		h := start(t, engine, newStore(-1), answering(sayPath))
+		web := h.dial(t)
+		web.send(getX)
+		web.wantResponse(200, "/x")
+		h.Disconnect()
+		web.wantEnd()
+		again := h.dial(t)
+		again.send(getX)
+		again.wantResponse(200, "/x")
+	})
+}
+
+// A drain has the request answered that is under way, and ends those that have none.
+func TestDrainAnswersWhatSpeaksHTTP(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		asked, answer := make(chan struct{}), make(chan struct{})
+		h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				close(asked)
+				<-answer
+			}
+			sayPath(w, r)
+		}))
+		idle, busy, half := h.dial(t), h.dial(t), h.dial(t)
+		half.send(getX[:len(getX)-2])
+		idle.send(getX)
+		idle.wantResponse(200, "/x")
+		busy.send(strings.Replace(getX, "/x", "/slow", 1))
+		<-asked
+		drained := make(chan error, 1)
+		go func() { drained <- h.Drain(context.Background()) }()
+		idle.wantEnd()
+		half.wantEnd()
+		close(answer)
+		busy.wantResponse(200, "/slow")
+		busy.wantEnd()
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		if c := h.Counters(); c.Connections != 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// A request that has arrived when a drain begins is answered, although nobody has looked at its
+// connection yet.
+func TestDrainAnswersHTTPThatWasReceived(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		for range 20 {
+			h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) {
+				select {
+				case <-r.Context().Done(): // it would be taken for one whose client has gone
+					w.WriteHeader(http.StatusServiceUnavailable)
+				case <-time.After(time.Millisecond):
+				}
+				sayPath(w, r)
+			}))
+			first := h.dial(t)
+			first.send("PING\r\n")
+			first.want("+PONG\r\n")
+			var all []*peer
+			for range 50 {
+				p := h.dial(t)
+				p.send(getX)
+				all = append(all, p)
+			}
+			if err := h.Drain(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range all {
+				p.wantResponse(200, "/x")
+			}
+		}
+	})
+}
+
+func TestADrainThatTakesTooLongEndsHTTPToo(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		asked := make(chan struct{})
+		h := start(t, engine, newStore(-1), answering(func(_ http.ResponseWriter, r *http.Request) {
+			close(asked)
+			<-r.Context().Done()
+		}))
+		p := h.dial(t)
+		p.send(getX)
+		<-asked
+		ctx, cancel := context.WithCancel(context.Background())
+		drained := make(chan error, 1)
+		go func() { drained <- h.Drain(ctx) }()
+		cancel()
+		if err := <-drained; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := io.ReadAll(p.in); err != nil {
+			t.Errorf("the connection has not ended: %v", err)
+		}
+	})
+}

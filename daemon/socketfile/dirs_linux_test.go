@@ -1,0 +1,115 @@
+package socketfile_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/socketfile"
+)
+
+// A directory that is made lets in whom the socket does, whatever the umask.
+func TestDirectoriesLetInWhomTheSocketDoes(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	for mode, want := range map[fs.FileMode]fs.FileMode{0o660: 0o755, 0o606: 0o755, 0o600: 0o700} {
+		base := t.TempDir()
+		l, err := socketfile.Listen(filepath.Join(base, "new", "dir", "s"), mode, os.Getgid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"new", "new/dir"} {
+			if info, err := os.Stat(filepath.Join(base, name)); err != nil || info.Mode().Perm() != want {
+				t.Errorf("for a socket of mode %v, %s has %v, %v; want %v", mode, name, info.Mode(), err, want)
+			}
+		}
+		_ = l.Close()
+	}
+}
+
+func TestKeepsOut(t *testing.T) {
+	base := t.TempDir()
+	if err := os.Chmod(filepath.Dir(base), 0o755); err != nil { // a test's directory is its own
+		t.Fatal(err)
+	}
+	dir := filepath.Join(base, "d")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	own := os.Getegid()
+	for _, c := range []struct {
+		dir, socket fs.FileMode
+		gid         int
+		keptOut     bool
+	}{
+		{0o755, 0o666, own, false},
+		{0o700, 0o600, own, false},
+		{0o700, 0o660, own, true},
+		{0o700, 0o660, -1, true},
+		{0o750, 0o660, own, false},
+		{0o750, 0o660, own + 1, true},
+		{0o705, 0o660, own, true}, // the group's bits count for its members, and they are less
+		{0o705, 0o660, own + 1, false},
+		{0o750, 0o666, own, true},
+	} {
+		if err := os.Chmod(dir, c.dir); err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if c.keptOut {
+			want = dir
+		}
+		if got := socketfile.KeepsOut(filepath.Join(dir, "s"), c.socket, c.gid); got != want {
+			t.Errorf("a directory of %v and a socket of %v, group %d: %q, want %q", c.dir, c.socket, c.gid, got, want)
+		}
+	}
+}
+
+// The directory that keeps a user out is named, and not the socket below it.
+func TestClosed(t *testing.T) {
+	base := t.TempDir()
+	shut := filepath.Join(base, "a", "shut")
+	if err := os.MkdirAll(filepath.Join(shut, "b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for dir, mode := range map[string]fs.FileMode{filepath.Dir(base): 0o755, base: 0o755, shut: 0o600} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer os.Chmod(shut, 0o700) //nolint:errcheck // for the cleaning up
+	asNobody(t, func() {
+		if got := socketfile.Closed(filepath.Join(shut, "b", "s")); got != shut {
+			t.Errorf("closed is %q, want %q", got, shut)
+		}
+		if got := socketfile.Closed(filepath.Join(base, "a", "s")); got != "" {
+			t.Errorf("closed is %q, want none", got)
+		}
+	})
+}
+
+// asNobody runs do as a user who is not root, on a thread that ends with it.
+func asNobody(t *testing.T, do func()) {
+	t.Helper()
+	const nobody = 65534
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		if os.Geteuid() == 0 {
+			if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody); errno != 0 {
+				done <- errno
+				return
+			}
+		}
+		do()
+		done <- nil
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}

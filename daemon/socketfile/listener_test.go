@@ -1,0 +1,203 @@
+//go:build unix
+
+package socketfile_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/socketfile"
+)
+
+func restore(t *testing.T, l *socketfile.Listener, want bool) {
+	t.Helper()
+	if made, err := l.Restore(); made != want || err != nil {
+		t.Fatalf("Restore: %t, %v; want %t", made, err, want)
+	}
+}
+
+// A file that is gone is made again, with its directory; who is connected stays connected, and who
+// waits for a connection gets those that come by the new file.
+func TestRestore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	path := filepath.Join(dir, "s")
+	l := listen(t, path)
+	restore(t, l, false)
+	before, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	kept, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	accepted := make(chan error)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err == nil {
+				err = c.Close()
+			}
+			accepted <- err
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for _, remove := range []string{path, dir} {
+		if err := os.RemoveAll(remove); err != nil {
+			t.Fatal(err)
+		}
+		restore(t, l, true)
+		restore(t, l, false)
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		if err := <-accepted; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != socketfile.DefaultMode {
+		t.Errorf("the file is %v, %v", info, err)
+	}
+	if _, err := before.Write([]byte("x")); err != nil {
+		t.Errorf("the connection from before: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-accepted; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept after Close: %v", err)
+	}
+	restore(t, l, false)
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Close, the file is there: %v", err)
+	}
+}
+
+// A file that is somebody else's is left alone.
+func TestRestoreLeavesAnothersFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := listen(t, path)
+	if err := os.Rename(path, path+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	other := listen(t, path)
+	made, err := l.Restore()
+	var replaced *socketfile.ReplacedError
+	if made || !errors.As(err, &replaced) {
+		t.Errorf("Restore: %t, %v", made, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	checkAlive(t, other, path)
+}
+
+// handOver returns a descriptor of the listener's socket, as systemd would keep it.
+func handOver(l *socketfile.Listener) (f *os.File, err error) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	e := raw.Control(func(fd uintptr) {
+		var own int
+		if own, err = unix.Dup(int(fd)); err == nil {
+			f = os.NewFile(uintptr(own), "kept")
+		}
+	})
+	return f, errors.Join(e, err)
+}
+
+func dup(f *os.File) (*os.File, error) {
+	own, err := unix.Dup(int(f.Fd()))
+	return os.NewFile(uintptr(own), "kept"), err
+}
+
+// A socket that another process keeps is served by one listener after the other: who connects in
+// between waits, and nobody is refused.
+func TestAKeptSocketRefusesNobody(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	first := listen(t, path)
+	raw, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	kept, err := handOver(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	first.Keep()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	between, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatalf("nobody serves, and a client is refused: %v", err)
+	}
+	defer between.Close()
+	for _, foreign := range []bool{false, true} {
+		again, err := dup(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := socketfile.Adopt(again, path, 0o600, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.Keep()
+		if foreign {
+			next.Foreign()
+		} else if err := next.SetAccess(); err != nil {
+			t.Fatal(err)
+		}
+		c, err := next.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		restore(t, next, false)
+		if err := next.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("the file afterwards: %v, %v", info, err)
+		}
+	}
+}
+
+// The file of a unit's socket is not made again: systemd would not know of it.
+func TestAUnitsSocketIsNotMadeAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	first := listen(t, path)
+	kept, err := handOver(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := socketfile.Adopt(kept, path, 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Foreign()
+	defer l.Close()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if made, err := l.Restore(); made || err == nil {
+		t.Errorf("Restore: %t, %v; want an error", made, err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		t.Error("the file was made")
+	}
+}

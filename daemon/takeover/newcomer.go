@@ -1,0 +1,129 @@
+package takeover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/serve"
+)
+
+// Predecessor is a running daemon that lets itself be taken over.
+type Predecessor struct {
+	link    link
+	Version string
+}
+
+// Ask asks the daemon that runs on the state directory at dir. The error is ErrNobody if none does,
+// and a *RefusedError if it says no.
+func Ask(ctx context.Context, dir, version string, settings Settings) (*Predecessor, error) {
+	var c net.Conn
+	err := inDir(dir, func(path string) (err error) {
+		c, err = new(net.Dialer).DialContext(ctx, "unix", path)
+		return err
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+		return nil, ErrNobody
+	case err != nil:
+		return nil, fmt.Errorf("the running daemon cannot be asked: %w", err)
+	}
+	p := &Predecessor{link: link{c.(*net.UnixConn)}}
+	if err := p.greet(ctx, version, settings); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return p, nil
+}
+
+func (p *Predecessor) greet(ctx context.Context, version string, settings Settings) error {
+	if err := p.link.send(ctx, message{Kind: offer, Protocol: Protocol, Version: version, Settings: &settings}, stillTimeout); err != nil {
+		return err
+	}
+	// Another newcomer may have come before.
+	m, files, err := p.link.receive(ctx, accept, readyTimeout)
+	closeAll(files)
+	p.Version = m.Version
+	return err
+}
+
+// Ready says that this process can go on in the running daemon's place. Receive follows at once: that
+// daemon waits for it without serving.
+func (p *Predecessor) Ready(ctx context.Context) error {
+	return p.link.send(ctx, message{Kind: ready}, stillTimeout)
+}
+
+// Receive returns what the running daemon hands over, with at most so many connections. After an
+// error this process has nothing.
+func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []serve.Connection, err error) {
+	defer func() {
+		if err != nil {
+			for _, c := range all {
+				_ = unix.Close(c.FD)
+			}
+			all = nil
+		}
+	}()
+	for timeout := readyTimeout; ; timeout = stillTimeout * 4 {
+		m, files, err := p.link.receive(ctx, connections, timeout)
+		if err != nil {
+			return c, all, err
+		}
+		if n := len(all) + len(m.Connections); n > most {
+			closeAll(files)
+			return c, all, fmt.Errorf("the running daemon has %d connections or more, and the limit of file descriptors leaves room for %d here: "+
+				"raise the limit (ulimit -n, LimitNOFILE)", n, most)
+		}
+		if len(m.Connections) != len(files) {
+			closeAll(files)
+			return c, all, fmt.Errorf("%d connections came with %d descriptors", len(m.Connections), len(files))
+		}
+		if len(files) == 0 {
+			break
+		}
+		for i, f := range files {
+			m.Connections[i].FD, err = own(f)
+			if err != nil {
+				closeAll(files[i+1:])
+				return c, all, err
+			}
+			all = append(all, m.Connections[i])
+		}
+	}
+	if err := p.link.send(ctx, message{Kind: received}, stillTimeout); err != nil {
+		return c, all, err
+	}
+	m, files, err := p.link.receive(ctx, commit, readyTimeout)
+	if err != nil {
+		return c, all, err
+	}
+	if m.Commit == nil || m.Commit.Connections != len(all) || len(files) < 2 {
+		// It has been sent, so that the other never issues again: this process must not either.
+		closeAll(files)
+		return c, all, fmt.Errorf("%w: what was handed over is not complete", ErrBroken)
+	}
+	c = *m.Commit
+	c.Lock, c.Listener, c.Others = files[0], files[1], files[2:]
+	return c, all, nil
+}
+
+// own returns a descriptor that is not closed with the file.
+func own(f *os.File) (int, error) {
+	defer f.Close() //nolint:errcheck // its duplicate stays
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	fd, e := -1, error(nil)
+	if err := raw.Control(func(of uintptr) { fd, e = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return -1, err
+	}
+	return fd, e
+}
+
+// Close ends the conversation.
+func (p *Predecessor) Close() error { return p.link.Close() }

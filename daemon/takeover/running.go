@@ -1,0 +1,155 @@
+package takeover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/daemon/serve"
+)
+
+// Listener is where newcomers come to.
+type Listener struct {
+	socket   *net.UnixListener
+	path     string
+	version  string
+	settings Settings
+	log      hclog.Logger
+}
+
+// Listen waits in the state directory at dir, whose lock the caller holds.
+func Listen(dir, version string, settings Settings, log hclog.Logger) (*Listener, error) {
+	path := filepath.Join(dir, name)
+	// Whose the file was, that process is gone, or has handed all over: the lock is held.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var l *net.UnixListener
+	err := inDir(dir, func(path string) (err error) {
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("no daemon will be able to take over from this one: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return &Listener{l, path, version, settings, log}, nil
+}
+
+// Close lets nobody come any more, and removes the socket. It comes before Commit: after that the
+// path is the newcomer's.
+func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
+
+// Await answers newcomers, one after the other, until one is ready. The error is that of the
+// listener, or ctx's.
+func (l *Listener) Await(ctx context.Context) (*Successor, error) {
+	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
+	for {
+		c, err := l.socket.AcceptUnix()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		s, err := l.greet(ctx, link{c})
+		if err == nil {
+			return s, nil
+		}
+		l.log.Warn("a newcomer does not take over", "reason", err)
+		_ = c.Close()
+	}
+}
+
+// greet answers one newcomer, and waits until it is ready.
+func (l *Listener) greet(ctx context.Context, c link) (*Successor, error) {
+	if who := peercred.Of(c.UnixConn); !who.Known || int(who.UID) != os.Geteuid() {
+		return nil, c.refuse(ctx, "it is of user "+who.User())
+	}
+	m, files, err := c.receive(ctx, offer, stillTimeout)
+	closeAll(files)
+	if err != nil {
+		return nil, err
+	}
+	if m.Protocol != Protocol {
+		return nil, c.refuse(ctx, fmt.Sprintf("it is of version %s and speaks protocol %d of taking over, and this one, of version %s, speaks %d",
+			m.Version, m.Protocol, l.version, Protocol))
+	}
+	if m.Settings == nil {
+		m.Settings = &Settings{}
+	}
+	if why := l.settings.differs(*m.Settings); why != "" {
+		return nil, c.refuse(ctx, why+": stop the running daemon, and then start the other")
+	}
+	if err := c.send(ctx, message{Kind: accept, Protocol: Protocol, Version: l.version}, stillTimeout); err != nil {
+		return nil, err
+	}
+	if _, files, err = c.receive(ctx, ready, readyTimeout); err != nil {
+		return nil, err
+	}
+	closeAll(files)
+	return &Successor{c, m.Version}, nil
+}
+
+// refuse tells the newcomer why, and returns that as an error.
+func (l link) refuse(ctx context.Context, why string) error {
+	_ = l.send(ctx, message{Kind: refuse, Reason: why}, stillTimeout)
+	return errors.New(why)
+}
+
+// Successor is a newcomer that is ready.
+type Successor struct {
+	link    link
+	Version string
+}
+
+// Offer hands over connections, and returns once the newcomer has them. It owns nothing yet.
+func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
+	for rest := all; len(rest) > 0; {
+		n := min(len(rest), perMessage)
+		descriptors := make([]int, n)
+		for i, c := range rest[:n] {
+			descriptors[i] = c.FD
+		}
+		if err := s.link.send(ctx, message{Kind: connections, Connections: rest[:n]}, stillTimeout, descriptors...); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	if err := s.link.send(ctx, message{Kind: connections}, stillTimeout); err != nil {
+		return err
+	}
+	_, files, err := s.link.receive(ctx, received, stillTimeout)
+	closeAll(files)
+	return err
+}
+
+// Commit hands over everything. After an error nothing is handed over; otherwise the caller must not
+// issue, write or call the coordinator any more.
+func (s *Successor) Commit(ctx context.Context, c Commit) error {
+	var descriptors []int
+	for _, f := range append([]*os.File{c.Lock, c.Listener}, c.Others...) {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return err
+		}
+		if err := raw.Control(func(fd uintptr) { descriptors = append(descriptors, int(fd)) }); err != nil {
+			return err
+		}
+	}
+	return s.link.send(ctx, message{Kind: commit, Commit: &c}, stillTimeout, descriptors...)
+}
+
+// Close ends the conversation.
+func (s *Successor) Close() error { return s.link.Close() }

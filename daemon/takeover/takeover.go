@@ -1,0 +1,269 @@
+// Package takeover is what two processes of one state directory say to each other when one goes on
+// in the other's place, so that an update is not noticed.
+//
+//	newcomer                      running daemon
+//	OFFER  version, settings  ->
+//	                          <-  ACCEPT, or REFUSE and why
+//	       (joins the cluster)
+//	READY                     ->
+//	                              (stands still: lanes closed, no write, no call)
+//	                          <-  CONNECTIONS, as often as there is need
+//	RECEIVED                  ->
+//	                          <-  COMMIT  what was issued; lock and listener
+//
+// COMMIT decides. Until it is sent, the running daemon owns everything, and goes on if the newcomer
+// is gone. Once it is sent, that daemon never issues or writes again, whatever follows: both hold
+// the same lock then, so only this rule keeps them apart. The newcomer uses nothing of what it got
+// before.
+//
+// Each message is a length of 4 bytes (big-endian), a byte that is 0, and JSON. Descriptors come
+// with the first bytes. A field that a version does not know is left out of account, and the first
+// message of each side says what version of these messages it speaks.
+package takeover
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/serve"
+)
+
+// Protocol is the version of the messages. Both sides have to speak the same.
+const Protocol = 1
+
+const (
+	// name is the socket's, in the state directory.
+	name = "takeover"
+	// readyTimeout is how long a newcomer may take until it is ready, as it joins the cluster.
+	readyTimeout = 30 * time.Second
+	// stillTimeout is how long one message may take while nobody issues. A newcomer that is stopped
+	// at that time is left out.
+	stillTimeout = 250 * time.Millisecond
+	// perMessage is how many connections one message has: the kernel takes at most 253 descriptors
+	// (SCM_MAX_FD in include/net/scm.h).
+	perMessage = 200
+	// longest is the longest message that is believed, in bytes.
+	longest = 1 << 30
+)
+
+// inDir has what do does with the socket's path in a directory. One that is too long for a socket is
+// replaced by a short one, which Linux has for every open directory.
+func inDir(dir string, do func(path string) error) error {
+	path := filepath.Join(dir, name)
+	if len(path) < len(unix.RawSockaddrUnix{}.Path) {
+		return do(path)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close() //nolint:errcheck // it was only looked at
+	return do(fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), name))
+}
+
+// Settings are what both sides must have in common.
+type Settings struct {
+	Layout string // with the datacenter
+	Coord  string
+	Lanes  int
+	Socket string // its path
+}
+
+// differs says what is not the same, empty if all is.
+func (s Settings) differs(other Settings) string {
+	switch {
+	case s.Layout != other.Layout:
+		return fmt.Sprintf("the running daemon's layout is %q, and the newcomer's %q", s.Layout, other.Layout)
+	case s.Coord != other.Coord:
+		return fmt.Sprintf("the running daemon's coordinator is %s, and the newcomer's %s", s.Coord, other.Coord)
+	case s.Lanes != other.Lanes:
+		return fmt.Sprintf("the running daemon has %d lanes, and the newcomer %d", s.Lanes, other.Lanes)
+	case s.Socket != other.Socket:
+		return fmt.Sprintf("the running daemon's socket is %s, and the newcomer's %s", s.Socket, other.Socket)
+	}
+	return ""
+}
+
+// Commit is what decides.
+type Commit struct {
+	Lanes       []grant.Handed // by the lane's number
+	Connections int            // how many were handed over
+	Kept        bool           // the service manager has the socket as well, and it stays
+	Lock        *os.File       `json:"-"` // of the state directory
+	Listener    *os.File       `json:"-"`
+	Others      []*os.File     `json:"-"` // locks besides
+}
+
+// RefusedError says that the running daemon goes on.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string {
+	return "the running daemon does not let itself be taken over: " + e.Reason
+}
+
+// ErrBroken means that the other side is gone, or does not answer. Who asks again learns which.
+var ErrBroken = errors.New("the conversation with the other daemon has ended")
+
+// ErrNobody means that no daemon listens in the state directory.
+var ErrNobody = errors.New("no daemon runs that could be taken over")
+
+// message is any of them.
+type message struct {
+	Kind        kind
+	Protocol    int                `json:",omitempty"`
+	Version     string             `json:",omitempty"`
+	Settings    *Settings          `json:",omitempty"`
+	Reason      string             `json:",omitempty"`
+	Connections []serve.Connection `json:",omitempty"`
+	Commit      *Commit            `json:",omitempty"`
+}
+
+type kind string
+
+const (
+	offer       kind = "OFFER"
+	accept      kind = "ACCEPT"
+	refuse      kind = "REFUSE"
+	ready       kind = "READY"
+	connections kind = "CONNECTIONS"
+	received    kind = "RECEIVED"
+	commit      kind = "COMMIT"
+)
+
+// headBytes is the length of what stands before a message.
+const headBytes = 5
+
+// link is one side's connection to the other.
+type link struct{ *net.UnixConn }
+
+// within has what do does with the link end when ctx does, or after the timeout.
+func (l link) within(ctx context.Context, timeout time.Duration, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		_ = l.SetDeadline(time.Unix(1, 0))
+	})
+	err := do()
+	if !stop() {
+		<-over
+		_ = l.SetDeadline(time.Time{})
+	}
+	return err
+}
+
+// send sends a message with descriptors, within the timeout.
+func (l link) send(ctx context.Context, m message, timeout time.Duration, descriptors ...int) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	data := binary.BigEndian.AppendUint32(make([]byte, 0, headBytes+len(body)), uint32(len(body)))
+	data = append(append(data, 0), body...)
+	var rights []byte
+	if len(descriptors) > 0 {
+		rights = unix.UnixRights(descriptors...)
+	}
+	err = l.within(ctx, timeout, func() error {
+		n, _, err := l.WriteMsgUnix(data, rights, nil)
+		if err == nil && n < len(data) {
+			_, err = l.Write(data[n:])
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %s was not sent: %w", ErrBroken, m.Kind, err)
+	}
+	return nil
+}
+
+// receive receives a message of that kind, within the timeout. A REFUSE is a *RefusedError.
+func (l link) receive(ctx context.Context, want kind, timeout time.Duration) (m message, files []*os.File, err error) {
+	err = l.within(ctx, timeout, func() error {
+		m, files, err = l.read()
+		return err
+	})
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w: %s was not received: %w", ErrBroken, want, err)
+	case m.Kind == refuse:
+		err = &RefusedError{m.Reason}
+	case m.Kind != want:
+		err = fmt.Errorf("%.20q came in the place of %s", m.Kind, want)
+	}
+	if err != nil {
+		closeAll(files)
+		files = nil
+	}
+	return m, files, err
+}
+
+// read reads a message. The descriptors are there even after an error.
+func (l link) read() (m message, files []*os.File, err error) {
+	head, rights := make([]byte, headBytes), make([]byte, unix.CmsgSpace(4*253))
+	n, rightsN, _, _, err := l.ReadMsgUnix(head, rights)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err != nil {
+		return m, nil, err
+	}
+	if files, err = descriptorsOf(rights[:rightsN]); err != nil {
+		return m, files, err
+	}
+	if _, err = io.ReadFull(l, head[n:]); err != nil {
+		return m, files, err
+	}
+	length := binary.BigEndian.Uint32(head)
+	if length > longest || head[4] != 0 {
+		return m, files, errors.New("it is no message")
+	}
+	body, err := io.ReadAll(io.LimitReader(l, int64(length)))
+	if err == nil && len(body) < int(length) {
+		err = io.ErrUnexpectedEOF
+	}
+	if err == nil {
+		err = json.Unmarshal(body, &m)
+	}
+	return m, files, err
+}
+
+// descriptorsOf returns the descriptors that came with a message.
+func descriptorsOf(rights []byte) (files []*os.File, err error) {
+	if len(rights) == 0 {
+		return nil, nil
+	}
+	all, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		descriptors, err := unix.ParseUnixRights(&m)
+		if err != nil {
+			return files, err
+		}
+		for _, fd := range descriptors {
+			unix.CloseOnExec(fd)
+			files = append(files, os.NewFile(uintptr(fd), "handed over"))
+		}
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close()
+	}
+}

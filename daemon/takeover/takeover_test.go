@@ -1,0 +1,244 @@
+package takeover
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s"}
+
+// waiting is a daemon in dir that can be taken over, and who is ready to.
+func waiting(t *testing.T, dir string) <-chan *Successor {
+	t.Helper()
+	l, err := Listen(dir, "old", ours, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready := make(chan *Successor, 1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if s, err := l.Await(ctx); err == nil {
+			ready <- s
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		_ = l.Close()
+	})
+	return ready
+}
+
+// file is a file with a text in it.
+func file(t *testing.T, text string) *os.File {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// holds reads what is in a file that was handed over.
+func holds(t *testing.T, f *os.File) string {
+	t.Helper()
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(data)
+}
+
+// Everything arrives as it was handed over, also where one message has no room for all connections.
+func TestEverythingArrives(t *testing.T) {
+	dir := sockettest.Dir(t)
+	ready := waiting(t, dir)
+	p, err := Ask(t.Context(), dir, "new", ours)
+	if err != nil || p.Version != "old" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	defer p.Close()
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := <-ready
+	if s.Version != "new" {
+		t.Errorf("the newcomer is of version %q", s.Version)
+	}
+	const many = 2*perMessage + 7
+	var all []serve.Connection
+	for i := range many {
+		raw, err := file(t, strings.Repeat("x", i)).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := serve.Connection{ID: int64(i), In: []byte{byte(i)}, Out: make([]byte, 3000)}
+		if err := raw.Control(func(fd uintptr) { c.FD = int(fd) }); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener"), Others: []*os.File{file(t, "a"), file(t, "b")}}
+	sent := make(chan error, 1)
+	go func() { sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close()) }()
+	got, connections, err := p.Receive(t.Context(), many)
+	if err := errors.Join(err, <-sent); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Lanes) != 1 || got.Lanes[0] != commit.Lanes[0] || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" ||
+		len(got.Others) != 2 || holds(t, got.Others[0]) != "a" || holds(t, got.Others[1]) != "b" {
+		t.Errorf("handed over: %+v", got)
+	}
+	for i, c := range connections {
+		f := os.NewFile(uintptr(c.FD), "")
+		if c.ID != int64(i) || len(c.In) != 1 || c.In[0] != byte(i) || len(c.Out) != 3000 || len(holds(t, f)) != i {
+			t.Fatalf("connection %d is %+v", i, c)
+		}
+	}
+	if len(connections) != many {
+		t.Errorf("%d connections, want %d", len(connections), many)
+	}
+}
+
+// A newcomer that may have fewer files open than it would have connections takes nothing, while the
+// running daemon still owns everything.
+func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
+	dir := sockettest.Dir(t)
+	ready := waiting(t, dir)
+	p, err := Ask(t.Context(), dir, "new", ours)
+	if err == nil {
+		err = p.Ready(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := <-ready
+	raw, err := file(t, "x").SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]serve.Connection, perMessage+1)
+	for i := range all {
+		if err := raw.Control(func(fd uintptr) { all[i].FD = int(fd) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offered := make(chan error, 1)
+	go func() { offered <- errors.Join(s.Offer(t.Context(), all), s.Close()) }()
+	_, taken, err := p.Receive(t.Context(), len(all)-1)
+	if err == nil || errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "raise the limit") || taken != nil {
+		t.Errorf("%d connections were taken: %v", len(taken), err)
+	}
+	if err := errors.Join(p.Close(), <-offered); !errors.Is(err, ErrBroken) {
+		t.Errorf("the running daemon is told %v", err)
+	}
+}
+
+// A state directory may have a longer path than a socket.
+func TestALongPathIsNoHindrance(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 50))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
+		t.Errorf("without a socket: %v", err)
+	}
+	waiting(t, dir)
+	p, err := Ask(t.Context(), dir, "new", ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoDoesNotFitIsRefused(t *testing.T) {
+	dir := sockettest.Dir(t)
+	waiting(t, dir)
+	for what, change := range map[string]func(*Settings){
+		"layout":      func(s *Settings) { s.Layout = "other" },
+		"coordinator": func(s *Settings) { s.Coord = "other" },
+		"lanes":       func(s *Settings) { s.Lanes++ },
+		"socket":      func(s *Settings) { s.Socket = "other" },
+	} {
+		theirs := ours
+		change(&theirs)
+		_, err := Ask(t.Context(), dir, "new", theirs)
+		var refused *RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), what) {
+			t.Errorf("another %s: %v", what, err)
+		}
+	}
+}
+
+func TestNobodyIsThere(t *testing.T) {
+	dir := sockettest.Dir(t)
+	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
+		t.Errorf("without a socket: %v", err)
+	}
+	l, err := Listen(dir, "old", ours, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
+		t.Errorf("with a stale socket: %v", err)
+	}
+}
+
+// Whatever comes in a message's place is an error, and leaves no descriptor open.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("\x00\x00\x00\x12\x00{\"Kind\":\"COMMIT\"}"))
+	f.Add([]byte("\xff\xff\xff\xff\x00{}"))
+	f.Add([]byte("\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		pair, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(sockettest.Dir(t), "s"), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pair.Close()
+		theirs, err := net.DialUnix("unix", nil, pair.Addr().(*net.UnixAddr))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine, err := pair.AcceptUnix()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer mine.Close()
+		go func() {
+			_, _ = theirs.Write(data)
+			_ = theirs.Close()
+		}()
+		m, files, err := link{mine}.receive(t.Context(), commit, readyTimeout)
+		if err != nil && files != nil {
+			t.Errorf("an error and %d files", len(files))
+		}
+		if err == nil && m.Kind != commit {
+			t.Errorf("%+v was taken for a %s", m, commit)
+		}
+	})
+}

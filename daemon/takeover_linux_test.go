@@ -1,0 +1,335 @@
+package daemon_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/takeover"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// asker is a client that never tries again, and wants every ID above the one before.
+type asker struct {
+	t       *testing.T
+	conn    net.Conn
+	replies *bufio.Reader
+	ids     []int64
+}
+
+func dial(t *testing.T, c daemon.Config) *asker {
+	t.Helper()
+	conn, err := net.Dial("unix", c.Socket.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return &asker{t: t, conn: conn, replies: bufio.NewReader(conn)}
+}
+
+func (a *asker) send(text string) {
+	if _, err := a.conn.Write([]byte(text)); err != nil {
+		a.t.Errorf("a request was not taken: %v", err)
+	}
+}
+
+// line reads a line of a reply.
+func (a *asker) line() string {
+	line, err := a.replies.ReadString('\n')
+	if err != nil {
+		a.t.Errorf("a reply did not come: %v", err)
+	}
+	return strings.TrimRight(line, "\r\n")
+}
+
+// id reads a reply that is an ID.
+func (a *asker) id() bool {
+	line := a.line()
+	id, err := strconv.ParseInt(strings.TrimPrefix(line, ":"), 10, 64)
+	if err != nil || line[0] != ':' {
+		a.t.Errorf("the reply is %q, want an ID", line)
+		return false
+	}
+	if n := len(a.ids); n > 0 && id <= a.ids[n-1] {
+		a.t.Errorf("the ID %d came after %d on one connection", id, a.ids[n-1])
+		return false
+	}
+	a.ids = append(a.ids, id)
+	return true
+}
+
+// pull asks for IDs in rows of n until stop is closed.
+func (a *asker) pull(n int, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		a.send(strings.Repeat("NEXT\r\n", n))
+		for range n {
+			if !a.id() {
+				return
+			}
+		}
+	}
+}
+
+// takeOver starts a daemon that takes over from before, and waits until it serves and the other has
+// ended.
+func takeOver(t *testing.T, before *running) *running {
+	t.Helper()
+	c := before.config
+	c.Takeover = true
+	after := start(t, c)
+	if err := before.End(); err != nil {
+		t.Fatalf("the daemon that was taken over ended with %v", err)
+	}
+	return after
+}
+
+// Nobody notices that one daemon goes on in another's place: no request fails, no connection is
+// closed, no ID comes twice, and each connection's IDs rise.
+func TestTakeoverIsNotNoticed(t *testing.T) {
+	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
+	for name, url := range map[string]string{"embedded": "embedded:", "etcd": etcd.URL("test"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"} {
+		for _, lanes := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, lanes), func(t *testing.T) {
+				c := config(dir(t))
+				c.Cluster.Coord, c.IDs.Lanes = url+strings.Repeat("x", lanes), lanes
+				if name == "embedded" {
+					c.Cluster.Coord = url
+				}
+				d := start(t, c)
+				var askers []*asker
+				var pulling sync.WaitGroup
+				stop := make(chan struct{})
+				for i := range 12 {
+					a := dial(t, d.config)
+					askers = append(askers, a)
+					pulling.Go(func() { a.pull(1+i*i, stop) })
+				}
+				for range 5 {
+					d = takeOver(t, d)
+				}
+				close(stop)
+				pulling.Wait()
+				var all []int64
+				for _, a := range askers {
+					all = append(all, a.ids...)
+				}
+				n := len(all)
+				slices.Sort(all)
+				if len(slices.Compact(all)) != n {
+					t.Errorf("%d IDs of %d came twice", n-len(slices.Compact(all)), n)
+				}
+				if n < 1000 {
+					t.Errorf("only %d IDs came: the test shows nothing", n)
+				}
+			})
+		}
+	}
+}
+
+// Clients of HTTP connect again: no ID comes twice, and the address goes to the newcomer.
+func TestTakeoverEndsHTTPInOrder(t *testing.T) {
+	c := config(dir(t))
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Admin.Address = l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, c)
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket.Path)
+	}}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	stop := make(chan struct{})
+	var pulling sync.WaitGroup
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	for range 4 {
+		pulling.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				reply, err := client.Get("http://f/v1/ids?count=20")
+				if err != nil {
+					continue // its connection ended
+				}
+				var got struct{ IDs []string }
+				err = json.NewDecoder(reply.Body).Decode(&got)
+				_ = reply.Body.Close()
+				mu.Lock()
+				for _, id := range got.IDs {
+					if seen[id] || err != nil {
+						t.Errorf("%s came twice (%v)", id, err)
+					}
+					seen[id] = true
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for range 3 {
+		d = takeOver(t, d)
+	}
+	close(stop)
+	pulling.Wait()
+	if len(seen) < 100 {
+		t.Errorf("only %d IDs came: the test shows nothing", len(seen))
+	}
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for {
+		reply, err := http.Get("http://" + c.Admin.Address + "/readyz")
+		if err == nil {
+			_ = reply.Body.Close()
+			break
+		}
+		<-again.C
+	}
+}
+
+// A connection keeps what was agreed on it, and what it is in the middle of.
+func TestTakeoverKeepsConnectionsAsTheyAre(t *testing.T) {
+	c := config(dir(t))
+	d := start(t, c)
+	dialled := func() *asker { return dial(t, d.config) }
+	named, half, queued, big := dialled(), dialled(), dialled(), dialled()
+	named.send("HELLO 3 SETNAME invoices\r\n")
+	named.send("NEXT\r\n")
+	for line := named.line(); line == "" || line[0] != ':' || !strings.HasPrefix(line, ":1") || len(line) < 10; {
+		line = named.line()
+	}
+	half.send("*2\r\n$4\r\nNEXT\r\n$1\r\n")
+	queued.send("MULTI\r\nNEXT\r\nNEXT\r\n")
+	for _, want := range []string{"+OK", "+QUEUED", "+QUEUED"} {
+		if got := queued.line(); got != want {
+			t.Fatalf("MULTI: %q, want %q", got, want)
+		}
+	}
+	before := d.next()
+	big.send("NEXT 60000\r\n") // of 15 ticks
+	d = takeOver(t, d)
+	named.send("CLIENT GETNAME\r\nPING\r\n")
+	if length, name := named.line(), named.line(); length != "$8" || name != "invoices" {
+		t.Errorf("the connection's name is %q", name)
+	}
+	half.send("2\r\n")
+	if got := half.line(); got != "*2" || !half.id() || !half.id() {
+		t.Errorf("a request that came in halves got %q", got)
+	}
+	queued.send("EXEC\r\n")
+	if got := queued.line(); got != "*2" || !queued.id() || !queued.id() {
+		t.Errorf("EXEC: %q", got)
+	}
+	if got := big.line(); got != "*60000" {
+		t.Fatalf("NEXT 60000: %q", got)
+	}
+	for range 60000 {
+		if !big.id() {
+			break
+		}
+	}
+	if after := d.next(); after <= before {
+		t.Errorf("%d came before the takeover and %d after it", before, after)
+	}
+}
+
+// A newcomer that does not fit leaves the running daemon serving.
+func TestTakeoverIsRefused(t *testing.T) {
+	d := start(t, config(dir(t)))
+	before := d.next()
+	for what, change := range map[string]func(*daemon.Config){
+		"layout": func(c *daemon.Config) { c.IDs.Layout = "twitter;epoch=2026-01-01" },
+		"lanes":  func(c *daemon.Config) { c.IDs.Lanes = 2 },
+		"socket": func(c *daemon.Config) { c.Socket.Path += "2" },
+	} {
+		c := d.config
+		c.Takeover = true
+		change(&c)
+		err := launch(t, c).Refusal()
+		var refused *takeover.RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), what) {
+			t.Errorf("another %s: %v", what, err)
+		}
+	}
+	if after := d.next(); after <= before {
+		t.Errorf("%d came before the refusals and %d after them", before, after)
+	}
+}
+
+// A newcomer that is gone, or says nothing, when it should have everything leaves the running daemon
+// serving, above what it had issued.
+func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
+	d := start(t, config(dir(t)))
+	a, stop := dial(t, d.config), make(chan struct{})
+	var pulling sync.WaitGroup
+	pulling.Go(func() { a.pull(3, stop) })
+	layout, err := generator.ParseLayout(d.config.IDs.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := takeover.Settings{
+		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.URL(), Lanes: d.config.IDs.Lanes, Socket: d.config.Socket.Path,
+	}
+	for i, silent := range []bool{false, true, false} {
+		p, err := takeover.Ask(t.Context(), d.config.StateDir, "test", settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !silent {
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.until("the running daemon goes on", func(info map[string]string) bool {
+			return strings.Count(d.log.String(), "the newcomer did not take over") == i+1 && info["state"] == "ready"
+		})
+		_ = p.Close()
+	}
+	d = takeOver(t, d)
+	close(stop)
+	pulling.Wait()
+}
+
+// Without a running daemon, --takeover starts as usual, and without --takeover a second daemon is
+// refused.
+func TestTakeoverOfNobody(t *testing.T) {
+	c := config(dir(t))
+	c.Takeover = true
+	d := start(t, c)
+	d.next()
+	c = d.config
+	c.Takeover = false
+	if err := launch(t, c).Refusal(); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second daemon: %v", err)
+	}
+	d.Stop()
+	d = start(t, d.config)
+	d.next()
+}

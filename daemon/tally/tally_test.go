@@ -1,0 +1,104 @@
+package tally_test
+
+import (
+	"math"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/flakeward/flakeward/daemon/tally"
+)
+
+// TestBatchesOfManyAddUp: whoever counts, and however often it publishes.
+func TestBatchesOfManyAddUp(t *testing.T) {
+	var table tally.Table
+	next := tally.Request{Dialect: "resp", Command: "NEXT", Code: tally.OK}
+	refused := tally.Request{Dialect: "resp", Command: "NEXT", Code: "bad-count"}
+	gone := tally.Request{Dialect: "resp", Command: "NEXT", Code: tally.Gone}
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			var b tally.Batch
+			ok, bad := tally.For(table.Requests(next)), tally.For(table.Requests(refused))
+			left, ids := tally.For(table.Requests(gone)), tally.For(table.IDs(tally.Issue{Lane: 2, Form: tally.Integer}))
+			for i := range 1000 {
+				b.Add(ok, 1)
+				b.Add(bad, uint64(i%2))
+				b.Add(left, 1)
+				b.Add(ids, 3)
+				if i%7 == 0 {
+					b.Publish()
+				}
+			}
+			b.Publish()
+			b.Publish()
+		})
+	}
+	group.Wait()
+	requests, errors, ids := table.Snapshot().Totals()
+	if requests != 6000 || errors != 2000 || ids != 12000 {
+		t.Errorf("%d requests, %d of them refused, %d IDs", requests, errors, ids)
+	}
+	if n := table.Snapshot().Requests[gone]; n != 4000 {
+		t.Errorf("%d are gone", n)
+	}
+}
+
+// TestBucketsHaveWhatTheySay: a duration is in the native bucket whose bounds are around it, and in
+// each classic one that reaches it.
+func TestBucketsHaveWhatTheySay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		took := time.Duration(rapid.Int64Range(-10, int64(2*time.Hour)).Draw(t, "took"))
+		n := rapid.Uint64Range(1, 1000).Draw(t, "n")
+		var h tally.Histogram
+		h.Observe(n, took)
+		d := h.Read()
+		if want := max(took, 0) * time.Duration(n); d.Count != n || d.Sum != want {
+			t.Fatalf("%d in all took %v, want %d and %v", d.Count, d.Sum, n, want)
+		}
+		for i, in := range d.Native {
+			if in == 0 {
+				continue
+			}
+			const slack = 1e-9 // of the logarithm
+			upper := math.Exp2(float64(tally.FirstBucket+i) / (1 << tally.Schema))
+			lower := math.Exp2(float64(tally.FirstBucket+i-1) / (1 << tally.Schema))
+			first, last := i == 0, i == len(d.Native)-1
+			if s := took.Seconds(); !last && s > upper*(1+slack) || !first && s <= lower*(1-slack) {
+				t.Fatalf("%v is in the bucket from %v to %v s", took, lower, upper)
+			}
+		}
+		for i, bound := range tally.Bounds {
+			want := uint64(0)
+			if max(took, 0).Seconds() <= bound {
+				want = n
+			}
+			if d.Classic[i] != want {
+				t.Fatalf("up to %v s there are %d, want %d", bound, d.Classic[i], want)
+			}
+		}
+	})
+}
+
+func TestObservingAllocatesNothing(t *testing.T) {
+	var h tally.Histogram
+	var b tally.Batch
+	var table tally.Table
+	p := tally.For(table.IDs(tally.Issue{}))
+	if n := testing.AllocsPerRun(1000, func() {
+		h.Observe(1, time.Millisecond)
+		b.Add(p, 1)
+		b.Publish()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	var h tally.Histogram
+	for b.Loop() {
+		h.Observe(1, 17*time.Microsecond)
+	}
+}

@@ -1,0 +1,125 @@
+// The alerts. docs/operations.md has a section for each, by its name.
+{
+  local c = $._config,
+  local oneOf(values) = std.join('|', values),
+
+  local alert(name, severity, wait, summary, expr) = {
+    alert: name,
+    expr: expr,
+    [if wait != '0s' then 'for']: wait,
+    labels: { severity: severity },
+    annotations: {
+      summary: summary,
+      runbook_url: '%s#%s' % [c.runbook, std.asciiLower(name)],
+    },
+  },
+
+  prometheusAlerts+:: {
+    groups+: [{
+      name: 'flakeward-alerts',
+      rules: [
+        alert(
+          'FlakewardNoLane',
+          'critical',
+          '1m',
+          '{{ $labels.instance }} can issue no ID.',
+          'flakeward_lanes_ready{%s} == 0' % c.selector
+        ),
+        alert(
+          'FlakewardGrantEndsSoon',
+          'warning',
+          '1m',
+          '{{ $labels.instance }} can issue for another {{ $value | humanizeDuration }}, which is less than half a window.',
+          'instance:flakeward_grant_left_seconds:min{%s} < on (job, instance) flakeward_window_seconds{%s} / 2' % [c.selector, c.selector]
+        ),
+        alert(
+          'FlakewardLayoutEnds',
+          'warning',
+          '1h',
+          'The layout of {{ $labels.instance }} has time for another {{ $value | humanizeDuration }}.',
+          'flakeward_layout_end_timestamp_seconds{%s} - flakeward_clock_timestamp_seconds{%s} < %d' % [c.selector, c.selector, c.layoutLeftSeconds]
+        ),
+        alert(
+          'FlakewardWorkerIDsScarce',
+          'warning',
+          '10m',
+          '{{ $value | humanizePercentage }} of the worker IDs of cluster {{ $labels.cluster_id }} are held.',
+          'cluster_id:flakeward_worker_ids_held:ratio >= %g' % c.workerIDsHeld
+        ),
+        alert(
+          'FlakewardClockHeld',
+          'warning',
+          '1m',
+          'The clock of {{ $labels.instance }} is {{ $value | humanizeDuration }} ahead and not believed.',
+          'flakeward_clock_held_offset_seconds{%s} > 0' % c.selector
+        ),
+        alert(
+          'FlakewardClockStepped',
+          'warning',
+          '0s',
+          'The clock of {{ $labels.instance }} has stepped {{ $labels.direction }}.',
+          'increase(flakeward_clock_steps_total{%s}[10m]) > 0' % c.selector
+        ),
+        alert(
+          'FlakewardClockNotSynchronised',
+          'warning',
+          '10m',
+          'The kernel of {{ $labels.instance }} does not call its clock synchronised.',
+          'flakeward_clock_synchronised{%s} == 0' % c.selector
+        ),
+        alert(
+          'FlakewardGuardInUse',
+          'warning',
+          '0s',
+          'The clock of {{ $labels.instance }} is behind its last ID, and the guard answers {{ $labels.answer }}.',
+          'increase(flakeward_guard_answers_total{%s, answer=~"ring|backfill|re-lease"}[10m]) > 0' % c.selector
+        ),
+        alert(
+          'FlakewardJournalSlow',
+          'warning',
+          '5m',
+          'A write of the journal of {{ $labels.instance }} takes {{ $value | humanizeDuration }}: requests wait for it.',
+          'instance:flakeward_journal_flush_duration_seconds:p99_5m{%s} > on (job, instance) flakeward_journal_step_seconds{%s} / 4' % [c.selector, c.selector]
+        ),
+        alert(
+          'FlakewardJournalFailing',
+          'critical',
+          '0s',
+          'The journal of {{ $labels.instance }} cannot be written.',
+          'increase(flakeward_journal_flush_failures_total{%s}[5m]) > 0' % c.selector
+        ),
+        alert(
+          'FlakewardWaitsTooLong',
+          'warning',
+          '5m',
+          '{{ $labels.instance }} refuses {{ $value | humanize }} requests a second as {{ $labels.code }}.',
+          'instance_code:flakeward_requests:rate5m{%s, code=~"%s"} > 0' % [c.selector, oneOf(c.unavailable)]
+        ),
+        alert(
+          'FlakewardRequestsRefused',
+          'info',
+          '10m',
+          '{{ $labels.instance }} refuses {{ $value | humanizePercentage }} of all requests for what they ask.',
+          |||
+            sum without (code) (instance_code:flakeward_requests:rate5m{%s, code!~"%s"})
+            / sum without (code) (instance_code:flakeward_requests:rate5m{%s}) > %g
+          ||| % [c.selector, oneOf(c.served + c.unavailable), c.selector, c.refusedRequests]
+        ),
+        alert(
+          'FlakewardConnectionsRefused',
+          'warning',
+          '0s',
+          '{{ $labels.instance }} refuses or ends connections: {{ $labels.reason }}.',
+          'increase(flakeward_connections_refused_total{%s, reason=~"%s"}[10m]) > 0' % [c.selector, oneOf(c.connectionReasons)]
+        ),
+        alert(
+          'FlakewardTwoClusters',
+          'critical',
+          '5m',
+          '{{ $value }} clusters issue IDs with datacenter {{ $labels.datacenter }}: their IDs may be equal.',
+          'count by (datacenter) (count by (datacenter, cluster_id) (flakeward_cluster_info{%s, cluster_id!=""})) > 1' % c.selector
+        ),
+      ],
+    }],
+  },
+}

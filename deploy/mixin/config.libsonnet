@@ -1,0 +1,41 @@
+// What a site changes: override _config of mixin.libsonnet.
+{
+  _config+:: {
+    // Which scrapes are flakeward's.
+    selector: 'job="flakeward"',
+    // Where the runbook is.
+    runbook: 'https://github.com/flakeward/flakeward/blob/main/docs/operations.md',
+    // How much of a cluster's worker IDs may be held.
+    workerIDsHeld: 0.8,
+    // The layout has to last longer than this: two years.
+    layoutLeftSeconds: 2 * 365.25 * 24 * 3600,
+    // How many of all requests may be refused for what they ask.
+    refusedRequests: 0.01,
+    // Codes of requests that got no ID because none could be had. Others are the client's mistakes.
+    unavailable: [
+      'unavailable',
+      'starting',
+      'coordinator-gone',
+      'coordinator-restored',
+      'cluster-replaced',
+      'claim-lost',
+      'marks-raised',
+      'worker-ids-taken',
+      'worker-ids-ahead',
+      'no-worker-id',
+      'journal-failing',
+      'grant-ended',
+      'journal-ended',
+      'clock-not-ready',
+      'clock-behind',
+      'time-outside-layout',
+      'floor-ahead',
+      'tick-exhausted',
+      'order',
+    ],
+    // Codes of requests that are no refusals, or have an alert of their own.
+    served: ['ok', 'gone'],
+    // Reasons for which connections are refused or ended that an operator can do something about.
+    connectionReasons: ['not-accepted', 'not-allowed', 'full', 'relieved', 'recycled', 'memory'],
+  },
+}

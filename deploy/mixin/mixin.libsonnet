@@ -1,0 +1,2 @@
+// The whole mixin. README.md says how it is used.
+(import 'config.libsonnet') + (import 'rules.libsonnet') + (import 'alerts.libsonnet') + (import 'dashboard.libsonnet')

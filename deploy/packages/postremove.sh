@@ -1,0 +1,12 @@
+#!/bin/sh
+# After the package's files are gone. A purge takes the state as well: with an embedded coordinator
+# that is the cluster. The user stays, as numbers of users are not used twice.
+set -e
+if [ -d /run/systemd/system ]; then
+	systemctl daemon-reload || true
+fi
+if [ "$1" = purge ]; then
+	rm -rf /run/flakeward/flakeward.sock /run/flakeward/flakeward.sock.lock
+	rm -rf /var/lib/flakeward || true # it may be a mount
+	rmdir /run/flakeward /etc/flakeward 2>/dev/null || true
+fi

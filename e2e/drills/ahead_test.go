@@ -1,0 +1,389 @@
+//go:build e2e
+
+package drills
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/clockguard"
+)
+
+const (
+	day   = 24 * time.Hour
+	years = 60 * 365 * day
+	// believed is how far an ID may be ahead of the true time where no start is: --max-forward, and
+	// what it takes to see a clock that is back.
+	believed = 1100 * time.Millisecond
+)
+
+func init() {
+	options := Options{Lead: believed}
+	register(
+		Drill{
+			Name: "clock-ahead",
+			What: "one host's clock goes ahead by 1 h, 1 day and 60 years under load, for 1 s each and once for longer, and its daemon is killed and started again: " +
+				"no request fails, no ID is more than a second ahead, and the worker ID stays",
+			Options: options,
+			Script:  ahead,
+			Judge:   judgeAhead,
+		},
+		Drill{
+			Name:    "clock-ahead-idle",
+			What:    "the same by 60 years while nobody asks for an ID: neither its record nor its journal goes along, and a daemon that is killed gets the same worker ID back",
+			Options: options,
+			Script:  aheadIdle,
+			Judge:   judgeAheadIdle,
+		},
+		Drill{
+			Name:    "clock-ahead-all",
+			What:    "the clocks of all hosts go ahead by 1 day at once: none of them is believed",
+			Options: options,
+			Script:  aheadAll,
+			Judge:   judgeAheadAll,
+		},
+		Drill{
+			Name: "clock-ahead-start",
+			What: "a daemon without a journal is started three times with its clock 60 years ahead: it says so, runs on, and takes no worker ID; " +
+				"it serves within 5 s of the correction",
+			Options: Options{Lead: believed, MaxBlock: 500 * time.Millisecond},
+			Script:  aheadStart,
+			Judge:   judgeAheadStart,
+		},
+		Drill{
+			Name: "clock-leader",
+			What: "the clock of the coordinator's leader is an hour behind, and then an hour ahead: what runs is held by nothing, " +
+				"and a daemon without a journal that is started meanwhile serves within 5 s",
+			Options: options,
+			Script:  leaderClock,
+			Judge:   judgeLeaderClock,
+		},
+	)
+}
+
+// leading is one host's clock, or all hosts', that was ahead for a while.
+type leading struct {
+	had            held
+	first, right   evidence.Mono // the first step ahead, and when the clock was right for good
+	killed, served evidence.Mono
+	started        evidence.Mono
+}
+
+var leads notes[leading]
+
+// lasts is how long a clock stays ahead.
+func (r *Run) lasts() time.Duration {
+	if r.Long {
+		return 30 * time.Second
+	}
+	return 4 * time.Second
+}
+
+// holdsBack waits until the daemon says that its clock is held, or that it is not.
+func holdsBack(ctx context.Context, r *Run, h *Host, want bool) error {
+	state := map[bool]string{true: "held", false: "followed"}[want]
+	return lookUntil(ctx, r, fmt.Sprintf("the clock of %s to be %s", h.Name, state), func() error {
+		info, err := h.Info(ctx)
+		if err == nil && info["clock_state"] != state {
+			err = fmt.Errorf("it is %s, %s ms ahead: %s", info["clock_state"], info["clock_ahead_ms"], info["clock_condition"])
+		}
+		return err
+	})
+}
+
+// shows waits until the cluster's status, as another host has it, has this state for the daemon.
+func (h *Host) shows(ctx context.Context, other *Host, state string) error {
+	return lookUntil(ctx, h.r, fmt.Sprintf("%s to be shown as %s", h.Name, state), func() error {
+		out, err := h.r.project.Engine.Docker(ctx, "exec", other.daemon, "/flakeward", "status", "--cluster", "--json")
+		if err != nil {
+			return err
+		}
+		var status cluster.Status
+		if err := json.Unmarshal([]byte(out), &status); err != nil {
+			return fmt.Errorf("%s: status: %w", other.Name, err)
+		}
+		for _, m := range status.Members {
+			if m.Host == h.Name && m.State == state {
+				return nil
+			}
+		}
+		return fmt.Errorf("the status is %s", out)
+	})
+}
+
+// leap sets a clock ahead for a while, and right again, and makes sure that the daemon has seen
+// both.
+func (h *Host) leap(ctx context.Context, by, d time.Duration) error {
+	h.r.Step("the clock of %s goes ahead by %v for %v", h.Name, by, d)
+	return h.leapWhile(ctx, by, func() error { return h.r.Last(ctx, d) })
+}
+
+// leapWhile is leap for as long as something takes.
+func (h *Host) leapWhile(ctx context.Context, by time.Duration, while func() error) error {
+	if err := h.SetClock(ctx, by); err != nil {
+		return err
+	}
+	if err := holdsBack(ctx, h.r, h, true); err != nil {
+		return err
+	}
+	if err := while(); err != nil {
+		return err
+	}
+	if err := holdsBack(ctx, h.r, h, true); err != nil {
+		return err
+	}
+	if err := h.SetClock(ctx, 0); err != nil {
+		return err
+	}
+	return holdsBack(ctx, h.r, h, false)
+}
+
+// killAndStart returns when the container has been started.
+func (s *leading) killAndStart(ctx context.Context, h *Host) error {
+	h.r.Step("the daemon of %s is killed and started again", h.Name)
+	s.killed = evidence.Now()
+	if err := h.Kill(ctx); err != nil {
+		return err
+	}
+	if err := h.Start(ctx); err != nil {
+		return err
+	}
+	s.started = evidence.Now()
+	return nil
+}
+
+// serves waits until the host answers, with the worker ID that it had.
+func (s *leading) serves(ctx context.Context, h *Host) error {
+	first, err := h.AwaitAnswer(ctx)
+	if err != nil {
+		return err
+	}
+	s.served = first.Answered
+	return s.same(ctx, h)
+}
+
+// same is an error unless the host holds the worker ID that it had.
+func (s *leading) same(ctx context.Context, h *Host) error {
+	now, err := holds(ctx, h)
+	if err == nil && now.worker != s.had.worker {
+		err = fmt.Errorf("%s had worker ID %d and has %d", h.Name, s.had.worker, now.worker)
+	}
+	return err
+}
+
+func ahead(ctx context.Context, r *Run) (err error) {
+	seen, h := leads.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	if seen.had, err = holds(ctx, h); err != nil {
+		return err
+	}
+	seen.first = evidence.Now()
+	for _, by := range []time.Duration{time.Hour, day, years} {
+		if err := h.leap(ctx, by, time.Second); err != nil {
+			return err
+		}
+	}
+	r.Step("the clock of %s goes ahead by %v for %v, and %s is asked for the cluster's status", h.Name, time.Duration(years), r.lasts(), r.Hosts[1].Name)
+	err = h.leapWhile(ctx, years, func() error {
+		return errors.Join(h.shows(ctx, r.Hosts[1], cluster.Doubted), r.Last(ctx, r.lasts()))
+	})
+	if err != nil {
+		return err
+	}
+	seen.right = evidence.Now()
+	if err := h.shows(ctx, r.Hosts[1], cluster.Granted); err != nil {
+		return err
+	}
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	if err := seen.same(ctx, h); err != nil {
+		return err
+	}
+	if err := seen.killAndStart(ctx, h); err != nil {
+		return err
+	}
+	return errors.Join(seen.serves(ctx, h), all(ctx, r.Hosts, 1000))
+}
+
+func judgeAhead(res *Result) {
+	seen := leads.of(res.Run)
+	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	noneFailed(res, 0, res.Drill.Began, seen.killed)
+	stalled(res, "longest stall", res.LongestStall, seen.first, seen.right, 100*time.Millisecond, busy)
+	keptWorker(res, res.Run.Hosts[0])
+	within(res, "serving after the restart", time.Duration(seen.served-seen.started), restartAim, busy)
+	marksNear(res)
+}
+
+// keptWorker fails the drill if one of those hosts issued from more than one worker ID.
+func keptWorker(res *Result, hosts ...*Host) {
+	for _, h := range hosts {
+		if workers := res.Workers(h.Index, res.Drill.Began, res.Drill.Ended+1); len(workers) != 1 {
+			res.Fail("%s issued from the worker IDs %v: its own should have stayed", h.Name, workers)
+		}
+	}
+}
+
+// marksNear fails the drill if a record was further ahead than a window and --max-skew. Daemons go
+// on for a moment when the drill has ended.
+func marksNear(res *Result) {
+	latest := res.Run.Layout.TickAt(res.Run.trueTime(res.Drill.Ended) + int64(res.Run.options.Window+clockguard.DefaultMaxSkew))
+	for _, v := range res.History {
+		if v.Ceiling > latest {
+			res.Fail("the record of worker ID %d had the ceiling %v, further ahead than a window of %v and --max-skew", v.Worker,
+				res.Run.Layout.StartOf(v.Ceiling).UTC().Format(time.RFC3339), res.Run.options.Window)
+			return
+		}
+	}
+}
+
+func aheadIdle(ctx context.Context, r *Run) (err error) {
+	seen, h := leads.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	if seen.had, err = holds(ctx, h); err != nil {
+		return err
+	}
+	r.Step("nobody asks %s any more", h.Name)
+	if err := h.silence(ctx); err != nil {
+		return err
+	}
+	seen.first = evidence.Now()
+	if err := h.leap(ctx, years, r.lasts()); err != nil {
+		return err
+	}
+	seen.right = evidence.Now()
+	if err := seen.killAndStart(ctx, h); err != nil {
+		return err
+	}
+	if err := h.ask(ctx); err != nil {
+		return err
+	}
+	return errors.Join(seen.serves(ctx, h), all(ctx, r.Hosts, 1000))
+}
+
+func judgeAheadIdle(res *Result) {
+	seen := leads.of(res.Run)
+	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	keptWorker(res, res.Run.Hosts[0])
+	within(res, "serving after the restart", time.Duration(seen.served-seen.started), restartAim, busy)
+	marksNear(res)
+}
+
+func aheadAll(ctx context.Context, r *Run) error {
+	seen := leads.of(r)
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	seen.first = evidence.Now()
+	if err := Each(r.Hosts, func(h *Host) error { return h.leap(ctx, day, r.lasts()) }); err != nil {
+		return err
+	}
+	seen.right = evidence.Now()
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeAheadAll(res *Result) {
+	seen := leads.of(res.Run)
+	noneFailedAnywhere(res)
+	stalled(res, "longest stall", res.LongestStall, seen.first, seen.right, 100*time.Millisecond, busy)
+	keptWorker(res, res.Run.Hosts...)
+	marksNear(res)
+}
+
+func aheadStart(ctx context.Context, r *Run) (err error) {
+	seen, h := leads.of(r), r.Hosts[0]
+	if err := all(ctx, r.Hosts, 1000); err != nil {
+		return err
+	}
+	if seen.had, err = holds(ctx, h); err != nil {
+		return err
+	}
+	r.Step("%s is killed and loses its state, and its clock goes ahead by %v", h.Name, time.Duration(years))
+	seen.killed = evidence.Now()
+	if err := h.Kill(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(h.LoseState(ctx), h.SetClock(ctx, years)); err != nil {
+		return err
+	}
+	if err := lapsed(ctx, r, seen.had.claim); err != nil {
+		return err
+	}
+	before, err := r.Claims(ctx)
+	if err != nil {
+		return err
+	}
+	const starts = 3
+	for i := range starts {
+		if err := h.Start(ctx); err != nil {
+			return err
+		}
+		refusal, err := refusalThat(ctx, h, "ahead of most of the coordinator's servers")
+		if err != nil {
+			return err
+		}
+		now, err := r.Claims(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(now, func(claim string) bool { return !slices.Contains(before, claim) }) {
+			return fmt.Errorf("the claims were %q, and are %q: a start with a wrong clock has taken a worker ID", before, now)
+		}
+		if i == 0 {
+			r.Step("started, it says: %s", refusal.Text)
+		}
+		if i < starts-1 {
+			if err := h.Kill(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.Last(ctx, time.Second); err != nil {
+		return err
+	}
+	running, status, err := h.Running(ctx)
+	if err == nil && !running {
+		err = fmt.Errorf("it has ended, with the status %d", status)
+	}
+	if err != nil {
+		return err
+	}
+	r.Step("the clock is right again")
+	seen.right = evidence.Now()
+	if err := h.SetClock(ctx, 0); err != nil {
+		return err
+	}
+	first, err := h.AwaitAnswer(ctx)
+	if err != nil {
+		return err
+	}
+	seen.served = first.Answered
+	return all(ctx, r.Hosts, 1000)
+}
+
+func judgeAheadStart(res *Result) {
+	seen := leads.of(res.Run)
+	for _, h := range res.Run.Others(res.Run.Hosts[0]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	if workers := answeredFrom(res, 0, seen.killed+evidence.Mono(time.Second), seen.right); len(workers) > 0 {
+		res.Fail("IDs of the worker IDs %v were issued with a wrong clock", workers)
+	}
+	within(res, "serving after the correction", time.Duration(seen.served-seen.right), 5*time.Second, 5*time.Second+busy)
+	marksNear(res)
+}

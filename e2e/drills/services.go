@@ -1,0 +1,81 @@
+//go:build e2e
+
+package drills
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// project is a compose file.
+type project struct {
+	Services map[string]service `json:"services"`
+	Networks map[string]network `json:"networks"`
+	Volumes  map[string]volume  `json:"volumes,omitempty"`
+}
+
+type service struct {
+	Extends     template          `json:"extends"`
+	Container   string            `json:"container_name"`
+	Hostname    string            `json:"hostname,omitempty"`
+	Environment map[string]string `json:"environment,omitempty"`
+	Volumes     []string          `json:"volumes"`
+}
+
+// template is a service of another file.
+type template struct {
+	File    string `json:"file"`
+	Service string `json:"service"`
+}
+
+type network struct {
+	External bool   `json:"external"`
+	Name     string `json:"name"`
+}
+
+type volume struct {
+	Driver  string            `json:"driver"`
+	Options map[string]string `json:"driver_opts"`
+}
+
+// describe writes the compose file of a run's hosts: each has the services of compose.hosts.yaml, with
+// names and volumes of its own.
+func (s *suite) describe(r *Run) error {
+	hosts := s.file("e2e", "compose.hosts.yaml")
+	all := project{
+		Services: map[string]service{}, Volumes: map[string]volume{},
+		Networks: map[string]network{"default": {true, s.members.project.Name + "_default"}},
+	}
+	for _, h := range r.Hosts {
+		number := strconv.Itoa(h.Index + 1)
+		state := h.stateDir
+		socket := h.socketDir + ":/run/flakeward"
+		client := []string{socket, h.dir + "/client:/out"}
+		if r.options.SmallState {
+			// The client has the state mounted as well: otherwise it would be gone with the daemon.
+			state = "small-" + number
+			all.Volumes[state] = small(s.user)
+			client = append(client, state+":"+smallMount)
+		}
+		all.Services["daemon-"+number] = service{
+			Extends: template{hosts, "daemon"}, Container: h.daemon, Hostname: h.Name,
+			Environment: map[string]string{"FLAKEWARD_LANES": strconv.Itoa(r.options.lanes(h.Index))},
+			Volumes:     []string{socket, state + ":/var/lib/flakeward", h.dir + "/clock:/clock:ro", h.dir + "/daemon:/evidence"},
+		}
+		all.Services["client-"+number] = service{Extends: template{hosts, "client"}, Container: h.client, Volumes: client}
+	}
+	b, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.project.Files[0], b, 0o644)
+}
+
+// small is a file system of SmallBytes that belongs to the daemons' user.
+func small(user string) volume {
+	uid, _, _ := strings.Cut(user, ":")
+	return volume{"local", map[string]string{"type": "tmpfs", "device": "tmpfs", "o": fmt.Sprintf("size=%d,mode=0700,uid=%s", SmallBytes, uid)}}
+}

@@ -1,0 +1,224 @@
+package monitoring
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+const (
+	mixin    = "../../deploy/mixin/"
+	rendered = mixin + "rendered/"
+	mostTime = time.Minute
+)
+
+// run runs a tool of Prometheus'.
+func run(t *testing.T, stdin, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), mostTime)
+	defer cancel()
+	command := exec.CommandContext(ctx, name, args...)
+	command.Stdin = strings.NewReader(stdin)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %q: %v (scripts/need-prometheus installs it)\n%s", name, args, err, out)
+	}
+	return string(out)
+}
+
+// start starts a daemon that has served and refused something, and returns where it is scraped.
+func start(t *testing.T) *httptest.Server {
+	t.Helper()
+	found := make(chan *daemon.Daemon, 1)
+	c := daemontest.Config(sockettest.Dir(t))
+	c.Waiting.Rate, c.Grant.Step = "1000000/s", time.Second
+	d := daemontest.Launch(t, c, func(ctx context.Context, c daemon.Config) error {
+		d, err := daemon.New(c)
+		if err != nil {
+			return err
+		}
+		found <- d
+		return d.Run(ctx)
+	})
+	d.UntilReady()
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
+	defer func() { _ = client.Close() }()
+	for _, words := range [][]any{{"NEXT"}, {"NEXT", 100}, {"RUN", 1000}, {"NEXT", 0}} {
+		_ = client.Do(t.Context(), words...).Err() // the last is refused
+	}
+	server := httptest.NewServer((<-found).Metrics())
+	t.Cleanup(server.Close)
+	return server
+}
+
+func scrape(t *testing.T, from *httptest.Server) string {
+	t.Helper()
+	reply, err := http.Get(from.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(reply.Body)
+	if err != nil || reply.StatusCode != http.StatusOK {
+		t.Fatalf("a scrape answers %s, %v", reply.Status, err)
+	}
+	_ = reply.Body.Close()
+	return string(text)
+}
+
+// TestPromtoolFindsNothingInAScrape: names, units and help are as Prometheus asks.
+func TestPromtoolFindsNothingInAScrape(t *testing.T) {
+	if out := run(t, scrape(t, start(t)), "promtool", "check", "metrics"); out != "" {
+		t.Errorf("promtool check metrics:\n%s", out)
+	}
+	if out := run(t, "# HELP flakeward_x x\n# TYPE flakeward_x counter\nflakeward_x 1\n", "sh", "-c", "promtool check metrics || true"); out == "" {
+		t.Error("promtool finds nothing in a counter without _total")
+	}
+}
+
+// ruleFile is a file of rules or of their tests.
+type ruleFile struct {
+	Groups []struct {
+		Rules []struct {
+			Record, Alert, Expr string
+			Labels, Annotations map[string]string
+		}
+	}
+	Tests []struct {
+		AlertRuleTest []struct {
+			Alertname string
+			ExpAlerts []any `yaml:"exp_alerts"`
+		} `yaml:"alert_rule_test"`
+	}
+}
+
+func read(t *testing.T, path string) (text string, of ruleFile) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(b, &of); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return string(b), of
+}
+
+// TestAlertsFireAndStaySilent: each does both, and has a severity and a section of the runbook.
+func TestAlertsFireAndStaySilent(t *testing.T) {
+	run(t, "", "promtool", "test", "rules", mixin+"tests.yaml")
+	_, alerts := read(t, rendered+"alerts.yaml")
+	_, tests := read(t, mixin+"tests.yaml")
+	runbook, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, of := range tests.Tests {
+		for _, test := range of.AlertRuleTest {
+			fires[test.Alertname] = fires[test.Alertname] || len(test.ExpAlerts) > 0
+			silent[test.Alertname] = silent[test.Alertname] || len(test.ExpAlerts) == 0
+		}
+	}
+	for _, a := range alerts.Groups[0].Rules {
+		if !fires[a.Alert] || !silent[a.Alert] {
+			t.Errorf("of %s it is tested that it fires: %t, that it stays silent: %t", a.Alert, fires[a.Alert], silent[a.Alert])
+		}
+		if !slices.Contains([]string{"critical", "warning", "info"}, a.Labels["severity"]) {
+			t.Errorf("%s has the severity %q", a.Alert, a.Labels["severity"])
+		}
+		if page, anchor, _ := strings.Cut(a.Annotations["runbook_url"], "#"); !strings.HasSuffix(page, "/docs/operations.md") || anchor != strings.ToLower(a.Alert) {
+			t.Errorf("%s has the runbook %s#%s", a.Alert, page, anchor)
+		}
+		if !bytes.Contains(runbook, []byte("\n### "+a.Alert+"\n")) {
+			t.Errorf("docs/operations.md does not say what to do about %s", a.Alert)
+		}
+	}
+}
+
+var (
+	named    = regexp.MustCompile(`[a-z_:]*(?:flakeward|process|go)_[a-z0-9_:]+`)
+	inBraces = regexp.MustCompile(`\{[^{}]*\}`)
+)
+
+// TestWhatDashboardAndAlertsNameIsThere: each metric is in a scrape of a daemon, or a rule makes it.
+func TestWhatDashboardAndAlertsNameIsThere(t *testing.T) {
+	text := scrape(t, start(t))
+	there := map[string]bool{}
+	for line := range strings.Lines(text) {
+		there[line[:strings.IndexAny(line, "{ ")]] = true
+	}
+	rulesText, rules := read(t, rendered+"rules.yaml")
+	for _, r := range rules.Groups[0].Rules {
+		there[r.Record] = true
+	}
+	alerts, _ := read(t, rendered+"alerts.yaml")
+	dashboard, err := os.ReadFile(rendered + "dashboard.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for path, content := range map[string]string{"rules.yaml": rulesText, "alerts.yaml": alerts, "dashboard.json": string(dashboard)} {
+		for line := range strings.Lines(content) {
+			if !strings.Contains(line, "expr") && !strings.Contains(line, "query") && !strings.Contains(line, "flakeward_") {
+				continue
+			}
+			for _, name := range named.FindAllString(inBraces.ReplaceAllString(line, ""), -1) {
+				if seen++; !there[name] {
+					t.Errorf("%s names %s, which a daemon does not have", path, name)
+				}
+			}
+		}
+	}
+	if seen < 60 {
+		t.Errorf("only %d names were found", seen)
+	}
+}
+
+// TestAlertsKnowTheCodes: each code of the table is one that an alert takes for a lack of IDs, or one
+// that no request is refused with.
+func TestAlertsKnowTheCodes(t *testing.T) {
+	alerts, _ := read(t, rendered+"alerts.yaml")
+	never := []condition.Code{
+		condition.HalfOver, condition.Issuing, condition.Recovered, condition.ClockHeld, condition.ClockFollowed, condition.ClockBack,
+		condition.UserRate, condition.TenantRate, condition.CountTooLarge, // what a client asks for
+	}
+	for _, e := range condition.Table {
+		known := strings.Contains(alerts, string(e.Code)+"|") || strings.Contains(alerts, "|"+string(e.Code))
+		if known == slices.Contains(never, e.Code) {
+			t.Errorf("FlakewardWaitsTooLong has %s: %t", e.Code, known)
+		}
+	}
+}
+
+// TestComposeTakesTheMonitoringFile: beside the one with the daemons, and promtool takes its
+// configuration of Prometheus.
+func TestComposeTakesTheMonitoringFile(t *testing.T) {
+	command := "docker-compose"
+	if exec.Command("docker", "compose", "version").Run() == nil {
+		command = "docker compose"
+	}
+	out := run(t, "", "sh", "-c", command+" -f ../../deploy/compose.yaml -f ../../deploy/compose.monitoring.yaml config")
+	for _, part := range []string{"metrics-3:", "grafana:", "daemon-3:", "UNIX-CONNECT:/run/flakeward/flakeward.sock", "/mixin/rendered"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("%s is missing in\n%s", part, out)
+		}
+	}
+	run(t, "", "promtool", "check", "config", "--syntax-only", "../../deploy/monitoring/prometheus.yml")
+}

@@ -1,0 +1,147 @@
+package monitoring
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/process"
+)
+
+// prometheus is a server that scrapes a daemon and has the mixin's rules.
+type prometheus struct {
+	t   *testing.T
+	url string
+	log *logtest.Buffer
+}
+
+func startPrometheus(t *testing.T, target string, flags ...string) *prometheus {
+	t.Helper()
+	dir := t.TempDir()
+	rules, err := filepath.Abs(rendered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "prometheus.yml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, `global: {scrape_interval: 500ms, evaluation_interval: 500ms}
+rule_files: [%[1]s/rules.yaml, %[1]s/alerts.yaml]
+scrape_configs:
+  - job_name: flakeward
+    static_configs: [{targets: [%[2]q]}]
+`, rules, target), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "", "promtool", "check", "config", config)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	p := &prometheus{t: t, url: "http://" + address, log: &logtest.Buffer{}}
+	command := exec.Command("prometheus", append([]string{"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address}, flags...)...)
+	command.Stdout, command.Stderr, command.SysProcAttr = p.log, p.log, process.Orphanless()
+	if err := command.Start(); err != nil {
+		t.Fatalf("%v (scripts/need-prometheus installs it)", err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		_ = command.Wait()
+	})
+	return p
+}
+
+// get asks the server's API; false while it does not answer.
+func (p *prometheus) get(path string, into any) bool {
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	reply, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = reply.Body.Close() }()
+	return json.NewDecoder(reply.Body).Decode(&struct{ Data any }{into}) == nil
+}
+
+// value is that of an expression with one result; empty: it has none.
+func (p *prometheus) value(expr string) string {
+	var data struct {
+		Result []struct{ Value [2]any }
+	}
+	if !p.get("/api/v1/query?query="+url.QueryEscape(expr), &data) || len(data.Result) != 1 {
+		return ""
+	}
+	return fmt.Sprint(data.Result[0].Value[1])
+}
+
+// until asks again and again until the expression has a value.
+func (p *prometheus) until(expr string) string {
+	p.t.Helper()
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for ctx, stop := context.WithTimeout(p.t.Context(), mostTime); ; <-again.C {
+		if v := p.value(expr); v != "" && v != "NaN" {
+			stop()
+			return v
+		}
+		if ctx.Err() != nil {
+			stop()
+			p.t.Fatalf("%s has no value after %v; the log:\n%s", expr, mostTime, p.log)
+		}
+	}
+}
+
+// TestPrometheusScrapesADaemon: it takes all metrics, evaluates each rule and alert without an error,
+// and none of those that say that IDs are missing fires.
+func TestPrometheusScrapesADaemon(t *testing.T) {
+	p := startPrometheus(t, strings.TrimPrefix(start(t).URL, "http://"))
+	p.until(`flakeward_lanes_ready == 1`)
+	for _, record := range []string{"instance:flakeward_grant_left_seconds:min", "cluster_id:flakeward_worker_ids_held:ratio"} {
+		t.Logf("%s is %s", record, p.until(record))
+	}
+	p.until(`sum(instance_code:flakeward_requests:rate5m)`)
+	if v := p.until(`sum(flakeward_ids_issued_total)`); v != "1101" {
+		t.Errorf("of 1101 IDs it has %s", v)
+	}
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Name, Health, State, LastError string }
+		}
+	}
+	if !p.get("/api/v1/rules", &rules) || len(rules.Groups) != 2 {
+		t.Fatalf("the rules are %+v", rules)
+	}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if r.Health != "ok" {
+				t.Errorf("%s: %s, %s", r.Name, r.Health, r.LastError)
+			}
+			if r.State != "" && r.State != "inactive" && r.Name != "FlakewardClockNotSynchronised" && r.Name != "FlakewardRequestsRefused" { // this machine, this test
+				t.Errorf("%s is %s", r.Name, r.State)
+			}
+		}
+	}
+}
+
+// TestPrometheusTakesNativeHistograms: one that asks for them.
+func TestPrometheusTakesNativeHistograms(t *testing.T) {
+	p := startPrometheus(t, strings.TrimPrefix(start(t).URL, "http://"), "--enable-feature=native-histograms")
+	for _, name := range []string{"request", "journal_flush"} {
+		if v := p.until(fmt.Sprintf("histogram_count(flakeward_%s_duration_seconds)", name)); v == "0" {
+			t.Errorf("no %s is in the native form", name)
+		}
+	}
+}

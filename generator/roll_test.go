@@ -1,0 +1,197 @@
+package generator_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// rolling returns a lane that rolls, and what takes n IDs from a tick and returns the first one's
+// number.
+func rolling(tb testing.TB, layout string) (*generator.Lane, func(tenant uint32, t generator.Tick, n int) int) {
+	tb.Helper()
+	l, ln := openLane(tb, layout, 0)
+	ln.Roll()
+	return ln, func(tenant uint32, t generator.Tick, n int) int {
+		tb.Helper()
+		run, out := ln.Take(tenant, t, n)
+		if out != generator.Issued || run.N != n {
+			tb.Fatalf("%d of tick %d: %d, %v", n, t, run.N, out)
+		}
+		return sequence(tb, l, run)
+	}
+}
+
+func sequence(tb testing.TB, l *generator.Layout, run generator.Run) int {
+	tb.Helper()
+	parts, err := l.Decompose(run.First)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return int(parts.Sequence)
+}
+
+// A tick begins where the last one stopped, modulo a quarter; modulo an eighth where that left less
+// than a quarter, and at 0 where it left less than an eighth.
+func TestATickBeginsWhereTheLastStopped(t *testing.T) {
+	for _, c := range []struct{ stopped, begins int }{
+		{1, 1}, {2, 2}, {1023, 1023}, {1024, 0}, {1025, 1}, {2048, 0}, {2100, 52}, {3071, 1023}, {3072, 0},
+		{3073, 1}, {3583, 511}, {3584, 0}, {3585, 0}, {3600, 0}, {4095, 0}, {4096, 0},
+	} {
+		for _, later := range []generator.Tick{1, 20, 2047, 2048, 2049, 10_000} {
+			_, take := rolling(t, "flakeward")
+			take(0, 5, c.stopped)
+			if got := take(0, 5+later, 1); got != c.begins {
+				t.Errorf("after a tick that stopped at %d, %d later: begins at %d, want %d", c.stopped, later, got, c.begins)
+			}
+			if got := take(0, 5+later, 1); got != c.begins+1 {
+				t.Errorf("the second of a tick that began at %d is %d", c.begins, got)
+			}
+		}
+	}
+}
+
+// The ceiling is not lowered: whatever one tick gave, the next has room for as much, and a tick that
+// was used up is followed by a whole one.
+func TestATickHasRoomForWhatTheLastOneGave(t *testing.T) {
+	for n := 1; n <= 4096; n++ {
+		_, take := rolling(t, "flakeward")
+		for tick := range generator.Tick(40) {
+			take(0, 1+tick, n)
+		}
+	}
+	random := rand.New(rand.NewPCG(16, 1))
+	ln, take := rolling(t, "flakeward")
+	for tick := generator.Tick(1); tick < 100_000; tick++ {
+		n := 1 + random.IntN(ln.Room(0, tick))
+		if begins := take(0, tick, n); ln.Room(0, tick+1) < n || n > 3584 && ln.Room(0, tick+1) < 4096 {
+			t.Fatalf("tick %d gave %d from %d on, and the next has room for %d", tick, n, begins, ln.Room(0, tick+1))
+		}
+	}
+}
+
+// Whatever the rate, id % N is even for N up to a quarter of the tick.
+func TestEveryRateIsEven(t *testing.T) {
+	const quarter, share = 1024, 1000
+	rates := []int{1, 2, 3, 5, 8, 13, 64, 99, 100, 341, 512, 1000, 1023, 1024, 1025, 1500, 2047, 2048, 2049, 2100, 2500, 2900, 3071, 3072, 3073, 3100, 3300, 3413, 3500, 3583, 3584, 3585, 4000, 4095, 4096}
+	for r := 20; r < 4096; r += 61 {
+		rates = append(rates, r)
+	}
+	// Constant, and anything from nothing to twice as much.
+	for _, of := range []func(*rand.Rand, int) int{
+		func(_ *rand.Rand, rate int) int { return rate },
+		func(r *rand.Rand, rate int) int { return r.IntN(2*rate + 1) },
+	} {
+		for _, rate := range rates {
+			random := rand.New(rand.NewPCG(16, uint64(rate)))
+			ln, take := rolling(t, "flakeward")
+			counts, issued := make([]int, quarter), 0
+			for tick := generator.Tick(1); issued < quarter*share; tick++ {
+				n := min(of(random, rate), ln.Room(0, tick))
+				if n == 0 {
+					continue
+				}
+				first := take(0, tick, n)
+				for i := range n {
+					counts[(first+i)%quarter]++
+				}
+				issued += n
+			}
+			for n := quarter; n > 1; n /= 2 {
+				if largest := float64(slices.Max(counts)) * float64(n) / float64(issued); largest > 1.2 {
+					t.Errorf("%d a tick: the largest of %d shards has %.2f times its share", rate, n, largest)
+				}
+				for i := range n / 2 {
+					counts[i] += counts[i+n/2]
+				}
+				counts = counts[:n/2]
+			}
+		}
+	}
+}
+
+// Where room is scarce a tick begins at 0: below the highest tick that was issued, which the clock's
+// guard asks for after a step back, and where TakeFirst draws on the past.
+func TestATickOfThePastBeginsAtZero(t *testing.T) {
+	ln, take := rolling(t, "flakeward")
+	take(0, 100, 7)
+	take(0, 110, 3)
+	if got := take(0, 105, 1); got != 0 {
+		t.Errorf("a tick below the highest begins at %d", got)
+	}
+	if got := take(0, 100, 1); got != 7 {
+		t.Errorf("a tick of which 7 were given goes on at %d", got)
+	}
+	if got := take(0, 110, 1); got != 10 {
+		t.Errorf("the highest tick goes on at %d", got)
+	}
+	if run, tick, out := ln.TakeFirst(0, 115, 120, 4); out != generator.Issued || tick != 115 || run.N != 4 || run.First&4095 != 0 {
+		t.Errorf("a tick that a burst begins: %+v of tick %d, %v", run, tick, out)
+	}
+	if room, first := ln.RoomFirst(0, 115, 119); room != 4092+4*4096 || first != 115 {
+		t.Errorf("a burst has room for %d from tick %d on", room, first)
+	}
+	if got := take(0, 120, 1); got != 4 {
+		t.Errorf("the tick after a burst begins at %d", got)
+	}
+	ln.Close()
+	if run, _, out := ln.TakeFirst(0, 121, 130, 1); out != generator.Closed || run.N != 0 || ln.Close() != 120 {
+		t.Errorf("a burst on a closed lane: %+v, %v, closed at %d", run, out, ln.Close())
+	}
+}
+
+// Each tenant goes on where it stopped itself, whichever was asked for first in a tick.
+func TestEachTenantRollsByItself(t *testing.T) {
+	_, take := rolling(t, "time=41@1ms,worker=3,tenant=2,sequence=10;epoch=2026-01-01")
+	next := [4]int{}
+	random := rand.New(rand.NewPCG(16, 2))
+	for tick := generator.Tick(1); tick < 1000; tick++ {
+		for _, tenant := range random.Perm(4)[:random.IntN(4)] {
+			n := 1 + random.IntN(20)
+			if got := take(uint32(tenant), tick, n); got != next[tenant] {
+				t.Fatalf("tick %d of tenant %d begins at %d, want %d", tick, tenant, got, next[tenant])
+			}
+			next[tenant] = (next[tenant] + n) % 256
+		}
+	}
+}
+
+// Where the sequence is not the lowest field, or has no quarter worth the name, ticks begin at 0.
+func TestOtherLayoutsBeginAtZero(t *testing.T) {
+	for _, layout := range []string{
+		"sonyflake;epoch=2026-01-01", "time=41@1ms,sequence=12,worker=10;epoch=2026-01-01",
+		"time=41@1ms,worker=10,sequence=1;epoch=2026-01-01", "time=41@1ms,worker=10,sequence=2;epoch=2026-01-01",
+	} {
+		_, take := rolling(t, layout)
+		for tick := range generator.Tick(10) {
+			if got := take(0, 1+tick, 1); got != 0 {
+				t.Errorf("%s: tick %d begins at %d", layout, 1+tick, got)
+			}
+		}
+	}
+}
+
+// BenchmarkTakeOfATick is the first Take of each tick.
+func BenchmarkTakeOfATick(b *testing.B) {
+	for _, roll := range []bool{false, true} {
+		b.Run(fmt.Sprintf("roll=%v", roll), func(b *testing.B) {
+			_, ln := openLane(b, "flakeward", 0)
+			if roll {
+				ln.Roll()
+			}
+			b.ReportAllocs()
+			var tick generator.Tick
+			for b.Loop() {
+				tick++
+				run, outcome := ln.Take(0, tick, 1)
+				if outcome != generator.Issued {
+					b.Fatal(outcome)
+				}
+				sink += run.First
+			}
+		})
+	}
+}

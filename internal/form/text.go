@@ -1,0 +1,74 @@
+package form
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// parseDecimal reads what strconv.AppendInt writes of a number from 0 to math.MaxInt64.
+func parseDecimal(text string) (int64, error) {
+	digits := strings.TrimPrefix(text, "-")
+	if digits == "" {
+		return 0, errors.New("it has no digits")
+	}
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return 0, fmt.Errorf("it has %q, and its characters are 0-9", at(digits, i))
+		}
+	}
+	if digits != text {
+		return 0, errors.New("it is negative, and an ID never is: was it read as a signed number of fewer bits?")
+	}
+	if digits[0] == '0' && len(digits) > 1 {
+		return 0, errors.New("it begins with a zero too many")
+	}
+	id, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0, errTooLarge
+	}
+	return id, nil
+}
+
+var errTooLarge = fmt.Errorf("it is above %d, the largest number of 63 bits", int64(math.MaxInt64))
+
+// at is the character at a place of a text.
+func at(text string, i int) string {
+	for _, r := range text[i:] {
+		return string(r)
+	}
+	return ""
+}
+
+const (
+	hexAlphabet = "0123456789abcdef"
+	hexWidth    = 16
+)
+
+func appendHex(dst []byte, id int64) []byte {
+	var text [hexWidth]byte
+	for i := range text {
+		text[i] = hexAlphabet[uint64(id)>>(4*(hexWidth-1-i))&15]
+	}
+	return append(dst, text[:]...)
+}
+
+func parseHex(text string) (int64, error) {
+	if len(text) != hexWidth {
+		return 0, fmt.Errorf("it has %d characters, not %d", len(text), hexWidth)
+	}
+	var n uint64
+	for i := range len(text) {
+		v := strings.IndexByte(hexAlphabet, text[i])
+		if v < 0 {
+			return 0, fmt.Errorf("it has %q, and its characters are 0-9 and a-f", at(text, i))
+		}
+		n = n<<4 | uint64(v)
+	}
+	if n > math.MaxInt64 {
+		return 0, errTooLarge
+	}
+	return int64(n), nil
+}

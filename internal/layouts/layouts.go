@@ -1,0 +1,81 @@
+// Package layouts says what there is to know about a layout: to people, and as JSON.
+package layouts
+
+import (
+	"strings"
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// Facts are what there is to know about a layout at an instant.
+type Facts struct {
+	Name         string    `json:"name,omitempty"` // of the preset, when listed
+	Layout       string    `json:"layout"`         // full form
+	Tick         string    `json:"tick"`
+	Fields       []Field   `json:"fields"`  // highest bits first
+	Bits         int       `json:"bits"`    // of all fields together
+	Workers      int       `json:"workers"` // worker IDs there are
+	IDsPerTick   uint64    `json:"ids_per_tick"`
+	IDsPerSecond float64   `json:"ids_per_second"` // of one worker ID (and tenant)
+	Begins       time.Time `json:"begins"`
+	Ends         time.Time `json:"ends"`
+	YearsLeft    float64   `json:"years_left"`
+	SortsByTime  bool      `json:"sorts_by_time"`
+	Issues       bool      `json:"issues"` // whether IDs can be issued at this instant
+
+	Problem error `json:"-"` // why not, if not
+}
+
+// Field is one field: value << shift is its part of an ID.
+type Field struct {
+	Field   string `json:"field"`
+	Bits    int    `json:"bits"`
+	Shift   int    `json:"shift"`
+	Highest uint64 `json:"highest"`
+}
+
+// Of reckons them.
+func Of(layout *generator.Layout, now time.Time) Facts {
+	tick := layout.TickLength()
+	f := Facts{
+		Layout:     layout.String(),
+		Tick:       tick.String(),
+		Workers:    layout.Workers(),
+		IDsPerTick: layout.Max(generator.Sequence) + 1,
+		Begins:     layout.Epoch(),
+		Ends:       layout.End(),
+		YearsLeft:  layout.YearsLeft(now),
+		Problem:    layout.CheckTime(now),
+	}
+	f.IDsPerSecond = float64(f.IDsPerTick) / tick.Seconds()
+	f.Issues = f.Problem == nil
+	for _, field := range order(f.Layout) {
+		bits := layout.Bits(field)
+		f.Bits += bits
+		f.Fields = append(f.Fields, Field{Field: field.String(), Bits: bits, Highest: layout.Max(field)})
+	}
+	shift := f.Bits
+	for i := range f.Fields {
+		shift -= f.Fields[i].Bits
+		f.Fields[i].Shift = shift
+	}
+	f.SortsByTime = f.Fields[0].Field == generator.Time.String()
+	return f
+}
+
+// order reads the order of the fields, highest bits first, off a layout's full
+// form.
+func order(full string) []generator.Field {
+	var fields []generator.Field
+	list, _, _ := strings.Cut(full, ";")
+	for part := range strings.SplitSeq(list, ",") {
+		name, _, _ := strings.Cut(part, "=")
+		for field := generator.Time; field <= generator.Sequence; field++ {
+			if field.String() == name {
+				fields = append(fields, field)
+			}
+		}
+	}
+	return fields
+}

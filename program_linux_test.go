@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+// started is the real program, as a daemon.
+type started struct {
+	*testing.T
+	*exec.Cmd
+	dir, socket string
+}
+
+// start starts the program's daemon with its log on stderr.
+func start(t *testing.T, program string, stderr *os.File, args ...string) *started {
+	t.Helper()
+	dir := sockettest.Dir(t)
+	d := &started{T: t, dir: dir, socket: filepath.Join(dir, "s")}
+	d.Cmd = exec.Command(program, append([]string{
+		"daemon", "--coord", "embedded:", "--socket", d.socket, "--state-dir", filepath.Join(dir, "state"),
+	}, args...)...)
+	d.Stderr, d.SysProcAttr = stderr, process.Orphanless()
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if d.ProcessState == nil {
+			_ = d.Process.Kill()
+			_ = d.Wait()
+		}
+	})
+	d.next(1)
+	return d
+}
+
+// next takes IDs one by one, the first of them as soon as there are any.
+func (d *started) next(n int) {
+	d.Helper()
+	ids, err := client.Open(d.socket)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer ids.Close()
+	for range n {
+		if _, err := ids.Take(d.Context(), 1); err != nil {
+			d.Fatal(err)
+		}
+	}
+}
+
+// dropped is what INFO says of the log.
+func (d *started) dropped() uint64 {
+	d.Helper()
+	c, err := net.Dial("unix", d.socket)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write([]byte("INFO stats\r\n")); err != nil {
+		d.Fatal(err)
+	}
+	for lines := bufio.NewScanner(c); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), "log_dropped:"); ok {
+			n, err := strconv.ParseUint(value, 10, 64)
+			if err != nil {
+				d.Fatal(err)
+			}
+			return n
+		}
+	}
+	d.Fatal("INFO has no log_dropped")
+	return 0
+}
+
+func (d *started) signal(s os.Signal) {
+	d.Helper()
+	if err := d.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		d.Fatal(err)
+	}
+}
+
+// end wants the program to end in order.
+func (d *started) end() {
+	d.Helper()
+	if err := d.Wait(); err != nil {
+		d.Errorf("the end: %v", err)
+	}
+}
+
+// pipe is one whose writing end is full.
+func pipe(t *testing.T) (reading, writing *os.File) {
+	t.Helper()
+	reading, writing, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { reading.Close(); writing.Close() })
+	fd := int(writing.Fd()) // which makes it block
+	if err := unix.SetNonblock(fd, true); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = unix.Write(fd, make([]byte, 4096))
+	}
+	if err := unix.SetNonblock(fd, false); err != nil {
+		t.Fatal(err)
+	}
+	return reading, writing
+}
+
+func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "flakeward")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+
+	t.Run("a log that nobody reads holds nobody up", func(t *testing.T) {
+		_, full := pipe(t)
+		d := start(t, program, full, "--log-level", "trace")
+		d.next(1000)
+		d.signal(syscall.SIGTERM)
+		d.end()
+	})
+
+	t.Run("a log whose reader is gone is counted", func(t *testing.T) {
+		reading, writing := pipe(t)
+		reading.Close()
+		d := start(t, program, writing)
+		d.next(1000)
+		if d.dropped() == 0 {
+			t.Error("nothing is counted as dropped")
+		}
+		d.signal(syscall.SIGTERM)
+		d.end()
+	})
+
+	t.Run("SIGHUP opens the log file again, and signals to stop that come at once are one", func(t *testing.T) {
+		log, rotated := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "log.1")
+		d := start(t, program, nil, "--log-file", log)
+		if err := os.Rename(log, rotated); err != nil {
+			t.Fatal(err)
+		}
+		await(t, log, unix.IN_CREATE, func() { d.signal(syscall.SIGHUP) })
+		d.next(1000)
+
+		// A client that takes its replies late holds the end up.
+		late, err := net.Dial("unix", d.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer late.Close()
+		if _, err := late.Write([]byte(strings.Repeat("NEXT 65536\r\n", 8))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := late.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		await(t, log, unix.IN_MODIFY, func() { d.signal(syscall.SIGTERM) })
+		d.signal(syscall.SIGTERM)
+		d.signal(os.Interrupt)
+		if _, err := io.Copy(io.Discard, late); err != nil {
+			t.Error(err)
+		}
+		d.end()
+		if before := readFile(t, rotated); !strings.Contains(before, "joined") || strings.Contains(before, "stopped") {
+			t.Errorf("the file that was moved has\n%s", before)
+		}
+		if after := readFile(t, log); strings.Contains(after, "joined") || !strings.Contains(after, "stopped") {
+			t.Errorf("the file that was opened has\n%s", after)
+		}
+		if _, err := os.Stat(d.socket); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the socket is left: %v", err)
+		}
+	})
+}
+
+// await does something, and waits until that has the file made or changed.
+func await(t *testing.T, file string, event uint32, do func()) {
+	t.Helper()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd) //nolint:errcheck // nothing is written to it
+	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(file), event); err != nil {
+		t.Fatal(err)
+	}
+	do()
+	if _, err := unix.Read(fd, make([]byte, unix.SizeofInotifyEvent+unix.NAME_MAX+1)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/internal/wire"
+)
+
+// A user gets no more IDs than --rate allows, over all its connections, and is told why; a user with
+// a rate of its own has that.
+func TestProgramKeepsAUserToItsRate(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "flakeward")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	const perSecond, burst, batch, batches = 1000, 100, 50, 20
+	dial := func(d *started) (net.Conn, *wire.Reader) {
+		c, err := net.Dial("unix", d.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c, wire.NewReader(c)
+	}
+	ask := func(c net.Conn, in *wire.Reader, request ...string) (string, error) {
+		if _, err := c.Write(wire.AppendCommand(nil, request...)); err != nil {
+			t.Fatal(err)
+		}
+		return in.Bulk()
+	}
+
+	d := start(t, program, os.Stderr, "--log-level", "error", "--rate", fmt.Sprintf("%d/s+%d", perSecond, burst))
+	first, fromFirst := dial(d)
+	second, fromSecond := dial(d)
+	begun := time.Now()
+	for i := range batches {
+		c, in := first, fromFirst
+		if i%2 == 1 {
+			c, in = second, fromSecond
+		}
+		if _, err := c.Write(wire.AppendCommand(nil, "RUN", fmt.Sprint(batch))); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := in.Runs(nil, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	least := time.Second * (batch*batches - burst) / perSecond
+	if took := time.Since(begun); took < least*95/100 {
+		t.Errorf("%d IDs came in %v, and the rate has them after %v", batch*batches, took, least)
+	}
+	if _, err := ask(first, fromFirst, "RUN", "65536"); err == nil || !strings.Contains(err.Error(), "at the user's rate of 1000/s: at most ") {
+		t.Errorf("a count over the rate: %v", err)
+	}
+	if list, err := ask(first, fromFirst, "CLIENT", "LIST"); err != nil || strings.Count(list, "rate=1000/s+100") < 2 {
+		t.Errorf("CLIENT LIST, %v:\n%s", err, list)
+	}
+	d.signal(syscall.SIGTERM)
+	d.end()
+
+	d = start(t, program, os.Stderr, "--log-level", "error", "--rate", "1/s", "--rate-by-uid", fmt.Sprintf("%d=none", os.Getuid()))
+	c, in := dial(d)
+	if _, err := c.Write(wire.AppendCommand(nil, "RUN", "65536")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := in.Runs(nil, 65536); err != nil {
+		t.Errorf("a user whose rate is none: %v", err)
+	}
+	d.signal(syscall.SIGTERM)
+	d.end()
+}

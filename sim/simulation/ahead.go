@@ -1,0 +1,97 @@
+package simulation
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/sim/scheduler"
+	"github.com/flakeward/flakeward/sim/tree"
+)
+
+// timekeepers are the coordinator's servers on other machines, each with a clock. A ServersWrong
+// fault sets them ahead or back.
+func (sim *Simulation) timekeepers() (servers []tree.Server) {
+	for i := range sim.wrongBy {
+		servers = append(servers, tree.Server{Name: "server", Shows: func() (time.Time, error) {
+			return time.Unix(0, sim.right()).Add(sim.wrongBy[i]), nil
+		}})
+	}
+	return servers
+}
+
+// right is what a right wall clock shows.
+func (sim *Simulation) right() int64 {
+	return begin.UnixNano() + int64(sim.scheduler.Now()) + int64(sim.later)
+}
+
+// injectServers sets the clocks of some of the coordinator's servers.
+func (sim *Simulation) injectServers(f Fault) bool {
+	n := min(f.N, len(sim.wrongBy))
+	for i := range n {
+		sim.wrongBy[i] += f.By
+	}
+	return n > 0 && sim.until(f, func() {
+		for i := range n {
+			sim.wrongBy[i] -= f.By
+		}
+	})
+}
+
+// longest is the longest step ahead that leaves a layout's time room to go on: half of it.
+func (p *Plan) longest() time.Duration {
+	layout, err := generator.ParseLayout(p.Layout)
+	if err != nil {
+		return time.Hour
+	}
+	return layout.End().Sub(begin) / 2
+}
+
+// aheads draws, in some runs, clocks that are far ahead, for a moment or for good, of one host or of
+// most, while daemons run, start and start again, and servers whose clocks are wrong.
+func (p *Plan) aheads(r *rand.Rand) (faults []Fault) {
+	p.Timekeepers = pick(r, 0, 1, 3, 3)
+	if r.IntN(3) > 0 {
+		return nil
+	}
+	when := func() scheduler.Time { return scheduler.Time(3*time.Second) + upTo(r, time.Duration(p.Length)*3/4) }
+	by := func() time.Duration {
+		far := pick(r, 1100*time.Millisecond, 3*time.Second, 30*time.Second, time.Hour, 24*time.Hour, 365*24*time.Hour, 60*365*24*time.Hour)
+		return min(far+time.Duration(upTo(r, time.Second)), p.longest())
+	}
+	for range 1 + r.IntN(2) {
+		at, far, long := when(), by(), pick(r, time.Second, 5*time.Second, 20*time.Second, time.Duration(p.Length))
+		step := func(daemon int) {
+			f := Fault{At: at + upTo(r, 100*time.Millisecond), Kind: Excursion, Daemon: daemon, By: far, For: long}
+			switch r.IntN(5) {
+			case 0: // in small steps
+				const steps = 10
+				for i := range steps {
+					small := Fault{At: at + scheduler.Time(i)*scheduler.Time(100*time.Millisecond), Kind: Excursion, Daemon: daemon, By: 900 * time.Millisecond, For: long}
+					faults = append(faults, small)
+				}
+				return
+			case 1: // over a restart
+				faults = append(faults, Fault{At: f.At + upTo(r, long), Kind: pick(r, Kill, PowerCut, Restart, Rebooted), Daemon: daemon, For: between(r, 100*time.Millisecond, 3*time.Second)})
+			case 2: // at a start on an empty disk
+				faults = append(faults, Fault{At: f.At + upTo(r, long), Kind: DiskLost, Daemon: daemon, For: between(r, 100*time.Millisecond, 3*time.Second)})
+			}
+			faults = append(faults, f)
+		}
+		step(r.IntN(len(p.Hosts)))
+		if r.IntN(2) == 0 { // and most of the others
+			for d := range p.Hosts {
+				if r.IntN(4) > 0 {
+					step(d)
+				}
+			}
+		}
+		if r.IntN(2) == 0 { // the servers' as well, or other ones
+			faults = append(faults, Fault{At: at + upTo(r, 2*time.Second) - scheduler.Time(time.Second), Kind: ServersWrong, By: pick(r, far, far, -time.Hour, by()), For: long, N: 1 + r.IntN(3)})
+		}
+		if r.IntN(4) == 0 {
+			faults = append(faults, Fault{At: at - upTo(r, time.Second), Kind: Outage, For: min(long, 20*time.Second)})
+		}
+	}
+	return faults
+}

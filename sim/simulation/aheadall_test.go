@@ -1,0 +1,118 @@
+package simulation_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/sim/scheduler"
+	"github.com/flakeward/flakeward/sim/simulation"
+	"github.com/flakeward/flakeward/sim/tree"
+)
+
+const year = 365 * 24 * time.Hour
+
+// crowd is a cluster of 30 daemons with 32 worker IDs, by clocks that are right.
+func crowd(servers tree.Kind, length time.Duration) simulation.Plan {
+	p := simulation.Plan{
+		Seed: 1, Servers: servers, Layout: "time=41@1ms,worker=5,sequence=12;epoch=2026-01-01", Timekeepers: 3,
+		Timing: grant.Timing{Window: 2 * time.Minute, Publish: 10 * time.Second, Step: time.Second},
+		TTL:    10 * time.Second, Load: time.Second, Length: scheduler.Time(length), Recover: true, Prompt: true,
+	}
+	for d := range 30 {
+		p.Hosts, p.Apart = append(p.Hosts, d), append(p.Apart, 0)
+	}
+	return p
+}
+
+// allAhead has the clocks of all hosts, and of the coordinator's servers, ahead for a while.
+func allAhead(p *simulation.Plan, at, long, by time.Duration) {
+	for d := range p.Hosts {
+		p.Faults = append(p.Faults, simulation.Fault{At: scheduler.Time(at), Kind: simulation.Excursion, Daemon: d, By: by, For: long})
+	}
+	p.Faults = append(p.Faults, simulation.Fault{At: scheduler.Time(at), Kind: simulation.ServersWrong, N: 3, By: by, For: long})
+}
+
+// All clocks of a cluster are ahead by a year for an hour, and the servers confirm it. When they are
+// right again, each daemon serves within ten seconds, with nearly all worker IDs held. The same
+// again later finds the same. When the wrong time has come, its ticks are not given again.
+func TestAClusterThatWasAYearAheadServesWithinTenSecondsOfTheRightTime(t *testing.T) {
+	for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
+		t.Run(fmt.Sprint(servers), func(t *testing.T) {
+			t.Parallel()
+			p := crowd(servers, 90*time.Minute)
+			allAhead(&p, time.Minute, time.Hour, year)
+			allAhead(&p, 80*time.Minute, 10*time.Minute, year)
+			if r := simulation.Run(p, nil); r.Violation != "" {
+				t.Fatal(r.Violation)
+			}
+		})
+	}
+}
+
+// The wrong time comes round: all clocks move on to it, and over what was issued by it.
+func TestWhenTheWrongTimeComesRoundItsTicksAreNotGivenAgain(t *testing.T) {
+	for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
+		t.Run(fmt.Sprint(servers), func(t *testing.T) {
+			t.Parallel()
+			p := crowd(servers, 25*time.Minute)
+			allAhead(&p, time.Minute, 5*time.Minute, year)
+			// From just before the wrong time until after its end, in true time.
+			allAhead(&p, 8*time.Minute, 17*time.Minute, year-8*time.Minute)
+			p.Recover = false
+			if r := simulation.Run(p, nil); r.Violation != "" {
+				t.Fatal(r.Violation)
+			}
+		})
+	}
+}
+
+// made counts, from a trace, the claims that a daemon has made.
+type made struct {
+	by     string
+	starts int
+	claims int
+}
+
+func (m *made) Write(line []byte) (int, error) {
+	at := atTheServers.FindSubmatch(line)
+	switch {
+	case at != nil && string(at[2]) == m.by && bytes.HasPrefix(at[3], []byte("create a claim")):
+		m.claims++
+	case bytes.Contains(line, []byte("  "+m.by+" ")) && bytes.HasSuffix(line, []byte("  starts\n")):
+		m.starts++
+	}
+	return len(line), nil
+}
+
+// One host of four has a wrong clock and no volume, and its daemon is in a crash loop.
+func TestACrashLoopWithAWrongClockTakesNoWorkerID(t *testing.T) {
+	for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
+		for _, ahead := range []time.Duration{0, time.Hour, year} {
+			t.Run(fmt.Sprintf("%v, %v ahead", servers, ahead), func(t *testing.T) {
+				t.Parallel()
+				const starts, each = 1000, 400 * time.Millisecond
+				p := crowd(servers, 20*time.Second+starts*each)
+				p.Hosts, p.Apart = []int{0, 1, 2, 3}, []time.Duration{0, 0, 0, ahead}
+				p.Recover, p.Prompt = false, false
+				for i := range starts {
+					p.Faults = append(p.Faults, simulation.Fault{
+						At: scheduler.Time(20*time.Second + time.Duration(i)*each), Kind: simulation.DiskLost, Daemon: 3, For: time.Millisecond,
+					})
+				}
+				seen := &made{by: "d3"}
+				if r := simulation.Run(p, seen); r.Violation != "" {
+					t.Fatal(r.Violation)
+				}
+				if seen.starts < starts {
+					t.Fatalf("the daemon was started %d times", seen.starts)
+				}
+				if took := seen.claims > 0; took != (ahead == 0) {
+					t.Errorf("%d starts have made %d claims", seen.starts, seen.claims)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package tree
+
+import (
+	"context"
+	"errors"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
+)
+
+// Own implements claims.Store.
+func (s *Store) Own(ctx context.Context) (own []claims.Node, err error) {
+	err = s.plain(ctx, listingOwn, func(t *Tree) func() {
+		o := t.own(s.incarnation)
+		return func() { own = o }
+	})
+	return own, err
+}
+
+// Claims implements claims.Store.
+func (s *Store) Claims(ctx context.Context, layout claims.Entry) (found []claims.Node, err error) {
+	err = s.fenced(ctx, listing, layout, func(t *Tree) func() {
+		l := t.names()
+		return func() { found = l }
+	})
+	return found, err
+}
+
+// page is how many records one request reads. A simulated cluster is small, and is to have listings
+// in parts.
+const page = 3
+
+// Records implements claims.Store.
+func (s *Store) Records(ctx context.Context, layout claims.Entry, from int, visit func(int, claims.Entry) bool) error {
+	for _, span := range [][2]int{{from, coord.MaxWorkers}, {0, from}} {
+		for begin := span[0]; begin < span[1]; {
+			var workers []int
+			var found []claims.Entry
+			err := s.fenced(ctx, listingRecords, layout, func(t *Tree) func() {
+				w, e := t.some(begin, span[1], page)
+				return func() { workers, found = w, e }
+			})
+			if err != nil {
+				return err
+			}
+			for i, worker := range workers {
+				if !visit(worker, found[i]) {
+					return nil
+				}
+			}
+			if len(workers) < page {
+				break
+			}
+			begin = workers[page-1] + 1
+		}
+	}
+	return nil
+}
+
+// List implements claims.Store.
+func (s *Store) List(ctx context.Context, layout claims.Entry) (found claims.Tree, err error) {
+	err = s.fenced(ctx, listing, layout, func(t *Tree) func() {
+		l := t.list()
+		return func() { found = l }
+	})
+	return found, err
+}
+
+// Host implements claims.Store. It is a hint, and may be an old one.
+func (s *Store) Host(ctx context.Context, host string, lane int) (stored claims.Entry, err error) {
+	if _, _, err := s.seen(); err != nil {
+		return claims.Entry{}, err
+	}
+	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
+		e := t.hosts[preferenceKey(host, lane)]
+		return func() { stored = e }
+	})
+	return stored, err
+}
+
+// History implements claims.Store.
+func (s *Store) History(ctx context.Context, layout claims.Entry, worker int) (stored claims.Entry, err error) {
+	err = s.fenced(ctx, readingHistory, layout, func(t *Tree) func() {
+		e := t.history[worker]
+		return func() { stored = e }
+	})
+	return stored, err
+}
+
+// Clocks implements claims.Store. All of etcd's servers are asked in one request.
+func (s *Store) Clocks(ctx context.Context, layout claims.Entry, clock clockguard.Clock) ([]claims.Shown, error) {
+	servers := s.Servers
+	if s.kind == ZooKeeper {
+		servers = servers[:min(1, len(servers))]
+	}
+	if len(servers) == 0 {
+		return nil, nil
+	}
+	shown := make([]claims.Shown, len(servers))
+	sent := clock.Now().Mono
+	err := s.fenced(ctx, "ask for the time", layout, func(t *Tree) func() {
+		told := make([]claims.Shown, len(servers))
+		for i, server := range servers {
+			told[i].Time, told[i].Err = server.Shows()
+		}
+		if s.kind == ZooKeeper {
+			t.revision++ // it is a write
+		}
+		return func() { copy(shown, told) }
+	})
+	answered := clock.Now().Mono
+	var moved *claims.MovedError
+	if errors.As(err, &moved) {
+		return nil, err
+	}
+	for i, server := range servers {
+		if err != nil {
+			shown[i].Err = err
+		}
+		if shown[i].Err == nil {
+			shown[i].Sent, shown[i].Answered = sent, answered
+		}
+		shown[i].Server = server.Name
+	}
+	return shown, nil
+}
