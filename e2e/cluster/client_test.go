@@ -88,13 +88,23 @@ func (c *client) take(n int) ([]int64, error) {
 	return ids, err
 }
 
-// must is take of a daemon that serves.
+// must is take of a daemon that serves. Where a test cuts the waiting short, a slow disk alone may
+// refuse: the daemon then says that it is the disk, and is asked again.
 func (c *client) must(n int) []int64 {
 	c.w.Helper()
-	ids, err := c.take(n)
-	if err != nil {
-		c.w.Fatalf("%s gave no IDs: %v", c.socket, err)
-	}
+	var ids []int64
+	c.w.soon(c.socket+" gives IDs", func() bool {
+		var err error
+		ids, err = c.take(n)
+		var refused wire.Refused
+		if errors.As(err, &refused) && contains(string(refused), "mark is not on disk yet") {
+			return false
+		}
+		if err != nil {
+			c.w.Fatalf("%s gave no IDs: %v", c.socket, err)
+		}
+		return true
+	})
 	return ids
 }
 
