@@ -56,6 +56,9 @@ func boundsCommand(own paths) *urfave.Command {
 			if err != nil {
 				return &usageError{err}
 			}
+			if first == below {
+				fmt.Fprintf(c.App.ErrWriter, "flakeward: the span is within a tick of %v, so no ID has a time in it: take a longer one\n", ids.layout.TickLength())
+			}
 			b := bounds{From: ids.text(first), Below: ids.text(below), FromTime: startOf(ids.layout, first), BelowTime: startOf(ids.layout, below)}
 			if c.Bool(jsonName) {
 				return json.NewEncoder(c.App.Writer).Encode(b)

@@ -166,6 +166,15 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+func TestBoundsOfLessThanATickSayThatThereAreNone(t *testing.T) {
+	for to, want := range map[string]bool{"2026-01-01T00:00:00.0009": true, "2026-01-01T00:00:00.002": false} {
+		_, said, err := command(t, "", "bounds", "--layout", "redis", "--from", "2026-01-01T00:00:00.0001", "--to", to)
+		if err != nil || strings.Contains(said, "within a tick of 1ms") != want {
+			t.Errorf("to %s: %q, %v", to, said, err)
+		}
+	}
+}
+
 func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
 	between := func(ms int64) string { return fmt.Sprintf("id >= %d AND id < %d\n", ms<<22, (ms+1)<<22) }
 	redis, twitter := between(1767225600000), between(1767225600000-1288834974657)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/daemon/tenant"
 )
 
 // rpcClients are one client for each protocol that the socket speaks.
@@ -39,6 +41,19 @@ func rpcClients(t *testing.T, d *daemontest.Daemon) map[string]flakewardv1connec
 		"gRPC-Web":     flakewardv1connect.NewIdServiceClient(c, "http://f", connect.WithGRPCWeb()),
 		"Connect":      flakewardv1connect.NewIdServiceClient(c, "http://f"),
 		"Connect/JSON": flakewardv1connect.NewIdServiceClient(c, "http://f", connect.WithProtoJSON()),
+	}
+}
+
+func TestRemoteCallsNameTheTenant(t *testing.T) {
+	config := daemontest.Config(t.TempDir())
+	config.IDs.Layout = tenanted
+	config.IDs.Tenants = []tenant.Tenant{{Name: "orders", ID: 3}}
+	c := rpcClients(t, daemontest.Start(t, config))["gRPC"]
+	for of, name := range map[uint64]string{3: "orders", 4: ""} {
+		decoded, err := c.Decode(t.Context(), connect.NewRequest(&flakewardv1.DecodeRequest{Id: strconv.FormatUint(of<<12, 10)}))
+		if err != nil || decoded.Msg.GetTenant() != of || decoded.Msg.TenantName != name {
+			t.Errorf("tenant %d: %v, %v; want the name %q", of, decoded, err, name)
+		}
 	}
 }
 

@@ -160,5 +160,6 @@ func TestConformanceOneServer(t *testing.T) {
 
 func TestConformanceEnsemble(t *testing.T) {
 	t.Parallel()
-	conform(t, zktest.Start(t, zktest.Options{Members: 3}))
+	// A follower that a busy disk holds up stays in the ensemble for half a minute: the kit loses no server.
+	conform(t, zktest.Start(t, zktest.Options{Members: 3, Config: map[string]string{"syncLimit": "60"}}))
 }

@@ -154,6 +154,7 @@ func (w *testCluster) config(host string) daemon.Config {
 	c.IDs.Layout = w.layout.String()
 	c.Cluster.Coord = w.url
 	c.Grant.Publish = 300 * time.Millisecond
+	c.Waiting.MaxBlock = maxBlock
 	return c
 }
 
@@ -164,6 +165,10 @@ func (w *testCluster) calm(host string) daemon.Config {
 	c.Grant = d.Grant
 	return c
 }
+
+// maxBlock is for how long daemons let requests wait: what only a busy machine with a slow disk does
+// shall show as a gap, and not as a refusal.
+const maxBlock = 10 * time.Second
 
 // sessionTTL is the shortest that a daemon takes.
 const sessionTTL = 2 * time.Second
