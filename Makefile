@@ -174,13 +174,15 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # The simulated cluster, formats and reports run in one thread, and programs under test in processes of their own: there
 # the race detector only costs time.
 # Three packages at a time on two cores, and those first whose tests mostly wait for servers.
+# Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
+LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
 ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE))" | \
 	awk '{ print ($$0 ~ "/(e2e/cluster|audit/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
 test: race-detector zookeeper clients peers prometheus ## all tests, with the race detector
-	@$(GO) run ./internal/testreport -race -p 4 -timeout 15m $$($(TESTED)) -- -timeout 15m $(ALONE) -- \
-		-race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- -race -tags e2e -skip TestDrills ./e2e/drills
+	@$(GO) run ./internal/testreport $(LINKED) -race -p 4 -timeout 15m $$($(TESTED)) -- $(LINKED) -timeout 15m $(ALONE) -- \
+		$(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
 # is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -61,9 +60,6 @@ func (m Memory) Rings(ringBytes int64, lanes int, tenants int64) (perLane, conne
 	perLane = min(tenants, max(1, m.Clients()/2/int64(lanes)/ringBytes))
 	return perLane, max(leastShare, m.Clients()-perLane*int64(lanes)*ringBytes)
 }
-
-// String is the figure in MiB, and where it is from.
-func (m Memory) String() string { return fmt.Sprintf("%d MiB (%s)", m.Bytes/mib, m.Source) }
 
 // cgroupLimit is the lowest limit of memory that the process's cgroup has, or one above it; false
 // if there is none. The hierarchy of version 1 is read where that is used.
