@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args []string
+		out  string
+		err  string
+	}{
+		// 41-12-10 bits: 2026-01-01 is 1767225600000 ms after 1970.
+		{"a day, without the next", []string{"--layout", "redis", "--from", "2026-01-01", "--to", "2026-01-02T00:00:00Z"},
+			"from   7412281402982400000  2026-01-01T00:00:00.000Z\nbelow  7412643790848000000  2026-01-02T00:00:00.000Z\n\n" +
+				"id >= 7412281402982400000 AND id < 7412643790848000000\n", ""},
+		{"a zone", []string{"--layout", "redis", "--from", "2026-01-01T01:00:00+01:00", "--to", "2026-01-01T00:00:00.001", "--json"},
+			fmt.Sprintf(`{"from":"%d","below":"%d","from_time":"2026-01-01T00:00:00.000Z","below_time":"2026-01-01T00:00:00.001Z"}`+"\n",
+				int64(1767225600000)<<22, int64(1767225600001)<<22), ""},
+		{"an end that is the start", []string{"--from", "2026-05-02", "--to", "2026-05-02"}, "", "its end is not part of it"},
+		{"time is not the highest field", []string{"--layout", "worker=5,time=41@1ms,sequence=12;epoch=2026-01-01", "--from", "-1h"}, "", "do not sort by time"},
+		{"the wrong way round", []string{"--from", "2026-05-02", "--to", "2026-05-01"}, "", "swap them"},
+		{"no start", []string{"--to", "2026-05-01"}, "", "--from is missing"},
+		{"no end", []string{"--from", "2026-05-01", "--to", ""}, "", "--to is missing"},
+		{"no span of days", []string{"--from", "-1w", "--to", "now"}, "", `--from: "-1w" is not a time`},
+		{"public", []string{"--layout", "redis", "--from", "2026-01-01", "--to", "2026-01-02", "--as", "public"}, "", "--as"},
+		{"no time", []string{"--from", "yesterday", "--to", "now"}, "", `--from: "yesterday" is not a time`},
+		{"before the epoch", []string{"--from", "1999-01-01", "--to", "1999-01-02"}, "", "not after the epoch"},
+		{"an argument", []string{"2026-05-01"}, "", "takes no arguments"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, _, err := command(t, "", append([]string{"bounds", "--socket", t.TempDir() + "/missing"}, c.args...)...)
+			if out != c.out {
+				t.Errorf("printed %q, want %q", out, c.out)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || ExitCode(err) != ExitUsage) {
+				t.Errorf("the error is %v, want %q in it and status %d", err, c.err, ExitUsage)
+			}
+		})
+	}
+}
+
+func TestBoundsOfLessThanATickSayThatThereAreNone(t *testing.T) {
+	for to, want := range map[string]bool{"2026-01-01T00:00:00.0009": true, "2026-01-01T00:00:00.002": false} {
+		_, said, err := command(t, "", "bounds", "--layout", "redis", "--from", "2026-01-01T00:00:00.0001", "--to", to)
+		if err != nil || strings.Contains(said, "within a tick of 1ms") != want {
+			t.Errorf("to %s: %q, %v", to, said, err)
+		}
+	}
+}
+
+func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
+	between := func(ms int64) string { return fmt.Sprintf("id >= %d AND id < %d\n", ms<<22, (ms+1)<<22) }
+	redis, twitter := between(1767225600000), between(1767225600000-1288834974657)
+	byRedis := script{"INFO": {bulk("# Cluster\r\nlayout:redis\r\n")}}
+	for _, c := range []struct {
+		name     string
+		daemon   script
+		args     []string
+		out      string
+		complain string
+		err      string
+	}{
+		{"the daemon's", byRedis, nil, redis, "", ""},
+		{"the flag wins", byRedis, []string{"--layout", "twitter"}, twitter, "", ""},
+		{"without a daemon, and told so", nil, nil, between(0), "default layout, flakeward", ""},
+		{"a daemon that does not tell", script{"INFO": {bulk("a:b\r\n")}}, nil, "", "", "does not tell its layout"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			socket := t.TempDir() + "/missing"
+			if c.daemon != nil {
+				socket = c.daemon.serve(t, nil)
+			}
+			out, complaint, err := command(t, "", append([]string{"bounds", "--from", "2026-01-01", "--to", "2026-01-01T00:00:00.001", "--socket", socket}, c.args...)...)
+			if _, out, _ = strings.Cut(out, "\n\n"); out != c.out {
+				t.Errorf("printed %q, want %q", out, c.out)
+			}
+			if !strings.Contains(complaint, c.complain) || c.complain == "" && complaint != "" {
+				t.Errorf("complained %q, want %q", complaint, c.complain)
+			}
+			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+				t.Errorf("the error is %v, want %q in it", err, c.err)
+			}
+		})
+	}
+}
+
+// The condition can be pasted into SQL whatever the form.
+func TestBoundsAreQuotedWhereTheyAreTexts(t *testing.T) {
+	for as, want := range map[string]string{
+		"integer": "id >= 0 AND id < 4194304\n", "base62": "id >= '00000000000' AND id < '0000000Hb84'\n",
+	} {
+		out, _, err := command(t, "", "bounds", "--layout", "flakeward", "--from", "2026-01-01", "--to", "2026-01-01T00:00:00.001", "--as", as)
+		if err != nil || !strings.HasSuffix(out, "\n\n"+want) {
+			t.Errorf("%s: %q, %v; want %q", as, out, err, want)
+		}
+	}
+}
+
+// A span that is given by times relative to now is as long as it says, also where the command takes
+// long.
+func TestBoundsTakeRelativeTimes(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		ms   int64
+	}{
+		{[]string{"--from", "-1h"}, 3_600_000},
+		{[]string{"--from=-7d", "--to=-6d"}, 86_400_000},
+		{[]string{"--from", "now", "--to", "+90s"}, 90_000},
+	} {
+		out, _, err := command(t, "", append([]string{"bounds", "--layout", "flakeward", "--json"}, c.args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b struct{ From, Below int64 }
+		if _, err := fmt.Sscanf(strings.NewReplacer(`"`, "", ",", " ").Replace(out), "{from:%d below:%d", &b.From, &b.Below); err != nil {
+			t.Fatalf("%s: %v", out, err)
+		}
+		if got := (b.Below - b.From) >> 22; got != c.ms {
+			t.Errorf("%q: a span of %d ms, want %d", c.args, got, c.ms)
+		}
+	}
+}
