@@ -71,7 +71,7 @@ func (sim *Simulation) until(f Fault, undo func()) bool {
 
 func (sim *Simulation) injectClock(f Fault, h *host) bool {
 	now := sim.scheduler.Now()
-	h.disturbed = max(h.disturbed, now+scheduler.Time(f.For)+scheduler.Time(settling))
+	h.disturbed = max(h.disturbed, now+scheduler.Time(f.For))
 	step := func(by time.Duration) {
 		if sim.healed {
 			return

@@ -18,10 +18,6 @@ type turn struct {
 	shaken bool               // something else than others' requests may have kept numbers from it
 }
 
-// settling is for how long after a fault of its clock a daemon's promises are not judged: those that
-// were made before are over by then.
-const settling = 4 * maxBlock
-
 // users is how many users a daemon's connections are of.
 const users = 2
 
