@@ -14,16 +14,17 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:        "cluster",
-		Usage:       "show which cluster the coordinator holds, or make a restored copy a cluster of its own",
-		Description: "Its UUID, and its layout.\n" + coordinatorSource,
+		Usage:       "show which cluster the coordinator holds, give a restored copy a UUID, or add worker IDs",
+		Description: "Its UUID, its layout, and the worker IDs that it assigns.\n" + coordinatorSource,
 		Flags:       flags.flags(),
-		Subcommands: []*urfave.Command{newUUIDCommand(own, out)},
+		Subcommands: []*urfave.Command{newUUIDCommand(own, out), widenCommand(own, out)},
 		Action: func(c *urfave.Context) error {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
 			return flags.with(c, func(v *inspection) error {
-				_, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nlayout   %s\n", v.cluster.UUID, v.where, v.cluster.Layout)
+				_, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nlayout   %s\nworkers  %v of %d\n",
+					v.cluster.UUID, v.where, v.cluster.Layout, v.cluster.Range, v.cluster.Workers)
 				return err
 			})
 		},

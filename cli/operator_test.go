@@ -89,6 +89,10 @@ func (s *standIn) NewUUID(ctx context.Context) (string, error) {
 	return newUUID, s.called(ctx, "new uuid")
 }
 
+func (s *standIn) Widen(ctx context.Context, to coord.WorkerRange, above generator.Tick) error {
+	return s.called(ctx, "widen %v above %d", to, above)
+}
+
 func (s *standIn) Clear(ctx context.Context, claim string) error {
 	return s.called(ctx, "clear %s", claim)
 }

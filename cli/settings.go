@@ -76,6 +76,10 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "number for the layout's datacenter field, the same on all hosts of a cluster"},
 		&urfave.IntFlag{Name: "lanes", Destination: &c.IDs.Lanes, Value: c.IDs.Lanes, Category: "IDs",
 			Usage: "worker IDs to hold and to issue from, 1 to 64; connections are balanced over them"},
+		&urfave.StringFlag{Name: "worker-range", Destination: &c.IDs.WorkerRange, Value: c.IDs.WorkerRange, Category: "IDs",
+			Usage: "the worker IDs that the cluster assigns, `LOW-HIGH`, where another generator has the others: the first daemon makes the cluster so, and a cluster that is otherwise is refused; empty: all, or whichever the cluster has"},
+		&urfave.Uint64Flag{Name: "above-id", Destination: &c.IDs.AboveID, Value: c.IDs.AboveID, Category: "IDs",
+			Usage: "the last `ID` of another generator, read by the layout: the first daemon makes a cluster whose IDs are all higher, and one that was made without is refused; 0: none"},
 		&urfave.StringFlag{Name: "sequence-start", Destination: &c.IDs.SequenceStart, Value: c.IDs.SequenceStart, Category: "IDs",
 			Usage: "at which number a tick begins, a `START`: rolling (where the last one stopped, so that id % N is even at low rates as well) or zero"},
 

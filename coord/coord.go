@@ -30,7 +30,7 @@ import (
 // to an earlier state, its calls answer *RestoredError from then on, but for Look and Clocks.
 type Coordinator interface {
 	// Join makes the cluster's layout record if there is none and compares it
-	// otherwise. Layouts that differ are a *LayoutError. Join is called before
+	// otherwise, as Layout.Fits does. Join is called before
 	// any other method; those answer ErrNotJoined until it has succeeded. The
 	// largest Layout.Window that ever joined stays in the record.
 	Join(ctx context.Context, layout Layout) (Cluster, error)
@@ -41,7 +41,8 @@ type Coordinator interface {
 	// those that may not be granted anything from then on.
 	Look(ctx context.Context) (Cluster, error)
 
-	// Claim obtains a worker ID, whose record is opened by Pending.Open. It retries while other
+	// Claim obtains a worker ID of the cluster's range (Layout.Range, Operator.Widen), whose record is
+	// opened by Pending.Open. It retries while other
 	// claimants win the race, until ctx ends. When every worker ID is held it returns an
 	// *ExhaustedError, and when Request.Fresh is set and the floor of each that is free is above
 	// Request.Latest, an *AheadError; neither leaves a claim of its own behind, and where
@@ -171,6 +172,12 @@ type Layout struct {
 	// ticks, 0 or more; 0 if it does not say. It need not be the same everywhere: the
 	// record keeps the largest, which is what a raise of all marks has to reach beyond.
 	Window generator.Tick
+	// Range are the worker IDs that a cluster which Join makes assigns, and that one which is
+	// there has to assign; the zero value: all in the first case, and any in the second.
+	Range WorkerRange
+	// Above is the tick that no worker ID of a cluster which Join makes is issued from at or
+	// below. One which is there has to have been made with it, or a later one. 0: there is none.
+	Above generator.Tick
 }
 
 // MaxWorkers is the largest number of worker IDs that a coordinator assigns: 22

@@ -109,3 +109,6 @@ func (e *LayoutError) Error() string {
 	return fmt.Sprintf("the cluster's layout is %q but this daemon's is %q; "+
 		"start it with the cluster's layout, or give it another coordinator prefix or, with embedded:, another state directory", e.Cluster, e.Ours)
 }
+
+// Is makes errors.Is find ErrUnfit.
+func (e *LayoutError) Is(target error) bool { return target == ErrUnfit }

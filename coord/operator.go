@@ -37,6 +37,12 @@ type Operator interface {
 	// unknown; to do it twice does no harm.
 	NewUUID(ctx context.Context) (uuid string, err error)
 
+	// Widen has the cluster assign the worker IDs of a range that has all of those which it
+	// assigns now, and lets none that was never held be issued from at or below the tick above,
+	// in one step. Claims and grants stay. *NarrowError, and nothing is written, if the range
+	// lacks one of them. After another error the outcome is unknown; to do it twice does no harm.
+	Widen(ctx context.Context, to WorkerRange, above generator.Tick) error
+
 	// Clear deletes a claim's node, which frees its worker ID; the daemon that
 	// holds it, if there is one, loses the claim but neither its grant nor its
 	// record. ErrNoClaim if no claim has that name.
@@ -48,6 +54,17 @@ type Operator interface {
 
 	// Close ends the connection and waits for all that it started.
 	Close() error
+}
+
+// NarrowError means that a range lacks worker IDs that the cluster assigns: some may be held.
+type NarrowError struct {
+	Wanted  WorkerRange
+	Cluster WorkerRange
+}
+
+func (e *NarrowError) Error() string {
+	return fmt.Sprintf("the cluster assigns the worker IDs %v, and %v does not have all of them: worker IDs are added, and never taken away, since daemons may hold them",
+		e.Cluster, e.Wanted)
 }
 
 // ErrNoCluster means that no daemon has made a cluster there yet.
@@ -81,6 +98,10 @@ type Inspected struct {
 	ClusterEpoch string
 	// Window is the largest Layout.Window that ever joined, in ticks; 0 if none was said.
 	Window generator.Tick
+	// Range are the worker IDs that are assigned; the zero value: all.
+	Range WorkerRange
+	// Above is the tick that no worker ID was first issued from at or below; 0 if none was said.
+	Above generator.Tick
 }
 
 // Mark is a worker ID's record.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/admin"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/daemon/socketfile"
@@ -66,7 +65,7 @@ func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	uuid, err := life.Candidate{
-		Layout: grant.LayoutText(layout, c.IDs.Datacenter), Coord: coordinator.Text, Accept: c.acceptCluster(), Journals: journals,
+		Layout: c.joins(layout), Coord: coordinator.Text, Accept: c.acceptCluster(), Journals: journals,
 	}.Check(ctx, o)
 	switch {
 	case err != nil:

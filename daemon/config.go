@@ -99,8 +99,14 @@ type Cluster struct {
 type IDs struct {
 	Layout     string
 	Datacenter uint64
-	Lanes      int             // how many worker IDs are held and issued from, 1 to journal.MaxLanes
-	Tenants    []tenant.Tenant // those that have names; they have to fit the layout
+	Lanes      int // how many worker IDs are held and issued from, 1 to journal.MaxLanes
+	// WorkerRange is LOW-HIGH: the worker IDs that the cluster assigns, which is so made or has to be.
+	// Empty: all of the layout if the cluster is made, and whichever it assigns otherwise.
+	WorkerRange string
+	// AboveID is an ID that the cluster issues nothing below, nor in its tick: an ID of the layout.
+	// 0: there is none.
+	AboveID uint64
+	Tenants []tenant.Tenant // those that have names; they have to fit the layout
 	// SequenceStart is at which number a tick begins: StartRolling or StartZero.
 	SequenceStart string
 	Form          string // of the IDs on a connection that asks for none: a name of package form
@@ -224,6 +230,7 @@ func (c Config) Validate() error {
 	case c.IDs.Lanes > workers:
 		bad("lanes", "%d are more than the %d worker IDs of the layout: take fewer, or a layout with more worker bits", c.IDs.Lanes, workers)
 	}
+	c.IDs.validateCluster(layout, bad)
 	if c.IDs.SequenceStart != StartRolling && c.IDs.SequenceStart != StartZero {
 		bad("sequence-start", "%q is neither %s nor %s", c.IDs.SequenceStart, StartRolling, StartZero)
 	}

@@ -153,7 +153,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	var from *predecessor
 	if d.config.Takeover {
 		dial := func(ctx context.Context) (coord.Coordinator, error) { return d.reload.dial(ctx, d.Identity(), false) }
-		if from, err = (newcomer{d.config, d.config.settings(d.layout), d.clock, dial, d.log}).takeOver(ctx); err != nil {
+		if from, err = (newcomer{d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, dial, d.log}).takeOver(ctx); err != nil {
 			return err
 		}
 		if from != nil {

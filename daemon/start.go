@@ -35,6 +35,7 @@ func (d *Daemon) start(handed []grant.Handed) (life.Inherited, error) {
 	if err := d.makeHolders(d.dir); err != nil {
 		return nil, err
 	}
+	joins := d.config.joins(d.layout)
 	d.life = &life.Life{
 		Layout:  d.layout,
 		Clock:   d.clock,
@@ -45,6 +46,8 @@ func (d *Daemon) start(handed []grant.Handed) (life.Inherited, error) {
 		Joined:  d.joined,
 		Machine: d.machine.generation,
 		Alone:   d.config.coordinator().Embedded,
+		Range:   joins.Range,
+		Above:   joins.Above,
 		Accepts: d.config.acceptCluster() != "",
 		Status:  d.config.Service.Status,
 		Events:  d.events,

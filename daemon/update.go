@@ -46,6 +46,7 @@ func (c Config) settings(layout fmt.Stringer) takeover.Settings {
 type newcomer struct {
 	config   Config
 	settings takeover.Settings
+	joins    coord.Layout
 	clock    clockguard.Clock
 	open     func(context.Context) (coord.Coordinator, error)
 	log      hclog.Logger
@@ -103,11 +104,11 @@ func (n newcomer) rehearse(ctx context.Context) (coord.Coordinator, error) {
 	if err == nil {
 		var found coord.Inspected
 		found, err = c.(coord.Operator).Inspect(ctx)
-		if err == nil && found.Layout != n.settings.Layout {
-			err = &coord.LayoutError{Ours: n.settings.Layout, Cluster: found.Layout}
+		if err == nil {
+			err = n.joins.Fits(found)
 		}
 	}
-	if final(err) || errors.As(err, new(*coord.LayoutError)) || errors.Is(err, coord.ErrNoCluster) {
+	if final(err) || errors.Is(err, coord.ErrUnfit) || errors.Is(err, coord.ErrNoCluster) {
 		return nil, err
 	}
 	if err != nil {

@@ -19,8 +19,10 @@ type Cluster struct {
 	UUID       string
 	Layout     *generator.Layout
 	Datacenter uint64 // 0 if the layout has no such field
-	// Workers is how many worker IDs the coordinator assigns: 0 to Workers-1.
+	// Workers is how many worker IDs the layout has: 0 to Workers-1.
 	Workers int
+	// Range are those of them that it assigns.
+	Range coord.WorkerRange
 	// Floor is the tick that all ceilings were raised to last, 0 if never.
 	Floor generator.Tick
 	// ClusterEpoch changes with each raise; empty: there was none.
@@ -49,11 +51,13 @@ func Of(v coord.Inspected) (Cluster, error) {
 	if err != nil {
 		return Cluster{}, unknownLayout(v, err)
 	}
+	workers := min(layout.Workers(), coord.MaxWorkers)
 	return Cluster{
 		UUID:       v.UUID,
 		Layout:     layout,
 		Datacenter: datacenter,
-		Workers:    min(layout.Workers(), coord.MaxWorkers),
+		Workers:    workers,
+		Range:      v.Range.Of(workers),
 		Floor:      v.Floor, ClusterEpoch: v.ClusterEpoch,
 		Window: time.Duration(min(v.Window, generator.Tick(Widest/layout.TickLength()))) * layout.TickLength(),
 	}, nil

@@ -13,11 +13,12 @@ import (
 var (
 	errTaken = errors.New("another claim owns the worker ID")
 	errAhead = errors.New("the worker ID's floor is later than asked for")
+	errRange = errors.New("the cluster does not assign the worker ID")
 )
 
 // elsewhere reports whether err means that another worker ID is to be tried.
 func elsewhere(err error) bool {
-	return errors.Is(err, errTaken) || errors.Is(err, errAhead) || errors.Is(err, errDamaged)
+	return errors.Is(err, errTaken) || errors.Is(err, errAhead) || errors.Is(err, errRange) || errors.Is(err, errDamaged)
 }
 
 // Claim implements coord.Coordinator.
@@ -29,7 +30,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.P
 	if !j.daemon {
 		return nil, fmt.Errorf("%s: inspected by an operator: %w", c.store.Name(), coord.ErrNotJoined)
 	}
-	cl := claimant{c, request, j.workers}
+	cl := claimant{c, request, j.ids()}
 	try := cl.fresh
 	if request.Fresh || request.Look {
 		try = cl.looking
@@ -66,7 +67,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.P
 type claimant struct {
 	c       *Coordinator
 	request coord.Request
-	workers int // of the cluster
+	ids     coord.WorkerRange // that the cluster assigns
 }
 
 // dead are the claim nodes of dead processes that the claim is to delete.
@@ -79,7 +80,7 @@ func (cl claimant) dead() []string {
 // far ahead.
 func (cl claimant) sticky(ctx context.Context) (*pending, error) {
 	request, tried := cl.request, -1
-	if request.Worker >= 0 && request.Worker < cl.workers {
+	if request.Worker >= 0 {
 		tried = request.Worker
 		claim, err := cl.worker(ctx, tried, true)
 		if !elsewhere(err) {
@@ -87,7 +88,7 @@ func (cl claimant) sticky(ctx context.Context) (*pending, error) {
 		}
 	}
 	worker, ok, err := cl.preferred(ctx)
-	if err != nil || !ok || worker == tried || worker >= cl.workers {
+	if err != nil || !ok || worker == tried {
 		return nil, err
 	}
 	claim, err := cl.worker(ctx, worker, true)
@@ -165,7 +166,7 @@ func (cl claimant) near(ctx context.Context) (worker int, sticky bool, err error
 	if err != nil {
 		return 0, false, err
 	}
-	if sticky && worker < cl.workers {
+	if sticky && cl.ids.Has(worker) {
 		return worker, true, nil
 	}
 	return cl.somewhere(), false, nil
@@ -173,7 +174,7 @@ func (cl claimant) near(ctx context.Context) (worker int, sticky bool, err error
 
 // somewhere is where a search begins that is for no worker ID in particular: claimants that search
 // at once find different ones, and where most have no record it is soon over.
-func (cl claimant) somewhere() int { return cl.c.random.pick(cl.workers) }
+func (cl claimant) somewhere() int { return cl.ids.First + cl.c.random.pick(cl.ids.Count) }
 
 // choice is among how many worker IDs a claim chooses: whoever lists at the same time sees the same,
 // so the more often a claim came too late, the more of them.

@@ -11,18 +11,24 @@ type cluster struct {
 	entry   Entry
 	text    string
 	uuid    string
-	workers int  // 0: an operator does not know
+	workers int  // that the layout has; 0: an operator does not know
 	daemon  bool // joined as a daemon, not inspected by an operator
 	floor   generator.Tick
 	epoch   string
 	number  int // the cluster epoch's
 	window  generator.Tick
-	start   uint64 // the worker ID at which assigning starts
+	allowed coord.WorkerRange // the zero value: all
+	numbers coord.WorkerRange // what numbers name worker IDs of; the zero value: all
+	above   generator.Tick    // the ceiling of a worker ID without a record
+	start   uint64            // the worker ID at which assigning starts
 }
 
 // layout is the record that j is of.
 func (j *cluster) layout() layout {
-	return layout{Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: j.floor, Epoch: j.epoch, Window: j.window}
+	return layout{
+		Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: j.floor, Epoch: j.epoch, Window: j.window,
+		Range: j.allowed, Numbered: j.numbers, Above: j.above,
+	}
 }
 
 // raise is what all marks were raised to last.
@@ -50,8 +56,14 @@ func (j *cluster) continues(r record, request coord.Request) bool {
 	return request.Mark <= request.Latest || j.vacancyIn(r, request).floor > request.Latest
 }
 
-// found is the record as the next holder finds it.
-func (j *cluster) found(r record) record { return r.raisedTo(j.floor) }
+// found is the record as the next holder finds it, also where there is none yet.
+func (j *cluster) found(r record) record {
+	floor := j.floor
+	if r.Holder == "" {
+		floor = max(floor, j.above)
+	}
+	return r.raisedTo(floor)
+}
 
 // vacancyIn is where the caller opens r if it does not continue.
 func (j *cluster) vacancyIn(r record, request coord.Request) vacancy {
@@ -76,9 +88,15 @@ func (j *cluster) leastOf(found record) generator.Tick { return max(found.Issued
 func (j *cluster) raised(r record) bool { return r.Epoch != j.epoch && r.Ceiling < j.floor }
 
 // assign maps a sequence number to the worker ID that it names.
+//
+// It does not follow a widening: the numbers of live claim nodes go on to name what they named.
 func (j *cluster) assign(number uint64) int {
-	return int((number + j.start) % uint64(j.workers))
+	r := j.numbers.Of(j.workers)
+	return r.First + int((number+j.start)%uint64(r.Count))
 }
+
+// ids are the worker IDs that claims may name.
+func (j *cluster) ids() coord.WorkerRange { return j.allowed.Of(j.workers) }
 
 // inLayout reports whether the layout has the worker ID, as far as is known.
 func (j *cluster) inLayout(worker int) bool { return j.workers == 0 || worker < j.workers }

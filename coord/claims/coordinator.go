@@ -124,9 +124,16 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	if want.Text == "" {
 		return coord.Cluster{}, fmt.Errorf("%s: the layout's text is empty; give the canonical layout and the datacenter", c.store.Name())
 	}
+	if want.Above < 0 {
+		return coord.Cluster{}, fmt.Errorf("%s: IDs above tick %d; use 0 or more", c.store.Name(), want.Above)
+	}
+	ids, err := want.Range.Within(want.Workers)
+	if err != nil {
+		return coord.Cluster{}, fmt.Errorf("%s: %w", c.store.Name(), err)
+	}
 	for {
 		was := c.cluster.known()
-		stored, err := c.lookOrMake(ctx, want)
+		stored, err := c.lookOrMake(ctx, want, ids)
 		if err != nil {
 			return coord.Cluster{}, err
 		}
@@ -134,8 +141,8 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 		if err != nil {
 			return coord.Cluster{}, err
 		}
-		if found.Layout != want.Text {
-			return coord.Cluster{}, &coord.LayoutError{Ours: want.Text, Cluster: found.Layout}
+		if err := want.Fits(found.inspected()); err != nil {
+			return coord.Cluster{}, err
 		}
 		if found.Workers != 0 && found.Workers != want.Workers {
 			return coord.Cluster{}, fmt.Errorf("%s: the cluster assigns %d worker IDs and this daemon would assign %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
@@ -193,7 +200,7 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 
 // lookOrMake returns the layout record. It makes one only if no cluster has been
 // joined before: one that was may not be made anew.
-func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout) (Entry, error) {
+func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout, ids coord.WorkerRange) (Entry, error) {
 	_, err := c.cluster.ready()
 	switch {
 	case err == nil:
@@ -209,7 +216,9 @@ func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout) (Entry,
 	if err != nil {
 		return Entry{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
 	}
-	return c.store.Join(ctx, encode(layout{Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window}))
+	return c.store.Join(ctx, encode(layout{
+		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Range: ids, Numbered: ids, Above: want.Above,
+	}))
 }
 
 // Close implements coord.Coordinator. If the session cannot be ended soon, the

@@ -29,7 +29,7 @@ type membership struct {
 
 // clusterOf returns the cluster of a layout record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
-	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, window: l.Window}
+	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, window: l.Window, allowed: l.Range, numbers: l.Numbered, above: l.Above}
 	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}
@@ -216,6 +216,7 @@ func (m *membership) judge(j *cluster, moved *MovedError) error {
 	}
 	next := *j
 	next.entry, next.floor, next.epoch, next.window = moved.Found, now.Floor, now.Epoch, now.Window
+	next.allowed, next.above = now.Range, now.Above
 	if next.epoch != j.epoch {
 		m.log.Warn("all marks were raised: claims that were opened before are lost", "floor", next.floor, "before", j.floor)
 	}

@@ -46,6 +46,9 @@ func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 					return err
 				}
 			}
+			if worker != BySequence && !j.ids().Has(worker) {
+				return fmt.Errorf("worker ID %d of %v: %w", worker, j.ids(), errRange)
+			}
 			// Each try has a token of its own: the node of one that failed may exist.
 			token := c.random.token()
 			c.nodes.use(token)

@@ -34,7 +34,7 @@ func (c *Coordinator) Inspect(ctx context.Context) (coord.Inspected, error) {
 	if err := c.cluster.enter(was, j); err != nil {
 		return coord.Inspected{}, err
 	}
-	return coord.Inspected{Layout: j.text, UUID: j.uuid, Floor: j.floor, ClusterEpoch: j.epoch, Window: j.window}, nil
+	return found.inspected(), nil
 }
 
 // Marks implements coord.Operator.
@@ -118,6 +118,36 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	}
 	c.cluster.rename() // what was joined is no more: Inspect comes next
 	return id.String(), nil
+}
+
+// Widen implements coord.Operator. Nobody can have claimed a worker ID that is added before the
+// record is replaced, because claims are fenced by the record. So each of them is opened above the
+// tick.
+func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above generator.Tick) error {
+	return c.cluster.inCluster(ctx, func(j *cluster) error {
+		if j.workers == 0 {
+			return fmt.Errorf("%s: the layout record does not say how many worker IDs the layout has; start a daemon first", c.store.Name())
+		}
+		ids, err := to.Within(j.workers)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.store.Name(), err)
+		}
+		if wanted, now := ids.Of(j.workers), j.ids(); !wanted.Has(now.First) || !wanted.Has(now.Last()) {
+			return fmt.Errorf("%s: %w", c.store.Name(), &coord.NarrowError{Wanted: wanted, Cluster: now})
+		}
+		next := j.layout()
+		next.Range, next.Above = ids, max(j.above, above)
+		if next == j.layout() {
+			return nil // done already, maybe by an earlier try
+		}
+		stored, err := c.store.Replace(ctx, j.entry, encode(next))
+		if err != nil {
+			return err
+		}
+		after := c.cluster.clusterOf(next, stored)
+		after.daemon = j.daemon
+		return c.cluster.enter(j, after)
+	})
 }
 
 // Clear implements coord.Operator.

@@ -30,8 +30,7 @@ func pause(ctx context.Context, clock clockguard.Clock, d time.Duration) {
 
 // worthRetrying is false for errors that say that the request was refused.
 func worthRetrying(err error) bool {
-	var layout *coord.LayoutError
 	var restored *coord.RestoredError
 	return !errors.Is(err, coord.ErrOtherCluster) && !errors.Is(err, ErrRefused) && !errors.Is(err, coord.ErrClosed) &&
-		!errors.As(err, &layout) && !errors.As(err, &restored)
+		!errors.Is(err, coord.ErrUnfit) && !errors.As(err, &restored)
 }

@@ -26,8 +26,9 @@ type candidate struct {
 type search struct {
 	claimant
 	cluster *cluster
-	near    int // where it begins
-	want    int // how many are enough
+	ids     coord.WorkerRange // that the cluster assigns
+	near    int               // where it begins, counted from the first of them
+	want    int               // how many are enough
 
 	taken    map[int]bool // worker IDs with a claim, and those whose records are damaged
 	orphans  []Node       // claims of our own or of dead processes that nothing uses
@@ -47,20 +48,21 @@ func (cl claimant) search(ctx context.Context, near, want int) (*search, error) 
 	c := cl.c
 	var s *search
 	err := c.cluster.inCluster(ctx, func(j *cluster) error {
-		s = &search{claimant: cl, cluster: j, near: near % j.workers, want: want, taken: map[int]bool{}}
+		ids := j.ids()
+		s = &search{claimant: cl, cluster: j, ids: ids, near: max(0, near-ids.First) % ids.Count, want: want, taken: map[int]bool{}}
 		found, err := c.store.Claims(ctx, j.entry)
 		if err != nil {
 			return err
 		}
 		s.claimed(found)
-		if len(s.taken) == j.workers {
+		if len(s.taken) == ids.Count {
 			return nil
 		}
-		if err := c.store.Records(ctx, j.entry, s.near, s.visit); err != nil {
+		if err := c.store.Records(ctx, j.entry, ids.First+s.near, s.visit); err != nil {
 			return err
 		}
 		if !s.enough() {
-			s.pass(j.workers)
+			s.pass(ids.Count)
 		}
 		return nil
 	})
@@ -72,7 +74,7 @@ func (cl claimant) search(ctx context.Context, near, want int) (*search, error) 
 			return nil, err
 		}
 	}
-	workers := s.cluster.workers
+	workers := s.ids.Count
 	if len(s.best) == 0 {
 		return nil, fmt.Errorf("%s: %w", c.store.Name(), &coord.ExhaustedError{Held: len(s.taken), Workers: workers})
 	}
@@ -95,7 +97,7 @@ func (s *search) claimed(found []Node) {
 		if n.Worker == BySequence {
 			n.Worker = s.cluster.assign(n.Number)
 		}
-		if n.Worker < s.cluster.workers {
+		if s.ids.Has(n.Worker) {
 			s.taken[n.Worker] = true
 		}
 	}
@@ -103,11 +105,10 @@ func (s *search) claimed(found []Node) {
 
 // visit looks at the next record, and reports whether the search goes on.
 func (s *search) visit(worker int, stored Entry) bool {
-	workers := s.cluster.workers
-	if worker >= workers {
+	if !s.ids.Has(worker) {
 		return true
 	}
-	at := (worker - s.near + workers) % workers
+	at := (worker - s.ids.First - s.near + s.ids.Count) % s.ids.Count
 	if at < s.passed { // made since, by a listing in parts
 		return true
 	}
@@ -136,7 +137,7 @@ func (s *search) visit(worker int, stored Entry) bool {
 // pass looks at the worker IDs without a record that come before the one at a distance.
 func (s *search) pass(distance int) {
 	for ; s.passed < distance && !s.enough(); s.passed++ {
-		worker := (s.near + s.passed) % s.cluster.workers
+		worker := s.ids.First + (s.near+s.passed)%s.ids.Count
 		if s.taken[worker] {
 			continue
 		}

@@ -54,15 +54,15 @@ func (l *listed) free(worker int, floor generator.Tick) {
 	l.records[worker] = Entry{Value: encode(record{Ceiling: floor, Holder: "h", Nonce: "n"}), Version: 1}
 }
 
-// claimantOn returns one of a cluster with so many worker IDs.
-func claimantOn(t rapid.TB, l *listed, workers int, request coord.Request) claimant {
+// claimantOn returns one of a cluster that assigns these worker IDs, of many more.
+func claimantOn(t rapid.TB, l *listed, ids coord.WorkerRange, request coord.Request) claimant {
 	t.Helper()
 	c, err := New(l, Config{Identity: coord.Identity{Incarnation: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.cluster.joined = &cluster{workers: workers, daemon: true}
-	return claimant{c, request, workers}
+	c.cluster.joined = &cluster{workers: 4096, allowed: ids, daemon: true}
+	return claimant{c, request, ids}
 }
 
 // Whatever is held and recorded, a search finds the lowest floors, the nearest among equals, and how
@@ -70,30 +70,31 @@ func claimantOn(t rapid.TB, l *listed, workers int, request coord.Request) claim
 func TestASearchFindsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 40).Draw(t, "workers")
-		ids := rapid.IntRange(0, workers+2) // some are of another layout
+		first := rapid.IntRange(0, 3).Draw(t, "first")
+		ids := rapid.IntRange(0, first+workers+2) // some are not the cluster's
 		l := &listed{records: map[int]Entry{}}
 		held := map[int]bool{}
 		for _, worker := range rapid.SliceOfDistinct(ids, rapid.ID[int]).Draw(t, "held") {
-			held[worker] = true
+			held[worker-first] = true
 			l.claims = append(l.claims, Node{Name: "n", Worker: worker, Incarnation: "b"})
 		}
 		floors := map[int]generator.Tick{}
 		for _, worker := range rapid.SliceOfDistinct(ids, rapid.ID[int]).Draw(t, "recorded") {
-			floors[worker] = generator.Tick(rapid.IntRange(0, 8).Draw(t, "floor"))
-			l.free(worker, floors[worker])
+			floors[worker-first] = generator.Tick(rapid.IntRange(0, 8).Draw(t, "floor"))
+			l.free(worker, floors[worker-first])
 		}
 		near, want := rapid.IntRange(0, workers-1).Draw(t, "near"), rapid.IntRange(1, 8).Draw(t, "want")
-		cl := claimantOn(t, l, workers, coord.Request{Fresh: rapid.Bool().Draw(t, "fresh"), Latest: generator.Tick(rapid.IntRange(-1, 8).Draw(t, "latest"))})
+		cl := claimantOn(t, l, coord.WorkerRange{First: first, Count: workers}, coord.Request{Fresh: rapid.Bool().Draw(t, "fresh"), Latest: generator.Tick(rapid.IntRange(-1, 8).Draw(t, "latest"))})
 
 		var all []candidate
 		for distance := range workers {
 			if worker := (near + distance) % workers; !held[worker] {
-				all = append(all, candidate{worker, floors[worker], distance})
+				all = append(all, candidate{first + worker, floors[worker], distance})
 			}
 		}
 		slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.floor, b.floor) })
 		free := len(all)
-		found, err := cl.search(t.Context(), near, want)
+		found, err := cl.search(t.Context(), first+near, want)
 		var full *coord.ExhaustedError
 		var ahead *coord.AheadError
 		switch {
@@ -123,7 +124,7 @@ func TestASearchReadsAndKeepsNoMoreThanItNeeds(t *testing.T) {
 		l.claims = append(l.claims, Node{Name: "n", Worker: worker, Incarnation: "b"})
 		l.free(worker, 5)
 	}
-	cl := claimantOn(t, l, coord.MaxWorkers, coord.Request{Fresh: true})
+	cl := claimantOn(t, l, coord.WorkerRange{Count: coord.MaxWorkers}, coord.Request{Fresh: true})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	found, err := cl.search(t.Context(), 0, 4)
@@ -139,7 +140,7 @@ func TestASearchReadsAndKeepsNoMoreThanItNeeds(t *testing.T) {
 	for worker := range many {
 		l.free(worker, generator.Tick(many-worker))
 	}
-	cl = claimantOn(t, l, many, coord.Request{Latest: many})
+	cl = claimantOn(t, l, coord.WorkerRange{Count: many}, coord.Request{Latest: many})
 	l.read = 0
 	if found, err = cl.search(t.Context(), 100, 4); err != nil || len(found.best) != 4 {
 		t.Fatalf("found %v, %v", found, err)

@@ -31,7 +31,7 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	}
 	for _, n := range found.Claims {
 		if n.Worker == BySequence {
-			if t.cluster.workers == 0 {
+			if t.cluster.workers == 0 && t.cluster.numbers.Count == 0 {
 				continue // an operator does not know what its number assigns
 			}
 			n.Worker = t.cluster.assign(n.Number)

@@ -25,6 +25,18 @@ type layout struct {
 	// Window is the largest that a daemon has joined with; 0 in a record that does not
 	// say.
 	Window generator.Tick `json:"window,omitempty"`
+	// Range are the worker IDs that claims may name; the zero value: all.
+	Range coord.WorkerRange `json:"range,omitzero"`
+	// Numbered is the Range that the cluster was made with. It never changes, because the
+	// number of a claim node names a worker ID of it for as long as the node lives.
+	Numbered coord.WorkerRange `json:"numbered,omitzero"`
+	// Above is the ceiling of a worker ID without a record.
+	Above generator.Tick `json:"above,omitempty"`
+}
+
+// inspected is what operators see of it.
+func (l layout) inspected() coord.Inspected {
+	return coord.Inspected{Layout: l.Layout, UUID: l.UUID, Floor: l.Floor, ClusterEpoch: l.Epoch, Window: l.Window, Range: l.Range, Above: l.Above}
 }
 
 // record is the durable entry of a worker ID, as JSON. The marks are in ticks.
@@ -132,6 +144,13 @@ func decodeLayout(b []byte) (layout, error) {
 		return layout{}, errors.New("the window is negative")
 	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
 		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
+	case l.Above < 0:
+		return layout{}, errors.New("the tick that all begin above is negative")
+	}
+	for _, r := range []coord.WorkerRange{l.Range, l.Numbered} {
+		if r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || l.Workers != 0 && r.Last() >= l.Workers {
+			return layout{}, errors.New("a range of worker IDs is none of the layout's")
+		}
 	}
 	return l, nil
 }

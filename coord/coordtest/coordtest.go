@@ -51,7 +51,7 @@ type Harness struct {
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, remembering, clocks, gaps, reopening} {
+	for _, group := range [][]testCase{joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, ranging, remembering, clocks, gaps, reopening} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				c.run(&kit{TB: t, Harness: harness(t), workers: 8})
@@ -71,6 +71,8 @@ type kit struct {
 	Harness
 	workers int
 	largest generator.Tick // Layout.Window of those who join
+	ids     coord.WorkerRange
+	above   generator.Tick
 }
 
 // text is the layout of all cases. Coordinators do not read it.
@@ -94,7 +96,7 @@ func (k *kit) startBy(open func(testing.TB, coord.Identity) coord.Coordinator, h
 	k.Helper()
 	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Version: "v0.0.0-test"}}
 	n.Coordinator = open(k, n.identity)
-	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest})
+	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest, Range: k.ids, Above: k.above})
 	if err != nil {
 		k.Fatalf("Join: %v", err)
 	}

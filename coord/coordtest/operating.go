@@ -99,6 +99,7 @@ func operatorCalls(o coord.Operator, claim string) []call {
 		{"Marks", func(ctx context.Context) error { _, err := o.Marks(ctx); return err }},
 		{"Raise", func(ctx context.Context) error { _, err := o.Raise(ctx, 9000); return err }},
 		{"Clear", func(ctx context.Context) error { return o.Clear(ctx, claim) }},
+		{"Widen", func(ctx context.Context) error { return o.Widen(ctx, coord.WorkerRange{}, 9000) }},
 		{"NewUUID", func(ctx context.Context) error { _, err := o.NewUUID(ctx); return err }},
 		{"History", func(ctx context.Context) error { _, err := o.History(ctx, 0); return err }},
 	}

@@ -11,7 +11,7 @@ import (
 
 // Candidate is a daemon that might start.
 type Candidate struct {
-	Layout   string             // as the cluster's record names it
+	Layout   coord.Layout       // as it would join with
 	Coord    string             // the coordinator's URL, without secrets
 	Accept   string             // the UUID of the cluster that it may go over to; empty: none
 	Journals []journal.Contents // in its state directory
@@ -22,7 +22,7 @@ type Candidate struct {
 func (d Candidate) Check(ctx context.Context, o coord.Operator) (string, error) {
 	var inherited Inherited
 	for i, c := range d.Journals {
-		if c.Layout == d.Layout { // or it would not be used
+		if c.Layout == d.Layout.Text { // or it would not be used
 			inherited = append(inherited, &d.Journals[i])
 		}
 	}
@@ -36,8 +36,8 @@ func (d Candidate) Check(ctx context.Context, o coord.Operator) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	if cluster.Layout != d.Layout {
-		return "", &coord.LayoutError{Ours: d.Layout, Cluster: cluster.Layout}
+	if err := d.Layout.Fits(cluster); err != nil {
+		return "", err
 	}
 	for _, c := range inherited {
 		if c.Cluster != "" && c.Cluster != cluster.UUID && d.Accept != cluster.UUID {

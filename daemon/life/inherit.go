@@ -81,7 +81,7 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 				log.Warn("the journal is not used; the record rules", "error", err)
 				continue
 			}
-			if home {
+			if home && !l.outside(c, log) {
 				inherited[lane] = c
 			}
 			if first == nil && c.Cluster != "" {
@@ -93,6 +93,18 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 		l.together(idle...)
 	}
 	return inherited, nil
+}
+
+// outside reports whether the journal has a worker ID that the cluster must not assign. Then no cold
+// start issues from it: the cluster was made without the range.
+func (l *Life) outside(c *journal.Contents, log hclog.Logger) bool {
+	for _, e := range c.Lanes {
+		if l.Range.Count != 0 && !e.Left && !l.Range.Has(e.Worker) {
+			log.Warn("the journal's grant is not used: its worker ID is outside of --worker-range", "worker", e.Worker, "range", l.Range)
+			return true
+		}
+	}
+	return false
 }
 
 // laneJournal is a lane's journal, as it was found.

@@ -53,6 +53,9 @@ type Life struct {
 	// Belief is how far a clock that runs ahead is believed.
 	Belief clockguard.Belief
 	Coord  string // the coordinator, as errors name it
+	// Range and Above are what the cluster is made with, or has to have: see coord.Layout.
+	Range coord.WorkerRange
+	Above generator.Tick
 	// Open opens the coordinator. It is called until it succeeds once.
 	Open func(context.Context) (coord.Coordinator, error)
 	// Final reports whether no further try to open or join can succeed; nil: each may.
@@ -117,14 +120,13 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 		try, cancel := clockguard.WithTimeout(ctx, l.Clock, timeout)
 		err := l.try(ctx, try, &coordinator, elsewhere)
 		cancel()
-		var layout *coord.LayoutError
 		var foreign *grant.ForeignError
 		switch {
 		case err == nil:
 			l.coordinator.Store(&coordinator)
 			l.verify(ctx)
 			return coordinator, nil
-		case errors.As(err, &layout), errors.As(err, &foreign), errors.As(err, new(*NoClusterError)), l.Final != nil && l.Final(err):
+		case errors.Is(err, coord.ErrUnfit), errors.As(err, &foreign), errors.As(err, new(*NoClusterError)), l.Final != nil && l.Final(err):
 			return coordinator, err
 		case ctx.Err() != nil:
 			return coordinator, nil
@@ -167,6 +169,8 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator, els
 		Text:    l.Holders[0].LayoutText(),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
 		Window:  l.Holders[0].Window(),
+		Range:   l.Range,
+		Above:   l.Above,
 	})
 	if err != nil {
 		return fmt.Errorf("coordinator %q: %w", l.Coord, err)

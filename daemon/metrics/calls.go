@@ -42,7 +42,6 @@ func outcomeOf(err error) string {
 		noRoom   *coord.NoRoomError
 		restored *coord.RestoredError
 		raised   *coord.RaisedError
-		layout   *coord.LayoutError
 	)
 	switch {
 	case err == nil:
@@ -63,7 +62,7 @@ func outcomeOf(err error) string {
 		return "restored"
 	case errors.Is(err, coord.ErrOtherCluster):
 		return "other-cluster"
-	case errors.As(err, &layout):
+	case errors.Is(err, coord.ErrUnfit):
 		return "other-layout"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"

@@ -1,0 +1,152 @@
+package moving_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	bwmarrin "github.com/bwmarrin/snowflake"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+const theirLayout = "time=41@1ms,worker=10,sequence=12;epoch=2010-11-04T01:42:54.657Z"
+
+// host is one on which the real daemon runs.
+type host struct {
+	*testing.T
+	program, url, dir string
+}
+
+func (h host) flakeward(args ...string) *exec.Cmd {
+	c := exec.Command(h.program, args...)
+	c.SysProcAttr = process.Orphanless()
+	return c
+}
+
+func (h host) socket() string { return filepath.Join(h.dir, "s") }
+
+// daemon starts the daemon, which ends with the test, and waits until it has given an ID.
+func (h host) daemon(args ...string) socket {
+	h.Helper()
+	log, err := os.Create(filepath.Join(h.dir, "log"))
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer log.Close()
+	c := h.flakeward(append([]string{
+		"daemon", "--coord", h.url, "--socket", h.socket(), "--state-dir", filepath.Join(h.dir, "state"), "--host", filepath.Base(h.dir), "--layout", theirLayout, "--max-block", "1m",
+	}, args...)...)
+	c.Stderr = log
+	if err := c.Start(); err != nil {
+		h.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	h.Cleanup(func() {
+		_ = c.Process.Signal(os.Interrupt)
+		if err := <-ended; err != nil {
+			h.Errorf("the daemon ended with %v", err)
+		}
+	})
+	for {
+		if _, err := os.Stat(h.socket()); err == nil {
+			break
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			said, _ := os.ReadFile(log.Name())
+			h.Fatalf("the daemon ended with %v:\n%s", err, said)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return dial(h.T, h.socket())
+}
+
+func (h host) workers(s socket) map[int]bool {
+	h.Helper()
+	held := map[int]bool{}
+	for _, id := range s.next(100) {
+		held[int(partsOf(h.T, theirLayout, id).Worker)] = true
+	}
+	return held
+}
+
+// The whole way, with real daemons on a real etcd: beside bwmarrin/snowflake, the range said by the
+// first host alone; then in its place, with its worker IDs.
+func TestTheWholeWay(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	program, err := process.BuildNormal(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := etcdtest.Start(t, etcdtest.Options{Members: 1}).URL("flakeward")
+	on := func() host { return host{t, program, url, sockettest.Dir(t)} }
+	node, err := bwmarrin.NewNode(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := func(n int) (ids []int64) {
+		for range n {
+			ids = append(ids, node.Generate().Int64())
+		}
+		return ids
+	}
+
+	first, second := on(), on()
+	a := first.daemon("--worker-range", "1022-1023")
+	b := second.daemon() // it has forgotten the setting
+	their := theirs(1000)
+	ours := append(a.next(1000), b.next(1000)...)
+	their = append(their, theirs(1000)...)
+	held := coord.WorkerRange{First: 1022, Count: 2}
+	for _, s := range []socket{a, b} {
+		for worker := range first.workers(s) {
+			if !held.Has(worker) {
+				t.Errorf("worker ID %d, want one of %v", worker, held)
+			}
+		}
+	}
+	// A third daemon finds no worker ID, and one with another range no cluster of its own.
+	for _, args := range [][]string{{"--worker-range", "0-1023"}, {"--start-timeout", "1s"}} {
+		h := on()
+		out, err := h.flakeward(append([]string{"daemon", "--coord", url, "--socket", h.socket(), "--state-dir", filepath.Join(h.dir, "state"), "--host", "third", "--layout", theirLayout}, args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), map[bool]string{true: "the cluster assigns the worker IDs 1022-1023", false: "all worker IDs are taken"}[args[0] == "--worker-range"]) {
+			t.Errorf("%v: %v, want it refused\n%s", args, err, out)
+		}
+	}
+
+	// Theirs stops, and its worker IDs are added.
+	last := slices.Max(their)
+	out, err := first.flakeward("cluster", "widen", "--coord", url, "--yes", "--above-id", fmt.Sprint(last), "all").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "the cluster assigns the worker IDs 0-1023") {
+		t.Fatalf("widen: %v\n%s", err, out)
+	}
+	third := on()
+	c := third.daemon()
+	after := c.next(1000)
+	for worker := range third.workers(c) {
+		if held.Has(worker) {
+			t.Errorf("worker ID %d, which another has", worker)
+		}
+	}
+	if low := slices.Min(after); low <= last {
+		t.Errorf("their last is %d, and the first of ours with their worker IDs %d", last, low)
+	}
+	common(t, their, slices.Concat(ours, after, a.next(1000), b.next(1000)))
+	out, err = first.flakeward("cluster", "--coord", url).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "0-1023 of 1024") {
+		t.Errorf("cluster: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+func widenCommand(own paths, out *outside) *urfave.Command {
+	flags := newOperatorFlags(own, out)
+	furthest := cluster.Furthest
+	return withConfig(&urfave.Command{
+		Name:      "widen",
+		Usage:     "add worker IDs to those that the cluster assigns: when the other generator that had them has stopped",
+		ArgsUsage: "LOW-HIGH|all",
+		Description: "A cluster that was made with --worker-range assigns the worker IDs of that range alone. This has it assign those from LOW to\n" +
+			"HIGH, both included, or all of the layout. The range has to have all that are assigned now: none is ever taken away.\n" +
+			"--above-id is the highest ID that the other generator made: each worker ID that is added begins after its time.\n" +
+			"Stop the other generator on every host first. Daemons go on meanwhile, and keep their worker IDs. Take --worker-range out of\n" +
+			"their settings afterwards: a start with the old range is refused.\n" +
+			coordinatorSource,
+		Flags: append(flags.flags(),
+			&urfave.Int64Flag{Name: "above-id", Usage: "the highest `ID` that the other generator made; 0: it has made none"},
+			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse an ID whose time is further from now"},
+			yesFlag(),
+		),
+		Action: func(c *urfave.Context) error {
+			if c.NArg() != 1 || !c.IsSet("above-id") {
+				return usagef("cluster widen takes the worker IDs to assign, such as 0-1023 or all, and --above-id")
+			}
+			var to coord.WorkerRange
+			if text := c.Args().First(); text != "all" {
+				var err error
+				if to, err = coord.ParseWorkerRange(text); err != nil || to.Count == 0 {
+					return usagef("%q is no range of worker IDs: write the lowest and the highest, such as 512-1023, or all", text)
+				}
+			}
+			return flags.with(c, func(v *inspection) error {
+				above, err := v.begin(c.Int64("above-id"), furthest)
+				if err != nil {
+					return err
+				}
+				begin := v.cluster.Layout.StartOf(above + 1)
+				if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nworkers  %v now, %v then\nbegin    %s, %s: each worker ID that is added\n",
+					v.cluster.UUID, v.where, v.cluster.Range, to.Of(v.cluster.Workers), cluster.Time(begin), cluster.Signed(begin.Sub(v.now()))); err != nil {
+					return err
+				}
+				if err := out.confirm(c, "Add them?"); err != nil {
+					return err
+				}
+				return v.widen(c, to, above)
+			})
+		},
+	})
+}
+
+// begin is the tick of an ID, which is refused if its time is too far from now.
+func (v *inspection) begin(id int64, furthest time.Duration) (generator.Tick, error) {
+	parts, err := v.cluster.Layout.Decompose(id)
+	if err != nil {
+		return 0, usagef("--above-id: %w", err)
+	}
+	if left := v.cluster.Layout.StartOf(parts.Tick).Sub(v.now()); left > furthest || parts.Tick >= v.cluster.Layout.MaxTick() {
+		return 0, usagef("--above-id: the time of %d is %s, which is %s from now and more than --max %v: is it an ID of the layout %s?",
+			id, cluster.Time(parts.Time), cluster.Span(left), furthest, v.cluster.Layout)
+	}
+	return parts.Tick, nil
+}
+
+// widen does it, and says what to do next.
+func (v *inspection) widen(c *urfave.Context, to coord.WorkerRange, above generator.Tick) error {
+	err := v.ask(c.Context, func(ctx context.Context) error { return v.Widen(ctx, to, above) })
+	if narrow := (*coord.NarrowError)(nil); errors.As(err, &narrow) {
+		return usagef("nothing was changed: %w", err)
+	}
+	if errors.Is(err, coord.ErrOtherCluster) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("whether the worker IDs were added is not known (see flakeward cluster), and to add them twice does no harm: run it again: %w", err)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "\nthe cluster assigns the worker IDs %v\nnext: take --worker-range out of the daemons' settings, or give them this one\n", to.Of(v.cluster.Workers))
+	return err
+}

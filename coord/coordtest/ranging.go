@@ -1,0 +1,225 @@
+package coordtest
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+var ranging = []testCase{
+	{"range: no claim names another worker ID", rangeKept},
+	{"range: a daemon that was told another one is refused", otherRange},
+	{"range: widened, live claims stay and what is added begins above", widened},
+	{"range: worker IDs are never taken away", narrowed},
+	{"range: a lost reply leaves a widening done or not", widenedInDoubt},
+	{"above: every worker ID begins there", beginsAbove},
+	{"above: a claim is not opened below what was said meanwhile", aboveMeanwhile},
+}
+
+// upper are the upper ones of the kit's eight worker IDs.
+var upper = coord.WorkerRange{First: 5, Count: 3}
+
+// ranged is a fresh cluster that assigns upper alone. Who joins later does not name the range.
+func (k *kit) ranged() *node {
+	k.Helper()
+	k.ids = upper
+	n := k.start("first")
+	k.ids = coord.WorkerRange{}
+	return n
+}
+
+func rangeKept(k *kit) {
+	first := k.ranged()
+	// The host had a worker ID outside of it, as far as it knows, and so does the journal.
+	requests := []coord.Request{wanting(1), fresh(), anyone(), {Worker: 4, Look: true, Latest: 1 << 40}, {Worker: 6, Latest: 1 << 40}, fresh()}
+	var held []coord.Claim
+	for i, r := range requests {
+		n := first
+		if i%2 == 1 {
+			n = k.start("other")
+		}
+		c, err := Claim(k.Context(), n, r)
+		var full *coord.ExhaustedError
+		switch {
+		case i < upper.Count && err != nil:
+			k.Fatalf("Claim(%+v): %v", r, err)
+		case i < upper.Count && !upper.Has(c.Worker()):
+			k.Errorf("Claim(%+v): worker ID %d, want one of %v", r, c.Worker(), upper)
+		case i < upper.Count:
+			held = append(held, c)
+		case !errors.As(err, &full) || full.Held != upper.Count || full.Workers != upper.Count:
+			k.Errorf("Claim(%+v) with all of %v held: %v, want an ExhaustedError of %d of %[4]d", r, upper, err, upper.Count)
+		}
+	}
+	if ms := first.members(); len(ms) != upper.Count {
+		k.Errorf("%d members, want %d: %+v", len(ms), upper.Count, ms)
+	}
+	k.release(held[0], 10)
+	if c := k.start("late").claim(wanting(0)); c.Worker() != held[0].Worker() {
+		k.Errorf("worker ID %d, want %d, which is free", c.Worker(), held[0].Worker())
+	}
+}
+
+func otherRange(k *kit) {
+	all := coord.WorkerRange{Count: k.workers}
+	refused := func(ids, cluster coord.WorkerRange) {
+		k.Helper()
+		_, err := k.Open(k, coord.Identity{Incarnation: "b1"}).Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Range: ids})
+		var differ *coord.RangeError
+		if !errors.As(err, &differ) || *differ != (coord.RangeError{Ours: ids, Cluster: cluster}) || !errors.Is(err, coord.ErrUnfit) {
+			k.Errorf("Join with the range %v: %v, want a RangeError with %v", ids, err, cluster)
+		}
+	}
+	first := k.ranged()
+	refused(all, upper)
+	refused(coord.WorkerRange{First: 4, Count: 4}, upper)
+	if _, err := k.Open(k, coord.Identity{Incarnation: "b2"}).Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Range: coord.WorkerRange{First: 7, Count: 2}}); err == nil {
+		k.Error("Join with worker IDs that the layout does not have succeeded")
+	}
+	k.ids = upper
+	if n := k.start("b"); n.uuid != first.uuid {
+		k.Errorf("cluster %s, then %s", first.uuid, n.uuid)
+	}
+	k.widen(k.operator(), all, 0)
+	refused(upper, all)
+	k.ids = all
+	k.start("c")
+}
+
+func (k *kit) widen(o coord.Operator, to coord.WorkerRange, above generator.Tick) {
+	k.Helper()
+	if err := o.Widen(k.Context(), to, above); err != nil {
+		k.Fatalf("Widen(%v, %d): %v", to, above, err)
+	}
+}
+
+func widened(k *kit) {
+	n := k.ranged()
+	// Numbers name two of them, and one names itself.
+	old := []coord.Claim{n.claim(fresh()), n.claim(fresh())}
+	old = append(old, n.claim(anyone()))
+	for _, c := range old {
+		k.extend(c, coord.Progress{Ceiling: 300, Issued: 200, Mark: 250})
+	}
+	before := n.members()
+	o := k.operator()
+	for range 2 { // to do it twice does no harm
+		k.widen(o, coord.WorkerRange{First: 2, Count: 6}, 5000)
+	}
+	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v.Range != (coord.WorkerRange{First: 2, Count: 6}) || v.Above != 5000 || v.Floor != 0 || v.ClusterEpoch != "" {
+		k.Errorf("Inspect: %+v, %v", v, err)
+	}
+	if after := n.members(); !slices.Equal(after, before) {
+		k.Errorf("the members were\n%+v and are\n%+v", before, after)
+	}
+	for _, c := range old {
+		k.extend(c, coord.Progress{Ceiling: 400, Issued: 200, Mark: 250})
+	}
+	k.widen(o, coord.WorkerRange{}, 0) // all: the tick stays
+	held := map[int]bool{}
+	for _, c := range old {
+		held[c.Worker()] = true
+	}
+	for i := range k.workers - upper.Count {
+		r := fresh()
+		if i%2 == 1 {
+			r = wanting(i)
+		}
+		c := n.claim(r)
+		if held[c.Worker()] || upper.Has(c.Worker()) || c.Floor() != 5000 {
+			k.Errorf("worker ID %d above %d; want another one, none of %v, above 5000", c.Worker(), c.Floor(), upper)
+		}
+		held[c.Worker()] = true
+	}
+	if ms := n.members(); len(ms) != k.workers {
+		k.Errorf("%d members of %d worker IDs: %+v", len(ms), k.workers, ms)
+	}
+	// What was held before is not lifted.
+	k.release(old[0], 380)
+	if c := n.claim(wanting(old[0].Worker())); c.Worker() != old[0].Worker() || c.Floor() != 380 {
+		k.Errorf("worker ID %d above %d, want %d above 380", c.Worker(), c.Floor(), old[0].Worker())
+	}
+}
+
+func narrowed(k *kit) {
+	n, o := k.ranged(), k.operator()
+	before, err := o.Inspect(k.Context())
+	if err != nil {
+		k.Fatal(err)
+	}
+	for _, to := range []coord.WorkerRange{{First: 6, Count: 2}, {First: 5, Count: 2}, {Count: 4}} {
+		var narrow *coord.NarrowError
+		if err := o.Widen(k.Context(), to, 9); !errors.As(err, &narrow) || *narrow != (coord.NarrowError{Wanted: to, Cluster: upper}) {
+			k.Errorf("Widen(%v): %v, want a NarrowError", to, err)
+		}
+	}
+	if err := o.Widen(k.Context(), coord.WorkerRange{First: 5, Count: 4}, 9); err == nil {
+		k.Error("a worker ID that the layout does not have was added")
+	}
+	if after, err := o.Inspect(k.Context()); err != nil || after != before {
+		k.Errorf("Inspect: %+v, %v; want %+v", after, err, before)
+	}
+	if c := n.claim(wanting(2)); !upper.Has(c.Worker()) {
+		k.Errorf("worker ID %d, want one of %v", c.Worker(), upper)
+	}
+}
+
+func widenedInDoubt(k *kit) {
+	k.ids = coord.WorkerRange{First: 7, Count: 1}
+	k.inDoubt(func(o coord.Operator, before coord.Inspected) error {
+		k.ids = coord.WorkerRange{}
+		first := max(before.Range.First-1, 1)
+		return o.Widen(k.Context(), coord.WorkerRange{First: first, Count: k.workers - first}, before.Above+10)
+	}, func(what string, before, after coord.Inspected, failure error) {
+		if done := after.Above == before.Above+10; done != (after.Range != before.Range) || !done && (failure == nil || after != before) {
+			k.Errorf("%s: from %+v to %+v, and the answer was %v", what, before, after, failure)
+		}
+	}, func(_ string, o coord.Operator, after coord.Inspected) { // made again, it is done
+		k.widen(o, after.Range, after.Above)
+	})
+}
+
+func beginsAbove(k *kit) {
+	k.above = 700
+	n := k.start("a")
+	k.above = 0
+	held, added := n.claim(wanting(1)), k.start("b").claim(fresh())
+	for _, c := range []coord.Claim{held, added} {
+		if c.Floor() != 700 {
+			k.Errorf("worker ID %d above %d, want 700", c.Worker(), c.Floor())
+		}
+	}
+	r := wanting(3)
+	r.Latest = 699
+	r.Fresh = true
+	var ahead *coord.AheadError
+	if _, err := n.Claim(k.Context(), r); !errors.As(err, &ahead) || ahead.Lowest != 700 {
+		k.Errorf("a re-lease at tick 699: %v, want an AheadError of 700", err)
+	}
+	k.release(held, 0)
+	if got := k.floorOf(1); got != 700 {
+		k.Errorf("after a release floor %d, want 700", got)
+	}
+	for above, fits := range map[generator.Tick]bool{699: true, 700: true, 701: false} {
+		_, err := k.Open(k, coord.Identity{Incarnation: "c"}).Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Above: above})
+		var differ *coord.AboveError
+		if fits != (err == nil) || !fits && (!errors.As(err, &differ) || *differ != (coord.AboveError{Ours: 701, Cluster: 700})) {
+			k.Errorf("Join above %d: %v", above, err)
+		}
+	}
+}
+
+func aboveMeanwhile(k *kit) {
+	n, o := k.start("a"), k.operator()
+	tries := 0
+	c := n.claimWith(wanting(3), func(coord.Pending) {
+		if tries++; tries == 1 {
+			k.widen(o, coord.WorkerRange{}, 900)
+		}
+	})
+	if tries != 2 || c.Floor() != 900 {
+		k.Errorf("opened above %d at try %d, want above 900 at the second", c.Floor(), tries)
+	}
+}

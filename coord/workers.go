@@ -1,0 +1,114 @@
+package coord
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/flakeward/flakeward/generator"
+)
+
+// WorkerRange is a range of worker IDs: Count of them, from First on. The zero value stands for all
+// that the layout has.
+type WorkerRange struct {
+	First int `json:"first"`
+	Count int `json:"count"`
+}
+
+// ParseWorkerRange reads LOW-HIGH, such as 512-1023: both are in the range. An empty text is the
+// zero value.
+func ParseWorkerRange(text string) (WorkerRange, error) {
+	if text == "" {
+		return WorkerRange{}, nil
+	}
+	first, last, ok := strings.Cut(text, "-")
+	low, err := strconv.ParseUint(first, 10, 31)
+	high, err2 := strconv.ParseUint(last, 10, 31)
+	if !ok || err != nil || err2 != nil || high < low || high >= MaxWorkers {
+		return WorkerRange{}, fmt.Errorf("%q is no range of worker IDs: write the lowest and the highest, such as 512-1023", text)
+	}
+	return WorkerRange{First: int(low), Count: int(high-low) + 1}, nil
+}
+
+// Last is the highest worker ID of the range; -1 for the zero value.
+func (r WorkerRange) Last() int { return r.First + r.Count - 1 }
+
+// Has reports whether a worker ID is in the range. The zero value has none.
+func (r WorkerRange) Has(worker int) bool { return worker >= r.First && worker <= r.Last() }
+
+// Of is the range with all worker IDs, of which there are so many, in the place of the zero value.
+func (r WorkerRange) Of(workers int) WorkerRange {
+	if r.Count == 0 {
+		return WorkerRange{Count: workers}
+	}
+	return r
+}
+
+// Within is the range with the zero value in the place of all worker IDs; an error if some are none
+// of the layout's.
+func (r WorkerRange) Within(workers int) (WorkerRange, error) {
+	if r.First < 0 || r.Count < 0 || r.Last() >= workers {
+		return WorkerRange{}, fmt.Errorf("the worker IDs %v are not all within those of the layout, %v", r, WorkerRange{Count: workers})
+	}
+	if r.Count == workers {
+		return WorkerRange{}, nil
+	}
+	return r, nil
+}
+
+// String is LOW-HIGH, or "all".
+func (r WorkerRange) String() string {
+	if r.Count == 0 {
+		return "all"
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last())
+}
+
+// Fits returns why a daemon with this layout may not join a cluster: *LayoutError, *RangeError or
+// *AboveError. All of them are ErrUnfit.
+func (l Layout) Fits(cluster Inspected) error {
+	if cluster.Layout != l.Text {
+		return &LayoutError{Ours: l.Text, Cluster: cluster.Layout}
+	}
+	if ours, theirs := l.Range.Of(l.Workers), cluster.Range.Of(l.Workers); l.Range.Count != 0 && ours != theirs {
+		return &RangeError{Ours: ours, Cluster: theirs}
+	}
+	if l.Above > cluster.Above {
+		return &AboveError{Ours: l.Above, Cluster: cluster.Above}
+	}
+	return nil
+}
+
+// ErrUnfit means that the cluster was made with other settings than the daemon's, so the daemon does
+// not start: a *LayoutError, *RangeError or *AboveError.
+var ErrUnfit = errors.New("the daemon's settings do not fit the cluster")
+
+// RangeError means that the cluster assigns other worker IDs than the daemon was told it does.
+type RangeError struct {
+	Ours    WorkerRange
+	Cluster WorkerRange
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("the cluster assigns the worker IDs %v but this daemon's --worker-range is %v; "+
+		"if the cluster was widened, take the setting out; otherwise the cluster was made without it, and may issue the IDs of another generator: "+
+		"give the daemons a coordinator prefix or, with embedded:, a state directory where no cluster is", e.Cluster, e.Ours)
+}
+
+// Is makes errors.Is find ErrUnfit.
+func (e *RangeError) Is(target error) bool { return target == ErrUnfit }
+
+// AboveError means that the cluster's first IDs may be lower than the daemon was told they are.
+type AboveError struct {
+	Ours    generator.Tick
+	Cluster generator.Tick
+}
+
+func (e *AboveError) Error() string {
+	return fmt.Sprintf("the cluster was made to issue IDs above tick %d but this daemon's --above-id is of tick %d; "+
+		"take the setting out, or give the daemons a coordinator prefix or, with embedded:, a state directory where no cluster is", e.Cluster, e.Ours)
+}
+
+// Is makes errors.Is find ErrUnfit.
+func (e *AboveError) Is(target error) bool { return target == ErrUnfit }
