@@ -1,26 +1,32 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"syscall"
 
 	urfave "github.com/urfave/cli/v2"
 )
 
 func healthCommand(own paths) *urfave.Command {
 	flags := newClientFlags(own)
+	var address string
 	return withConfig(&urfave.Command{
 		Name:  "health",
 		Usage: "tell whether the daemon on this host can issue IDs, for probes that run a command",
 		Description: fmt.Sprintf("Asks /readyz on the daemon's socket, or /livez with --live, and prints the answer.\n"+
+			"With --address it asks one daemon of several that share the socket one after the other, as over an update.\n"+
 			"Ends with status 0 if it is ok, %d if the daemon answers but cannot issue IDs, %d if nobody listens, %d if it failed otherwise.\n"+
 			"With --live, the coordinator does not matter: restart the daemon where this fails, and not where it is only not ready.",
 			ExitNotReady, ExitNoDaemon, ExitFailed),
-		Flags: append(flags.flags(), &urfave.BoolFlag{Name: "live", Usage: "only whether the daemon serves, whatever it can issue"}),
+		Flags: append(flags.flags(), &urfave.BoolFlag{Name: "live", Usage: "only whether the daemon serves, whatever it can issue"},
+			&urfave.StringFlag{Name: "address", Destination: &address, Usage: "ask at this `ADDRESS` of --admin, without TLS: 127.0.0.1:7070, and not on the socket"}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
@@ -29,7 +35,7 @@ func healthCommand(own paths) *urfave.Command {
 			if c.Bool("live") {
 				path = "/livez"
 			}
-			text, ok, err := flags.probe(c.Context, path)
+			text, ok, err := flags.probe(c.Context, address, path)
 			if err != nil {
 				return err
 			}
@@ -45,29 +51,45 @@ func healthCommand(own paths) *urfave.Command {
 // mostProbe bounds the answer to a probe, in bytes.
 const mostProbe = 64 << 10
 
-// probe asks the daemon over HTTP, and reports whether the answer's status is 200.
-func (f *clientFlags) probe(ctx context.Context, path string) (text string, ok bool, err error) {
+// probe asks the daemon over HTTP, at an address of TCP or, where that is empty, on the socket. It
+// reports whether the answer's status is 200.
+func (f *clientFlags) probe(ctx context.Context, address, path string) (text string, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		if err := f.own.checkDir(f.socket); err != nil {
-			return nil, err
-		}
-		return (&net.Dialer{}).DialContext(ctx, "unix", f.socket)
-	}}
+	host := "flakeward"
+	transport := &http.Transport{DisableKeepAlives: true}
+	if address == "" {
+		transport.DialContext = f.dialSocket
+	} else {
+		host = address
+	}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://flakeward"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+path, nil)
 	if err != nil {
 		return "", false, err
 	}
 	reply, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil && address != "" {
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			err = fmt.Errorf("%w listens at %s: %w", errNoDaemon, address, err)
+		}
+		return "", false, err
+	}
 	if err != nil {
 		return "", false, (&client{socket: f.socket}).explain(context.WithoutCancel(ctx), err)
 	}
 	defer reply.Body.Close() //nolint:errcheck // it has been read
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostProbe))
 	if err != nil {
-		return "", false, fmt.Errorf("asking the daemon at %s: %w", f.socket, err)
+		return "", false, fmt.Errorf("asking the daemon at %s: %w", cmp.Or(address, f.socket), err)
 	}
 	return string(body), reply.StatusCode == http.StatusOK, nil
+}
+
+// dialSocket connects to the daemon's socket, whatever the address.
+func (f *clientFlags) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
+	if err := f.own.checkDir(f.socket); err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, "unix", f.socket)
 }

@@ -42,6 +42,20 @@ func TestHealth(t *testing.T) {
 	if out, _, err := command(t, "", "health", "--socket", socket); err != nil || out != "ok\n" {
 		t.Errorf("ready: %q, %v", out, err)
 	}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, second := tcp.Addr().String(), make(chan error, 1)
+	go func() { second <- h.Serve(tcp) }()
+	if out, _, err := command(t, "", "health", "--socket", socket+"x", "--address", address); err != nil || out != "ok\n" {
+		t.Errorf("ready at an address: %q, %v", out, err)
+	}
+	_ = tcp.Close()
+	<-second
+	if _, _, err = command(t, "", "health", "--socket", socket, "--address", address); ExitCode(err) != ExitNoDaemon {
+		t.Errorf("nobody at an address: status %d, %v", ExitCode(err), err)
+	}
 	_, _, err = command(t, "", "health", "--socket", socket+"x")
 	if ExitCode(err) != ExitNoDaemon || !strings.Contains(err.Error(), "there is no such socket") {
 		t.Errorf("nobody: status %d, %v", ExitCode(err), err)

@@ -91,6 +91,8 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster",
 			Usage: "the coordinator's `URL`: etcd://h1:2379,h2:2379/prefix, zk://h1:2181,h2:2181/chroot, or embedded: (IDs are unique within one state directory only); " +
 				"empty: embedded: as well, but refused beside another daemon without one, of this user or network namespace"},
+		&urfave.BoolFlag{Name: "require-coord", Destination: &c.Cluster.RequireCoord, Value: c.Cluster.RequireCoord, Category: "Cluster",
+			Usage: "refuse to start with an embedded coordinator, also where --coord names none: for pods and fleets of hosts, each of which would be a cluster of its own"},
 		&urfave.BoolFlag{Name: "coord-tls", Destination: &c.Cluster.TLS.On, Value: c.Cluster.TLS.On, Category: "Cluster",
 			Usage: "speak TLS to the coordinator; any of --coord-ca, --coord-cert, --coord-key and --coord-server-name asks for it, too"},
 		&urfave.PathFlag{Name: "coord-ca", Destination: &c.Cluster.TLS.CA, Value: c.Cluster.TLS.CA, Category: "Cluster",
@@ -118,6 +120,8 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "`DIRECTORY` of the journal and the embedded coordinator, on a local disk"},
 		&urfave.BoolFlag{Name: "takeover", Destination: &c.Takeover, Value: c.Takeover, Category: "Marks",
 			Usage: "go on in the place of the daemon that runs on this state directory, with its connections; where none runs, start as usual"},
+		&urfave.GenericFlag{Name: "takeover-linger", Value: (*duration)(&c.TakeoverLinger), Category: "Marks",
+			Usage: "stay this long after another daemon has taken over, or until told to stop, or until nobody serves the socket: for supervisors that start again whatever ends; 0: end at once"},
 		&urfave.PathFlag{Name: "machine-identity", Destination: &c.MachineIdentity, Value: c.MachineIdentity, Category: "Marks",
 			Usage: "`FILE` that tells this machine from every other, over boots; empty: the DMI table's UUID, which root alone may read"},
 		&urfave.PathFlag{Name: "vm-clock", Destination: &c.VMClock, Value: c.VMClock, Category: "Marks",

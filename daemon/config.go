@@ -33,7 +33,9 @@ type Config struct {
 	Compat string       // the other ID services whose paths HTTP answers, with commas between; see rest.Compat
 	// Takeover has the daemon go on in the place of one that runs on the same state directory.
 	Takeover bool
-	StateDir string // where the journal and an embedded coordinator live; made if missing
+	// TakeoverLinger is for how long Run stays after another daemon has taken over; 0: not at all.
+	TakeoverLinger time.Duration
+	StateDir       string // where the journal and an embedded coordinator live; made if missing
 	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the
 	// system's UUID in the DMI table.
 	MachineIdentity string
@@ -83,6 +85,7 @@ type Cluster struct {
 	// means that none was named: it is embedded:, and no second daemon starts so beside this one
 	// (package singleton).
 	Coord        string
+	RequireCoord bool          // refuse an embedded coordinator, also where none was named
 	TLS          connect.TLS   // whether and how it is spoken to encrypted
 	User         string        // who is to be known to it, if it asks and the URL does not say
 	PasswordFile string        // the user's password, alone in a file
@@ -206,6 +209,9 @@ func (c Config) Validate() error {
 	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
 		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)
 	}
+	if c.TakeoverLinger < 0 || c.TakeoverLinger > time.Hour {
+		bad("takeover-linger", "%v is not within 0s and 1h", c.TakeoverLinger)
+	}
 	if c.Cluster.StartTimeout < 0 {
 		bad("start-timeout", "%v is negative; 0 means no limit", c.Cluster.StartTimeout)
 	}
@@ -301,6 +307,10 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 		bad("coord-user", "--coord has a user, too: leave one out")
 	case c.User != "" && coordinator.Embedded:
 		bad("coord-user", "the embedded coordinator has no users: leave it out, or name a cluster with --coord")
+	}
+	if c.RequireCoord && err == nil && coordinator.Embedded {
+		bad("coord", "an embedded coordinator is refused by --require-coord: each pod or host would have one of its own, and they would issue equal IDs; "+
+			"name the coordinator of all: etcd://host:port/prefix or zk://host:port/chroot")
 	}
 	if c.TLS.Cert != "" && c.TLS.Key == "" {
 		bad("coord-cert", "a client certificate needs its key: give it with --coord-key")

@@ -77,6 +77,7 @@ type Daemon struct {
 	ready       atomic.Bool
 	cluster     string // the UUID of the one that was joined last
 	locks       *singleton.Locks
+	handedOver  bool              // to another process; Run has ended by that
 	opened      coord.Coordinator // before the start, for it to use
 	announced   sync.Once
 }
@@ -299,6 +300,7 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 		case successor != nil:
 			watch.end()
 			if inherited, err = parts.handOver(work, d, successor, listener); errors.Is(err, errHandedOver) {
+				d.handedOver = true
 				d.web.taker.GiveUp()
 				d.web.end(work, &serving)
 				return nil
@@ -388,13 +390,4 @@ func groupID(group string) (int, error) {
 		return 0, fmt.Errorf("--socket-group: there is no group %q; give one that exists, by name or number", group)
 	}
 	return strconv.Atoi(g.Gid)
-}
-
-// Run makes a daemon and runs it until ctx ends.
-func Run(ctx context.Context, c Config) error {
-	d, err := New(c)
-	if err != nil {
-		return err
-	}
-	return d.Run(ctx)
 }

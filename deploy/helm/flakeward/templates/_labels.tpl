@@ -1,0 +1,11 @@
+{{/* The labels of an object: root is the chart's, component may be empty. */}}
+{{- define "flakeward.labels" -}}
+{{- with .component -}}
+app.kubernetes.io/name: flakeward
+app.kubernetes.io/component: {{ . }}
+{{ end -}}
+app.kubernetes.io/part-of: flakeward
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end -}}
