@@ -136,6 +136,7 @@ func newProgram(own paths, out *outside) *program {
 			marksCommand(own, out),
 			claimsCommand(own, out),
 			clusterCommand(own, out),
+			moveCommand(own, out),
 			versionCommand(),
 			completionCommand(),
 		},

@@ -95,22 +95,31 @@ type inspection struct {
 	clock   clockguard.Clock
 }
 
+// view is an inspection of the coordinator that the settings name. It is not open yet.
+func (f *operatorFlags) view(described connect.Description) *inspection {
+	hint := "check the coordinator's URL and its prefix"
+	if described.Embedded {
+		hint = "check that --state-dir is the daemon's, or name its coordinator with --coord or its socket with --socket"
+	}
+	return &inspection{hint: hint, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
+}
+
+// open opens the coordinator that the settings name.
+func (v *inspection) open(ctx context.Context, f *operatorFlags) error {
+	return v.ask(ctx, func(ctx context.Context) (err error) {
+		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
+		return err
+	})
+}
+
 // inspect opens the coordinator and joins the cluster that is there.
 func (f *operatorFlags) inspect(ctx context.Context) (*inspection, error) {
 	described, err := connect.Describe(f.settings.daemon.Cluster.URL())
 	if err != nil {
 		return nil, usagef("--coord: %w", err)
 	}
-	hint := "check the coordinator's URL and its prefix"
-	if described.Embedded {
-		hint = "check that --state-dir is the daemon's, or name its coordinator with --coord or its socket with --socket"
-	}
-	v := &inspection{hint: hint, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
-	err = v.ask(ctx, func(ctx context.Context) (err error) {
-		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
-		return err
-	})
-	if err != nil {
+	v := f.view(described)
+	if err := v.open(ctx, f); err != nil {
 		return nil, err
 	}
 	if err := v.join(ctx); err != nil {

@@ -68,7 +68,14 @@ func (n newcomer) takeOver(ctx context.Context) (p *predecessor, err error) {
 	return p, err
 }
 
-func (n newcomer) try(ctx context.Context) (*predecessor, error) {
+func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
+	opened, cluster, unfit := n.rehearse(ctx)
+	defer func() {
+		if p == nil && opened != nil {
+			_ = opened.Close() // nothing was done with it
+		}
+	}()
+	n.settings.Cluster = cluster
 	running, err := takeover.Ask(ctx, n.config.StateDir, n.config.Version, n.settings)
 	if errors.Is(err, takeover.ErrNobody) {
 		n.log.Info("no daemon runs on this state directory, so there is nothing to take over", "state_dir", n.config.StateDir)
@@ -78,43 +85,47 @@ func (n newcomer) try(ctx context.Context) (*predecessor, error) {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
 	defer running.Close() //nolint:errcheck // all has been said
-	p := &predecessor{}
-	if p.opened, err = n.rehearse(ctx); err != nil {
-		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one would not fit into its cluster: %w", err)
+	if unfit != nil {
+		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one would not fit into its cluster: %w", unfit)
 	}
 	if err := running.Ready(ctx); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
-	if p.Commit, p.connections, err = running.Receive(ctx, budget.Room()); err != nil {
+	handed := &predecessor{opened: opened}
+	if handed.Commit, handed.connections, err = running.Receive(ctx, budget.Room()); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
-	n.log.Info("took over", "from", running.Version, "connections", len(p.connections))
-	return p, nil
+	n.log.Info("took over", "from", running.Version, "connections", len(handed.connections))
+	return handed, nil
 }
 
 // rehearse opens the coordinator, for the start to use, and looks whether this daemon fits into its
-// cluster. It writes nothing. An embedded coordinator is still the running daemon's.
-func (n newcomer) rehearse(ctx context.Context) (coord.Coordinator, error) {
+// cluster, and which that is; empty: that is not known. It writes nothing. An embedded coordinator
+// is still the running daemon's.
+func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster string, err error) {
 	if n.config.coordinator().Embedded {
-		return nil, nil
+		return nil, "", nil
 	}
 	ctx, cancel := clockguard.WithTimeout(ctx, n.clock, rehearsal)
 	defer cancel()
-	c, err := n.open(ctx)
+	c, err = n.open(ctx)
+	var stage *coord.StageError
 	if err == nil {
 		var found coord.Inspected
 		found, err = c.(coord.Operator).Inspect(ctx)
+		cluster = found.UUID
 		if err == nil {
 			err = n.joins.Fits(found)
 		}
 	}
-	if final(err) || errors.Is(err, coord.ErrUnfit) || errors.Is(err, coord.ErrNoCluster) {
-		return nil, err
+	if final(err) || errors.Is(err, coord.ErrUnfit) || errors.Is(err, coord.ErrNoCluster) ||
+		errors.As(err, &stage) && stage.Stage == coord.Closed {
+		return c, "", err
 	}
 	if err != nil {
 		n.log.Warn("whether this daemon fits into the cluster is not known, as the coordinator does not answer", "error", err)
 	}
-	return c, nil
+	return c, cluster, nil
 }
 
 // predecessor is what a running daemon has handed over; nil: there was none.
@@ -143,6 +154,11 @@ func (p *predecessor) lanes() []grant.Handed {
 func (p *predecessor) locks(c Config, log hclog.Logger) (*singleton.Locks, error) {
 	switch {
 	case c.Cluster.Coord != "":
+		if p != nil { // the cluster was moved from the embedded coordinator to one with a name
+			for _, f := range p.Others {
+				_ = f.Close()
+			}
+		}
 		return nil, nil
 	case p != nil:
 		return singleton.Adopt(p.Others), nil
@@ -180,7 +196,12 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	ctx, o.stop = context.WithCancel(ctx)
 	keep := func() { store(listener, d.config.Service, d.log) }
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
-	l, err := takeover.Listen(d.dir.Path(), d.config.Version, d.config.settings(d.layout), d.log)
+	settings := func() takeover.Settings {
+		s := d.config.settings(d.layout)
+		s.Cluster = d.life.Holders[0].Cluster()
+		return s
+	}
+	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
 	if err != nil {
 		d.log.Warn("no daemon can take over from this one", "error", err)
 		return o

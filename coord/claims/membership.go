@@ -36,8 +36,21 @@ func (m *membership) clusterOf(l layout, entry Entry) *cluster {
 	return j
 }
 
-// readLayout decodes the layout record.
+// readLayout decodes the layout record of a cluster that is served here. One that is being moved, or
+// was, is a *coord.StageError.
 func (m *membership) readLayout(stored Entry) (layout, error) {
+	l, err := m.decodeLayout(stored)
+	if err == nil {
+		err = l.served()
+	}
+	if stage := (*coord.StageError)(nil); errors.As(err, &stage) {
+		err = fmt.Errorf("%s: %w", m.store.Name(), stage)
+	}
+	return l, err
+}
+
+// decodeLayout decodes the layout record.
+func (m *membership) decodeLayout(stored Entry) (layout, error) {
 	l, err := decodeLayout(stored.Value)
 	if err != nil {
 		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix or, with embedded:, another state directory", m.store.Name(), m.store.Path("layout"), err)
@@ -211,6 +224,8 @@ func (m *membership) judge(j *cluster, moved *MovedError) error {
 		return m.replaced(now.UUID)
 	case moved.Restored != nil:
 		return fmt.Errorf("%s: %w", m.store.Name(), moved.Restored)
+	case now.served() != nil:
+		return fmt.Errorf("%s: %w", m.store.Name(), now.served())
 	case now.Layout != j.text:
 		return fmt.Errorf("%s: %w", m.store.Name(), &coord.LayoutError{Ours: j.text, Cluster: now.Layout})
 	}

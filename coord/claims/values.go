@@ -32,6 +32,9 @@ type layout struct {
 	Numbered coord.WorkerRange `json:"numbered,omitzero"`
 	// Above is the ceiling of a worker ID without a record.
 	Above generator.Tick `json:"above,omitempty"`
+	// Move is set while the cluster is not served here: it is being moved, or was. Layout is no
+	// layout then.
+	Move *moving `json:"move,omitempty"`
 }
 
 // inspected is what operators see of it.
@@ -151,6 +154,9 @@ func decodeLayout(b []byte) (layout, error) {
 		if r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || l.Workers != 0 && r.Last() >= l.Workers {
 			return layout{}, errors.New("a range of worker IDs is none of the layout's")
 		}
+	}
+	if l.Move != nil {
+		return l, l.Move.check()
 	}
 	return l, nil
 }

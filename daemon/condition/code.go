@@ -11,6 +11,7 @@ const (
 	CoordinatorGone Code = "coordinator-gone"
 	Restored        Code = "coordinator-restored"
 	OtherCluster    Code = "cluster-replaced"
+	ClusterMoved    Code = "cluster-moved"
 	ClaimLost       Code = "claim-lost"
 	MarksRaised     Code = "marks-raised"
 	WorkersTaken    Code = "worker-ids-taken"
@@ -49,6 +50,7 @@ var Table = []Entry{
 	{CoordinatorGone, "the coordinator does not extend the grant; issuing goes on to the grant's end", "bring the coordinator back, or correct --coord, before the grant ends"},
 	{Restored, "the coordinator was restored from a backup; it extends nothing", "run flakeward marks raise, then start the daemon again"},
 	{OtherCluster, "the coordinator holds another cluster than the one that was joined", "correct --coord, or start with --accept-cluster"},
+	{ClusterMoved, "the cluster is moved to another coordinator, and this one extends nothing; issuing goes on to the grant's end", "start the daemon with the --coord that the reason names, before the grant ends"},
 	{ClaimLost, "the claim on the worker ID has ended; another one is being made", "nothing; where it recurs, raise --ttl above the host's pauses"},
 	{MarksRaised, "an operator raised all marks, which ended the claim; another one is being made", "nothing"},
 	{WorkersTaken, "other daemons hold all worker IDs", "stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"},

@@ -21,12 +21,13 @@ type Listener struct {
 	socket   *net.UnixListener
 	path     string
 	version  string
-	settings Settings
+	settings func() Settings
 	log      hclog.Logger
 }
 
-// Listen waits in the state directory at dir, whose lock the caller holds.
-func Listen(dir, version string, settings Settings, log hclog.Logger) (*Listener, error) {
+// Listen waits in the state directory at dir, whose lock the caller holds. The settings are asked for
+// when somebody comes.
+func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*Listener, error) {
 	path := filepath.Join(dir, name)
 	// Whose the file was, that process is gone, or has handed all over: the lock is held.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,7 +90,7 @@ func (l *Listener) greet(ctx context.Context, c link) (*Successor, error) {
 	if m.Settings == nil {
 		m.Settings = &Settings{}
 	}
-	if why := l.settings.differs(*m.Settings); why != "" {
+	if why := l.settings().differs(*m.Settings); why != "" {
 		return nil, c.refuse(ctx, why+": stop the running daemon, and then start the other")
 	}
 	if err := c.send(ctx, message{Kind: accept, Protocol: Protocol, Version: l.version}, stillTimeout); err != nil {

@@ -76,8 +76,11 @@ func inDir(dir string, do func(path string) error) error {
 type Settings struct {
 	Layout string // with the datacenter
 	Coord  string
-	Lanes  int
-	Socket string // its path
+	// Cluster is the UUID of the cluster, if that is known. Where it is the same, a coordinator may
+	// be another one: the cluster was moved.
+	Cluster string `json:",omitempty"`
+	Lanes   int
+	Socket  string // its path
 }
 
 // differs says what is not the same, empty if all is.
@@ -85,8 +88,10 @@ func (s Settings) differs(other Settings) string {
 	switch {
 	case s.Layout != other.Layout:
 		return fmt.Sprintf("the running daemon's layout is %q, and the newcomer's %q", s.Layout, other.Layout)
-	case s.Coord != other.Coord:
+	case s.Coord != other.Coord && other.Cluster == "":
 		return fmt.Sprintf("the running daemon's coordinator is %s, and the newcomer's %s", s.Coord, other.Coord)
+	case s.Coord != other.Coord && s.Cluster != other.Cluster:
+		return fmt.Sprintf("the running daemon's coordinator is %s with cluster %s, and the newcomer's %s with cluster %s", s.Coord, s.Cluster, other.Coord, other.Cluster)
 	case s.Lanes != other.Lanes:
 		return fmt.Sprintf("the running daemon has %d lanes, and the newcomer %d", s.Lanes, other.Lanes)
 	case s.Socket != other.Socket:

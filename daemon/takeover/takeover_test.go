@@ -19,10 +19,39 @@ import (
 
 var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s"}
 
+func oursNow() Settings { return ours }
+
+// A newcomer may have another coordinator where that holds the same cluster.
+func TestAnotherCoordinatorOfTheSameCluster(t *testing.T) {
+	with := func(coord, cluster string) Settings {
+		s := ours
+		s.Coord, s.Cluster = coord, cluster
+		return s
+	}
+	running := with("etcd://a/x", "u")
+	for _, c := range []struct {
+		newcomer Settings
+		differs  bool
+	}{
+		{with("etcd://a/x", ""), false},
+		{with("etcd://a/x", "v"), false}, // its start refuses the cluster
+		{with("zk://b/x", "u"), false},
+		{with("zk://b/x", "v"), true},
+		{with("zk://b/x", ""), true},
+	} {
+		if why := running.differs(c.newcomer); (why != "") != c.differs {
+			t.Errorf("%+v: %q", c.newcomer, why)
+		}
+	}
+	if ours.differs(with("zk://b/x", "")) == "" {
+		t.Error("two clusters that nobody knows are taken for one")
+	}
+}
+
 // waiting is a daemon in dir that can be taken over, and who is ready to.
 func waiting(t *testing.T, dir string) <-chan *Successor {
 	t.Helper()
-	l, err := Listen(dir, "old", ours, hclog.NewNullLogger())
+	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +226,7 @@ func TestNobodyIsThere(t *testing.T) {
 	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("without a socket: %v", err)
 	}
-	l, err := Listen(dir, "old", ours, hclog.NewNullLogger())
+	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@
       'coordinator-gone',
       'coordinator-restored',
       'cluster-replaced',
+      'cluster-moved',
       'claim-lost',
       'marks-raised',
       'worker-ids-taken',
