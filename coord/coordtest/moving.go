@@ -146,7 +146,7 @@ func changedFrom(k *kit) {
 		k.Errorf("a daemon joined %s, want u", n.uuid)
 	}
 	v, err := k.Operator(k).Inspect(k.Context())
-	if want := (coord.Inspected{Layout: text, UUID: "u", Floor: 70, ClusterEpoch: serving.ClusterEpoch, Window: 600}); err != nil || v != want {
+	if want := (coord.Inspected{Layout: text, UUID: "u", Floor: 70, ClusterEpoch: serving.ClusterEpoch, Window: 600, Range: serving.Range, Above: 50}); err != nil || v != want {
 		k.Errorf("Inspect: %+v, %v; want %+v", v, err, want)
 	}
 	if err := m.Change(ended(), serving, closed); !errors.Is(err, context.Canceled) {
