@@ -51,6 +51,8 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "only these users may connect, `UIDS` with commas between them, besides root and the daemon's own; empty: everybody who can open the socket"},
 		&urfave.GenericFlag{Name: "allow-gid", Value: (*numbers)(&c.Socket.AllowGIDs), Category: "Socket",
 			Usage: "users with these main groups may connect as well, `GIDS` with commas between them; other groups of a user are not known"},
+		&urfave.PathFlag{Name: "pod-sockets", Destination: &c.Socket.Pods, Value: c.Socket.Pods, Category: "Socket",
+			Usage: "`DIRECTORY` in which each pod that has a directory gets a socket of its own, and counts as a user by its name; empty: there are none"},
 		&urfave.GenericFlag{Name: "memory", Value: (*size)(&c.Memory), Category: "Socket",
 			Usage: "how much memory the process may use, a `SIZE` such as 256MiB: clients and tenants that need more are refused; 0: three quarters of the cgroup's limit, or 512MiB without one"},
 

@@ -7,10 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"os/user"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +25,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
 	"github.com/flakeward/flakeward/daemon/metrics"
+	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
@@ -60,6 +58,7 @@ type Daemon struct {
 	lanes   lanes
 	pool    *issue.Pool
 	limited *issue.Limited // the pool, if users have rates; otherwise nil
+	pods    *pods.Pods     // nil: there are no sockets of pods
 	counts  tally.Table
 	events  *condition.Counts
 	metrics *metrics.Metrics
@@ -176,7 +175,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return err
 	}
 	d.serving.Store(true)
-	listener, err := from.listen(d.config.Socket, d.config.Service, d.server, d.log)
+	listener, err := from.listen(d)
 	if err != nil {
 		return err
 	}
@@ -262,6 +261,7 @@ func (d *Daemon) build() error {
 		Feed: d.config.Service.Feed, FeedEvery: d.config.Service.FeedEvery(),
 	})
 	d.web.count.server, d.reload.admin = d.server, d.web.admin
+	d.pods = newPods(d)
 	d.pool.OnChange(func() {
 		d.server.Wake()
 		d.web.taker.Wake()
@@ -374,20 +374,3 @@ func (d *Daemon) announce(ctx context.Context) error {
 }
 
 var errStartTimeout = errors.New("the start takes too long")
-
-// groupID is the number of a group that is given by its name or number; -1, which leaves the group
-// as it is, for none.
-func groupID(group string) (int, error) {
-	if group == "" {
-		return -1, nil
-	}
-	// Systems keep 32 bits, of which the highest number stands for no change.
-	if id, err := strconv.ParseUint(group, 10, 32); err == nil && id != math.MaxUint32 {
-		return int(id), nil
-	}
-	g, err := user.LookupGroup(group)
-	if err != nil {
-		return 0, fmt.Errorf("--socket-group: there is no group %q; give one that exists, by name or number", group)
-	}
-	return strconv.Atoi(g.Gid)
-}

@@ -16,10 +16,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/life"
-	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
-	"github.com/flakeward/flakeward/daemon/systemd"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
 
@@ -37,8 +35,12 @@ func (c Config) settings(layout fmt.Stringer) takeover.Settings {
 	if err != nil { // the working directory is gone; the other one's path then has to be the same
 		socket = c.Socket.Path
 	}
+	podSockets := c.Socket.Pods
+	if whole, err := filepath.Abs(podSockets); err == nil && podSockets != "" {
+		podSockets = whole
+	}
 	return takeover.Settings{
-		Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text, Lanes: c.IDs.Lanes, Socket: socket,
+		Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text, Lanes: c.IDs.Lanes, Socket: socket, PodSockets: podSockets,
 	}
 }
 
@@ -92,10 +94,10 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
 	handed := &predecessor{opened: opened}
-	if handed.Commit, handed.connections, err = running.Receive(ctx, budget.Room()); err != nil {
+	if handed.Commit, handed.open, err = running.Receive(ctx, budget.Room()); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
-	n.log.Info("took over", "from", running.Version, "connections", len(handed.connections))
+	n.log.Info("took over", "from", running.Version, "connections", len(handed.open.Connections), "pod_sockets", len(handed.open.Sockets))
 	return handed, nil
 }
 
@@ -131,8 +133,8 @@ func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster st
 // predecessor is what a running daemon has handed over; nil: there was none.
 type predecessor struct {
 	takeover.Commit
-	connections []serve.Connection
-	opened      coord.Coordinator // by this process; nil: none yet
+	open   takeover.Open
+	opened coord.Coordinator // by this process; nil: none yet
 }
 
 // lock is the state directory's; nil: it is to be taken.
@@ -166,12 +168,14 @@ func (p *predecessor) locks(c Config, log hclog.Logger) (*singleton.Locks, error
 	return singleton.Acquire(log)
 }
 
-// listen makes the socket, or goes on with the one that was handed over, and its connections.
-func (p *predecessor) listen(s Socket, service *systemd.Service, server *serve.Server, log hclog.Logger) (*socketfile.Listener, error) {
+// listen makes the socket, or goes on with the one that was handed over, and with the pods' sockets and
+// all connections.
+func (p *predecessor) listen(d *Daemon) (*socketfile.Listener, error) {
+	s := d.config.Socket
 	if p == nil {
-		return listen(s, service, log)
+		return listen(s, d.config.Service, d.log)
 	}
-	server.Adopt(p.connections)
+	d.server.Adopt(p.adopt(d))
 	group, err := groupID(s.Group)
 	if err != nil {
 		return nil, err
@@ -184,7 +188,8 @@ func (p *predecessor) listen(s Socket, service *systemd.Service, server *serve.S
 	return l, err
 }
 
-// lookout is what a daemon does beside serving: it keeps the socket's file, and answers newcomers.
+// lookout is what a daemon does beside serving: it keeps the socket's file and those of pods, and
+// answers newcomers.
 type lookout struct {
 	ready chan *takeover.Successor // gets who is ready to take over
 	stop  context.CancelFunc
@@ -201,6 +206,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 		s.Cluster = d.life.Holders[0].Cluster()
 		return s
 	}
+	o.ended.Go(func() { d.pods.Run(ctx) })
 	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
 	if err != nil {
 		d.log.Warn("no daemon can take over from this one", "error", err)
@@ -248,9 +254,17 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	for _, k := range p.life.Holders {
 		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
 	}
+	open := takeover.Open{}
 	if err == nil {
-		commit.Connections = len(frozen.Connections)
-		err = to.Offer(ctx, frozen.Connections)
+		open.Sockets, err = d.pods.HandOver()
+	}
+	if err == nil {
+		open.Connections = frozen.Connections
+		commit.Connections, commit.Sockets = len(open.Connections), len(open.Sockets)
+		err = to.Offer(ctx, open)
+	}
+	for _, s := range open.Sockets {
+		_ = s.File.Close() // a duplicate
 	}
 	if err == nil {
 		commit.Listener, err = listener.File()
@@ -261,6 +275,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	}
 	if err == nil {
 		listener.Keep()
+		d.pods.Keep()
 		frozen.Leave()
 		end := d.clock.Now().Mono
 		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))

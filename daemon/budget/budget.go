@@ -9,8 +9,11 @@ package budget
 
 import "sync"
 
-// User tells apart whom connections belong to: the UID at the other end, or Unknown.
+// User tells apart whom connections belong to: the UID at the other end, a pod, or Unknown.
 type User int64
+
+// PodUser is the user of a pod's sockets, by its number. It is no UID.
+func PodUser(number uint32) User { return 1<<32 + User(number) }
 
 // Unknown stands for a user that the system does not tell.
 const Unknown User = -1

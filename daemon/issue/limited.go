@@ -26,6 +26,7 @@ type Limited struct {
 	mu    sync.Mutex
 	users map[queue.User]*allowance
 	shown []queue.User // who came first, up to mostShown
+	gone  uint64       // IDs of users that were forgotten and not shown
 }
 
 // allowance is what a user or a tenant may take.

@@ -1,6 +1,10 @@
 package issue
 
-import "github.com/flakeward/flakeward/daemon/queue"
+import (
+	"slices"
+
+	"github.com/flakeward/flakeward/daemon/queue"
+)
 
 // mostShown is how many users are shown each on its own: who came first.
 const mostShown = 32
@@ -13,7 +17,7 @@ type Usage struct {
 }
 
 // Usages returns what the users with a rate have taken: the first of them that came each on its
-// own, at most 32, and the rest together.
+// own, at most 32, and the rest together, those that were forgotten included.
 func (l *Limited) Usages() (each []Usage, rest uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -26,7 +30,23 @@ func (l *Limited) Usages() (each []Usage, rest uint64) {
 			rest += a.taken()
 		}
 	}
-	return each, rest
+	return each, rest + l.gone
+}
+
+// Forget forgets a user who has gone for good. One who comes by that name later has its burst anew.
+func (l *Limited) Forget(u queue.User) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.users[u]
+	if a == nil {
+		return
+	}
+	delete(l.users, u)
+	if !a.shown {
+		l.gone += a.taken()
+		return
+	}
+	l.shown = slices.DeleteFunc(l.shown, func(other queue.User) bool { return other == u })
 }
 
 func (a *allowance) taken() uint64 {

@@ -66,8 +66,16 @@ type Limits struct {
 	Connections   int
 	TenantsMost   int
 	Tenants       int
-	Users         []issue.Usage // that have a rate, a bounded number,
-	UsersRestTook uint64        // and the IDs of the others
+	Users         []User // that have a rate, a bounded number,
+	UsersRestTook uint64 // and the IDs of the others
+	PodSockets    int    // that are open,
+	PodsRefused   int    // and pods without one
+}
+
+// User is one with a rate.
+type User struct {
+	issue.Usage
+	Pod string // its name, if it is a pod
 }
 
 // Timing is what alerts compare with.

@@ -1,4 +1,5 @@
-// Package peercred says who is at the other end of a Unix socket, as the kernel tells it.
+// Package peercred says who is at the other end of a Unix socket, as the kernel and the socket tell
+// it.
 package peercred
 
 import (
@@ -12,10 +13,24 @@ type Credentials struct {
 	Known    bool // the kernel has told; if not, the rest is zero
 	UID, GID uint32
 	PID      int32 // as this process sees it; 0: the peer is of another PID namespace
+
+	Pod *Pod `json:",omitempty"` // whose socket it came by; nil: everybody's
 }
 
-// User returns the peer's UID in digits, or "unknown".
+// Pod is an application with a socket of its own. Whoever comes by that socket is the pod's user,
+// whatever its UID.
+type Pod struct {
+	Directory string // the socket's, as package pods has it
+	User      string // namespace/pod
+	// Number is the user's in this process, above 0. Two directories of one user have the same.
+	Number uint32 `json:"-"`
+}
+
+// User returns the pod's user, or the peer's UID in digits, or "unknown".
 func (c Credentials) User() string {
+	if c.Pod != nil {
+		return c.Pod.User
+	}
 	if !c.Known {
 		return "unknown"
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/peercred"
-	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
@@ -141,14 +140,6 @@ func (s *Session) Held() int {
 
 // SetOwner says whose the session is: the Owner of its issue.Connection.
 func (s *Session) SetOwner(owner any) { s.work.issue.Owner = owner }
-
-// user is whose share of the IDs the session's requests get.
-func (s *Session) user() queue.User {
-	if !s.Peer.Known {
-		return queue.User{UID: queue.Nobody}
-	}
-	return queue.User{UID: s.Peer.UID}
-}
 
 // Handler answers requests. It holds scratch space, so it must not be used by two goroutines at
 // once; Sessions may be handled by it in any order.

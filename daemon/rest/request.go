@@ -41,10 +41,7 @@ func (s *Server) meet(ctx context.Context, c net.Conn) context.Context {
 		Client() (id int64, who peercred.Credentials)
 	}); ok {
 		id, who := known.Client()
-		of.issue.Number = uint32(id)
-		if who.Known {
-			of.issue.User.UID = who.UID
-		}
+		of.issue.Number, of.issue.User = uint32(id), issue.UserOf(who, s.config.Socket)
 	}
 	of.from, _ = c.(served)
 	return context.WithValue(ctx, clientKey{}, of)

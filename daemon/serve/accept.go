@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
@@ -24,22 +23,22 @@ const (
 	fullPause = 2 * time.Millisecond
 )
 
-// accept hands connections to the engine until the listener is closed or ctx ends. A peer that
-// cannot be served is dropped, and accepting goes on.
-func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
+// accept hands a door's connections to the engine until the listener is closed or the door's context
+// ends. A peer that cannot be served is dropped, and accepting goes on.
+func (s *Server) accept(e engine, d *door) error {
 	var pause time.Duration
 	for {
-		c, err := l.Accept()
+		c, err := d.listener.Accept()
 		switch {
-		case err == nil && s.admit(e, c):
+		case err == nil && s.admit(e, c, d.pod):
 			pause = 0
 			continue
 		case err == nil:
 			pause = fullPause
-		case ctx.Err() != nil:
+		case d.ctx.Err() != nil:
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			s.gate.wait(ctx)
+			s.doors.wait(d)
 			pause = 0
 			continue
 		case errors.Is(err, net.ErrClosed):
@@ -49,17 +48,18 @@ func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 			s.counts.refused[NotAccepted].Add(1)
 			s.config.Log.Warn("a connection cannot be accepted; trying again", "error", err, "after", pause)
 		}
-		if s.config.Clock.Sleep(ctx, pause) != nil {
+		if s.config.Clock.Sleep(d.ctx, pause) != nil {
 			return nil
 		}
 	}
 }
 
 // admit hands a connection to the engine, unless its user may not connect or there are too many. It
-// reports whether there was room.
-func (s *Server) admit(e engine, c net.Conn) (room bool) {
+// reports whether there was room. Everybody may connect who can open a pod's socket.
+func (s *Server) admit(e engine, c net.Conn, pod *peercred.Pod) (room bool) {
 	g := client{who: peercred.Of(c)}
-	if allow := s.config.Allow; allow != nil && !allow(g.who) {
+	g.who.Pod = pod
+	if allow := s.config.Allow; pod == nil && allow != nil && !allow(g.who) {
 		s.refuse(c, g, NotAllowed, resp.Refuse(resp.NotAllowed, g.who.User()))
 		return false
 	}

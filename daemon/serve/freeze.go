@@ -3,9 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"net"
-	"sync"
-	"time"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
@@ -51,7 +48,7 @@ func (s *Server) Freeze(ctx context.Context) (*Frozen, error) {
 	if e == nil {
 		return nil, ErrNotFrozen
 	}
-	if err := s.gate.shut(ctx); err != nil {
+	if err := s.doors.shut(ctx); err != nil {
 		return nil, err
 	}
 	connections, f, err := []Connection(nil), frozen(nil), ErrNotFrozen
@@ -59,7 +56,7 @@ func (s *Server) Freeze(ctx context.Context) (*Frozen, error) {
 		connections, f, err = h.freeze()
 	}
 	if err != nil {
-		s.gate.open()
+		s.doors.open()
 		return nil, err
 	}
 	return &Frozen{connections, s, f}, nil
@@ -68,10 +65,10 @@ func (s *Server) Freeze(ctx context.Context) (*Frozen, error) {
 // Resume has the server go on.
 func (f *Frozen) Resume() {
 	f.frozen.resume()
-	f.server.gate.open()
+	f.server.doors.open()
 }
 
-// Leave has Serve end, with nil: another process has the connections and the listener.
+// Leave has Serve end, with nil: another process has the connections and the listeners.
 func (f *Frozen) Leave() {
 	close(f.server.left)
 	f.frozen.leave()
@@ -80,67 +77,3 @@ func (f *Frozen) Leave() {
 // Adopt has the next Serve go on with connections of another process, whose FDs are the server's
 // from now on. It is called before Serve.
 func (s *Server) Adopt(connections []Connection) { s.adopted = connections }
-
-// gate holds up accepting.
-type gate struct {
-	mu       sync.Mutex
-	listener interface{ SetDeadline(time.Time) error } // nil: there is none that can be held up
-	held     chan struct{}                             // closed when accepting goes on; nil: it does
-	stands   chan struct{}                             // closed when accepting stands still
-}
-
-// use tells what is accepted from.
-func (g *gate) use(l net.Listener) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.listener, _ = l.(interface{ SetDeadline(time.Time) error })
-}
-
-// shut has accepting stand still, and waits until it does.
-func (g *gate) shut(ctx context.Context) error {
-	g.mu.Lock()
-	if g.listener == nil || g.held != nil {
-		g.mu.Unlock()
-		return ErrNotFrozen
-	}
-	g.held, g.stands = make(chan struct{}), make(chan struct{})
-	stands, err := g.stands, g.listener.SetDeadline(longAgo)
-	g.mu.Unlock()
-	if err == nil {
-		select {
-		case <-stands:
-			return nil
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-	}
-	g.open()
-	return err
-}
-
-// open lets accepting go on.
-func (g *gate) open() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.held == nil {
-		return
-	}
-	_ = g.listener.SetDeadline(time.Time{})
-	close(g.held)
-	g.held = nil
-}
-
-// wait is called by who accepts, when that was interrupted.
-func (g *gate) wait(ctx context.Context) {
-	g.mu.Lock()
-	held, stands := g.held, g.stands
-	g.mu.Unlock()
-	if held == nil {
-		return
-	}
-	close(stands)
-	select {
-	case <-held:
-	case <-ctx.Done():
-	}
-}

@@ -162,6 +162,9 @@ func (l *loop) attend() bool {
 		l.dropAll(asked.disconnects)
 	}
 	l.fresh = append(l.fresh, asked.fresh...)
+	if len(asked.dismissals) > 0 {
+		l.room.dismiss(asked.dismissals)
+	}
 	if asked.stop || asked.freeze != nil && asked.freeze.hold(l) {
 		return true
 	}
@@ -271,6 +274,7 @@ func (l *loop) shut() {
 	l.fresh = append(l.fresh, asked.fresh...)
 	l.room.adoptAll(true)
 	l.dropAll(asked.disconnects)
+	l.room.dismiss(asked.dismissals)
 }
 
 // dropAll closes the connections that were adopted, and tells those who wait for that.

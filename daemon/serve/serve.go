@@ -144,7 +144,8 @@ func (c *counts) end(u budget.User) {
 	c.connections.Go(u)
 }
 
-// Server serves one listener. Its methods may be called from any goroutine.
+// Server serves a listener, and further ones that come and go. Its methods may be called from any
+// goroutine.
 type Server struct {
 	config   Config
 	start    func(Config, *web) (engine, error)
@@ -156,8 +157,9 @@ type Server struct {
 	quit     chan struct{}          // closed when accepting has to end
 	quitOnce sync.Once
 	started  atomic.Bool
-	gate     gate
-	left     chan struct{} // closed when another process has the listener and the connections
+	doors    doors
+	running  chan struct{} // closed when the engine has all connections of another process
+	left     chan struct{} // closed when another process has the listeners and the connections
 	adopted  []Connection
 }
 
@@ -178,7 +180,7 @@ func New(c Config) *Server {
 	if c.Budget == nil {
 		c.Budget = budget.New(math.MaxInt64)
 	}
-	s := &Server{config: c, start: startEngine, done: make(chan struct{}), quit: make(chan struct{}), left: make(chan struct{})}
+	s := &Server{config: c, start: startEngine, done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
 	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
 	s.web = newWeb(c, &s.counts)
 	return s
@@ -247,10 +249,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer close(s.done)
 	e, err := s.start(s.config, s.web)
 	if err != nil {
+		s.doors.end(nil)
 		return fmt.Errorf("cannot serve connections: %w", err)
 	}
 	s.engine.Store(&e)
-	s.gate.use(l)
 	if h, ok := e.(handing); ok {
 		for _, c := range s.adopted {
 			s.admitted.Store(max(s.admitted.Load(), c.ID))
@@ -258,32 +260,31 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		h.inherit(s.adopted, &s.counts)
 		s.adopted = nil
 	}
+	close(s.running)
 	s.web.begin()
 
-	acceptCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	accepting := make(chan error, 1)
-	go func() { accepting <- s.accept(acceptCtx, e, l) }()
+	main := newDoor(l, nil)
+	s.doors.add(main)
+	s.doors.begin(func(d *door) error { return s.accept(e, d) })
 	select {
 	case <-s.quit:
-		cancel()
 		// Who has connected may have sent a request already: nobody of them is dropped with the
 		// listener.
-		for _, c := range refuseMore(l) {
-			s.admit(e, c) // as long as there is room
-		}
-		_ = l.Close()
-		<-accepting
+		s.doors.end(func(d *door) {
+			for _, c := range refuseMore(d.listener) {
+				s.admit(e, c, d.pod) // as long as there is room
+			}
+		})
 	case <-ctx.Done():
-		_ = l.Close()
-		<-accepting
+		s.doors.end(nil)
 	case <-s.left:
-		cancel()
-		<-accepting
+		s.doors.end(nil)
 		e.wait()
 		s.web.leave()
 		return nil
-	case err = <-accepting: // another has closed the listener
+	case <-main.ended: // another has closed the listener
+		err = main.err
+		s.doors.end(nil)
 	}
 	if ctx.Err() == nil {
 		e.drain()
@@ -308,6 +309,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 func (s *Server) Drain(ctx context.Context) error {
 	s.quitOnce.Do(func() { close(s.quit) })
 	if !s.started.Swap(true) {
+		s.doors.end(nil)
 		close(s.done)
 	}
 	select {

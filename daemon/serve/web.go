@@ -248,6 +248,15 @@ func (a *web) disconnect() {
 	}
 }
 
+// dismiss ends those that came by a pod's socket.
+func (a *web) dismiss(pod *peercred.Pod) {
+	for _, v := range a.conns() {
+		if v.who.Pod == pod {
+			_ = v.Close()
+		}
+	}
+}
+
 // drain has each connection end with its next reply.
 func (a *web) drain() {
 	if a.config.HTTP != nil {

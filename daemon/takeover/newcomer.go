@@ -9,8 +9,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/flakeward/flakeward/daemon/serve"
 )
 
 // Predecessor is a running daemon that lets itself be taken over.
@@ -57,15 +55,13 @@ func (p *Predecessor) Ready(ctx context.Context) error {
 	return p.link.send(ctx, message{Kind: ready}, stillTimeout)
 }
 
-// Receive returns what the running daemon hands over, with at most so many connections. After an
-// error this process has nothing.
-func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []serve.Connection, err error) {
+// Receive returns what the running daemon hands over, with at most so many connections and sockets of
+// pods. After an error this process has nothing.
+func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open, err error) {
 	defer func() {
 		if err != nil {
-			for _, c := range all {
-				_ = unix.Close(c.FD)
-			}
-			all = nil
+			all.Close()
+			all = Open{}
 		}
 	}()
 	for timeout := readyTimeout; ; timeout = stillTimeout * 4 {
@@ -73,25 +69,30 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []se
 		if err != nil {
 			return c, all, err
 		}
-		if n := len(all) + len(m.Connections); n > most {
+		if n := all.len() + len(files); n > most {
 			closeAll(files)
-			return c, all, fmt.Errorf("the running daemon has %d connections or more, and the limit of file descriptors leaves room for %d here: "+
+			return c, all, fmt.Errorf("the running daemon has %d connections and sockets or more, and the limit of file descriptors leaves room for %d here: "+
 				"raise the limit (ulimit -n, LimitNOFILE)", n, most)
 		}
-		if len(m.Connections) != len(files) {
+		if n := len(m.Connections) + len(m.Sockets); n != len(files) {
 			closeAll(files)
-			return c, all, fmt.Errorf("%d connections came with %d descriptors", len(m.Connections), len(files))
+			return c, all, fmt.Errorf("%d connections and sockets came with %d descriptors", n, len(files))
 		}
 		if len(files) == 0 {
 			break
 		}
 		for i, f := range files {
+			if at := i - len(m.Connections); at >= 0 {
+				m.Sockets[at].File = f
+				all.Sockets = append(all.Sockets, m.Sockets[at])
+				continue
+			}
 			m.Connections[i].FD, err = own(f)
 			if err != nil {
 				closeAll(files[i+1:])
 				return c, all, err
 			}
-			all = append(all, m.Connections[i])
+			all.Connections = append(all.Connections, m.Connections[i])
 		}
 	}
 	if err := p.link.send(ctx, message{Kind: received}, stillTimeout); err != nil {
@@ -101,7 +102,7 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []se
 	if err != nil {
 		return c, all, err
 	}
-	if m.Commit == nil || m.Commit.Connections != len(all) || len(files) < 2 {
+	if m.Commit == nil || m.Commit.Connections != len(all.Connections) || m.Commit.Sockets != len(all.Sockets) || len(files) < 2 {
 		// It has been sent, so that the other never issues again: this process must not either.
 		closeAll(files)
 		return c, all, fmt.Errorf("%w: what was handed over is not complete", ErrBroken)

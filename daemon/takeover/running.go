@@ -8,12 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
-	"github.com/flakeward/flakeward/daemon/serve"
 )
 
 // Listener is where newcomers come to.
@@ -115,18 +115,29 @@ type Successor struct {
 	Version string
 }
 
-// Offer hands over connections, and returns once the newcomer has them. It owns nothing yet.
-func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
-	for rest := all; len(rest) > 0; {
-		n := min(len(rest), perMessage)
-		descriptors := make([]int, n)
-		for i, c := range rest[:n] {
+// Offer hands over what is open, and returns once the newcomer has it. It owns nothing yet.
+func (s *Successor) Offer(ctx context.Context, all Open) error {
+	for part := range slices.Chunk(all.Connections, perMessage) {
+		descriptors := make([]int, len(part))
+		for i, c := range part {
 			descriptors[i] = c.FD
 		}
-		if err := s.link.send(ctx, message{Kind: connections, Connections: rest[:n]}, stillTimeout, descriptors...); err != nil {
+		if err := s.link.send(ctx, message{Kind: connections, Connections: part}, stillTimeout, descriptors...); err != nil {
 			return err
 		}
-		rest = rest[n:]
+	}
+	for part := range slices.Chunk(all.Sockets, perMessage) {
+		var files []*os.File
+		for _, of := range part {
+			files = append(files, of.File)
+		}
+		descriptors, err := descriptorsIn(files)
+		if err != nil {
+			return err
+		}
+		if err := s.link.send(ctx, message{Kind: connections, Sockets: part}, stillTimeout, descriptors...); err != nil {
+			return err
+		}
 	}
 	if err := s.link.send(ctx, message{Kind: connections}, stillTimeout); err != nil {
 		return err
@@ -139,17 +150,25 @@ func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
 // Commit hands over everything. After an error nothing is handed over; otherwise the caller must not
 // issue, write or call the coordinator any more.
 func (s *Successor) Commit(ctx context.Context, c Commit) error {
-	var descriptors []int
-	for _, f := range append([]*os.File{c.Lock, c.Listener}, c.Others...) {
-		raw, err := f.SyscallConn()
-		if err != nil {
-			return err
-		}
-		if err := raw.Control(func(fd uintptr) { descriptors = append(descriptors, int(fd)) }); err != nil {
-			return err
-		}
+	descriptors, err := descriptorsIn(append([]*os.File{c.Lock, c.Listener}, c.Others...))
+	if err != nil {
+		return err
 	}
 	return s.link.send(ctx, message{Kind: commit, Commit: &c}, stillTimeout, descriptors...)
+}
+
+// descriptorsIn are those of files, which have to stay open while they are used.
+func descriptorsIn(files []*os.File) (descriptors []int, err error) {
+	for _, f := range files {
+		raw, err := f.SyscallConn()
+		if err != nil {
+			return nil, err
+		}
+		if err := raw.Control(func(fd uintptr) { descriptors = append(descriptors, int(fd)) }); err != nil {
+			return nil, err
+		}
+	}
+	return descriptors, nil
 }
 
 // Close ends the conversation.

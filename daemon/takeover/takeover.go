@@ -7,7 +7,7 @@
 //	       (joins the cluster)
 //	READY                     ->
 //	                              (stands still: lanes closed, no write, no call)
-//	                          <-  CONNECTIONS, as often as there is need
+//	                          <-  CONNECTIONS, as often as there is need; with pods' sockets, too
 //	RECEIVED                  ->
 //	                          <-  COMMIT  what was issued; lock and listener
 //
@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/serve"
 )
 
@@ -81,6 +82,9 @@ type Settings struct {
 	Cluster string `json:",omitempty"`
 	Lanes   int
 	Socket  string // its path
+	// PodSockets is the directory of pods' sockets; empty: there are none. A newcomer may begin to
+	// have them.
+	PodSockets string `json:",omitempty"`
 }
 
 // differs says what is not the same, empty if all is.
@@ -96,14 +100,35 @@ func (s Settings) differs(other Settings) string {
 		return fmt.Sprintf("the running daemon has %d lanes, and the newcomer %d", s.Lanes, other.Lanes)
 	case s.Socket != other.Socket:
 		return fmt.Sprintf("the running daemon's socket is %s, and the newcomer's %s", s.Socket, other.Socket)
+	case s.PodSockets != other.PodSockets && s.PodSockets != "":
+		return fmt.Sprintf("the running daemon's --pod-sockets is %q, and the newcomer's %q", s.PodSockets, other.PodSockets)
 	}
 	return ""
+}
+
+// Open is what is open towards clients, besides the main socket.
+type Open struct {
+	Connections []serve.Connection
+	Sockets     []pods.Socket
+}
+
+func (o Open) len() int { return len(o.Connections) + len(o.Sockets) }
+
+// Close closes what was received.
+func (o Open) Close() {
+	for _, c := range o.Connections {
+		_ = unix.Close(c.FD)
+	}
+	for _, s := range o.Sockets {
+		_ = s.File.Close()
+	}
 }
 
 // Commit is what decides.
 type Commit struct {
 	Lanes       []grant.Handed // by the lane's number
 	Connections int            // how many were handed over
+	Sockets     int            // of pods
 	Kept        bool           // the service manager has the socket as well, and it stays
 	Lock        *os.File       `json:"-"` // of the state directory
 	Listener    *os.File       `json:"-"`
@@ -131,6 +156,7 @@ type message struct {
 	Settings    *Settings          `json:",omitempty"`
 	Reason      string             `json:",omitempty"`
 	Connections []serve.Connection `json:",omitempty"`
+	Sockets     []pods.Socket      `json:",omitempty"`
 	Commit      *Commit            `json:",omitempty"`
 }
 

@@ -7,17 +7,19 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s"}
+var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s", PodSockets: "/pods"}
 
 func oursNow() Settings { return ours }
 
@@ -127,10 +129,17 @@ func TestEverythingArrives(t *testing.T) {
 		}
 		all = append(all, c)
 	}
-	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener"), Others: []*os.File{file(t, "a"), file(t, "b")}}
+	const sockets = 3
+	var listening []pods.Socket
+	for i := range sockets {
+		listening = append(listening, pods.Socket{Directory: strconv.Itoa(i), User: "n/p", Inode: uint64(i), File: file(t, strings.Repeat("s", i))})
+	}
+	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Sockets: sockets, Lock: file(t, "lock"), Listener: file(t, "listener"), Others: []*os.File{file(t, "a"), file(t, "b")}}
 	sent := make(chan error, 1)
-	go func() { sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close()) }()
-	got, connections, err := p.Receive(t.Context(), many)
+	go func() {
+		sent <- errors.Join(s.Offer(t.Context(), Open{all, listening}), s.Commit(t.Context(), commit), s.Close())
+	}()
+	got, open, err := p.Receive(t.Context(), many+sockets)
 	if err := errors.Join(err, <-sent); err != nil {
 		t.Fatal(err)
 	}
@@ -138,14 +147,19 @@ func TestEverythingArrives(t *testing.T) {
 		len(got.Others) != 2 || holds(t, got.Others[0]) != "a" || holds(t, got.Others[1]) != "b" {
 		t.Errorf("handed over: %+v", got)
 	}
-	for i, c := range connections {
+	for i, c := range open.Connections {
 		f := os.NewFile(uintptr(c.FD), "")
 		if c.ID != int64(i) || len(c.In) != 1 || c.In[0] != byte(i) || len(c.Out) != 3000 || len(holds(t, f)) != i {
 			t.Fatalf("connection %d is %+v", i, c)
 		}
 	}
-	if len(connections) != many {
-		t.Errorf("%d connections, want %d", len(connections), many)
+	for i, s := range open.Sockets {
+		if s.Directory != strconv.Itoa(i) || s.User != "n/p" || s.Inode != uint64(i) || len(holds(t, s.File)) != i {
+			t.Fatalf("socket %d is %+v", i, s)
+		}
+	}
+	if n, m := len(open.Connections), len(open.Sockets); n != many || m != sockets {
+		t.Errorf("%d connections and %d sockets, want %d and %d", n, m, many, sockets)
 	}
 }
 
@@ -173,10 +187,10 @@ func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
 		}
 	}
 	offered := make(chan error, 1)
-	go func() { offered <- errors.Join(s.Offer(t.Context(), all), s.Close()) }()
+	go func() { offered <- errors.Join(s.Offer(t.Context(), Open{Connections: all}), s.Close()) }()
 	_, taken, err := p.Receive(t.Context(), len(all)-1)
-	if err == nil || errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "raise the limit") || taken != nil {
-		t.Errorf("%d connections were taken: %v", len(taken), err)
+	if err == nil || errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "raise the limit") || taken.len() > 0 {
+		t.Errorf("%d connections were taken: %v", taken.len(), err)
 	}
 	if err := errors.Join(p.Close(), <-offered); !errors.Is(err, ErrBroken) {
 		t.Errorf("the running daemon is told %v", err)
@@ -210,6 +224,7 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 		"coordinator": func(s *Settings) { s.Coord = "other" },
 		"lanes":       func(s *Settings) { s.Lanes++ },
 		"socket":      func(s *Settings) { s.Socket = "other" },
+		"pod-sockets": func(s *Settings) { s.PodSockets = "" },
 	} {
 		theirs := ours
 		change(&theirs)
