@@ -5,7 +5,7 @@
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
 # The benchmarks and others are modules of their own, so that the program's go.mod names only what it needs; go.work joins all.
-PACKAGES ?= ./... ./bench/... ./deploy/manifests/... ./deploy/sbom/...
+PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/...
 FUZZTIME ?= 60s
 
 # The linters, each built once into $(BIN); a new version is a new file.

@@ -19,12 +19,12 @@ import (
 const module = "github.com/flakeward/flakeward"
 
 // product is what ships, as directories of the module; "." is the program itself.
-var product = []string{".", "cli", "client", "clockguard", "coord", "daemon", "generator"}
+var product = []string{".", "cli", "client", "clockguard", "coord", "csi", "daemon", "generator"}
 
 // proof is what shows that the product is right. What ships imports nothing of it. A name without
 // a slash is a directory anywhere.
 var proof = []string{
-	"audit", "e2e", "sim", "bench", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "internal/fault/inject",
+	"audit", "e2e", "sim", "bench", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "csitest", "csi/sanity", "internal/fault/inject",
 	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/process", "internal/sockettest", "daemontest",
 }
 

@@ -124,7 +124,7 @@ func newProgram(own paths, out *outside) *program {
 			}
 			return unknownCommand(c.App, c.Args().First())
 		},
-		Commands: []*urfave.Command{
+		Commands: append([]*urfave.Command{
 			daemonCommand(own, s, out.serve),
 			nextCommand(own),
 			decodeCommand(own),
@@ -139,7 +139,7 @@ func newProgram(own paths, out *outside) *program {
 			moveCommand(own, out),
 			versionCommand(),
 			completionCommand(),
-		},
+		}, csiCommands(own)...),
 	}
 	for _, command := range app.Commands {
 		for _, c := range append([]*urfave.Command{command}, command.Subcommands...) {

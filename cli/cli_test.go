@@ -285,7 +285,7 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"", "daemon next decode bounds explain layout status health marks claims cluster move version completion"},
+		{"", "daemon next decode bounds explain layout status health marks claims cluster move version completion csi"},
 		{"d", "daemon decode"},
 		{"-", "--help --version"},
 		{"next --", "--socket --timeout --tenant --as --run --config --help"},

@@ -34,7 +34,7 @@ func defaultSettings(p paths) *settings {
 // flags are the flags that fill in s; what s holds before is their default.
 func (s *settings) flags() []urfave.Flag {
 	c := &s.daemon
-	return []urfave.Flag{
+	return append([]urfave.Flag{
 		socketFlag(&c.Socket.Path),
 		&urfave.GenericFlag{Name: "socket-mode", Value: (*fileMode)(&c.Socket.Mode), Category: "Socket",
 			Usage: "permission bits of the socket file, in octal: who may connect"},
@@ -160,12 +160,18 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.BoolFlag{Name: "trust-clock", Destination: &c.Time.Trust, Value: c.Time.Trust, Category: "Clock",
 			Usage: "follow the clock whatever it shows, at a start and later; if it is wrong, IDs carry the wrong time"},
 
+		&urfave.PathFlag{Name: "log-file", Destination: &s.logFile, Value: s.logFile, Category: "Log",
+			Usage: "`FILE` that the log is appended to, opened again on SIGHUP; empty: standard error"},
+	}, s.logFlags()...)
+}
+
+// logFlags say what is logged, and how.
+func (s *settings) logFlags() []urfave.Flag {
+	return []urfave.Flag{
 		&urfave.StringFlag{Name: "log-level", Destination: &s.logLevel, Value: s.logLevel, Category: "Log",
 			Usage: "what is logged: " + strings.Join(logLevels, ", ") + ", or off"},
 		&urfave.BoolFlag{Name: "log-json", Destination: &s.logJSON, Value: s.logJSON, Category: "Log",
 			Usage: "log in JSON, a line an event"},
-		&urfave.PathFlag{Name: "log-file", Destination: &s.logFile, Value: s.logFile, Category: "Log",
-			Usage: "`FILE` that the log is appended to, opened again on SIGHUP; empty: standard error"},
 	}
 }
 

@@ -23,6 +23,7 @@ var table = []row{
 	{"requests of HTTP", "daemon/rest", "parse decode count tenant number accepts", "FuzzRequest FuzzCompat", "answered with what was asked for, or with a problem whose status fits; no ID is taken for what is refused"},
 	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk Bulks", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
 	{"refusals of daemons, INFO of what may be none", "client", "unavailable maxCount", "FuzzUnavailable FuzzMaxCount", "its reason is in the text, and no time is below 0; the limit that the first line says, or none"},
+	{"kubelet's requests for volumes", "csi", "parsePublish parseVolume", "FuzzPublish", "refused as wrong, or the directory's name and the line for the daemon have their forms, and both requests mean the same directory"},
 	{"messages of a takeover", "daemon/takeover", "read", "FuzzRead", "a message of the kind that was waited for, or an error and no open descriptor"},
 	{"the journal", "daemon/journal", "decode bodyOf contentsOf", "FuzzDecode FuzzBody", "what is accepted is byte for byte what would be written"},
 	{"the lock of the state directory, and of a user", "internal/filelock", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
