@@ -99,3 +99,30 @@ func TestCheckCoordinator(t *testing.T) {
 		}
 	})
 }
+
+// What only a clock shows is found as well: a layout whose last tick has passed.
+func TestCheckFindsALayoutThatHasEnded(t *testing.T) {
+	dir := sockettest.Dir(t)
+	_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"),
+		"--layout", "time=30@1ms,worker=10,sequence=12;epoch=2020-01-01")
+	if err == nil || !strings.Contains(err.Error(), "ran out of time") || ExitCode(err) != ExitFailed {
+		t.Errorf("%v, status %d", err, ExitCode(err))
+	}
+}
+
+// All that is wrong in a file is said, each with its line.
+func TestCheckSaysAllThatIsWrongInAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "flakeward.yaml")
+	if err := os.WriteFile(path, []byte("sockt: /x\nlanes: many\nttl: 5parsecs\nlanes: 2\ncoord: [a]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := checks(t, "--check", "--config", path)
+	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: lanes: \"many\"", ":3: ttl", ":4: lanes is given twice", ":5: coord takes a single value"} {
+		if err == nil || !strings.Contains(err.Error(), path+part) {
+			t.Errorf("%v does not say %q", err, part)
+		}
+	}
+	if ExitCode(err) != ExitUsage {
+		t.Errorf("it ends with %d", ExitCode(err))
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -124,6 +125,8 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "go on in the place of the daemon that runs on this state directory, with its connections; where none runs, start as usual"},
 		&urfave.GenericFlag{Name: "takeover-linger", Value: (*duration)(&c.TakeoverLinger), Category: "Marks",
 			Usage: "stay this long after another daemon has taken over, or until told to stop, or until nobody serves the socket: for supervisors that start again whatever ends; 0: end at once"},
+		&urfave.BoolFlag{Name: "takeover-downgrade", Destination: &c.Downgrade, Value: c.Downgrade, Category: "Marks",
+			Usage: "with --takeover: also from a daemon of a later version than this one"},
 		&urfave.PathFlag{Name: "machine-identity", Destination: &c.MachineIdentity, Value: c.MachineIdentity, Category: "Marks",
 			Usage: "`FILE` that tells this machine from every other, over boots; empty: the DMI table's UUID, which root alone may read"},
 		&urfave.PathFlag{Name: "vm-clock", Destination: &c.VMClock, Value: c.VMClock, Category: "Marks",
@@ -250,9 +253,10 @@ func fillIn(c *urfave.Context, tenants *[]tenant.Tenant) error {
 		return nil
 	}
 	values, err := configfile.Read(path, fileSettings())
-	if err != nil {
+	if values == nil {
 		return &usageError{err}
 	}
+	errs := []error{err} // all at once: who mends a file mends all of it
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
 		value, given := values[name]
@@ -260,9 +264,12 @@ func fillIn(c *urfave.Context, tenants *[]tenant.Tenant) error {
 			continue
 		}
 		if err := c.Set(name, value.Text); err != nil {
-			return &usageError{&configfile.Error{Path: path, Line: value.Line,
-				Err: fmt.Errorf("%s: %q is not %s", name, value.Text, wanted(f))}}
+			errs = append(errs, &configfile.Error{Path: path, Line: value.Line,
+				Err: fmt.Errorf("%s: %q is not %s", name, value.Text, wanted(f))})
 		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return &usageError{err}
 	}
 	if tenants == nil {
 		return nil

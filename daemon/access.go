@@ -1,8 +1,12 @@
 package daemon
 
 import (
+	"fmt"
+	"math"
 	"os"
+	"os/user"
 	"slices"
+	"strconv"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -47,4 +51,21 @@ func (a access) allow() func(peercred.Credentials) bool {
 	return func(c peercred.Credentials) bool {
 		return c.Known && (operator(budget.User(c.UID)) || slices.Contains(uids, c.UID) || slices.Contains(gids, c.GID))
 	}
+}
+
+// groupID is the number of a group that is given by its name or number; -1, which leaves the group
+// as it is, for none.
+func groupID(group string) (int, error) {
+	if group == "" {
+		return -1, nil
+	}
+	// Systems keep 32 bits, of which the highest number stands for no change.
+	if id, err := strconv.ParseUint(group, 10, 32); err == nil && id != math.MaxUint32 {
+		return int(id), nil
+	}
+	g, err := user.LookupGroup(group)
+	if err != nil {
+		return 0, fmt.Errorf("--socket-group: there is no group %q; give one that exists, by name or number", group)
+	}
+	return strconv.Atoi(g.Gid)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/admin"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -19,8 +20,8 @@ import (
 const askTimeout = 5 * time.Second
 
 // Check returns all that a start would be refused for on this host, besides what Validate finds: the
-// socket's path and group, the state directory, the files for the coordinator and for --admin, and
-// the keys of public IDs. It writes nothing. That another daemon runs on the same paths is no fault
+// socket's path and group, the state directory, the files for the coordinator and for --admin, the
+// keys of public IDs, and a layout whose time is over. It writes nothing. That another daemon runs on the same paths is no fault
 // of the settings.
 func (c Config) Check() error {
 	_, group := groupID(c.Socket.Group)
@@ -34,7 +35,24 @@ func (c Config) Check() error {
 	if c.IDs.PublicKeys != "" {
 		_, keys = publicid.ReadFile(c.IDs.PublicKeys)
 	}
-	return errors.Join(group, socketfile.Check(c.Socket.Path), state, err, tls, keys)
+	return errors.Join(group, socketfile.Check(c.Socket.Path), state, err, tls, keys, c.checkTime())
+}
+
+// checkTime returns that the layout's time is over by the clock. A clock that shows a time before the
+// layout begins is waited for.
+func (c Config) checkTime() error {
+	layout, err := generator.ParseLayout(c.IDs.Layout)
+	if err != nil {
+		return nil // Validate says so
+	}
+	clock := c.Clock
+	if clock == nil {
+		clock = clockguard.System{}
+	}
+	if now := time.Unix(0, clock.Now().Wall); !now.Before(layout.End()) {
+		return fmt.Errorf("--layout: %w", layout.CheckTime(now))
+	}
+	return nil
 }
 
 // CheckCoordinator asks the coordinator whether a start would be refused there, and returns in a

@@ -34,6 +34,8 @@ type Config struct {
 	Compat string       // the other ID services whose paths HTTP answers, with commas between; see rest.Compat
 	// Takeover has the daemon go on in the place of one that runs on the same state directory.
 	Takeover bool
+	// Downgrade has it do so where that one is of a later version, too.
+	Downgrade bool
 	// TakeoverLinger is for how long Run stays after another daemon has taken over; 0: not at all.
 	TakeoverLinger time.Duration
 	StateDir       string // where the journal and an embedded coordinator live; made if missing

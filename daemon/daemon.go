@@ -34,6 +34,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/form"
 )
 
@@ -150,20 +151,12 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.build(); err != nil {
 		return err
 	}
-	var from *predecessor
-	if d.config.Takeover {
-		dial := func(ctx context.Context) (coord.Coordinator, error) { return d.reload.dial(ctx, d.Identity(), false) }
-		if from, err = (newcomer{d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, dial, d.log}).takeOver(ctx); err != nil {
-			return err
-		}
-		if from != nil {
-			d.opened = from.opened
-		}
-	}
 	defer func() { err = errors.Join(err, d.closeDir()) }()
-	if err := d.openDir(from.lock()); err != nil {
+	from, err := d.succeed(ctx)
+	if err != nil {
 		return err
 	}
+	d.limited.Resume(from.rates())
 	if d.locks, err = from.locks(d.config, d.log); err != nil {
 		return err
 	}
@@ -175,6 +168,9 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return err
 	}
 	d.serving.Store(true)
+	if from != nil {
+		fault.Point(fault.NewcomerStarted)
+	}
 	listener, err := from.listen(d)
 	if err != nil {
 		return err
@@ -299,13 +295,18 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 		switch {
 		case successor != nil:
 			watch.end()
-			if inherited, err = parts.handOver(work, d, successor, listener); errors.Is(err, errHandedOver) {
+			next, handed := parts.handOver(work, d, successor, listener)
+			if errors.Is(handed, errHandedOver) {
 				d.handedOver = true
 				d.web.taker.GiveUp()
 				d.web.end(work, &serving)
 				return nil
 			}
-			watch, parts = lookOut(work, d, listener), nil
+			watch = lookOut(work, d, listener)
+			if errors.Is(handed, errPutOff) {
+				continue
+			}
+			inherited, err, parts = next, handed, nil
 		case errors.Is(err, grant.ErrCopied):
 			d.leaveToOriginal(ctx, parts)
 			parts = nil

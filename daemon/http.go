@@ -27,6 +27,7 @@ type web struct {
 	admin   *adminServer // nil: there is no address
 	count   *counter
 	members *members
+	leaving atomic.Bool // another daemon is about to take over
 }
 
 // newWeb makes what answers them with IDs from a source.
@@ -50,6 +51,7 @@ func (w *web) config(d *Daemon) rest.Config {
 		Take: w.taker, Layout: d.layout, Form: as, Coder: d.forms.coder.Load, Tenants: d.named, MaxCount: d.config.Socket.MaxCount,
 		Status: d.Info, Cluster: w.members.show, Health: rest.Health{Live: health{d}.live, Ready: health{d}.ready}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
 		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock, Idle: d.config.Socket.IdleTimeout, Compat: compat,
+		Leaving: w.leaving.Load,
 	}
 }
 

@@ -14,11 +14,13 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // hold joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that
 // they are held with, for giving them back.
 func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
+	fault.Point(fault.NewcomerServes)
 	c, err := d.life.Join(ctx, inherited)
 	if err != nil || c == nil || ctx.Err() != nil { // with ctx, Join ends without a cluster
 		return c, err

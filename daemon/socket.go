@@ -3,10 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
-	"os/user"
-	"strconv"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -95,21 +91,4 @@ func keepSocket(ctx context.Context, clock clockguard.Clock, file *socketfile.Li
 			log.Error("the socket's file is gone and cannot be made again; trying on", "error", err)
 		}
 	}
-}
-
-// groupID is the number of a group that is given by its name or number; -1, which leaves the group
-// as it is, for none.
-func groupID(group string) (int, error) {
-	if group == "" {
-		return -1, nil
-	}
-	// Systems keep 32 bits, of which the highest number stands for no change.
-	if id, err := strconv.ParseUint(group, 10, 32); err == nil && id != math.MaxUint32 {
-		return int(id), nil
-	}
-	g, err := user.LookupGroup(group)
-	if err != nil {
-		return 0, fmt.Errorf("--socket-group: there is no group %q; give one that exists, by name or number", group)
-	}
-	return strconv.Atoi(g.Gid)
 }

@@ -6,28 +6,25 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
+	"github.com/coreos/go-semver/semver"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
 
-const (
-	// rehearsal bounds how long a newcomer asks the coordinator whether it fits in: without an
-	// answer it goes on, as the daemon that runs has to as well.
-	rehearsal = 2 * time.Second
-	// freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand still.
-	freezeTimeout = 250 * time.Millisecond
-)
+// rehearsal bounds how long a newcomer asks the coordinator whether it fits in: without an answer it
+// goes on, as the daemon that runs has to as well.
+const rehearsal = 2 * time.Second
 
 // settings are what a daemon has in common with one that takes over from it.
 func (c Config) settings(layout fmt.Stringer) takeover.Settings {
@@ -80,13 +77,16 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	n.settings.Cluster = cluster
 	running, err := takeover.Ask(ctx, n.config.StateDir, n.config.Version, n.settings)
 	if errors.Is(err, takeover.ErrNobody) {
-		n.log.Info("no daemon runs on this state directory, so there is nothing to take over", "state_dir", n.config.StateDir)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
 	defer running.Close() //nolint:errcheck // all has been said
+	if older(n.config.Version, running.Version) && !n.config.Downgrade {
+		return nil, fmt.Errorf("--takeover: the running daemon is of version %s and goes on, as this one is of version %s: "+
+			"to go back, say --takeover-downgrade as well", running.Version, n.config.Version)
+	}
 	if unfit != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one would not fit into its cluster: %w", unfit)
 	}
@@ -99,6 +99,13 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	}
 	n.log.Info("took over", "from", running.Version, "connections", len(handed.open.Connections), "pod_sockets", len(handed.open.Sockets))
 	return handed, nil
+}
+
+// older reports whether a is an earlier version than b; of builds with names of their own nobody knows.
+func older(a, b string) bool {
+	x, err := semver.NewVersion(a)
+	y, e := semver.NewVersion(b)
+	return err == nil && e == nil && x.LessThan(*y)
 }
 
 // rehearse opens the coordinator, for the start to use, and looks whether this daemon fits into its
@@ -145,6 +152,14 @@ func (p *predecessor) lock() *os.File {
 	return p.Lock
 }
 
+// rates are what is left of users' and tenants'.
+func (p *predecessor) rates() []issue.Left {
+	if p == nil {
+		return nil
+	}
+	return p.Rates
+}
+
 func (p *predecessor) lanes() []grant.Handed {
 	if p == nil {
 		return nil
@@ -188,119 +203,44 @@ func (p *predecessor) listen(d *Daemon) (*socketfile.Listener, error) {
 	return l, err
 }
 
-// lookout is what a daemon does beside serving: it keeps the socket's file and those of pods, and
-// answers newcomers.
-type lookout struct {
-	ready chan *takeover.Successor // gets who is ready to take over
-	stop  context.CancelFunc
-	ended sync.WaitGroup
-}
+const (
+	// queueTimeout bounds how long a newcomer waits for another that is taking over.
+	queueTimeout = 30 * time.Second
+	// queueEvery is how often it asks.
+	queueEvery = 200 * time.Millisecond
+)
 
-func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *lookout {
-	o := &lookout{ready: make(chan *takeover.Successor)}
-	ctx, o.stop = context.WithCancel(ctx)
-	keep := func() { store(listener, d.config.Service, d.log) }
-	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
-	settings := func() takeover.Settings {
-		s := d.config.settings(d.layout)
-		s.Cluster = d.life.Holders[0].Cluster()
-		return s
+// succeed opens the state directory, and takes over from the daemon that runs there if this one is to.
+// Where somebody holds the directory and cannot be asked, as while another newcomer takes over, it
+// waits until there is somebody to ask, or nobody left. It returns nil where nothing was taken over.
+func (d *Daemon) succeed(ctx context.Context) (*predecessor, error) {
+	if !d.config.Takeover {
+		return nil, d.openDir(nil)
 	}
-	o.ended.Go(func() { d.pods.Run(ctx) })
-	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
-	if err != nil {
-		d.log.Warn("no daemon can take over from this one", "error", err)
-		return o
-	}
-	o.ended.Go(func() {
-		defer l.Close() //nolint:errcheck // nobody comes any more
-		s, err := l.Await(ctx)
-		switch {
-		case err == nil:
-			select {
-			case o.ready <- s:
-			case <-ctx.Done():
-				_ = s.Close()
-			}
-		case ctx.Err() == nil:
-			d.log.Warn("no daemon can take over from this one", "error", err)
+	n := newcomer{d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, func(ctx context.Context) (coord.Coordinator, error) {
+		return d.reload.dial(ctx, d.Identity(), false)
+	}, d.log}
+	begun, said := d.clock.Now().Mono, false
+	for {
+		from, err := n.takeOver(ctx)
+		if err != nil {
+			return nil, err
 		}
-	})
-	return o
-}
-
-func (o *lookout) end() {
-	o.stop()
-	o.ended.Wait()
-}
-
-// errHandedOver is no failure: another daemon goes on.
-var errHandedOver = errors.New("another daemon has taken over")
-
-// handOver ends the parts and hands everything to a newcomer that is ready: it returns
-// errHandedOver. If the newcomer is gone, the daemon begins anew, above what was issued, and what
-// begin needs is returned.
-func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (life.Inherited, error) {
-	defer to.Close() //nolint:errcheck // all has been said
-	begun := d.clock.Now().Mono
-	// Issuing goes on until nothing else runs: the marks are ahead by half a step at least.
-	p.stop()
-	p.running.Wait()
-	still := d.clock.Now().Mono
-	freezing, cancel := clockguard.WithTimeout(ctx, d.clock, freezeTimeout)
-	frozen, err := d.server.Freeze(freezing)
-	cancel()
-	commit := takeover.Commit{Kept: listener.Kept(), Lock: d.dir.Lock(), Others: d.locks.Files()}
-	for _, k := range p.life.Holders {
-		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
-	}
-	open := takeover.Open{}
-	if err == nil {
-		open.Sockets, err = d.pods.HandOver()
-	}
-	if err == nil {
-		open.Connections = frozen.Connections
-		commit.Connections, commit.Sockets = len(open.Connections), len(open.Sockets)
-		err = to.Offer(ctx, open)
-	}
-	for _, s := range open.Sockets {
-		_ = s.File.Close() // a duplicate
-	}
-	if err == nil {
-		commit.Listener, err = listener.File()
-	}
-	if err == nil {
-		err = to.Commit(ctx, commit) // this alone decides
-		_ = commit.Listener.Close()  // a duplicate
-	}
-	if err == nil {
-		listener.Keep()
-		d.pods.Keep()
-		frozen.Leave()
-		end := d.clock.Now().Mono
-		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))
-		p.detach(d.log)
-		return nil, errHandedOver
-	}
-	d.log.Error("the newcomer did not take over; going on", "newcomer", to.Version, "reason", err)
-	p.detach(d.log)
-	for _, l := range d.lanes {
-		l.Use(nil)
-	}
-	d.incarnate()
-	inherited, err := d.start(commit.Lanes)
-	if frozen != nil {
-		frozen.Resume()
-	}
-	return inherited, err
-}
-
-// detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes them.
-func (p *parts) detach(log hclog.Logger) {
-	if p.coordinator == nil {
-		return
-	}
-	if err := p.coordinator.Detach(); err != nil {
-		log.Warn("the coordinator's session did not end in order", "error", err)
+		err = d.openDir(from.lock())
+		if from != nil {
+			d.opened = from.opened
+		} else if err == nil {
+			d.log.Info("no daemon runs on this state directory, so there is nothing to take over", "state_dir", d.config.StateDir)
+		}
+		if from != nil || !errors.As(err, new(*journal.InUseError)) || d.clock.Now().Mono.Sub(begun) > queueTimeout {
+			return from, err
+		}
+		if !said {
+			d.log.Info("another process begins, ends or takes over on this state directory; waiting for it", "reason", err)
+			said = true
+		}
+		if e := d.clock.Sleep(ctx, queueEvery); e != nil {
+			return nil, err
+		}
 	}
 }

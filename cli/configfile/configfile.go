@@ -78,43 +78,48 @@ func Read(path string, known Settings) (map[string]Value, error) {
 	if len(data) > MaxSize {
 		return nil, &Error{Path: path, Err: fmt.Errorf("longer than %d bytes: is it the right file?", MaxSize)}
 	}
-	values, err := Parse(data, known)
-	if at := (*Error)(nil); errors.As(err, &at) {
-		at.Path = path
-	}
-	return values, err
+	return parse(path, data, known)
 }
 
 // Parse reads a configuration that may hold the known names. An empty one holds
 // none. A name that is not known, given twice, or without a value of its kind is an
-// *Error with the line.
-func Parse(data []byte, known Settings) (map[string]Value, error) {
+// *Error with the line. All of them are said at once, joined, and the others are returned.
+func Parse(data []byte, known Settings) (map[string]Value, error) { return parse("", data, known) }
+
+func parse(path string, data []byte, known Settings) (map[string]Value, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var document yaml.Node
 	switch err := decoder.Decode(&document); {
 	case errors.Is(err, io.EOF):
 		return map[string]Value{}, nil
 	case err != nil:
-		return nil, &Error{Err: fmt.Errorf("no valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))}
+		return nil, &Error{Path: path, Err: fmt.Errorf("no valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))}
 	}
 	var second yaml.Node
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return nil, &Error{Err: fmt.Errorf("no valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))}
+			return nil, &Error{Path: path, Err: fmt.Errorf("no valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))}
 		}
-		return nil, &Error{Line: second.Line, Err: errors.New("a second document begins here: put all settings into one")}
+		return nil, &Error{Path: path, Line: second.Line, Err: errors.New("a second document begins here: put all settings into one")}
 	}
-	return settings(document.Content[0], known)
+	return settings(path, document.Content[0], known)
 }
 
 // settings takes the mapping of a document apart.
-func settings(root *yaml.Node, known Settings) (map[string]Value, error) {
+func settings(path string, root *yaml.Node, known Settings) (map[string]Value, error) {
 	values := make(map[string]Value)
 	if root.Tag == "!!null" { // comments only
 		return values, nil
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, &Error{Line: root.Line, Err: errors.New("not a list of settings: write one `name: value` a line")}
+		return nil, &Error{Path: path, Line: root.Line, Err: errors.New("not a list of settings: write one `name: value` a line")}
+	}
+	var errs []error
+	bad := func(err error) {
+		if at := (*Error)(nil); errors.As(err, &at) {
+			at.Path = path
+		}
+		errs = append(errs, err)
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
 		key := root.Content[i]
@@ -122,17 +127,20 @@ func settings(root *yaml.Node, known Settings) (map[string]Value, error) {
 		single, mapping := slices.Contains(known.Single, name), slices.Contains(known.Mapping, name)
 		switch earlier, twice := values[name]; {
 		case !single && !mapping:
-			return nil, &Error{Line: key.Line, Err: errors.New(unknown(key, slices.Concat(known.Single, known.Mapping)))}
+			bad(&Error{Line: key.Line, Err: errors.New(unknown(key, slices.Concat(known.Single, known.Mapping)))})
+			continue
 		case twice:
-			return nil, givenTwice(key, earlier.Line)
+			bad(givenTwice(key, earlier.Line))
+			continue
 		}
 		value, err := valueOf(key, root.Content[i+1], mapping)
 		if err != nil {
-			return nil, err
+			bad(err)
+			continue
 		}
 		values[name] = value
 	}
-	return values, nil
+	return values, errors.Join(errs...)
 }
 
 func givenTwice(key *yaml.Node, earlier int) error {

@@ -59,6 +59,9 @@ type Config struct {
 	More     map[string]http.Handler // further paths, for GET and HEAD
 	RPC      http.Handler            // answers the paths that begin as RPCPaths do; nil: there are none
 	Compat   []string                // the services whose paths are answered, too: see Compat
+	// Leaving reports whether another process is about to serve in this one's place: connections of
+	// HTTP/2 are told so (GOAWAY) with their next reply; nil: never.
+	Leaving func() bool
 	// Unserved is why a request is not answered, and ids whether it would be by new IDs; nil: all are.
 	Unserved func(r *http.Request, ids bool) *resp.Refusal
 	Log      hclog.Logger  // nil: nothing is logged
@@ -178,6 +181,9 @@ var RPCPaths = []string{"/flakeward.v1.", "/grpc.health.v1.", "/grpc.reflection.
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.config.Leaving != nil && r.ProtoMajor == 2 && s.config.Leaving() {
+		w.Header()["Connection"] = closes
+	}
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
 	if isRPC && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
 		// A stream lasts as long as its client wants. What a client does not take waits for it in HTTP/2's
@@ -221,5 +227,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.config.Count.Request(at.name, q.code)
 	}
 }
+
+// closes has net/http send GOAWAY.
+var closes = []string{"close"}
 
 var allowed = []string{"GET, HEAD, OPTIONS"}

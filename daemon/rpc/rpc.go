@@ -37,7 +37,7 @@ func New(c rest.Config) http.Handler {
 	names := grpcreflect.NewStaticReflector(flakewardv1connect.IdServiceName, grpchealth.HealthV1ServiceName)
 	mux.Handle(grpcreflect.NewHandlerV1(names))
 	mux.Handle(grpcreflect.NewHandlerV1Alpha(names))
-	return mux
+	return retried(mux)
 }
 
 // health implements grpchealth.Checker: the service serves while an ID can be had.

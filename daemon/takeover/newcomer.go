@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // Predecessor is a running daemon that lets itself be taken over.
@@ -46,13 +48,17 @@ func (p *Predecessor) greet(ctx context.Context, version string, settings Settin
 	m, files, err := p.link.receive(ctx, accept, readyTimeout)
 	closeAll(files)
 	p.Version = m.Version
+	fault.Point(fault.NewcomerAccepted)
 	return err
 }
 
 // Ready says that this process can go on in the running daemon's place. Receive follows at once: that
 // daemon waits for it without serving.
 func (p *Predecessor) Ready(ctx context.Context) error {
-	return p.link.send(ctx, message{Kind: ready}, stillTimeout)
+	fault.Point(fault.NewcomerRehearsed)
+	err := p.link.send(ctx, message{Kind: ready}, stillTimeout)
+	fault.Point(fault.NewcomerReady)
+	return err
 }
 
 // Receive returns what the running daemon hands over, with at most so many connections and sockets of
@@ -98,6 +104,7 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open
 	if err := p.link.send(ctx, message{Kind: received}, stillTimeout); err != nil {
 		return c, all, err
 	}
+	fault.Point(fault.NewcomerReceived)
 	m, files, err := p.link.receive(ctx, commit, readyTimeout)
 	if err != nil {
 		return c, all, err
@@ -109,6 +116,7 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open
 	}
 	c = *m.Commit
 	c.Lock, c.Listener, c.Others = files[0], files[1], files[2:]
+	fault.Point(fault.NewcomerCommitted)
 	return c, all, nil
 }
 

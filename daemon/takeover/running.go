@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // Listener is where newcomers come to.
@@ -52,9 +53,10 @@ func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*L
 // path is the newcomer's.
 func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
 
-// Await answers newcomers, one after the other, until one is ready. The error is that of the
-// listener, or ctx's.
-func (l *Listener) Await(ctx context.Context) (*Successor, error) {
+// Await answers newcomers, one after the other, until one is ready. One that fits has to wait as long
+// as may does, which returns why it is refused after all. The error is that of the listener, or
+// ctx's.
+func (l *Listener) Await(ctx context.Context, may func(context.Context) error) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
 	for {
 		c, err := l.socket.AcceptUnix()
@@ -64,7 +66,7 @@ func (l *Listener) Await(ctx context.Context) (*Successor, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := l.greet(ctx, link{c})
+		s, err := l.greet(ctx, link{c}, may)
 		if err == nil {
 			return s, nil
 		}
@@ -74,7 +76,7 @@ func (l *Listener) Await(ctx context.Context) (*Successor, error) {
 }
 
 // greet answers one newcomer, and waits until it is ready.
-func (l *Listener) greet(ctx context.Context, c link) (*Successor, error) {
+func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) error) (*Successor, error) {
 	if who := peercred.Of(c.UnixConn); !who.Known || int(who.UID) != os.Geteuid() {
 		return nil, c.refuse(ctx, "it is of user "+who.User())
 	}
@@ -93,6 +95,10 @@ func (l *Listener) greet(ctx context.Context, c link) (*Successor, error) {
 	if why := l.settings().differs(*m.Settings); why != "" {
 		return nil, c.refuse(ctx, why+": stop the running daemon, and then start the other")
 	}
+	if err := may(ctx); err != nil {
+		return nil, c.refuse(ctx, err.Error())
+	}
+	fault.Point(fault.RunningAsked)
 	if err := c.send(ctx, message{Kind: accept, Protocol: Protocol, Version: l.version}, stillTimeout); err != nil {
 		return nil, err
 	}
@@ -100,6 +106,7 @@ func (l *Listener) greet(ctx context.Context, c link) (*Successor, error) {
 		return nil, err
 	}
 	closeAll(files)
+	fault.Point(fault.RunningReady)
 	return &Successor{c, m.Version}, nil
 }
 
@@ -113,6 +120,11 @@ func (l link) refuse(ctx context.Context, why string) error {
 type Successor struct {
 	link    link
 	Version string
+}
+
+// Refuse ends the conversation before Offer, and tells the newcomer why.
+func (s *Successor) Refuse(ctx context.Context, why error) error {
+	return s.link.refuse(ctx, why.Error())
 }
 
 // Offer hands over what is open, and returns once the newcomer has it. It owns nothing yet.

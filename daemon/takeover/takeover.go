@@ -17,8 +17,9 @@
 // before.
 //
 // Each message is a length of 4 bytes (big-endian), a byte that is 0, and JSON. Descriptors come
-// with the first bytes. A field that a version does not know is left out of account, and the first
-// message of each side says what version of these messages it speaks.
+// with the first bytes. A field that a version does not know is left out of account, so a field may
+// come with any version if who takes over can do without it. What it cannot do without is another
+// Protocol, which the first message of each side names.
 package takeover
 
 import (
@@ -36,6 +37,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/serve"
 )
@@ -48,15 +50,16 @@ const (
 	name = "takeover"
 	// readyTimeout is how long a newcomer may take until it is ready, as it joins the cluster.
 	readyTimeout = 30 * time.Second
-	// stillTimeout is how long one message may take while nobody issues. A newcomer that is stopped
-	// at that time is left out.
-	stillTimeout = 250 * time.Millisecond
 	// perMessage is how many connections one message has: the kernel takes at most 253 descriptors
 	// (SCM_MAX_FD in include/net/scm.h).
 	perMessage = 200
 	// longest is the longest message that is believed, in bytes.
 	longest = 1 << 30
 )
+
+// stillTimeout is how long one message may take while nobody issues. A newcomer that is stopped at that
+// time is left out. Only tests change it.
+var stillTimeout = 250 * time.Millisecond
 
 // inDir has what do does with the socket's path in a directory. One that is too long for a socket is
 // replaced by a short one, which Linux has for every open directory.
@@ -127,6 +130,7 @@ func (o Open) Close() {
 // Commit is what decides.
 type Commit struct {
 	Lanes       []grant.Handed // by the lane's number
+	Rates       []issue.Left   `json:",omitempty"` // of those who took IDs
 	Connections int            // how many were handed over
 	Sockets     int            // of pods
 	Kept        bool           // the service manager has the socket as well, and it stays

@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -18,6 +20,9 @@ import (
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
+
+// A busy machine does not end a conversation here.
+func init() { stillTimeout = time.Minute }
 
 var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s", PodSockets: "/pods"}
 
@@ -53,6 +58,11 @@ func TestAnotherCoordinatorOfTheSameCluster(t *testing.T) {
 // waiting is a daemon in dir that can be taken over, and who is ready to.
 func waiting(t *testing.T, dir string) <-chan *Successor {
 	t.Helper()
+	return waitingIf(t, dir, func(context.Context) error { return nil })
+}
+
+func waitingIf(t *testing.T, dir string, may func(context.Context) error) <-chan *Successor {
+	t.Helper()
 	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +72,7 @@ func waiting(t *testing.T, dir string) <-chan *Successor {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if s, err := l.Await(ctx); err == nil {
+		if s, err := l.Await(ctx, may); err == nil {
 			ready <- s
 		}
 	}()
@@ -233,6 +243,37 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), what) {
 			t.Errorf("another %s: %v", what, err)
 		}
+	}
+}
+
+// Who fits may be refused all the same, before anything has happened or after it was ready.
+func TestATakeoverIsPutOff(t *testing.T) {
+	dir, late := sockettest.Dir(t), errors.New("not now")
+	var fits atomic.Bool
+	ready := waitingIf(t, dir, func(context.Context) error {
+		if fits.Load() {
+			return nil
+		}
+		return late
+	})
+	var refused *RefusedError
+	if _, err := Ask(t.Context(), dir, "new", ours); !errors.As(err, &refused) || refused.Reason != "not now" {
+		t.Errorf("before: %v", err)
+	}
+	fits.Store(true)
+	p, err := Ask(t.Context(), dir, "new", ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if err := p.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := <-ready
+	defer s.Close()
+	_ = s.Refuse(t.Context(), late)
+	if _, _, err := p.Receive(t.Context(), 1); !errors.As(err, &refused) || refused.Reason != "not now" {
+		t.Errorf("after: %v", err)
 	}
 }
 

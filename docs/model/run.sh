@@ -19,6 +19,7 @@ spares="WORKERS=2 TICKS=1 OTHER=0 LOSSES=0 REDUCED SPARES"
 tick="WORKERS=1 TICKS=1 OTHER=0"
 few="CRASHES=1 LOSSES=1 EXPIRIES=1"
 gaps="GAPS TICKS=3 REDUCED UNORDERED"
+takeover="TAKEOVER TICKS=2"
 
 # A line for each check: in which runs, what must come of it, its name, how it is searched
 # (dfs, bfs for the shortest trail, or dfs no deeper than a number), the definitions.
@@ -52,6 +53,8 @@ all   holds gaps-three dfs GAPS TICKS=6 KEPT=3 REDUCED
 all   holds gaps-plain dfs GAPS TICKS=3
 quick holds gaps-small dfs GAPS TICKS=4 REDUCED
 quick holds slots dfs SLOTS TICKS=3
+quick holds takeovers-small dfs TAKEOVER TICKS=2
+all   holds takeovers dfs TAKEOVER TICKS=3
 END
 }
 # A switch is one more definition, by its name.
@@ -99,12 +102,21 @@ quick duplicate RELEASE_SWALLOWS bfs $gaps
 quick duplicate BEGIN_ANEW bfs SLOTS
 quick duplicate BEGIN_STORED bfs SLOTS
 quick duplicate LOOKS_ONCE bfs SLOTS
+quick duplicate SENDER_GOES_ON bfs $takeover
+quick duplicate SENDER_WRITES bfs $takeover
+quick duplicate SENDER_RELEASES bfs $takeover
+quick duplicate LANE_LEFT_OPEN bfs $takeover
+quick duplicate HANDED_SHORT bfs $takeover
+quick duplicate GOES_ON_FROM_THE_FLOOR bfs $takeover
+quick duplicate NEWCOMER_WITHOUT_COMMIT bfs $takeover
+quick duplicate JOURNAL_READ_EARLY bfs $takeover
+quick duplicate LOCK_NOT_HANDED bfs $takeover
 END
 }
 
-# model DEFINITION... names the file: gaps.pml with GAPS, slot.pml with SLOTS, flakeward.pml else.
+# model DEFINITION... names the file: gaps.pml with GAPS, slot.pml with SLOTS, takeover.pml with TAKEOVER, flakeward.pml else.
 model() {
-  case " $* " in *" GAPS "*) echo gaps.pml ;; *" SLOTS "*) echo slot.pml ;; *) echo flakeward.pml ;; esac
+  case " $* " in *" GAPS "*) echo gaps.pml ;; *" SLOTS "*) echo slot.pml ;; *" TAKEOVER "*) echo takeover.pml ;; *) echo flakeward.pml ;; esac
 }
 
 # build HOW DEFINITION... makes ./pan of the model with the definitions.
@@ -153,7 +165,7 @@ check() {
 
 # steps DEFINITION... prints the trail that pan left, a line for each step.
 steps() {
-  spin -t -T $(printf -- '-D%s ' "$@") "$(model "$@")" | sed -n -e 's/^ *\(daemon [01]: .*\)/\1/p' -e 's/^ *\(environment: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
+  spin -t -T $(printf -- '-D%s ' "$@") "$(model "$@")" | sed -n -e 's/^ *\(daemon [0-9]: .*\)/\1/p' -e 's/^ *\(environment: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
 }
 
 # table HEADING LINES checks them, two at once, and prints the rows in order.

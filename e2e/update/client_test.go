@@ -33,6 +33,12 @@ var errWrong = errors.New("a promise is broken")
 // may be cut, a connection that ends is no failure.
 func ask(t *testing.T, socket string, connections int, issued map[int64]struct{}, cut bool) *clients {
 	t.Helper()
+	return askFor(t, socket, connections, issued, cut, func(int) string { return "*1\r\n$4\r\nNEXT\r\n" })
+}
+
+// askFor is ask with each connection's request for an ID.
+func askFor(t *testing.T, socket string, connections int, issued map[int64]struct{}, cut bool, request func(connection int) string) *clients {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	c := &clients{t: t, stop: stop, issued: issued}
 	for i := range connections {
@@ -42,7 +48,7 @@ func ask(t *testing.T, socket string, connections int, issued map[int64]struct{}
 		}
 		c.ended.Go(func() {
 			defer conn.Close()
-			if err := c.pull(ctx, conn, 1+i%16); err != nil && (!cut || errors.Is(err, errWrong)) {
+			if err := c.pull(ctx, conn, request(i), 1+i%16); err != nil && (!cut || errors.Is(err, errWrong)) {
 				t.Errorf("connection %d: %v", i, err)
 			}
 		})
@@ -51,8 +57,8 @@ func ask(t *testing.T, socket string, connections int, issued map[int64]struct{}
 }
 
 // pull asks in rows of n until ctx ends. It wants each ID above the one before.
-func (c *clients) pull(ctx context.Context, conn net.Conn, n int) error {
-	replies, request, last := bufio.NewReader(conn), []byte(strings.Repeat("*1\r\n$4\r\nNEXT\r\n", n)), int64(0)
+func (c *clients) pull(ctx context.Context, conn net.Conn, one string, n int) error {
+	replies, request, last := bufio.NewReader(conn), []byte(strings.Repeat(one, n)), int64(0)
 	ids := make([]int64, 0, n)
 	for ctx.Err() == nil {
 		begun := time.Now()

@@ -1,18 +1,21 @@
 // Package fault is where drills reach into the program: the names of the variables that they set,
-// and Hold, the one call in the product's code. All else that a drill changes is handed to the
+// and Hold and Point, the two calls in the product's code. All else that a drill changes is handed to the
 // daemon from outside, by package inject: the clock, the disk, and the recorder.
 //
-// Without the build tag drill, Hold is empty, and the program does not have package inject.
+// Without the build tag drill, Hold and Point are empty, and the program does not have package inject.
 package fault
 
 // The environment variables of a drill build. Each does nothing where it is not set.
 const (
 	// Clock is the path of a file with the offset of the wall clock.
 	Clock = "FLAKEWARD_DRILL_CLOCK"
-	// Disk is which disk the journal lies on: volatile, volatile/5s or fuse.
+	// Disk is which disk the journal lies on: volatile, volatile/5s or fuse, or
+	// one that flushes nothing while a file exists: hung/PATH.
 	Disk = "FLAKEWARD_DRILL_DISK"
 	// Evidence is the directory for the logs of what the daemon does.
 	Evidence = "FLAKEWARD_DRILL_EVIDENCE"
 	// HoldTakes is which Takes are held, and for how long, such as 100/50ms.
 	HoldTakes = "FLAKEWARD_DRILL_HOLD_TAKES"
+	// StopAt is the path of a file with the step of a takeover at which a process stops: see Point.
+	StopAt = "FLAKEWARD_DRILL_STOP_AT"
 )

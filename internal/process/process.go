@@ -251,6 +251,14 @@ func (d *Daemon) Pause() error {
 	return nil
 }
 
+// AwaitPause waits until the daemon has stopped by itself, as at a step that a drill named.
+func (d *Daemon) AwaitPause(ctx context.Context) error {
+	if err := AwaitPause(ctx, d.command.Process); err != nil {
+		return fmt.Errorf("the daemon has not paused: %w\n%s", err, d.Tail())
+	}
+	return nil
+}
+
 // Resume lets a process that was paused go on.
 func (d *Daemon) Resume() error {
 	if err := d.command.Process.Signal(syscall.SIGCONT); err != nil {

@@ -17,8 +17,12 @@ const defaultWriteBack = 3 * time.Second
 // parseDisk reads what disk a drill asks for: "volatile" is one from which the end of the process,
 // however it comes, takes what a power cut would. "volatile/5s" says how long it takes until what
 // nobody synced is written back after all; 3 s if that is not said. With "fuse" the state directory
-// may lie on a FUSE file system, which then does that.
+// may lie on a FUSE file system, which then does that. "hung/PATH" is one whose flushes hang as long
+// as there is a file at the path.
 func parseDisk(text string) (journal.Options, error) {
+	if path, hung := strings.CutPrefix(text, "hung/"); hung && path != "" {
+		return journal.Options{Disk: func(d journal.Disk) journal.Disk { return &hungDisk{d, path} }}, nil
+	}
 	kind, after, timed := strings.Cut(text, "/")
 	writeBack := defaultWriteBack
 	var err error
@@ -31,7 +35,7 @@ func parseDisk(text string) (journal.Options, error) {
 	case text == "fuse":
 		return journal.Options{FUSE: true}, nil
 	case kind != "volatile" || err != nil || writeBack <= 0:
-		return journal.Options{}, fmt.Errorf("$%s is %q: write volatile, or volatile/5s, or fuse", fault.Disk, text)
+		return journal.Options{}, fmt.Errorf("$%s is %q: write volatile, or volatile/5s, or fuse, or hung/PATH", fault.Disk, text)
 	}
 	return journal.Options{Disk: func(d journal.Disk) journal.Disk {
 		return &volatileDisk{Disk: d, now: monotonic, writeBack: writeBack}

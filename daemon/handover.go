@@ -1,0 +1,205 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/daemon/takeover"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
+)
+
+const (
+	// freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand still.
+	freezeTimeout = 250 * time.Millisecond
+	// behindTimeout bounds how long a newcomer waits for a clock that is behind. It is less than the
+	// newcomer waits for any answer.
+	behindTimeout = 20 * time.Second
+	// behindEvery is how often that clock is looked at.
+	behindEvery = 20 * time.Millisecond
+)
+
+// settling is what a takeover is put off for: a clock that was set back below what was issued, by more
+// than a request sleeps for. Then a lane issues from what its ring remembers, and no other process
+// would have that.
+type settling struct {
+	lanes  lanes
+	layout *generator.Layout
+	clock  clockguard.Clock
+	sleeps time.Duration
+}
+
+func settlingOf(d *Daemon) settling {
+	return settling{d.lanes, d.layout, d.clock, d.config.Waiting.MaxSleep}
+}
+
+// behind returns that a clock is behind.
+func (s settling) behind() error {
+	now := s.clock.Now()
+	for _, l := range s.lanes {
+		of := l.issuer.Lane()
+		if of == nil || of.Closed() || of.Highest() <= of.Floor() {
+			continue
+		}
+		if by := time.Duration(s.layout.UnixNanos(of.Highest()) - now.Wall); by > s.sleeps+s.layout.TickLength() {
+			return fmt.Errorf("the clock is %v behind the last ID, and only the process that issued it can go on below: "+
+				"take over once the clock has passed that", by.Round(time.Millisecond))
+		}
+	}
+	return nil
+}
+
+// wait waits for a clock that is behind. The error says that it still is.
+func (s settling) wait(ctx context.Context) error {
+	begun := s.clock.Now().Mono
+	for {
+		err := s.behind()
+		if err == nil || s.clock.Now().Mono.Sub(begun) > behindTimeout {
+			return err
+		}
+		if e := s.clock.Sleep(ctx, behindEvery); e != nil {
+			return err
+		}
+	}
+}
+
+// lookout is what a daemon does beside serving: it keeps the socket's file and those of pods, and
+// answers newcomers.
+type lookout struct {
+	ready chan *takeover.Successor // gets who is ready to take over
+	stop  context.CancelFunc
+	ended sync.WaitGroup
+}
+
+func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *lookout {
+	o := &lookout{ready: make(chan *takeover.Successor)}
+	ctx, o.stop = context.WithCancel(ctx)
+	keep := func() { store(listener, d.config.Service, d.log) }
+	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
+	settings := func() takeover.Settings {
+		s := d.config.settings(d.layout)
+		s.Cluster = d.life.Holders[0].Cluster()
+		return s
+	}
+	o.ended.Go(func() { d.pods.Run(ctx) })
+	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
+	if err != nil {
+		d.log.Warn("no daemon can take over from this one", "error", err)
+		return o
+	}
+	o.ended.Go(func() {
+		defer l.Close() //nolint:errcheck // nobody comes any more
+		s, err := l.Await(ctx, settlingOf(d).wait)
+		switch {
+		case err == nil:
+			select {
+			case o.ready <- s:
+			case <-ctx.Done():
+				_ = s.Close()
+			}
+		case ctx.Err() == nil:
+			d.log.Warn("no daemon can take over from this one", "error", err)
+		}
+	})
+	return o
+}
+
+func (o *lookout) end() {
+	o.stop()
+	o.ended.Wait()
+}
+
+// errPutOff is no failure: all goes on as before.
+var errPutOff = errors.New("the takeover is put off")
+
+// errHandedOver is no failure: another daemon goes on.
+var errHandedOver = errors.New("another daemon has taken over")
+
+// handOver ends the parts and hands everything to a newcomer that is ready: it returns
+// errHandedOver. If the newcomer is gone, the daemon begins anew, above what was issued, and what
+// begin needs is returned.
+func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (life.Inherited, error) {
+	defer to.Close() //nolint:errcheck // all has been said
+	begun := d.clock.Now().Mono
+	if err := settlingOf(d).behind(); err != nil { // since it was asked
+		_ = to.Refuse(ctx, err)
+		d.log.Warn("a newcomer does not take over", "reason", err)
+		return nil, errPutOff
+	}
+	d.web.leaving.Store(true)
+	// Issuing goes on until nothing else runs: the marks are ahead by half a step at least.
+	p.stop()
+	p.running.Wait()
+	still := d.clock.Now().Mono
+	fault.Point(fault.RunningStill)
+	freezing, cancel := clockguard.WithTimeout(ctx, d.clock, freezeTimeout)
+	frozen, err := d.server.Freeze(freezing)
+	cancel()
+	commit := takeover.Commit{Kept: listener.Kept(), Lock: d.dir.Lock(), Others: d.locks.Files()}
+	for _, k := range p.life.Holders {
+		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
+	}
+	fault.Point(fault.RunningFrozen)
+	open := takeover.Open{}
+	if err == nil {
+		open.Sockets, err = d.pods.HandOver()
+	}
+	if err == nil {
+		open.Connections = frozen.Connections
+		commit.Connections, commit.Sockets, commit.Rates = len(open.Connections), len(open.Sockets), d.limited.Left()
+		err = to.Offer(ctx, open)
+	}
+	for _, s := range open.Sockets {
+		_ = s.File.Close() // a duplicate
+	}
+	fault.Point(fault.RunningOffered)
+	if err == nil {
+		commit.Listener, err = listener.File()
+	}
+	if err == nil {
+		err = to.Commit(ctx, commit) // this alone decides
+		_ = commit.Listener.Close()  // a duplicate
+	}
+	if err == nil {
+		fault.Point(fault.RunningCommitted)
+		listener.Keep()
+		d.pods.Keep()
+		frozen.Leave()
+		fault.Point(fault.RunningLeft)
+		end := d.clock.Now().Mono
+		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))
+		p.detach(d.log)
+		return nil, errHandedOver
+	}
+	d.log.Error("the newcomer did not take over; going on", "newcomer", to.Version, "reason", err)
+	d.web.leaving.Store(false)
+	p.detach(d.log)
+	for _, l := range d.lanes {
+		l.Use(nil)
+	}
+	d.incarnate()
+	inherited, err := d.start(commit.Lanes)
+	if frozen != nil {
+		frozen.Resume()
+	}
+	return inherited, err
+}
+
+// detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes them.
+func (p *parts) detach(log hclog.Logger) {
+	if p.coordinator == nil {
+		return
+	}
+	if err := p.coordinator.Detach(); err != nil {
+		log.Warn("the coordinator's session did not end in order", "error", err)
+	}
+}

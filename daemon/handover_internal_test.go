@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// A lane that issues behind its highest ID does so by what its own process remembers: a newcomer waits
+// until the clock has passed that ID, and is refused if that takes long.
+func TestAClockThatIsBehindPutsATakeoverOff(t *testing.T) {
+	layout, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manual := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
+	l := &lane{layout: layout, issuer: issue.New(layout, manual, issue.Limits{}, nil)}
+	s := settling{lanes{l}, layout, manual, 5 * time.Millisecond}
+	if err := s.behind(); err != nil {
+		t.Errorf("without a lane: %v", err)
+	}
+	of, err := generator.NewLane(layout, 0, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := layout.TickAt(manual.Now().Wall)
+	of.Raise(now + 1000)
+	l.issuer.Use(of)
+	if _, out := of.Take(0, now, 1); out != generator.Issued {
+		t.Fatal(out)
+	}
+	if err := s.behind(); err != nil {
+		t.Errorf("at the last ID's tick: %v", err)
+	}
+	manual.Step(-time.Second)
+	if err := s.behind(); err == nil {
+		t.Error("a second behind, and it hands over")
+	}
+	settled := make(chan error)
+	go func() { settled <- s.wait(t.Context()) }()
+	for waits := true; waits; {
+		select {
+		case err := <-settled:
+			if err != nil {
+				t.Errorf("the clock has passed the last ID: %v", err)
+			}
+			waits = false
+		default:
+			manual.Advance(behindEvery)
+		}
+	}
+	manual.Step(-900 * time.Hour)
+	go func() { settled <- s.wait(t.Context()) }()
+	for {
+		select {
+		case err := <-settled:
+			if err == nil {
+				t.Error("far behind, and it hands over")
+			}
+			return
+		default:
+			manual.Advance(time.Second)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"connectrpc.com/connect"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
+	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/tenant"
+)
+
+// Nobody gets a burst anew because the daemon was updated.
+func TestTakeoverKeepsWhatIsLeftOfRates(t *testing.T) {
+	c := config(dir(t))
+	c.IDs.Layout = tenanted
+	c.IDs.Tenants = []tenant.Tenant{{Name: "orders", ID: 3, Rate: issue.Rate{PerSecond: 1, Burst: 2000}}}
+	c.Waiting.Rate = "1/s+3000"
+	d := start(t, c)
+	took := func(args ...any) bool {
+		t.Helper()
+		_, err := d.do(args...)
+		if err != nil && !strings.Contains(err.Error(), "rate of 1/s") {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return err == nil
+	}
+	if !took("NEXT", 1900, "TENANT", "orders") || !took("NEXT", 900) {
+		t.Fatal("the burst was refused")
+	}
+	for range 2 {
+		if took("NEXT", 1000, "TENANT", "orders") || took("NEXT", 1000) {
+			t.Error("there is a second burst")
+		}
+		d = takeOver(t, d)
+	}
+	if !took("NEXT", 10, "TENANT", "orders") || !took("NEXT", 10) {
+		t.Error("what was left is gone")
+	}
+}
+
+// To go back to an earlier version has to be said.
+func TestTakeoverFromALaterVersion(t *testing.T) {
+	c := config(dir(t))
+	c.Version = "0.2.0+0123456789ab"
+	d := start(t, c)
+	before := d.next()
+	c = d.config
+	c.Takeover, c.Version = true, "0.1.9"
+	if err := launch(t, c).Refusal(); err == nil || !strings.Contains(err.Error(), "--takeover-downgrade") {
+		t.Errorf("an earlier version: %v", err)
+	}
+	c.Downgrade = true
+	after := start(t, c)
+	if err := d.End(); err != nil {
+		t.Fatal(err)
+	}
+	if id := after.next(); id <= before {
+		t.Errorf("%d came after %d", id, before)
+	}
+	c = after.config
+	c.Downgrade, c.Version = false, "a build of ours" // not compared
+	last := start(t, c)
+	if err := after.End(); err != nil {
+		t.Fatal(err)
+	}
+	last.next()
+}
+
+// Remote calls that wait or come too late are told so by UNAVAILABLE, and those that are tried again
+// as gRPC's own policy says succeed.
+func TestTakeoverUnderRemoteCalls(t *testing.T) {
+	d := start(t, config(dir(t)))
+	const policy = `{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "1s", "maxBackoff": "10s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
+	retrying, err := grpc.NewClient("unix:"+d.config.Socket.Path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(policy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer retrying.Close()
+	once, err := grpc.NewClient("unix:"+d.config.Socket.Path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer once.Close()
+	transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", d.config.Socket.Path)
+	}}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	defer transport.CloseIdleConnections()
+	overConnect := flakewardv1connect.NewIdServiceClient(&http.Client{Transport: transport}, "http://f")
+	grpcNext := func(c *grpc.ClientConn) func(context.Context) ([]int64, error) {
+		return func(ctx context.Context) ([]int64, error) {
+			var reply flakewardv1.NextResponse
+			err := c.Invoke(ctx, flakewardv1connect.IdServiceNextProcedure, &flakewardv1.NextRequest{Count: 10}, &reply)
+			return reply.Ids, err
+		}
+	}
+	stop := make(chan struct{})
+	var calling sync.WaitGroup
+	var mu sync.Mutex
+	seen, calls, failed := map[int64]bool{}, map[string]int{}, map[string]int{}
+	for name, next := range map[string]func(context.Context) ([]int64, error){
+		"gRPC with its policy": grpcNext(retrying), "gRPC without": grpcNext(once),
+		"Connect": func(ctx context.Context) ([]int64, error) {
+			reply, err := overConnect.Next(ctx, connect.NewRequest(&flakewardv1.NextRequest{Count: 10}))
+			if err != nil {
+				return nil, err
+			}
+			return reply.Msg.Ids, nil
+		},
+	} {
+		for range 4 {
+			calling.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					ids, err := next(t.Context())
+					mu.Lock()
+					calls[name]++
+					if err != nil {
+						failed[name]++
+						var e *connect.Error
+						if status.Code(err) != codes.Unavailable && !(errors.As(err, &e) && e.Code() == connect.CodeUnavailable) {
+							t.Errorf("%s: %v", name, err)
+						}
+					}
+					for _, id := range ids {
+						if seen[id] {
+							t.Errorf("%d came twice", id)
+						}
+						seen[id] = true
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	for range 5 {
+		d = takeOver(t, d)
+	}
+	close(stop)
+	calling.Wait()
+	t.Logf("FIGURE calls over 5 takeovers: %v, failed: %v", calls, failed)
+	if failed["gRPC with its policy"] > 0 || len(seen) < 100 {
+		t.Errorf("failed: %v, %d IDs", failed, len(seen))
+	}
+}

@@ -1,0 +1,167 @@
+package update
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+// before is the commit of the version before this one: the first that could be taken over.
+const before = "f31bf34"
+
+// grown are the types that have a field more in the version after this one, by their files.
+var grown = map[string]string{
+	"coord/claims/values.go":      "type record struct {",
+	"daemon/journal/contents.go":  "type Entry struct {",
+	"daemon/takeover/takeover.go": "type Commit struct {",
+	"daemon/grant/handover.go":    "type Handed struct {",
+	"daemon/resp/saved.go":        "type Saved struct {",
+	"daemon/serve/freeze.go":      "type Connection struct {",
+	"daemon/issue/resume.go":      "type Left struct {",
+}
+
+// field is always written, so that whoever does not know it meets it.
+const field = "\n\tGrown alwaysGrown `json:\"grown\"`\n"
+
+const marshals = `
+// alwaysGrown is a field of a later version.
+type alwaysGrown struct{}
+
+// MarshalJSON writes it.
+func (alwaysGrown) MarshalJSON() ([]byte, error) { return []byte("7"), nil }
+
+// UnmarshalJSON reads anything.
+func (*alwaysGrown) UnmarshalJSON([]byte) error { return nil }
+`
+
+// root is the module's directory.
+func root(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", process.Package).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// version builds the module in dir as that version, with more flags.
+func version(t *testing.T, dir, name string, flags ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "flakeward")
+	build := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-ldflags", "-X " + process.Package + "/cli.version=" + name, "-o", program}, flags...), ".")...)
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+	return program
+}
+
+// after builds the version after this one.
+func after(t *testing.T, dir string) string {
+	t.Helper()
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	temp := t.TempDir()
+	for path, declaration := range grown {
+		text, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil || strings.Count(string(text), declaration) != 1 {
+			t.Fatalf("%s has no %q (%v)", path, declaration, err)
+		}
+		into := filepath.Join(temp, strings.ReplaceAll(path, "/", "-"))
+		if err := os.WriteFile(into, []byte(strings.Replace(string(text), declaration, declaration+field, 1)+marshals), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(dir, path)] = into
+	}
+	text, err := json.Marshal(overlay)
+	list := filepath.Join(temp, "overlay.json")
+	if err == nil {
+		err = os.WriteFile(list, text, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version(t, dir, "0.2.0", "-overlay", list)
+}
+
+// The version before, this one and the one after share a cluster, and take over from each other, up and
+// down, one host after the other, under clients that never try again.
+func TestVersionsSideBySide(t *testing.T) {
+	if !*long {
+		t.Skip("it builds three versions: -long")
+	}
+	dir, old := root(t), t.TempDir()
+	archive := "git -C '" + dir + "' archive " + before + " | tar -x -C '" + old + "'"
+	if out, err := exec.Command("bash", "-c", "set -o pipefail; "+archive).CombinedOutput(); err != nil {
+		t.Skipf("the history that has the version before is not here: %v\n%s", err, out)
+	}
+	programs := []string{version(t, old, "0.0.9"), version(t, dir, "0.1.0"), after(t, dir)}
+	names := []string{"before", "this", "after"}
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	var hosts []*process.Host
+	var running []*process.Daemon
+	var all []*clients
+	for i := range 3 {
+		h, err := process.NewHost(programs[0], sockettest.Dir(t)+"/h", "--coord", etcd.URL("versions"), "--takeover", "--max-block", "1m", "--host", names[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts, running = append(hosts, h), append(running, start(t, h))
+		all = append(all, ask(t, h.Socket, 4, map[int64]struct{}{}, false))
+	}
+	takeovers, longest := 0, time.Duration(0)
+	to := func(host, version int, down bool) {
+		h := hosts[host]
+		h.Binary = programs[version]
+		flags := h.Flags
+		if down && version > 0 { // the one before had no such flag
+			h.Flags = append(flags[:len(flags):len(flags)], "--takeover-downgrade")
+		}
+		next := start(t, h)
+		h.Flags = flags
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		select {
+		case <-running[host].Ended():
+		case <-ctx.Done():
+			t.Fatalf("two daemons run on host %d:\n%s", host, next.Tail())
+		}
+		if err := next.Await(ctx, "holds a worker ID"); err != nil {
+			t.Fatal(err)
+		}
+		running[host] = next
+		wait := all[host].wait()
+		t.Logf("host %d: %s, the longest wait was %v", host, names[version], wait.Round(time.Millisecond))
+		takeovers, longest = takeovers+1, max(longest, wait)
+	}
+	for range 3 {
+		for version := 1; version <= 2; version++ {
+			for host := range hosts {
+				to(host, version, false)
+			}
+		}
+		for version := 1; version >= 0; version-- {
+			for host := range hosts {
+				to(host, version, true)
+			}
+		}
+	}
+	union, sum := map[int64]struct{}{}, 0
+	for _, c := range all {
+		sum += c.end()
+		maps.Copy(union, c.issued)
+	}
+	if len(union) != sum {
+		t.Errorf("%d IDs came from two hosts", sum-len(union))
+	}
+	t.Logf("FIGURE %d takeovers between three versions, %d IDs: the longest wait was %v", takeovers, sum, longest.Round(time.Millisecond))
+}
