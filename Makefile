@@ -1,11 +1,11 @@
 # flakeward: everything is built, checked and measured with Go alone. `make test`
-# wants a C compiler for the race detector, FUSE, Prometheus, ZooKeeper with Java, PostgreSQL and the Redis
+# wants a C compiler for the race detector, FUSE, Prometheus, Chromium, ZooKeeper with Java, PostgreSQL and the Redis
 # clients of several languages to test against, which it installs if it may; `make bench` likewise Redis.
 
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
 # The benchmarks and others are modules of their own, so that the program's go.mod names only what it needs; go.work joins all.
-PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/...
+PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/... ./e2e/page/...
 FUZZTIME ?= 60s
 
 # The linters, each built once into $(BIN); a new version is a new file.
@@ -36,7 +36,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api build install packages packages-test release cross image images drill-image drill-images test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus mixin
+.PHONY: help check full api build install packages packages-test release cross image images drill-image drill-images test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -177,12 +177,12 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
 LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
-ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
+ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
 # Go does not see that files outside a test's module have changed, so these never come from its cache.
 FOREIGN := ./deploy/manifests
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \
 	awk '{ print ($$0 ~ "/(e2e/cluster|audit/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
-test: race-detector zookeeper clients peers prometheus ## all tests, with the race detector
+test: race-detector zookeeper clients peers prometheus chromium ## all tests, with the race detector
 	@$(GO) run ./internal/testreport $(LINKED) -race -p 4 -timeout 15m $$($(TESTED)) -- $(LINKED) -timeout 15m $(ALONE) -- $(LINKED) -count=1 $(FOREIGN) -- \
 		$(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills
 
@@ -283,6 +283,9 @@ clients:
 
 prometheus:
 	@scripts/need-prometheus
+
+chromium:
+	@scripts/need-chromium
 
 $(STATICCHECK):
 	@$(call install,honnef.co/go/tools/cmd/staticcheck@v0.8.2,staticcheck)

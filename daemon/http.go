@@ -2,16 +2,13 @@ package daemon
 
 import (
 	"context"
-	"errors"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/flakeward/flakeward/cli/cluster"
-	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/await"
+	"github.com/flakeward/flakeward/daemon/page"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/rpc"
@@ -28,6 +25,7 @@ type web struct {
 	count   *counter
 	members *members
 	leaving atomic.Bool // another daemon is about to take over
+	page    *page.Page
 }
 
 // newWeb makes what answers them with IDs from a source.
@@ -35,6 +33,8 @@ func newWeb(d *Daemon, source resp.Source) (*web, error) {
 	w := &web{count: &counter{table: &d.counts}, members: &members{d: d, turn: make(chan struct{}, 1)}}
 	w.taker = await.New(source, d.clock, w.count)
 	config := w.config(d)
+	w.page = newPage(d, w.members, config)
+	maps.Copy(config.More, w.page.Handlers())
 	config.RPC = rpc.New(config)
 	w.socket = rest.New(config)
 	return w, w.openAdmin(d, config)
@@ -60,53 +60,11 @@ func (w *web) config(d *Daemon) rest.Config {
 func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
+	w.page.Close()
 	w.admin.drain(drain)
 	serving.Wait()
 	w.socket.Wait()
 	w.taker.Close()
-}
-
-// membersFor is how long an answer of the coordinator is shown again.
-const membersFor = time.Second
-
-// members asks the coordinator for the cluster's members, one request at a time.
-type members struct {
-	d           *Daemon
-	turn        chan struct{} // has one while somebody asks
-	coordinator atomic.Pointer[coord.Coordinator]
-	joined      atomic.Pointer[coord.Cluster]
-	last        cluster.Status // what was shown last,
-	at          clockguard.Mono
-}
-
-var errNotJoined = errors.New("no cluster is joined yet; wait, or see flakeward status for what keeps it")
-
-// show is the members as JSON shows them.
-func (m *members) show(ctx context.Context) (any, error) {
-	c, joined := m.coordinator.Load(), m.joined.Load()
-	if c == nil || joined == nil {
-		return nil, errNotJoined
-	}
-	select {
-	case m.turn <- struct{}{}:
-		defer func() { <-m.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	now := m.d.clock.Now()
-	if m.at != 0 && now.Mono.Sub(m.at) < membersFor && m.last.Cluster == joined.UUID {
-		return m.last, nil
-	}
-	all, err := (*c).Members(ctx)
-	if err != nil {
-		return nil, err
-	}
-	of := cluster.Cluster{
-		UUID: joined.UUID, Layout: m.d.layout, Datacenter: m.d.config.IDs.Datacenter, Workers: min(m.d.layout.Workers(), coord.MaxWorkers),
-		Floor: joined.Raise.Floor, ClusterEpoch: joined.Raise.ClusterEpoch, Window: m.d.config.timing(m.d.layout).Window,
-	}
-	m.last, m.at = cluster.StatusOf(of, time.Unix(0, now.Wall), all), now.Mono
-	return m.last, nil
 }
 
 // counter counts what the requests of HTTP come to.

@@ -7,6 +7,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net"
@@ -128,7 +129,7 @@ func New(c Config) *Server {
 		s.routes["/v1/cluster"] = path("cluster", (*Server).cluster)
 	}
 	for path, h := range c.More {
-		s.routes[path] = &route{name: strings.Trim(path, "/"), anything: true, serve: func(_ *Server, q *request) {
+		s.routes[path] = &route{name: cmp.Or(strings.Trim(path, "/"), "page"), anything: true, serve: func(_ *Server, q *request) {
 			q.code = OK
 			h.ServeHTTP(q.w, q.r)
 		}}

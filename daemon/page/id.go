@@ -1,0 +1,97 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/layouts"
+)
+
+// idView is an ID taken apart.
+type idView struct {
+	Asked, As string
+	Error     string // why it was not; empty: it was
+	ID        string
+	Fields    []fieldView
+	Holder    []pairView
+	Note      string
+}
+
+type fieldView struct {
+	Name, Bits, Means string
+	Width             int
+	Value             uint64
+}
+
+type pairView struct{ Name, Value string }
+
+// Form reports whether the ID was said to be of a form.
+func (v *idView) Form(name string) bool { return v != nil && v.As == name }
+
+// longestShown is how much of what was asked for is repeated.
+const longestShown = 80
+
+// holderTimeout is how long the coordinator may take.
+const holderTimeout = 2 * time.Second
+
+// takeApart takes an ID apart, and asks whose it was.
+func (p *Page) takeApart(ctx context.Context, text, as string) *idView {
+	v := &idView{Asked: text[:min(len(text), longestShown)], As: as}
+	id, parts, err := p.config.Decode(text, as)
+	if err != nil {
+		v.Error = err.Error()
+		return v
+	}
+	v.ID = strconv.FormatInt(id, 10)
+	now := time.Unix(0, p.config.Clock.Now().Wall)
+	for _, f := range layouts.Of(p.config.Layout, now).Fields {
+		value := uint64(id) >> f.Shift & f.Highest
+		v.Fields = append(v.Fields, fieldView{
+			Name: f.Field, Bits: fmt.Sprintf("%0*b", f.Bits, value), Width: f.Bits, Value: value, Means: p.means(f.Field, parts, now),
+		})
+	}
+	ctx, cancel := clockguard.WithTimeout(ctx, p.config.Clock, holderTimeout)
+	defer cancel()
+	found, err := p.config.Holder(ctx, parts)
+	if err != nil {
+		v.Note = "whose it was is not known, as the coordinator does not answer: " + err.Error()
+		return v
+	}
+	v.Note = found.Note
+	if h := found.Interval; h != nil {
+		v.Holder = []pairView{{"host", cluster.Plain(h.Host)}, {"start of its daemon", cluster.Plain(h.Incarnation)}, {"version", cluster.Plain(h.Version)}}
+		if !h.Since.IsZero() {
+			v.Holder = append(v.Holder, pairView{"claimed", cluster.Time(h.Since)})
+		}
+	}
+	return v
+}
+
+// means says what a field's value stands for.
+func (p *Page) means(field string, parts generator.Parts, now time.Time) string {
+	switch field {
+	case generator.Time.String():
+		at := p.config.Layout.StartOf(parts.Tick)
+		age, when := now.Sub(at), " ago"
+		if age < 0 {
+			when = " from now"
+		}
+		return at.UTC().Format(resp.TimeFormat(p.config.Layout)) + ", " + cluster.Span(age) + when
+	case generator.Worker.String():
+		return "the worker ID that issued it"
+	case generator.Sequence.String():
+		return "its number in the tick"
+	case generator.Datacenter.String():
+		return "the cluster's datacenter"
+	}
+	if named, ok := p.config.Tenants.Of(parts.Tenant); ok {
+		return named.Name
+	}
+	return "the tenant"
+}

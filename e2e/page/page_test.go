@@ -1,0 +1,253 @@
+package page
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+var (
+	shots  = flag.String("shots", "", "the `directory` in which screenshots are written")
+	before = flag.Duration("before", 0, "how long the daemons serve before that")
+)
+
+const (
+	// seenWithin is the promise. A busy machine may take longer: mostTime is for that.
+	seenWithin = 2 * time.Second
+	mostTime   = time.Minute
+)
+
+// stepped is the real clock, and what a test has stepped the wall clock by.
+type stepped struct {
+	clockguard.System
+	by atomic.Int64
+}
+
+func (s *stepped) Now() clockguard.Reading {
+	r := s.System.Now()
+	r.Wall += s.by.Load()
+	return r
+}
+
+func (s *stepped) step(d time.Duration) { s.by.Add(int64(d)) }
+
+// site is a cluster of two daemons, of which the first has a page.
+type site struct {
+	etcd  *etcdtest.Cluster
+	clock *stepped
+	url   string
+	id    string // one that it has issued
+}
+
+var listens = regexp.MustCompile(`answering HTTP on an address: address=(\S+)`)
+
+func start(t *testing.T) *site {
+	t.Helper()
+	s := &site{etcd: etcdtest.Start(t, etcdtest.Options{}), clock: &stepped{}}
+	var first *daemontest.Daemon
+	for _, host := range []string{"alpha", "beta"} {
+		c := daemontest.Config(sockettest.Dir(t))
+		c.Host, c.Cluster.Coord, c.Grant.Step = host, s.etcd.URL("page"), time.Second
+		c.Version = "v1.2.3"
+		if first == nil {
+			c.Clock, c.Admin.Address = s.clock, "127.0.0.1:0"
+		}
+		d := daemontest.Launch(t, c, daemon.Run)
+		d.UntilReady()
+		if first == nil {
+			first = d
+		}
+	}
+	again := time.NewTicker(time.Millisecond)
+	defer again.Stop()
+	for found := []string(nil); found == nil; <-again.C {
+		if found = listens.FindStringSubmatch(first.Log.String()); found != nil {
+			s.url = "http://" + found[1]
+		}
+	}
+	s.id = load(t, first.Config.Socket.Path)
+	return s
+}
+
+// load has IDs asked for until the test ends, more at some times than at others, and returns one.
+func load(t *testing.T, socket string) string {
+	t.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replies := bufio.NewReader(conn)
+	ask := func(n int) (last string, err error) {
+		if _, err := conn.Write([]byte(strings.Repeat("NEXT\r\n", n))); err != nil {
+			return "", err
+		}
+		for range n {
+			if last, err = replies.ReadString('\n'); err != nil {
+				return "", err
+			}
+		}
+		return strings.TrimSpace(last[1:]), nil
+	}
+	id, err := ask(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-tick.C:
+				if _, err := ask(20 + i/100%7*15); err != nil {
+					return
+				}
+			case <-stop:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		_ = conn.Close()
+		asking.Wait()
+	})
+	return id
+}
+
+// TestThePage shows it to a real browser.
+func TestThePage(t *testing.T) {
+	s := start(t)
+	b := open(t)
+	b.visit(s.url)
+	b.until("the browser listens", `document.getElementById('link').textContent === 'live'`)
+	b.until("the members are shown", text("members", "alpha")+" && "+text("members", "beta"))
+	b.until("IDs are counted", `!/IDs\/s\s*0\s/.test(document.getElementById('traffic').innerText)`)
+	b.do(chromedp.SetValue(chromedp.CSS("#id"), s.id), chromedp.Click(chromedp.CSS("#ask button")))
+	b.until("an ID is taken apart", text("apart", "sequence")+" && "+text("apart", "alpha"))
+
+	t.Run("weight", func(t *testing.T) {
+		if n := b.weight.Load(); n < 1000 || n > 100_000 {
+			t.Errorf("the page has %d bytes, at most 100,000 are allowed", n)
+		} else {
+			t.Logf("FIGURE %d bytes in all", n)
+		}
+	})
+	t.Run("labels", func(t *testing.T) { labelled(t, b.controls()) })
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			b.scheme(scheme)
+			b.legible(t)
+		})
+	}
+	t.Run("phone", func(t *testing.T) {
+		b.size(360, 740)
+		if wide := ask(b, chromedp.Evaluate[string](tooWide)); wide != "" {
+			t.Errorf("the page scrolls sideways at 360 pixels, by %s", wide)
+		}
+		b.legible(t)
+		if *before > 0 {
+			wait, stop := context.WithTimeout(t.Context(), *before)
+			<-wait.Done()
+			stop()
+		}
+		b.shot("page-phone.png")
+		b.size(1280, 900)
+		b.scheme("light")
+	})
+	s.clock.step(-time.Minute)
+	t.Logf("FIGURE a step back and a re-lease are seen after %v", b.until("a re-lease is seen", text("log", "re-lease")+" && "+text("log", "stepped back")))
+	b.shot("page.png")
+	s.clock.step(time.Hour)
+	t.Logf("FIGURE a step ahead is seen after %v", b.until("a step ahead is seen", text("state", "held")+" && "+text("conditions", "clock-held")))
+	b.scheme("dark")
+	b.legible(t)
+	b.shot("page-held.png")
+	s.clock.step(-time.Hour)
+	b.until("the clock is back", text("state", "followed"))
+	s.etcd.StopAll()
+	t.Logf("FIGURE a kill of the coordinator is seen after %v", b.until("the coordinator is gone", text("state", "does not answer")))
+	b.legible(t)
+	labelled(t, b.controls())
+	s.etcd.StartAll()
+	b.until("the coordinator is back", text("state", "answers in"))
+	t.Logf("the promise is %v", seenWithin)
+
+	t.Run("without scripts", func(t *testing.T) {
+		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		b.visit(s.url)
+		for _, want := range []string{text("link", "as of when it was loaded"), text("state", "IDs are issued"), text("clock", "ready"), text("members", "beta"), text("log", "re-lease")} {
+			b.until(want, want)
+		}
+		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.getElementById('id').value = %q; document.querySelector('#ask button').click()`, s.id)))
+		b.until("the form is answered", text("apart", "sequence")+" && "+text("apart", "alpha"))
+	})
+	for _, complaint := range b.complaints() {
+		t.Errorf("the browser's console says: %s", complaint)
+	}
+}
+
+// text is a condition: an element has a text.
+func text(id, part string) string {
+	return fmt.Sprintf("document.getElementById(%q)?.textContent.includes(%q)", id, part)
+}
+
+// shot writes a screenshot of the whole page, if there is where.
+func (b *browser) shot(name string) {
+	b.t.Helper()
+	if *shots == "" {
+		return
+	}
+	full, err := png.Decode(bytes.NewReader(ask(b, chromedp.FullScreenshot(100))))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var small bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(full)); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*shots, name), small.Bytes(), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// fewColours is a picture with the 256 colours that it has most of, which makes its file small.
+func fewColours(full image.Image) image.Image {
+	most := map[color.Color]int{}
+	for y := range full.Bounds().Dy() {
+		for x := range full.Bounds().Dx() {
+			most[full.At(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(most), func(a, b color.Color) int { return most[b] - most[a] })
+	few := image.NewPaletted(full.Bounds(), colours[:min(len(colours), 256)])
+	draw.Draw(few, few.Rect, full, few.Rect.Min, draw.Src)
+	return few
+}
