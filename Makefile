@@ -36,7 +36,7 @@ BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api build install packages packages-test release cross image images drill-image drill-images test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
+.PHONY: help check full api build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -100,12 +100,13 @@ images: image ## all images that deploy/local.env names, without a registry
 DRILL_IMAGE ?= flakeward-drill:local
 drill-image:
 	@$(MAKE) --no-print-directory image IMAGE=$(DRILL_IMAGE) TAGS=$(TAGS),drill
-drill-images: drill-image ## the images that the drills run
+sidecar-image:
 	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
 	mkdir -p "$$context/own/out"; \
 	GOOS=linux $(BUILD) -ldflags '-s -w' -o "$$context/sidecar" ./e2e/sidecar; \
 	docker build --quiet --tag flakeward-sidecar:local --file e2e/images/sidecar/Dockerfile "$$context" >/dev/null; \
 	docker image inspect --format 'flakeward-sidecar:local: {{.Size}} bytes' flakeward-sidecar:local
+drill-images: drill-image sidecar-image ## the images that the drills run
 	@GO=$(GO) sh e2e/images/build.sh etcd
 	@GO=$(GO) sh e2e/images/build.sh zookeeper
 
@@ -232,6 +233,17 @@ define drills
 mkdir -p $(BIN) && $(GO) test -c -tags e2e -o $(BIN)/drills ./e2e/drills && cd e2e/drills && \
 exec "$(CURDIR)/$(BIN)/drills" -test.v -test.timeout $(1) -test.run '$(if $(filter-out .,$(DRILL)),TestDrills/$(DRILL),.)' $(2) -seed $(SEED)
 endef
+
+# deploy/kubernetes on a Kubernetes of one node, in namespaces of its own, under load: updates by surge, pods killed, the node
+# drained. Wants root, docker with its containerd and runc, iproute2, iptables and nftables. The first build takes minutes.
+KUBE := .bin/kube
+kube: sidecar-image ## deploy/kubernetes on a real Kubernetes of one node, under load
+	@GO=$(GO) sh e2e/kube/build.sh $(KUBE)
+	@$(MAKE) --no-print-directory image IMAGE=flakeward:kube
+	@$(MAKE) --no-print-directory image IMAGE=flakeward:kube-next VERSION=0.1.1-next
+	@sh e2e/kube/images.sh $(KUBE)
+	@mkdir -p $(BIN) && $(GO) test -c -tags e2e -o $(BIN)/kube ./e2e/kube && cd e2e/kube && \
+	exec "$(CURDIR)/$(BIN)/kube" -test.v -test.timeout 14m -programs "$(abspath $(KUBE))"
 
 # Clusters simulated from seeds, 10,000 of them; a failing one prints the command that replays it.
 sim: ## 10,000 simulated clusters

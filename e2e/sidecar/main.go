@@ -28,6 +28,7 @@ sidecar fill DIR                               use up the disk that DIR is on; p
 sidecar free DIR                               give them back
 sidecar remove FILE                            remove it
 sidecar cat FILE                               print it
+sidecar pause                                  do nothing until SIGTERM: what a pod's other containers share outlives them so
 `
 
 var errUsage = errors.New("this is not understood; see sidecar help")
@@ -87,6 +88,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return one(os.Remove)
 	case "cat":
 		return one(func(path string) error { return files.Cat(stdout, path) })
+	case "pause":
+		<-ctx.Done()
+		return nil
 	case "help", "--help", "-h", "-help":
 		_, err := io.WriteString(stdout, usage)
 		return err

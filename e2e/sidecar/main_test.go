@@ -59,6 +59,16 @@ func TestTools(t *testing.T) {
 	}
 }
 
+func TestPause(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, []string{"pause"}, &bytes.Buffer{}, &bytes.Buffer{}) }()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // SIGTERM ends it in order.
 func TestLoadEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

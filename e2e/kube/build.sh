@@ -1,0 +1,30 @@
+#!/bin/sh
+# build.sh DIRECTORY: compiles Kubernetes, the plugins of its network, and etcd from their Go modules into the
+# directory: 8 minutes on two cores and 700 MB the first time, then nothing as long as nothing here has changed.
+set -eu
+umask 022
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")"
+GO=${GO:-go}
+
+inputs=$(cat build.sh programs/go.mod programs/go.sum ../images/etcd/go.* ../images/etcd/main.go | sha256sum)
+[ "$inputs" != "$(cat "$out/inputs" 2>/dev/null)" ] || exit 0
+sh ../images/etcd/prepare.sh "$out/of-etcd"
+mv "$out/of-etcd/bin/etcd" "$out/etcd"
+rm -r "$out/of-etcd"
+cd programs
+export GOWORK=off GOFLAGS= GOOS=linux
+version=$("$GO" list -m -f '{{.Version}}' k8s.io/kubernetes)
+# kubectl parses the version, and has none unless it is told.
+flags="-s -w -X k8s.io/component-base/version.gitVersion=$version"
+kubernetes=
+for name in kube-apiserver kube-controller-manager kube-scheduler kubelet kubectl; do
+	kubernetes="$kubernetes k8s.io/kubernetes/cmd/$name"
+done
+plugins=github.com/containernetworking/plugins/plugins
+mkdir -p "$out/cni"
+# shellcheck disable=SC2086 # several words
+"$GO" build -trimpath -ldflags "$flags" -o "$out/" $kubernetes
+CGO_ENABLED=0 "$GO" build -trimpath -ldflags '-s -w' -o "$out/cni/" $plugins/main/bridge $plugins/main/loopback $plugins/ipam/host-local
+echo "$inputs" >"$out/inputs"
