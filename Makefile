@@ -79,7 +79,7 @@ cross: ## arm64 under qemu, a build for macOS, none for Windows
 # The image flakeward:latest, from scratch: the program without its symbols, which
 # are a third of it. Its context is put together apart, so nothing else gets in.
 IMAGE ?= flakeward:latest
-IMAGE_MOST := 33000000
+IMAGE_MOST := 33500000
 image: ## the image flakeward:latest
 	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
 	mkdir -p "$$context/own/run/flakeward" "$$context/own/var/lib/flakeward" "$$context/own/volumes/1" "$$context/own/volumes/2" "$$context/own/volumes/3"; \

@@ -152,7 +152,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.closeDir()) }()
-	from, err := d.succeed(ctx)
+	from, err := succeed(ctx, d)
 	if err != nil {
 		return err
 	}

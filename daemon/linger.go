@@ -21,14 +21,14 @@ func Run(ctx context.Context, c Config) error {
 	if err := d.Run(ctx); err != nil || !d.handedOver {
 		return err
 	}
-	d.linger(ctx)
+	linger(ctx, d)
 	return nil
 }
 
 // linger keeps a process that has handed over from ending at once: a supervisor that starts
 // whatever ends would have it take over again. It returns when ctx ends, when nobody serves the
 // socket any more, so that this process has to be started again, or after TakeoverLinger.
-func (d *Daemon) linger(ctx context.Context) {
+func linger(ctx context.Context, d *Daemon) {
 	limit := d.config.TakeoverLinger
 	if limit <= 0 {
 		return

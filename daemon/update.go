@@ -213,7 +213,7 @@ const (
 // succeed opens the state directory, and takes over from the daemon that runs there if this one is to.
 // Where somebody holds the directory and cannot be asked, as while another newcomer takes over, it
 // waits until there is somebody to ask, or nobody left. It returns nil where nothing was taken over.
-func (d *Daemon) succeed(ctx context.Context) (*predecessor, error) {
+func succeed(ctx context.Context, d *Daemon) (*predecessor, error) {
 	if !d.config.Takeover {
 		return nil, d.openDir(nil)
 	}
