@@ -58,7 +58,8 @@ type Mover interface {
 	History(ctx context.Context, at Place, c Copy) (Copy, error)
 
 	// Store makes the worker ID's record and history those of the copy, byte for byte and in one
-	// step. ErrRaced, and nothing is written, if the place is not at.
+	// step. Claims that name the worker ID are deleted before. ErrRaced, and nothing is written, if
+	// the place is not at.
 	Store(ctx context.Context, at Place, c Copy) error
 }
 

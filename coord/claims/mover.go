@@ -178,7 +178,9 @@ func (m mover) History(ctx context.Context, at coord.Place, c coord.Copy) (coord
 }
 
 // Store implements coord.Mover. Every write of a record is fenced by a claim node, so it makes one,
-// which the write deletes again. Whoever else has one on the worker ID is of a move that was cut.
+// which the write deletes again. Older ones on the worker ID are void: one is of a move that was cut,
+// or of a holder from before the cluster left, which the write makes lose the record. They are
+// deleted first, as they would bar the worker ID until their sessions end.
 func (m mover) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 	stored, err := m.at(ctx, at)
 	if err != nil {
@@ -188,11 +190,18 @@ func (m mover) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 	m.c.nodes.use(token)
 	made, err := m.c.store.Create(ctx, stored, Claimant{
 		Worker: c.Worker, Token: token, Value: encode(member{Incarnation: m.c.identity.Incarnation}),
-		Assign: func(uint64) int { return c.Worker },
+		// What numbers assign is not known here, so the claims that have one stay.
+		Assign: func(uint64) int { return BySequence },
 	})
 	if err != nil {
 		m.c.nodes.orphan(token)
 		return m.fenced(err)
+	}
+	for _, void := range made.Before {
+		if err := m.c.store.Delete(ctx, void.Name); err != nil {
+			m.c.nodes.discard(ctx, made.Node)
+			return err
+		}
 	}
 	written, err := m.c.store.Write(ctx, stored, Write{
 		Doing: "take a record in", Node: made.Node, Record: Entry{Value: c.Record, Version: made.Record.Version},

@@ -246,8 +246,8 @@ func storedInDoubt(k *kit) {
 			if err := look.Store(k.Context(), at, c); err != nil {
 				k.Errorf("%s: made again: %v", what, err)
 			}
-			if got := k.stored(look, c.Worker); !bytes.Equal(got.Record, c.Record) {
-				k.Errorf("%s: made again, %+v", what, got)
+			if got := k.stored(look, c.Worker); !bytes.Equal(got.Record, c.Record) || got.Held {
+				k.Errorf("%s: made again, worker ID %d has %s, held %v; want %s, held by nobody", what, c.Worker, got.Record, got.Held, c.Record)
 			}
 		}
 	}

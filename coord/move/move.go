@@ -193,7 +193,8 @@ func (m Move) copied(from, to coord.Place, next step) step {
 			writers.Go(func() error {
 				c, err := m.From.History(writing, from, c)
 				if err == nil {
-					err = m.To.Store(writing, to, c)
+					// It ends also where another fails: one that is given up may leave a claim behind.
+					err = m.To.Store(ctx, to, c)
 				}
 				if err == nil {
 					written.Add(1)

@@ -1,6 +1,7 @@
 package move_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -203,6 +204,51 @@ func TestCutAtEachWrite(t *testing.T) {
 	})
 }
 
+// failing is a side at which the record of worker ID 1 cannot be written. That of worker ID 0 is
+// being written then, and goes on when the move has begun to end for it, which the reading of that
+// of worker ID 2 shows.
+type failing struct {
+	coord.Mover
+	begun, ending chan struct{}
+}
+
+func (m failing) History(ctx context.Context, at coord.Place, c coord.Copy) (coord.Copy, error) {
+	if c.Worker == 2 {
+		<-ctx.Done()
+		close(m.ending)
+	}
+	return m.Mover.History(ctx, at, c)
+}
+
+func (m failing) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
+	if c.Worker == 1 {
+		<-m.begun
+		return coordtest.ErrFault
+	}
+	close(m.begun)
+	<-m.ending
+	return m.Mover.Store(ctx, at, c)
+}
+
+// A record that is being written when another cannot be is written whole.
+func TestOneFails(t *testing.T) {
+	bothWays(t, func(t *testing.T, from, to func() string) {
+		f := newFixture(t, from(), to())
+		if _, err := claim(t, f.home, coord.Request{Worker: 2}); err != nil {
+			t.Fatal(err)
+		}
+		m, begun, ending := between(t, f.from, f.to), make(chan struct{}), make(chan struct{})
+		m.From.Mover, m.To.Mover = failing{m.From.Mover, begun, ending}, failing{m.To.Mover, begun, ending}
+		if r, err := m.Run(t.Context()); !errors.Is(err, coordtest.ErrFault) || r.Written != 1 {
+			t.Errorf("%+v, %v; want 1 record written, and ErrFault", r, err)
+		}
+		if r, err := between(t, f.from, f.to).Run(t.Context()); err != nil || r.Written != 2 {
+			t.Errorf("again: %+v, %v; want 2 records written", r, err)
+		}
+		f.moved("at the end")
+	})
+}
+
 // A cluster goes there and back again, and what was granted elsewhere meanwhile counts.
 func TestThereAndBack(t *testing.T) {
 	bothWays(t, func(t *testing.T, from, to func() string) {
@@ -224,8 +270,8 @@ func TestThereAndBack(t *testing.T) {
 		if err := f.claims[1].Extend(t.Context(), coord.Progress{Ceiling: 90_000}); !errors.Is(err, coord.ErrLost) {
 			t.Errorf("who held it before: %v, want ErrLost", err)
 		}
-		if back, err := claim(t, daemon(t, f.from), coord.Request{Worker: 1}); err != nil || back.Worker() == 1 && back.Floor() < 77_000 {
-			t.Errorf("back: %v, %+v", err, back)
+		if back, err := claim(t, daemon(t, f.from), coord.Request{Worker: 1}); err != nil || back.Worker() != 1 || back.Floor() < 77_000 {
+			t.Errorf("back: %v, %+v; want worker ID 1 above 77000: no claim of before bars it", err, back)
 		}
 	})
 }
