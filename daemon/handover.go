@@ -87,7 +87,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
 	settings := func() takeover.Settings {
 		s := d.config.settings(d.layout)
-		s.Cluster = d.life.Holders[0].Cluster()
+		s.Cluster = d.lanes[0].holder.Load().Cluster()
 		return s
 	}
 	o.ended.Go(func() { d.pods.Run(ctx) })

@@ -333,3 +333,15 @@ func TestTakeoverOfNobody(t *testing.T) {
 	d = start(t, d.config)
 	d.next()
 }
+
+// What a newcomer's settings have wrong is found before the running daemon gives anything up.
+func TestTakeoverWithAWrongSettingLeavesTheRunningDaemon(t *testing.T) {
+	r := start(t, config(dir(t)))
+	r.next()
+	wrong := r.config
+	wrong.Takeover, wrong.Socket.Group = true, "no-such-group"
+	if text := fmt.Sprint(launch(t, wrong).Refusal()); !strings.Contains(text, "the running daemon goes on") || !strings.Contains(text, "--socket-group") {
+		t.Errorf("the newcomer says %q", text)
+	}
+	r.next()
+}

@@ -217,6 +217,10 @@ func succeed(ctx context.Context, d *Daemon) (*predecessor, error) {
 	if !d.config.Takeover {
 		return nil, d.openDir(nil)
 	}
+	// What is found wrong after COMMIT leaves nobody to serve.
+	if err := d.config.Check(); err != nil {
+		return nil, fmt.Errorf("--takeover: the running daemon goes on: %w", err)
+	}
 	n := newcomer{d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, func(ctx context.Context) (coord.Coordinator, error) {
 		return d.reload.dial(ctx, d.Identity(), false)
 	}, d.log}

@@ -260,12 +260,12 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		h.inherit(s.adopted, &s.counts)
 		s.adopted = nil
 	}
-	close(s.running)
 	s.web.begin()
 
 	main := newDoor(l, nil)
 	s.doors.add(main)
 	s.doors.begin(func(d *door) error { return s.accept(e, d) })
+	close(s.running) // after begin: who is shut waits for its accepting to end
 	select {
 	case <-s.quit:
 		// Who has connected may have sent a request already: nobody of them is dropped with the
