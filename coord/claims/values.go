@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
 
-// layout is the cluster's layout record, as JSON.
+// layout is the cluster's layout record, as JSON. A field that an earlier version must not ignore
+// changes the stored text of the layout: see apart and moving.
 type layout struct {
 	Layout string `json:"layout"`
 	UUID   string `json:"uuid"`
@@ -35,6 +37,37 @@ type layout struct {
 	// Move is set while the cluster is not served here: it is being moved, or was. Layout is no
 	// layout then.
 	Move *moving `json:"move,omitempty"`
+}
+
+// apart ends the stored text of the layout in a record with Range, Numbered or Above. A version that
+// does not know these fields would ignore them, and write the record without them. The text is not
+// its layout's, so it refuses the cluster.
+const apart = "; with --worker-range or --above-id, which takes a later version"
+
+// isApart reports whether the cluster keeps apart from another generator.
+func (l layout) isApart() bool {
+	return l.Range != coord.WorkerRange{} || l.Numbered != coord.WorkerRange{} || l.Above != 0
+}
+
+// text is where the layout's text is.
+func (l *layout) text() *string {
+	if l.Move != nil {
+		return &l.Move.Layout
+	}
+	return &l.Layout
+}
+
+// MarshalJSON adds apart, where it belongs.
+func (l layout) MarshalJSON() ([]byte, error) {
+	if l.isApart() {
+		if l.Move != nil {
+			move := *l.Move
+			l.Move = &move
+		}
+		*l.text() += apart
+	}
+	type fields layout
+	return json.Marshal(fields(l))
 }
 
 // inspected is what operators see of it.
@@ -156,8 +189,15 @@ func decodeLayout(b []byte) (layout, error) {
 		}
 	}
 	if l.Move != nil {
-		return l, l.Move.check()
+		if err := l.Move.check(); err != nil {
+			return layout{}, err
+		}
 	}
+	text, told := strings.CutSuffix(*l.text(), apart)
+	if told != l.isApart() || l.Move == nil && text == "" {
+		return layout{}, errors.New("the layout's text does not say whether there is a range of worker IDs, or a tick that all begin above")
+	}
+	*l.text() = text
 	return l, nil
 }
 

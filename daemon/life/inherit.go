@@ -95,12 +95,17 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 	return inherited, nil
 }
 
-// outside reports whether the journal has a worker ID that the cluster must not assign. Then no cold
-// start issues from it: the cluster was made without the range.
+// outside reports whether the journal has a worker ID that the cluster must not assign, or a grant
+// that reaches down to ticks where it must not issue. Then no cold start issues from it: the cluster
+// was made without the range, or without the tick that all worker IDs begin above.
 func (l *Life) outside(c *journal.Contents, log hclog.Logger) bool {
 	for _, e := range c.Lanes {
 		if l.Range.Count != 0 && !e.Left && !l.Range.Has(e.Worker) {
 			log.Warn("the journal's grant is not used: its worker ID is outside of --worker-range", "worker", e.Worker, "range", l.Range)
+			return true
+		}
+		if !e.Left && e.Mark < l.Above {
+			log.Warn("the journal's grant is not used: it begins below --above-id", "worker", e.Worker, "mark", e.Mark, "above", l.Above)
 			return true
 		}
 	}

@@ -216,6 +216,10 @@ func (l *Life) TakeOver(inherited Inherited, handed []grant.Handed) {
 		if c == nil || i >= len(handed) {
 			continue
 		}
+		if handed[i].Last < l.Above { // the journal's mark is above it: see outside
+			l.logOf(i).Warn("the lane that was handed over does not go on at once", "reason", "what it issued last is below --above-id")
+			continue
+		}
 		if err := grant.TakeOver(l.Holders[i], handed[i]); err != nil {
 			l.logOf(i).Warn("the lane that was handed over does not go on at once", "reason", err)
 		}

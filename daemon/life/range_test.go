@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // A journal whose worker ID is outside of the range that the daemon was told is nothing to start from:
@@ -32,6 +34,51 @@ func TestNoStartFromAGrantOutsideOfTheRange(t *testing.T) {
 			if got := inherited[lane] != nil; got != want[lane] {
 				t.Errorf("worker ID %d and the range %v: to start from is %v, want %v", 7+lane, ids, got, want[lane])
 			}
+		}
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A journal whose grant begins below the tick that the daemon was told is nothing to start from, and
+// nothing to go on from: its cluster was made without it, and another generator issued there.
+func TestNoStartFromAGrantBelowTheTickToBeginAbove(t *testing.T) {
+	for _, test := range []struct {
+		above generator.Tick // from the journal's mark on
+		last  generator.Tick // that was handed over, likewise
+		start bool           // from the journal
+		goOn  bool           // from what was handed over
+	}{
+		{above: -10, last: -5, start: true, goOn: true},
+		{above: -5, last: -5, start: true, goOn: true},
+		{above: -4, last: -5, start: true},
+		{above: 0, last: -5, start: true},
+		{above: 1, last: -5},
+		{above: 1 << 20, last: -5},
+	} {
+		clock := &hands{}
+		path, mark := written(t, clock, mustLayout(t))
+		dir, err := journal.OpenDir(path, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _, issuer := lanes(t, clock, &office{})
+		l.Above = mark + test.above
+		inherited, err := l.Inherit(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var handed []grant.Handed
+		for lane, c := range inherited {
+			if got := c != nil; got != test.start {
+				t.Errorf("%+v: to start from is %v", test, got)
+			}
+			handed = append(handed, grant.Handed{Worker: 7 + lane, Opening: "opening", Last: mark + test.last})
+		}
+		l.TakeOver(inherited, handed)
+		if got := len(issuer.lanes) == len(handed); got != test.goOn || !got && len(issuer.lanes) != 0 {
+			t.Errorf("%+v: %d of %d lanes go on", test, len(issuer.lanes), len(handed))
 		}
 		if err := dir.Close(); err != nil {
 			t.Error(err)
