@@ -156,7 +156,6 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.limited.Resume(from.rates())
 	if d.locks, err = from.locks(d.config, d.log); err != nil {
 		return err
 	}

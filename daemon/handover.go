@@ -155,7 +155,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	}
 	if err == nil {
 		open.Connections = frozen.Connections
-		commit.Connections, commit.Sockets, commit.Rates = len(open.Connections), len(open.Sockets), d.limited.Left()
+		commit.Connections, commit.Sockets, commit.Rates = len(open.Connections), len(open.Sockets), d.limited.Left(d.pods.User)
 		err = to.Offer(ctx, open)
 	}
 	for _, s := range open.Sockets {

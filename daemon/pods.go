@@ -23,10 +23,12 @@ func newPods(d *Daemon) *pods.Pods {
 	})
 }
 
-// adopt goes on with the sockets of pods that were handed over, and returns the connections to go on
+// adopt goes on with the sockets of pods that were handed over, and with what was left of the rates,
+// which needs the numbers of the pods' users in this process. It returns the connections to go on
 // with: a pod's without its socket is closed.
 func (p *predecessor) adopt(d *Daemon) (connections []serve.Connection) {
 	d.pods.Adopt(p.open.Sockets)
+	d.limited.Resume(p.rates(), d.pods.Number)
 	for _, c := range p.open.Connections {
 		if pod := c.Peer.Pod; pod != nil {
 			if c.Peer.Pod = d.pods.Of(pod); c.Peer.Pod == nil {

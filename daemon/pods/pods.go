@@ -266,6 +266,16 @@ func (p *Pods) User(number uint32) string {
 	return p.users.names[number]
 }
 
+// Number is the number of the user with that name; 0: it has no socket. It may be called at any time.
+func (p *Pods) Number(user string) uint32 {
+	if p == nil {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.users.numbers[user]
+}
+
 // Counts is how many sockets are open, and how many directories have none.
 func (p *Pods) Counts() (served, refused int) {
 	if p == nil {
