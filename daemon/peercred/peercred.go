@@ -37,6 +37,15 @@ func (c Credentials) User() string {
 	return strconv.FormatUint(uint64(c.UID), 10)
 }
 
+// Apart reports whether the peer came by a pod's socket. It is given what an application needs, and
+// nothing that tells of other users or asks the coordinator.
+func (c Credentials) Apart() bool { return c.Pod != nil }
+
+// Sees reports whether the peer may be told of the other one: a pod of its own connections alone.
+func (c Credentials) Sees(other Credentials) bool {
+	return !c.Apart() || other.Pod != nil && other.Pod.User == c.Pod.User
+}
+
 // Of returns who is at the other end of c. It knows nobody if c is no Unix socket, or if the system
 // does not tell.
 func Of(c net.Conn) Credentials { return of(c) }

@@ -3,30 +3,44 @@ package resp
 import (
 	"cmp"
 	"strconv"
+
+	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
-// listClients is CLIENT LIST: a line for each connection, and CLIENT INFO: that of its own. The
-// keys are added to, not changed.
+// listClients is CLIENT LIST: a line for each connection that the client may see, and CLIENT INFO:
+// that of its own. The keys are added to, not changed.
 func listClients(h *Handler, s *Session, all bool, out []byte) []byte {
 	if !all || h.config.Sessions == nil {
 		return appendBulk(out, s.describe(nil))
 	}
 	s.work.begin(listing, 0, options{})
-	s.work.list = nil
-	s.work.wanted = h.clients.begun + 1 // a list that is being made may lack who has come meanwhile
+	s.work.list, s.work.from = nil, &h.clients
+	if s.Peer.Apart() {
+		s.work.from = &clients{reader: s.Peer}
+	}
+	s.work.wanted = s.work.from.begun + 1 // a list that is being made may lack who has come meanwhile
 	return out
 }
 
-// clients is the list of all connections. It is made a part at a time, so that it holds nobody up,
-// and once for all who ask for it meanwhile.
+// clients is the list of all connections that the reader sees. It is made a part at a time, so that
+// it holds nobody up. That of everybody is made once for all who ask for it meanwhile.
 type clients struct {
+	reader      peercred.Credentials
 	begun, made uint64 // lists
 	text        []byte // the last one
 	next        []byte // that is being made
 	at          int    // the place in Config.Sessions to go on with
 }
 
-// linesAtOnce is how many lines of the list are made in one call of Serve.
+// held is how much is kept of a list that is a session's own, in bytes; nil: there is none.
+func (c *clients) held() int {
+	if c == nil || !c.reader.Apart() {
+		return 0
+	}
+	return cap(c.next)
+}
+
+// linesAtOnce is how many connections one call of Serve adds to the list, or leaves out of it.
 const linesAtOnce = 64
 
 // more makes another part of the list.
@@ -41,7 +55,9 @@ func (c *clients) more(sessions func(at int) (*Session, int)) {
 			c.text, c.next, c.made = c.next, nil, c.begun
 			return
 		}
-		c.next = s.describe(c.next)
+		if c.reader.Sees(s.Peer) {
+			c.next = s.describe(c.next)
+		}
 	}
 }
 
@@ -60,13 +76,13 @@ func FinishList(h *Handler, s *Session) (out []byte) {
 // sendList goes on with a CLIENT LIST: it makes a part of the list, or sends one.
 func (h *Handler) sendList(w *work, out []byte) ([]byte, Next) {
 	if w.list == nil {
-		if h.clients.made < w.wanted {
-			h.clients.more(h.config.Sessions)
+		if w.from.made < w.wanted {
+			w.from.more(h.config.Sessions)
 		}
-		if h.clients.made < w.wanted {
+		if w.from.made < w.wanted {
 			return out, Next{State: Write}
 		}
-		w.list, w.at = h.clients.text, 0
+		w.list, w.at, w.from = w.from.text, 0, nil
 		out = appendHead(out, '$', int64(len(w.list)))
 	}
 	n := min(max(0, h.output-len(out)), len(w.list)-w.at)

@@ -36,8 +36,9 @@ type work struct {
 	at      int // the run, and the ID in it, that is sent next
 	within  int
 	issue   issue.Connection
-	list    []byte // of clients, on its way out
-	wanted  uint64 // the number of the list
+	list    []byte   // of clients, on its way out
+	from    *clients // the list that is being made; nil: none is
+	wanted  uint64   // its number
 }
 
 func (w *work) begin(k kind, n int, o options) {
@@ -165,7 +166,7 @@ func (h *Handler) Abandon(s *Session) {
 	case singles:
 		h.counts.gone(w.command, uint64(w.left))
 	}
-	w.kind, w.taken, w.list = idle, nil, nil
+	w.kind, w.taken, w.list, w.from = idle, nil, nil, nil
 }
 
 // send appends as many of the batch's IDs as there is room for.

@@ -135,7 +135,7 @@ func Elsewhere(dialect string, id int64, peer peercred.Credentials, served uint6
 
 // Held is how much the session keeps of its requests, in bytes.
 func (s *Session) Held() int {
-	return cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.transaction.held()
+	return cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.work.from.held() + s.transaction.held()
 }
 
 // SetOwner says whose the session is: the Owner of its issue.Connection.

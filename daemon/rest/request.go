@@ -21,6 +21,7 @@ import (
 // client is a connection. The requests of HTTP/1 come one after the other, and use it in turn.
 type client struct {
 	issue issue.Connection
+	who   peercred.Credentials
 	from  served // nil: nobody counts what the connection gets
 	room  []byte
 	runs  []generator.Run
@@ -41,7 +42,7 @@ func (s *Server) meet(ctx context.Context, c net.Conn) context.Context {
 		Client() (id int64, who peercred.Credentials)
 	}); ok {
 		id, who := known.Client()
-		of.issue.Number, of.issue.User = uint32(id), issue.UserOf(who, s.config.Socket)
+		of.who, of.issue.Number, of.issue.User = who, uint32(id), issue.UserOf(who, s.config.Socket)
 	}
 	of.from, _ = c.(served)
 	return context.WithValue(ctx, clientKey{}, of)
@@ -77,9 +78,20 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *request {
 // asker is a client of its own, for requests that come beside others of their connection.
 func (c *Config) asker(ctx context.Context) *client {
 	if of, ok := ctx.Value(clientKey{}).(*client); ok {
-		return &client{issue: issue.Connection{Number: of.issue.Number, User: of.issue.User}, from: of.from}
+		return &client{issue: issue.Connection{Number: of.issue.Number, User: of.issue.User}, who: of.who, from: of.from}
 	}
 	return &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody, Socket: c.Socket}}}
+}
+
+// unserved is why the request is not answered, whatever it asks for; nil: it is.
+func (q *request) unserved() *resp.Refusal {
+	if q.at.node && q.client.who.Apart() {
+		return resp.Refuse(resp.NotHere, resp.Shown(q.r.URL.Path), "the node's own socket: this one is a pod's, and tells of no other")
+	}
+	if q.s.config.Unserved == nil {
+		return nil
+	}
+	return q.s.config.Unserved(q.r, q.at.issues)
 }
 
 // parse reads the parameters.

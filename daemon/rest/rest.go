@@ -57,7 +57,7 @@ type Config struct {
 	Health   Health
 	Clock    clockguard.Clock        // known time
 	Count    Counter                 // nil: nobody counts
-	More     map[string]http.Handler // further paths, for GET and HEAD
+	More     map[string]http.Handler // further paths, for GET and HEAD; no pod's socket has them
 	RPC      http.Handler            // answers the paths that begin as RPCPaths do; nil: there are none
 	Compat   []string                // the services whose paths are answered, too: see Compat
 	// Leaving reports whether another process is about to serve in this one's place: connections of
@@ -94,6 +94,7 @@ type route struct {
 	params   []string                // that it takes
 	anything bool                    // it takes any
 	issues   bool                    // new IDs
+	node     bool                    // it tells of the node and its users: no pod's socket has it
 	fail     func(*request, Problem) // replies why there is no answer; nil: with a problem of RFC 9457
 }
 
@@ -122,14 +123,15 @@ func New(c Config) *Server {
 		"/readyz":          path("readyz", (*Server).readyz, "verbose"),
 	}
 	s.routes["/v1/ids"].issues, s.routes["/v1/runs"].issues = true, true
+	s.routes["/v1/status"].node = true
 	for _, name := range c.Compat {
 		maps.Copy(s.routes, services[name])
 	}
 	if c.Cluster != nil {
-		s.routes["/v1/cluster"] = path("cluster", (*Server).cluster)
+		s.routes["/v1/cluster"] = &route{name: "cluster", serve: (*Server).cluster, node: true}
 	}
 	for path, h := range c.More {
-		s.routes[path] = &route{name: cmp.Or(strings.Trim(path, "/"), "page"), anything: true, serve: func(_ *Server, q *request) {
+		s.routes[path] = &route{name: cmp.Or(strings.Trim(path, "/"), "page"), anything: true, node: true, serve: func(_ *Server, q *request) {
 			q.code = OK
 			h.ServeHTTP(q.w, q.r)
 		}}
@@ -203,10 +205,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		at = &route{name: "other", anything: true, serve: func(_ *Server, q *request) { q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(where))) }}
 	}
 	q.at = at
-	var refusal *resp.Refusal
-	if s.config.Unserved != nil {
-		refusal = s.config.Unserved(r, at.issues)
-	}
+	refusal := q.unserved()
 	switch {
 	case refusal != nil:
 		q.refuse(refusal)
