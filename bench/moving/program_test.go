@@ -3,6 +3,7 @@ package moving_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,7 +60,9 @@ func (h host) daemon(args ...string) socket {
 		}
 	})
 	for {
-		if _, err := os.Stat(h.socket()); err == nil {
+		// The file is there a moment before anybody listens on it.
+		if c, err := net.Dial("unix", h.socket()); err == nil {
+			_ = c.Close()
 			break
 		}
 		select {
