@@ -21,8 +21,8 @@ const askTimeout = 5 * time.Second
 
 // Check returns all that a start would be refused for on this host, besides what Validate finds: the
 // socket's path and group, the state directory, the files for the coordinator and for --admin, the
-// keys of public IDs, and a layout whose time is over. It writes nothing. That another daemon runs on the same paths is no fault
-// of the settings.
+// keys of public IDs, and a layout whose time is over. It writes nothing. That another daemon runs on
+// the same paths is no fault of the settings.
 func (c Config) Check() error {
 	_, group := groupID(c.Socket.Group)
 	_, state := journal.Look(c.StateDir)

@@ -102,7 +102,7 @@ func TestVersionsSideBySide(t *testing.T) {
 	dir, old := root(t), t.TempDir()
 	archive := "git -C '" + dir + "' archive " + before + " | tar -x -C '" + old + "'"
 	if out, err := exec.Command("bash", "-c", "set -o pipefail; "+archive).CombinedOutput(); err != nil {
-		t.Skipf("the history that has the version before is not here: %v\n%s", err, out)
+		t.Fatalf("the history that has the version before is not here: fetch it whole: %v\n%s", err, out)
 	}
 	programs := []string{version(t, old, "0.0.9"), version(t, dir, "0.1.0"), after(t, dir)}
 	names := []string{"before", "this", "after"}
