@@ -32,6 +32,8 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 # the command line, gRPC's trace pages) a daemon takes 2 MB less memory.
 TAGS  := urfave_cli_no_docs,grpcnotrace
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
+# What is not tested for races is compiled as what ships, so that each package is compiled once for both.
+AS_SHIPPED := -trimpath -tags $(TAGS)
 
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +57,7 @@ packages: $(NFPM) ## deb, rpm and apk for this machine, in .bin/dist
 	@rm -rf $(DIST) && $(PACKAGE) $(DIST) $$($(GO) env GOARCH) && ls -l $(DIST)
 
 # The packages in Debian, with a systemd of their own, in a container: twice the same bytes, lintian, install, systemd's
-# part of the daemon, upgrade, remove, purge. Half a minute, after a first time that fetches Debian.
+# part of the daemon, reload, upgrade, remove, purge. Two minutes, after a first time that fetches Debian.
 packages-test: $(NFPM) ## the packages and the units in Debian, in a container
 	@scripts/need-packaging
 	@GO=$(GO) sh e2e/images/build.sh systemd
@@ -118,7 +120,9 @@ NO_CLOCK := {p: "^time\\.(Now|Since|Until|Sleep|After|AfterFunc|Tick|NewTimer|Ne
 NO_SLEEP := {p: "^time\\.Sleep$$", msg: "no sleeping: wait for the event, or inject the clock"}
 
 # Each linter goes once over the plain build, and once over everything else: no file wants only one of the two tags.
-TAGGED := drill,e2e
+TAGGED := drill,e2e,grpcnotrace
+lint: export CGO_ENABLED := 0
+lint: export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath
 lint: $(STATICCHECK) $(FORBIDIGO) $(JSONNET) $(JSONNETFMT) ## gofmt, vet, staticcheck, no sleeping, no real clock
 	@echo 'lint: gofmt'
 	@unformatted=$$(find . -name '*.go' -not -path './.bin/*' -print0 | xargs -0 -r "$$($(GO) env GOROOT)/bin/gofmt" -s -l); \
@@ -126,15 +130,15 @@ lint: $(STATICCHECK) $(FORBIDIGO) $(JSONNET) $(JSONNETFMT) ## gofmt, vet, static
 		echo "not formatted (run gofmt -s -w on them):"; echo "$$unformatted"; exit 1; \
 	fi
 	@echo 'lint: go vet'
-	@$(GO) vet $(PACKAGES)
+	@$(GO) vet -tags $(TAGS) $(PACKAGES)
 	@$(GO) vet -tags $(TAGGED) ./...
 	@echo 'lint: staticcheck'
-	@$(STATICCHECK) $(PACKAGES)
+	@$(STATICCHECK) -tags $(TAGS) $(PACKAGES)
 	@$(STATICCHECK) -tags $(TAGGED) ./...
 	@echo 'lint: what ships imports nothing of what proves'
-	@$(GO) test -count=1 -run '^TestBorder' .
+	@$(GO) test $(AS_SHIPPED) -count=1 -run '^TestBorder' .
 	@echo 'lint: forbidigo, no sleeping anywhere'
-	@$(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- $(PACKAGES)
+	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGS)" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- $(PACKAGES)
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
 	@echo 'lint: forbidigo, no real clock where one is injected'
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status -tests=false -analyze_types '$(NO_CLOCK)' -- $(CLOCKED)
@@ -164,7 +168,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 # The quick loop: what needs neither a server nor a C compiler.
 SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|simulation))$$
 check: lint ## format, vet, lint, and every test that needs no server and no C compiler
-	@$(GO) run ./internal/testreport -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)')
+	@CGO_ENABLED=0 $(GO) run $(AS_SHIPPED) ./internal/testreport $(AS_SHIPPED) -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)')
 
 # What takes longer than a change may, in one table: docs/verification.md keeps the last one. Hours.
 full: ## everything that is longer than .ci/run: drills, mutants, simulation, power cuts, model
@@ -183,9 +187,12 @@ ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/u
 FOREIGN := ./deploy/manifests
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \
 	awk '{ print ($$0 ~ "/(e2e/cluster|audit/history|coord/etcd|coord/zk)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
+# Under the race detector a storm of claims has a quarter of its daemons; so it is run once more, whole and by itself.
 test: race-detector zookeeper clients peers prometheus chromium ## all tests, with the race detector
-	@$(GO) run ./internal/testreport $(LINKED) -race -p 4 -timeout 15m $$($(TESTED)) -- $(LINKED) -timeout 15m $(ALONE) -- $(LINKED) -count=1 $(FOREIGN) -- \
-		$(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills
+	@CGO_ENABLED=0 $(GO) run $(AS_SHIPPED) ./internal/testreport CGO_ENABLED=1 $(LINKED) -race -p 4 -timeout 15m $$($(TESTED)) -- \
+		CGO_ENABLED=0 $(LINKED) $(AS_SHIPPED) -timeout 15m $(ALONE) -- CGO_ENABLED=0 $(LINKED) $(AS_SHIPPED) -count=1 $(FOREIGN) -- \
+		CGO_ENABLED=0 $(LINKED) $(AS_SHIPPED) -count=1 -p 1 -run '^TestStorm$$' ./coord/etcd ./coord/zk -- \
+		CGO_ENABLED=1 $(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- CGO_ENABLED=1 $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
 # is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each
@@ -230,24 +237,24 @@ e2e-mutants: drill-images ## whether the drills find what is broken on purpose
 
 # drills TIMEOUT,FLAGS: the program itself and not go test runs them, so that a signal reaches it and its table comes last.
 define drills
-mkdir -p $(BIN) && $(GO) test -c -tags e2e -o $(BIN)/drills ./e2e/drills && cd e2e/drills && \
+mkdir -p $(BIN) && CGO_ENABLED=0 $(GO) test -c $(AS_SHIPPED),e2e -o $(BIN)/drills ./e2e/drills && cd e2e/drills && \
 exec "$(CURDIR)/$(BIN)/drills" -test.v -test.timeout $(1) -test.run '$(if $(filter-out .,$(DRILL)),TestDrills/$(DRILL),.)' $(2) -seed $(SEED)
 endef
 
-# deploy/kubernetes on a Kubernetes of one node, in namespaces of its own, under load: updates by surge, pods killed, the node
-# drained. Wants root, docker with its containerd and runc, iproute2, iptables and nftables. The first build takes minutes.
+# deploy/kubernetes and the chart on a Kubernetes of one node, in namespaces of its own, under load: updates by surge, pods
+# killed, the node drained. Wants root, docker with its containerd and runc, iproute2, iptables and nftables. The first build takes minutes.
 KUBE := .bin/kube
-kube: sidecar-image ## deploy/kubernetes on a real Kubernetes of one node, under load
+kube: sidecar-image ## deploy/kubernetes and the chart on a real Kubernetes of one node, under load
 	@GO=$(GO) sh e2e/kube/build.sh $(KUBE)
 	@$(MAKE) --no-print-directory image IMAGE=flakeward:kube
 	@$(MAKE) --no-print-directory image IMAGE=flakeward:kube-next VERSION=0.1.1-next
 	@sh e2e/kube/images.sh $(KUBE)
-	@mkdir -p $(BIN) && $(GO) test -c -tags e2e -o $(BIN)/kube ./e2e/kube && cd e2e/kube && \
+	@mkdir -p $(BIN) && CGO_ENABLED=0 $(GO) test -c $(AS_SHIPPED),e2e -o $(BIN)/kube ./e2e/kube && cd e2e/kube && \
 	exec "$(CURDIR)/$(BIN)/kube" -test.v -test.timeout 14m -programs "$(abspath $(KUBE))"
 
 # Clusters simulated from seeds, 10,000 of them; a failing one prints the command that replays it.
 sim: ## 10,000 simulated clusters
-	$(GO) run ./sim -n 10000
+	CGO_ENABLED=0 $(GO) run $(AS_SHIPPED) ./sim -n 10000
 
 # Which error returns of the code that claims worker IDs and keeps the journal the simulation takes, by coverage: all of
 # them, or this fails. About a minute on two cores.

@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/server"
 	"github.com/flakeward/flakeward/bench/stat"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const (
@@ -48,7 +49,7 @@ var forwardLoad = pace.Load{
 // measureForward sets the clock of a daemon ahead while clients ask at a fixed rate, each time
 // another daemon's.
 func measureForward(ctx context.Context, s setting) (found report.Findings, err error) {
-	if s.binary, err = buildDrill(ctx, s.dir); err != nil {
+	if s.binary, err = process.Build(ctx, s.dir); err != nil {
 		return found, err
 	}
 	for n, step := range forwardSteps {

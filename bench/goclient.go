@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/bench/gobench"
 	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const (
@@ -35,7 +36,7 @@ func measureGoClient(ctx context.Context, s setting) (found report.Findings, err
 	}
 	r, err := gobench.Run{
 		Dir:     s.dir,
-		Package: daemonPackage + "/client",
+		Package: process.Package + "/client",
 		Pattern: "^(BenchmarkNext|BenchmarkNextParallel|BenchmarkNextAtTheCeiling|BenchmarkTake1000)$",
 		Count:   s.rounds(fullRounds, 2),
 		For:     s.length(time.Second),

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/rounds"
 	"github.com/flakeward/flakeward/bench/stat"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // measureLane runs the generator's own benchmarks.
@@ -21,7 +22,7 @@ func measureLane(ctx context.Context, s setting) (found report.Findings, err err
 	}
 	r, err := gobench.Run{
 		Dir:     s.dir,
-		Package: daemonPackage + "/generator",
+		Package: process.Package + "/generator",
 		Pattern: "^(BenchmarkTimeNow|BenchmarkTakeWithClock|BenchmarkTake|BenchmarkTakeRun|BenchmarkCeiling)$",
 		Count:   s.rounds(fullRounds, 2),
 		For:     length,

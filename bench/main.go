@@ -21,12 +21,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/bench/report"
+	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/tool"
 )
 
@@ -36,9 +36,6 @@ func main() {
 	}
 	tool.Main("bench", run)
 }
-
-// daemonPackage is the daemon's import path.
-const daemonPackage = "github.com/flakeward/flakeward"
 
 // options is what the program can be told.
 type options struct {
@@ -110,7 +107,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if o.binary == "" {
-		if o.binary, err = build(ctx, dir); err != nil {
+		if o.binary, err = process.BuildNormal(ctx, dir); err != nil {
 			return err
 		}
 	} else if o.binary, err = filepath.Abs(o.binary); err != nil { // sections may run it from elsewhere
@@ -226,17 +223,4 @@ func cut(line string) string {
 		return string(all[:mostSaid]) + "..."
 	}
 	return line
-}
-
-// build builds the daemon into dir, without cgo, and returns the program's path. With cgo, which
-// the daemon has no need of, it would take 1.5 MB more of memory for the C library.
-func build(ctx context.Context, dir string) (string, error) {
-	binary := filepath.Join(dir, "flakeward")
-	command := exec.CommandContext(ctx, "go", "build", "-o", binary, daemonPackage)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	out, err := command.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("cannot build %s: %w: run this inside of its module, with Go on the PATH, or give -daemon\n%s", daemonPackage, err, out)
-	}
-	return binary, nil
 }

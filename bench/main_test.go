@@ -38,7 +38,7 @@ func TestChoose(t *testing.T) {
 func TestMissingNamesThePackage(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, c := range []struct{ program, says string }{
-		{redisServer, "apt-get install redis-server"},
+		{redisbench.Server, "apt-get install redis-server"},
 		{redisbench.Program, "apt-get install redis-tools"},
 		{"go", "apt-get install golang"},
 	} {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/bench/pace"
 	"github.com/flakeward/flakeward/bench/realtime"
+	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/rounds"
 	"github.com/flakeward/flakeward/bench/stat"
@@ -35,7 +36,7 @@ const openLoop = "Open loop, 50,000 requests/s over 50 connections"
 // measureOpen has requests sent at their times whatever is answered, to the daemon and to Redis in
 // turn.
 func measureOpen(ctx context.Context, s setting) (found report.Findings, err error) {
-	found.Version("Redis", says(ctx, redisServer, "--version"))
+	found.Version("Redis", says(ctx, redisbench.Server, "--version"))
 	for _, part := range openParts {
 		got, err := part.measure(ctx, s)
 		if part.realTime && realtime.Refused(err) {

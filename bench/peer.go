@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
+	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/server"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -37,9 +37,6 @@ func oursWith(flags ...string) peer {
 	}
 }
 
-// redisServer is the name of the executable.
-const redisServer = "redis-server"
-
 // redis is a counter in a Redis that keeps nothing on disk.
 var redis = redisWith()
 
@@ -52,10 +49,7 @@ func redisWith(args ...string) peer {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				return nil, "", err
 			}
-			socket := filepath.Join(dir, "s")
-			s, err := server.Start(ctx, server.Program{Path: redisServer, Args: append([]string{
-				"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", dir,
-			}, args...)})
+			s, socket, err := redisbench.Start(ctx, dir, args...)
 			if err != nil {
 				return nil, "", err
 			}
@@ -75,7 +69,7 @@ func redisWith(args ...string) peer {
 
 // redisVersions notes what Redis and its load generator are.
 func redisVersions(ctx context.Context, f *report.Findings) {
-	f.Version("Redis", says(ctx, redisServer, "--version"))
+	f.Version("Redis", says(ctx, redisbench.Server, "--version"))
 	f.Version("redis-benchmark", says(ctx, "redis-benchmark", "--version"))
 }
 

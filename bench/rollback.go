@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/bench/stat"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -40,7 +40,7 @@ var rollbackLoad = pace.Load{
 // measureRollback sets the clock of a daemon back while clients ask at a fixed rate, each time
 // another daemon's.
 func measureRollback(ctx context.Context, s setting) (found report.Findings, err error) {
-	if s.binary, err = buildDrill(ctx, s.dir); err != nil {
+	if s.binary, err = process.Build(ctx, s.dir); err != nil {
 		return found, err
 	}
 	var all []pace.Result
@@ -67,17 +67,6 @@ func measureRollback(ctx context.Context, s setting) (found report.Findings, err
 	}
 	found.Plots = rollbackPlots(r)
 	return found, nil
-}
-
-// buildDrill builds the daemon with a clock that can be set off.
-func buildDrill(ctx context.Context, dir string) (string, error) {
-	binary := filepath.Join(dir, "flakeward-drill")
-	command := exec.CommandContext(ctx, "go", "build", "-tags", "drill", "-o", binary, daemonPackage)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build %s with the tag drill: %w: run this inside of its module, with Go on the PATH\n%s", daemonPackage, err, out)
-	}
-	return binary, nil
 }
 
 // setBack puts the load on a new daemon and sets its clock back after rollbackBefore.

@@ -23,12 +23,13 @@ type section struct {
 // sections is everything that is measured, in the table's order.
 var sections = []section{
 	{"start", "from the start of the process to the first ID", nil, measureStarts},
-	{"socket", "single IDs over the socket, next to Redis", []string{redisServer, redisbench.Program, compiler}, measureSocket},
+	{"socket", "single IDs over the socket, next to Redis", []string{redisbench.Server, redisbench.Program, compiler}, measureSocket},
 	{"forms", "single IDs as texts and UUIDs, next to integers", []string{redisbench.Program}, measureForms},
 	{"http", "single IDs over HTTP, next to a constant from the same library", nil, measureWeb},
-	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisServer}, measureOpen},
-	{"idle", "connections that do nothing, next to Redis", []string{redisServer, redisbench.Program}, measureIdle},
-	{"growth", "what an ID costs as connections, lanes, tenants and batches grow", []string{redisServer, redisbench.Program}, measureGrowth},
+	{"grpc", "calls and streams of gRPC, next to an echo from the same library", nil, measureGRPC},
+	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisbench.Server}, measureOpen},
+	{"idle", "connections that do nothing, next to Redis", []string{redisbench.Server, redisbench.Program}, measureIdle},
+	{"growth", "what an ID costs as connections, lanes, tenants and batches grow", []string{redisbench.Server, redisbench.Program}, measureGrowth},
 	{"postgres", "single IDs, next to a sequence of PostgreSQL", []string{redisbench.Program}, measurePostgres},
 	{"etcd", "single IDs, next to a counter in etcd", []string{redisbench.Program}, measureEtcd},
 	{"client", "one client that asks for many IDs at once", nil, measureClient},
@@ -98,7 +99,7 @@ func choose(from []section, list string) ([]section, error) {
 
 // debian is the Debian package of a program that may be missing.
 var debian = map[string]string{
-	redisServer:        "redis-server",
+	redisbench.Server:  "redis-server",
 	redisbench.Program: "redis-tools",
 	"go":               "golang",
 }

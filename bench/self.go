@@ -25,6 +25,8 @@ var selves = map[string]func(context.Context, []string, *json.Encoder) error{
 	selfCount:    count,
 	selfConstant: serveConstant,
 	selfAsk:      askHTTP,
+	selfEcho:     serveEcho,
+	selfCall:     call,
 }
 
 func isSelf(args []string) bool { return len(args) > 0 && selves[args[0]] != nil }

@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -107,7 +108,7 @@ func TestExplained(t *testing.T) {
 // What Redis is measured with is a fair peer: its IDs are those of the layout "redis", rise, and
 // are new each time.
 func TestRedisScript(t *testing.T) {
-	if _, err := exec.LookPath(redisServer); err != nil {
+	if _, err := exec.LookPath(redisbench.Server); err != nil {
 		lacking(t, err)
 	}
 	server, socket, err := redis.start(t.Context(), setting{}, t.TempDir()+"/redis")

@@ -30,49 +30,89 @@ const webConnections = 50
 // measureWeb compares GET /v1/ids with a handler of the same library that answers a constant of the
 // same size, on a Unix socket as well.
 func measureWeb(ctx context.Context, s setting) (found report.Findings, err error) {
-	h, err := newHost(s.binary, filepath.Join(s.dir, "host"))
+	daemon, err := enter(ctx, s, ours)
 	if err != nil {
 		return found, err
 	}
-	d, _, err := h.start(ctx)
+	defer daemon.server.Kill()
+	constant, err := enterSelf(ctx, s, selfConstant)
 	if err != nil {
 		return found, err
 	}
-	defer d.Kill()
-	peer := filepath.Join(s.dir, "constant")
-	constant, err := startSelf(ctx, selfConstant, peer)
-	if err != nil {
-		return found, err
-	}
-	defer constant.end()
-	var listens bool
-	if err := constant.hear(&listens); err != nil {
-		return found, err
-	}
-	var entered []rounds.Contestant[float64]
-	for _, socket := range []string{h.socket, peer} {
-		entered = append(entered, rounds.Contestant[float64]{Name: socket, Measure: func(ctx context.Context) (rate float64, err error) {
-			client, err := startSelf(ctx, selfAsk, socket, s.length(2*time.Second).String())
-			if err != nil {
-				return 0, err
-			}
-			defer client.end()
-			return rate, client.hear(&rate)
-		}})
+	defer constant.server.Kill()
+	var entered []rounds.Contestant[sample]
+	for _, c := range []contestant{daemon, constant} {
+		entered = append(entered, c.asked(selfAsk, s.length(2*time.Second)))
 	}
 	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 2), entered...)
 	if err != nil {
 		return found, err
 	}
-	found.Figures = append(found.Figures, report.Figure{
-		Group: "HTTP", What: fmt.Sprintf("GET /v1/ids, %d connections that stay open", webConnections), Unit: report.Rate,
-		Ours: got[0], Peer: "net/http, a constant", Theirs: got[1], Note: "an ID a request; load by this program",
-	}.RatioAtLeast(0.85))
-	return found, d.Stop()
+	const group, peer = "HTTP", "net/http, a constant"
+	what := fmt.Sprintf("GET /v1/ids, %d connections that stay open", webConnections)
+	rate := versus(group, what, report.Rate, got[0], peer, got[1], rateOf)
+	rate.Note = "an ID a request; load by this program"
+	found.Figures = append(found.Figures, rate.RatioAtLeast(0.85),
+		versus(group, what+", the server's processor time for one", report.Seconds, got[0], peer, got[1], cpuOf))
+	return found, daemon.server.Stop()
+}
+
+// enterSelf starts this program as a server that listens on a socket, which the caller kills.
+func enterSelf(ctx context.Context, s setting, word string) (contestant, error) {
+	c := contestant{name: word, socket: filepath.Join(s.dir, word)}
+	p, err := startSelf(ctx, word, c.socket)
+	if err != nil {
+		return c, err
+	}
+	c.server = p.Server
+	var listens bool
+	if err := p.hear(&listens); err != nil {
+		p.end()
+		return c, err
+	}
+	return c, nil
+}
+
+// answered is what a client of the server's reports at its end.
+type answered struct {
+	Replies int64
+	Took    time.Duration
+}
+
+// asked is the server asked for that long by this program as a client, which gets the socket, the
+// duration and then args.
+func (c contestant) asked(word string, length time.Duration, args ...string) rounds.Contestant[sample] {
+	return rounds.Contestant[sample]{Name: c.name, Measure: func(ctx context.Context) (sample, error) {
+		before, err := c.server.CPU()
+		if err != nil {
+			return sample{}, err
+		}
+		client, err := startSelf(ctx, word, append([]string{c.socket, length.String()}, args...)...)
+		if err != nil {
+			return sample{}, err
+		}
+		defer client.end()
+		var got answered
+		if err := client.hear(&got); err != nil {
+			return sample{}, c.fault(err)
+		}
+		after, err := c.server.CPU()
+		n := float64(got.Replies)
+		return sample{rate: n / got.Took.Seconds(), cpu: (after - before).Seconds() / n}, err
+	}}
 }
 
 // serveConstant answers as many bytes as an ID has, on a socket.
 func serveConstant(ctx context.Context, args []string, report *json.Encoder) error {
+	body := []byte(`{"ids":["117949486318465024"]}` + "\n")
+	return serveOn(ctx, args, report, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = []string{"application/json"}
+		_, _ = w.Write(body)
+	})})
+}
+
+// serveOn has a server serve on the socket that args name, and reports once it listens.
+func serveOn(ctx context.Context, args []string, report *json.Encoder, server *http.Server) error {
 	if len(args) != 1 {
 		return errors.New("the socket's path is missing")
 	}
@@ -80,11 +120,7 @@ func serveConstant(ctx context.Context, args []string, report *json.Encoder) err
 	if err != nil {
 		return err
 	}
-	body := []byte(`{"ids":["117949486318465024"]}` + "\n")
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header()["Content-Type"] = []string{"application/json"}
-		_, _ = w.Write(body)
-	})}
+	server.ReadHeaderTimeout = time.Minute
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := report.Encode(true); err != nil {
 		return err
@@ -95,24 +131,32 @@ func serveConstant(ctx context.Context, args []string, report *json.Encoder) err
 	return nil
 }
 
-// askHTTP has connections ask for a time, and reports how many replies came in a second.
+// askHTTP has connections ask for a time.
 func askHTTP(ctx context.Context, args []string, report *json.Encoder) error {
 	if len(args) != 2 {
 		return errors.New("the socket's path and a duration are missing")
 	}
-	length, err := time.ParseDuration(args[1])
+	return askFor(ctx, args[1], webConnections, report, func(ctx context.Context, replies *atomic.Int64) error {
+		return askHTTPOn(ctx, args[0], replies)
+	})
+}
+
+// askFor has several ask for a time, each of whom counts the replies, and reports how many came.
+func askFor(ctx context.Context, duration string, several int, report *json.Encoder, ask func(context.Context, *atomic.Int64) error) error {
+	length, err := time.ParseDuration(duration)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, length)
+	ctx, cancel := context.WithCancel(ctx) // a deadline would be told to the server
 	defer cancel()
+	defer time.AfterFunc(length, cancel).Stop()
 	var replies atomic.Int64
-	failed := make(chan error, webConnections)
+	failed := make(chan error, several)
 	var all sync.WaitGroup
 	begun := time.Now()
-	for range webConnections {
+	for range several {
 		all.Go(func() {
-			if err := askHTTPOn(ctx, args[0], &replies); err != nil && ctx.Err() == nil {
+			if err := ask(ctx, &replies); err != nil && ctx.Err() == nil {
 				failed <- err
 				cancel()
 			}
@@ -123,7 +167,7 @@ func askHTTP(ctx context.Context, args []string, report *json.Encoder) error {
 	case err := <-failed:
 		return err
 	default:
-		return report.Encode(float64(replies.Load()) / time.Since(begun).Seconds())
+		return report.Encode(answered{replies.Load(), time.Since(begun)})
 	}
 }
 

@@ -16,13 +16,16 @@ import (
 const (
 	checkName            = "check"
 	checkCoordinatorName = "check-coordinator"
+	reloadName           = "reload"
 )
 
-// checkFlags have the daemon command look, and start nothing. They are no settings.
+// checkFlags have the daemon command look, or ask the running daemon, and serve nothing. They are no
+// settings.
 func checkFlags() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.BoolFlag{Name: checkName, Usage: "say all that would be refused of the settings and on this host, write nothing, and end"},
 		&urfave.BoolFlag{Name: checkCoordinatorName, Usage: "the same, and ask the coordinator whether this daemon fits into its cluster"},
+		&urfave.BoolFlag{Name: reloadName, Usage: "have the running daemon of these settings start the program anew under systemd, wait until that has taken over, and end"},
 	}
 }
 

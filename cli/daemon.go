@@ -3,10 +3,13 @@ package cli
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"runtime/debug"
+	"slices"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/systemd"
 )
@@ -14,7 +17,24 @@ import (
 const (
 	daemonName = "daemon"
 	logName    = "flakeward"
+
+	takeoverName = "takeover"
 )
+
+// successor starts the program that args name now, with the same arguments, to take over.
+func successor(s *systemd.Service, args []string) func() (<-chan struct{}, error) {
+	return func() (<-chan struct{}, error) {
+		program, err := exec.LookPath(args[0])
+		if err != nil {
+			return nil, err
+		}
+		again := args[1:]
+		if flag := "--" + takeoverName; !slices.Contains(again, flag) {
+			again = append(slices.Clone(again), flag)
+		}
+		return s.Start(program, again...)
+	}
+}
 
 func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 	return withTenants(&urfave.Command{
@@ -39,6 +59,9 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			if err := config.Validate(); err != nil {
 				return &usageError{err}
 			}
+			if c.Bool(reloadName) {
+				return daemon.Renew(c.Context, config)
+			}
 			if err := own.makeDir(config.Socket.Path); err != nil {
 				return err
 			}
@@ -60,6 +83,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			if config.Service, err = systemd.FromEnvironment(); err != nil {
 				return log.close(err)
 			}
+			config.Successor = successor(config.Service, os.Args)
 			err = serve(c.Context, config)
 			return log.close(errors.Join(err, config.Service.Close()))
 		},

@@ -13,10 +13,11 @@ func layoutCheckCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:      "check",
-		Usage:     "compare the layouts, epochs and datacenters of several clusters, and find two that can issue the same ID",
+		Usage:     "compare layouts, epochs, datacenters and worker ranges of clusters, and find two that can issue the same ID",
 		ArgsUsage: "COORD COORD...",
 		Description: "COORD is a coordinator's URL as in the daemon's --coord. Each is asked for its cluster's record, and nothing is written.\n" +
-			"Clusters that share a number space have one layout, with a datacenter field, and a datacenter of their own each.\n" +
+			"Clusters that share a number space have one layout, with a datacenter field, and a datacenter of their own each;\n" +
+			"or one layout, and a --worker-range of their own each, until one is widened.\n" +
 			fmt.Sprintf("Ends with status 0 if no two can issue the same ID, %d if some can, %d if one cannot be asked. TLS, user and password are\n"+
 				"the same for all coordinators; a URL may have a user of its own.\n", ExitMeet, ExitFailed),
 		Flags: append(flags.distant(), jsonFlag("print one JSON object")),

@@ -16,11 +16,16 @@ import (
 // makeCluster makes the record of a cluster as its first daemon does.
 func makeCluster(t *testing.T, url string, datacenter int) string {
 	t.Helper()
+	return makeClusterOf(t, url, datacenter, coord.WorkerRange{})
+}
+
+func makeClusterOf(t *testing.T, url string, datacenter int, ids coord.WorkerRange) string {
+	t.Helper()
 	c, err := connect.Open(t.Context(), connect.Config{URL: url, Identity: coord.Identity{Host: "h", Incarnation: "i"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := c.Join(t.Context(), coord.Layout{Text: fmt.Sprintf("%s;datacenter=%d", narrow, datacenter), Workers: 4})
+	found, err := c.Join(t.Context(), coord.Layout{Text: fmt.Sprintf("%s;datacenter=%d", narrow, datacenter), Workers: 4, Range: ids})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +44,7 @@ func TestLayoutCheckOnRealCoordinators(t *testing.T) {
 	uuids := []string{makeCluster(t, eu, 1), makeCluster(t, us, 2), makeCluster(t, asia, 1)}
 
 	out, _, err := command(t, "", "layout", "check", eu, us)
-	if err != nil || !strings.Contains(out, "\n\nno two clusters can issue the same ID\n") || !strings.Contains(strings.Join(strings.Fields(out), " "), us+" "+uuids[1][:8]+" 2 4 "+narrow) {
+	if err != nil || !strings.Contains(out, "\n\nno two clusters can issue the same ID\n") || !strings.Contains(strings.Join(strings.Fields(out), " "), us+" "+uuids[1][:8]+" 2 4 all "+narrow) {
 		t.Errorf("%s%v", out, err)
 	}
 
@@ -67,6 +72,17 @@ func TestLayoutCheckOnRealCoordinators(t *testing.T) {
 	if len(got.Clusters) != 2 || got.Clusters[1].Cluster != uuids[2] || got.Clusters[1].Layout != narrow || got.Clusters[1].Datacenter != 1 || got.Clusters[1].Workers != 4 ||
 		len(got.Meet) != 1 || got.Meet[0].Reason != "same-datacenter" || got.Meet[0].Coordinators[0] != eu || !got.Sorted {
 		t.Errorf("%+v", got)
+	}
+
+	// Worker IDs that are kept apart are told by the clusters' records.
+	low, high := etcd.URL("/low"), zk+"/high"
+	makeClusterOf(t, low, 1, coord.WorkerRange{First: 0, Count: 2})
+	makeClusterOf(t, high, 1, coord.WorkerRange{First: 2, Count: 2})
+	if out, _, err := command(t, "", "layout", "check", low, high); err != nil || !strings.Contains(out, " 0-1 ") || !strings.Contains(out, " 2-3 ") {
+		t.Errorf("ranges that are apart: %s%v", out, err)
+	}
+	if out, _, err := command(t, "", "layout", "check", high, eu); ExitCode(err) != ExitMeet || !strings.Contains(out, "both assign the worker IDs 2-3\n") {
+		t.Errorf("ranges that overlap: %s%v", out, err)
 	}
 
 	if out, _, err := command(t, "", "layout", "check", eu, eu); ExitCode(err) != ExitMeet || !strings.Contains(out, "both have the UUID "+uuids[0]) {

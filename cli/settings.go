@@ -121,7 +121,7 @@ func (s *settings) flags() []urfave.Flag {
 
 		&urfave.PathFlag{Name: "state-dir", Destination: &c.StateDir, Value: c.StateDir, Category: "Marks",
 			Usage: "`DIRECTORY` of the journal and the embedded coordinator, on a local disk"},
-		&urfave.BoolFlag{Name: "takeover", Destination: &c.Takeover, Value: c.Takeover, Category: "Marks",
+		&urfave.BoolFlag{Name: takeoverName, Destination: &c.Takeover, Value: c.Takeover, Category: "Marks",
 			Usage: "go on in the place of the daemon that runs on this state directory, with its connections; where none runs, start as usual"},
 		&urfave.GenericFlag{Name: "takeover-linger", Value: (*duration)(&c.TakeoverLinger), Category: "Marks",
 			Usage: "stay this long after another daemon has taken over, or until told to stop, or until nobody serves the socket: for supervisors that start again whatever ends; 0: end at once"},

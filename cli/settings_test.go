@@ -47,7 +47,7 @@ func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 			got = config
 			return nil
 		})
-	got.Log, got.Version, got.LogDropped, got.ReopenLog, got.Reload = nil, "", nil, nil, nil
+	got.Log, got.Version, got.LogDropped, got.ReopenLog, got.Reload, got.Successor = nil, "", nil, nil, nil, nil
 	return got, err
 }
 
@@ -97,7 +97,7 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 }
 
 // notSettings are the fields of daemon.Config that code sets, or that only the file has.
-var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "IDs.Tenants"}
+var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Successor", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "IDs.Tenants"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 	plain, err := configOf(t, base("")...)

@@ -93,7 +93,7 @@ type RangeError struct {
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("the cluster assigns the worker IDs %v but this daemon's --worker-range is %v; "+
 		"if the cluster was widened, take the setting out; otherwise the cluster was made without it, and may issue the IDs of another generator: "+
-		"give the daemons a coordinator prefix or, with embedded:, a state directory where no cluster is", e.Cluster, e.Ours)
+		"give the daemons a coordinator prefix where no cluster is, and new state directories", e.Cluster, e.Ours)
 }
 
 // Is makes errors.Is find ErrUnfit.
@@ -107,7 +107,7 @@ type AboveError struct {
 
 func (e *AboveError) Error() string {
 	return fmt.Sprintf("the cluster was made to issue IDs above tick %d but this daemon's --above-id is of tick %d; "+
-		"take the setting out, or give the daemons a coordinator prefix or, with embedded:, a state directory where no cluster is", e.Cluster, e.Ours)
+		"take the setting out, or give the daemons a coordinator prefix where no cluster is, and new state directories", e.Cluster, e.Ours)
 }
 
 // Is makes errors.Is find ErrUnfit.

@@ -65,7 +65,10 @@ type Config struct {
 	Kernel  clockguard.Kernel // what is known of Clock besides; nil: nothing. The real clock has the real one
 	Ready   func()            // called once, when the first ID can be issued; may be nil
 	Journal journal.Options   // what the state directory is opened with
-	Service *systemd.Service  // the service manager's; nil: there is none. Run does not close it
+	// Successor starts the program anew, to take over from this process, and says when that has ended;
+	// nil: nothing can.
+	Successor func() (ended <-chan struct{}, err error)
+	Service   *systemd.Service // the service manager's; nil: there is none. Run does not close it
 }
 
 // Socket is the Unix socket that sidecars ask on, and its bounds.

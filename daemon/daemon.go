@@ -67,6 +67,7 @@ type Daemon struct {
 	server  *serve.Server
 	web     *web
 	reload  reload
+	renewal renewal
 	change  chan struct{} // gets one when a lane or its ceiling changed
 
 	// What each start has of its own. A machine that is copied makes the daemon start anew.
@@ -114,6 +115,7 @@ func New(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, forms: d.forms}
+	d.renewal = renewal{start: c.Successor, clock: d.clock, log: c.Log}
 	d.events = condition.NewCounts()
 	d.metrics = metrics.New(metrics.Sources{
 		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock,
@@ -273,6 +275,7 @@ func (d *Daemon) build() error {
 func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited life.Inherited) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	defer d.renewal.end(work, errEnding)
 	served := make(chan error, 2)
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -298,7 +301,6 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 			next, handed := parts.handOver(work, d, successor, listener)
 			if errors.Is(handed, errHandedOver) {
 				d.handedOver = true
-				d.web.taker.GiveUp()
 				d.web.end(work, &serving)
 				return nil
 			}

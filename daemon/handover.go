@@ -82,6 +82,7 @@ type lookout struct {
 
 func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *lookout {
 	o := &lookout{ready: make(chan *takeover.Successor)}
+	work := ctx
 	ctx, o.stop = context.WithCancel(ctx)
 	keep := func() { store(listener, d.config.Service, d.log) }
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
@@ -98,7 +99,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	}
 	o.ended.Go(func() {
 		defer l.Close() //nolint:errcheck // nobody comes any more
-		s, err := l.Await(ctx, settlingOf(d).wait)
+		s, err := l.Await(ctx, settlingOf(d).wait, func(a *takeover.Asker) { d.renewal.ask(work, a) })
 		switch {
 		case err == nil:
 			select {
@@ -144,7 +145,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	freezing, cancel := clockguard.WithTimeout(ctx, d.clock, freezeTimeout)
 	frozen, err := d.server.Freeze(freezing)
 	cancel()
-	commit := takeover.Commit{Kept: listener.Kept(), Lock: d.dir.Lock(), Others: d.locks.Files()}
+	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock(), Others: d.locks.Files()}
 	for _, k := range p.life.Holders {
 		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
 	}
@@ -174,9 +175,13 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		listener.Keep()
 		d.pods.Keep()
 		frozen.Leave()
+		passOn(d)
 		fault.Point(fault.RunningLeft)
 		end := d.clock.Now().Mono
 		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))
+		d.config.Service.Successor(to.PID)
+		_ = to.Close() // the newcomer may speak with systemd from now on
+		d.renewal.end(ctx, nil)
 		p.detach(d.log)
 		return nil, errHandedOver
 	}
@@ -192,6 +197,16 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		frozen.Resume()
 	}
 	return inherited, err
+}
+
+// passOn has requests of HTTP and gRPC, whose connections stay here, answered by the daemon that has taken
+// over. Where users have rates, it does not: that daemon would take them for this process's.
+func passOn(d *Daemon) {
+	if d.limited != nil {
+		d.web.taker.GiveUp(nil)
+		return
+	}
+	d.web.taker.GiveUp(newRelay(d.config.Socket.Path).take)
 }
 
 // detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes them.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/life"
 )
@@ -182,6 +183,18 @@ func TestWrongPrefixMakesNoCluster(t *testing.T) {
 		var none *life.NoClusterError
 		if !errors.As(err, &none) || none.Journal != cluster || none.Coord != url || none.Joined != c.Cluster.Coord {
 			t.Errorf("under %s the daemon ended with %v", url, err)
+		}
+		// A journal that nothing is started from, for its worker ID or its mark, is of that cluster
+		// all the same.
+		for what, change := range map[string]func(*daemon.Config){
+			"a range without its worker ID": func(c *daemon.Config) { c.IDs.WorkerRange = "512-1023" },
+			"an ID above its mark":          func(c *daemon.Config) { c.IDs.AboveID = 1 << 62 },
+		} {
+			unused := wrong
+			change(&unused)
+			if err := launch(t, unused).End(); !errors.As(err, &none) || none.Journal != cluster {
+				t.Errorf("under %s with %s the daemon ended with %v", url, what, err)
+			}
 		}
 	}
 	if now := keys(""); now != everywhere {

@@ -281,7 +281,12 @@ func TestTakeoverWithPods(t *testing.T) {
 		pod(t, c, fmt.Sprint("idle", i), fmt.Sprint("n/idle", i))
 	}
 	served(t, pod(t, c, "last", "n/idle0"))
+	link := filepath.Join(dir(t), "link") // by way of a symlink it is the same directory
+	if err := os.Symlink(c.Socket.Pods, link); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 5 {
+		d.config.Socket.Pods = []string{link, c.Socket.Pods}[i%2]
 		d = takeOver(t, d)
 		served(t, pod(t, c, fmt.Sprint("q", i), "n/late"))
 	}

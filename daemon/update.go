@@ -82,7 +82,11 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
-	defer running.Close() //nolint:errcheck // all has been said
+	defer func() {
+		if p == nil {
+			_ = running.Close() // all has been said
+		}
+	}()
 	if older(n.config.Version, running.Version) && !n.config.Downgrade {
 		return nil, fmt.Errorf("--takeover: the running daemon is of version %s and goes on, as this one is of version %s: "+
 			"to go back, say --takeover-downgrade as well", running.Version, n.config.Version)
@@ -97,6 +101,7 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	if handed.Commit, handed.open, err = running.Receive(ctx, budget.Room()); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
+	n.config.Service.HoldUntil(running.Over())
 	n.log.Info("took over", "from", running.Version, "connections", len(handed.open.Connections), "pod_sockets", len(handed.open.Sockets))
 	return handed, nil
 }
@@ -198,7 +203,9 @@ func (p *predecessor) listen(d *Daemon) (*socketfile.Listener, error) {
 	l, err := socketfile.Adopt(p.Listener, s.Path, s.Mode, group)
 	if err == nil && p.Kept {
 		l.Keep()
-		l.Foreign()
+		if !p.Stored {
+			l.Foreign()
+		}
 	}
 	return l, err
 }

@@ -1,8 +1,10 @@
 package clients
 
 import (
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,5 +93,52 @@ func TestTheProgramForNode(t *testing.T) {
 	daemon := daemontest.Start(t, daemontest.Config(sockettest.Dir(t)))
 	if out := run(t, "node", path, daemon.Config.Socket.Path); out != "true\ntrue\n23\ntrue\n" {
 		t.Errorf("it prints %q", out)
+	}
+}
+
+// The programs of docs/http.md for plain Java print IDs as texts and as numbers.
+func TestTheProgramsForJava(t *testing.T) {
+	page, err := os.ReadFile("../../docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := daemontest.Config(sockettest.Dir(t))
+	c.Admin.Address, c.Admin.IDs = l.Addr().String(), true
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	daemon := daemontest.Start(t, c)
+	program := func(name, with string) (lines []string) {
+		t.Helper()
+		before, of, found := strings.Cut(string(page), "    class "+name+" {\n")
+		of, _, ends := strings.Cut(of, "\n    }\n")
+		if !found || !ends {
+			t.Fatalf("docs/http.md has no program %s", name)
+		}
+		imports := before[strings.LastIndex(before, "\n\n    import ")+2:]
+		path := filepath.Join(t.TempDir(), name+".java")
+		if err := os.WriteFile(path, []byte(imports+"class "+name+" {\n"+of+"\n}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(run(t, "java", path, with))
+	}
+	ids := program("Ids", daemon.Config.Admin.Address)
+	if len(ids) != 4 {
+		t.Fatalf("three texts and their sum are %q", ids)
+	}
+	var last, sum int64
+	for _, text := range append(ids[:3:3], program("Next", daemon.Config.Socket.Path)...) {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= last {
+			t.Errorf("%q comes after %d (%v)", text, last, err)
+		}
+		sum, last = sum+id, id
+	}
+	if want := strconv.FormatInt(sum-last, 10); ids[3] != want {
+		t.Errorf("the sum of %q is %s, want %s", ids[:3], ids[3], want)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	gofrs "github.com/gofrs/uuid/v5"
 	google "github.com/google/uuid"
 
-	"github.com/flakeward/flakeward/bench/pgbench"
+	"github.com/flakeward/flakeward/bench/pgbench/pgtest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/uuid7"
 )
@@ -157,7 +157,7 @@ func written(t *testing.T, all []form) string {
 	for _, f := range all {
 		fmt.Fprintf(&b, "%d\t%s\n", f.id, f.text)
 	}
-	path := filepath.Join(openDir(t), "uuids")
+	path := filepath.Join(pgtest.OpenDir(t), "uuids")
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -165,23 +165,7 @@ func written(t *testing.T, all []form) string {
 }
 
 func inPostgreSQL(t *testing.T, path string) {
-	programs := pgbench.Find()
-	if programs == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal(pgbench.Install)
-		}
-		t.Skip(pgbench.Install)
-	}
-	t.Setenv("TMPDIR", openDir(t))
-	c, err := pgbench.Start(context.WithoutCancel(t.Context()), programs) // the test's end stops it in order
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c := pgtest.Start(t)
 	for _, q := range []struct{ sql, want string }{
 		{"CREATE UNLOGGED TABLE ids (id bigint, u uuid)", ""},
 		{"COPY ids FROM '" + path + "'", ""},
@@ -193,21 +177,6 @@ func inPostgreSQL(t *testing.T, path string) {
 			t.Fatalf("%s: %q, %v; want %q", q.sql, rows, err, q.want)
 		}
 	}
-}
-
-// openDir is a directory for temporary files that other users may enter, as PostgreSQL does not run
-// as root.
-func openDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "idforms")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // run returns what a program prints.

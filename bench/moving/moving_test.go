@@ -198,8 +198,6 @@ func TestTheFloorAboveTheirs(t *testing.T) {
 		name, layout string
 		last         func(t *testing.T, layout string) int64
 	}{
-		{"Redis INCR", "flakeward", number(9_000_000_000)},
-		{"Leaf, segment", "flakeward", number(1<<40 + 7)},
 		{"CosId, segment", "flakeward", number(1<<53 - 1)},
 		{"uid-generator's ring, a second ahead", "time=29@1s,worker=21,sequence=13;epoch=2016-09-20", func(*testing.T, string) int64 {
 			return (time.Now().Unix()-1474329600+1)<<34 | 4711<<13 | 8191

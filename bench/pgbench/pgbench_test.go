@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/pgbench"
+	"github.com/flakeward/flakeward/bench/pgbench/pgtest"
 )
 
 // output is what pgbench 15 prints.
@@ -68,7 +69,7 @@ func TestCluster(t *testing.T) {
 		}
 		t.Skip(pgbench.Install)
 	}
-	t.Setenv("TMPDIR", openDir(t))
+	t.Setenv("TMPDIR", pgtest.OpenDir(t))
 	c, err := pgbench.Start(t.Context(), programs)
 	if err != nil {
 		t.Fatal(err)
@@ -92,18 +93,4 @@ func TestCluster(t *testing.T) {
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-}
-
-// openDir is a directory for temporary files that other users may enter, as the one that it is made
-// in.
-func openDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "pgbench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }

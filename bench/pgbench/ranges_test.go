@@ -1,7 +1,6 @@
 package pgbench_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/pgbench"
+	"github.com/flakeward/flakeward/bench/pgbench/pgtest"
 	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -52,29 +52,6 @@ func example(t *testing.T, blocks []string, begins string) string {
 	}
 	t.Fatalf("no example begins with %q", begins)
 	return ""
-}
-
-// start starts a PostgreSQL for a test.
-func start(t *testing.T) *pgbench.Cluster {
-	t.Helper()
-	programs := pgbench.Find()
-	if programs == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal(pgbench.Install)
-		}
-		t.Skip(pgbench.Install)
-	}
-	t.Setenv("TMPDIR", openDir(t))
-	c, err := pgbench.Start(context.WithoutCancel(t.Context()), programs) // the test's end stops it in order
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
 }
 
 func query(t *testing.T, c *pgbench.Cluster, sql string) []string {
@@ -129,7 +106,7 @@ func TestSpansAreRangesOfThePrimaryKey(t *testing.T) {
 	from, to := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	for _, text := range []string{"flakeward", "time=41@1ms,datacenter=3,worker=7,tenant=4,sequence=8;epoch=2026-01-01"} {
 		t.Run(text, func(t *testing.T) {
-			c := start(t)
+			c := pgtest.Start(t)
 			layout, err := generator.ParseLayout(text)
 			if err != nil {
 				t.Fatal(err)
@@ -172,7 +149,7 @@ func TestSpansAreRangesOfThePrimaryKey(t *testing.T) {
 
 // Each other statement of the page does what it says there.
 func TestDatabaseStatements(t *testing.T) {
-	c := start(t)
+	c := pgtest.Start(t)
 	layout, err := generator.ParseLayout(generator.DefaultLayout)
 	if err != nil {
 		t.Fatal(err)

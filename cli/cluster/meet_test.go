@@ -11,17 +11,25 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// found is a cluster with a record of that text.
+// found is a cluster with a record of that text, which may begin with a range of worker IDs and a colon.
 func found(t rapid.TB, n int, text string) cluster.Found {
 	t.Helper()
-	c, err := cluster.Of(coord.Inspected{Layout: text, UUID: fmt.Sprintf("uuid-%d", n)})
+	limits, layout, ok := strings.Cut(text, ": ")
+	if !ok {
+		limits, layout = "", text
+	}
+	ids, err := coord.ParseWorkerRange(limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Of(coord.Inspected{Layout: layout, UUID: fmt.Sprintf("uuid-%d", n), Range: ids})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cluster.Found{Coordinator: fmt.Sprintf("etcd://h%d", n), Cluster: c}
 }
 
-func TestClustersMeetUnlessTheirDatacentersTellThemApart(t *testing.T) {
+func TestClustersMeetUnlessDatacentersOrWorkerRangesTellThemApart(t *testing.T) {
 	const fields = "time=41@1ms,datacenter=3,worker=7,tenant=4,sequence=8;epoch="
 	for _, c := range []struct {
 		name   string
@@ -41,6 +49,14 @@ func TestClustersMeetUnlessTheirDatacentersTellThemApart(t *testing.T) {
 		{"a narrow layout", []string{"js53;datacenter=0", "flakeward;datacenter=0"}, "other-layout", false},
 		{"the datacenter is above a narrow layout", []string{"js53", "datacenter=4,time=41@1ms,worker=6,sequence=12;epoch=2026-01-01;datacenter=9"}, "", false},
 		{"the datacenter is the highest field", []string{"datacenter=4,time=41@1ms,worker=6,sequence=12;epoch=2026-01-01;datacenter=9", "datacenter=4,time=41@1ms,worker=6,sequence=12;epoch=2026-01-01;datacenter=8"}, "", false},
+		{"ranges apart", []string{"0-511: flakeward", "512-1023: flakeward"}, "", true},
+		{"ranges apart that no bit tells apart", []string{"1-2: flakeward", "3-4: flakeward"}, "", true},
+		{"ranges that overlap in one", []string{"0-512: flakeward", "512-1023: flakeward"}, "no-datacenter", true},
+		{"one range", []string{"512-1023: flakeward", "flakeward"}, "no-datacenter", true},
+		{"ranges apart in one datacenter", []string{"0-7: twitter;datacenter=1", "8-31: twitter;datacenter=1"}, "", true},
+		{"one range in two datacenters", []string{"0-7: twitter;datacenter=1", "0-7: twitter;datacenter=2"}, "", true},
+		{"ranges apart, two epochs", []string{"0-511: flakeward", "512-1023: flakeward;epoch=2025-01-01"}, "", false},
+		{"ranges of other bits", []string{"0-511: flakeward", "16-31: twitter;datacenter=1"}, "other-layout", false},
 	} {
 		var all []cluster.Found
 		for n, text := range c.texts {
@@ -81,12 +97,15 @@ func TestPropertyMeet(t *testing.T) {
 		one := func(n int) cluster.Found {
 			order := rapid.Permutation(fields).Draw(t, "order")
 			var parts []string
-			datacenter := 0
+			datacenter, workers := 0, 0
 			for _, f := range order {
 				if (f == "datacenter" || f == "tenant") && rapid.Bool().Draw(t, "without "+f) {
 					continue
 				}
 				width := rapid.IntRange(1, 2).Draw(t, f)
+				if f == "worker" {
+					workers = 1 << width
+				}
 				if f == "datacenter" {
 					datacenter = rapid.IntRange(0, 1<<width-1).Draw(t, "number")
 				}
@@ -96,13 +115,15 @@ func TestPropertyMeet(t *testing.T) {
 					parts = append(parts, text)
 				}
 			}
-			return found(t, n, fmt.Sprintf("%s;epoch=2026-01-01;datacenter=%d", strings.Join(parts, ","), datacenter))
+			first := rapid.IntRange(0, workers-1).Draw(t, "first worker ID")
+			last := rapid.IntRange(first, workers-1).Draw(t, "last worker ID")
+			return found(t, n, fmt.Sprintf("%d-%d: %s;epoch=2026-01-01;datacenter=%d", first, last, strings.Join(parts, ","), datacenter))
 		}
 		a, b := one(1), one(2)
 		ids := func(c cluster.Found) map[int64]bool {
 			all := make(map[int64]bool)
 			for id := range int64(1 << 10) {
-				if parts, err := c.Layout.Decompose(id); err == nil && parts.Datacenter == c.Datacenter {
+				if parts, err := c.Layout.Decompose(id); err == nil && parts.Datacenter == c.Datacenter && c.Range.Has(int(parts.Worker)) {
 					all[id] = true
 				}
 			}
@@ -122,7 +143,7 @@ func TestPropertyMeet(t *testing.T) {
 }
 
 func TestComparisonTable(t *testing.T) {
-	got, err := cluster.Compare([]cluster.Found{found(t, 1, "twitter;datacenter=1"), found(t, 2, "twitter;datacenter=1"), found(t, 3, "flakeward")})
+	got, err := cluster.Compare([]cluster.Found{found(t, 1, "twitter;datacenter=1"), found(t, 2, "3-9: twitter;datacenter=1"), found(t, 3, "flakeward")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +151,14 @@ func TestComparisonTable(t *testing.T) {
 	if err := got.Table(&out); err != nil {
 		t.Fatal(err)
 	}
-	const want = `coordinator  cluster  datacenter  workers  layout
-etcd://h1    uuid-1   1           32       time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z
-etcd://h2    uuid-2   1           32       time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z
-etcd://h3    uuid-3   0           1024     time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
+	const want = `coordinator  cluster  datacenter  workers  range  layout
+etcd://h1    uuid-1   1           32       all    time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z
+etcd://h2    uuid-2   1           32       3-9    time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z
+etcd://h3    uuid-3   0           1024     all    time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
 
-etcd://h1 and etcd://h2 can issue the same ID: both have the datacenter 1
-etcd://h1 and etcd://h3 can issue the same ID: the layouts differ, and no bit of a datacenter tells their IDs apart
-etcd://h2 and etcd://h3 can issue the same ID: the layouts differ, and no bit of a datacenter tells their IDs apart
+etcd://h1 and etcd://h2 can issue the same ID: both have the datacenter 1, and both assign the worker IDs 3-9
+etcd://h1 and etcd://h3 can issue the same ID: the layouts differ, and no bit of a datacenter or a worker range tells their IDs apart
+etcd://h2 and etcd://h3 can issue the same ID: the layouts differ, and no bit of a datacenter or a worker range tells their IDs apart
 IDs of all of them together do not sort by time: they have different layouts or epochs, or time is not the first field
 `
 	if out.String() != want {

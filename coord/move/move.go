@@ -27,6 +27,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // Move is a move from one coordinator to another.
@@ -157,11 +158,41 @@ func (m Move) next(from, to coord.Place) (step, error) {
 // change is the step that replaces one side's cluster record.
 func (m Move) change(side Side, was, next coord.Place) step {
 	return func(ctx context.Context, _ *Result) error {
+		before(next.Stage)
 		err := side.Change(ctx, was, next)
+		after(next.Stage)
 		if err == nil {
 			m.say("%s: %s", side.URL, done[next.Stage])
 		}
 		return err
+	}
+}
+
+// before and after are where a drill stops the process. The compiler leaves nothing of calls with
+// constants.
+func before(write coord.Stage) {
+	switch write {
+	case coord.Closed:
+		fault.Point(fault.MoveClosed)
+	case coord.Sealed:
+		fault.Point(fault.MoveSealed)
+	case coord.Left:
+		fault.Point(fault.MoveLeft)
+	case coord.Serving:
+		fault.Point(fault.MoveServing)
+	}
+}
+
+func after(write coord.Stage) {
+	switch write {
+	case coord.Closed:
+		fault.PointAfter(fault.MoveClosed)
+	case coord.Sealed:
+		fault.PointAfter(fault.MoveSealed)
+	case coord.Left:
+		fault.PointAfter(fault.MoveLeft)
+	case coord.Serving:
+		fault.PointAfter(fault.MoveServing)
 	}
 }
 
@@ -194,7 +225,7 @@ func (m Move) copied(from, to coord.Place, next step) step {
 				c, err := m.From.History(writing, from, c)
 				if err == nil {
 					// It ends also where another fails: one that is given up may leave a claim behind.
-					err = m.To.Store(ctx, to, c)
+					err = m.store(ctx, to, c)
 				}
 				if err == nil {
 					written.Add(1)
@@ -210,6 +241,13 @@ func (m Move) copied(from, to coord.Place, next step) step {
 		m.say("%s: %d records written", m.To.URL, written.Load())
 		return next(ctx, r)
 	}
+}
+
+func (m Move) store(ctx context.Context, to coord.Place, c coord.Copy) error {
+	fault.Point(fault.MoveRecord)
+	err := m.To.Store(ctx, to, c)
+	fault.PointAfter(fault.MoveRecord)
+	return err
 }
 
 // missing are the source's records that the target does not have.

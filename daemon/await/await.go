@@ -32,6 +32,7 @@ type Taker struct {
 	count  Counter
 	timer  *timer
 	over   chan struct{} // closed by GiveUp
+	passOn Elsewhere     // nil: nowhere. It is set before over is closed
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change
@@ -50,8 +51,37 @@ func (t *Taker) Close() { t.timer.close() }
 // ErrOver is the answer to requests that wait when the daemon has handed its lanes over.
 var ErrOver = errors.New("another daemon goes on in this one's place: connect again")
 
-// GiveUp has requests that wait refused, now and from now on, with ErrOver. It is called once.
-func (t *Taker) GiveUp() { close(t.over) }
+// Elsewhere takes n IDs from another daemon. Its error says why there are none.
+type Elsewhere func(ctx context.Context, tenant uint32, n int) ([]generator.Run, error)
+
+// GiveUp has requests that wait, now and from now on, answered by to. Where that is nil or fails, they
+// are refused with ErrOver. It is called once.
+func (t *Taker) GiveUp(to Elsewhere) {
+	t.passOn = to
+	close(t.over)
+}
+
+// pass passes a request for n IDs on, and returns how many came.
+func (t *Taker) pass(ctx context.Context, tenant uint32, n int, got func(generator.Run) error) (int, error) {
+	if t.passOn == nil {
+		return 0, ErrOver
+	}
+	runs, err := t.passOn(ctx, tenant, n)
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	if err != nil {
+		return 0, ErrOver
+	}
+	came := 0
+	for _, run := range runs {
+		came += run.N
+		if err := got(run); err != nil {
+			return came, err
+		}
+	}
+	return came, nil
+}
 
 // Wake has requests tried again that wait for a change at the source. It does not block.
 func (t *Taker) Wake() {
@@ -94,6 +124,9 @@ func (t *Taker) Each(ctx context.Context, c *issue.Connection, tenant uint32, n 
 		if err == nil {
 			n -= run.N
 			err = got(run)
+		} else if errors.Is(err, ErrOver) {
+			run.N, err = t.pass(ctx, tenant, n, got)
+			n -= run.N
 		}
 		if err != nil {
 			c.End()

@@ -29,6 +29,7 @@ type Connection struct {
 
 	// Of the present request.
 	awaited  generator.Tick // it may draw on the ticks from here to the clock's; 0: on none
+	arrived  generator.Tick // when the last of those behind it came; 0: with it
 	deadline deadline
 	admitted bool   // it was promised what it asks for
 	small    bool   // the reserve is for it, too
@@ -48,13 +49,16 @@ type Connection struct {
 
 // Begin begins a request that arrives now.
 func (c *Connection) Begin() {
-	c.awaited = 0
+	c.awaited, c.arrived = 0, 0
 	c.BeginQueued()
 }
 
 // BeginQueued begins a request that had arrived by the time the last one was answered. It has
-// waited through the same ticks and may draw on them.
+// waited through the same ticks since it came, and may draw on them.
 func (c *Connection) BeginQueued() {
+	if c.awaited != 0 {
+		c.awaited = max(c.awaited, c.arrived)
+	}
 	if c.line != nil || c.user.admitted || c.tenant.admitted { // a request that never waited calls nothing
 		c.End()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // crowd is connections that ask for as much as they can get, again and again.
@@ -305,5 +306,34 @@ func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
 	}
 	if n := take(new(issue.Connection), 10); n != 10 {
 		t.Errorf("a small request got %d of what is kept for it", n)
+	}
+}
+
+// A request behind one that waited has waited since it came: it draws on what the ticks from there
+// on left, and on none before.
+func TestAQueuedRequestDrawsFromWhenItCame(t *testing.T) {
+	for _, came := range []int{0, 1} {
+		g := newPool(t, "flakeward", 1, issue.Limits{})
+		g.clock.Advance(time.Second)
+		g.Take(&issue.Connection{Number: 1}, 0, perTick) // all but the reserve
+		var conn issue.Connection
+		first := g.tick()
+		if run, _ := g.Take(&conn, 0, 100); run.N != 0 {
+			t.Fatalf("a batch gets %d of the reserve", run.N)
+		}
+		if came == 0 {
+			g.Arrived(&conn)
+		}
+		g.clock.Advance(time.Millisecond)
+		if came == 1 {
+			g.Arrived(&conn)
+		}
+		for _, want := range []generator.Tick{first, first + generator.Tick(came)} {
+			run, wait := g.Take(&conn, 0, 100)
+			if _, tick := g.idOf(t, run); run.N != 100 || tick != want {
+				t.Errorf("came after %d: %d of tick %d (%+v), want 100 of %d", came, run.N, tick-first, wait, want-first)
+			}
+			conn.BeginQueued()
+		}
 	}
 }

@@ -162,6 +162,9 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 	}
 	if asked > p.Largest {
 		after := time.Duration(p.After) * a.spans(a.limits.Portion)
+		if after == 0 && asked <= a.bucket.Burst() { // more than comes while a request may wait, but it adds up
+			after = a.spans(asked - p.Largest)
+		}
 		c.refused(now, tenant, p.Largest, after)
 		return Wait{Err: &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, Whose: a.whose, After: after}}, false
 	}

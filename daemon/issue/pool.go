@@ -47,6 +47,13 @@ func (p *Pool) Check() {
 	}
 }
 
+// Arrived notes that requests have come behind the connection's present one. They draw on no tick
+// before the clock's: an ID is as late as its request.
+func (p *Pool) Arrived(c *Connection) {
+	i := p.issuers[0]
+	c.arrived = i.layout.TickAt(i.clock.Now().Wall)
+}
+
 // Take is Issuer.Take, from the connection's preferred lane or another. The request is refused only
 // if no lane can serve it.
 func (p *Pool) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {

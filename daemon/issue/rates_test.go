@@ -113,6 +113,30 @@ func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
 	}
 }
 
+// What only a burst has is not said to be never there: it is when the burst has come together again.
+func TestABurstThatWasUsedComesAgain(t *testing.T) {
+	g, take := limited(t, "", "7=1/s+100")
+	conn := issue.Connection{User: queue.User{UID: 7}}
+	if run, wait := take(&conn, 50); run.N != 50 {
+		t.Fatalf("of a burst of 100, 50 are %d: %+v", run.N, wait)
+	}
+	conn.Begin()
+	_, wait := take(&conn, 99)
+	var many *issue.TooManyError
+	if !errors.As(wait.Err, &many) || many.After < 40*time.Second || many.After > 49*time.Second {
+		t.Fatalf("99 where there are 50 and one comes each second: %+v", wait)
+	}
+	g.clock.Advance(many.After + time.Second)
+	conn.Begin()
+	if run, wait := take(&conn, 99); run.N == 0 {
+		t.Errorf("after that there is none: %+v", wait)
+	}
+	conn.Begin()
+	if _, wait := take(&conn, 5000); !errors.As(wait.Err, &many) || many.After != 0 {
+		t.Errorf("5000 at once can never be had: %+v", wait)
+	}
+}
+
 // Without rates nothing stands between a request and the pool.
 func TestNoRatesCostNothing(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})

@@ -81,7 +81,10 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 				log.Warn("the journal is not used; the record rules", "error", err)
 				continue
 			}
-			if home && !l.outside(c, log) {
+			switch {
+			case home && l.outside(c, log):
+				l.unused = append(l.unused, c)
+			case home:
 				inherited[lane] = c
 			}
 			if first == nil && c.Cluster != "" {

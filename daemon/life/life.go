@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,7 @@ type Life struct {
 	Log    hclog.Logger
 
 	coordinator atomic.Pointer[coord.Coordinator] // the one that was joined
+	unused      Inherited                         // journals that nothing starts from; they tell which cluster this is
 	resumed     bool                              // known time goes on from a journal's, or was confirmed at the start
 	waking      sync.Once
 	stepped     chan struct{} // has Settle see to a step
@@ -112,7 +114,7 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 	}
 	var coordinator coord.Coordinator
 	var said string
-	elsewhere := inherited.elsewhere(l.Coord)
+	elsewhere := slices.Concat(inherited, l.unused).elsewhere(l.Coord)
 	if l.Accepts {
 		elsewhere = nil
 	}

@@ -26,7 +26,7 @@ func newCallMetrics() callMetrics {
 	return callMetrics{
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + callName, Help: callHelp,
-			Buckets: []float64{.001, .0025, .01, .05, .25, 1, 3}, NativeHistogramBucketFactor: finer,
+			Buckets: []float64{.0025, .01, .05, .25, 2}, NativeHistogramBucketFactor: finer,
 		}, []string{"call"}),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + callsName, Help: callsHelp,

@@ -68,7 +68,6 @@ var families = []family{
 			}
 		}},
 	lane("lane_worker_id", "Worker ID that the lane issues from; -1: none.", func(_ *scrape, l *Lane) (float64, bool) { return float64(l.Holding.Worker), true }),
-	tick("lane_issued_timestamp_seconds", "Time of the highest tick that was issued.", func(l *Lane) generator.Tick { return l.Holding.Issued }),
 	tick("lane_journal_mark_timestamp_seconds", "Time of the mark on disk: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Mark }),
 	tick("lane_ceiling_timestamp_seconds", "Time of the coordinator's grant: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Granted }),
 	lane("lane_published_timestamp_seconds", "Known time when the coordinator has granted last.", func(_ *scrape, l *Lane) (float64, bool) {
@@ -105,15 +104,37 @@ var families = []family{
 			}
 		}},
 
-	{"ids_issued_total", counter, []string{"lane", "form"}, "IDs that were issued.",
+	{"ids_issued_total", counter, []string{"lane"}, "IDs that were issued.",
 		func(s *scrape, put put) {
+			of := make(map[uint32]uint64)
 			for _, l := range s.Lanes { // a rate begins with a 0
-				if of := (tally.Issue{Lane: uint32(l.Number), Form: tally.Integer}); s.counted.IDs[of] == 0 {
-					s.counted.IDs[of] = 0
-				}
+				of[uint32(l.Number)] = 0
 			}
-			for of, n := range s.counted.IDs {
-				put(float64(n), strconv.Itoa(int(of.Lane)), of.Form)
+			for issue, n := range s.counted.IDs {
+				of[issue.Lane] += n
+			}
+			for lane, n := range of {
+				put(float64(n), strconv.Itoa(int(lane)))
+			}
+		}},
+	{"ids_issued_by_form_total", counter, []string{"form"}, "The same IDs by how they were written.",
+		func(s *scrape, put put) {
+			of := map[string]uint64{tally.Integer: 0}
+			for issue, n := range s.counted.IDs {
+				of[issue.Form] += n
+			}
+			for form, n := range of {
+				put(float64(n), form)
+			}
+		}},
+	{"issued_timestamp_seconds", gauge, nil, "Time of the highest tick that was issued.",
+		func(s *scrape, put put) {
+			highest := generator.Tick(0)
+			for _, l := range s.Lanes {
+				highest = max(highest, l.Holding.Issued)
+			}
+			if highest > 0 {
+				put(unix(s.Layout.UnixNanos(highest)))
 			}
 		}},
 	value("ids_burnt_total", counter, "IDs that were taken for requests which were given up, and went to nobody.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),

@@ -5,6 +5,7 @@ package metrics
 
 import (
 	"net/http"
+	"regexp"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -38,12 +39,16 @@ type Metrics struct {
 // scrapesAtOnce is how many scrapes are answered at once; who comes beside them gets a 503.
 const scrapesAtOnce = 4
 
+// memory is what is shown of the Go runtime's memory, in place of the many figures of go_memstats.
+var memory = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^(/memory/classes/(heap/objects|total):bytes|/gc/heap/goal:bytes)$`)}
+
 // New makes metrics with a registry of their own.
 func New(from Sources) *Metrics {
 	m := &Metrics{clock: from.Clock, journal: newJournalMetrics(), calls: newCallMetrics()}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(from), m.journal.flushes, m.journal.failed, m.calls.durations, m.calls.outcomes,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(memory)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.Handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce})
 	return m
 }

@@ -33,7 +33,7 @@ type world struct {
 	metrics *metrics.Metrics
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	layout, err := generator.ParseLayout("flakeward")
 	if err != nil {

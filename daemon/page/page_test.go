@@ -40,7 +40,7 @@ type stage struct {
 	away    atomic.Pointer[error]
 }
 
-func newStage(t *testing.T) *stage {
+func newStage(t testing.TB) *stage {
 	t.Helper()
 	layout, err := generator.ParseLayout("flakeward")
 	if err != nil {

@@ -13,14 +13,14 @@ func (q *Queue) Deal(room, reserve int) {
 		}
 		r.at = 0
 		if r.share > 0 {
-			r.turn += r.share
+			r.turn = min(r.whole, r.turn+r.share)
 			r.share = 0
 			in := r.line.in
 			in.remove(r.line)
 			in.prepend(r.line)
 		}
 	}
-	q.shares = 0
+	q.shares, q.uneven = 0, false
 	clear(q.dealt)
 	q.dealt = q.dealt[:0]
 	if q.reserved > 0 {
@@ -30,7 +30,7 @@ func (q *Queue) Deal(room, reserve int) {
 		q.share(reserve, (*user).dealRows)
 	}
 	q.share(room, (*user).deal)
-	if len(q.users) > 1 { // what cannot be divided is another's the next time
+	if q.uneven && len(q.users) > 1 { // what cannot be divided is another's the next time
 		q.users = append(q.users[1:], q.users[0])
 	}
 }
@@ -40,6 +40,7 @@ func (q *Queue) share(room int, deal func(u *user, q *Queue, portion int) (given
 	wanting := len(q.users)
 	for room > 0 && wanting > 0 {
 		portion := max(1, room/wanting)
+		q.uneven = q.uneven || room < wanting
 		wanting = 0
 		for _, u := range q.users {
 			given := deal(u, q, min(portion, room))

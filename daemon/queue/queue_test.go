@@ -125,6 +125,21 @@ func TestWhatIsNotTakenKeepsItsTurn(t *testing.T) {
 	}
 }
 
+// A turn is no longer for a share that was not taken: who comes late to many deals has what it could
+// have had, and then another's turn comes.
+func TestWhatIsNotTakenIsNoLongerTurn(t *testing.T) {
+	l := queue.Limits{Portion: 640, Deals: 2000}
+	q := queue.New(l)
+	all := crowd(q, l, 1, 2, 100)
+	for range 5 {
+		q.Deal(15, 0)
+	}
+	q.Deal(15, 0)
+	if first, second := all[0].requests[0].Share(), all[1].requests[0].Share(); first != 10 || second != 5 {
+		t.Errorf("turns are of 10, and of 15 the first has %d and the second %d", first, second)
+	}
+}
+
 func TestAPromiseIsForTheUser(t *testing.T) {
 	l := queue.Limits{Portion: 256, Deals: 200}
 	q := queue.New(l)
@@ -207,6 +222,7 @@ func TestTheRestIsDealtInTurn(t *testing.T) {
 		for _, w := range all {
 			w.take(1)
 		}
+		q.Deal(0, 0) // as a tick is, when somebody joins
 	}
 	if all[0].got != 5 || all[1].got != 5 {
 		t.Errorf("of ten single numbers users got %d and %d", all[0].got, all[1].got)

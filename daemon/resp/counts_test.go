@@ -3,6 +3,8 @@ package resp_test
 import (
 	"errors"
 	"maps"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,5 +113,43 @@ func TestDurationsCountFromWhenARequestFirstAsked(t *testing.T) {
 	}
 	if resp.Publish(h) {
 		t.Error("they are timed twice")
+	}
+}
+
+// TestHalfARequestHasNotWaited: one that begins behind a request which waits, and comes whole after that
+// was answered, draws on no tick before it came.
+func TestHalfARequestHasNotWaited(t *testing.T) {
+	l := layout(t, "twitter")
+	clock := clocktest.NewManual(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+	issuer := issue.New(l, clock, issue.Limits{Guard: clockguard.Limits{MaxSleep: time.Millisecond, Span: time.Second}, MaxBlock: time.Minute}, nobody{})
+	lane, err := generator.NewLane(l, 0, 1, l.TickAt(clock.Now().Wall)-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lane.Raise(l.TickAt(clock.Now().Wall) + 100_000)
+	issuer.Use(lane)
+	h := resp.NewHandler(resp.Config{Source: issuer, Layout: l})
+	var other, s resp.Session
+	other.ID = 1
+	_, _, _ = h.Serve(&other, []byte("RUN 3584\r\n"), nil) // all but what is kept of the tick
+	in := []byte("RUN 1000\r\nNEX")
+	used, _, next := h.Serve(&s, in, nil)
+	if next.State != resp.Wait {
+		t.Fatalf("%+v", next)
+	}
+	clock.Advance(time.Millisecond)
+	used2, _, next := h.Serve(&s, in[used:], nil)
+	if used += used2; next.State != resp.Read || used != len("RUN 1000\r\n") {
+		t.Fatalf("%d bytes are used: %+v", used, next)
+	}
+	clock.Advance(5 * time.Millisecond)
+	came := l.TickAt(clock.Now().Wall)
+	_, reply, _ := h.Serve(&s, []byte("NEXT\r\n"), nil)
+	id, err := strconv.ParseInt(strings.Trim(string(reply), ":\r\n"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts, err := l.Decompose(id); err != nil || parts.Tick != came {
+		t.Errorf("its ID is of %d ticks before it came, %v", came-parts.Tick, err)
 	}
 }

@@ -138,6 +138,11 @@ func (s *Session) Held() int {
 	return cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.work.from.held() + s.transaction.held()
 }
 
+// Arrived tells the source that requests have come behind the session's present one.
+func (s *Session) Arrived(source interface{ Arrived(*issue.Connection) }) {
+	source.Arrived(&s.work.issue)
+}
+
 // SetOwner says whose the session is: the Owner of its issue.Connection.
 func (s *Session) SetOwner(owner any) { s.work.issue.Owner = owner }
 
@@ -213,6 +218,7 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 			return len(in), h.refuse(out, refusal), Next{State: Close}
 		}
 		if n == 0 {
+			s.work.issue.Begin() // what has not come whole has not waited
 			return used, out, Next{}
 		}
 		request := in[used : used+n]

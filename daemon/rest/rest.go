@@ -85,6 +85,7 @@ type Server struct {
 	config Config
 	routes map[string]*route
 	open   sync.WaitGroup // connections
+	idle   *idlers
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -107,7 +108,11 @@ func path(name string, serve func(*Server, *request), params ...string) *route {
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{config: c}
+	after := c.Idle
+	if after <= 0 {
+		after = defaultIdle
+	}
+	s := &Server{config: c, idle: newIdlers(c.Clock, after)}
 	if c.Log == nil {
 		s.config.Log = hclog.NewNullLogger()
 	}
@@ -146,16 +151,12 @@ func (s *Server) HTTP() *http.Server {
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
 		WriteTimeout:      s.config.Block + replyTimeout,
-		IdleTimeout:       s.config.Idle,
 		MaxHeaderBytes:    mostHeader,
 		ConnState:         s.follow,
 		ConnContext:       s.meet,
 		ErrorLog:          s.config.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
 		Protocols:         new(http.Protocols),
-	}
-	if h.IdleTimeout <= 0 {
-		h.IdleTimeout = defaultIdle
 	}
 	h.Protocols.SetHTTP1(true)
 	h.Protocols.SetHTTP2(true)
@@ -164,7 +165,10 @@ func (s *Server) HTTP() *http.Server {
 }
 
 // Wait returns once the goroutines of all connections have ended.
-func (s *Server) Wait() { s.open.Wait() }
+func (s *Server) Wait() {
+	s.open.Wait()
+	s.idle.close()
+}
 
 // follow keeps account of a connection's life.
 func (s *Server) follow(c net.Conn, state http.ConnState) {
@@ -173,6 +177,9 @@ func (s *Server) follow(c net.Conn, state http.ConnState) {
 		s.open.Add(1)
 	case http.StateClosed, http.StateHijacked:
 		s.open.Done()
+		s.idle.gone(c)
+	default:
+		s.idle.is(c, state == http.StateIdle)
 	}
 	if a, ok := c.(interface{ Asking(bool) }); ok {
 		a.Asking(state == http.StateActive)
@@ -189,9 +196,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
 	if isRPC && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
-		// A stream lasts as long as its client wants. What a client does not take waits for it in HTTP/2's
-		// own window.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		s.config.RPC.ServeHTTP(w, r)
 		return
 	}

@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpchealth"
@@ -28,16 +30,31 @@ import (
 // mostBytes is the longest message that is read.
 const mostBytes = 16 << 10
 
-// New makes the handler of rest.RPCPaths.
+// New makes the handler of rest.RPCPaths. Replies are never compressed: that takes longer than
+// sending them as they are, and a compressor has 800 kB. Clients may compress their requests.
 func New(c rest.Config) http.Handler {
 	mux := http.NewServeMux()
-	options := connect.WithHandlerOptions(connect.WithReadMaxBytes(mostBytes), connect.WithInterceptors(counting{c.Count}))
-	mux.Handle(flakewardv1connect.NewIdServiceHandler(&service{c}, options))
-	mux.Handle(grpchealth.NewHandler(health(c.Health.Ready)))
+	options := connect.WithHandlerOptions(connect.WithReadMaxBytes(mostBytes), connect.WithCompressMinBytes(math.MaxInt), connect.WithInterceptors(counting{c.Count}))
+	path, ids := flakewardv1connect.NewIdServiceHandler(&service{c}, options)
+	mux.Handle(path, ids)
+	mux.Handle(flakewardv1connect.IdServiceStreamProcedure, lasting(ids))
+	path, all := grpchealth.NewHandler(health(c.Health.Ready))
+	mux.Handle(path, lasting(all))
 	names := grpcreflect.NewStaticReflector(flakewardv1connect.IdServiceName, grpchealth.HealthV1ServiceName)
-	mux.Handle(grpcreflect.NewHandlerV1(names))
-	mux.Handle(grpcreflect.NewHandlerV1Alpha(names))
+	path, all = grpcreflect.NewHandlerV1(names)
+	mux.Handle(path, lasting(all))
+	path, all = grpcreflect.NewHandlerV1Alpha(names)
+	mux.Handle(path, lasting(all))
 	return retried(mux)
+}
+
+// lasting lets a stream last as long as its client wants. What the client does not take waits for it
+// in HTTP/2's own window. Other calls have the time that the server gives each reply.
+func lasting(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+		h.ServeHTTP(w, r)
+	})
 }
 
 // health implements grpchealth.Checker: the service serves while an ID can be had.

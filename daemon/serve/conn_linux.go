@@ -142,14 +142,22 @@ func (l *loop) handle(c *conn, events uint32) {
 	}
 }
 
+// readBehind is how many bytes are read behind a request that waits.
+const readBehind = 4 << 10
+
 // receive reads once: what is left in the kernel brings another event. A connection that cannot go
-// on is not watched meanwhile.
+// on is not watched meanwhile. Behind a request that waits in turn some is read, so that what comes
+// next has waited since it came.
 func (l *loop) receive(c *conn) {
-	if c.ended || c.waits || c.more || c.closing || l.outbox.backpressured(c) {
+	behind := c.waits && c.inTurn && len(c.in) < readBehind
+	if c.ended || c.waits && !behind || c.more || c.closing || l.outbox.backpressured(c) {
 		l.setInterest(c, c.interest&^unix.EPOLLIN)
 		return
 	}
 	buf := l.in[:l.turns.most(len(l.in))]
+	if behind {
+		buf = buf[:min(len(buf), readBehind-len(c.in))]
+	}
 	if c.quota != noQuota {
 		buf = buf[:min(len(buf), c.quota)]
 	}
@@ -171,6 +179,12 @@ func (l *loop) receive(c *conn) {
 		c.ended = c.quota == 0
 	}
 	data := buf[:n]
+	if behind {
+		c.in = l.config.Budget.Append(c.in, data)
+		c.session.Arrived(l.deadlines.source)
+		l.room.settle(c)
+		return
+	}
 	if len(c.in) > 0 {
 		c.in = l.config.Budget.Append(c.in, data)
 		data = c.in

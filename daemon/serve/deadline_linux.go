@@ -30,9 +30,10 @@ type deadlines struct {
 	sweep   clockguard.Mono // when idle connections are looked for
 }
 
-// dealer is a source whose requests wait in turn: issue.Pool's Deal.
+// dealer is a source whose requests wait in turn: issue.Pool's Deal and Arrived.
 type dealer interface {
 	Deal(named func(*issue.Connection)) (again time.Duration)
+	Arrived(c *issue.Connection)
 }
 
 // wait has the connection wait for IDs. A connection that got something takes its place behind the

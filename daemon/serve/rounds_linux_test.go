@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,8 +77,11 @@ func TestManyDueRequestsDoNotHoldUpWhoAsks(t *testing.T) {
 // naming is a scripted source whose requests wait in turn: each Deal names one of them.
 type naming struct {
 	scripted
-	named chan *issue.Connection
+	named   chan *issue.Connection
+	arrived chan *issue.Connection
 }
+
+func (s naming) Arrived(c *issue.Connection) { s.arrived <- c }
 
 func (s naming) Deal(name func(*issue.Connection)) time.Duration {
 	select {
@@ -86,6 +90,44 @@ func (s naming) Deal(name func(*issue.Connection)) time.Duration {
 	default:
 	}
 	return time.Millisecond
+}
+
+// What comes behind a request that waits in turn is read when it comes, up to a bound, so that the
+// source knows when that was. It is answered after the one that waits.
+func TestWhatComesBehindAWaitingRequestIsRead(t *testing.T) {
+	tried := make(chan *issue.Connection, 3)
+	var give atomic.Bool
+	source := naming{arrived: make(chan *issue.Connection, 100), scripted: func(c *issue.Connection, n int) (generator.Run, issue.Wait) {
+		if give.Load() {
+			return generator.Run{First: 7, N: n}, issue.Wait{}
+		}
+		tried <- c
+		return generator.Run{}, issue.Wait{For: time.Hour, InTurn: time.Hour}
+	}}
+	h := start(t, "system", source, func(*Config) {})
+	other, p := h.dial(t), h.dial(t)
+	p.send("NEXT\r\n")
+	waits := <-tried
+	p.send("PING\r\n")
+	if c := <-source.arrived; c != waits {
+		t.Fatal("another's request came")
+	}
+	const more = 2 * readBehind / len("PING\r\n")
+	p.send(strings.Repeat("PING\r\n", more))
+	<-source.arrived
+	for range 3 { // rounds of the loop
+		other.send("PING\r\n")
+		other.want("+PONG\r\n")
+	}
+	if n := len(source.arrived); n != 0 {
+		t.Errorf("%d more reads behind it, and %d bytes were there", n, readBehind)
+	}
+	give.Store(true)
+	h.Wake()
+	p.want(":7\r\n")
+	for range 1 + more {
+		p.want("+PONG\r\n")
+	}
 }
 
 // Of the requests that wait in turn, those are tried that the source names, and no other until its

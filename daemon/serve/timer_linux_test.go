@@ -21,7 +21,7 @@ func TestTimer(t *testing.T) {
 	defer timer.close()
 	fire := func() {
 		t.Helper()
-		if n, err := unix.Poll([]unix.PollFd{{Fd: int32(timer.fd), Events: unix.POLLIN}}, 10000); n != 1 {
+		if n, err := pollTimer(timer); n != 1 {
 			t.Fatalf("poll: %d, %v", n, err)
 		}
 		if !timer.fired() {
@@ -49,13 +49,21 @@ func TestTimer(t *testing.T) {
 	fire()
 	// Called off.
 	timer.set(clock.Now().Mono + 1)
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(timer.fd), Events: unix.POLLIN}}, 10000); n != 1 {
+	if n, err := pollTimer(timer); n != 1 {
 		t.Fatalf("poll: %d, %v", n, err)
 	}
 	timer.set(never)
 	if timer.fired() {
 		t.Error("it fired after it was called off")
 	}
+}
+
+// pollTimer waits until the timer can be read. A signal of Go's scheduler is no end of it.
+func pollTimer(t *timer) (n int, err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		n, err = unix.Poll([]unix.PollFd{{Fd: int32(t.fd), Events: unix.POLLIN}}, 10000)
+	}
+	return n, err
 }
 
 // On a clock that the kernel does not know, the timer fires once that clock shows the time, and not
@@ -78,7 +86,7 @@ func TestTimerOnAnotherClock(t *testing.T) {
 	}
 	clock.Advance(time.Millisecond)
 	timer.sleeping.Wait()
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(timer.fd), Events: unix.POLLIN}}, 10000); n != 1 || !timer.fired() {
+	if n, err := pollTimer(timer); n != 1 || !timer.fired() {
 		t.Fatalf("it has not fired: %d, %v", n, err)
 	}
 	timer.set(begun + clockguard.Mono(time.Minute))

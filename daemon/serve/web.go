@@ -3,12 +3,14 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -67,9 +69,11 @@ type WebConn struct {
 	net.Conn // nil until Accept returns it
 	client
 	web    *web
-	read   []byte // what was read of it before
+	read   []byte // what was read of it, and not given on
+	ahead  []byte // room to read ahead in; nil: it does not speak HTTP/2
 	served atomic.Uint64
 	asking atomic.Bool
+	asked  atomic.Uint64 // requests
 
 	// web.mu guards the rest.
 	fd      int // while there is no Conn; -1 without one
@@ -83,18 +87,34 @@ func (v *WebConn) Client() (id int64, who peercred.Credentials) { return v.id, v
 func (v *WebConn) Served(n int) { v.served.Add(uint64(n)) }
 
 // Asking says whether a request is under way whose header was read.
-func (v *WebConn) Asking(is bool) { v.asking.Store(is) }
+func (v *WebConn) Asking(is bool) {
+	if is {
+		v.asked.Add(1)
+	}
+	v.asking.Store(is)
+}
+
+// aheadBytes is how much of a connection of HTTP/2 is read at once. net/http reads the header of each
+// frame and its rest apart, which would be a system call each.
+const aheadBytes = 4 << 10
 
 // Read reads what was read before first. It is called by one goroutine at a time.
 func (v *WebConn) Read(b []byte) (int, error) {
-	if len(v.read) > 0 {
-		n := copy(b, v.read)
-		if v.read = v.read[n:]; len(v.read) == 0 {
-			v.read = nil
+	if len(v.read) == 0 {
+		if len(b) >= len(v.ahead) {
+			return v.Conn.Read(b)
 		}
-		return n, nil
+		n, err := v.Conn.Read(v.ahead)
+		if n == 0 {
+			return 0, err
+		}
+		v.read = v.ahead[:n]
 	}
-	return v.Conn.Read(b)
+	n := copy(b, v.read)
+	if v.read = v.read[n:]; len(v.read) == 0 {
+		v.read = nil
+	}
+	return n, nil
 }
 
 // Close ends the connection. It may be called more than once.
@@ -122,9 +142,12 @@ func (v *WebConn) Close() error {
 // given. It reports whether more than the budget is kept from now on.
 func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []byte) (over bool) {
 	v := &WebConn{Conn: c, client: g, web: a, read: slices.Clone(read), fd: fd, account: account}
+	if bytes.HasPrefix(read, []byte(preface)) {
+		v.ahead = make([]byte, aheadBytes)
+	}
 	a.mu.Lock()
 	a.open[v] = struct{}{}
-	over = v.account.Hold(account.Held() + webConnBytes + cap(v.read))
+	over = v.account.Hold(account.Held() + webConnBytes + cap(v.read) + len(v.ahead))
 	closed := a.closed
 	if !closed {
 		a.queue = append(a.queue, v)
@@ -271,9 +294,21 @@ func (a *web) stop() { a.cancel() }
 func (a *web) end() {
 	if a.config.HTTP != nil {
 		// Shutdown comes last: it answers nothing that is read after it, though it had arrived before.
-		ctx, cancel := clockguard.WithTimeout(a.ctx, a.config.Clock, latecomers)
-		a.await(ctx, a.empty)
-		cancel()
+		idle := make(map[*WebConn]uint64) // of HTTP/2, with their requests until now
+		for _, v := range a.conns() {
+			if v.ahead != nil && !v.asking.Load() {
+				idle[v] = v.asked.Load()
+			}
+		}
+		a.awaitEmpty(latecomers)
+		for v, asked := range idle {
+			if !v.asking.Load() && v.asked.Load() == asked {
+				v.GoAway()
+			}
+		}
+		if len(idle) > 0 {
+			a.awaitEmpty(latecomers)
+		}
 		for _, v := range a.conns() {
 			if !v.asking.Load() {
 				_ = v.Close()
@@ -303,6 +338,37 @@ func (a *web) leave() {
 
 // latecomers is how long a drain waits for requests that have not arrived in whole.
 const latecomers = time.Second
+
+// goAway is the frame that has a client of HTTP/2 open no stream any more, and end the connection when
+// its last one is through. Its last stream is the highest there can be: whatever has been sent is
+// answered.
+var goAway = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0}
+
+// GoAway sends that frame on a connection that has been idle for a while, if it speaks HTTP/2, and reports
+// whether it does: net/http sends its own with a reply alone. Nothing else is half sent then.
+func (v *WebConn) GoAway() bool {
+	v.web.mu.Lock()
+	c := v.Conn
+	v.web.mu.Unlock()
+	of, ok := c.(syscall.Conn)
+	if v.ahead == nil || !ok {
+		return false
+	}
+	if raw, err := of.SyscallConn(); err == nil {
+		_ = raw.Write(func(fd uintptr) bool {
+			_, _ = unix.Write(int(fd), goAway) // a client that has left no room for 17 bytes hears nothing
+			return true
+		})
+	}
+	return true
+}
+
+// awaitEmpty returns once all have gone, or after the time.
+func (a *web) awaitEmpty(limit time.Duration) {
+	ctx, cancel := clockguard.WithTimeout(a.ctx, a.config.Clock, limit)
+	defer cancel()
+	a.await(ctx, a.empty)
+}
 
 // empty reports whether all have gone. The caller holds the lock.
 func (a *web) empty() bool { return len(a.open) == 0 }

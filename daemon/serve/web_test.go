@@ -335,3 +335,54 @@ func TestADrainThatTakesTooLongEndsHTTPToo(t *testing.T) {
 		}
 	})
 }
+
+// readingConn counts what is read of it at once.
+type readingConn struct {
+	net.Conn
+	parts []string
+	reads int
+}
+
+func (c *readingConn) Read(b []byte) (int, error) {
+	c.reads++
+	if len(c.parts) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, c.parts[0])
+	if c.parts[0] = c.parts[0][n:]; c.parts[0] == "" {
+		c.parts = c.parts[1:]
+	}
+	return n, nil
+}
+
+// A frame of HTTP/2 is read in parts by net/http, and at once from the system. Nothing of it is lost or
+// in another order, and HTTP/1, which reads much at once, has no further room.
+func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
+	long := strings.Repeat("x", 3*aheadBytes)
+	for _, c := range []struct {
+		first string
+		reads int
+	}{{preface + "\r\nAB", 1 + 4}, {getX, 2 + 4}} {
+		a := newWeb(Config{}, &counts{})
+		conn := &readingConn{parts: []string{"headerbody", long}}
+		a.come(conn, -1, client{}, budget.Account{}, []byte(c.first))
+		got, err := a.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []byte
+		for _, n := range []int{len(c.first), 6, 4, aheadBytes, aheadBytes, aheadBytes} {
+			part := make([]byte, n)
+			if _, err := io.ReadFull(got, part); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, part...)
+		}
+		if _, err := got.Read(make([]byte, 1)); err != io.EOF || string(all) != c.first+"headerbody"+long {
+			t.Errorf("%.10q: read %d bytes (%v)", c.first, len(all), err)
+		}
+		if conn.reads != c.reads {
+			t.Errorf("%.10q: %d reads, want %d", c.first, conn.reads, c.reads)
+		}
+	}
+}

@@ -134,6 +134,13 @@ func (l *Listener) Foreign() {
 	l.foreign = true
 }
 
+// IsForeign reports whether Foreign was called.
+func (l *Listener) IsForeign() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.foreign
+}
+
 // SetAccess gives the file the mode and the group that the listener was made with.
 func (l *Listener) SetAccess() error {
 	err := setAccess(l.path, l.mode, l.gid)

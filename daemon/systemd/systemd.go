@@ -14,6 +14,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,6 +41,12 @@ type Service struct {
 	watchdog time.Duration
 	store    bool // there is a descriptor store
 	sockets  []*os.File
+	passed   []string // variables for who goes on in this process's place
+
+	held   atomic.Bool // messages are kept back
+	mu     sync.Mutex
+	ready  bool   // was kept back
+	status string // the last one
 }
 
 // FromEnvironment reads what systemd has put into the environment, and takes it out, so that no
@@ -59,6 +67,7 @@ func FromEnvironment() (*Service, error) {
 		}
 		slots, err := strconv.Atoi(cmp.Or(store, "0"))
 		s.store = err == nil && slots > 0
+		s.passed = []string{"NOTIFY_SOCKET=" + path, "FDSTORE=" + store, fmt.Sprintf("WATCHDOG_USEC=%d", s.watchdog.Microseconds())}
 	}
 	if s.manager == nil && len(s.sockets) == 0 {
 		return nil, nil
@@ -81,11 +90,60 @@ func (s *Service) Close() error {
 }
 
 // Ready says that the daemon serves, also after Reloading.
-func (s *Service) Ready() { _ = s.say(notify.SdNotifyReady, nil) }
+func (s *Service) Ready() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ready = s.held.Load(); !s.ready {
+		_ = s.say(notify.SdNotifyReady, nil)
+	}
+}
 
 // Status shows a line in `systemctl status`.
 func (s *Service) Status(text string) {
-	_ = s.say("STATUS="+strings.ReplaceAll(text, "\n", "; "), nil)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status = strings.ReplaceAll(text, "\n", "; ")
+	s.show()
+}
+
+// show says the status. The caller holds the lock.
+func (s *Service) show() {
+	if s.status != "" && !s.held.Load() {
+		_ = s.say("STATUS="+s.status, nil)
+	}
+}
+
+// HoldUntil keeps back what Ready, Status and Feed say until over is closed: systemd listens to the
+// main process alone, which another one still is.
+func (s *Service) HoldUntil(over <-chan struct{}) {
+	if s == nil {
+		return
+	}
+	s.held.Store(true)
+	go func() {
+		<-over
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.held.Store(false)
+		s.show()
+		if s.ready {
+			_ = s.say(notify.SdNotifyReady, nil)
+		}
+	}()
+}
+
+// Successor says which process goes on in this one's place. systemd watches over that one from then
+// on, and listens to it alone.
+func (s *Service) Successor(pid int) {
+	if pid > 0 {
+		_ = s.say(fmt.Sprintf("MAINPID=%d", pid), nil)
+	}
 }
 
 // Reloading says that settings are read again, until Ready is called.
@@ -106,7 +164,7 @@ func (s *Service) FeedEvery() time.Duration {
 
 // Feed says that its caller is alive. It never waits; systemd may miss a call.
 func (s *Service) Feed() {
-	if s != nil && s.manager != nil {
+	if s != nil && s.manager != nil && !s.held.Load() {
 		_ = s.send(notify.SdNotifyWatchdog, nil, 0)
 	}
 }

@@ -90,6 +90,8 @@ func TestWithoutSystemd(t *testing.T) {
 	s.Reloading()
 	s.Stopping()
 	s.Feed()
+	s.Successor(1)
+	s.HoldUntil(nil)
 	if s.FeedEvery() != 0 || s.Stores() {
 		t.Error("it wants to be fed, or stores")
 	}
@@ -122,6 +124,31 @@ func TestMessages(t *testing.T) {
 	m.wants("WATCHDOG=1")
 	s.Stopping()
 	m.wants("STOPPING=1")
+}
+
+// Until systemd knows this process as the main one, nothing is said. Then it hears the last status, and
+// that the daemon is ready.
+func TestHoldUntil(t *testing.T) {
+	m := newManager(t)
+	s := service(t)
+	over := make(chan struct{})
+	s.HoldUntil(over)
+	s.Status("one")
+	s.Feed()
+	s.Ready()
+	s.Status("two")
+	s.Successor(17)
+	m.wants("MAINPID=17") // so nothing was said before
+	close(over)
+	m.wants("STATUS=two")
+	m.wants("READY=1")
+	s.Feed()
+	m.wants("WATCHDOG=1")
+	s.Status("three")
+	m.wants("STATUS=three")
+	s.Successor(0) // nobody knows which process
+	s.Ready()
+	m.wants("READY=1")
 }
 
 // A watchdog that is another process's, or none's, is not fed.

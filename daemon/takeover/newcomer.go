@@ -19,9 +19,9 @@ type Predecessor struct {
 	Version string
 }
 
-// Ask asks the daemon that runs on the state directory at dir. The error is ErrNobody if none does,
-// and a *RefusedError if it says no.
-func Ask(ctx context.Context, dir, version string, settings Settings) (*Predecessor, error) {
+// dial connects to the daemon that runs on the state directory at dir. The error is ErrNobody if none
+// does.
+func dial(ctx context.Context, dir string) (link, error) {
 	var c net.Conn
 	err := inDir(dir, func(path string) (err error) {
 		c, err = new(net.Dialer).DialContext(ctx, "unix", path)
@@ -29,11 +29,21 @@ func Ask(ctx context.Context, dir, version string, settings Settings) (*Predeces
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return nil, ErrNobody
+		return link{}, ErrNobody
 	case err != nil:
-		return nil, fmt.Errorf("the running daemon cannot be asked: %w", err)
+		return link{}, fmt.Errorf("the running daemon cannot be asked: %w", err)
 	}
-	p := &Predecessor{link: link{c.(*net.UnixConn)}}
+	return link{c.(*net.UnixConn)}, nil
+}
+
+// Ask asks the daemon that runs on the state directory at dir. The error is ErrNobody if none does,
+// and a *RefusedError if it says no.
+func Ask(ctx context.Context, dir, version string, settings Settings) (*Predecessor, error) {
+	c, err := dial(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Predecessor{link: c}
 	if err := p.greet(ctx, version, settings); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -132,6 +142,18 @@ func own(f *os.File) (int, error) {
 		return -1, err
 	}
 	return fd, e
+}
+
+// Over is closed once the other side has ended the conversation, or is gone. It comes after Receive, and
+// takes the place of Close.
+func (p *Predecessor) Over() <-chan struct{} {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = p.link.Read(make([]byte, 1)) // nothing follows a COMMIT
+		_ = p.link.Close()
+	}()
+	return over
 }
 
 // Close ends the conversation.

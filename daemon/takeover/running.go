@@ -54,9 +54,9 @@ func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*L
 func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
 
 // Await answers newcomers, one after the other, until one is ready. One that fits has to wait as long
-// as may does, which returns why it is refused after all. The error is that of the listener, or
-// ctx's.
-func (l *Listener) Await(ctx context.Context, may func(context.Context) error) (*Successor, error) {
+// as may does, which returns why it is refused after all. Who asks for a newcomer to be started goes to
+// renewing. The error is that of the listener, or ctx's.
+func (l *Listener) Await(ctx context.Context, may func(context.Context) error, renewing func(*Asker)) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
 	for {
 		c, err := l.socket.AcceptUnix()
@@ -67,22 +67,28 @@ func (l *Listener) Await(ctx context.Context, may func(context.Context) error) (
 			return nil, err
 		}
 		s, err := l.greet(ctx, link{c}, may)
-		if err == nil {
+		switch {
+		case err == nil && s != nil:
 			return s, nil
+		case err == nil:
+			renewing(&Asker{link{c}})
+			continue
 		}
 		l.log.Warn("a newcomer does not take over", "reason", err)
 		_ = c.Close()
 	}
 }
 
-// greet answers one newcomer, and waits until it is ready.
+// greet answers one newcomer, and waits until it is ready. It returns nil for who asks for one to be
+// started.
 func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) error) (*Successor, error) {
-	if who := peercred.Of(c.UnixConn); !who.Known || int(who.UID) != os.Geteuid() {
+	who := peercred.Of(c.UnixConn)
+	if !who.Known || int(who.UID) != os.Geteuid() {
 		return nil, c.refuse(ctx, "it is of user "+who.User())
 	}
-	m, files, err := c.receive(ctx, offer, stillTimeout)
+	m, files, err := c.receive(ctx, offer, stillTimeout, renew)
 	closeAll(files)
-	if err != nil {
+	if err != nil || m.Kind == renew {
 		return nil, err
 	}
 	if m.Protocol != Protocol {
@@ -107,7 +113,7 @@ func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) 
 	}
 	closeAll(files)
 	fault.Point(fault.RunningReady)
-	return &Successor{c, m.Version}, nil
+	return &Successor{c, m.Version, int(who.PID)}, nil
 }
 
 // refuse tells the newcomer why, and returns that as an error.
@@ -120,6 +126,7 @@ func (l link) refuse(ctx context.Context, why string) error {
 type Successor struct {
 	link    link
 	Version string
+	PID     int // as this process sees it; 0: the newcomer is of another PID namespace
 }
 
 // Refuse ends the conversation before Offer, and tells the newcomer why.

@@ -16,6 +16,14 @@
 // the same lock then, so only this rule keeps them apart. The newcomer uses nothing of what it got
 // before.
 //
+// Who only wants the running daemon to be replaced says so. The program is then started anew, as a
+// newcomer:
+//
+//	asker                         running daemon
+//	RENEW                     ->
+//	                              (starts the program; a newcomer takes over)
+//	                          <-  RENEWED, or REFUSE and why
+//
 // Each message is a length of 4 bytes (big-endian), a byte that is 0, and JSON. Descriptors come
 // with the first bytes. A field that a version does not know is left out of account, so a field may
 // come with any version if who takes over can do without it. What it cannot do without is another
@@ -32,6 +40,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -103,10 +112,20 @@ func (s Settings) differs(other Settings) string {
 		return fmt.Sprintf("the running daemon has %d lanes, and the newcomer %d", s.Lanes, other.Lanes)
 	case s.Socket != other.Socket:
 		return fmt.Sprintf("the running daemon's socket is %s, and the newcomer's %s", s.Socket, other.Socket)
-	case s.PodSockets != other.PodSockets && s.PodSockets != "":
+	case s.PodSockets != "" && !sameDirectory(s.PodSockets, other.PodSockets):
 		return fmt.Sprintf("the running daemon's --pod-sockets is %q, and the newcomer's %q", s.PodSockets, other.PodSockets)
 	}
 	return ""
+}
+
+// sameDirectory reports whether two paths lead to one directory, by way of whatever symlinks.
+func sameDirectory(a, b string) bool {
+	if a == b {
+		return true
+	}
+	of, err := os.Stat(a)
+	other, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(of, other)
 }
 
 // Open is what is open towards clients, besides the main socket.
@@ -134,7 +153,8 @@ type Commit struct {
 	Connections int            // how many were handed over
 	Sockets     int            // of pods
 	Kept        bool           // the service manager has the socket as well, and it stays
-	Lock        *os.File       `json:"-"` // of the state directory
+	Stored      bool           `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
+	Lock        *os.File       `json:"-"`          // of the state directory
 	Listener    *os.File       `json:"-"`
 	Others      []*os.File     `json:"-"` // locks besides
 }
@@ -174,6 +194,8 @@ const (
 	connections kind = "CONNECTIONS"
 	received    kind = "RECEIVED"
 	commit      kind = "COMMIT"
+	renew       kind = "RENEW"
+	renewed     kind = "RENEWED"
 )
 
 // headBytes is the length of what stands before a message.
@@ -224,8 +246,9 @@ func (l link) send(ctx context.Context, m message, timeout time.Duration, descri
 	return nil
 }
 
-// receive receives a message of that kind, within the timeout. A REFUSE is a *RefusedError.
-func (l link) receive(ctx context.Context, want kind, timeout time.Duration) (m message, files []*os.File, err error) {
+// receive receives a message of that kind, or of one of the others, within the timeout. A REFUSE is a
+// *RefusedError.
+func (l link) receive(ctx context.Context, want kind, timeout time.Duration, others ...kind) (m message, files []*os.File, err error) {
 	err = l.within(ctx, timeout, func() error {
 		m, files, err = l.read()
 		return err
@@ -235,7 +258,7 @@ func (l link) receive(ctx context.Context, want kind, timeout time.Duration) (m 
 		err = fmt.Errorf("%w: %s was not received: %w", ErrBroken, want, err)
 	case m.Kind == refuse:
 		err = &RefusedError{m.Reason}
-	case m.Kind != want:
+	case m.Kind != want && !slices.Contains(others, m.Kind):
 		err = fmt.Errorf("%.20q came in the place of %s", m.Kind, want)
 	}
 	if err != nil {

@@ -72,7 +72,7 @@ func waitingIf(t *testing.T, dir string, may func(context.Context) error) <-chan
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if s, err := l.Await(ctx, may); err == nil {
+		if s, err := l.Await(ctx, may, func(a *Asker) { a.Answer(ctx, errors.New("not here")) }); err == nil {
 			ready <- s
 		}
 	}()
@@ -246,6 +246,42 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
+// The directory of pods' sockets may be named by way of a symlink, of itself or of one above it.
+func TestASymlinkToTheDirectoryOfPodsIsTheDirectory(t *testing.T) {
+	dir := t.TempDir()
+	of := func(path string) Settings {
+		s := ours
+		s.PodSockets = filepath.Join(dir, path)
+		return s
+	}
+	for _, path := range []string{"run/pods", "run/others"} {
+		if err := os.MkdirAll(filepath.Join(dir, path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"var": "run", "pods": "run/pods"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		running, newcomer string
+		same              bool
+	}{
+		{"run/pods", "var/pods", true},
+		{"var/pods", "run/pods", true},
+		{"pods", "var/pods", true},
+		{"run/pods", "var/others", false},
+		{"run/pods", "var/none", false},
+		{"var/none", "run/none", false}, // nobody knows that they would be the same
+		{"run/none", "run/none", true},
+	} {
+		if why := of(c.running).differs(of(c.newcomer)); (why == "") != c.same {
+			t.Errorf("%s and %s: %q", c.running, c.newcomer, why)
+		}
+	}
+}
+
 // Who fits may be refused all the same, before anything has happened or after it was ready.
 func TestATakeoverIsPutOff(t *testing.T) {
 	dir, late := sockettest.Dir(t), errors.New("not now")
@@ -291,6 +327,39 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("with a stale socket: %v", err)
+	}
+}
+
+// Who asks for a newcomer to be started learns how that went.
+func TestRenew(t *testing.T) {
+	dir := sockettest.Dir(t)
+	if err := Renew(t.Context(), dir); !errors.Is(err, ErrNobody) {
+		t.Errorf("without a daemon: %v", err)
+	}
+	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := []error{errors.New("the program is none"), nil}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = l.Await(ctx, func(context.Context) error { return nil }, func(a *Asker) {
+			a.Answer(ctx, answers[0])
+			answers = answers[1:]
+		})
+	}()
+	if err := Renew(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "goes on: the program is none") {
+		t.Errorf("a start that failed: %v", err)
+	}
+	if err := Renew(t.Context(), dir); err != nil {
+		t.Errorf("a takeover: %v", err)
+	}
+	cancel()
+	<-ended
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -33,7 +33,7 @@ func (h *Histogram) Observe(n uint64, d time.Duration) {
 	d = max(d, 0)
 	seconds := d.Seconds()
 	at := 0
-	if d > time.Microsecond {
+	if d > time.Second>>(-FirstBucket>>Schema) { // above the first bucket's bound
 		at = min(int(math.Ceil(math.Log2(seconds)*(1<<Schema)))-FirstBucket, buckets-1)
 	}
 	h.native[max(at, 0)].Add(n)

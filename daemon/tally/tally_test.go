@@ -82,6 +82,17 @@ func TestBucketsHaveWhatTheySay(t *testing.T) {
 	})
 }
 
+// The first native bucket ends at 2^-20 s, which is between 953 and 954 ns.
+func TestTheFirstBucketEndsWhereItSays(t *testing.T) {
+	for took, bucket := range map[time.Duration]int{0: 0, 953: 0, 954: 1, 1000: 1} {
+		var h tally.Histogram
+		h.Observe(1, took)
+		if d := h.Read(); d.Native[bucket] != 1 {
+			t.Errorf("%v is not in bucket %d", took, bucket)
+		}
+	}
+}
+
 func TestObservingAllocatesNothing(t *testing.T) {
 	var h tally.Histogram
 	var b tally.Batch

@@ -8,7 +8,7 @@
       rules: [
         {
           record: 'instance:flakeward_ids_issued:rate5m',
-          expr: 'sum without (lane, form) (rate(flakeward_ids_issued_total{%s}[5m]))' % selector,
+          expr: 'sum without (lane) (rate(flakeward_ids_issued_total{%s}[5m]))' % selector,
         },
         {
           record: 'instance_code:flakeward_requests:rate5m',

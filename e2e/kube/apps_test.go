@@ -61,9 +61,15 @@ spec:
 // apply has the API server take the text's objects.
 func (n *node) apply(namespace, text string) {
 	n.Helper()
+	n.applied(text, "--namespace", namespace)
+}
+
+// applied is kubectl's output for the text's objects.
+func (n *node) applied(text string, args ...string) string {
+	n.Helper()
 	path := filepath.Join(runDir, "applied.yaml")
 	n.must(os.WriteFile(path, []byte(text), 0o600))
-	n.kubectl("apply", "--namespace", namespace, "-f", path)
+	return n.kubectl(append([]string{"apply", "-f", path}, args...)...)
 }
 
 // await waits until a Deployment's pod or a DaemonSet's is the new one, and ready.

@@ -58,9 +58,8 @@ func TestNode(t *testing.T) {
 	for _, name := range []string{"", "one", "two"} {
 		n.must(os.Chmod(filepath.Join(recordedDir, name), 0o777)) // whatever the umask
 	}
-	n.kubectl("apply", "-f", "apps.yaml")
+	n.namespaces()
 	for _, namespace := range []string{"one", "two"} {
-		n.kubectl("wait", "--for=create", "--timeout="+long.String(), "-n", namespace, "serviceaccount/default")
 		n.deploy(namespace, "app", steady)
 	}
 	n.wantRestricted("one")
@@ -80,6 +79,7 @@ func TestNode(t *testing.T) {
 		n.Logf("%s: %v after the first process", d.name, n.age())
 	}
 	n.uninstall()
+	windows = append(windows, n.byChart()...)
 	j, err := judge(recordedDir, windows)
 	n.must(err)
 	j.verdict(n, windows)
@@ -134,6 +134,14 @@ func clients(socket string) (string, error) {
 	return string(list), err
 }
 
+// namespaces makes those of the applications.
+func (n *node) namespaces() {
+	n.kubectl("apply", "-f", "apps.yaml")
+	for _, namespace := range []string{"one", "two"} {
+		n.kubectl("wait", "--for=create", "--timeout="+long.String(), "-n", namespace, "serviceaccount/default")
+	}
+}
+
 // install applies what a user would, with the overlay of this directory.
 func (n *node) install() {
 	n.kubectl("apply", "-k", "overlay")
@@ -146,16 +154,22 @@ func (n *node) install() {
 func (n *node) flows() {
 	n.Helper()
 	for _, namespace := range []string{"one", "two"} {
-		had := n.recorded(namespace)
-		n.until("the application in "+namespace+" gets IDs", func() (string, bool) {
-			return "its logs do not grow", n.recorded(namespace) > had
-		})
+		n.grow(namespace, "app")
 	}
 }
 
-// recorded is how many bytes the application of a namespace has recorded in all.
-func (n *node) recorded(namespace string) (bytes int64) {
-	logs, err := filepath.Glob(filepath.Join(recordedDir, namespace, "app", "*.replies"))
+// grow waits until an application has got more IDs.
+func (n *node) grow(namespace, name string) {
+	n.Helper()
+	had := n.recorded(namespace, name)
+	n.until("the application "+name+" in "+namespace+" gets IDs", func() (string, bool) {
+		return "its logs do not grow", n.recorded(namespace, name) > had
+	})
+}
+
+// recorded is how many bytes an application has recorded in all.
+func (n *node) recorded(namespace, name string) (bytes int64) {
+	logs, err := filepath.Glob(filepath.Join(recordedDir, namespace, name, "*.replies"))
 	n.must(err)
 	for _, path := range logs {
 		info, err := os.Stat(path)
@@ -338,6 +352,12 @@ func (n *node) uninstall() {
 	n.kubectl("delete", "-f", "apps.yaml", "--timeout="+long.String())
 	n.socketsOf(0)
 	n.kubectl("delete", "-k", "overlay", "--timeout="+long.String())
+	n.nothingLeft()
+}
+
+// nothingLeft waits until nothing of what was installed stays on the node.
+func (n *node) nothingLeft() {
+	n.Helper()
 	n.until("no pod, container, mount or socket is left", func() (string, bool) {
 		pods, err := n.try("kubectl", "get", "pods", "-A", "-o", "name")
 		tasks, taskErr := n.try("ctr", "-a", containerd, "-n", "k8s.io", "tasks", "ls", "-q")

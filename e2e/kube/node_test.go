@@ -174,7 +174,7 @@ func (n *node) try(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), long+time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, n.program(name), args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+n.pki("admin.conf"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+n.pki("admin.conf"), "HOME="+runDir) // what helm and kubectl keep
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

@@ -112,7 +112,8 @@ func (c *container) dropIn(setting string) {
 	c.do("systemctl", "daemon-reload")
 }
 
-// load is clients that connect anew for each ID, until stop.
+// load is clients that connect anew for each ID, and one that connects anew only when it has to, until
+// stop.
 type load struct {
 	*testing.T
 	path    string
@@ -128,6 +129,7 @@ type load struct {
 func (c *container) load() *load {
 	ctx, cancel := context.WithCancel(c.Context())
 	l := &load{T: c.T, path: filepath.Join(c.run, "flakeward.sock"), cancel: cancel, ids: map[string]bool{}}
+	l.clients.Go(func() { l.stay(ctx) })
 	for range 8 {
 		l.clients.Go(func() {
 			for ctx.Err() == nil {
@@ -142,6 +144,31 @@ func (c *container) load() *load {
 func (l *load) ask() {
 	begun := time.Now()
 	id, err := ask(l.path)
+	l.note(id, err, begun)
+}
+
+// stay asks on one connection until it ends, and then on another.
+func (l *load) stay(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun := time.Now()
+		conn, err := net.DialTimeout("unix", l.path, 20*time.Second)
+		if err != nil {
+			l.note("", err, begun)
+			pause(ctx)
+			continue
+		}
+		for err == nil && ctx.Err() == nil {
+			var id string
+			begun = time.Now()
+			id, err = askOn(conn)
+			l.note(id, err, begun)
+			pause(ctx)
+		}
+		_ = conn.Close()
+	}
+}
+
+func (l *load) note(id string, err error, begun time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.longest = max(l.longest, time.Since(begun))
@@ -164,6 +191,10 @@ func ask(path string) (string, error) {
 		return "", err
 	}
 	defer conn.Close()
+	return askOn(conn)
+}
+
+func askOn(conn net.Conn) (string, error) {
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
 	if _, err := conn.Write([]byte("NEXT\r\n")); err != nil {
 		return "", err
@@ -191,6 +222,14 @@ func (l *load) stop(what string) {
 	}
 	if len(l.ids) == 0 {
 		l.Errorf("%s: no ID came: the case is void", what)
+	}
+}
+
+// unbroken wants every request of an ended load to have been answered.
+func (l *load) unbroken() {
+	l.Helper()
+	if l.broken > 0 {
+		l.Errorf("%d requests had no answer", l.broken)
 	}
 }
 

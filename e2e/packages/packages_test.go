@@ -121,13 +121,15 @@ func TestAPackagesLife(t *testing.T) {
 			c.Errorf("the service is ready, and its first ID: %v", err)
 		}
 	})
-	step("it reads its settings again", func(c *container) {
-		c.do("systemctl", "reload", "flakeward")
+	step("SIGHUP has it read certificates again", func(c *container) {
+		c.do("systemctl", "kill", "--kill-whom=main", "--signal=HUP", "flakeward")
 		c.until("the log says so", func() bool {
 			log, _ := c.try("journalctl", "--no-pager", "--unit", "flakeward")
 			return strings.Contains(log, "read certificates and passwords again") && c.active()
 		})
 	})
+	step("a reload has another process take over, and nobody notices", reloads)
+	step("a reload that fails leaves the daemon serving", failedReloads)
 	restarts := func(c *container) {
 		l := c.load()
 		l.more(c)
@@ -155,10 +157,12 @@ func TestAPackagesLife(t *testing.T) {
 			c.Errorf("the first client: %v", err)
 		}
 		restarts(c)
+		reloads(c)
 	})
 	step("a daemon that hangs is killed and started again", func(c *container) {
 		c.dropIn(`WatchdogSec=1\nTimeoutAbortSec=1`)
 		c.do("systemctl", "restart", "flakeward")
+		c.do("systemctl", "reload", "flakeward") // who has taken over is watched as well
 		l := c.load()
 		l.more(c)
 		pid := c.property("MainPID")
@@ -171,7 +175,7 @@ func TestAPackagesLife(t *testing.T) {
 		}
 		c.dropIn("")
 	})
-	step("upgraded under load, it refuses no connection", func(c *container) {
+	step("upgraded under load, no request fails", func(c *container) {
 		l := c.load()
 		l.more(c)
 		pid := c.property("MainPID")
@@ -179,8 +183,19 @@ func TestAPackagesLife(t *testing.T) {
 		c.until("the new version serves", func() bool { return c.property("MainPID") != pid && c.active() })
 		l.more(c)
 		l.stop("an upgrade")
+		l.unbroken()
 		if version := c.do("flakeward", "version"); !strings.Contains(version, "0.1.1") {
 			c.Errorf("the version is %s", version)
+		}
+	})
+	step("to go back, a restart is needed and said", func(c *container) {
+		pid := c.property("MainPID")
+		if out := c.do("dpkg", "--install", "/one.deb"); !strings.Contains(out, "systemctl restart flakeward") || c.property("MainPID") != pid {
+			c.Errorf("the earlier version was installed, and the later one serves no more, or nothing was said:\n%s", out)
+		}
+		c.do("systemctl", "restart", "flakeward")
+		if _, err := ask(socket); err != nil {
+			c.Error(err)
 		}
 	})
 	step("removed, it keeps settings and state", func(c *container) {

@@ -48,7 +48,7 @@ func askFor(t *testing.T, socket string, connections int, issued map[int64]struc
 		}
 		c.ended.Go(func() {
 			defer conn.Close()
-			if err := c.pull(ctx, conn, request(i), 1+i%16); err != nil && (!cut || errors.Is(err, errWrong)) {
+			if err := c.pull(ctx, conn, request(i), 1+i%16, 0); err != nil && (!cut || errors.Is(err, errWrong)) {
 				t.Errorf("connection %d: %v", i, err)
 			}
 		})
@@ -56,11 +56,36 @@ func askFor(t *testing.T, socket string, connections int, issued map[int64]struc
 	return c
 }
 
-// pull asks in rows of n until ctx ends. It wants each ID above the one before.
-func (c *clients) pull(ctx context.Context, conn net.Conn, one string, n int) error {
+// askAt has one connection to each socket ask for rate IDs a second, in rows of n. No connection may
+// end, and each request must be answered.
+func askAt(t *testing.T, sockets []string, rate, n int) *clients {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	c := &clients{t: t, stop: stop, issued: map[int64]struct{}{}}
+	for _, socket := range sockets {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.ended.Go(func() {
+			defer conn.Close()
+			if err := c.pull(ctx, conn, "*1\r\n$4\r\nNEXT\r\n", n, time.Second*time.Duration(n)/time.Duration(rate)); err != nil {
+				t.Errorf("%s: %v", socket, err)
+			}
+		})
+	}
+	return c
+}
+
+// pull asks in rows of n until ctx ends, one row each pause: after a stall it catches up. It wants each
+// ID above the one before.
+func (c *clients) pull(ctx context.Context, conn net.Conn, one string, n int, pause time.Duration) error {
 	replies, request, last := bufio.NewReader(conn), []byte(strings.Repeat(one, n)), int64(0)
 	ids := make([]int64, 0, n)
-	for ctx.Err() == nil {
+	for due := time.Now(); ctx.Err() == nil; due = due.Add(pause) {
+		if early := time.Until(due); pause > 0 && early > 0 {
+			<-time.After(early)
+		}
 		begun := time.Now()
 		if _, err := conn.Write(request); err != nil {
 			return fmt.Errorf("a request was not taken: %w", err)

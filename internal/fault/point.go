@@ -4,6 +4,7 @@ package fault
 
 import (
 	"os"
+	"os/signal"
 	"syscall"
 )
 
@@ -19,5 +20,13 @@ func Point(step Step) {
 	if said, err := os.ReadFile(stopAt); err != nil || string(said) != string(step) || os.Remove(stopAt) != nil {
 		return
 	}
+	// The kernel may stop the other threads first, and this one would go past the step meanwhile.
+	resumed := make(chan os.Signal, 1)
+	signal.Notify(resumed, syscall.SIGCONT)
+	defer signal.Stop(resumed)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // the process may send itself any signal
+	<-resumed
 }
+
+// PointAfter is Point with the step after the write that step names.
+func PointAfter(step Step) { Point(step.After()) }

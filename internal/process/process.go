@@ -31,10 +31,15 @@ func Build(ctx context.Context, dir string) (string, error) { return build(ctx, 
 // program's path.
 func BuildNormal(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "") }
 
-func build(ctx context.Context, dir, tags string) (string, error) {
+// shipped are the tags of what is released. All that is built with the Makefile's flags shares what
+// the compiler made.
+const shipped = "urfave_cli_no_docs,grpcnotrace"
+
+func build(ctx context.Context, dir, tag string) (string, error) {
 	binary := filepath.Join(dir, "flakeward")
-	out, err := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", binary, Package).CombinedOutput()
-	if err != nil {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", shipped+","+tag, "-o", binary, Package)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build %s: %w: run this inside of its module\n%s", Package, err, out)
 	}
 	return binary, nil

@@ -1,8 +1,8 @@
 // Command testreport runs `go test` with the arguments it is given, once for each part of them
-// between `--`, and says how it went: a line for each package, the whole output of what failed, and
-// at the end `N passed, N failed` alone on a line. Tests and subtests count alike; a package that
-// fails without a failed test (it does not build, it ran into the time limit) counts as one
-// failure, so that the numbers never hide one.
+// between `--`, which may begin with settings of the environment as NAME=value. It says how it went:
+// a line for each package, the whole output of what failed, and at the end `N passed, N failed` alone
+// on a line. Tests and subtests count alike; a package that fails without a failed test (it does not
+// build, it ran into the time limit) counts as one failure, so that the numbers never hide one.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"slices"
 	"syscall"
 )
@@ -45,9 +46,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (failed b
 	return err != nil || report.failed > 0, err
 }
 
+// setting is a variable of the environment.
+var setting = regexp.MustCompile("^[A-Z_]+=")
+
 // test starts `go test -json` with args, reports on what it says, and waits for it.
 func test(ctx context.Context, report *report, args []string, stderr io.Writer) error {
+	env := os.Environ()
+	for len(args) > 0 && setting.MatchString(args[0]) {
+		env, args = append(env, args[0]), args[1:]
+	}
 	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
+	command.Env = env
 	// An interrupt lets the tests end by themselves; a kill would orphan them.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.Stderr = stderr

@@ -167,7 +167,7 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, was *laneOf, c *c
 		c.since.note(t, lane)
 	}
 	// 5: an ID is as late as its host's clock, from the question to the answer.
-	low, high := min(sim.layout.TickAt(c.asked.Wall), now), now
+	low, high := min(sim.layout.TickAt(c.queue[0].asked.Wall), now), now
 	if unordered {
 		low, high = low-span, max(high, lane.Highest())
 	}

@@ -91,11 +91,10 @@ func (c *conn) gets(n int, now bool) {
 }
 
 // passedOver judges a request that gets nothing once more: in each round of its user's connections it
-// has a turn. Of small ones waitsInTurn knows more. In ticks of less than eight numbers, of which some
-// keep one for small requests, a turn is no number that could be told from outside.
+// has a turn. Of small ones waitsInTurn knows more.
 func (c *conn) passedOver() {
 	sim := c.p.sim
-	if !c.waits() || c.turn.shaken || sim.small(c.queue[0].whole) || sim.capacity < 8 {
+	if !c.waits() || c.turn.shaken || sim.small(c.queue[0].whole) {
 		return
 	}
 	turn := max(sim.shares().Small(), c.turn.of/32+1)

@@ -13,7 +13,6 @@ type conn struct {
 	p     *proc
 	issue issue.Connection
 	queue []request
-	asked clockguard.Reading // when the first of those that followed each other was
 	timer *scheduler.Event
 	due   func() // what the timer does, made once
 	event bool   // waits for a change
@@ -36,6 +35,7 @@ type request struct {
 	n     int // that are still wanted
 	whole int // that were
 	at    scheduler.Time
+	asked clockguard.Reading
 }
 
 // conns is how many connections a daemon has.
@@ -69,12 +69,22 @@ func (p *proc) ask(n int) {
 }
 
 func (c *conn) ask(n int) {
-	c.queue = append(c.queue, request{n, n, c.p.sim.scheduler.Now()})
-	if len(c.queue) == 1 {
-		c.issue.Number, c.issue.User.UID = c.number, c.number%2
-		c.issue.Begin()
-		c.asked = c.p.known.Now()
-		c.serve()
+	now := c.p.known.Now()
+	c.saw(now)
+	c.queue = append(c.queue, request{n, n, c.p.sim.scheduler.Now(), now})
+	if len(c.queue) > 1 {
+		c.p.pool.Arrived(&c.issue)
+		return
+	}
+	c.issue.Number, c.issue.User.UID = c.number, c.number%2
+	c.issue.Begin()
+	c.serve()
+}
+
+// saw notes that the clock may have gone back since the requests were asked.
+func (c *conn) saw(now clockguard.Reading) {
+	for i := range c.queue {
+		c.queue[i].asked.Wall = min(c.queue[i].asked.Wall, now.Wall)
 	}
 }
 
@@ -85,7 +95,7 @@ func (c *conn) serve() {
 	c.event = false
 	for len(c.queue) > 0 && !sim.over() {
 		before := p.known.Now()
-		c.asked.Wall = min(c.asked.Wall, before.Wall) // it may have gone back meanwhile
+		c.saw(before)
 		used := p.outOfOrder()
 		run, wait := p.source.Take(&c.issue, 0, c.queue[0].n)
 		unordered := p.outOfOrder() != used

@@ -1,0 +1,162 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/metrics"
+	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/internal/form"
+)
+
+// Bounds of a world in which all has happened.
+const (
+	mostLanes = 64
+	mostUsers = 32 // that are shown by themselves
+)
+
+// commandsOf are the commands of RESP, as a client lists them.
+func commandsOf(w *world) (all []string) {
+	h := resp.NewHandler(resp.Config{Source: refusing{}, Layout: w.figures.Layout})
+	_, reply, _ := h.Serve(&resp.Session{}, []byte("COMMAND LIST\r\n"), nil)
+	for _, m := range regexp.MustCompile(`\r\n([a-z]+)`).FindAllSubmatch(reply, -1) {
+		all = append(all, strings.ToUpper(string(m[1])))
+	}
+	return all
+}
+
+// httpCommands are those of HTTP and gRPC.
+var httpCommands = []string{
+	"ids", "runs", "decode", "bounds", "status", "layout", "cluster", "openapi", "livez", "readyz", "metrics", "page", "other", "next", "run", "stream",
+	"leaf-segment", "leaf-snowflake", "leaf-decode", "tinyid", "tinyid-simple", "uid-generator", "uid-generator-decode",
+}
+
+// callAll makes each call of the coordinator, some of which end with err.
+func (w *world) callAll(ctx context.Context, err error) {
+	f := &fake{err: err}
+	c := w.metrics.Coordinator(fakeCoordinator{f})
+	_, _ = c.Join(ctx, coord.Layout{})
+	_, _ = c.Look(ctx)
+	_, _ = c.Members(ctx)
+	_, _ = c.Clocks(ctx)
+	p, _ := c.Claim(ctx, coord.Request{})
+	claim, _ := p.Open(ctx)
+	_, _ = claim.Reopen(ctx, 0, 0)
+	_ = claim.Extend(ctx, coord.Progress{})
+	_ = claim.Release(ctx, 0)
+}
+
+// fill makes everything appear that can: all lanes have issued in each form, each command was served
+// and refused for each reason, each call of the coordinator has ended in each way, and as many users
+// as are shown have taken IDs.
+func (w *world) fill(t testing.TB) {
+	t.Helper()
+	now := time.Now().UnixNano()
+	w.figures.Now = clockguard.Reading{Wall: now}
+	w.figures.Cluster = metrics.Cluster{ID: "01234567-89ab-7def-8123-456789abcdef", UniqueWithin: "state-directory", Datacenter: 31, Workers: 1024}
+	tick := w.figures.Layout.TickAt(now)
+	w.figures.Lanes = nil
+	for n := range mostLanes {
+		w.figures.Lanes = append(w.figures.Lanes, metrics.Lane{
+			Number: n, Serves: true, Holding: grant.Holding{Worker: 1000 + n%24, Issued: tick, Mark: tick, Granted: tick, Published: now, Claims: 1},
+		})
+		for _, name := range form.Names() {
+			w.counts.IDs(tally.Issue{Lane: uint32(n), Form: name}).Add(1e15)
+		}
+	}
+	commands := commandsOf(w)
+	if len(commands) < 20 {
+		t.Fatalf("the commands are %v", commands)
+	}
+	codes := map[string][]string{}
+	both := func(code string) {
+		codes["resp"], codes["http"] = append(codes["resp"], code), append(codes["http"], code)
+	}
+	both(tally.Gone)
+	for _, e := range condition.Table {
+		w.events.Happened(e.Code)
+		switch e.Code {
+		case condition.HalfOver, condition.Issuing, condition.Recovered, condition.ClockHeld, condition.ClockFollowed, condition.ClockBack: // refuse nothing
+		default:
+			both(string(e.Code))
+		}
+	}
+	for k := resp.UnknownCommand; k <= resp.NoToken; k++ {
+		code := resp.Refuse(k, 0, 0).Code
+		switch k {
+		case resp.UnknownPath, resp.WrongMethod, resp.UnknownParameter, resp.WrongParameter, resp.NotHere, resp.NoToken:
+			codes["http"] = append(codes["http"], code)
+		case resp.BadCount, resp.CountTooHigh, resp.BadTenant, resp.NoTenants, resp.UnknownTenant, resp.BadID, resp.WrongID, resp.BadForm, resp.Unavailable, resp.TooManyTenants:
+			both(code)
+		default:
+			codes["resp"] = append(codes["resp"], code)
+		}
+	}
+	for dialect, commands := range map[string][]string{"resp": commands, "http": httpCommands} {
+		for _, command := range commands {
+			w.counts.Requests(tally.Request{Dialect: dialect, Command: command, Code: tally.OK}).Add(1e15)
+		}
+		for _, code := range codes[dialect] {
+			w.counts.Requests(tally.Request{Dialect: dialect, Command: commands[0], Code: code}).Add(1e15)
+		}
+	}
+	for i := range 30 {
+		w.counts.Durations("resp").Observe(1e9, time.Microsecond<<i)
+	}
+	w.figures.Answers, w.figures.Waits = make(map[clockguard.Answer]uint64), map[string]uint64{"rate": 1e15}
+	for _, of := range issue.WaitsFor() {
+		w.figures.Waits[of.String()] = 1e15
+	}
+	for i := range mostUsers {
+		w.figures.Limits.Users = append(w.figures.Limits.Users, metrics.User{
+			Usage: issue.Usage{User: queue.User{UID: queue.Nobody}, Rate: issue.Rate{PerSecond: 1e7}, IDs: 1e15},
+			Pod:   fmt.Sprintf("a-team/a-deployment-7c9d8f6b5d-x%04d", i),
+		})
+	}
+	for _, err := range []error{
+		nil, &coord.RaisedError{}, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.NoRoomError{}, &coord.RestoredError{},
+		coord.ErrOtherCluster, coord.ErrUnfit, context.DeadlineExceeded, context.Canceled, errors.New("x"),
+	} {
+		w.callAll(t.Context(), err)
+	}
+}
+
+// TestAScrapeOf64LanesInUseIsSmall: whatever has happened before.
+func TestAScrapeOf64LanesInUseIsSmall(t *testing.T) {
+	w := newWorld(t)
+	w.fill(t)
+	r := httptest.NewRecorder()
+	w.metrics.ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
+	if r.Code != 200 || r.Body.Len() > 64_000 {
+		sizes := make(map[string]int)
+		for line := range strings.Lines(r.Body.String()) {
+			line = strings.TrimPrefix(strings.TrimPrefix(line, "# HELP "), "# TYPE ")
+			sizes[line[:strings.IndexAny(line, "{ ")]] += len(line)
+		}
+		t.Errorf("status %d; a scrape has %d bytes, at most 64,000 are allowed: %v", r.Code, r.Body.Len(), sizes)
+	}
+	t.Logf("%d bytes", r.Body.Len())
+}
+
+// BenchmarkAScrapeOf64LanesInUse: 5 ms are wanted.
+func BenchmarkAScrapeOf64LanesInUse(b *testing.B) {
+	w := newWorld(b)
+	w.fill(b)
+	request := httptest.NewRequest("GET", "/metrics", nil)
+	for b.Loop() {
+		w.metrics.ServeHTTP(httptest.NewRecorder(), request)
+	}
+}

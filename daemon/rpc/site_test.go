@@ -1,0 +1,201 @@
+package rpc
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
+	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/daemon/await"
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/rest"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// site is a server that issues from a lane with the real queue, on a clock that stands still.
+type site struct {
+	address string
+	clock   *clocktest.Manual
+	layout  *generator.Layout
+	lane    *generator.Lane
+	pool    *issue.Pool
+	halves  atomic.Int64
+
+	mu            sync.Mutex
+	change        chan struct{} // closed with each change of the rest
+	waits, waited int64         // requests that wait, and that ever did
+	issued, burnt uint64
+	serving       int                   // requests
+	conns         map[net.Conn]struct{} // that are open
+}
+
+// owner gives no other lane.
+type owner struct{}
+
+func (owner) ReLease(*generator.Lane) {}
+func (owner) ExtendNow()              {}
+func (owner) CanAcquire() bool        { return false }
+func (owner) Condition() error        { return nil }
+
+// note makes a change.
+func (s *site) note(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	close(s.change)
+	s.change = make(chan struct{})
+}
+
+// until returns once that is so, which is looked at with each change and from time to time.
+func (s *site) until(is func() bool) {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		ok, change := is(), s.change
+		s.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-change:
+		case <-tick.C:
+		}
+	}
+}
+
+// The site implements await.Counter.
+func (s *site) Waits(n int64)          { s.note(func() { s.waits += n; s.waited += max(0, n) }) }
+func (s *site) Issued(_ int, n uint64) { s.note(func() { s.issued += n }) }
+func (s *site) Burnt(n uint64)         { s.note(func() { s.burnt += n }) }
+func (s *site) Request(string, string) {}
+
+// start makes a site whose tick is used up.
+func start(t *testing.T) *site {
+	t.Helper()
+	layout, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	guard, err := clockguard.NewLimits(5*time.Millisecond, 2*time.Second, layout.TickLength())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := issue.New(layout, s.clock, issue.Limits{Guard: guard, FirstWait: time.Second, MaxBlock: time.Minute}, owner{})
+	if s.lane, err = generator.NewLane(layout, 0, 7, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.lane.Roll()
+	s.lane.Raise(layout.TickAt(s.clock.Now().Wall + int64(time.Hour)))
+	i.Use(s.lane)
+	s.pool = issue.NewPool(i)
+	taker := await.New(s.pool, s.clock, s)
+	c := rest.Config{
+		Take: taker, Layout: layout, MaxCount: 65536, Clock: s.clock, Count: s, Block: time.Minute,
+		Status: func() []resp.Section { return nil },
+		Health: rest.Health{Ready: func() rest.Readiness { return rest.Readiness{Ready: true} }, Live: func(context.Context) error { return nil }},
+	}
+	c.RPC = New(c)
+	server := rest.New(c)
+	h := server.HTTP()
+	follow, serve := h.ConnState, h.Handler
+	h.ConnState = func(conn net.Conn, state http.ConnState) {
+		follow(conn, state)
+		switch state {
+		case http.StateNew:
+			s.note(func() { s.conns[conn] = struct{}{} })
+		case http.StateClosed:
+			s.note(func() { delete(s.conns, conn) })
+		}
+	}
+	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.note(func() { s.serving++ })
+		defer s.note(func() { s.serving-- })
+		serve.ServeHTTP(w, r)
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(l) }()
+	t.Cleanup(func() {
+		_ = h.Close()
+		<-served
+		server.Wait()
+		taker.Close()
+	})
+	s.exhaust()
+	return s
+}
+
+// exhaust takes what the tick has left, and returns how much that was.
+func (s *site) exhaust() (all int) {
+	var c issue.Connection
+	for {
+		c.Begin()
+		run, _ := s.pool.Take(&c, 0, 1)
+		if all += run.N; run.N == 0 {
+			c.End()
+			return all
+		}
+	}
+}
+
+// crowd has callers come and go: each call as often as that. If they wait, all do before one goes.
+func (s *site) crowd(t *testing.T, each int, wait bool, be func(*caller, <-chan struct{}, func(context.Context, *http.Client) error) error, what string) {
+	t.Helper()
+	var all sync.WaitGroup
+	waits := make(chan struct{})
+	for _, call := range calls {
+		for range each {
+			all.Go(func() {
+				c := s.caller(call.http2)
+				defer c.end()
+				if err := be(c, waits, call.ask); err == nil {
+					t.Errorf("who %s by %s got an ID", what, call.name)
+				}
+			})
+		}
+	}
+	if wait {
+		s.until(func() bool { return s.waits == int64(each*len(calls)) })
+	}
+	close(waits)
+	all.Wait()
+	s.until(func() bool { return s.waits == 0 && s.serving == 0 && len(s.conns) == 0 })
+	if s.issued != 0 || s.burnt != 0 {
+		t.Errorf("after those who each %s, %d IDs were issued and %d burnt", what, s.issued, s.burnt)
+	}
+	s.whole(t)
+}
+
+// whole moves the clock on to the next tick, has somebody take as much of it as one may who need not
+// wait, and takes the rest, so that who comes next waits.
+func (s *site) whole(t *testing.T) {
+	t.Helper()
+	s.clock.Advance(s.layout.TickLength())
+	portion := int(s.layout.Max(generator.Sequence)) + 1
+	c, waited := s.caller(true), s.waited
+	most := uint32(portion - portion/8)
+	_, err := flakewardv1connect.NewIdServiceClient(c.client, "http://f", connect.WithGRPC()).Run(t.Context(), connect.NewRequest(&flakewardv1.RunRequest{Count: most}))
+	c.end()
+	s.until(func() bool { return len(s.conns) == 0 })
+	if rest := s.exhaust(); err != nil || s.waited != waited || s.issued != uint64(most) || rest != portion/8 || s.burnt != 0 {
+		t.Errorf("of a tick's %d IDs somebody asks for %d: %v, %d requests waited, %d were issued; %d are left, %d burnt",
+			portion, most, err, s.waited-waited, s.issued, rest, s.burnt)
+	}
+	s.note(func() { s.issued = 0 })
+}

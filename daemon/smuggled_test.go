@@ -1,0 +1,199 @@
+package daemon_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/http2"
+
+	"github.com/flakeward/flakeward/daemon/daemontest"
+)
+
+// issued is how many IDs the daemon has handed out.
+func issued(t *testing.T, web *http.Client) int {
+	t.Helper()
+	_, body := get(t, web, "/v1/status")
+	var status struct {
+		Stats struct {
+			Issued int `json:"total_ids_issued"`
+			Burnt  int `json:"total_ids_burnt"`
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &status); err != nil || status.Stats.Burnt != 0 {
+		t.Fatal(body, err)
+	}
+	return status.Stats.Issued
+}
+
+// replies reads until the connection ends or has given as many replies as that: the status of each of
+// HTTP, and the first word of each line of RESP.
+func replies(in *bufio.Reader, most int) (all []string, ended bool) {
+	for len(all) < most {
+		start, err := in.Peek(1)
+		if err != nil {
+			return all, true
+		}
+		if start[0] == 'H' {
+			reply, err := http.ReadResponse(in, nil)
+			if err != nil {
+				return append(all, err.Error()), true
+			}
+			_, _ = io.Copy(io.Discard, reply.Body) // its end is seen next
+			all = append(all, reply.Status[:3])
+			continue
+		}
+		line, err := in.ReadString('\n')
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasPrefix(word, ":") {
+			all = append(all, ":") // an ID
+		} else {
+			all = append(all, word)
+		}
+		if err != nil {
+			return all, true
+		}
+	}
+	return all, false
+}
+
+// Requests that two readers could understand differently, and those of one dialect that look like
+// another's, get the replies that are here and no others: what is hidden in them takes no ID, and
+// the next client is served.
+func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
+	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
+	other := newOthers(t, d)
+	const (
+		ids    = "GET /v1/ids HTTP/1.1\r\nHost: f\r\n"
+		hidden = ids + "\r\n"
+		web    = "GET /livez HTTP/1.1\r\nHost: f\r\n\r\n" // what comes last tells whether the connection goes on
+		redis  = "PING\r\n"
+	)
+	long := strings.Repeat("x", 100<<10)
+	for name, tt := range map[string]struct {
+		send string
+		want string // replies; END: the connection has ended
+		ids  int    // that are handed out
+	}{
+		"a length and chunks":              {ids + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
+		"chunks and a length":              {ids + "Transfer-Encoding: chunked\r\nContent-Length: 60\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
+		"two lengths":                      {ids + "Content-Length: 0\r\nContent-Length: 60\r\n\r\n" + hidden, "400 END", 0},
+		"twice the same length":            {ids + "Content-Length: 2\r\nContent-Length: 2\r\n\r\nab" + hidden, "200 END", 1},
+		"a list of lengths":                {ids + "Content-Length: 2, 2\r\n\r\nab" + hidden, "400 END", 0},
+		"a length below 0":                 {ids + "Content-Length: -1\r\n\r\n" + hidden, "400 END", 0},
+		"a length with a sign":             {ids + "Content-Length: +2\r\n\r\nab" + hidden, "400 END", 0},
+		"a length in hex":                  {ids + "Content-Length: 0x2\r\n\r\nab" + hidden, "400 END", 0},
+		"a length that is too large":       {ids + "Content-Length: 99999999999999999999\r\n\r\n" + hidden, "400 END", 0},
+		"chunks twice":                     {ids + "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n" + hidden, "501 END", 0},
+		"chunks in two fields":             {ids + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n" + hidden, "501 END", 0},
+		"chunks by another name":           {ids + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + hidden, "501 END", 0},
+		"chunks with a tab":                {ids + "Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
+		"chunks in HTTP/1.0":               {"GET /v1/ids HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
+		"a chunk without an end":           {ids + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n" + hidden, "200 END", 1},
+		"a request behind a body":          {"POST /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Length: 60\r\n\r\n" + hidden, "405 END", 0},
+		"a body of a GET":                  {ids + "Content-Length: 60\r\n\r\n" + hidden, "200 END", 1},
+		"a field that goes on":             {ids + "X: a\r\n b\r\n\r\n" + web, "200 200", 1},
+		"a length that goes on":            {ids + "Content-Length:\r\n 2\r\n\r\nab" + hidden, "200 END", 1},
+		"a first field that goes on":       {"GET /v1/ids HTTP/1.1\r\n Host: f\r\n\r\n" + web, "400 END", 0},
+		"a bare LF":                        {"GET /v1/ids HTTP/1.1\nHost: f\n\n" + web, "200 200", 1},
+		"a bare CR in a field":             {ids + "X: a\rContent-Length: 60\r\n\r\n" + web, "400 END", 0},
+		"a bare CR in the first line":      {"GET /v1/ids\rHTTP/1.1 HTTP/1.1\r\nHost: f\r\n\r\n" + web, "400 END", 0},
+		"a NUL in a field":                 {ids + "X: \x00\r\n\r\n" + web, "400 END", 0},
+		"a space before the colon":         {ids + "Content-Length : 60\r\n\r\n" + hidden, "400 END", 0},
+		"no colon":                         {ids + "Content-Length 60\r\n\r\n" + hidden, "400 END", 0},
+		"two hosts":                        {ids + "Host: g\r\n\r\n" + web, "400 END", 0},
+		"no host":                          {"GET /v1/ids HTTP/1.1\r\n\r\n" + web, "400 END", 0},
+		"an absolute URI":                  {"GET http://g/v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "200 200", 1},
+		"an absolute URI of RESP":          {"GET redis://g/v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "200 200", 1},
+		"a path with a host":               {"GET //g/v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "404 200", 0},
+		"a path that climbs":               {"GET /v1/../v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "404 200", 0},
+		"a path in disguise":               {"GET /v1%2fids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "200 200", 1},
+		"a query in disguise":              {"GET /v1/ids%3fcount=5 HTTP/1.1\r\nHost: f\r\n\r\n" + web, "404 200", 0},
+		"a star":                           {"GET * HTTP/1.1\r\nHost: f\r\n\r\n" + web, "404 200", 0},
+		"options of all":                   {"OPTIONS * HTTP/1.1\r\nHost: f\r\n\r\n" + web, "200 200", 0},
+		"CONNECT":                          {"CONNECT f:80 HTTP/1.1\r\nHost: f:80\r\n\r\n" + web, "405 200", 0},
+		"a method in lower case":           {"get /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "405 200", 0},
+		"a method that is none":            {"G(T /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "400 END", 0},
+		"a method that is not served":      {"DELETE /v1/ids/1 HTTP/1.1\r\nHost: f\r\n\r\n" + web, "405 200", 0},
+		"another version":                  {"GET /v1/ids HTTP/1.9\r\nHost: f\r\n\r\n" + web, "200 200", 1},
+		"an upgrade":                       {ids + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n" + web, "200 200", 1},
+		"an expectation":                   {ids + "Expect: 100-continue\r\nContent-Length: 60\r\n\r\n", "200 END", 1},
+		"an expectation that is not known": {ids + "Expect: x\r\n\r\n" + web, "417 END", 0},
+		"a long URL":                       {"GET /" + long + " HTTP/1.1\r\nHost: f\r\n\r\n" + web, "431 END", 0},
+		"a long field":                     {ids + "X: " + long + "\r\n\r\n" + web, "431 END", 0},
+		"a long body":                      {ids + "Content-Length: 102400\r\n\r\n" + long + hidden, "200 END", 1},
+		"RESP behind HTTP":                 {hidden + "*1\r\n$4\r\nNEXT\r\n", "200 400 END", 1},
+		"RESP in a body":                   {ids + "Content-Length: 14\r\n\r\n*1\r\n$4\r\nNEXT\r\n", "200 END", 1},
+		"HTTP behind RESP":                 {"NEXT\r\nGET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + redis, ": -ERR -ERR +PONG", 1},
+		"HTTP without a version":           {"GET /v1/ids\r\n" + redis, "-ERR +PONG", 0},
+		"HTTP behind an empty line":        {"\r\n" + hidden + redis, "-ERR -ERR +PONG", 0},
+		"HTTP in an argument":              {"*2\r\n$4\r\nECHO\r\n$28\r\nGET /v1/ids HTTP/1.1\r\n\r\nNEXT\r\n" + redis, "$28 GET  NEXT +PONG", 0},
+		"RESP that ends as HTTP does":      {"NEXT 5 HTTP/1.1\r\n\r\n", "400 END", 0},
+		"an array with a version":          {"*1 HTTP/1.1\r\n", "-ERR END", 0},
+		"the preface behind RESP":          {"PING\r\nPRI * HTTP/2.0\r\n" + redis, "+PONG -ERR +PONG", 0},
+		"a preface that ends as HTTP/1":    {"PRI * HTTP/1.1\r\nHost: f\r\n\r\n", "405", 0},
+		"TLS":                              {"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00\r\n" + redis, "-ERR +PONG", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := issued(t, other.web)
+			conn, err := net.Dial("unix", d.Config.Socket.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()                                   //nolint:errcheck // it has nothing to lose
+			go func() { _, _ = io.WriteString(conn, tt.send) }() // its end may find the connection closed
+			most := strings.Count(tt.want, " ") + 1
+			got, ended := replies(bufio.NewReader(conn), most)
+			if ended {
+				got = append(got, "END")
+			}
+			if strings.Join(got, " ") != tt.want {
+				t.Errorf("the replies are %q, want %q", got, tt.want)
+			}
+			if taken := issued(t, other.web) - before; taken != tt.ids {
+				t.Errorf("%d IDs were handed out, want %d", taken, tt.ids)
+			}
+			other.served(t, "afterwards")
+		})
+	}
+}
+
+// The preface of HTTP/2 may arrive in two parts. One that goes on as something else is an error.
+func TestThePrefaceOfHTTP2CutAtEachByte(t *testing.T) {
+	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
+	other := newOthers(t, d)
+	begin := func(first, second string) net.Conn {
+		conn, err := net.Dial("unix", d.Config.Socket.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = io.WriteString(conn, first)
+		if _, late := io.WriteString(conn, second); err != nil || late != nil && second == "" {
+			t.Fatal(errors.Join(err, late))
+		}
+		return conn
+	}
+	const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	for n := 1; n < len(http2.ClientPreface); n++ {
+		first, second := http2.ClientPreface[:n], http2.ClientPreface[n:]
+		whole := begin(first, second+settings)
+		if f, err := http2.NewFramer(nil, whole).ReadFrame(); err != nil || f.Header().Type != http2.FrameSettings {
+			t.Errorf("cut at %d: %v, %v", n, f, err)
+		}
+		before := issued(t, other.web)
+		got, _ := replies(bufio.NewReader(begin(first, "?\r\n\r\nGET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\nNEXT?\r\n")), 1)
+		if len(got) > 0 && got[0] != "-ERR" && got[0][0] != '4' {
+			t.Errorf("cut at %d and wrong: %q", n, got)
+		}
+		_ = begin(first, "").Close()
+		if taken := issued(t, other.web) - before; taken != 0 {
+			t.Errorf("cut at %d and wrong: %d IDs were handed out", n, taken)
+		}
+	}
+	other.served(t, "afterwards")
+}

@@ -1,0 +1,81 @@
+//go:build e2e
+
+package kube
+
+import (
+	"strings"
+
+	"github.com/flakeward/flakeward/audit/evidence"
+)
+
+// chart is the Helm chart, from this directory.
+const chart = "../../deploy/helm/flakeward"
+
+// chartArgs are those of helm for a release with more values.
+func chartArgs(command string, values ...string) []string {
+	args := []string{command, "flakeward", chart, "--namespace", system, "--set", "settings.coord=etcd://" + nodeAddress + ":2379/flakeward"}
+	for _, value := range append([]string{"image.tag=kube"}, values...) {
+		args = append(args, "--set", value)
+	}
+	return args
+}
+
+// byChart has helm install what the manifests installed before, beside it a pod with a daemon of its
+// own, upgrade the release under load, and take it down. It returns the windows of what was done.
+func (n *node) byChart() (windows []window) {
+	n.namespaces()
+	n.kubectl("create", "namespace", system)
+	n.kubectl("label", "namespace", system, "pod-security.kubernetes.io/enforce=privileged")
+	n.taken()
+	helm := func(args ...string) { n.do("helm", append(args, "--wait", "--timeout", long.String())...) }
+	during := func(name string, do func()) {
+		w := window{name: name, from: evidence.Now()}
+		do()
+		n.grow("one", "chart")
+		w.to = evidence.Now()
+		windows = append(windows, w)
+		n.Logf("%s: %v after the first process", name, n.age())
+	}
+	helm(chartArgs("install")...)
+	n.deploy("one", "chart", steady)
+	n.await("one", "deployment/chart")
+	during("a pod with a daemon of its own, beside the chart's", func() {
+		n.kubectl("apply", "-k", "sidecar")
+		n.await("one", "deployment/sidecar")
+		n.grow("one", "sidecar")
+	})
+	during("the chart's release upgraded to the next image", func() {
+		old := append(n.pods(system, daemonPods), n.pods(system, driverPods)...)
+		helm(chartArgs("upgrade", "image.tag=kube-next")...)
+		for _, pod := range old {
+			n.awaitGone(system, pod)
+		}
+		n.grow("one", "sidecar")
+	})
+	n.kubectl("delete", "-k", "sidecar", "--timeout="+long.String())
+	n.kubectl("delete", "-f", "apps.yaml", "--timeout="+long.String())
+	n.socketsOf(0)
+	helm("uninstall", "flakeward", "--namespace", system)
+	if left := n.kubectl("get", "daemonsets,configmaps,csidrivers,secrets", "--namespace", system, "-l", "app.kubernetes.io/name=flakeward", "-o", "name"); left != "" {
+		n.Errorf("helm left %s", left)
+	}
+	n.kubectl("delete", "namespace", system, "--timeout="+long.String())
+	n.nothingLeft()
+	return windows
+}
+
+// taken wants the API server to take each object of the chart, with and without what needs nothing
+// that is not there. The Prometheus Operator's kinds are not: of them a test has the schema.
+func (n *node) taken() {
+	n.Helper()
+	for _, values := range [][]string{
+		nil,
+		{"networkPolicy.enabled=true", "coordinatorTLS.secret=flakeward-coordinator"},
+		{"csi.enabled=false"},
+	} {
+		said := n.applied(n.do("helm", chartArgs("template", values...)...), "--server-side", "--dry-run=server")
+		if strings.Count(said, "(server dry run)") < 2 {
+			n.Errorf("with %v the API server took\n%s", values, said)
+		}
+	}
+}
