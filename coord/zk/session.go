@@ -182,7 +182,7 @@ func (n *session) close() error {
 	n.mu.Unlock()
 	inTime, err := n.quit()
 	if err == nil && id != 0 && !(up && inTime) {
-		err = fmt.Errorf("%s: end the session: no server answered; its claims are freed when it expires", n.client.name)
+		err = fmt.Errorf("%s: end the session: no server answered in time; its claims are freed when it expires (%w)", n.client.name, context.DeadlineExceeded)
 	}
 	return err
 }
