@@ -45,12 +45,12 @@ func boundsCommand(own paths) *urfave.Command {
 			if err != nil {
 				return err
 			}
+			if f, _ := formOf(c); f == form.Public {
+				return usagef("--as public: public IDs do not sort by time")
+			}
 			ids, err := flags.ids(c)
 			if err != nil {
 				return err
-			}
-			if ids.form == form.Public {
-				return usagef("--as public: public IDs do not sort by time")
 			}
 			first, below, err := ids.layout.Bounds(from, to)
 			if err != nil {

@@ -78,7 +78,7 @@ func TestDecode(t *testing.T) {
 		{name: "of a form, and it is of another", args: []string{"--layout", "twitter", "--as", "base62", tweet}, failed: true, err: []string{"it may be string: name that form"}},
 		{name: "of no form that is said", args: []string{"--layout", "twitter", "1565a11f6217a000"}, failed: true, err: []string{"it may be hex: name that form"}},
 		{name: "a UUID", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:" + someUUID + "\r\n")}}, args: []string{tweetUUID}, out: head + row},
-		{name: "a UUID without its cluster", args: []string{"--layout", "twitter", tweetUUID}, failed: true, err: []string{"needs the cluster's UUID"}},
+		{name: "a UUID without its cluster", args: []string{"--layout", "twitter", tweetUUID}, failed: true, err: []string{"needs the cluster's UUID", "leave --layout out"}},
 		{name: "a public ID", args: []string{"--layout", "twitter", "--as", "public", "--public-keys", keys, tweetPublic}, out: head + row},
 		{name: "a public ID without keys", args: []string{"--layout", "twitter", "--as", "public", tweetPublic}, failed: true},
 		{name: "too wide for the layout", args: []string{"--layout", "js53", tweet}, failed: true, err: []string{"too large for layout"}},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -86,7 +87,7 @@ func (f *formFlags) ids(c *urfave.Context, layout *generator.Layout, cluster str
 	}
 	i.coder = form.New(layout, cluster, keys)
 	if err := i.coder.Can(i.form); err != nil {
-		return nil, &usageError{fmt.Errorf("--%s: %w", asName, err)}
+		return nil, &usageError{fmt.Errorf("--%s: %w", asName, whoKnows(err))}
 	}
 	return i, nil
 }
@@ -101,7 +102,15 @@ func (i *ids) parse(word string) (id int64, parts generator.Parts, err error) {
 	if err == nil {
 		parts, err = i.layout.Decompose(id)
 	}
-	return id, parts, err
+	return id, parts, whoKnows(err)
+}
+
+// whoKnows is err, with who tells the cluster's UUID if that is missing.
+func whoKnows(err error) error {
+	if errors.Is(err, form.ErrNoCluster) {
+		return fmt.Errorf("%w: a daemon of the cluster tells it: name its --socket, and leave --%s out", err, layoutName)
+	}
+	return err
 }
 
 // text is an ID as it is written.

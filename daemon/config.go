@@ -241,7 +241,7 @@ func (c Config) Validate() error {
 	if _, err := tenant.New(layout, c.IDs.Tenants); err != nil {
 		errs = append(errs, err)
 	}
-	c.IDs.validateForm(layout, bad)
+	errs = append(errs, c.IDs.validateForms(layout, bad)...)
 	switch workers := min(layout.Workers(), coord.MaxWorkers); {
 	case c.IDs.Lanes < 1 || c.IDs.Lanes > journal.MaxLanes:
 		bad("lanes", "%d is not within 1 and %d", c.IDs.Lanes, journal.MaxLanes)
@@ -293,15 +293,29 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateForm checks what IDs are written as.
-func (i IDs) validateForm(layout *generator.Layout, bad func(flag, format string, args ...any)) {
+// validateForms checks what IDs are written as. It returns what is wrong with the tenants' forms that
+// there are.
+func (i IDs) validateForms(layout *generator.Layout, bad func(flag, format string, args ...any)) (errs []error) {
+	can := func(f form.Form) error {
+		err := form.New(layout, "", nil).Can(f)
+		if errors.Is(err, form.ErrNoCluster) || errors.Is(err, form.ErrNoKey) && i.PublicKeys != "" {
+			return nil
+		}
+		return err
+	}
 	f, err := form.Named(i.Form)
 	if err == nil {
-		err = form.New(layout, "", nil).Can(f)
+		err = can(f)
 	}
-	if err != nil && !errors.Is(err, form.ErrNoCluster) && !(errors.Is(err, form.ErrNoKey) && i.PublicKeys != "") {
+	if err != nil {
 		bad("form", "%v", err)
 	}
+	for _, t := range i.Tenants {
+		if f, err := form.Named(t.Form); err == nil && can(f) != nil {
+			errs = append(errs, t.Wrong(can(f)))
+		}
+	}
+	return errs
 }
 
 // validateAccess checks what the coordinator is reached with.

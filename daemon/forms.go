@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -62,6 +63,11 @@ func (f *forms) readKeys() error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.keys != nil {
+		if err := keys.Follow(f.keys); err != nil {
+			return fmt.Errorf("%s: %w", f.path, err)
+		}
+	}
 	f.keys = keys
 	f.coder.Store(form.New(f.layout, f.cluster, keys))
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/internal/form"
 )
 
@@ -89,6 +90,15 @@ func TestForms(t *testing.T) {
 	if got := r.text("NEXT", "AS", "public"); !strings.HasPrefix(got, "k2") || !strings.Contains(r.log.String(), "the keys of public IDs were not read again") {
 		t.Errorf("with a file that has no keys: %q; the log:\n%s", got, r.log)
 	}
+	want := r.decoded(fresh, "AS", "public")
+	if err := os.WriteFile(c.IDs.PublicKeys, []byte("k2"+firstKey[2:]+"k3"+secondKey[2:]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reload <- nil
+	reload <- nil
+	if got := r.decoded(fresh, "AS", "public"); got != want || !strings.Contains(r.log.String(), "the ID k2 is that of another key than before") {
+		t.Errorf("with another key under its ID, %s is read as %d, not %d; the log:\n%s", fresh, got, want, r.log)
+	}
 }
 
 // UUIDs name the cluster, which a start without its coordinator knows from its journal.
@@ -118,6 +128,7 @@ func TestAFormThatCannotBeIsRefusedAtTheStart(t *testing.T) {
 	for want, change := range map[string]func(*daemon.Config){
 		`--form: there is no form "strin": did you mean string?`: func(c *daemon.Config) { c.IDs.Form = "strin" },
 		"--form: the form public needs a key":                    func(c *daemon.Config) { c.IDs.Form = "public" },
+		`tenant "a": the form public needs a key`:                func(c *daemon.Config) { c.IDs.Tenants = []tenant.Tenant{{Name: "a", Form: "public"}} },
 		"before 1970": func(c *daemon.Config) {
 			c.IDs.Form, c.IDs.Layout = "uuid", "time=42@1ms,worker=9,sequence=12;epoch=1960-01-01"
 		},

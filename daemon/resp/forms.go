@@ -122,7 +122,7 @@ func (w *forms) check(f form.Form) error {
 
 // read reads an ID: an integer or a UUID as it is, or, after AS, one of that form.
 func (w *forms) read(text []byte, as [][]byte) (int64, *Refusal) {
-	coder, word := w.coder(), string(bytes.TrimSpace(text))
+	coder, word := w.coder(), string(text)
 	var id int64
 	var err error
 	switch {

@@ -101,6 +101,8 @@ func TestDecodeTakesEachFormAndGuessesNone(t *testing.T) {
 		"DECODE 1541815603606036480 AS hex":  `it has 19 characters, not 16; it may be string: name that form`,
 		"DECODE 5 AS base":                   `there is no form "base": did you mean base62? There are`,
 		"DECODE 5 AS base61":                 `did you mean base62?`,
+		`DECODE " 5"`:                        `it has " ", and its characters are 0-9`,
+		`DECODE "5\n"`:                       `it has "\n", and its characters are 0-9`,
 		"DECODE 5 AS":                        `'AS' is not understood here: use DECODE id [AS form]`,
 		"DECODE 5 FROM hex":                  `'FROM' is not understood here: use DECODE id [AS form]`,
 		"DECODE \"a\\r\\n\\xff\" AS integer": `-ERR "a\r\n\xff" is no ID of the form integer`,

@@ -189,9 +189,9 @@ func (h *Handler) send(s *Session, out []byte) ([]byte, Next) {
 }
 
 // beginNexts begins the plain NEXTs that in begins with, as many as there is room for replies, and
-// returns how many.
-func beginNexts(s *Session, in []byte, room int, daemons form.Form) int {
-	f := s.formOr(daemons)
+// returns how many. They are for tenant 0.
+func (h *Handler) beginNexts(s *Session, in []byte, room int) int {
+	f := h.config.Tenants.Form(0, s.formOr(h.config.Form))
 	n := leadingNexts(in, 1+room/widths[f])
 	if n > 0 {
 		s.work.begin(singles, n, options{form: f})
@@ -272,7 +272,7 @@ func (h *Handler) options(s *Session, args [][]byte, usage string) (o options, r
 			return o, r
 		}
 	}
-	if tenant && !as {
+	if !as {
 		o.form = h.config.Tenants.Form(o.tenant, o.form)
 		r = h.ids.can(o.form)
 	}

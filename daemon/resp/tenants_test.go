@@ -38,6 +38,29 @@ func TestATenantIsAskedForByItsName(t *testing.T) {
 	}
 }
 
+// A request without a tenant is for tenant 0, so it has that one's form, alone, in a pipeline, and in
+// a transaction.
+func TestARequestWithoutATenantHasTheFormOfTenant0(t *testing.T) {
+	l, err := generator.ParseLayout("flakeward")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenants, err := tenant.New(l, []tenant.Tenant{{Name: "rest", Form: "base62"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := resp.NewHandler(resp.Config{Source: &ticks{}, Layout: l, Tenants: tenants})
+	const plain = "*1\r\n$4\r\nNEXT\r\n"
+	for in, want := range map[string]string{
+		plain: "$11\r\n", "NEXT\r\n": "$11\r\n", "NEXT 2\r\n": "*2\r\n$11\r\n", "FORM hex\r\n" + plain: "+OK\r\n$11\r\n", "NEXT AS integer\r\n": ":",
+		"MULTI\r\n" + plain + "EXEC\r\n": "+OK\r\n+QUEUED\r\n*1\r\n$11\r\n", "RUN 2\r\n": "*3\r\n:",
+	} {
+		if out, _ := ask(h, in); !strings.HasPrefix(out, want) {
+			t.Errorf("%q: %q, want %q", in, out, want)
+		}
+	}
+}
+
 // A tenant's form comes before the connection's, and AS before both.
 func TestATenantHasAFormOfItsOwn(t *testing.T) {
 	h := named(t, &ticks{})

@@ -45,20 +45,20 @@ func New(layout *generator.Layout, list []Tenant) (*Tenants, error) {
 	numbers := make(map[uint64]string, len(list))
 	for _, t := range list {
 		if err := t.check(layout); err != nil {
-			errs = append(errs, t.wrong(err))
+			errs = append(errs, t.Wrong(err))
 		}
 		if t.Form != "" {
 			f, err := form.Named(t.Form)
 			if err != nil {
-				errs = append(errs, t.wrong(err))
+				errs = append(errs, t.Wrong(err))
 			}
 			all.forms[uint32(t.ID)] = f
 		}
 		if _, twice := all.byName[t.Name]; twice {
-			errs = append(errs, t.wrong(errors.New("the name is given twice: remove one")))
+			errs = append(errs, t.Wrong(errors.New("the name is given twice: remove one")))
 		}
 		if other, twice := numbers[t.ID]; twice {
-			errs = append(errs, t.wrong(fmt.Errorf("its id %d is that of %s, too: give each tenant its own", t.ID, other)))
+			errs = append(errs, t.Wrong(fmt.Errorf("its id %d is that of %s, too: give each tenant its own", t.ID, other)))
 		}
 		all.byName[t.Name], numbers[t.ID] = uint32(t.ID), t.Name
 	}
@@ -81,8 +81,8 @@ func (t Tenant) check(layout *generator.Layout) error {
 	return nil
 }
 
-// wrong is an error about the tenant, with its place.
-func (t Tenant) wrong(err error) error {
+// Wrong is an error about the tenant, with its place.
+func (t Tenant) Wrong(err error) error {
 	err = fmt.Errorf("tenant %q: %w", t.Name, err)
 	if t.At != "" {
 		err = fmt.Errorf("%s: %w", t.At, err)

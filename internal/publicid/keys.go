@@ -57,6 +57,18 @@ func read(path string) (string, error) {
 	return string(text), err
 }
 
+// Follow returns an error if the ID of a key is that of another key in before: public IDs that were
+// written under that one would be read as other IDs, without an error.
+func (k *Keys) Follow(before *Keys) error {
+	for id, now := range k.byID {
+		if then := before.byID[id]; then != nil && then.first != now.first {
+			return fmt.Errorf("the ID %s is that of another key than before, so public IDs that were written under that one would be misread: "+
+				"give the new key an ID of its own; if no public ID was, start the daemon anew", id[:])
+		}
+	}
+	return nil
+}
+
 const howTo = "write a line such as the output of: echo k1 $(openssl rand -hex 16)"
 
 // ParseKeys reads keys: one in a line, its ID of two characters of 0-9 and a-z, a blank, and 32 or
