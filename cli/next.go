@@ -49,7 +49,7 @@ func nextCommand(own paths) *urfave.Command {
 		ArgsUsage: "[count]",
 		Flags: append(flags.flags(),
 			&urfave.StringFlag{Name: "tenant", Usage: "`TENANT` to take them for, a number of the layout's tenant field or a name of the daemon's configuration"},
-			asFlag("the `FORM` of the IDs: "+strings.Join(form.Names(), ", ")+"; without it, the daemon's --form"),
+			asFlag("the `FORM` of the IDs: "+strings.Join(form.Names(), ", ")+"; without it, the tenant's or else the daemon's --form"),
 			&urfave.BoolFlag{Name: "run", Usage: "print runs, not IDs: first ID, how many, and the step between neighbours"},
 		),
 		Action: func(c *urfave.Context) error {

@@ -190,7 +190,7 @@ func (h *Handler) send(s *Session, out []byte) ([]byte, Next) {
 
 // beginNexts begins the plain NEXTs that in begins with, as many as there is room for replies, and
 // returns how many. They are for tenant 0.
-func (h *Handler) beginNexts(s *Session, in []byte, room int) int {
+func beginNexts(h *Handler, s *Session, in []byte, room int) int {
 	f := h.config.Tenants.Form(0, s.formOr(h.config.Form))
 	n := leadingNexts(in, 1+room/widths[f])
 	if n > 0 {

@@ -207,7 +207,7 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 			continue
 		}
 		if s.transaction == nil {
-			if n := h.beginNexts(s, in[used:], room); n > 0 {
+			if n := beginNexts(h, s, in[used:], room); n > 0 {
 				used += n * len(plainNext)
 				continue
 			}

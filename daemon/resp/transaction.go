@@ -54,7 +54,7 @@ func (h *Handler) execute(s *Session, out []byte, room int) []byte {
 		s.transaction = nil
 		return out
 	}
-	if n := h.beginNexts(s, t.queue, room); n > 0 {
+	if n := beginNexts(h, s, t.queue, room); n > 0 {
 		t.advance(n * len(plainNext))
 		return out
 	}
