@@ -56,6 +56,10 @@ func boundsCommand(own paths) *urfave.Command {
 			if err != nil {
 				return &usageError{err}
 			}
+			if _, err := ids.layout.Decompose(below); err != nil && ids.form == form.UUID {
+				return usagef("the end %s is after the last tick of layout %s, and the cluster has no UUID above that: take an end up to %s, or id >= '%s' alone",
+					to.UTC().Format(time.RFC3339), ids.layout, ids.layout.StartOf(ids.layout.MaxTick()).Format(timeForm(ids.layout)), ids.text(first))
+			}
 			if first == below {
 				fmt.Fprintf(c.App.ErrWriter, "flakeward: the span is within a tick of %v, so no ID has a time in it: take a longer one\n", ids.layout.TickLength())
 			}

@@ -88,6 +88,21 @@ func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
 	}
 }
 
+// No UUID stands for an end above the layout's highest ID. Numbers of 53 bits have one above them.
+func TestBoundsAfterTheLastTickHaveNoUUID(t *testing.T) {
+	socket := script{"INFO": {bulk("layout:js53\r\ncluster_id:" + someUUID + "\r\n")}}.serve(t, nil)
+	for as, want := range map[string]string{"integer": "AND id < 9007199254740992\n", "uuid": ""} {
+		out, _, err := command(t, "", "bounds", "--socket", socket, "--from", "2113-02-01", "--to", "2113-03-01", "--as", as)
+		if want != "" {
+			if err != nil || !strings.HasSuffix(out, want) {
+				t.Errorf("%s: %q, %v; want %q", as, out, err, want)
+			}
+		} else if out != "" || ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "take an end up to 2113-02-08T13:44:29.430Z, or id >= '041b4fdb-4c00-7") {
+			t.Errorf("%s: %q, %v", as, out, err)
+		}
+	}
+}
+
 // The condition can be pasted into SQL whatever the form.
 func TestBoundsAreQuotedWhereTheyAreTexts(t *testing.T) {
 	for as, want := range map[string]string{
