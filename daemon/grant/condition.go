@@ -18,6 +18,10 @@ type failure struct {
 	err   error              // nil: nothing
 	first clockguard.Reading // when it began
 	last  clockguard.Reading // when err was noted
+
+	// What err says, once somebody has asked: whoever watches asks several times a second.
+	code condition.Code // empty: nobody has
+	lead *time.Duration // nil: the error says none
 }
 
 // ahead is an error that says by how much the daemon's clock is ahead of the coordinator's servers.
@@ -31,7 +35,7 @@ func (f *failure) set(now clockguard.Reading, err error) (before error) {
 	if before == nil {
 		f.first = now
 	}
-	f.err, f.last = err, now
+	f.err, f.last, f.code = err, now, ""
 	return before
 }
 
@@ -43,12 +47,19 @@ func (f *failure) get() *condition.Condition {
 	if f.err == nil {
 		return nil
 	}
-	since := f.first.Wall
-	var wrong ahead
-	if errors.As(f.err, &wrong) {
-		since = f.last.Wall - int64(wrong.Lead()) - int64(f.last.Mono.Sub(f.first.Mono))
+	if f.code == "" {
+		f.code, f.lead = codeOf(f.err), nil
+		var wrong ahead
+		if errors.As(f.err, &wrong) {
+			lead := wrong.Lead()
+			f.lead = &lead
+		}
 	}
-	return &condition.Condition{Code: codeOf(f.err), Since: time.Unix(0, since), Err: f.err}
+	since := f.first.Wall
+	if f.lead != nil {
+		since = f.last.Wall - int64(*f.lead) - int64(f.last.Mono.Sub(f.first.Mono))
+	}
+	return &condition.Condition{Code: f.code, Since: time.Unix(0, since), Err: f.err}
 }
 
 // errStarting is of a coordinator that was not heard of yet.
@@ -164,8 +175,18 @@ func (p *pace) early(h holding) error {
 	if time.Duration(p.layout.UnixNanos(first)-p.now().Wall) <= p.firstWait {
 		return nil
 	}
-	return fmt.Errorf("worker ID %d may have been issued from up to a time that the clock has not reached; no ID before %s",
-		h.worker, p.layout.StartOf(first).UTC().Format(time.RFC3339))
+	return &earlyError{h.worker, p.layout.StartOf(first)}
+}
+
+// earlyError says that nothing can be issued before a time.
+type earlyError struct {
+	worker int
+	first  time.Time
+}
+
+func (e *earlyError) Error() string {
+	return fmt.Sprintf("worker ID %d may have been issued from up to a time that the clock has not reached; no ID before %s",
+		e.worker, e.first.UTC().Format(time.RFC3339))
 }
 
 // late returns the condition of a lane whose ceiling the clock is beyond although nothing has

@@ -2,11 +2,13 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -57,8 +59,10 @@ func encode(c Contents, number uint64) ([]byte, error) {
 
 // frame puts the first line before a body.
 func frame(body []byte, number uint64) []byte {
-	summed := append(fmt.Appendf(nil, summedForm, number, len(body)), body...)
-	return append(fmt.Appendf(nil, headerForm, version, crc32.Checksum(summed, castagnoli)), summed...)
+	line := fmt.Appendf(make([]byte, 0, 64), summedForm, number, len(body))
+	sum := crc32.Update(crc32.Checksum(line, castagnoli), castagnoli, body)
+	data := fmt.Appendf(make([]byte, 0, 128+len(body)), headerForm, version, sum)
+	return append(append(data, line...), body...)
 }
 
 // found is what a file says.
@@ -155,25 +159,30 @@ func contentsOf(body []byte, number uint64) (c Contents, reason string) {
 
 // check returns what makes c impossible.
 func (c Contents) check() error {
-	texts := []string{c.Cluster, c.Coord, c.Layout, c.Place.Boot, c.Place.Machine, c.Place.VM,
-		c.Place.Dir.Handle, c.Place.Lock.Handle, c.Place.Journal.Handle}
-	for _, e := range c.Lanes {
-		texts = append(texts, e.Opening, e.Claim)
-	}
-	for _, s := range texts {
+	valid := func(s string) error {
 		if !utf8.ValidString(s) {
 			return fmt.Errorf("%q is no valid text", s)
 		}
+		return nil
 	}
-	seen := make(map[int]bool, len(c.Lanes))
+	for _, s := range [...]string{c.Cluster, c.Coord, c.Layout, c.Place.Boot, c.Place.Machine, c.Place.VM,
+		c.Place.Dir.Handle, c.Place.Lock.Handle, c.Place.Journal.Handle} {
+		if err := valid(s); err != nil {
+			return err
+		}
+	}
 	for _, e := range c.Lanes {
+		if err := cmp.Or(valid(e.Opening), valid(e.Claim)); err != nil {
+			return err
+		}
+	}
+	for i, e := range c.Lanes {
 		if err := e.check(); err != nil {
 			return fmt.Errorf("lane of worker ID %d: %w", e.Worker, err)
 		}
-		if seen[e.Worker] {
+		if slices.ContainsFunc(c.Lanes[:i], func(before Entry) bool { return before.Worker == e.Worker }) {
 			return fmt.Errorf("worker ID %d has two lanes", e.Worker)
 		}
-		seen[e.Worker] = true
 	}
 	return nil
 }

@@ -60,8 +60,8 @@ func (s *supply) look() {
 // none. It reports whether a failure is the reason.
 func (s *supply) best() (best *condition.Condition, failed bool) {
 	for _, k := range s.life.Holders {
-		var c *condition.Condition
-		if !errors.As(k.Condition(), &c) {
+		c, ok := k.Condition().(*condition.Condition)
+		if !ok {
 			return nil, false
 		}
 		if best == nil || !c.Stopped && (best.Stopped || c.Ends.After(best.Ends)) || c.Stopped && best.Stopped && c.Since.After(best.Since) {
