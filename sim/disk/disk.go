@@ -87,8 +87,11 @@ func (w write) on(file []byte) []byte {
 	return file
 }
 
-// now is what a process sees.
+// now is what a process sees. Where that is what is durable, it is the very same bytes.
 func (d *Disk) now() []byte {
+	if len(d.dirty) == 0 {
+		return slices.Clip(d.durable)
+	}
 	file := slices.Clone(d.durable)
 	for _, w := range d.dirty {
 		file = w.on(file)
@@ -110,7 +113,8 @@ func (d *Disk) reach(w write) {
 	d.durable, d.since = w.on(d.durable), append(d.since, w)
 }
 
-// Read implements journal.Disk.
+// Read implements journal.Disk. Its caller changes nothing of what it returns, which is good until
+// the next step.
 func (d *Disk) Read() ([]byte, error) {
 	if d.Unread != nil {
 		return nil, d.Unread
@@ -262,14 +266,16 @@ func (d *Disk) Lose() {
 	d.oldest, d.synced, d.since, d.next = nil, nil, nil, nil
 }
 
-// Copies are contents that the journal had before, the newest last.
-func (d *Disk) Copies() [][]byte {
-	copies, file := make([][]byte, 0, len(d.synced)), slices.Clone(d.oldest)
-	for _, writes := range d.synced {
+// Copies is how many contents that the journal had before are kept.
+func (d *Disk) Copies() int { return len(d.synced) }
+
+// Copy is one of those contents, from 0, the oldest. It is its caller's.
+func (d *Disk) Copy(n int) []byte {
+	file := slices.Clone(d.oldest)
+	for _, writes := range d.synced[:n+1] {
 		file = after(file, writes)
-		copies = append(copies, slices.Clone(file))
 	}
-	return copies
+	return file
 }
 
 // after is what writes make of a file, which they may do in place.

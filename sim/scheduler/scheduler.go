@@ -3,8 +3,6 @@
 // same events give the same run.
 package scheduler
 
-import "iter"
-
 // Time is the true time, in nanoseconds since the simulation began. No clock of a host shows it.
 type Time int64
 
@@ -16,7 +14,8 @@ type Scheduler struct {
 	ended   bool
 	queue   queue
 	running *Coroutine
-	slab    []Event // where events are made: many, and small
+	slab    []Event   // where events are made: many, and small
+	idle    []*thread // that no coroutine runs on
 }
 
 // Event is what happens at a time, unless it is cancelled before.
@@ -70,74 +69,6 @@ func (s *Scheduler) Run(until Time) {
 	if !s.ended {
 		s.now = until
 	}
-}
-
-// Coroutine is a function that runs piece by piece.
-type Coroutine struct {
-	scheduler *Scheduler
-	next      func() (struct{}, bool)
-	end       func()
-	yield     func(struct{}) bool
-	dead      bool
-	done      bool
-}
-
-// ended unwinds a coroutine that was ended.
-type ended struct{}
-
-// Coroutine makes a coroutine of f, which runs from the first Resume on.
-func (s *Scheduler) Coroutine(f func()) *Coroutine {
-	c := &Coroutine{scheduler: s}
-	c.next, c.end = iter.Pull(func(yield func(struct{}) bool) {
-		c.yield = yield
-		defer func() {
-			if r := recover(); r != nil && r != (ended{}) {
-				panic(r)
-			}
-		}()
-		f()
-	})
-	return c
-}
-
-// Running is the coroutine that runs now; nil if an event does.
-func (s *Scheduler) Running() *Coroutine { return s.running }
-
-// Resume runs the coroutine until it yields or ends. It is called from events only, never from
-// within a coroutine.
-func (c *Coroutine) Resume() {
-	if c.done || c.dead {
-		return
-	}
-	c.scheduler.running = c
-	_, more := c.next()
-	c.scheduler.running = nil
-	c.done = !more
-}
-
-// Yield stops the running coroutine until it is resumed. If it is ended instead, Yield does not
-// return: what was deferred in the coroutine runs, and the coroutine is over.
-func (c *Coroutine) Yield() {
-	if c.dead || !c.yield(struct{}{}) {
-		c.dead = true
-		panic(ended{})
-	}
-}
-
-// Unwind is for what is deferred in a coroutine that was ended and would wait again: it does not
-// return.
-func Unwind() { panic(ended{}) }
-
-// Done reports whether the coroutine is over, one way or the other.
-func (c *Coroutine) Done() bool { return c.done || c.dead }
-
-// End makes the coroutine stop where it is suspended. It is called from events only.
-func (c *Coroutine) End() {
-	if c.Done() {
-		return
-	}
-	c.dead = true
-	c.end()
 }
 
 // due is when an event happens.

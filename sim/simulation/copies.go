@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -99,9 +100,10 @@ func (sim *Simulation) taken(d *disk.Disk) []byte {
 	if err != nil || len(data) == 0 {
 		return nil
 	}
+	data = bytes.Clone(data)
 	before := data
-	if old := d.Copies(); len(old) > 0 {
-		before = old[sim.random.IntN(len(old))]
+	if old := d.Copies(); old > 0 {
+		before = d.Copy(sim.random.IntN(old))
 	}
 	switch at := sim.random.IntN(2)*slotBytes + sim.random.IntN(900); sim.random.IntN(8) {
 	case 0, 1:

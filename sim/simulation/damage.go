@@ -148,7 +148,7 @@ func (sim *Simulation) damageJournal(s *slot, down time.Duration) bool {
 	if err != nil {
 		return false
 	}
-	text := newest(data)
+	text := newest(bytes.Clone(data))
 	if text == nil { // damaged before
 		return false
 	}

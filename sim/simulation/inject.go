@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
@@ -189,42 +188,6 @@ func (sim *Simulation) cutAfter(f Fault, h *host) {
 			sim.conditions.mute[id]--
 		}
 	})
-}
-
-// putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon
-// is promised to see through: older than the last publish, while the coordinator answers.
-func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
-	if len(sim.damaged) > 0 || sim.conditions.early > 0 {
-		return false
-	}
-	copies := s.disk.Copies()
-	if s.proc == nil || sim.random.IntN(2) == 0 { // the newest first
-		copies = slices.Clone(copies)
-		slices.Reverse(copies)
-	}
-	for _, data := range copies {
-		copied := &disk.Disk{}
-		copied.Put(data)
-		c, err := journal.On("", copied).Read()
-		if err != nil || len(c.Lanes) == 0 || c.Cluster != clusterOf(sim.tree.Layout()) {
-			continue
-		}
-		e := c.Lanes[len(c.Lanes)-1]
-		r := recordOf(sim.tree.Record(e.Worker))
-		granted := r.version(0, 0).Granted()
-		released := granted <= r.Mark && s.proc == nil // then nothing was issued above the copy's mark
-		released = released && e.Ceiling > granted     // as it is, the journal has no grant
-		if older := e.Mark < max(r.Mark, sim.truth.marks[e.Opening].before); r.Holder == e.Opening && !older && !released {
-			continue
-		}
-		if s.proc != nil {
-			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
-		}
-		s.disk.Put(data)
-		s.sheltered, s.old, s.tampered, s.home[0] = true, c.Lanes, true, false
-		return true
-	}
-	return false
 }
 
 func (sim *Simulation) injectCoordinator(f Fault, s *slot) bool {

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/flakeward/flakeward/daemon/journal"
 	places "github.com/flakeward/flakeward/daemon/place"
@@ -98,6 +99,50 @@ func (s *slot) moved() {
 	clear(s.home)
 }
 
+// putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon
+// is promised to see through: older than the last publish, while the coordinator answers.
+func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
+	if len(sim.damaged) > 0 || sim.conditions.early > 0 {
+		return false
+	}
+	copies, cluster := s.disk.Copies(), clusterOf(sim.tree.Layout())
+	newestFirst := s.proc == nil || sim.random.IntN(2) == 0
+	for i := range copies {
+		if newestFirst {
+			i = copies - 1 - i
+		}
+		data := s.disk.Copy(i)
+		c, err := journal.On("", kept{data: data}).Read()
+		if err != nil || len(c.Lanes) == 0 || c.Cluster != cluster {
+			continue
+		}
+		e := c.Lanes[len(c.Lanes)-1]
+		r := sim.record.of(sim.tree.Record(e.Worker))
+		granted := r.version(0, 0).Granted()
+		released := granted <= r.Mark && s.proc == nil // then nothing was issued above the copy's mark
+		released = released && e.Ceiling > granted     // as it is, the journal has no grant
+		if older := e.Mark < max(r.Mark, sim.truth.marks[e.Opening].before); r.Holder == e.Opening && !older && !released {
+			continue
+		}
+		if s.proc != nil {
+			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
+		}
+		s.disk.Put(data)
+		s.sheltered, s.old, s.tampered, s.home[0] = true, c.Lanes, true, false
+		return true
+	}
+	return false
+}
+
+// kept is a copy of a journal that can be read.
+type kept struct {
+	journal.Disk
+	data []byte
+}
+
+// Read implements journal.Disk.
+func (k kept) Read() ([]byte, error) { return k.data, nil }
+
 // putAside has old copies of a daemon's journals renamed into their place, whoever has them open
 // and whether or not the coordinator is there: a journal that is another file is none of this
 // daemon's.
@@ -105,7 +150,7 @@ func (sim *Simulation) putAside(f Fault, s *slot) bool {
 	all, put := sim.random.IntN(2) == 0, false
 	for i, d := range s.disks() {
 		old := d.Copies()
-		if len(old) == 0 || i > 0 && !all {
+		if old == 0 || i > 0 && !all {
 			continue
 		}
 		known := s.file()
@@ -113,7 +158,7 @@ func (sim *Simulation) putAside(f Fault, s *slot) bool {
 		if again := sim.random.IntN(3) == 0; again && d.Where.Journal.Handle != "" {
 			known.Inode = d.Where.Journal.Inode
 		}
-		d.Replace(old[max(sim.random.IntN(len(old)), sim.random.IntN(len(old)))], known, 1+sim.random.IntN(2))
+		d.Replace(d.Copy(max(sim.random.IntN(old), sim.random.IntN(old))), known, 1+sim.random.IntN(2))
 		put = true
 	}
 	if put && s.proc != nil && sim.random.IntN(2) == 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -371,36 +370,6 @@ func (p *proc) diskStep(step disk.Step) error {
 	}
 	p.failpoint("disk", string(step))
 	return nil
-}
-
-// recorded knows what the journal of a lane says.
-type recorded struct {
-	*journal.File
-	of *lanePart
-}
-
-func (r recorded) Write(c journal.Contents) error {
-	err := r.File.Write(c)
-	p := r.of.p
-	if err == nil {
-		r.of.durable, p.slot.lost, p.slot.home[r.of.number] = c.Lanes, false, true
-		if r.of.number == 0 { // that is the one that operators put their hands on
-			p.slot.tampered = false
-			p.slot.sheltered = p.slot.sheltered && grants(c.Lanes, p.slot.old)
-		}
-	}
-	if p.sim.out != nil {
-		p.sim.say(p.slot, "journal: %+v, %v", c.Lanes, err)
-	}
-	return err
-}
-
-// grants reports whether lanes hold a grant that comes from an old copy: a start without the
-// coordinator would issue from it.
-func grants(lanes, copied []journal.Entry) bool {
-	return slices.ContainsFunc(lanes, func(l journal.Entry) bool {
-		return l.Ceiling > l.Mark && slices.ContainsFunc(copied, func(o journal.Entry) bool { return o.Opening == l.Opening })
-	})
 }
 
 // logTo puts a daemon's log into the trace.

@@ -115,6 +115,7 @@ func Run(p Plan, out io.Writer) (result Result) {
 				}
 			}
 		}
+		sim.scheduler.Close()
 		sim.counts.Events, sim.counts.Simulated = sim.scheduler.Events(), time.Duration(sim.scheduler.Now())
 		result = Result{Violation: sim.wrong, Counts: sim.counts, Digest: sim.scheduler.Sum() + sim.counts.IDs}
 	}()
