@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/daemon/tenant"
@@ -17,7 +18,7 @@ type layoutFlags struct {
 	*clientFlags
 	formFlags
 	text    string
-	cluster string          // the UUID of the cluster of the daemon that was asked for its layout
+	cluster string          // the cluster's UUID: of --cluster-uuid, or else of the daemon that was asked for its layout
 	tenants []tenant.Tenant // of --config
 	names   tenantNames     // those, or else those of the daemon that was asked for its layout
 }
@@ -28,13 +29,16 @@ func newLayoutFlags(own paths) *layoutFlags {
 
 const (
 	layoutName   = "layout"
+	clusterName  = "cluster-uuid"
 	layoutSource = "Without --layout, the daemon at --socket is asked for its layout; if there is none,\n" +
 		"the default layout is used, and said so."
 )
 
 func (f *layoutFlags) flags() []urfave.Flag {
 	return append(f.clientFlags.flags(),
-		&urfave.StringFlag{Name: layoutName, Destination: &f.text, Value: f.text, DefaultText: "the daemon's", Usage: layoutUsage})
+		&urfave.StringFlag{Name: layoutName, Destination: &f.text, Value: f.text, DefaultText: "the daemon's", Usage: layoutUsage},
+		&urfave.StringFlag{Name: clusterName, Destination: &f.cluster, DefaultText: "the daemon's",
+			Usage: "`UUID` of the cluster, for IDs in the form uuid: that of an earlier one reads its UUIDs"})
 }
 
 // layout finds the layout to go by, and the names of tenants. That there is no daemon to ask is no error,
@@ -54,6 +58,13 @@ func (f *layoutFlags) layout(c *urfave.Context) (*generator.Layout, error) {
 
 // ids finds the layout to go by, as layout does, and the form that IDs are in.
 func (f *layoutFlags) ids(c *urfave.Context) (*ids, error) {
+	if c.IsSet(clusterName) {
+		u, err := uuid.Parse(f.cluster)
+		if err != nil {
+			return nil, usagef("--%s: %q is not a cluster's UUID: take the cluster_id that `flakeward status` showed", clusterName, f.cluster)
+		}
+		f.cluster = u.String()
+	}
 	layout, err := f.layout(c)
 	if err != nil {
 		return nil, err
@@ -72,7 +83,9 @@ func (f *layoutFlags) ask(c *urfave.Context) (*generator.Layout, error) {
 	if len(f.names) == 0 {
 		f.names = info.Tenants(in)
 	}
-	f.cluster, _ = in.Get(info.Cluster)
+	if f.cluster == "" {
+		f.cluster, _ = in.Get(info.Cluster)
+	}
 	text, ok := in.Get(info.Layout)
 	if !ok {
 		return nil, fmt.Errorf("the daemon at %s does not tell its layout: name it with --layout", f.socket)

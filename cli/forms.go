@@ -108,7 +108,7 @@ func (i *ids) parse(word string) (id int64, parts generator.Parts, err error) {
 // whoKnows is err, with who tells the cluster's UUID if that is missing.
 func whoKnows(err error) error {
 	if errors.Is(err, form.ErrNoCluster) {
-		return fmt.Errorf("%w: a daemon of the cluster tells it: name its --socket, and leave --%s out", err, layoutName)
+		return fmt.Errorf("%w: a daemon of the cluster tells it: name its --socket, and leave --%s out; or give --%s", err, layoutName, clusterName)
 	}
 	return err
 }
