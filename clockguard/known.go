@@ -209,7 +209,9 @@ func (k *Known) Observe() (o Observation) {
 		o.Held = k.hold(r, offset)
 		return o
 	}
-	o.Ended = k.held.Ahead > 0
+	if o.Ended = k.held.Ahead > 0; o.Ended {
+		last = k.offset.Load() // what was shown in the hold is not believed now either
+	}
 	k.held = Hold{}
 	k.holding.Store(false)
 	// A reading whose two halves lie apart has an offset that is too low, never one too high.
