@@ -26,27 +26,21 @@ const (
 // Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns
 // grant.ErrCopied when the machine is a copy, and nil otherwise.
 func (l *Life) Watch(ctx context.Context, issuer Issuer) error {
-	supply := newSupply(l)
+	supply, clock := newSupply(l), &stepped{life: l}
 	for l.Clock.Sleep(ctx, l.watchEvery()) == nil {
 		if l.Machine.Changed() {
 			return grant.ErrCopied
 		}
 		supply.look()
 		o := l.Clock.Observe()
-		if o == (clockguard.Observation{}) {
-			continue
-		}
+		clock.say(l.Clock.Now().Mono, o)
 		switch {
+		case o == (clockguard.Observation{}):
+			continue
 		case o.Held:
-			l.Events.Happened(condition.ClockHeld)
-			l.Log.Warn("the clock has stepped ahead and is not believed yet; going on by the monotonic clock", "code", condition.ClockHeld, "by", o.Step.Round(time.Millisecond))
 			notify(l.wake())
 		case o.Ended:
-			l.Events.Happened(condition.ClockBack)
-			l.Log.Info("the clock is back at what was known", "code", condition.ClockBack, "stepped by", o.Step.Round(time.Millisecond))
 			l.extend()
-		default:
-			l.Log.Warn("the clock has stepped", "by", o.Step.Round(time.Millisecond))
 		}
 		issuer.Check()
 		issuer.Changed() // a request may be waiting for an instant that has moved
@@ -85,12 +79,20 @@ func notify(wake chan struct{}) {
 // has the clock followed once that is confirmed.
 func (l *Life) Settle(ctx context.Context, issuer Issuer) {
 	var last error
+	var owed bool // a line has to say so
+	var lines lines
+	next := l.Clock.Now().Mono // when the witnesses may be asked: each question lists the members
 	for ctx.Err() == nil {
 		if _, _, held := l.Clock.Holding(); !held {
-			last = nil
+			last, owed = nil, false
 			clockguard.Pause(ctx, l.Clock, settled, l.wake())
 			continue
 		}
+		if early := next.Sub(l.Clock.Now().Mono); early > 0 {
+			clockguard.Pause(ctx, l.Clock, early, l.wake())
+			continue
+		}
+		next = l.Clock.Now().Mono + clockguard.Mono(firstAsk)
 		asked := l.ask(ctx)
 		hold, wall, held := l.Clock.Holding()
 		if !held || ctx.Err() != nil {
@@ -112,14 +114,18 @@ func (l *Life) Settle(ctx context.Context, issuer Issuer) {
 		}
 		if !errors.Is(c.Why, last) {
 			l.Events.Happened(condition.ClockHeld)
-			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "for at most", limit(c.For))
-			last = c.Why
+			last, owed = c.Why, true
 			l.extend()
+		}
+		if owed && lines.may(l.Clock.Now().Mono) {
+			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "for at most", limit(c.For))
+			owed = false
 		}
 		again := min(max(e.Held/4, firstAsk), lastAsk)
 		if c.For > 0 {
 			again = min(again, c.For)
 		}
+		next = min(next, l.Clock.Now().Mono+clockguard.Mono(again))
 		clockguard.Pause(ctx, l.Clock, again, l.wake())
 	}
 }

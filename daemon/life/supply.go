@@ -27,6 +27,7 @@ type supply struct {
 	half    bool                    // half of it is said to be over
 	stopped time.Time               // since when issuing has stopped, if that was said
 	behind  time.Time               // since when the clock is behind, if that was said
+	lines   lines                   // that say so
 }
 
 func newSupply(l *Life) *supply { return &supply{life: l, said: map[condition.Code]bool{}} }
@@ -146,7 +147,7 @@ func (s *supply) lookAtClock(now clockguard.Reading) {
 	}
 	by := time.Duration(until.UnixNano() - now.Wall)
 	switch {
-	case s.behind.IsZero() && by > WatchEvery:
+	case s.behind.IsZero() && by > WatchEvery && s.lines.may(now.Mono):
 		s.behind = time.Unix(0, now.Wall)
 		s.life.Events.Happened(condition.ClockBehind)
 		s.life.Log.Warn("the clock is behind the last ID: requests get what earlier ticks left or another worker ID's, or wait",

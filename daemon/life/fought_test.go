@@ -1,0 +1,105 @@
+package life_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/life"
+)
+
+// watch lets Watch run for so long, with what is logged. Each look is preceded by a call of set.
+func watch(t *testing.T, clock *hands, d time.Duration, set func()) (logged []string) {
+	t.Helper()
+	l, _ := joined(t, clock, func() []coord.ServerClock { return clock.right(1) })
+	var out bytes.Buffer
+	l.Log = hclog.New(&hclog.LoggerOptions{Output: &out})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	clock.each = func() {
+		if set(); clock.mono >= d {
+			cancel()
+		}
+	}
+	if err := l.Watch(ctx, &told{}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(out.String()), "\n")
+}
+
+// Two services that fight over a clock, as a hypervisor's and a guest's, may do so for days.
+func TestAClockThatIsFoughtOverFillsNoLog(t *testing.T) {
+	const ahead, back = "has stepped ahead and is not believed yet", "is back at what was known"
+	clock := &hands{}
+	lines := watch(t, clock, time.Hour, func() { clock.ahead = time.Hour - clock.ahead })
+	if most := 2 * 6 * 61; len(lines) > most {
+		t.Errorf("%d lines in an hour, want at most %d", len(lines), most)
+	}
+	if len(lines) < 60 || !strings.Contains(lines[0], ahead) || !strings.Contains(lines[1], back) {
+		t.Errorf("the first of %d lines are %q", len(lines), lines[:min(2, len(lines))])
+	}
+
+	for _, held := range []bool{false, true} {
+		clock = &hands{}
+		lines = watch(t, clock, 3*time.Minute, func() {
+			if clock.ahead = time.Hour - clock.ahead; clock.mono > time.Minute {
+				clock.ahead = 0
+				if held {
+					clock.ahead = time.Hour
+				}
+			}
+		})
+		if last := lines[len(lines)-1]; strings.Contains(last, ahead) != held || strings.Contains(last, back) == held {
+			t.Errorf("held in the end: %v, and the last line is %q", held, last)
+		}
+	}
+
+	clock = &hands{}
+	if lines = watch(t, clock, time.Hour, func() { clock.ahead = 100*time.Millisecond - clock.ahead }); len(lines) > 6*61 {
+		t.Errorf("%d lines in an hour of small steps", len(lines))
+	}
+}
+
+// woken is a clock on which each wait for a signal ends by one, soon.
+type woken struct{ *hands }
+
+func (w woken) Pause(ctx context.Context, d time.Duration, _ <-chan struct{}) {
+	_ = w.Sleep(ctx, min(d, life.WatchEvery))
+}
+
+func (woken) Await(signal <-chan struct{}) { <-signal }
+
+func (woken) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
+// Each question lists the members, so steps that go on are no reason to ask all the time.
+func TestWitnessesAreAskedAtMostOnceASecond(t *testing.T) {
+	for _, back := range []bool{false, true} {
+		clock, asked := &hands{}, 0
+		l, _ := joined(t, clock, func() []coord.ServerClock { asked++; return clock.right(1) })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		l.Clock = known(woken{clock})
+		clock.ahead = time.Hour
+		clock.each = func() {
+			if clock.ahead += 2 * time.Second; back {
+				clock.ahead = time.Hour - clock.ahead
+			}
+			l.Clock.Observe()
+			if clock.mono >= time.Minute {
+				cancel()
+			}
+		}
+		l.Clock.Observe()
+		l.Settle(ctx, &told{})
+		if asked < 15 || asked > 61 {
+			t.Errorf("asked %d times in a minute of steps", asked)
+		}
+	}
+}
