@@ -51,6 +51,7 @@ type Known struct {
 	limit   atomic.Int64 // the highest offset that is believed
 	offset  atomic.Int64 // that of known time while the wall clock is not believed
 	holding atomic.Bool  // Observe has found the wall clock ahead
+	sure    atomic.Bool  // since the boot, somebody has confirmed the time that all began with
 
 	mu        sync.Mutex // guards what follows; never held over a call that waits
 	confirmed int64      // the offset that was confirmed last, moved on by what a kernel may have slewed since
@@ -229,7 +230,8 @@ func (k *Known) hold(r Reading, offset int64) (news bool) {
 		k.holds++
 		k.held = Hold{
 			number: k.holds, first: offset, From: k.offset.Load() + int64(r.Mono), Since: r.Mono,
-			Reported: k.set > 0 && r.Mono.Sub(k.set) <= sameStep,
+			Reported:   k.set > 0 && r.Mono.Sub(k.set) <= sameStep,
+			Conclusion: k.held.Conclusion, // until there is one of this hold
 		}
 		k.holding.Store(true)
 	}
@@ -285,13 +287,15 @@ func (k *Known) Confirm(shown Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.anchor(offsetOf(shown))
+	k.sure.Store(true)
 }
 
 // Resume goes on from the known time of an earlier process of this boot: known is in nanoseconds since
 // 1970, and boot is CLOCK_BOOTTIME at the same moment. A wall clock that is further ahead is held.
+// Sure is what Boot returned with it.
 // Resume does nothing and returns false if the kernel has no such clock, or boot is not positive or
 // is later than now.
-func (k *Known) Resume(known, boot int64) bool {
+func (k *Known) Resume(known, boot int64, sure bool) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.kernel == nil || boot <= 0 || k.kernel.Boot() < boot {
@@ -309,15 +313,17 @@ func (k *Known) Resume(known, boot int64) bool {
 		k.previous = offset
 		k.offset.Store(offset)
 	}
+	k.sure.Store(sure)
 	return true
 }
 
-// Boot is Kernel.Boot, which a known time is kept with for Resume; 0 without a kernel.
-func (k *Known) Boot() int64 {
+// Boot is Kernel.Boot, which a known time is kept with for Resume; 0 without a kernel. It reports
+// whether the time that all began with was confirmed, in this process or in an earlier one.
+func (k *Known) Boot() (boot int64, sure bool) {
 	if k.kernel == nil {
-		return 0
+		return 0, false
 	}
-	return k.kernel.Boot()
+	return k.kernel.Boot(), k.sure.Load()
 }
 
 // Steps returns how often the wall clock has stepped since the start.

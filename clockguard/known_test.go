@@ -294,6 +294,9 @@ func TestAHoldEndsWithAVerdictOnIt(t *testing.T) {
 		t.Error("a verdict on an hour was taken for one on a year")
 	}
 	b.wants(t, 0, "another step came on top")
+	if h, _, _ := b.Holding(); h.Conclusion.Why != clockguard.ErrNobody {
+		t.Errorf("until the next verdict there is the last one: %v", h.Conclusion.Why)
+	}
 	h, _, _ = b.Holding()
 	if !b.Conclude(h, clockguard.Conclusion{Verdict: clockguard.Followed}) {
 		t.Error("not followed")
@@ -372,7 +375,8 @@ func TestARestartWithinABootGoesOnFromWhatWasKnown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench()
 			b.boot = int64(5 * time.Minute)
-			known, boot := b.Known.Now().Wall, b.Known.Boot()
+			known := b.Known.Now().Wall
+			boot, _ := b.Known.Boot()
 			b.Advance(tt.down)
 			b.Manual.Step(tt.step)
 			b.boot += int64(tt.suspendedOn)
@@ -380,7 +384,7 @@ func TestARestartWithinABootGoesOnFromWhatWasKnown(t *testing.T) {
 				b.boot = 0
 			}
 			b.Known = clockguard.NewKnown(b.Manual, b, clockguard.DefaultBelief())
-			b.Resume(known, boot)
+			b.Resume(known, boot, true)
 			b.wants(t, tt.want, "at the start")
 			b.run(time.Second)
 			b.wants(t, tt.want, "a second later")

@@ -42,14 +42,16 @@ type Config struct {
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
 	Hold       func() coord.Hold // the clock's, which is published; nil: it is always believed
-	Boot       func() int64      // reads CLOCK_BOOTTIME, which the journal keeps the known time with; nil: there is none
-	Random     func() float64    // in [0,1), for jitter; nil: the runtime's
-	Journal    Journal
-	Lane       int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
-	Issued     *Issued              // shared by the holders of one daemon; nil: the holder's own
-	Machine    generator.Generation // of the virtual machine; another one makes this process a copy
-	Events     *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
-	Log        hclog.Logger
+	// Boot reads CLOCK_BOOTTIME, which the journal keeps the known time with, and whether that time was
+	// ever confirmed; nil: there is none.
+	Boot    func() (boot int64, sure bool)
+	Random  func() float64 // in [0,1), for jitter; nil: the runtime's
+	Journal Journal
+	Lane    int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
+	Issued  *Issued              // shared by the holders of one daemon; nil: the holder's own
+	Machine generator.Generation // of the virtual machine; another one makes this process a copy
+	Events  *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
+	Log     hclog.Logger
 }
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.

@@ -24,7 +24,7 @@ type writer struct {
 	journal Journal
 	machine generator.Generation
 	pace    *pace
-	boot    func() int64
+	boot    func() (boot int64, sure bool)
 	disk    failure
 	turn    chan struct{} // holds one token unless somebody has it
 }
@@ -39,7 +39,9 @@ func (w *writer) write(c journal.Contents) error {
 		return err
 	}
 	if w.boot != nil {
-		c.Known = journal.Known{Wall: w.pace.now().Wall, Boot: w.boot()}
+		wall := w.pace.now().Wall
+		boot, sure := w.boot()
+		c.Known = journal.Known{Wall: wall, Boot: boot, Unsure: !sure}
 	}
 	err := w.journal.Write(c)
 	w.disk.set(w.pace.now(), err)

@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/journal"
 )
 
 const (
@@ -120,6 +121,7 @@ func (l *Life) Settle(ctx context.Context, issuer Issuer) {
 		if owed && lines.may(l.Clock.Now().Mono) {
 			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "for at most", limit(c.For))
 			owed = false
+			l.saidHeld.Store(true)
 		}
 		again := min(max(e.Held/4, firstAsk), lastAsk)
 		if c.For > 0 {
@@ -288,19 +290,20 @@ func (l *Life) verify(ctx context.Context) {
 	}
 }
 
-// resume goes on from the latest time that a journal of this boot knows.
+// resume goes on from the latest time that a journal of this boot knows. Witnesses are asked all the
+// same if nobody had confirmed it, as after a boot without the coordinator.
 func (l *Life) resume(all []laneJournal) {
-	var last struct{ wall, boot int64 }
+	var last journal.Known
 	for _, found := range all {
 		c := found.contents
 		if c == nil || !found.home || c.Known.Boot == 0 || !found.file.SameBoot(*c) {
 			continue
 		}
-		if c.Known.Boot > last.boot {
-			last.wall, last.boot = c.Known.Wall, c.Known.Boot
+		if c.Known.Boot > last.Boot {
+			last = c.Known
 		}
 	}
-	if last.boot > 0 {
-		l.resumed = l.Clock.Resume(last.wall, last.boot)
+	if last.Boot > 0 {
+		l.resumed = l.Clock.Resume(last.Wall, last.Boot, !last.Unsure) && !last.Unsure
 	}
 }

@@ -103,3 +103,32 @@ func TestWitnessesAreAskedAtMostOnceASecond(t *testing.T) {
 		}
 	}
 }
+
+// Settle has said it, where Watch had said enough.
+func TestAHoldThatWasSaidEndsWithALine(t *testing.T) {
+	for _, said := range []bool{false, true} {
+		clock := &hands{}
+		l, _ := joined(t, clock, func() []coord.ServerClock { return clock.right(1) })
+		clock.ahead = time.Hour
+		l.Clock.Observe()
+		var out bytes.Buffer
+		l.Log = hclog.New(&hclog.LoggerOptions{Output: &out})
+		if said {
+			settle(t, l, clock, 0, 3*time.Second)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		clock.ahead = 0
+		clock.each = func() {
+			if clock.mono > 5*time.Second {
+				cancel()
+			}
+		}
+		if err := l.Watch(ctx, &told{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "is back at what was known"); got == 1 != said {
+			t.Errorf("said that it is held: %v, and %d times that it is back:\n%s", said, got, &out)
+		}
+	}
+}

@@ -32,7 +32,6 @@ type stepped struct {
 	life         *Life
 	holds, steps lines
 	owed         bool          // a hold has begun, and no line has said so
-	said         bool          // a line has said that the clock is held
 	by           time.Duration // the step that is owed
 }
 
@@ -44,10 +43,10 @@ func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
 		s.owed, s.by = true, o.Step
 	case o.Ended:
 		s.life.Events.Happened(condition.ClockBack)
-		if s.said {
+		if s.life.saidHeld.Swap(false) {
 			log.Info("the clock is back at what was known", "code", condition.ClockBack, "stepped by", o.Step.Round(time.Millisecond))
 		}
-		s.owed, s.said = false, false
+		s.owed = false
 	case o != (clockguard.Observation{}) && s.steps.may(now):
 		log.Warn("the clock has stepped", "by", o.Step.Round(time.Millisecond))
 	}
@@ -57,7 +56,8 @@ func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
 	if _, _, held := s.life.Clock.Holding(); !held { // it is followed by now
 		s.owed = false
 	} else if s.holds.may(now) {
-		s.owed, s.said = false, true
+		s.owed = false
+		s.life.saidHeld.Store(true)
 		log.Warn("the clock has stepped ahead and is not believed yet; going on by the monotonic clock", "code", condition.ClockHeld, "by", s.by.Round(time.Millisecond))
 	}
 }
