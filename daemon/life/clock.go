@@ -165,6 +165,7 @@ type answers struct {
 	servers []coord.ServerClock
 	at      clockguard.Mono // when the servers' clocks showed that
 	members []coord.Member
+	failed  error // why the members were not listed
 }
 
 // ask asks the coordinator's servers, and what the other members have published.
@@ -184,9 +185,8 @@ func (l *Life) ask(ctx context.Context) (a answers) {
 			}
 		},
 		func() {
-			var err error
-			if a.members, err = (*coordinator).Members(ctx); err != nil {
-				l.Log.Debug("the members cannot be listed", "error", err)
+			if a.members, a.failed = (*coordinator).Members(ctx); a.failed != nil {
+				l.Log.Debug("the members cannot be listed", "error", a.failed)
 			}
 		})
 	return a
@@ -262,6 +262,13 @@ func (l *Life) verify(ctx context.Context) {
 		e := clockguard.Evidence{Wall: shown.Wall}
 		l.count(&e, a, shown.Mono)
 		c := l.Belief.Start(e)
+		if a.failed != nil && errors.Is(c.Why, clockguard.ErrUnwitnessed) { // there may be members
+			for _, k := range l.Holders {
+				k.NotJoined(a.failed)
+			}
+			clockguard.Pause(ctx, l.Clock, firstAsk, l.wake())
+			continue
+		}
 		if c.Verdict != clockguard.NotReady {
 			switch {
 			case errors.Is(c.Why, clockguard.ErrNobody):

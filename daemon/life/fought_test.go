@@ -3,6 +3,7 @@ package life_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,26 @@ func TestAHoldThatWasSaidEndsWithALine(t *testing.T) {
 		}
 		if got := strings.Count(out.String(), "is back at what was known"); got == 1 != said {
 			t.Errorf("said that it is held: %v, and %d times that it is back:\n%s", said, got, &out)
+		}
+	}
+}
+
+// One server is behind, and the members cannot be listed: there may be some that tell who is right.
+func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
+	for _, ahead := range []time.Duration{0, time.Hour} {
+		clock, o := &hands{ahead: ahead}, &office{hidden: 3}
+		o.clocks = func() []coord.ServerClock { return clock.right(1) }
+		l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		clock.each = func() {
+			if o.hidden > 0 && !errors.Is(l.Holders[0].Condition(), errBusy) {
+				t.Errorf("condition: %v", l.Holders[0].Condition())
+			}
+		}
+		if _, err := l.Join(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if waited := clock.mono > 0; waited != (ahead > 0) {
+			t.Errorf("ahead by %v: the start has waited for %v", ahead, clock.mono)
 		}
 	}
 }

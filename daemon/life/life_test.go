@@ -58,9 +58,16 @@ type office struct {
 	closed  int
 	members []coord.Member
 	clocks  func() []coord.ServerClock
+	hidden  int // how many times the members cannot be listed
 }
 
-func (o *office) Members(context.Context) ([]coord.Member, error) { return o.members, nil }
+func (o *office) Members(context.Context) ([]coord.Member, error) {
+	if o.hidden > 0 {
+		o.hidden--
+		return nil, errBusy
+	}
+	return o.members, nil
+}
 
 func (o *office) Clocks(context.Context) ([]coord.ServerClock, error) {
 	if o.clocks == nil {
