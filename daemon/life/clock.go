@@ -106,6 +106,7 @@ func (l *Life) Settle(ctx context.Context, issuer Issuer) {
 			continue
 		}
 		if c.Verdict == clockguard.Followed {
+			l.followed.Store(max(1, int64(l.Clock.Now().Mono)))
 			l.Events.Happened(condition.ClockFollowed)
 			l.Log.Warn("the clock that is ahead is followed", "code", condition.ClockFollowed, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "held for", e.Held.Round(time.Millisecond))
 			l.extend() // the time may be beyond the grant: the next request is not to wait for another
@@ -114,13 +115,13 @@ func (l *Life) Settle(ctx context.Context, issuer Issuer) {
 			continue
 		}
 		if !errors.Is(c.Why, last) {
-			l.Events.Happened(condition.ClockHeld)
 			last, owed = c.Why, true
 			l.extend()
 		}
 		if owed && lines.may(l.Clock.Now().Mono) {
 			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "for at most", limit(c.For))
 			owed = false
+			l.Events.Happened(condition.ClockHeld)
 			l.saidHeld.Store(true)
 		}
 		again := min(max(e.Held/4, firstAsk), lastAsk)

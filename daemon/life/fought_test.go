@@ -153,3 +153,40 @@ func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
 		}
 	}
 }
+
+// ending ends what it is told by.
+type ending struct{ cancel func() }
+
+func (ending) Check()     {}
+func (e ending) Changed() { e.cancel() }
+
+// A step that is followed goes beyond the grant until the next one is there. How long a stop has
+// lasted is told by the clock that nobody sets.
+func TestWhatIsFollowedIsNoStop(t *testing.T) {
+	for _, granted := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
+		o := newOutage(t, time.Minute)
+		if err := o.holder.Acquire(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		said := o.run(20*time.Second, map[time.Duration]func(){
+			10 * time.Second: func() {
+				o.ahead += 70 * time.Second
+				o.life.Clock.Observe()
+				o.life.Belief.Trust = true
+				ctx, cancel := context.WithCancel(t.Context())
+				o.life.Settle(ctx, ending{cancel})
+			},
+			10*time.Second + granted: func() { _ = o.holder.Publish(t.Context()) },
+		})
+		if !strings.Contains(said, "is followed") {
+			t.Fatalf("not followed:\n%s", said)
+		}
+		if stopped := strings.Contains(said, "issuing has stopped"); stopped != (granted > time.Second) {
+			t.Errorf("granted %v after the step:\n%s", granted, said)
+		}
+		_, after, on := strings.Cut(said, "issuing goes on: code=issuing after=")
+		if on && !strings.HasPrefix(after, "3") && !strings.HasPrefix(after, "2.9") {
+			t.Errorf("granted %v after the step: it has lasted for %s", granted, after)
+		}
+	}
+}

@@ -83,6 +83,7 @@ type Life struct {
 	resumed     bool                              // known time goes on from a journal's, or was confirmed at the start
 	waking      sync.Once
 	stepped     chan struct{} // has Settle see to a step
+	followed    atomic.Int64  // when Settle has had the clock followed last, on the monotonic clock; 0: never
 	saidHeld    atomic.Bool   // a line has said that the clock is held, and none that it is back
 }
 

@@ -39,11 +39,10 @@ func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
 	log := s.life.Log
 	switch {
 	case o.Held:
-		s.life.Events.Happened(condition.ClockHeld)
 		s.owed, s.by = true, o.Step
 	case o.Ended:
-		s.life.Events.Happened(condition.ClockBack)
 		if s.life.saidHeld.Swap(false) {
+			s.life.Events.Happened(condition.ClockBack)
 			log.Info("the clock is back at what was known", "code", condition.ClockBack, "stepped by", o.Step.Round(time.Millisecond))
 		}
 		s.owed = false
@@ -58,6 +57,7 @@ func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
 	} else if s.holds.may(now) {
 		s.owed = false
 		s.life.saidHeld.Store(true)
+		s.life.Events.Happened(condition.ClockHeld)
 		log.Warn("the clock has stepped ahead and is not believed yet; going on by the monotonic clock", "code", condition.ClockHeld, "by", s.by.Round(time.Millisecond))
 	}
 }

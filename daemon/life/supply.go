@@ -26,7 +26,10 @@ type supply struct {
 	ends    time.Time               // when that will be, as said last; zero: not said
 	half    bool                    // half of it is said to be over
 	stopped time.Time               // since when issuing has stopped, if that was said
-	behind  time.Time               // since when the clock is behind, if that was said
+	ended   clockguard.Mono         // the same, by the clock that nobody sets
+	well    clockguard.Mono         // when a look has last found that nothing is stopped
+	behind  bool                    // the clock is said to be behind
+	since   clockguard.Mono         // when that was said
 	lines   lines                   // that say so
 }
 
@@ -37,6 +40,12 @@ func (s *supply) look() {
 	now := s.life.Clock.Now()
 	s.lookAtClock(now)
 	c, failed := s.best()
+	if at := s.life.followed.Load(); c != nil && at != 0 && now.Mono.Sub(clockguard.Mono(at)) < briefly {
+		return // known time has just stepped beyond the grant, and the next one is under way
+	}
+	if c == nil || !c.Stopped {
+		s.well = now.Mono
+	}
 	s.served = s.served || c == nil || !c.Stopped
 	switch {
 	case c == nil:
@@ -47,7 +56,7 @@ func (s *supply) look() {
 		}
 	case c.Stopped:
 		if failed || time.Duration(now.Wall-c.Since.UnixNano()) >= briefly {
-			s.stop(c)
+			s.stop(now, c)
 		}
 	case failed:
 		if !s.stopped.IsZero() {
@@ -100,13 +109,13 @@ func (s *supply) warn(now clockguard.Reading, c *condition.Condition) {
 }
 
 // stop says that issuing has stopped, or that it is stopped for another reason now.
-func (s *supply) stop(c *condition.Condition) {
+func (s *supply) stop(now clockguard.Reading, c *condition.Condition) {
 	s.once(c.Code, func() {
 		event := "issuing has stopped"
 		if !s.stopped.IsZero() {
 			event = "issuing is still stopped, for another reason now"
 		}
-		s.stopped = c.Since
+		s.stopped, s.ended = c.Since, max(s.well, now.Mono-max(0, clockguard.Mono(now.Wall-c.Since.UnixNano())))
 		said := []any{"code", c.Code}
 		if c.Cause != "" {
 			said = append(said, "cause", c.Cause)
@@ -125,7 +134,7 @@ func (s *supply) over(now clockguard.Reading) {
 	switch {
 	case !s.stopped.IsZero():
 		s.life.Events.Happened(condition.Issuing)
-		s.life.Log.Info("issuing goes on", "code", condition.Issuing, "after", time.Duration(now.Wall-s.stopped.UnixNano()).Round(time.Millisecond))
+		s.life.Log.Info("issuing goes on", "code", condition.Issuing, "after", now.Mono.Sub(s.ended).Round(time.Millisecond))
 	case !s.ends.IsZero():
 		s.life.Events.Happened(condition.Recovered)
 		s.life.Log.Info("issuing will not stop any more", "code", condition.Recovered, "after", time.Duration(now.Mono-s.warned.Mono).Round(time.Millisecond))
@@ -147,14 +156,14 @@ func (s *supply) lookAtClock(now clockguard.Reading) {
 	}
 	by := time.Duration(until.UnixNano() - now.Wall)
 	switch {
-	case s.behind.IsZero() && by > WatchEvery && s.lines.may(now.Mono):
-		s.behind = time.Unix(0, now.Wall)
+	case !s.behind && by > WatchEvery && s.lines.may(now.Mono):
+		s.behind, s.since = true, now.Mono
 		s.life.Events.Happened(condition.ClockBehind)
 		s.life.Log.Warn("the clock is behind the last ID: requests get what earlier ticks left or another worker ID's, or wait",
 			"code", condition.ClockBehind, "by", by.Round(time.Millisecond), "until", until)
-	case !s.behind.IsZero() && by <= 0:
+	case s.behind && by <= 0:
 		s.life.Events.Happened(condition.ClockBack)
-		s.life.Log.Info("the clock is not behind the last ID any more", "code", condition.ClockBack, "after", time.Duration(now.Wall-s.behind.UnixNano()).Round(time.Millisecond))
-		s.behind = time.Time{}
+		s.life.Log.Info("the clock is not behind the last ID any more", "code", condition.ClockBack, "after", now.Mono.Sub(s.since).Round(time.Millisecond))
+		s.behind = false
 	}
 }
