@@ -90,12 +90,18 @@ func (m Move) places(ctx context.Context) (from, to coord.Place, err error) {
 // Run moves the cluster, or goes on with a move that was cut off. To run it again does no harm.
 func (m Move) Run(ctx context.Context) (Result, error) {
 	var r Result
+	sealed := false
 	for range tries {
 		from, to, err := m.places(ctx)
 		if err != nil {
 			return r, err
 		}
 		r.UUID = from.UUID
+		// A name seals once. Another operator who went on with this move may still be writing the
+		// records of the first seal, and by the same name would write them over those of a second one.
+		if sealed && from.Stage == coord.Serving {
+			return r, refuse("it was taken back by another operator meanwhile; to move it all the same, run it again")
+		}
 		step, err := m.next(from, to)
 		if err != nil {
 			return r, err
@@ -103,9 +109,11 @@ func (m Move) Run(ctx context.Context) (Result, error) {
 		if step == nil {
 			return r, m.finish(ctx, from, &r)
 		}
-		if err := step(ctx, &r); err != nil && (!errors.Is(err, coord.ErrRaced) || ctx.Err() != nil) {
+		err = step(ctx, &r)
+		if err != nil && (!errors.Is(err, coord.ErrRaced) || ctx.Err() != nil) {
 			return r, err
 		}
+		sealed = sealed || from.Stage == coord.Sealed || err == nil && m.closed(from, to)
 	}
 	return r, refuse("others change the cluster record at the same time; run it again when they have ended")
 }
@@ -127,7 +135,7 @@ func (m Move) next(from, to coord.Place) (step, error) {
 		if !free {
 			return nil, refuse("%s holds cluster %s already (%s); give an empty prefix or chroot", m.To.URL, to.UUID, to.Stage)
 		}
-		if to.Stage != coord.Closed || to.Move != m.ID {
+		if !m.closed(from, to) {
 			closed.Move = m.ID
 			return m.change(m.To, to, closed), nil
 		}
@@ -153,6 +161,11 @@ func (m Move) next(from, to coord.Place) (step, error) {
 	}
 	return nil, refuse("it was moved from %s to %s, and %s does not hold it: if that was wiped since, it is lost there. "+
 		"Nothing is copied again, for IDs may have been issued from it", m.From.URL, from.Peer, m.To.URL)
+}
+
+// closed reports whether the target is closed for this move, so that the seal comes next.
+func (m Move) closed(from, to coord.Place) bool {
+	return from.Stage == coord.Serving && to.Stage == coord.Closed && to.Move == m.ID
 }
 
 // change is the step that replaces one side's cluster record.
@@ -306,7 +319,8 @@ func (m Move) finish(ctx context.Context, from coord.Place, r *Result) error {
 }
 
 // Abort takes a move back that has not come to step 4: the source serves again. The target stays
-// closed, and a later move may go there. It reports false if there was nothing to take back.
+// closed, and a later move may go there. It is not asked, so it may be out of reach, and only its
+// URL has to be known. Abort reports false if there was nothing to take back.
 func (m Move) Abort(ctx context.Context) (aborted bool, err error) {
 	for range tries {
 		from, err := m.From.Place(ctx)
@@ -322,6 +336,10 @@ func (m Move) Abort(ctx context.Context) (aborted bool, err error) {
 			return false, refuse("it is being moved to %s from %s: give these two the other way round", m.From.URL, from.Peer)
 		case coord.Serving:
 			return false, nil
+		case coord.Sealed:
+			if from.Peer != m.To.URL {
+				return false, refuse("the move that was begun goes to %s: give that one to take it back", from.Peer)
+			}
 		}
 		serving := from
 		serving.Stage, serving.Move, serving.Peer = coord.Serving, "", ""
