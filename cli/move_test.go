@@ -65,6 +65,26 @@ func TestMove(t *testing.T) {
 	})
 }
 
+// A target that is gone does not keep a move from being taken back.
+func TestMoveIsTakenBackWithoutItsTarget(t *testing.T) {
+	onRealCoordinators(t, func(t *testing.T, url string) {
+		join(t, url, "a")
+		scheme, _, _ := strings.Cut(url, ":")
+		gone := scheme + "://127.0.0.1:1/gone"
+		from, to := moveSides(t, url, url+"2")
+		cut := coordtest.NewCut(2, false) // after the seal
+		half := move.Move{From: move.Side{Mover: cut.Side(from.Mover), URL: url}, To: move.Side{Mover: cut.Side(to.Mover), URL: gone}, ID: rand.Text()}
+		if _, err := half.Run(t.Context()); !errors.Is(err, coordtest.ErrFault) {
+			t.Fatal(err)
+		}
+		out, err := moves(t, url, gone, "--abort", "--yes", "--timeout", "5s")
+		if err != nil || !strings.Contains(out, url+": serves the cluster") {
+			t.Errorf("%q, %v", out, err)
+		}
+		join(t, url, "b")
+	})
+}
+
 func moveSides(t *testing.T, from, to string) (a, b move.Side) {
 	t.Helper()
 	for i, url := range []string{from, to} {
