@@ -290,7 +290,14 @@ func TestTwoClustersAreJoined(t *testing.T) {
 
 // A host is retired by stopping its daemon: its worker ID is free at once, from its last tick on.
 func TestAHostIsRetired(t *testing.T) {
-	url := etcdtest.Start(t, etcdtest.Options{}).URL("test")
+	t.Run("etcd", func(t *testing.T) { retire(t, etcdtest.Start(t, etcdtest.Options{}).URL("test")) })
+	t.Run("ZooKeeper", func(t *testing.T) {
+		retire(t, "zk://"+strings.Join(zktest.Start(t, zktest.Options{}).Addresses(), ",")+"/test")
+	})
+}
+
+func retire(t *testing.T, url string) {
+	t.Helper()
 	var all []int64
 	ask := func(d *running) {
 		a := dial(t, d.config)
@@ -310,6 +317,15 @@ func TestAHostIsRetired(t *testing.T) {
 	ask(retired)
 	worker := workerOf(t, retired)
 	retired.Stop()
+	// This is how an operator sees that it is gone.
+	o := operator(t, url)
+	if _, err := o.Inspect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	members, err := o.Members(t.Context())
+	if err != nil || len(members) != 1 || members[0].Host != "stays" {
+		t.Errorf("after the stop there are %+v, %v; want the one that stays", members, err)
+	}
 	next := begin("next")
 	ask(next)
 	ask(stays)
