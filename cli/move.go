@@ -54,6 +54,9 @@ type moveView struct {
 
 // moveBetween opens both coordinators.
 func (f *operatorFlags) moveBetween(ctx context.Context, from, to string) (*moveView, error) {
+	if connect.Within(to, from) {
+		return nil, usagef("TO: its tree lies within that of FROM, which is deleted after the move: give a prefix or chroot beside it")
+	}
 	v := &moveView{}
 	for _, side := range []struct {
 		what string

@@ -30,7 +30,7 @@ func TestMove(t *testing.T) {
 		}
 		m := join(t, url, "a")
 		m.hold(t, narrowLayout(t).TickAt(time.Now().UnixNano()), 600_000)
-		for _, args := range [][]string{{url}, {url, to}, {url, "embedded:", "--yes"}, {"nonsense", to, "--yes"}} {
+		for _, args := range [][]string{{url}, {url, to}, {url, "embedded:", "--yes"}, {url, url + "/below", "--yes"}, {"nonsense", to, "--yes"}} {
 			if _, err := moves(t, args...); ExitCode(err) != ExitUsage {
 				t.Errorf("%v: %v, want status %d", args, err, ExitUsage)
 			}

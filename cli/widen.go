@@ -47,7 +47,7 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 				if err != nil {
 					return err
 				}
-				begin := v.cluster.Layout.StartOf(above + 1)
+				begin := v.cluster.Layout.StartOf(max(above, v.cluster.Above) + 1) // it is never lowered
 				if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nworkers  %v now, %v then\nbegin    %s, %s: each worker ID that is added\n",
 					v.cluster.UUID, v.where, v.cluster.Range, to.Of(v.cluster.Workers), cluster.Time(begin), cluster.Signed(begin.Sub(v.now()))); err != nil {
 					return err
