@@ -11,8 +11,9 @@ import (
 	"github.com/flakeward/flakeward/coord/move"
 )
 
-// Without permission at the target nothing is sealed. Where the target's cluster record may be written
-// and no worker ID's, the move stops there and is taken back, or gone on with once that is allowed.
+// Without permission at the target nothing is sealed. Where the target's cluster record may be
+// written and no worker ID's, the move stops there. It is taken back, or gone on with once that is
+// allowed.
 func TestPermissionsAreMissing(t *testing.T) {
 	const secret = "a-password"
 	c := etcdtest.Start(t, etcdtest.Options{RootPassword: secret})
