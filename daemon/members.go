@@ -53,11 +53,15 @@ func (m *members) status(ctx context.Context) (is cluster.Status, err error) {
 	if m.at != 0 && now.Mono.Sub(m.at) < membersFor && m.last.Cluster == joined.UUID {
 		return m.last, nil
 	}
+	seen, err := (*c).Look(ctx) // the marks may have been raised since the start
+	if err != nil {
+		return is, err
+	}
 	all, err := (*c).Members(ctx)
 	if err != nil {
 		return is, err
 	}
-	m.last, m.at = cluster.StatusOf(m.of(joined), time.Unix(0, now.Wall), all), now.Mono
+	m.last, m.at = cluster.StatusOf(m.of(&seen), time.Unix(0, now.Wall), all), now.Mono
 	return m.last, nil
 }
 
@@ -91,15 +95,19 @@ func (m *members) contact(ctx context.Context) error {
 
 // holder asks whose an ID was.
 func (m *members) holder(ctx context.Context, id generator.Parts) (found cluster.Finding, err error) {
-	o, joined := m.operator.Load(), m.joined.Load()
-	if o == nil || joined == nil {
+	o, c, joined := m.operator.Load(), m.coordinator.Load(), m.joined.Load()
+	if o == nil || c == nil || joined == nil {
 		return found, errNotJoined
 	}
 	if err := m.acquire(ctx); err != nil {
 		return found, err
 	}
 	defer m.release()
-	of := m.of(joined)
+	seen, err := (*c).Look(ctx)
+	if err != nil {
+		return found, err
+	}
+	of := m.of(&seen)
 	if id.Worker >= uint64(of.Workers) {
 		return of.Holder(id, nil, nil), nil
 	}
