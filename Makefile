@@ -5,7 +5,7 @@
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
 # The benchmarks and others are modules of their own, so that the program's go.mod names only what it needs; go.work joins all.
-PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/... ./e2e/page/...
+PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/... ./e2e/doors/... ./e2e/page/...
 FUZZTIME ?= 60s
 
 # The linters, each built once into $(BIN); a new version is a new file.
@@ -22,6 +22,8 @@ JSONNETFMT := $(BIN)/jsonnetfmt-v0.22.0
 BUF         := $(BIN)/buf-v1.75.0
 GEN_GO      := $(BIN)/protoc-gen-go-v1.36.11
 GEN_CONNECT := $(BIN)/protoc-gen-connect-go-v1.21.1
+# What makes a client of the OpenAPI document, for a test.
+GEN_OPENAPI := $(BIN)/oapi-codegen-v2.8.2
 
 # The version that `flakeward version` prints. Without it, the program prints the release and the
 # commit of the checkout.
@@ -38,7 +40,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
+.PHONY: help check full api openapi build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -159,6 +161,10 @@ api: $(BUF) $(GEN_GO) $(GEN_CONNECT) ## the Go code of the gRPC interface, and w
 	$(CURDIR)/$(BUF) breaking --against released.txtpb && $(CURDIR)/$(BUF) generate --template \
 	'{"version": "v2", "plugins": [{"local": "$(CURDIR)/$(GEN_GO)", "out": ".", "opt": "paths=source_relative"}, {"local": "$(CURDIR)/$(GEN_CONNECT)", "out": ".", "opt": "paths=source_relative"}]}'
 
+# The client by which e2e/doors tests the OpenAPI document. That test says whether it is of the document.
+openapi: $(GEN_OPENAPI) ## the client that is generated from the OpenAPI document, for its test
+	@$(GEN_OPENAPI) -package openapi -generate client,types,spec -o e2e/doors/openapi/openapi.gen.go daemon/rest/openapi.json
+
 # The power of a host with the embedded coordinator cut at flushes of journal and store, 1,000 times:
 # some minutes. It wants FUSE (/dev/fuse, and root or user namespaces), as the short form does that is
 # among the tests. SEED=N has the same choices again.
@@ -182,7 +188,7 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
 LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
-ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
+ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
 # Go does not see that files outside a test's module have changed, so these never come from its cache.
 FOREIGN := ./deploy/manifests
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \
@@ -336,6 +342,9 @@ $(GEN_GO):
 
 $(GEN_CONNECT):
 	@$(call install,connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1,protoc-gen-connect-go)
+
+$(GEN_OPENAPI):
+	@$(call install,github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2,oapi-codegen)
 
 # install MODULE@VERSION,NAME: builds a tool and gives it its versioned name last,
 # so that an interrupted build leaves nothing that looks finished.
