@@ -24,6 +24,9 @@ GEN_GO      := $(BIN)/protoc-gen-go-v1.36.11
 GEN_CONNECT := $(BIN)/protoc-gen-connect-go-v1.21.1
 # What makes a client of the OpenAPI document, for a test.
 GEN_OPENAPI := $(BIN)/oapi-codegen-v2.8.2
+# Clients that a test has beside curl, redis-cli and a browser.
+GRPCURL := $(BIN)/grpcurl-v1.9.4
+GHZ     := $(BIN)/ghz-v0.93.0
 
 # The version that `flakeward version` prints. Without it, the program prints the release and the
 # commit of the checkout.
@@ -40,7 +43,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api openapi build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
+.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -164,6 +167,11 @@ api: $(BUF) $(GEN_GO) $(GEN_CONNECT) ## the Go code of the gRPC interface, and w
 # The client by which e2e/doors tests the OpenAPI document. That test says whether it is of the document.
 openapi: $(GEN_OPENAPI) ## the client that is generated from the OpenAPI document, for its test
 	@$(GEN_OPENAPI) -package openapi -generate client,types,spec -o e2e/doors/openapi/openapi.gen.go daemon/rest/openapi.json
+
+# Building the two takes three minutes of a processor, so `make test` has the same test without them.
+doors: $(GRPCURL) $(GHZ) chromium clients ## curl, redis-cli, a browser, grpcurl and ghz at once on one socket
+	@mkdir -p $(BIN)/doors && ln -sf ../$(notdir $(GRPCURL)) $(BIN)/doors/grpcurl && ln -sf ../$(notdir $(GHZ)) $(BIN)/doors/ghz
+	@$(GO) test ./e2e/doors -count=1 -timeout 5m -v -run AtOnce -args -tools "$(CURDIR)/$(BIN)/doors"
 
 # The power of a host with the embedded coordinator cut at flushes of journal and store, 1,000 times:
 # some minutes. It wants FUSE (/dev/fuse, and root or user namespaces), as the short form does that is
@@ -345,6 +353,12 @@ $(GEN_CONNECT):
 
 $(GEN_OPENAPI):
 	@$(call install,github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2,oapi-codegen)
+
+$(GRPCURL):
+	@$(call install,github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4,grpcurl)
+
+$(GHZ):
+	@$(call install,github.com/bojand/ghz/cmd/ghz@v0.93.0,ghz)
 
 # install MODULE@VERSION,NAME: builds a tool and gives it its versioned name last,
 # so that an interrupted build leaves nothing that looks finished.
