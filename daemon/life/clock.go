@@ -221,6 +221,7 @@ func (l *Life) count(e *clockguard.Evidence, a answers, now clockguard.Mono) {
 	for _, k := range l.Holders {
 		own[k.Holding().Claim] = true
 	}
+	daemons := map[string]int{} // where the times of a daemon's lanes are: they go by one clock, and have one vote
 	for _, m := range a.members {
 		if own[m.Claim] || m.Opening == "" || max(m.Issued, m.Mark) == 0 {
 			continue
@@ -232,7 +233,12 @@ func (l *Life) count(e *clockguard.Evidence, a answers, now clockguard.Mono) {
 			come = max(l.Layout.UnixNanos(m.Mark)-int64(l.Holders[0].Timing.Step), l.Layout.UnixNanos(m.Issued))
 			come = min(come, l.Layout.UnixNanos(m.Ceiling-l.Holders[0].Window()))
 		}
-		e.Members = append(e.Members, come)
+		i, found := daemons[m.Incarnation]
+		if !found {
+			i = len(e.Members)
+			daemons[m.Incarnation], e.Members = i, append(e.Members, come)
+		}
+		e.Members[i] = max(e.Members[i], come)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,21 +114,27 @@ func TestAStepAheadThatMostMembersHaveMadeIsFollowed(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		marks []time.Duration // ahead of the time before the step
+		lanes int             // of the last: more than one
 		want  time.Duration
 	}{
-		{"none", nil, 0},
-		{"one that has", []time.Duration{time.Hour}, time.Hour},
-		{"one that has, 15 s ago", []time.Duration{time.Hour - 15*time.Second}, time.Hour},
-		{"one that has not", []time.Duration{0}, 0},
-		{"one of two", []time.Duration{0, time.Hour}, 0},
-		{"two of three", []time.Duration{0, time.Hour, time.Hour}, time.Hour},
+		{name: "none"},
+		{name: "one that has", marks: []time.Duration{time.Hour}, want: time.Hour},
+		{name: "one that has, 15 s ago", marks: []time.Duration{time.Hour - 15*time.Second}, want: time.Hour},
+		{name: "one that has not", marks: []time.Duration{0}},
+		{name: "one of two", marks: []time.Duration{0, time.Hour}},
+		{name: "two of three", marks: []time.Duration{0, time.Hour, time.Hour}, want: time.Hour},
+		{name: "one of two, with three lanes", marks: []time.Duration{0, time.Hour}, lanes: 3},
+		{name: "two of three, and the other has three lanes", marks: []time.Duration{time.Hour, time.Hour, 0}, lanes: 3, want: time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := &hands{}
 			l, o := joined(t, clock, nil)
 			for i, ahead := range tt.marks {
 				at := l.Layout.TickAt(clock.Now().Wall + int64(ahead+time.Second)) // a journal's step beyond its time
-				o.members = append(o.members, coord.Member{Worker: i, Claim: "other", Opening: "other", Mark: at, Ceiling: at + l.Holders[0].Window()})
+				o.members = append(o.members, coord.Member{Worker: i, Incarnation: strconv.Itoa(i), Claim: "other", Opening: "other", Mark: at, Ceiling: at + l.Holders[0].Window()})
+			}
+			for range tt.lanes - 1 {
+				o.members = append(o.members, o.members[len(o.members)-1])
 			}
 			if ahead, _ := settle(t, l, clock, time.Hour, 3*time.Second); ahead != tt.want {
 				t.Errorf("known time is ahead by %v, want %v", ahead, tt.want)
