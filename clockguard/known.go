@@ -292,7 +292,7 @@ func (k *Known) Confirm(shown Reading) {
 
 // Resume goes on from the known time of an earlier process of this boot: known is in nanoseconds since
 // 1970, and boot is CLOCK_BOOTTIME at the same moment. A wall clock that is further ahead is held.
-// Sure is what Boot returned with it.
+// Sure is what Kept returned with them.
 // Resume does nothing and returns false if the kernel has no such clock, or boot is not positive or
 // is later than now.
 func (k *Known) Resume(known, boot int64, sure bool) bool {
@@ -317,13 +317,18 @@ func (k *Known) Resume(known, boot int64, sure bool) bool {
 	return true
 }
 
-// Boot is Kernel.Boot, which a known time is kept with for Resume; 0 without a kernel. It reports
-// whether the time that all began with was confirmed, in this process or in an earlier one.
-func (k *Known) Boot() (boot int64, sure bool) {
+// Kept is what is kept for Resume: known time in nanoseconds since 1970, and Kernel.Boot of the same
+// moment, which is 0 without a kernel. What known time is ahead of the confirmed one is left out, or
+// small steps would add up over restarts. It reports whether the time that all began with was
+// confirmed, in this process or in an earlier one.
+func (k *Known) Kept() (known, boot int64, sure bool) {
 	if k.kernel == nil {
-		return 0, false
+		return 0, 0, false
 	}
-	return k.kernel.Boot(), k.sure.Load()
+	r := k.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return min(r.Wall, k.confirmed+int64(r.Mono)), k.kernel.Boot(), k.sure.Load()
 }
 
 // Steps returns how often the wall clock has stepped since the start.

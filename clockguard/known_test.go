@@ -375,8 +375,7 @@ func TestARestartWithinABootGoesOnFromWhatWasKnown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench()
 			b.boot = int64(5 * time.Minute)
-			known := b.Known.Now().Wall
-			boot, _ := b.Known.Boot()
+			known, boot, _ := b.Known.Kept()
 			b.Advance(tt.down)
 			b.Manual.Step(tt.step)
 			b.boot += int64(tt.suspendedOn)
@@ -389,6 +388,22 @@ func TestARestartWithinABootGoesOnFromWhatWasKnown(t *testing.T) {
 			b.run(time.Second)
 			b.wants(t, tt.want, "a second later")
 		})
+	}
+}
+
+// A clock that steps by less than is believed, and a restart, again and again, are no way ahead.
+func TestSmallStepsDoNotAddUpOverRestarts(t *testing.T) {
+	b := newBench()
+	b.boot = int64(5 * time.Minute)
+	for range 20 {
+		b.Manual.Step(900 * time.Millisecond)
+		b.run(time.Second)
+		known, boot, sure := b.Known.Kept()
+		b.Known = clockguard.NewKnown(b.Manual, b, clockguard.DefaultBelief())
+		b.Resume(known, boot, sure)
+	}
+	if ahead := b.ahead(); ahead > clockguard.DefaultMaxForward+20*time.Millisecond {
+		t.Errorf("known time is ahead by %v", ahead)
 	}
 }
 

@@ -90,7 +90,7 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 			FirstWait:  l.first,
 			Clock:      d.clock,
 			Hold:       func() coord.Hold { return life.HoldOf(d.clock) },
-			Boot:       d.clock.Boot,
+			Kept:       d.clock.Kept,
 			Journal:    d.metrics.Journal(file),
 			Lane:       l.number,
 			Issued:     issued,

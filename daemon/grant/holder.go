@@ -42,9 +42,9 @@ type Config struct {
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
 	Hold       func() coord.Hold // the clock's, which is published; nil: it is always believed
-	// Boot reads CLOCK_BOOTTIME, which the journal keeps the known time with, and whether that time was
-	// ever confirmed; nil: there is none.
-	Boot    func() (boot int64, sure bool)
+	// Kept is the known time that the journal keeps, CLOCK_BOOTTIME of the same moment, and whether that
+	// time was ever confirmed; nil: there is none.
+	Kept    func() (known, boot int64, sure bool)
 	Random  func() float64 // in [0,1), for jitter; nil: the runtime's
 	Journal Journal
 	Lane    int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
@@ -80,7 +80,7 @@ func New(c Config, issuer Issuer) *Holder {
 		c.Issued = NewIssued()
 	}
 	p := newPace(c)
-	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, boot: c.Boot, turn: make(chan struct{}, 1)}
+	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, kept: c.Kept, turn: make(chan struct{}, 1)}
 	w.giveTurn()
 	d := &demand{wake: make(chan struct{}, 1)}
 	held := &holdings{

@@ -24,7 +24,7 @@ type writer struct {
 	journal Journal
 	machine generator.Generation
 	pace    *pace
-	boot    func() (boot int64, sure bool)
+	kept    func() (known, boot int64, sure bool)
 	disk    failure
 	turn    chan struct{} // holds one token unless somebody has it
 }
@@ -38,10 +38,9 @@ func (w *writer) write(c journal.Contents) error {
 	if err := copied(w.machine); err != nil {
 		return err
 	}
-	if w.boot != nil {
-		wall := w.pace.now().Wall
-		boot, sure := w.boot()
-		c.Known = journal.Known{Wall: wall, Boot: boot, Unsure: !sure}
+	if w.kept != nil {
+		known, boot, sure := w.kept()
+		c.Known = journal.Known{Wall: known, Boot: boot, Unsure: !sure}
 	}
 	err := w.journal.Write(c)
 	w.disk.set(w.pace.now(), err)

@@ -256,7 +256,7 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			}
 			k := grant.New(grant.Config{
 				Layout: first.Layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second},
-				Clock: held, Boot: held.Boot, Journal: f, Log: hclog.NewNullLogger(),
+				Clock: held, Kept: held.Kept, Journal: f, Log: hclog.NewNullLogger(),
 			}, nowhere{})
 			if err := k.Inherit(journal.Contents{
 				Cluster: "the cluster", Coord: "there", Layout: k.LayoutText(),
