@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/certtest"
 	"github.com/flakeward/flakeward/internal/logtest"
@@ -51,9 +52,7 @@ func TestPasswords(t *testing.T) {
 			if err := joins(t, d); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if err := d.Close(); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			coordtest.Close(t, d)
 			if n := strings.Count(log.String(), "sent unencrypted"); n != c.warned {
 				t.Errorf("%s: told %d times, want %d:\n%s", name, n, c.warned, &log)
 			}
@@ -118,9 +117,7 @@ func TestCertificatesAreOfKnownTime(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: Join: %v; want %q", name, err, c.want)
 		}
-		if err := d.Close(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		coordtest.Close(t, d)
 	}
 }
 

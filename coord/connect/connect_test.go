@@ -178,9 +178,7 @@ func TestOpenEmbedded(t *testing.T) {
 			t.Fatal(err)
 		}
 		floors = append(floors, int64(claim.Worker()), int64(claim.Floor()))
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		coordtest.Close(t, c)
 	}
 	if floors[0] != floors[2] || floors[1] != 0 || floors[3] != 500 {
 		t.Errorf("worker ID %d above %d, then %d above %d", floors[0], floors[1], floors[2], floors[3])
@@ -210,11 +208,7 @@ func TestDetachFromEmbedded(t *testing.T) {
 		t.Errorf("Detach: %v", err)
 	}
 	again := open()
-	defer func() {
-		if err := again.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	}()
+	defer coordtest.Close(t, again)
 	if ms, err := again.Members(t.Context()); err != nil || len(ms) != 1 || ms[0].Claim != claim.Name() {
 		t.Errorf("after Detach: %+v, %v; want the claim %s", ms, err, claim.Name())
 	}
@@ -236,9 +230,7 @@ func TestEmbeddedSpreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen[claim.Worker()] = true
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		coordtest.Close(t, c)
 	}
 	if len(seen) < 3 {
 		t.Errorf("four clusters began with the worker IDs %v", seen)
@@ -281,9 +273,7 @@ func TestOpenAfterFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	coordtest.Close(t, c)
 	if err := os.WriteFile(filepath.Join(dir, "etcd", "member", "snap", "db"), bytes.Repeat([]byte{0xff}, 16<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}

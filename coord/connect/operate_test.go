@@ -59,9 +59,7 @@ func inspects(t *testing.T, c Config, worker int, held bool) {
 	if history, err := o.History(t.Context(), worker); err != nil || len(history) != 1 || history[0].Incarnation != identity.Incarnation {
 		t.Errorf("History: %+v, %v", history, err)
 	}
-	if err := o.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	coordtest.Close(t, o)
 }
 
 func TestOperateEmbedded(t *testing.T) {
@@ -85,9 +83,7 @@ func TestOperateEmbedded(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the daemon's next start: %v", err)
 	}
-	if err := again.Close(); err != nil {
-		t.Error(err)
-	}
+	coordtest.Close(t, again)
 }
 
 // A daemon whose directory's path is too long for a socket serves, and operators are
@@ -133,9 +129,7 @@ func operates(t *testing.T, c Config) {
 	if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
 	}
-	if err := o.Close(); err != nil {
-		t.Error(err)
-	}
+	coordtest.Close(t, o)
 	d, claim := serve(t, c)
 	defer d.Close()
 	inspects(t, c, claim.Worker(), true)

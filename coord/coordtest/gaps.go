@@ -61,9 +61,7 @@ func (k *kit) has(ceiling generator.Tick, want ...coord.Gap) {
 	if m, _ := k.mark(o, 1); m.Ceiling != ceiling || !slices.Equal(m.Gaps, want) {
 		k.Errorf("the record is %+v, want the ceiling %d and the gaps %v", m, ceiling, want)
 	}
-	if err := o.Close(); err != nil {
-		k.Error(err)
-	}
+	Close(k, o)
 }
 
 func gapLeft(k *kit) {

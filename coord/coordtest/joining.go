@@ -109,12 +109,12 @@ func notJoined(k *kit) {
 }
 
 func closed(k *kit) {
-	n := k.start("a")
-	c := n.claim(anyone())
-	k.extend(c, coord.Progress{Ceiling: 100})
-	if err := n.Close(); err != nil {
-		k.Fatalf("Close: %v", err)
-	}
+	n, c := CloseInTime(k, func() (coord.Coordinator, coord.Claim) {
+		n := k.start("a")
+		c := n.claim(fresh())
+		k.extend(c, coord.Progress{Ceiling: 100})
+		return n, c
+	})
 	if _, err := Claim(k.Context(), n, anyone()); !errors.Is(err, coord.ErrClosed) {
 		k.Errorf("Claim after Close: %v, want ErrClosed", err)
 	}

@@ -86,9 +86,7 @@ func inspectCluster(k *kit) {
 		k.Errorf("the operator sees %+v (%v), the daemon %+v", ms, err, n.members())
 	}
 	// It holds nothing, and its end takes nothing away.
-	if err := o.Close(); err != nil {
-		k.Errorf("Close: %v", err)
-	}
+	Close(k, o)
 	k.extend(c, coord.Progress{Ceiling: 400})
 }
 
@@ -116,9 +114,7 @@ func inspectFirst(k *kit) {
 		}
 	}
 	o = k.operator()
-	if err := o.Close(); err != nil {
-		k.Fatalf("Close: %v", err)
-	}
+	Close(k, o)
 	for _, call := range append(operatorCalls(o, c.Name()), call{"Inspect", func(ctx context.Context) error { _, err := o.Inspect(ctx); return err }}) {
 		if err := call.run(k.Context()); !errors.Is(err, coord.ErrClosed) {
 			k.Errorf("%s after Close: %v, want ErrClosed", call.name, err)

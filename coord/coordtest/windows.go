@@ -55,9 +55,7 @@ func windows(k *kit) {
 			k.Errorf("after one of %d the window is %d, want %d", test.joins, got, test.want)
 		}
 		k.extend(c, coord.Progress{Ceiling: c.Floor() + 500 + test.joins})
-		if err := other.Close(); err != nil {
-			k.Error(err)
-		}
+		Close(k, other)
 	}
 	if _, err := k.join(-1); err == nil {
 		k.Error("a negative window has joined")

@@ -30,11 +30,7 @@ func (tr tree) daemon(incarnation string) *etcd.Coordinator {
 	if err != nil {
 		tr.t.Fatal(err)
 	}
-	tr.t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			tr.t.Errorf("close: %v", err)
-		}
-	})
+	tr.t.Cleanup(func() { coordtest.Close(tr.t, c) })
 	if _, err := c.Join(tr.t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
 		tr.t.Fatal(err)
 	}

@@ -70,9 +70,7 @@ func TestAStoreThatIsNeverCompactedIsToldOf(t *testing.T) {
 					t.Errorf("etcd answered %v", err)
 				}
 			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			coordtest.Close(t, c)
 			etcd.LookAtGrowth(t.Context(), c)
 			if len(questions) > 0 {
 				t.Errorf("etcd was asked %d times more than it had to be", len(questions))

@@ -2,9 +2,11 @@ package zk_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,15 +24,16 @@ func TestCloseEndsTheSession(t *testing.T) {
 	t.Parallel()
 	e := zktest.Shared(t)
 	servers := zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}
-	c, _ := joined(t, servers, zk.Config{})
-	claimed(t, c, 3)
 	other, _ := joined(t, servers, zk.Config{})
-	start := time.Now()
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	t.Logf("closed in %v", time.Since(start))
-	if ms, err := other.Members(t.Context()); err != nil || len(ms) != 0 {
+	worker := 0
+	closed, claim := coordtest.CloseInTime(t, func() (coord.Coordinator, coord.Claim) {
+		c, _ := joined(t, servers, zk.Config{Identity: coord.Identity{Host: rand.Text(), Incarnation: rand.Text()}})
+		worker++
+		return c, claimed(t, c, worker)
+	})
+	c := closed.(*zk.Coordinator)
+	ms, err := other.Members(t.Context())
+	if err != nil || slices.ContainsFunc(ms, func(m coord.Member) bool { return m.Claim == claim.Name() }) {
 		t.Errorf("after Close: %+v, %v", ms, err)
 	}
 	if err := c.Close(); err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	gozk "github.com/go-zookeeper/zk"
+
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
@@ -19,9 +21,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	e := zktest.Start(t, zktest.Options{})
 	servers := zk.Servers{Addresses: e.Addresses(), Chroot: "/tree"}
 	c, _ := joined(t, servers, zk.Config{})
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	coordtest.Close(t, c)
 	e.ForceCounter("/tree/claims", 1<<31-3)
 	a, _ := joined(t, servers, zk.Config{})
 	fresh := coord.Request{Fresh: true, Latest: 1 << 40}
@@ -80,13 +80,16 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	}
 	// What the error says helps.
 	for _, c := range []*zk.Coordinator{a, b} {
-		if err := c.Close(); err != nil {
+		coordtest.Close(t, c)
+	}
+	client := e.Client()
+	eventually(t, "no claim is left in the parent, which is deleted", func() bool {
+		err := client.Delete("/tree/claims", -1)
+		if err != nil && !errors.Is(err, gozk.ErrNotEmpty) {
 			t.Fatal(err)
 		}
-	}
-	if err := e.Client().Delete("/tree/claims", -1); err != nil {
-		t.Fatal(err)
-	}
+		return err == nil
+	})
 	again, _ := joined(t, servers, zk.Config{})
 	if claim, err := coordtest.Claim(t.Context(), again, fresh); err != nil || claim.Worker() != 0 {
 		t.Errorf("%+v, %v; want worker ID 0", claim, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -64,9 +65,7 @@ func TestConnectionIsResetBeforeAWrite(t *testing.T) {
 				_, err := coordinator.Members(t.Context())
 				return err == nil && conns.Load() > 2
 			})
-			if err := coordinator.Close(); err != nil {
-				t.Error(err)
-			}
+			coordtest.Close(t, coordinator)
 		})
 	}
 }

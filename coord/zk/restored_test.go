@@ -30,9 +30,7 @@ func TestRestoredEnsembleThatRefusesNobody(t *testing.T) {
 	if err := claimed(t, setup, 0).Release(t.Context(), 100); err != nil {
 		t.Fatal(err)
 	}
-	if err := setup.Close(); err != nil {
-		t.Fatal(err)
-	}
+	coordtest.Close(t, setup)
 	var backup zktest.Backup
 	restart(func() { backup = e.Backup() })
 	j, _ := joined(t, servers, zk.Config{Timeout: 4 * time.Second})

@@ -3,10 +3,12 @@ package grant_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 )
 
 // backend is a real coordinator's servers, with one tree for one test.
@@ -74,6 +76,24 @@ func (w *fixture) until(what string, done func(context.Context) (bool, error)) {
 		case <-again.C:
 		case <-ctx.Done():
 			w.t.Fatalf("%s: not within %v", what, timeout)
+		}
+	}
+}
+
+// close ends the session. If no server answers that in time, its claims are deleted, as they would
+// be when it expires.
+func (p *process) close() {
+	p.t.Helper()
+	for gone := coordtest.Close(p.t, p.coord); !gone; {
+		names, err := p.tree.claims(p.t.Context())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		gone = true
+		for _, name := range names {
+			if strings.Contains(name, p.started) {
+				gone = p.tree.revoke(p.t.Context(), name) == nil && gone
+			}
 		}
 	}
 }

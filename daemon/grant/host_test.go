@@ -224,9 +224,7 @@ func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 		return nil, coord.Cluster{}, err
 	}
 	p.t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			p.t.Error(err)
-		}
+		coordtest.Close(p.t, c)
 	})
 	p.coord = &faulty{Coordinator: c}
 	cluster, err := c.Join(p.t.Context(), coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers(), Window: p.Window()})

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
@@ -42,7 +43,8 @@ func (w *fixture) operate(do func(context.Context, coord.Operator) error) {
 	if _, err = operator.Inspect(w.t.Context()); err == nil {
 		err = do(w.t.Context(), operator)
 	}
-	if err := errors.Join(err, c.Close()); err != nil {
+	coordtest.Close(w.t, c)
+	if err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -138,9 +140,7 @@ func TestScheduleRaisedMarksOldJournal(t *testing.T) {
 			k.issueAll()
 			highest := k.Holding().Granted
 			k.crash()
-			if err := k.coord.Close(); err != nil {
-				t.Fatal(err)
-			}
+			k.close()
 
 			restore()
 			to := highest + 100

@@ -264,9 +264,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 					}
 				}
 				p.crash()
-				if err := p.coord.Close(); err != nil {
-					t.Fatal(err)
-				}
+				p.close()
 			}
 			if len(others) > c.others {
 				t.Errorf("the crashes went on to worker IDs %v, want %d others", others, c.others)
