@@ -13,7 +13,7 @@ import (
 // back, and waits for nothing.
 func TestSticky(t *testing.T) {
 	on(t, 1, func(w *testCluster) {
-		const daemons = 100
+		daemons := crowd(100)
 		var nodes []*node
 		for i := range daemons {
 			nodes = append(nodes, w.launch(w.calm(fmt.Sprintf("sticky%d", i))))

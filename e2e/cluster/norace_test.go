@@ -1,0 +1,6 @@
+//go:build !race
+
+package cluster
+
+// raceDetector is whether the race detector watches, under which all takes ten times as long.
+const raceDetector = false
