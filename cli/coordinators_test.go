@@ -30,8 +30,8 @@ func onRealCoordinators(t *testing.T, test func(t *testing.T, url string)) {
 		test(t, etcdtest.Start(t, etcdtest.Options{}).URL("/flakeward"))
 	})
 	t.Run("zookeeper", func(t *testing.T) {
-		servers := zktest.Start(t, zktest.Options{})
-		test(t, "zk://"+strings.Join(servers.Addresses(), ",")+"/flakeward")
+		servers := zktest.Shared(t)
+		test(t, "zk://"+strings.Join(servers.Addresses(), ",")+servers.Chroot()+"/flakeward")
 	})
 }
 

@@ -39,7 +39,8 @@ func makeClusterOf(t *testing.T, url string, datacenter int, ids coord.WorkerRan
 // none.
 func TestLayoutCheckOnRealCoordinators(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
-	zk := "zk://" + strings.Join(zktest.Start(t, zktest.Options{}).Addresses(), ",")
+	servers := zktest.Shared(t)
+	zk := "zk://" + strings.Join(servers.Addresses(), ",") + servers.Chroot()
 	eu, us, asia := etcd.URL("/eu"), zk+"/us", zk+"/asia"
 	uuids := []string{makeCluster(t, eu, 1), makeCluster(t, us, 2), makeCluster(t, asia, 1)}
 

@@ -14,6 +14,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/cli/configfile"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/daemon"
 )
 
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 			}
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(zktest.Main(m))
 }
 
 // configOf runs the daemon command with a stand-in for the daemon, and returns
