@@ -42,17 +42,17 @@ func (h *harness) kit() coordtest.Harness {
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
 	t.Helper()
-	return h.openBy(t, zk.Config{Identity: identity, TryTimeout: patience})
+	return h.openBy(t, zk.Config{Identity: identity, TryTimeout: tryTimeout})
 }
 
-// patience bounds a request to servers that may be busy with much else. No case waits for it to run
+// tryTimeout bounds a request to servers that may be busy with much else. No case waits for it to run
 // out.
-const patience = 20 * time.Second
+const tryTimeout = 20 * time.Second
 
 // elsewhere takes no address for this machine's.
 func (h *harness) elsewhere(t testing.TB, identity coord.Identity) coord.Coordinator {
 	t.Helper()
-	return h.openBy(t, zk.Config{Identity: identity, TryTimeout: patience, Own: func(netip.Addr) bool { return false }})
+	return h.openBy(t, zk.Config{Identity: identity, TryTimeout: tryTimeout, Own: func(netip.Addr) bool { return false }})
 }
 
 func (h *harness) openBy(t testing.TB, config zk.Config) coord.Coordinator {
