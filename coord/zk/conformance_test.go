@@ -45,8 +45,8 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	return h.openBy(t, zk.Config{Identity: identity, TryTimeout: tryTimeout})
 }
 
-// tryTimeout bounds a request to servers that may be busy with much else. No case waits for it to run
-// out.
+// tryTimeout bounds a request to servers that may be busy with much else. No case waits for it to
+// run out.
 const tryTimeout = 20 * time.Second
 
 // elsewhere takes no address for this machine's.
