@@ -255,3 +255,16 @@ func TestASoonerTimeEndsALongSleep(t *testing.T) {
 	a.after(time.Hour)
 	<-a.after(time.Millisecond)
 }
+
+// Who is gone before the other daemon answers hears of that, and not of the other one.
+func TestWhoIsPassedOnMayGiveUp(t *testing.T) {
+	taker, _ := start(t, newStore(0))
+	ctx, cancel := context.WithCancel(context.Background())
+	taker.GiveUp(func(ctx context.Context, _ uint32, _ int) ([]generator.Run, error) {
+		cancel()
+		return nil, errors.New("the connection was closed")
+	})
+	if _, err := taker.Take(ctx, &issue.Connection{}, 0, 8, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}

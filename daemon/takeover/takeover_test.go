@@ -330,6 +330,9 @@ func TestNobodyIsThere(t *testing.T) {
 	}
 }
 
+// errSilent stands for no answer.
+var errSilent = errors.New("no answer")
+
 // Who asks for a newcomer to be started learns how that went.
 func TestRenew(t *testing.T) {
 	dir := sockettest.Dir(t)
@@ -341,12 +344,19 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	answers := []error{errors.New("the program is none"), nil}
+	answers := []error{errors.New("the program is none"), nil, errSilent}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_, _ = l.Await(ctx, func(context.Context) error { return nil }, func(a *Asker) {
-			a.Answer(ctx, answers[0])
+			if answers[0] == errSilent {
+				_ = a.link.Close()
+			} else {
+				a.Answer(ctx, answers[0])
+			}
+			if err := a.link.SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("who was answered is still connected: %v", err)
+			}
 			answers = answers[1:]
 		})
 	}()
@@ -355,6 +365,9 @@ func TestRenew(t *testing.T) {
 	}
 	if err := Renew(t.Context(), dir); err != nil {
 		t.Errorf("a takeover: %v", err)
+	}
+	if err := Renew(t.Context(), dir); !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "has not said") {
+		t.Errorf("a daemon that is gone: %v", err)
 	}
 	cancel()
 	<-ended

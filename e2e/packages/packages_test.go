@@ -130,6 +130,7 @@ func TestAPackagesLife(t *testing.T) {
 	})
 	step("a reload has another process take over, and nobody notices", reloads)
 	step("a reload that fails leaves the daemon serving", failedReloads)
+	step("killed while it hands over, the daemon is started again, and refuses no connection", killedReload)
 	restarts := func(c *container) {
 		l := c.load()
 		l.more(c)
@@ -158,6 +159,7 @@ func TestAPackagesLife(t *testing.T) {
 		}
 		restarts(c)
 		reloads(c)
+		killedReload(c)
 	})
 	step("a daemon that hangs is killed and started again", func(c *container) {
 		c.dropIn(`WatchdogSec=1\nTimeoutAbortSec=1`)
