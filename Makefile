@@ -68,7 +68,7 @@ packages-test: $(NFPM) ## the packages and the units in Debian, in a container
 	@GO=$(GO) sh e2e/images/build.sh systemd
 	@rm -rf $(DIST) $(DIST)-again && $(PACKAGE) $(DIST) $$($(GO) env GOARCH) && $(PACKAGE) $(DIST)-again $$($(GO) env GOARCH)
 	@$(MAKE) --no-print-directory packages VERSION=0.1.1 DIST=$(DIST)/next >/dev/null
-	@$(GO) test -count=1 -v -tags e2e -timeout 5m ./e2e/packages -args -dist "$(CURDIR)/$(DIST)"
+	@$(GO) test -count=1 -v -tags e2e -timeout 15m ./e2e/packages -args -dist "$(CURDIR)/$(DIST)"
 
 # What is released: archives, packages, the lists of what the programs are made of, and images, for both architectures.
 release: $(NFPM) ## archives, packages, SBOMs, images and checksums for amd64 and arm64

@@ -39,7 +39,7 @@ func killedReload(c *container) {
 		})
 		l.more(c) // from who goes on
 		begun := time.Now()
-		c.do("kill", "-KILL", pid)
+		c.do("systemctl", "kill", "--kill-whom=main", "--signal=KILL", "flakeward")
 		c.until("another process serves", func() bool { return c.property("MainPID") != pid && c.active() })
 		c.Logf("FIGURE killed at %s: systemd calls the service active again after %v", step, time.Since(begun).Round(time.Millisecond))
 		l.more(c)
@@ -54,4 +54,17 @@ func killedReload(c *container) {
 	c.dropIn("")
 	c.do("mv", program+".whole", program)
 	c.do("systemctl", "restart", "flakeward")
+}
+
+// aborts has the daemon end as by the watchdog's signal, or by a bug: Go's runtime says where it was,
+// and must not end it with the status of settings that are wrong.
+func aborts(c *container) {
+	c.Helper()
+	l := c.load()
+	l.more(c)
+	pid := c.property("MainPID")
+	c.do("systemctl", "kill", "--kill-whom=main", "--signal=ABRT", "flakeward")
+	c.until("another process serves", func() bool { return c.property("MainPID") != pid && c.active() })
+	l.more(c)
+	l.stop("an abort")
 }

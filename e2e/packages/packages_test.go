@@ -145,6 +145,7 @@ func TestAPackagesLife(t *testing.T) {
 		l.stop("3 kills and 3 restarts")
 	}
 	step("a crash and a restart refuse no connection", restarts)
+	step("a daemon that aborts is started again", aborts)
 	step("neither do they with the socket unit", func(c *container) {
 		c.do("systemctl", "stop", "flakeward.service")
 		if _, err := ask(socket); err == nil {
