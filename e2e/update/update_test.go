@@ -71,6 +71,7 @@ func launch(t *testing.T, h *process.Host) *process.Daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { <-d.Ended() }) // it ends with the context, and its directory is removed next
 	return d
 }
 
