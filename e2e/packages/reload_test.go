@@ -61,7 +61,8 @@ func failedReloads(c *container) {
 	l.more(c)
 	pid := c.property("MainPID")
 	for _, broken := range []struct{ how, file, script, reason string }{
-		{"a program that cannot run", program, "echo none >" + program, "Exec format error"},
+		// What the forked process says itself, journald may not know to be the unit's: it ends at once.
+		{"a program that cannot run", program, "echo none >" + program, "status=203/EXEC"},
 		{"a program that fails", program, `printf '#!/bin/sh\ncase "$*" in *--takeover*) echo the program is broken >&2; exit 1;; esac\nexec ` + program +
 			`.whole "$@"\n' >` + program, "the program is broken"},
 		{"wrong settings", settings, "echo 'no-such-setting: 1' >>" + settings, "no-such-setting"},
