@@ -78,7 +78,7 @@ func TestTableIsComplete(t *testing.T) {
 		if err != nil || !e.IsDir() {
 			return err
 		}
-		if name := e.Name(); name == "testdata" || len(name) > 2 && name[0] == '.' {
+		if name := e.Name(); name == "testdata" || name == "openapi" || len(name) > 2 && name[0] == '.' { // the last but one is made by a generator
 			return filepath.SkipDir
 		}
 		pkg, err := filepath.Rel(root, path)
