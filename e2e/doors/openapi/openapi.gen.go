@@ -411,7 +411,7 @@ type IdsParams struct {
 	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 
-	// As The form of the IDs; without it, the daemon's --form.
+	// As The form of the IDs; without it, the tenant's or else the daemon's --form.
 	As *IdsParamsAs `form:"as,omitempty" json:"as,omitempty"`
 }
 
@@ -2641,16 +2641,16 @@ var swaggerSpec = []string{
 	"hBQy3dO+uairL4chwsyIUH1V9SNCprCniZyL/+Z0uhNfrledaEQq9BzUeiCecO47O13dvvahgk3neg1b",
 	"95zkRHiJOMmfgI1ZnDoTydMm7tgdKXN8f75cnsW+INSQXGpDer2cfuvhLKKtinWDiuWckcKUltzgKGWr",
 	"OctmQvyIPDU+xWofFKxfx6T+hpilLHddR48I9eM5myBpfUYcTH7u/mdQ+WgYGoGETkTsHiuXovVsCWQ1",
-	"ZCZebeh7veq6Tkgbqlc0qQ7JKvPElRpxNKEanh/gYdk3vKYys8/GUVnieQqe5iaBg7Kdpu/xqas9lyV8",
-	"64m0ktIUJTefI5Z+jkafo/39H4+Pjo9+en64/9PR82fDg6PP0e1ncWdLtF7dNnID0sTGd8/uER+Mc5yY",
-	"PFUe93Pw0cHx722gUtteRF9pZIFcqnro5q7JKVtAY0Ov/4g0EeqoXtRnP0TThSZzd58mw6M0DMx3YNSi",
-	"dzINXte/cIeO/RUc338QcbuakM5gbg1lUz35x8X5mW02OBNAgCYZpqQ6zLDXQLrVRgFFtnMTUI1fByK+",
-	"T06qh7H7A5FqYqQkQBVfePL2xibUXTrFU3p3RLeU1QY3LL1tTW3ujyHuy27jzT+GoviHRLgzz93I46gs",
-	"dVeLdM3UBTVZQ9RIst/R5m0mjb9oSqj+UiU489P1dfEnYt2upaNXoP30hRZ4h60Kl+bGcHiAXl103ZnH",
-	"/QotJq/+MuXJ4Vv38L7obcrMxun+QKVfKRl0/bk/dflO3weOv9Y2WIA4eTt+8vHWPmZ48ljmIJYCujoG",
-	"D59elOKpr3uUvm6nxyzWS21wLcVT/ntqLP6SjYWtoi2+42rmTK/ABjbMyWRhwFnVZLLU1A32PeU1d/qC",
-	"pHdRXX7bWcD6FVpQ8acsWp+Gx4+Yij9WV1vd3M5FkpzamAc+Hfn/k4dFgf12fPb6PCaTBdHuDlHf6YGi",
-	"fUZubtKMBgMuE8rx+vPtl9v/BAAA//8=",
+	"ZCZeutRpQ0gR4BpWu/xer7rDE1KR6hX1qpOzymZxpVscTaiG5wd4gvYN767M7LNxVJZ4yIJHvEng9Gyn",
+	"OX186grSZQnfeiKtpDSVys3niKWfo9HnaH//x+Oj46Ofnh/u/3T0/Nnw4OhzdPtZ3NknrZe8jdyANLHx",
+	"3bN7xAeDH8coT+XI/cR8dHD8exuo1LZB0VcaqSGXqp7EubtzylbV2OXrPyJ3hNqsF/WBENF0ocncXbLJ",
+	"8HwNA/MdGLXonUyDd/gv3ElkfwXH959O3K5mqTOYW0PZ/E/+cXF+ZjsQzgQQoEmGeaoOM2xAkIO1UUCR",
+	"At1YVOPXgYjvk5PqYWwJQaSaGCkJUMUXntG9sQl1N1Hx6N6d2y2lusENS29b8537C4n7Ut548y+kKP51",
+	"Ee7MEzqSOypL3X0jXTN1QU3WEDWS7Hf0fpuZ5C+aEqo/XwkOAnV9h/yJWLfr8+gVaD+SoQVebKvCpblG",
+	"HJ6qV7dfd+Zxv0KLyas/V3ly+NaNva+Em9qzcbo/ZelXSgZdf+6PYr7T94EzsbUNFiBO3o6ffLy1jxke",
+	"R5Y5iKWArs7Gw0capXhq9h6l2dvp2Yv1UhtcS/GU/54ai79kY2GraIvvuBpE0yuwgQ1zMlkYcFY1mSw1",
+	"ddN+T3nNRb8g6V1UN+J2FrB+hRZU/CmL1qeJ8iOm4o/VfVc3t3ORJKc25oFPR/5/72FRYL8dn70+j8lk",
+	"QbS7WNR3eqBon5Gb6zWjwYDLhHK8E3375fY/AQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
