@@ -67,9 +67,15 @@ func (n *node) apply(namespace, text string) {
 // applied is kubectl's output for the text's objects.
 func (n *node) applied(text string, args ...string) string {
 	n.Helper()
+	return n.kubectl(append([]string{"apply", "-f", n.written(text)}, args...)...)
+}
+
+// written is a file with the text, until the next one is written.
+func (n *node) written(text string) string {
+	n.Helper()
 	path := filepath.Join(runDir, "applied.yaml")
 	n.must(os.WriteFile(path, []byte(text), 0o600))
-	return n.kubectl(append([]string{"apply", "-f", path}, args...)...)
+	return path
 }
 
 // await waits until a Deployment's pod or a DaemonSet's is the new one, and ready.

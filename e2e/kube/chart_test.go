@@ -3,8 +3,6 @@
 package kube
 
 import (
-	"strings"
-
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
@@ -26,6 +24,7 @@ func (n *node) byChart() (windows []window) {
 	n.namespaces()
 	n.kubectl("create", "namespace", system)
 	n.kubectl("label", "namespace", system, "pod-security.kubernetes.io/enforce=privileged")
+	n.operator()
 	n.taken()
 	helm := func(args ...string) { n.do("helm", append(args, "--wait", "--timeout", long.String())...) }
 	during := func(name string, do func()) {
@@ -44,38 +43,23 @@ func (n *node) byChart() (windows []window) {
 		n.await("one", "deployment/sidecar")
 		n.grow("one", "sidecar")
 	})
-	during("the chart's release upgraded to the next image", func() {
+	during("the chart's release upgraded to the next image, and monitored", func() {
 		old := append(n.pods(system, daemonPods), n.pods(system, driverPods)...)
-		helm(chartArgs("upgrade", "image.tag=kube-next")...)
+		helm(chartArgs("upgrade", "image.tag=kube-next", "monitoring.enabled=true")...)
 		for _, pod := range old {
 			n.awaitGone(system, pod)
 		}
 		n.grow("one", "sidecar")
 	})
+	n.monitored()
 	n.kubectl("delete", "-k", "sidecar", "--timeout="+long.String())
 	n.kubectl("delete", "-f", "apps.yaml", "--timeout="+long.String())
 	n.socketsOf(0)
 	helm("uninstall", "flakeward", "--namespace", system)
-	if left := n.kubectl("get", "daemonsets,configmaps,csidrivers,secrets", "--namespace", system, "-l", "app.kubernetes.io/name=flakeward", "-o", "name"); left != "" {
+	if left := n.kubectl("get", "daemonsets,configmaps,csidrivers,secrets,podmonitors,prometheusrules", "--namespace", system, "-l", "app.kubernetes.io/name=flakeward", "-o", "name"); left != "" {
 		n.Errorf("helm left %s", left)
 	}
 	n.kubectl("delete", "namespace", system, "--timeout="+long.String())
 	n.nothingLeft()
 	return windows
-}
-
-// taken wants the API server to take each object of the chart, with and without what needs nothing
-// that is not there. The Prometheus Operator's kinds are not: of them a test has the schema.
-func (n *node) taken() {
-	n.Helper()
-	for _, values := range [][]string{
-		nil,
-		{"networkPolicy.enabled=true", "coordinatorTLS.secret=flakeward-coordinator"},
-		{"csi.enabled=false"},
-	} {
-		said := n.applied(n.do("helm", chartArgs("template", values...)...), "--server-side", "--dry-run=server")
-		if strings.Count(said, "(server dry run)") < 2 {
-			n.Errorf("with %v the API server took\n%s", values, said)
-		}
-	}
 }

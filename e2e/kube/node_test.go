@@ -104,6 +104,7 @@ func (n *node) certify() {
 	n.must(p.issue("kube-scheduler", "system:kube-scheduler", nil, nil))
 	n.must(p.issue("kubelet", "system:node:"+nodeName, []string{"system:nodes"}, []string{nodeName}, nodeAddress))
 	n.must(p.issue("kubelet-client", "kubelet-client", nil, nil))
+	n.must(p.issue("flakeward", "flakeward", nil, []string{"flakeward"}))
 }
 
 // configure writes what the programs read.
