@@ -9,16 +9,12 @@ import (
 	"github.com/flakeward/flakeward/bench/pgbench"
 )
 
-// Start starts a PostgreSQL that ends with the test. Without the programs the test is skipped, or
-// fails where CI is set.
+// Start starts a PostgreSQL that ends with the test. Without the programs the test fails, and says how to get them.
 func Start(t *testing.T) *pgbench.Cluster {
 	t.Helper()
 	programs := pgbench.Find()
 	if programs == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal(pgbench.Install)
-		}
-		t.Skip(pgbench.Install)
+		t.Fatal(pgbench.Install)
 	}
 	t.Setenv("TMPDIR", OpenDir(t))
 	c, err := pgbench.Start(context.WithoutCancel(t.Context()), programs) // the test's end stops it in order
