@@ -1,7 +1,7 @@
 // Command mutants shows that the simulation, the unit tests and the drills find bugs: it breaks
 // flakeward on purpose, in one way after the other, in copies of the source that are thrown away,
-// has the simulation run seeds until one shows a violation, and runs the unit tests near the broken
-// line; or, with -drills, the drills.
+// has the simulation run seeds until one shows a violation, where it must find that break, and runs the
+// unit tests near the broken line; or, with -drills, the drills.
 //
 //	go run ./sim/mutants [-drills] [NAME...]
 //
