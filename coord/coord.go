@@ -205,7 +205,8 @@ type Raise struct {
 	// void.
 	ClusterEpoch string
 	// Number orders the cluster epochs that one Coordinator has reported: the later one has the
-	// higher number, and a cluster epoch keeps its own, also after a restore that brings it back.
+	// higher number, and a cluster epoch keeps its own, also after a restore that brings it back. Where a
+	// server that lags reported an earlier one, the cluster's gets a higher number when it is met again.
 	// Answers reach their callers in any order.
 	Number int
 }

@@ -120,8 +120,9 @@ func TestLookThatIsLate(t *testing.T) {
 
 // Of two cluster epochs the one that was learned of later has the higher number, also if a Look that found
 // the earlier one is answered after that; and a cluster epoch that a restore brings back has the number that
-// it had.
-func TestErasAreNumberedInTheirOrder(t *testing.T) {
+// it had. One that is met again after a server that lags has told of an earlier one is the newest again: a
+// daemon that has only just started knows no better than to take the earlier one for new.
+func TestClusterEpochsAreNumberedInTheirOrder(t *testing.T) {
 	s, c := newScripted(t)
 	s.history = func(layout Entry) (Entry, error) {
 		if layout.Version == 1 {
@@ -149,6 +150,9 @@ func TestErasAreNumberedInTheirOrder(t *testing.T) {
 	look(epoch(4, "THIRD"), "THIRD", 2)
 	look(epoch(3, "SECOND"), "THIRD", 2)
 	look(epoch(5, "FOURTH"), "FOURTH", 3)
+	look(epoch(4, "EARLIER"), "EARLIER", 4)
+	look(epoch(5, "FOURTH"), "FOURTH", 5)
+	look(epoch(4, "EARLIER"), "FOURTH", 5)
 }
 
 // What a layout record that is another one means.

@@ -21,6 +21,7 @@ type membership struct {
 	joined  *cluster       // nil before Join or Visit
 	epochs  map[string]int // those that were learned of, numbered in their order
 	newest  coord.Raise    // of the last of them
+	asOf    int64          // the version of the layout record in which that was learned
 	closed  bool
 	other   *coord.ClusterError
 	gone    *coord.RestoredError
@@ -118,16 +119,20 @@ func (m *membership) adopt(j *cluster) {
 	m.joined = j
 }
 
-// number numbers j's cluster epoch, unless it has a number. The caller holds mu.
+// number numbers j's cluster epoch, unless it has a number. One that is met again in a later version of
+// the layout record than the newest was learned from gets another number: a server that lags has told of
+// the newest, which is over. The caller holds mu.
 func (m *membership) number(j *cluster) {
 	number, seen := m.epochs[j.epoch]
-	if seen {
+	if seen && (j.epoch == m.newest.ClusterEpoch || j.entry.Version <= m.asOf) {
 		j.number = number
 		return
 	}
-	j.number = len(m.epochs)
+	if len(m.epochs) > 0 {
+		j.number = m.newest.Number + 1
+	}
 	m.epochs[j.epoch] = j.number
-	m.newest = j.raise()
+	m.newest, m.asOf = j.raise(), j.entry.Version
 }
 
 // learn numbers the cluster epoch of a record that was found when latest returned was and before, and
@@ -137,7 +142,7 @@ func (m *membership) learn(was *cluster, before coord.Raise, found *cluster) coo
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// An answer that took long tells of no cluster epoch that is over.
-	if _, seen := m.epochs[found.epoch]; !seen && m.joined == was && m.newest == before {
+	if m.joined == was && m.newest == before {
 		m.number(found)
 	}
 	return m.newest

@@ -86,6 +86,11 @@ func (sim *Simulation) damageLayout(f Fault) bool {
 	return sim.spoil(f, &damage{bad, sim.tree.Layout, func() { sim.tree.SetLayout(right) }})
 }
 
+// damagedLayout reports whether the layout record is spoiled now.
+func (sim *Simulation) damagedLayout() bool {
+	return slices.ContainsFunc(sim.damaged, func(d *damage) bool { return bytes.Equal(d.bad, sim.tree.Layout()) })
+}
+
 func (sim *Simulation) damageRecord(f Fault, s *slot) bool {
 	worker := sim.workerOf(s)
 	right := sim.tree.Record(worker)

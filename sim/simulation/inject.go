@@ -258,6 +258,9 @@ func (sim *Simulation) injectCoordinator(f Fault, s *slot) bool {
 	case Clear:
 		return sim.clear(s)
 	case Raise:
+		if sim.damagedLayout() { // which a raise would keep: an operator puts it right first
+			return false
+		}
 		to := sim.highest + generator.Tick(sim.random.IntN(2000))
 		if sim.random.IntN(2) == 0 {
 			to = max(0, to-2000) // to less than it is: that lowers nothing
