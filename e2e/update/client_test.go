@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -157,11 +158,23 @@ func answers(t *testing.T, socket string, over <-chan struct{}) (answered bool) 
 	}
 }
 
+// overall is the rate that redis-benchmark shows.
+var overall = regexp.MustCompile(`rps=[0-9.]+ \(overall: ([0-9.]+)\)`)
+
 // benchmark is redis-benchmark, which is made of hiredis, with 50 connections: it ends at the first
-// connection that is closed and at the first error.
+// connection that is closed and at the first error. The func that is returned ends it, and says its rate.
 func benchmark(t *testing.T, socket string) (ran func()) {
 	t.Helper()
-	return command(t, exec.Command("redis-benchmark", "-s", socket, "-c", "50", "-n", "2000000000", "-q", "NEXT"))
+	c, rates := exec.Command("redis-benchmark", "-s", socket, "-c", "50", "-n", "2000000000", "-q", "NEXT"), &strings.Builder{}
+	c.Stdout = rates
+	end := command(t, c)
+	return func() {
+		t.Helper()
+		end()
+		if said := overall.FindAllStringSubmatch(rates.String(), -1); said != nil { // of all until then
+			t.Logf("FIGURE redis-benchmark asked %s times a second", said[len(said)-1][1])
+		}
+	}
 }
 
 const python = `
