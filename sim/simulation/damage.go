@@ -73,15 +73,20 @@ func (sim *Simulation) damageLayout(f Fault) bool {
 	if clusterOf(right) == "" || len(sim.damaged) > 0 {
 		return false
 	}
-	with := func(key, value string) []byte {
-		var fields map[string]json.RawMessage
-		_ = json.Unmarshal(right, &fields)
-		fields[key] = json.RawMessage(value)
-		b, _ := json.Marshal(fields)
+	var text struct{ Layout string }
+	_ = json.Unmarshal(right, &text)
+	with := func(fields string) []byte {
+		var all map[string]json.RawMessage
+		_ = json.Unmarshal(right, &all)
+		_ = json.Unmarshal([]byte(strings.ReplaceAll(fields, "LAYOUT", text.Layout)), &all)
+		b, _ := json.Marshal(all)
 		return b
 	}
-	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), with("uuid", `""`), with("floor", "-1"), with("window", "-1"), with("workers", "100000000"),
-		with("layout", `"time=40@1ms,worker=2,sequence=8;epoch=2020-01-01"`))
+	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), with(`{"uuid":""}`), with(`{"floor":-1}`), with(`{"window":-1}`), with(`{"workers":100000000}`),
+		with(`{"above":-1}`), with(`{"above":1}`), with(`{"range":{"first":0,"count":-1}}`), with(`{"move":{"stage":"none"}}`),
+		with(`{"layout":"time=40@1ms,worker=2,sequence=8;epoch=2020-01-01"}`),
+		with(`{"layout":"is being moved","move":{"stage":"sealed","id":"m","peer":"elsewhere","layout":"LAYOUT"}}`),
+		with(`{"layout":"LAYOUT; with --worker-range or --above-id, which takes a later version","range":{"first":0,"count":1}}`))
 	sim.tree.SetLayout(bad)
 	return sim.spoil(f, &damage{bad, sim.tree.Layout, func() { sim.tree.SetLayout(right) }})
 }
@@ -102,7 +107,11 @@ func (sim *Simulation) damageRecord(f Fault, s *slot) bool {
 			return false
 		}
 	}
-	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), []byte(`{"ceiling":-1,"holder":"x","nonce":"x"}`), []byte(`{"ceiling":1,"nonce":"x"}`))
+	gaps := func(all string) []byte {
+		return fmt.Appendf(nil, `{"ceiling":10,"holder":"x","nonce":"x","gaps":[%s]}`, all)
+	}
+	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), []byte(`{"ceiling":-1,"holder":"x","nonce":"x"}`), []byte(`{"ceiling":1,"nonce":"x"}`),
+		gaps(`{"from":1,"to":2},{"from":3,"to":4},{"from":5,"to":6},{"from":7,"to":8},{"from":9,"to":10}`), gaps(`{"from":2,"to":3},{"from":1,"to":2}`), gaps(`{"from":1,"to":99}`))
 	sim.tree.SetRecord(worker, bad, false)
 	return sim.spoil(f, &damage{bad, func() []byte { return sim.tree.Record(worker) }, func() {
 		// As the error says: with a ceiling that is late enough. Where the record is made again its
@@ -196,6 +205,8 @@ var spoilers = []func(text []byte) []byte{
 	replaced(`"opening": "\w+"`, `"opening": ""`),
 	replaced(`"mark": \d+`, `"mark": -1`),
 	replaced(`"ceiling": \d+`, `"ceiling": -1`),
+	replaced(`"mark": \d+`, `"floor": -1, "mark": 1`),
+	replaced(`"mark": \d+`, `"until": -1, "mark": 1`),
 	replaced(`\n    \{[^}]*\}`, `$0,$0`),
 	func([]byte) []byte { // what would be too large if this daemon wrote it
 		var lanes strings.Builder
