@@ -168,9 +168,10 @@ api: $(BUF) $(GEN_GO) $(GEN_CONNECT) ## the Go code of the gRPC interface, and w
 openapi: $(GEN_OPENAPI) ## the client that is generated from the OpenAPI document, for its test
 	@$(GEN_OPENAPI) -package openapi -generate client,types,spec -o e2e/doors/openapi/openapi.gen.go daemon/rest/openapi.json
 
-# Building the two takes three minutes of a processor, so `make test` has the same test without them.
-doors: $(GRPCURL) $(GHZ) chromium clients ## curl, redis-cli, a browser, grpcurl and ghz at once on one socket
-	@mkdir -p $(BIN)/doors && ln -sf ../$(notdir $(GRPCURL)) $(BIN)/doors/grpcurl && ln -sf ../$(notdir $(GHZ)) $(BIN)/doors/ghz
+# Building the three takes minutes of a processor, so `make test` has the same test without them.
+doors: $(BUF) $(GRPCURL) $(GHZ) chromium clients ## curl, redis-cli, a browser, buf, grpcurl and ghz at once on one socket
+	@mkdir -p $(BIN)/doors && ln -sf ../$(notdir $(BUF)) $(BIN)/doors/buf && \
+	ln -sf ../$(notdir $(GRPCURL)) $(BIN)/doors/grpcurl && ln -sf ../$(notdir $(GHZ)) $(BIN)/doors/ghz
 	@$(GO) test ./e2e/doors -count=1 -timeout 5m -v -run AtOnce -args -tools "$(CURDIR)/$(BIN)/doors"
 
 # The power of a host with the embedded coordinator cut at flushes of journal and store, 1,000 times:

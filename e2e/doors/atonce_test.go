@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,8 +21,8 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// tools has grpcurl and ghz, which take minutes to build: `make doors` does.
-var tools = flag.String("tools", "", "the `directory` of grpcurl and ghz; without it, they are left out")
+// tools has buf, grpcurl and ghz, which take minutes to build: `make doors` does.
+var tools = flag.String("tools", "", "the `directory` of buf, grpcurl and ghz; without it, they are left out")
 
 // Each client works as it is, while all the others use the same socket of the real program. What each
 // prints has the IDs that it was given, and no two are alike.
@@ -53,11 +54,12 @@ func TestClientsOfEachDialectAtOnce(t *testing.T) {
 	const service = "flakeward.v1.IdService"
 	bridge := bridged(t, socket) // a browser has no Unix sockets
 	browser := []string{"chromium", "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + t.TempDir(), "--dump-dom"}
-	clients := map[string]struct {
+	type expected struct {
 		args []string
 		want string // what it prints
 		ids  int    // and how many IDs
-	}{
+	}
+	clients := map[string]expected{
 		"curl":               {[]string{"curl", "-sS", "--fail", "--unix-socket", socket, "http://f/v1/ids?count=3"}, `{"ids":["`, 3},
 		"curl, Connect":      {[]string{"curl", "-sS", "--fail", "--unix-socket", socket, "--json", `{"count":3}`, "http://f/" + service + "/Next"}, `"ids":`, 3},
 		"redis-cli":          {[]string{"redis-cli", "-s", socket, "NEXT", "3"}, "", 3},
@@ -65,21 +67,13 @@ func TestClientsOfEachDialectAtOnce(t *testing.T) {
 		"a browser, for IDs": {append(browser, bridge+"/v1/ids?count=3"), "ids", 3},
 	}
 	if *tools != "" {
-		grpcurl, ghz := filepath.Join(*tools, "grpcurl"), filepath.Join(*tools, "ghz")
-		for name, c := range map[string][]string{
-			"grpcurl": {grpcurl, "-plaintext", "-unix", "-d", `{"count":3}`, socket, service + "/Next"},
-		} {
-			clients[name] = struct {
-				args []string
-				want string
-				ids  int
-			}{c, `"ids":`, 3}
-		}
-		clients["ghz"] = struct {
-			args []string
-			want string
-			ids  int
-		}{[]string{ghz, "--insecure", "--total", "2000", "--call", service + ".Next", "--data", `{"count":3}`, "unix://" + socket}, "[OK]   2000 responses", 0}
+		buf, grpcurl, ghz := filepath.Join(*tools, "buf"), filepath.Join(*tools, "grpcurl"), filepath.Join(*tools, "ghz")
+		curl := []string{buf, "curl", "--unix-socket", socket, "-d", `{"count":3}`}
+		url := "http://f/" + service + "/Next"
+		clients["buf curl, reflection"] = expected{append(slices.Clone(curl), "--http2-prior-knowledge", "--protocol", "grpc", url), `"ids":`, 3}
+		clients["buf curl, a schema"] = expected{append(slices.Clone(curl), "--schema", "../../api", url), `"ids":`, 3}
+		clients["grpcurl"] = expected{[]string{grpcurl, "-plaintext", "-unix", "-d", `{"count":3}`, socket, service + "/Next"}, `"ids":`, 3}
+		clients["ghz"] = expected{[]string{ghz, "--insecure", "--total", "2000", "--call", service + ".Next", "--data", `{"count":3}`, "unix://" + socket}, "[OK]   2000 responses", 0}
 	}
 	id := regexp.MustCompile(`\b[0-9]{12,19}\b`)
 	var mu sync.Mutex
