@@ -218,6 +218,7 @@ func TestADaemonThatWasLeftBehind(t *testing.T) {
 			}
 		}
 		again.Stop()
+		d.shows("cluster-moved")
 		a := dial(t, d.config)
 		a.send("NEXT\r\n")
 		a.id()

@@ -36,6 +36,7 @@ func TestAClockOutsideTheLayoutIsWaitedFor(t *testing.T) {
 		c.Clock = clock
 		r := start(t, c)
 		r.next()
+		r.shows("time-outside-layout")
 		if !strings.Contains(r.log.String(), "waiting until it is set") {
 			t.Errorf("%v ahead: the log does not tell:\n%s", ahead, r.log)
 		}

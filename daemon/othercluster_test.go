@@ -7,9 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
+	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
@@ -42,7 +45,10 @@ func TestWipedCoordinator(t *testing.T) {
 	}
 	issue(r)
 	id := r.info()["cluster_id"]
+	hangUp := holdOn(r)
 	etcd.Wipe("")
+	r.shows("cluster-replaced")
+	hangUp()
 	if err := r.End(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
 		t.Fatalf("the daemon ended with %v, want the cluster %s named", err, id)
 	}
@@ -79,6 +85,22 @@ func TestWipedCoordinator(t *testing.T) {
 	again.Stop()
 	c.Cluster.AcceptCluster = "" // the journal is of the new cluster now
 	issue(start(t, c))
+}
+
+// holdOn has scrapes come by a connection with a stream, which is answered as long as that is open, also
+// while the daemon ends.
+func holdOn(r *running) (hangUp func()) {
+	r.t.Helper()
+	r.http = browser(r.t, r.config, true)
+	ctx, hangUp := context.WithCancel(r.t.Context())
+	stream := flakewardv1connect.NewIdServiceClient(r.http, "http://f", connect.WithGRPC()).Stream(ctx)
+	if err := stream.Send(&flakewardv1.StreamRequest{Count: 1}); err != nil {
+		r.t.Fatal(err)
+	}
+	if _, err := stream.Receive(); err != nil {
+		r.t.Fatal(err)
+	}
+	return hangUp
 }
 
 // A daemon that started from its journal while the coordinator was away stops when that comes back
@@ -147,6 +169,7 @@ func TestRestoredCoordinator(t *testing.T) {
 	etcd.Stop(0)
 	etcd.Restore(backup)
 	etcd.Start(0)
+	r.shows("coordinator-restored")
 	await("the restore is seen", func(info map[string]string) bool {
 		return strings.Contains(info["condition"], "marks raise") && strings.HasPrefix(info["condition"], "since ")
 	})

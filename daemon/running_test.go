@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ type running struct {
 	t      *testing.T
 	config daemon.Config
 	client *redis.Client
+	http   *http.Client // of web; nil: none yet
 	log    *logtest.Buffer
 }
 
@@ -55,6 +58,32 @@ func startBy(t *testing.T, c daemon.Config, run func(context.Context, daemon.Con
 	r := launchBy(t, c, run)
 	r.UntilReady()
 	return r
+}
+
+// web is a client of HTTP on the daemon's socket.
+func (r *running) web() *http.Client {
+	r.t.Helper()
+	if r.http == nil {
+		r.http = overSocket(r.t, r.Daemon)
+	}
+	return r.http
+}
+
+// untilServed waits until somebody listens on the socket, which is before there are IDs.
+func (r *running) untilServed() {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), timeout)
+	defer stop()
+	for again := time.NewTicker(5 * time.Millisecond); ; <-again.C {
+		conn, err := net.Dial("unix", r.config.Socket.Path)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if ctx.Err() != nil {
+			r.t.Fatalf("nobody listens: %v; the log:\n%s", err, r.log)
+		}
+	}
 }
 
 func (r *running) do(args ...any) (any, error) {

@@ -30,6 +30,7 @@ func TestTenantsHaveNamesAndRates(t *testing.T) {
 	if _, err := r.do("NEXT", 400, "TENANT", "orders"); err == nil || !strings.Contains(err.Error(), "at the tenant's rate of 10/s: at most ") {
 		t.Errorf("400 at 10/s: %v", err)
 	}
+	r.shows("tenant-rate")
 	if _, err := r.do("NEXT", 400, "TENANT", "mail"); err != nil {
 		t.Errorf("400 without a rate: %v", err)
 	}

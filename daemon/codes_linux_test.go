@@ -1,0 +1,353 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/journal"
+)
+
+// notBroughtAbout are the codes that no test here brings about on a daemon, with the reason. Package
+// metrics has each of them counted.
+var notBroughtAbout = map[condition.Code]string{
+	condition.NoWorker:     "a lane is without a worker ID and without a reason for a moment between two steps of a claim",
+	condition.WorkersAhead: "a lane in a gap comes to the gap's end while all other worker IDs were used ahead; daemon/grant brings that about",
+}
+
+// Each code of the table is shown by a metric of a scrape: a test here has a daemon come into the
+// condition, and then sees the code. A new code needs such a test.
+func TestEachCodeOfTheTableIsSeenInAScrape(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[condition.Code]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`\.shows\("([a-z-]+)"\)`).FindAllSubmatch(text, -1) {
+			seen[condition.Code(found[1])] = file
+		}
+	}
+	for _, e := range condition.Table {
+		if _, not := notBroughtAbout[e.Code]; (seen[e.Code] == "") != not {
+			t.Errorf("%s: seen in %q, and excused: %v", e.Code, seen[e.Code], not)
+		}
+		delete(seen, e.Code)
+	}
+	for code, file := range seen {
+		t.Errorf("%s: there is no code %s", file, code)
+	}
+}
+
+var coded = regexp.MustCompile(`(?m)^flakeward_(?:lanes_in_condition|events_total|requests_total)\{[^}]*\bcode="([^"]+)"[^}]*\} (\S+)$`)
+
+// codes are those that a scrape over the socket shows: a metric with them is not 0.
+func (r *running) codes() map[condition.Code]bool {
+	r.t.Helper()
+	reply, body := get(r.t, r.web(), "/metrics")
+	if reply.StatusCode != 200 {
+		r.t.Fatalf("a scrape: %s %s", reply.Status, body)
+	}
+	shown := map[condition.Code]bool{}
+	for _, found := range coded.FindAllStringSubmatch(body, -1) {
+		if found[2] != "0" {
+			shown[condition.Code(found[1])] = true
+		}
+	}
+	return shown
+}
+
+// shows waits until a scrape shows a code. A daemon that is well shows none.
+func (r *running) shows(code condition.Code) {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+	defer stop()
+	for again := time.NewTicker(5 * time.Millisecond); !r.codes()[code]; <-again.C {
+		if ctx.Err() != nil {
+			r.t.Fatalf("a scrape does not show %s but %v; the log:\n%s", code, r.codes(), r.log)
+		}
+	}
+}
+
+// says waits until the log has a text.
+func (r *running) says(text string) {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+	defer stop()
+	for again := time.NewTicker(5 * time.Millisecond); !strings.Contains(r.log.String(), text); <-again.C {
+		if ctx.Err() != nil {
+			r.t.Fatalf("the log does not say %q:\n%s", text, r.log)
+		}
+	}
+}
+
+// refused asks until a request is refused with a code.
+func (r *running) refused(code string, args ...any) {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+	defer stop()
+	for {
+		_, err := r.do(args...)
+		if err != nil && strings.Contains(err.Error(), "code="+code) {
+			return
+		}
+		if ctx.Err() != nil {
+			r.t.Fatalf("%v gets %v, not %s", args, err, code)
+		}
+	}
+}
+
+func TestADaemonThatIsWellShowsNoCode(t *testing.T) {
+	r := start(t, config(dir(t)))
+	r.next()
+	shown := r.codes()
+	for _, e := range condition.Table {
+		if shown[e.Code] {
+			t.Errorf("%s is shown", e.Code)
+		}
+	}
+}
+
+// A coordinator that takes connections and answers none.
+func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() //nolint:errcheck // it has nothing to lose
+	c := config(dir(t))
+	c.Cluster.Coord = "etcd://" + silent.Addr().String() + "/x"
+	r := launch(t, c)
+	r.untilServed()
+	r.shows("starting")
+}
+
+// The coordinator is away for longer than the grant lasts, which is for long enough that half of it is
+// worth a line.
+func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.URL("x")
+	c.Grant.Window, c.Grant.Publish = 11*time.Second, 200*time.Millisecond
+	r := start(t, c)
+	etcd.StopAll()
+	r.shows("coordinator-gone")
+	r.shows("half-over")
+	r.shows("grant-ended")
+	r.says("issuing has stopped")
+	etcd.StartAll()
+	r.shows("issuing")
+}
+
+// An operator takes the claim away, and raises all marks: by nothing, so that another worker ID serves in
+// the tick of the connection's last ID, and then by far.
+func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c := config(dir(t))
+	c.Cluster.Coord = etcd.URL("x")
+	c.IDs.Layout = "time=31@10s,worker=10,sequence=12;epoch=2026-01-01"
+	c.Grant.Step, c.Grant.Publish = 20*time.Second, 100*time.Millisecond
+	c.Waiting.MaxBlock = 50 * time.Millisecond
+	r := start(t, c)
+	by := operator(t, c.Cluster.Coord)
+	if _, err := by.Inspect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	members, err := by.Members(t.Context())
+	if err != nil || len(members) != 1 {
+		t.Fatal(members, err)
+	}
+	if err := by.Clear(t.Context(), members[0].Claim); err != nil {
+		t.Fatal(err)
+	}
+	r.shows("claim-lost")
+	until := time.Now().Add(time.Minute)
+	for !r.codes()["order"] {
+		if time.Now().After(until) {
+			t.Fatalf("no request waits for its order; the log:\n%s", r.log)
+		}
+		_, _ = r.do("NEXT")
+		if _, err := by.Raise(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		before := r.info()["worker_id"]
+		for r.info()["worker_id"] == before && time.Now().Before(until) {
+			_, _ = r.do("NEXT")
+		}
+		_, _ = r.do("NEXT")
+	}
+	r.shows("order")
+	r.shows("marks-raised")
+	if _, err := by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())); err != nil {
+		t.Fatal(err)
+	}
+	r.shows("floor-ahead")
+}
+
+func TestWorkerIDsThatOthersHoldAreSeen(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	var last *running
+	for i := range 3 {
+		c := config(dir(t))
+		c.Cluster.Coord, c.Host, c.IDs.Layout = etcd.URL("x"), fmt.Sprint("host", i), "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
+		if last = launch(t, c); i < 2 {
+			last.UntilReady()
+		}
+	}
+	last.untilServed()
+	last.shows("worker-ids-taken")
+}
+
+// brokenDisk takes nothing while it is broken.
+type brokenDisk struct {
+	journal.Disk
+	broken *atomic.Bool
+}
+
+func (d brokenDisk) WriteAt(data []byte, at int64) error {
+	if d.broken.Load() {
+		return syscall.EIO
+	}
+	return d.Disk.WriteAt(data, at)
+}
+
+func TestADiskThatFailsIsSeen(t *testing.T) {
+	var broken atomic.Bool
+	c := config(dir(t))
+	c.Journal.Disk = func(real journal.Disk) journal.Disk { return brokenDisk{real, &broken} }
+	c.Grant.Step, c.Waiting.MaxBlock = 2*time.Second, 50*time.Millisecond
+	r := start(t, c)
+	broken.Store(true)
+	r.next() // a daemon that nobody asks has nothing to write
+	r.shows("journal-failing")
+	r.says("issuing will stop unless this ends")
+	broken.Store(false)
+	r.shows("recovered")
+	broken.Store(true)
+	r.next()
+	r.shows("journal-ended")
+	r.says("issuing has stopped")
+	broken.Store(false)
+	r.shows("issuing")
+}
+
+// stepping is the real clock, and what a test has stepped the wall clock by.
+type stepping struct {
+	clockguard.System
+	by atomic.Int64
+}
+
+func (s *stepping) Now() clockguard.Reading {
+	r := s.System.Now()
+	r.Wall += s.by.Load()
+	return r
+}
+
+func TestStepsOfTheClockAreSeen(t *testing.T) {
+	clock := &stepping{}
+	c := config(dir(t))
+	c.Clock = clock
+	c.Time.ForwardHold = time.Second
+	r := start(t, c)
+	r.next()
+	clock.by.Add(-int64(10 * time.Second))
+	r.shows("clock-behind")
+	clock.by.Add(int64(10 * time.Second))
+	r.shows("clock-back")
+	clock.by.Add(int64(time.Minute))
+	r.shows("clock-held")
+	r.shows("clock-followed")
+}
+
+// inMachines names the variable that tells the child that it has a network of its own.
+const inMachines = "FLAKEWARD_TEST_MACHINES"
+
+// The clock of a start is ahead of servers at addresses that are none of this machine's.
+func TestAStartWhoseClockIsAheadIsSeen(t *testing.T) {
+	if os.Getenv(inMachines) == "" {
+		isolated(t, syscall.CLONE_NEWNET, inMachines+"=1")
+		return
+	}
+	for _, args := range []string{"link set up dev lo", "route add local 192.0.2.0/24 dev lo"} {
+		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+			t.Fatalf("it takes ip, of iproute2: ip %s: %v %s", args, err, out)
+		}
+	}
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	var servers []string
+	for _, at := range []string{"192.0.2.1:0", "192.0.2.2:0"} {
+		servers = append(servers, passedOn(t, at, etcd.Endpoint(0)))
+	}
+	clock := &stepping{}
+	clock.by.Store(int64(time.Hour))
+	c := config(dir(t))
+	c.Clock, c.Cluster.Coord = clock, "etcd://"+strings.Join(servers, ",")+"/x"
+	r := launch(t, c)
+	r.untilServed()
+	r.shows("clock-not-ready")
+	clock.by.Store(0)
+	r.UntilReady()
+	r.next()
+}
+
+// passedOn listens on an address, and passes connections on to another, byte by byte.
+func passedOn(t *testing.T, at, to string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = from.Close()
+				continue
+			}
+			go func() { _, _ = io.Copy(server, from); _ = server.Close() }()
+			go func() { _, _ = io.Copy(from, server); _ = from.Close() }()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// What is asked for is more than there is, at once, in a tick, and by the user's rate.
+func TestRefusalsAreSeen(t *testing.T) {
+	c := config(dir(t))
+	c.Waiting.MaxBlock = 50 * time.Millisecond
+	c.IDs.Layout = "time=31@10s,worker=10,sequence=4;epoch=2026-01-01"
+	c.Grant.Step = 20 * time.Second
+	r := start(t, c)
+	r.refused("count-too-large", "NEXT", 1000)
+	r.shows("count-too-large")
+	r.refused("tick-exhausted", "NEXT")
+	r.shows("tick-exhausted")
+
+	c = config(dir(t))
+	c.Waiting.MaxBlock, c.Waiting.Rate = 50*time.Millisecond, "10/s"
+	r = start(t, c)
+	r.refused("user-rate", "NEXT")
+	r.shows("user-rate")
+}
