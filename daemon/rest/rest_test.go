@@ -86,6 +86,11 @@ type site struct {
 
 func start(t *testing.T, layout string, change func(*Config)) *site {
 	t.Helper()
+	return startBy(t, layout, change, func(*http.Server) {})
+}
+
+func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.Server)) *site {
+	t.Helper()
 	l, err := generator.ParseLayout(layout)
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +127,7 @@ func start(t *testing.T, layout string, change func(*Config)) *site {
 			s.ended <- struct{}{}
 		}
 	}
+	tune(h)
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(listener) }()
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", s.path) }}

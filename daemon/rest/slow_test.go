@@ -1,0 +1,39 @@
+package rest
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Whoever sends no more of a request's header, or takes no more of a reply, loses the connection: neither
+// is kept for ever.
+func TestSlowClientsLoseTheirConnection(t *testing.T) {
+	for name, text := range map[string]string{
+		"half a header":                   "GET /v1/ids HTTP/1.1\r\nHost: f\r\n",
+		"no reply is taken":               "GET /v1/ids?count=65536 HTTP/1.1\r\nHost: f\r\n\r\n",
+		"no reply is taken, line by line": "GET /v1/ids?count=65536 HTTP/1.1\r\nHost: f\r\nAccept: application/x-ndjson\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startBy(t, "twitter", nil, func(h *http.Server) {
+				h.ReadHeaderTimeout /= 50 // of what it is: without one, there is none here
+				h.WriteTimeout /= 350
+			})
+			c, err := net.Dial("unix", s.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close() //nolint:errcheck // it has nothing to lose
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-s.ended:
+			case <-time.After(20 * time.Second):
+				t.Error("its connection is kept")
+			}
+		})
+	}
+}
