@@ -7,8 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -36,6 +38,9 @@ func issued(t *testing.T, web *http.Client) int {
 func replies(in *bufio.Reader, most int) (all []string, ended bool) {
 	for len(all) < most {
 		start, err := in.Peek(1)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return append(all, "nothing"), false
+		}
 		if err != nil {
 			return all, true
 		}
@@ -74,6 +79,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 		redis  = "PING\r\n"
 	)
 	long := strings.Repeat("x", 100<<10)
+	deadline := time.Now().Add(time.Minute) // of all: only a connection that is kept comes to it
 	for name, tt := range map[string]struct {
 		send string
 		want string // replies; END: the connection has ended
@@ -144,6 +150,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			_ = conn.SetReadDeadline(deadline)
 			defer conn.Close()                                   //nolint:errcheck // it has nothing to lose
 			go func() { _, _ = io.WriteString(conn, tt.send) }() // its end may find the connection closed
 			most := strings.Count(tt.want, " ") + 1
