@@ -4,11 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/daemon"
 )
 
 // A connection of HTTP/2 that asks for nothing is told to go before it is closed, at a takeover and at a
@@ -24,57 +30,135 @@ func TestAnIdleHTTP2ConnectionIsToldToGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, config(dir(t)))
-			conn, err := net.Dial("unix", d.config.Socket.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-				t.Fatal(err)
-			}
-			frames := http2.NewFramer(conn, conn)
-			if err := errors.Join(frames.WriteSettings(), ask(frames, 1)); err != nil {
-				t.Fatal(err)
-			}
-			until := func(what string, is func(http2.Frame) bool) {
-				t.Helper()
-				for {
-					f, err := frames.ReadFrame()
-					if err != nil {
-						t.Fatalf("%s has not come: %v", what, err)
-					}
-					if is(f) {
-						return
-					}
-				}
-			}
-			ended := func(stream uint32) func(http2.Frame) bool {
-				return func(f http2.Frame) bool {
-					return f.Header().StreamID == stream && f.Header().Flags.Has(http2.FlagDataEndStream)
-				}
-			}
-			until("a reply", ended(1))
+			h := dialHTTP2(t, d.config)
+			h.ask(1)
+			h.until("a reply", h.ended(1))
 			leave(t, d)
-			until("GOAWAY", func(f http2.Frame) bool {
+			h.until("GOAWAY", func(f http2.Frame) bool {
 				g, is := f.(*http2.GoAwayFrame)
 				return is && g.ErrCode == http2.ErrCodeNo && g.LastStreamID >= 3
 			})
-			if err := ask(frames, 3); err != nil { // as if it had been under way
-				t.Fatal(err)
-			}
-			until("a reply after GOAWAY", ended(3))
+			h.ask(3) // as if it had been under way
+			h.until("a reply after GOAWAY", h.ended(3))
 		})
 	}
 }
 
-// ask asks for an ID on a stream.
-func ask(frames *http2.Framer, stream uint32) error {
-	var block bytes.Buffer
-	fields := hpack.NewEncoder(&block)
-	for name, value := range map[string]string{":method": "GET", ":scheme": "http", ":path": "/v1/ids", ":authority": "f"} {
-		if err := fields.WriteField(hpack.HeaderField{Name: name, Value: value}); err != nil {
-			return err
+// A connection of HTTP/2 that always has a request under way is told to go with the next reply after a
+// takeover: without that it would be cut off in the middle of one.
+func TestABusyHTTP2ConnectionIsToldToGo(t *testing.T) {
+	d := start(t, config(dir(t)))
+	h := dialHTTP2(t, d.config)
+	h.open(1)
+	h.ask(3)
+	h.until("a reply", h.ended(3))
+	next := d.config
+	next.Takeover = true
+	startBy(t, next, runUntilTakenOver)
+	const enough = 100 // replies, before the old process ends what is under way
+	told := false
+	for stream := uint32(5); !told; stream += 2 {
+		if stream > 2*enough {
+			t.Fatalf("%d replies came without GOAWAY", enough)
+		}
+		h.ask(stream)
+		h.until("a reply or GOAWAY", func(f http2.Frame) bool {
+			_, goes := f.(*http2.GoAwayFrame)
+			told = told || goes
+			return goes && stream > 5 || h.ended(stream)(f)
+		})
+	}
+}
+
+// Where nobody takes over after all, connections of HTTP/2 stay.
+func TestHTTP2StaysWhereATakeoverFails(t *testing.T) {
+	d := start(t, config(dir(t)))
+	h := dialHTTP2(t, d.config)
+	h.ask(1)
+	h.until("a reply", h.ended(1))
+	p := askFor(t, d)
+	if err := errors.Join(p.Ready(t.Context()), p.Close()); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the running daemon goes on", func(info map[string]string) bool {
+		return strings.Contains(d.log.String(), "the newcomer did not take over") && info["state"] == "ready"
+	})
+	for _, stream := range []uint32{3, 5} {
+		h.ask(stream)
+		h.until("a reply", func(f http2.Frame) bool {
+			if _, goes := f.(*http2.GoAwayFrame); goes {
+				t.Error("the connection is told to go")
+			}
+			return h.ended(stream)(f)
+		})
+	}
+}
+
+// http2Client is a client of the daemon's socket that sees each frame.
+type http2Client struct {
+	t      *testing.T
+	frames *http2.Framer
+}
+
+func dialHTTP2(t *testing.T, c daemon.Config) *http2Client {
+	t.Helper()
+	conn, err := net.Dial("unix", c.Socket.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	h := &http2Client{t, http2.NewFramer(conn, conn)}
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	if err := errors.Join(err, h.frames.WriteSettings()); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// until reads frames until there is one that is meant.
+func (h *http2Client) until(what string, is func(http2.Frame) bool) {
+	h.t.Helper()
+	for {
+		f, err := h.frames.ReadFrame()
+		if err != nil {
+			h.t.Fatalf("%s: not before %v", what, err)
+		}
+		if is(f) {
+			return
 		}
 	}
-	return frames.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: true, EndHeaders: true})
+}
+
+// ended tells the end of a stream's reply.
+func (h *http2Client) ended(stream uint32) func(http2.Frame) bool {
+	return func(f http2.Frame) bool {
+		return f.Header().StreamID == stream && f.Header().Flags.Has(http2.FlagDataEndStream)
+	}
+}
+
+// ask asks for an ID on a stream.
+func (h *http2Client) ask(stream uint32) {
+	h.t.Helper()
+	h.request(stream, true, map[string]string{":method": "GET", ":path": "/v1/ids"})
+}
+
+// open begins a remote call whose messages do not come.
+func (h *http2Client) open(stream uint32) {
+	h.t.Helper()
+	h.request(stream, false, map[string]string{":method": "POST", ":path": flakewardv1connect.IdServiceStreamProcedure, "content-type": "application/grpc", "te": "trailers"})
+}
+
+func (h *http2Client) request(stream uint32, ends bool, fields map[string]string) {
+	h.t.Helper()
+	var block bytes.Buffer
+	to := hpack.NewEncoder(&block)
+	fields[":scheme"], fields[":authority"] = "http", "f"
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // those with a colon come first
+		if err := to.WriteField(hpack.HeaderField{Name: name, Value: fields[name]}); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if err := h.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: ends, EndHeaders: true}); err != nil {
+		h.t.Fatal(err)
+	}
 }

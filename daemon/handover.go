@@ -185,8 +185,8 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		p.detach(d.log)
 		return nil, errHandedOver
 	}
-	d.log.Error("the newcomer did not take over; going on", "newcomer", to.Version, "reason", err)
 	d.web.leaving.Store(false)
+	d.log.Error("the newcomer did not take over; going on", "newcomer", to.Version, "reason", err)
 	p.detach(d.log)
 	for _, l := range d.lanes {
 		l.Use(nil)

@@ -114,3 +114,21 @@ func TestRenewWithoutAProgram(t *testing.T) {
 	}
 	d.next()
 }
+
+// Who asked a daemon that is stopped meanwhile hears that.
+func TestRenewOfADaemonThatIsStopped(t *testing.T) {
+	c := config(dir(t))
+	started := make(chan struct{})
+	c.Successor = func() (<-chan struct{}, error) {
+		close(started)
+		return nil, nil
+	}
+	d := start(t, c)
+	asked := make(chan error, 1)
+	go func() { asked <- daemon.Renew(t.Context(), c) }()
+	<-started
+	d.Stop()
+	if err := <-asked; err == nil || !strings.Contains(err.Error(), "the daemon ends") {
+		t.Errorf("who asked hears %v", err)
+	}
+}

@@ -319,21 +319,8 @@ func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 	a, stop := dial(t, d.config), make(chan struct{})
 	var pulling sync.WaitGroup
 	pulling.Go(func() { a.pull(3, stop) })
-	layout, err := generator.ParseLayout(d.config.IDs.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := takeover.Settings{
-		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.URL(), Lanes: d.config.IDs.Lanes, Socket: d.config.Socket.Path,
-	}
 	for i, silent := range []bool{false, true, false} {
-		p, err := takeover.Ask(t.Context(), d.config.StateDir, "test", settings)
-		for errors.Is(err, takeover.ErrNobody) { // it serves a moment before it listens for the next one
-			p, err = takeover.Ask(t.Context(), d.config.StateDir, "test", settings)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := askFor(t, d)
 		if err := p.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -350,6 +337,28 @@ func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 	d = takeOver(t, d)
 	close(stop)
 	pulling.Wait()
+}
+
+// askFor asks a daemon as a newcomer that fits does.
+func askFor(t *testing.T, d *running) *takeover.Predecessor {
+	t.Helper()
+	layout, err := generator.ParseLayout(d.config.IDs.Layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := takeover.Settings{
+		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.URL(), Lanes: d.config.IDs.Lanes, Socket: d.config.Socket.Path,
+	}
+	for {
+		p, err := takeover.Ask(t.Context(), d.config.StateDir, "test", settings)
+		if errors.Is(err, takeover.ErrNobody) { // it serves a moment before it listens for the next one
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
 }
 
 // Without a running daemon, --takeover starts as usual, and without --takeover a second daemon is

@@ -20,6 +20,7 @@ import (
 // Listener is where newcomers come to.
 type Listener struct {
 	socket   *net.UnixListener
+	uid      int // a newcomer has to be of this user: it goes on with the files
 	path     string
 	version  string
 	settings func() Settings
@@ -46,7 +47,7 @@ func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*L
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &Listener{l, path, version, settings, log}, nil
+	return &Listener{l, os.Geteuid(), path, version, settings, log}, nil
 }
 
 // Close lets nobody come any more, and removes the socket. It comes before Commit: after that the
@@ -82,18 +83,22 @@ func (l *Listener) Await(ctx context.Context, may func(context.Context) error, r
 // greet answers one newcomer, and waits until it is ready. It returns nil for who asks for one to be
 // started.
 func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) error) (*Successor, error) {
-	who := peercred.Of(c.UnixConn)
-	if !who.Known || int(who.UID) != os.Geteuid() {
-		return nil, c.refuse(ctx, "it is of user "+who.User())
-	}
 	m, files, err := c.receive(ctx, offer, stillTimeout, renew)
 	closeAll(files)
-	if err != nil || m.Kind == renew {
+	if err != nil {
 		return nil, err
 	}
+	// Only now: who is refused while it sends does not hear why.
+	who := peercred.Of(c.UnixConn)
+	if !who.Known || int(who.UID) != l.uid {
+		return nil, c.refuse(ctx, fmt.Sprintf("it is of user %d, and who asks is of user %s: ask as that user", l.uid, who.User()))
+	}
+	if m.Kind == renew {
+		return nil, nil
+	}
 	if m.Protocol != Protocol {
-		return nil, c.refuse(ctx, fmt.Sprintf("it is of version %s and speaks protocol %d of taking over, and this one, of version %s, speaks %d",
-			m.Version, m.Protocol, l.version, Protocol))
+		return nil, c.refuse(ctx, fmt.Sprintf("it is of version %s and speaks protocol %d of taking over, and the newcomer, of version %s, speaks %d: "+
+			"stop the running daemon, and then start the other", l.version, Protocol, m.Version, m.Protocol))
 	}
 	if m.Settings == nil {
 		m.Settings = &Settings{}

@@ -3,6 +3,7 @@ package takeover
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -67,6 +68,10 @@ func waitingIf(t *testing.T, dir string, may func(context.Context) error) <-chan
 	if err != nil {
 		t.Fatal(err)
 	}
+	return await(t, l, may)
+}
+
+func await(t *testing.T, l *Listener, may func(context.Context) error) <-chan *Successor {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan *Successor, 1)
 	ended := make(chan struct{})
@@ -242,6 +247,25 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 		var refused *RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), what) {
 			t.Errorf("another %s: %v", what, err)
+		}
+	}
+}
+
+// A newcomer goes on with files that have to be the daemon's: one of another user is refused, and so is
+// who asks for one. Root may connect to whatever belongs to others.
+func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
+	dir := sockettest.Dir(t)
+	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.uid++
+	await(t, l, func(context.Context) error { return nil })
+	want := fmt.Sprintf("it is of user %d, and who asks is of user %d", l.uid, l.uid-1)
+	_, err = Ask(t.Context(), dir, "new", ours)
+	for _, err := range []error{err, Renew(t.Context(), dir)} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("who is refused hears %v, want %q", err, want)
 		}
 	}
 }
