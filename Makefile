@@ -72,10 +72,7 @@ packages-test: $(NFPM) ## the packages and the units in Debian, in a container
 
 # What is released: archives, packages, the lists of what the programs are made of, and images, for both architectures.
 release: $(NFPM) ## archives, packages, SBOMs, images and checksums for amd64 and arm64
-	@rm -rf $(DIST) && $(PACKAGE) $(DIST) amd64 arm64
-	@for arch in amd64 arm64; do \
-		GOARCH=$$arch $(MAKE) --no-print-directory image IMAGE=flakeward:$$arch && \
-		docker save flakeward:$$arch | gzip -n -9 >$(DIST)/flakeward-image-$$arch.tar.gz || exit 1; done
+	@rm -rf $(DIST) && IMAGES=1 $(PACKAGE) $(DIST) amd64 arm64
 	@cd $(DIST) && sha256sum * >SHA256SUMS && cat SHA256SUMS
 
 # The systems besides this one: arm64 is vetted, built and run under qemu, macOS is built, Windows is refused by name.
@@ -83,19 +80,14 @@ cross: ## arm64 under qemu, a build for macOS, none for Windows
 	@scripts/need-packaging
 	@GO=$(GO) TAGS=$(TAGS) scripts/cross
 
-# The image flakeward:latest, from scratch: the program without its symbols, which
-# are a third of it. Its context is put together apart, so nothing else gets in.
+# The image flakeward:latest, from scratch: the program without its symbols, which are a third of it.
 IMAGE ?= flakeward:latest
-IMAGE_MOST := 33500000
 image: ## the image flakeward:latest
-	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
-	mkdir -p "$$context/own/run/flakeward" "$$context/own/var/lib/flakeward" "$$context/own/volumes/1" "$$context/own/volumes/2" "$$context/own/volumes/3"; \
-	chmod 700 "$$context/own/var/lib/flakeward" "$$context"/own/volumes/*; \
-	GOOS=linux $(BUILD) -ldflags '-s -w $(LDFLAGS)' -o "$$context/flakeward" .; \
-	cp LICENSE "$$context/"; \
-	docker build --quiet --platform linux/$$($(GO) env GOARCH) --tag $(IMAGE) --file deploy/Dockerfile "$$context" >/dev/null; \
-	size=$$(docker image inspect --format '{{.Size}}' $(IMAGE)); echo "$(IMAGE): $$size bytes"; \
-	[ "$$size" -le $(IMAGE_MOST) ] || { echo "make image: that is more than $(IMAGE_MOST): find out what came in" >&2; exit 1; }
+	@set -eu; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	GOOS=linux $(BUILD) -ldflags '-s -w $(LDFLAGS)' -o "$$work/flakeward" .; \
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+	scripts/image "$$work/flakeward" $$($(GO) env GOARCH) $(IMAGE) "$$work/image.tar"; \
+	docker load --quiet --input "$$work/image.tar" >/dev/null
 
 # All images that deploy/local.env names: for machines without a registry.
 images: image ## all images that deploy/local.env names, without a registry
