@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	urfave "github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/internal/logging"
 )
@@ -62,9 +63,11 @@ func (s *settings) checkLogFile() error {
 		return f.Close()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err = os.Stat(filepath.Dir(s.logFile)); err == nil {
+		dir := filepath.Dir(s.logFile)
+		if err = unix.Access(dir, unix.W_OK|unix.X_OK); err == nil {
 			return nil
 		}
+		err = &fs.PathError{Op: "access", Path: dir, Err: err}
 	}
 	return fmt.Errorf("--log-file cannot be opened: %w", err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // shells are those a completion script is there for.
@@ -44,9 +45,12 @@ compdef _flakeward flakeward
 
 // flagValues are the values of flags that have few of them.
 var flagValues = map[string][]string{
-	"layout":      generator.Presets(),
-	"log-level":   append(slices.Clone(logLevels), "off"),
-	"burst-order": {daemon.OrderConnection, daemon.OrderNone},
+	"layout":         generator.Presets(),
+	"log-level":      append(slices.Clone(logLevels), "off"),
+	"burst-order":    {daemon.OrderConnection, daemon.OrderNone},
+	"sequence-start": {daemon.StartRolling, daemon.StartZero},
+	"form":           form.Names(),
+	asName:           form.Names(),
 }
 
 // fishValues is what the library's script for fish lacks: arguments and values of flags. -f keeps

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -57,5 +58,29 @@ func TestFUSEIsRefusedUnlessAskedFor(t *testing.T) {
 		if err == nil {
 			must(t, d.Close())
 		}
+	}
+}
+
+// A directory that is not there yet is refused where it would be made, and nothing is made.
+func TestLookAsksWhereTheDirectoryWouldBe(t *testing.T) {
+	const nfs, ext4 fileSystemType = 0x6969, 0xef53
+	base := t.TempDir()
+	path := filepath.Join(base, "not", "there")
+	for kind, says := range map[fileSystemType]string{nfs: path + " is on", ext4: ""} {
+		_, err := look(path, func(dir *os.File) (fileSystemType, error) {
+			if dir.Name() != base {
+				t.Errorf("%s is asked about", dir.Name())
+			}
+			return kind, nil
+		})
+		if (err != nil) != (says != "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("on %#x: %v, want %q", uint32(kind), err, says)
+		}
+	}
+	if _, err := look(filepath.Join("/dev/null", "x"), fileSystemOf); err == nil || !strings.Contains(err.Error(), "--state-dir") {
+		t.Errorf("below a file: %v", err)
+	}
+	if left, err := os.ReadDir(base); err != nil || len(left) != 0 {
+		t.Errorf("it left %v, %v", left, err)
 	}
 }

@@ -116,11 +116,11 @@ func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
 	}
 	if err := makeDir(path); err != nil {
-		return nil, fmt.Errorf("cannot make the state directory: %w", err)
+		return nil, unopened("make", err)
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the state directory: %w", err)
+		return nil, unopened("open", err)
 	}
 	d := &Dir{path: path, root: root, here: place.Place{Host: host}, count: MaxLanes}
 	defer func() {
@@ -129,7 +129,7 @@ func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem
 		}
 	}()
 	if d.self, err = root.Open("."); err != nil {
-		return nil, fmt.Errorf("cannot open the state directory: %w", err)
+		return nil, unopened("open", err)
 	}
 	if err = d.fits(fileSystem, o.FUSE); err != nil {
 		return nil, err
@@ -165,12 +165,17 @@ func (d *Dir) fits(fileSystem func(dir *os.File) (fileSystemType, error), onFUSE
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
 		return fmt.Errorf("the state directory %s may be written by others (mode %04o): chmod it to 0700 or name a directory inside it", d.path, mode)
 	}
-	kind, err := fileSystem(d.self)
+	return local(d.self, d.path, fileSystem, onFUSE)
+}
+
+// local refuses a file system that keeps no lock. dir is the state directory at path, or where it would be made.
+func local(dir *os.File, path string, fileSystem func(dir *os.File) (fileSystemType, error), onFUSE bool) error {
+	kind, err := fileSystem(dir)
 	if err != nil {
-		return fmt.Errorf("cannot tell the file system of the state directory %s: %w", d.path, err)
+		return fmt.Errorf("cannot tell the file system of the state directory %s: %w", path, err)
 	}
 	if name, refused := kind.refused(); refused && !(onFUSE && kind == fuse) {
-		return fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk", d.path, name)
+		return fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk", path, name)
 	}
 	return nil
 }

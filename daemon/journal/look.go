@@ -23,15 +23,15 @@ func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([
 	}
 	root, err := os.OpenRoot(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, makeable(filepath.Dir(path))
+		return nil, makeable(filepath.Dir(path), path, fileSystem)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the state directory: %w", err)
+		return nil, unopened("open", err)
 	}
 	d := &Dir{path: path, root: root}
 	defer d.Close() //nolint:errcheck // it was only read
 	if d.self, err = root.Open("."); err != nil {
-		return nil, fmt.Errorf("cannot open the state directory: %w", err)
+		return nil, unopened("open", err)
 	}
 	if err := d.fits(fileSystem, false); err != nil {
 		return nil, err
@@ -53,21 +53,37 @@ func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([
 	return all, nil
 }
 
-// makeable returns an error unless a directory could be made in dir, which may be missing as well.
-func makeable(dir string) error {
-	_, err := os.Stat(dir)
+// makeable returns an error unless the directory at path could be made in dir, which may be missing as well.
+func makeable(dir, path string, fileSystem func(dir *os.File) (fileSystemType, error)) error {
+	above, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		return makeable(filepath.Dir(dir))
+		return makeable(filepath.Dir(dir), path, fileSystem)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return writable(dir) // one need not read what one may write to
 	}
 	if err != nil {
-		return fmt.Errorf("cannot make the state directory: %w", err)
+		return unopened("make", err)
+	}
+	defer above.Close() //nolint:errcheck // it was only looked at
+	if err := local(above, path, fileSystem, false); err != nil {
+		return err
 	}
 	return writable(dir)
 }
 
 func writable(dir string) error {
 	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("this user cannot write to the state directory: %w", &fs.PathError{Op: "access", Path: dir, Err: err})
+		return unopened("write to", &fs.PathError{Op: "access", Path: dir, Err: err})
 	}
 	return nil
+}
+
+// unopened is why the directory could not be made or opened.
+func unopened(doing string, err error) error {
+	err = fmt.Errorf("cannot %s the state directory: %w", doing, err)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: run it as the user to whom that belongs, or name another directory with --state-dir", err)
+	}
+	return fmt.Errorf("%w: name another with --state-dir", err)
 }

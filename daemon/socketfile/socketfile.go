@@ -85,8 +85,23 @@ func Check(path string) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	_, err := look(path)
-	return err
+	if _, err := look(path); err != nil {
+		return err
+	}
+	return writable(filepath.Dir(path), path)
+}
+
+// writable returns an error unless this user could make the socket in dir, which may be missing as well.
+func writable(dir, path string) error {
+	err := unix.Access(dir, unix.W_OK|unix.X_OK)
+	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		return writable(filepath.Dir(dir), path)
+	}
+	if err != nil {
+		return fmt.Errorf("this user cannot make the socket %s: %w: run it as the daemon's user, or choose another path with --socket",
+			path, &fs.PathError{Op: "access", Path: dir, Err: err})
+	}
+	return nil
 }
 
 // listen makes the file, and what it needs.
