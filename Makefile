@@ -66,7 +66,9 @@ packages: $(NFPM) ## deb, rpm and apk for this machine, in .bin/dist
 packages-test: $(NFPM) ## the packages and the units in Debian, in a container
 	@scripts/need-packaging
 	@GO=$(GO) sh e2e/images/build.sh systemd
-	@rm -rf $(DIST) $(DIST)-again && $(PACKAGE) $(DIST) $$($(GO) env GOARCH) && $(PACKAGE) $(DIST)-again $$($(GO) env GOARCH)
+	@rm -rf $(DIST) $(DIST)-again && IMAGES=1 $(PACKAGE) $(DIST) $$($(GO) env GOARCH)
+	@touch LICENSE deploy/packages/* deploy/systemd/* # as in another checkout
+	@TZ=Asia/Tokyo IMAGES=1 $(PACKAGE) $(DIST)-again $$($(GO) env GOARCH)
 	@$(MAKE) --no-print-directory packages VERSION=0.1.1 DIST=$(DIST)/next >/dev/null
 	@$(GO) test -count=1 -v -tags e2e -timeout 15m ./e2e/packages -args -dist "$(CURDIR)/$(DIST)"
 

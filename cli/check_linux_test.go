@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -51,6 +53,46 @@ func TestCheckFindsWhereThisUserMayNotWrite(t *testing.T) {
 		}
 		if ExitCode(err) != ExitFailed {
 			t.Errorf("it ends with %d", ExitCode(err))
+		}
+	})
+}
+
+// A socket that systemd has made, or that is handed over, may lie where this user can make none.
+func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
+	dir := sockettest.Dir(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	unprivileged(t, func() {
+		_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"))
+		if err == nil || strings.Contains(err.Error(), "socket") {
+			t.Errorf("with a socket: %v", err)
+		}
+	})
+}
+
+// Who may not ask the running daemon hears who may.
+func TestReloadAsAnotherUser(t *testing.T) {
+	dir := sockettest.Dir(t)
+	state := filepath.Join(dir, "state")
+	runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", "embedded:")
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getuid() != 0 { // then all that is the user's own is open to it
+		if err := os.Chmod(state, 0); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Chmod(state, 0o700) //nolint:errcheck // for who tidies up
+	}
+	unprivileged(t, func() {
+		if err := daemon.Renew(t.Context(), daemon.Config{StateDir: state}); err == nil || !strings.Contains(err.Error(), "ask as its user") {
+			t.Errorf("another user hears %v", err)
 		}
 	})
 }

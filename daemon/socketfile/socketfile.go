@@ -85,8 +85,8 @@ func Check(path string) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	if _, err := look(path); err != nil {
-		return err
+	if there, err := look(path); err != nil || there {
+		return err // a socket that is there may be systemd's, or be handed over
 	}
 	return writable(filepath.Dir(path), path)
 }

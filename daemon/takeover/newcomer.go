@@ -30,6 +30,8 @@ func dial(ctx context.Context, dir string) (link, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
 		return link{}, ErrNobody
+	case errors.Is(err, fs.ErrPermission):
+		return link{}, fmt.Errorf("the running daemon cannot be asked: %w: ask as its user", err)
 	case err != nil:
 		return link{}, fmt.Errorf("the running daemon cannot be asked: %w", err)
 	}
