@@ -37,6 +37,9 @@ var abuses = []abuse{
 	{name: "half-requests", connections: 4000, act: half},
 	{name: "half-requests-10000", connections: 10000, act: half},
 	{name: "tenants", flags: []string{manyTenants}, connections: 1, act: tenants},
+	{name: "tenants-10000", flags: []string{manyTenants}, connections: 10000, act: tenants},
+	{name: "crowd", connections: 1000, act: crowd},
+	{name: "crowd-10000", connections: 10000, act: crowd},
 	{name: "connections-10000", connections: 10000, act: once},
 	{name: "connections-over-the-limit", flags: []string{"--max-connections=100"}, connections: 400},
 	{name: "descriptors-128", descriptors: 128, connections: 400},
@@ -57,10 +60,8 @@ func be(ctx context.Context, name, socket string, uid int) error {
 	if !ok {
 		return fmt.Errorf("there is no abuse %q", name)
 	}
-	if os.Getuid() == 0 && uid != 0 {
-		if err := syscall.Setuid(uid); err != nil {
-			return fmt.Errorf("becoming user %d: %w", uid, err)
-		}
+	if err := become(uid); err != nil {
+		return err
 	}
 	var all sync.WaitGroup
 	for range a.connections {
@@ -71,6 +72,16 @@ func be(ctx context.Context, name, socket string, uid int) error {
 		})
 	}
 	all.Wait()
+	return nil
+}
+
+// become makes this process the user's, if it may.
+func become(uid int) error {
+	if os.Getuid() == 0 && uid != 0 {
+		if err := syscall.Setuid(uid); err != nil {
+			return fmt.Errorf("becoming user %d: %w", uid, err)
+		}
+	}
 	return nil
 }
 
@@ -135,6 +146,19 @@ func tenants(ctx context.Context, c net.Conn) {
 	}()
 	for tenant := 0; ctx.Err() == nil; tenant = (tenant + 1) % 65536 {
 		if _, err := fmt.Fprintf(c, "NEXT TENANT %d\r\n", tenant); err != nil {
+			return
+		}
+	}
+}
+
+// crowd asks for the longest runs there are, and again at once, whatever the answer was.
+func crowd(ctx context.Context, c net.Conn) {
+	reply := make([]byte, 4<<10)
+	for ctx.Err() == nil {
+		if _, err := c.Write([]byte("RUN 65536\r\n")); err != nil {
+			return
+		}
+		if _, err := c.Read(reply); err != nil {
 			return
 		}
 	}

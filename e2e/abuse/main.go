@@ -1,7 +1,11 @@
 // Command abuse does to a real daemon what no client should, and measures what that costs it and
-// another client: the daemon's memory, the other client's latency, the log.
+// other clients: the daemon's memory, the latency of a client of another user and of one of the same
+// user, the log. A third client asks another daemon on the same machine, which nobody abuses: it
+// waits for the processors alone, which the abuser's own process takes from everybody.
 //
-//	go build -o /tmp/flakeward . && go run ./e2e/abuse -binary /tmp/flakeward
+//	go build -o /tmp/flakeward . && go build -o /tmp/abuse ./e2e/abuse && sudo /tmp/abuse -binary /tmp/flakeward
+//
+// Only root can be another user. The rows of other users are of this one's otherwise.
 package main
 
 import (
@@ -11,37 +15,52 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"slices"
+	"regexp"
 	"text/tabwriter"
 	"time"
 )
 
 // finding is what was seen in one abuse.
 type finding struct {
-	peak     int64 // VmHWM, bytes
-	latency  []time.Duration
-	refused  int // requests of the other client
-	logLines int
-	limits   string // what INFO has counted
-	wrong    string // what must not be; empty: nothing
+	peak                 int64 // VmHWM, bytes
+	another, same, apart seen  // a client of another user, of the abuser's, and of another daemon
+	logLines             int
+	limits               string // what INFO has counted
+	wrong                string // what must not be; empty: nothing
+}
+
+// highest is what other users' clients may wait, in milliseconds, at the p99.
+const highest = 10
+
+// options are what the program can be told.
+type options struct {
+	binary string
+	memory int64
+	lasts  time.Duration
+	only   string
+	uid    int
 }
 
 func main() {
-	binary := flag.String("binary", "", "the daemon's program")
-	memory := flag.Int64("memory", 256, "MiB that it may use")
-	lasts := flag.Duration("for", 5*time.Second, "how long each abuse lasts")
-	only := flag.String("only", "", "the name of one abuse; empty: all")
-	as := flag.String("as", "", "be the abuser of this name (for the program itself)")
-	uid := flag.Int("uid", 65534, "the user that the abuser is, where this program runs as root; 0: root")
-	socket := flag.String("socket", "", "the socket to abuse (for the program itself)")
+	var o options
+	flag.StringVar(&o.binary, "binary", "", "the daemon's program")
+	flag.Int64Var(&o.memory, "memory", 256, "MiB that it may use")
+	flag.DurationVar(&o.lasts, "for", 5*time.Second, "how long each abuse lasts")
+	flag.StringVar(&o.only, "only", "", "a regular expression for the names of abuses; empty: all")
+	flag.IntVar(&o.uid, "uid", 65534, "the user that the abuser is, where this program runs as root; 0: root")
+	as := flag.String("as", "", "be the abuser of this name, or a neighbour (for the program itself)")
+	socket := flag.String("socket", "", "the socket to use (for the program itself)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error
-	if *as != "" {
-		err = be(ctx, *as, *socket, *uid)
-	} else {
-		err = run(ctx, *binary, *memory, *lasts, *only, *uid)
+	switch *as {
+	case "":
+		err = o.run(ctx)
+	case asNeighbour:
+		err = beNeighbour(ctx, *socket, o.uid, o.lasts, os.Stdout)
+	default:
+		err = be(ctx, *as, *socket, o.uid)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "abuse:", err)
@@ -49,39 +68,40 @@ func main() {
 	}
 }
 
-// run runs the abuses one after the other and prints a table.
-func run(ctx context.Context, binary string, memory int64, lasts time.Duration, only string, uid int) error {
+// run runs the abuses one after the other and prints a table. Latencies are in milliseconds.
+func (o options) run(ctx context.Context) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return err
+	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "abuse\tVmHWM MiB\trequests\tp50 ms\tp99 ms\tmax ms\trefused\tlog lines\tlimits\twrong") //nolint:errcheck // to a terminal
+	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tlog lines\tlimits\twrong") //nolint:errcheck // to a terminal
 	var errs error
 	for _, a := range abuses {
-		if only != "" && only != a.name {
+		if !only.MatchString(a.name) {
 			continue
 		}
-		f, err := a.measure(ctx, binary, memory, lasts, uid)
+		f, err := o.measure(ctx, a)
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
-		if most := memory << 20 * 11 / 10; f.peak > most {
+		if most := o.memory << 20 * 11 / 10; f.peak > most {
 			f.wrong += " memory"
+		}
+		if f.another.at(0.99) > highest {
+			f.wrong += " p99"
+		}
+		if f.another.end != "" {
+			f.wrong += " ended"
 		}
 		if f.wrong != "" {
 			errs = errors.Join(errs, fmt.Errorf("%s:%s", a.name, f.wrong))
 		}
-		slices.Sort(f.latency)
-		fmt.Fprintf(out, "%s\t%d\t%d\t%.2f\t%.2f\t%.2f\t%d\t%d\t%s\t%s\n", a.name, f.peak>>20, len(f.latency), //nolint:errcheck // to a terminal
-			f.at(0.5), f.at(0.99), f.at(1), f.refused, f.logLines, f.limits, f.wrong)
+		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%d\t%s\t%.60s\n", a.name, f.peak>>20, //nolint:errcheck // to a terminal
+			f.another, f.same, f.apart, f.logLines, f.limits, f.wrong)
 		if err := out.Flush(); err != nil {
 			return err
 		}
 	}
 	return errs
-}
-
-// at is a quantile of the latency in milliseconds.
-func (f finding) at(q float64) float64 {
-	if len(f.latency) == 0 {
-		return 0
-	}
-	return float64(f.latency[min(len(f.latency)-1, int(q*float64(len(f.latency))))]) / float64(time.Millisecond)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,60 +16,104 @@ import (
 	"time"
 )
 
-// measure runs a daemon, has another process abuse it, and asks it for IDs meanwhile.
-func (a abuse) measure(ctx context.Context, binary string, memory int64, lasts time.Duration, uid int) (f finding, err error) {
-	dir, err := os.MkdirTemp("", "flakeward-abuse-")
-	if err != nil {
-		return f, err
+// daemon is one that this program has started.
+type daemon struct {
+	process *os.Process
+	socket  string
+	dir     string
+	log     bytes.Buffer
+	ended   chan error
+	c       net.Conn
+}
+
+// start runs a daemon, and connects once it issues.
+func (o options) start(ctx context.Context, a abuse) (d *daemon, err error) {
+	d = &daemon{ended: make(chan error, 1)}
+	if d.dir, err = os.MkdirTemp("", "flakeward-abuse-"); err != nil {
+		return nil, err
 	}
-	defer os.RemoveAll(dir)                      //nolint:errcheck // a directory for temporary files
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the abuser is another user
-		return f, err
+	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // the abuser is another user
+		return nil, err
 	}
-	socket := filepath.Join(dir, "s")
-	args := append([]string{binary, "daemon", "--socket", socket, "--state-dir", filepath.Join(dir, "state"),
-		"--coord=embedded:", fmt.Sprintf("--memory=%dMiB", memory)}, a.flags...)
+	d.socket = filepath.Join(d.dir, "s")
+	args := append([]string{o.binary, "daemon", "--socket", d.socket, "--socket-mode=0666", "--state-dir", filepath.Join(d.dir, "state"),
+		"--coord=embedded:", fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
 	if a.descriptors > 0 {
 		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, a.descriptors), "sh"}, args...)
 	}
-	daemon := exec.CommandContext(ctx, args[0], args[1:]...)
-	var log bytes.Buffer
-	daemon.Stderr = &log
-	if err := daemon.Start(); err != nil {
+	command := exec.CommandContext(ctx, args[0], args[1:]...)
+	command.Stderr = &d.log
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	d.process = command.Process
+	go func() { d.ended <- command.Wait() }()
+	if d.c, err = connect(ctx, d.socket); err != nil {
+		_ = d.process.Kill()
+		return nil, fmt.Errorf("%w: %w: %s", err, <-d.ended, d.log.String())
+	}
+	return d, nil
+}
+
+// stop ends it.
+func (d *daemon) stop() error {
+	_ = d.c.Close()
+	_ = d.process.Signal(syscall.SIGTERM)
+	err := <-d.ended
+	return errors.Join(err, os.RemoveAll(d.dir))
+}
+
+// measure runs a daemon, has another process abuse it, and others ask it for IDs meanwhile.
+func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
+	apart, err := o.start(ctx, abuse{})
+	if err != nil {
 		return f, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- daemon.Wait() }()
-	c, err := connect(ctx, socket)
+	defer func() { err = errors.Join(err, apart.stop()) }()
+	d, err := o.start(ctx, a)
 	if err != nil {
-		_ = daemon.Process.Kill()
-		return f, fmt.Errorf("%w: %w", err, <-ended)
+		return f, err
 	}
-	defer c.Close() //nolint:errcheck // nothing is written that could be lost
-
-	abusing, enough := context.WithTimeout(ctx, lasts)
-	defer enough()
-	abuser := exec.Command(os.Args[0], "-as", a.name, "-socket", socket, "-uid", strconv.Itoa(uid))
+	var results []func() (seen, error)
+	for _, n := range []struct {
+		of  *daemon
+		uid int
+	}{{d, 0}, {d, o.uid}, {apart, 0}} {
+		result, err := startNeighbour(ctx, n.of.socket, n.uid, o.lasts)
+		if err != nil {
+			return f, err
+		}
+		results = append(results, result)
+	}
+	abuser := exec.CommandContext(ctx, os.Args[0], "-as", a.name, "-socket", d.socket, "-uid", strconv.Itoa(o.uid))
+	abuser.Cancel = func() error { return abuser.Process.Signal(os.Interrupt) }
 	abuser.Stderr = os.Stderr
 	if err := abuser.Start(); err != nil {
 		return f, err
 	}
-	f.neighbour(abusing, c)
-	f.status(ctx, binary, socket)
-	f.limits = limits(c)
-	f.peak, err = peak(daemon.Process.Pid)
+	for i, to := range []*seen{&f.another, &f.same, &f.apart} {
+		if *to, err = results[i](); err != nil {
+			return f, err
+		}
+	}
+	f.status(ctx, o.binary, d.socket)
+	f.limits = limits(d.c)
+	f.peak, err = peak(d.process.Pid)
 	_ = abuser.Process.Signal(os.Interrupt)
 	_ = abuser.Wait()
-	_ = daemon.Process.Signal(syscall.SIGTERM)
-	if e := <-ended; e != nil {
+	if e := d.stop(); e != nil {
 		f.wrong += fmt.Sprintf(" the daemon ended with %v", e)
 	}
-	f.logLines = strings.Count(log.String(), "\n")
-	if strings.Contains(log.String(), "too many open files") {
-		f.wrong += " too many open files"
+	log := d.log.String()
+	f.logLines = strings.Count(log, "\n")
+	for line := range strings.Lines(log) {
+		if strings.Contains(line, "too many open files") {
+			f.wrong += " too many open files"
+			fmt.Fprint(os.Stderr, line)
+		}
 	}
-	if most := 25 + 2*int(lasts/time.Second); f.logLines > most {
-		f.wrong += fmt.Sprintf(" %d lines of log:\n%s", f.logLines, log.String()[:2000])
+	if most := 25 + 2*int(o.lasts/time.Second); f.logLines > most {
+		f.wrong += fmt.Sprintf(" %d lines of log:\n%s", f.logLines, log[:2000])
 	}
 	return f, err
 }
@@ -106,20 +151,6 @@ func ask(c net.Conn) error {
 		err = fmt.Errorf("%s", reply[:n])
 	}
 	return err
-}
-
-// neighbour asks for an ID each millisecond.
-func (f *finding) neighbour(ctx context.Context, c net.Conn) {
-	for ctx.Err() == nil {
-		begun := time.Now()
-		if err := ask(c); err != nil {
-			f.refused++
-			f.wrong += " " + err.Error()
-			return
-		}
-		f.latency = append(f.latency, time.Since(begun))
-		pause(ctx, time.Millisecond)
-	}
 }
 
 // status has the program ask the daemon, as a health check would.

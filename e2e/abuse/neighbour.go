@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// asNeighbour is what the program is told to be a client that asks for an ID each millisecond.
+const asNeighbour = "neighbour"
+
+// seen is what such a client saw.
+type seen struct {
+	took []time.Duration // sorted
+	end  string          // why it ended before its time
+}
+
+// startNeighbour starts a client in a process of its own, which is connected when this returns. The
+// result comes once it has ended.
+func startNeighbour(ctx context.Context, socket string, uid int, lasts time.Duration) (func() (seen, error), error) {
+	command := exec.CommandContext(ctx, os.Args[0], "-as", asNeighbour, "-socket", socket, "-uid", strconv.Itoa(uid), "-for", lasts.String())
+	command.Stderr = os.Stderr
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() {
+		return nil, fmt.Errorf("a neighbour does not start: %w", command.Wait())
+	}
+	result := make(chan seen, 1)
+	go func() {
+		var s seen
+		for lines.Scan() {
+			if ns, err := strconv.ParseInt(lines.Text(), 10, 64); err == nil {
+				s.took = append(s.took, time.Duration(ns))
+			} else {
+				s.end = lines.Text()
+			}
+		}
+		slices.Sort(s.took)
+		result <- s
+	}()
+	return func() (seen, error) { return <-result, command.Wait() }, nil
+}
+
+// beNeighbour asks until the time is over, or the daemon ends the connection, and prints how long
+// each request took.
+func beNeighbour(ctx context.Context, socket string, uid int, lasts time.Duration, stdout io.Writer) error {
+	if err := become(uid); err != nil {
+		return err
+	}
+	c, err := net.Dial("unix", socket)
+	if err != nil {
+		return err
+	}
+	defer c.Close() //nolint:errcheck // nothing is written that could be lost
+	if err := ask(c); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "ready") //nolint:errcheck // to a pipe
+	ctx, enough := context.WithTimeout(ctx, lasts)
+	defer enough()
+	var took []time.Duration
+	next := time.NewTicker(time.Millisecond)
+	defer next.Stop()
+	for ctx.Err() == nil && err == nil {
+		<-next.C
+		begun := time.Now()
+		if err = ask(c); err == nil {
+			took = append(took, time.Since(begun))
+		}
+	}
+	out := bufio.NewWriter(stdout)
+	for _, t := range took {
+		fmt.Fprintln(out, t.Nanoseconds()) //nolint:errcheck // Flush tells
+	}
+	if err != nil {
+		fmt.Fprintln(out, err) //nolint:errcheck // Flush tells
+	}
+	return out.Flush()
+}
+
+// at is a quantile in milliseconds.
+func (s seen) at(q float64) float64 {
+	if len(s.took) == 0 {
+		return 0
+	}
+	return float64(s.took[min(len(s.took)-1, int(q*float64(len(s.took))))]) / float64(time.Millisecond)
+}
+
+// String is the median, the p99 and the longest, in milliseconds, and how many were answered.
+func (s seen) String() string {
+	text := fmt.Sprintf("%.2f\t%.2f\t%.2f\t%d", s.at(0.5), s.at(0.99), s.at(1), len(s.took))
+	if s.end != "" {
+		text += " (" + s.end + ")"
+	}
+	return text
+}
