@@ -87,7 +87,7 @@ IMAGE ?= flakeward:latest
 image: ## the image flakeward:latest
 	@set -eu; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	GOOS=linux $(BUILD) -ldflags '-s -w $(LDFLAGS)' -o "$$work/flakeward" .; \
-	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
 	scripts/image "$$work/flakeward" $$($(GO) env GOARCH) $(IMAGE) "$$work/image.tar"; \
 	docker load --quiet --input "$$work/image.tar" >/dev/null
 
@@ -269,7 +269,7 @@ sim: ## 10,000 simulated clusters
 	CGO_ENABLED=0 $(GO) run $(AS_SHIPPED) ./sim -n 10000
 
 # Which error returns of the code that claims worker IDs and keeps the journal the simulation takes, by coverage: all of
-# them, or this fails. About a minute on two cores.
+# them, or this fails. About three minutes on two cores.
 error-paths: ## which error returns the simulation takes
 	$(GO) run ./sim/errorpaths
 

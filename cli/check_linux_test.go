@@ -70,14 +70,14 @@ func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 	defer l.Close()
 	unprivileged(t, func() {
 		_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"))
-		if err == nil || strings.Contains(err.Error(), "socket") {
+		if err != nil && strings.Contains(err.Error(), "socket") {
 			t.Errorf("with a socket: %v", err)
 		}
 	})
 }
 
 // Who may not ask the running daemon hears who may.
-func TestReloadAsAnotherUser(t *testing.T) {
+func TestReloadTellsAnotherUserWhoMayAsk(t *testing.T) {
 	dir := sockettest.Dir(t)
 	state := filepath.Join(dir, "state")
 	runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", "embedded:")

@@ -18,7 +18,7 @@ type membership struct {
 	log         hclog.Logger
 
 	mu      sync.Mutex
-	joined  *cluster       // nil before Join or Visit
+	joined  *cluster       // nil before Join or Inspect
 	epochs  map[string]int // those that were learned of, numbered in their order
 	newest  coord.Raise    // of the last of them
 	asOf    int64          // the version of the layout record in which that was learned

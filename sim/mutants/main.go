@@ -32,7 +32,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: go run ./sim/mutants [-n SEEDS] [-drills] [NAME...], from the root of the source; a name is that of a patch in", patches, "or", drillPatches)
 		flag.PrintDefaults()
 	}
-	seeds := flag.Int("n", 1000, "how many seeds the simulation has to find a break")
+	seeds := flag.Int("n", 2500, "how many seeds the simulation has to find a break")
 	drills := flag.Bool("drills", false, "have the drills find what is broken, in containers")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -37,6 +37,11 @@ func (h *host) do(f func()) {
 
 func (h *host) read() clockguard.Reading { return h.clocks.Read(h.sim.scheduler.Now()) }
 
+// ahead is how far the wall clock is off, ahead of the true time.
+func (h *host) ahead() time.Duration {
+	return time.Duration(h.read().Wall - begin.UnixNano() - int64(h.sim.scheduler.Now()))
+}
+
 // pause stops the host for a while.
 func (h *host) pause(d time.Duration, begin, end func(scheduler.Time)) {
 	h.paused++

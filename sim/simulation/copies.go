@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -163,7 +164,7 @@ func (p *proc) parting(found []*journal.Contents) {
 // calm reports whether nothing lies between a daemon and a worker ID.
 func (sim *Simulation) calm(s *slot) bool {
 	x, h := &sim.conditions, s.host.id(sim)
-	broken := false
+	broken := s.host.ahead() > clockguard.DefaultMaxForward // a start waits for such a clock
 	s.all(func(d *disk.Disk) { broken = broken || d.Full || d.Failing || d.Moved > 0 })
 	return !broken && x.down == 0 && x.lost == 0 && x.late == 0 && x.stale == 0 && x.early == 0 && x.deaf[h] == 0 && x.mute[h] == 0 && x.slowed[s.number] == 0 &&
 		len(sim.damaged) == 0 && s.host.paused == 0 && len(s.armed) == 0 && s.requestFault == nil

@@ -225,8 +225,7 @@ func (sim *Simulation) say(s *slot, format string, args ...any) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%13.6f  ", float64(sim.scheduler.Now())/1e9)
 	if s != nil {
-		at := s.host.read()
-		fmt.Fprintf(&b, "d%d %+.6f  ", s.number, float64(at.Wall-begin.UnixNano()-int64(sim.scheduler.Now()))/1e9)
+		fmt.Fprintf(&b, "d%d %+.6f  ", s.number, s.host.ahead().Seconds())
 	} else {
 		b.WriteString("-             ")
 	}

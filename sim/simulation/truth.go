@@ -54,7 +54,7 @@ func (sim *Simulation) wrote(by *slot, worker int, value []byte) {
 		now = before
 	}
 	t.records[worker] = now
-	if by != nil && by.proc != nil {
+	if by != nil && by.proc != nil && last.holder == r.Holder { // what an opening finds is another's mark
 		t.marks[r.Holder] = published{t.marks[r.Holder].last, by.proc.mark(worker)}
 	}
 	sim.highest = max(sim.highest, r.Ceiling)
