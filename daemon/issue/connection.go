@@ -31,7 +31,6 @@ type Connection struct {
 	awaited  generator.Tick // it may draw on the ticks from here to the clock's; 0: on none
 	arrived  generator.Tick // when the last of those behind it came; 0: with it
 	deadline deadline
-	deals    int    // for how many it could still wait when it asked to be admitted; 0: for all
 	admitted bool   // it was promised what it asks for
 	small    bool   // the reserve is for it, too
 	line     *line  // in which it waits; nil: in none
@@ -63,7 +62,7 @@ func (c *Connection) BeginQueued() {
 	if c.line != nil || c.user.admitted || c.tenant.admitted { // a request that never waited calls nothing
 		c.End()
 	}
-	c.deadline, c.deals, c.admitted = 0, 0, false
+	c.deadline, c.admitted = 0, false
 }
 
 const (
@@ -72,28 +71,22 @@ const (
 )
 
 // refused notes what could be had when a request was refused for its count, and after how long more
-// can. Where more can never be had, who asks again and again waits longer each time, but less than
-// maxBlock, after which it would not have to wait.
-func (c *Connection) refused(now clockguard.Mono, tenant uint32, largest int, after, maxBlock time.Duration) {
+// can. Where more can never be had, who asks again and again waits longer each time.
+func (c *Connection) refused(now clockguard.Mono, tenant uint32, largest int, after time.Duration) {
 	if after == 0 {
-		c.pause = min(max(firstPause, 2*c.pause), longestPause, maxBlock/2)
+		c.pause = min(max(firstPause, 2*c.pause), longestPause)
 		after = c.pause
 	}
 	c.of, c.offered, c.again = tenant, largest, now+clockguard.Mono(after)
 }
 
-// early returns how long a request for n comes before the time that a refusal told, which it waits
-// for; 0 if it does not. A request that would wait to its deadline does not wait: what can be had
-// now, and when more can, is found anew.
-func (c *Connection) early(now clockguard.Mono, tenant uint32, n int, maxBlock time.Duration) time.Duration {
+// early returns how long a request for n comes before the time that a refusal told; 0 if it does
+// not.
+func (c *Connection) early(now clockguard.Mono, tenant uint32, n int) time.Duration {
 	if tenant != c.of || n <= c.offered || now >= c.again {
 		return 0
 	}
-	wait := c.again.Sub(now)
-	if wait >= c.deadline.remaining(now, maxBlock) {
-		return 0
-	}
-	return wait
+	return c.again.Sub(now)
 }
 
 // End gives up the present request: its client is gone.

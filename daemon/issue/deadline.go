@@ -17,23 +17,6 @@ func (d *deadline) left(now clockguard.Mono, timeout time.Duration) time.Duratio
 	return time.Duration(clockguard.Mono(*d) - now)
 }
 
-// remaining is left for a request that need not wait: it begins nothing.
-func (d deadline) remaining(now clockguard.Mono, timeout time.Duration) time.Duration {
-	if d == 0 {
-		return timeout
-	}
-	return time.Duration(clockguard.Mono(d) - now)
-}
-
-// deals is how many deals of so long a request can still wait for, at least 1; 0 for one that has
-// not waited, which can wait for all.
-func (d deadline) deals(now clockguard.Mono, long time.Duration) int {
-	if d == 0 {
-		return 0
-	}
-	return max(1, int(d.remaining(now, 0)/long))
-}
-
 // bound cuts an outcome's wait short at the request's deadline. A request past it is refused.
 func (i *Issuer) bound(c *Connection, o outcome) Wait {
 	if o.reason == nil {

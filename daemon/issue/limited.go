@@ -48,7 +48,6 @@ type ration struct {
 	of       *allowance // nil: not known yet, or not limited
 	granted  int        // IDs that it may take
 	admitted bool
-	deals    int // for how many the request could still wait when it asked to be admitted; 0: for all
 	place    queue.Line
 	request  queue.Request
 }
@@ -143,8 +142,8 @@ func (l *Limited) newAllowance(of Rate, whose string, reason error) *allowance {
 	return a
 }
 
-// admit refuses a request that its rate cannot serve by its deadline, before it takes anything. Who
-// asks before the time that it was told waits until then, if that is before the deadline.
+// admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything, or
+// says when to ask again.
 func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wait, admitted bool) {
 	a, now := r.of, l.clock.Now().Mono
 	c.sampled = now
@@ -154,12 +153,10 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 	if c.Singles {
 		asked = 1
 	}
-	if wait := c.early(now, tenant, asked, l.maxBlock); wait > 0 {
-		l.waited(c, now)
+	if wait := c.early(now, tenant, asked); wait > 0 {
 		return Wait{For: wait}, false
 	}
-	r.deals = c.deadline.deals(now, a.spans(a.limits.Portion))
-	p := a.queue.Admit(c.User, r.ask(c, n))
+	p := a.queue.Admit(c.User, a.ask(c, n))
 	if a.queue.Len() == 0 {
 		p.Largest += a.allowed(now)
 	}
@@ -168,7 +165,7 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 		if after == 0 && asked <= a.bucket.Burst() { // more than comes while a request may wait, but it adds up
 			after = a.spans(asked - p.Largest)
 		}
-		c.refused(now, tenant, p.Largest, after, l.maxBlock)
+		c.refused(now, tenant, p.Largest, after)
 		return Wait{Err: &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, Whose: a.whose, After: after}}, false
 	}
 	r.admitted = true
@@ -183,7 +180,7 @@ func (l *Limited) grant(c *Connection, r *ration, n int) Wait {
 	defer a.mu.Unlock()
 	allowed := a.allowed(now)
 	if !r.request.Waits() && (a.queue.Len() > 0 || allowed == 0) {
-		a.queue.Join(c.User, &r.place, &r.request, r.ask(c, n), c)
+		a.queue.Join(c.User, &r.place, &r.request, a.ask(c, n), c)
 	}
 	share := min(n, allowed)
 	if r.request.Waits() {
@@ -203,20 +200,15 @@ func (l *Limited) grant(c *Connection, r *ration, n int) Wait {
 		a.took += uint64(share)
 		return Wait{}
 	}
-	left := l.waited(c, now)
+	if c.deadline == 0 {
+		l.waits.Add(1)
+	}
+	left := c.deadline.left(now, l.maxBlock)
 	if left <= 0 {
 		r.request.Leave()
 		return Wait{Err: &UnavailableError{Reason: a.reason, For: a.spans(n), After: l.maxBlock}}
 	}
 	return Wait{For: min(left, max(a.spans(min(n, a.limits.Small())), time.Millisecond))}
-}
-
-// waited notes that the connection's request has to wait, and returns the time until its deadline.
-func (l *Limited) waited(c *Connection, now clockguard.Mono) time.Duration {
-	if c.deadline == 0 {
-		l.waits.Add(1)
-	}
-	return c.deadline.left(now, l.maxBlock)
 }
 
 // allowed is how many IDs the rate allows now. The caller holds mu.
@@ -244,6 +236,6 @@ func (r *ration) leave() {
 }
 
 // ask is what the queue is told of a connection's request for n.
-func (r *ration) ask(c *Connection, n int) queue.Ask {
-	return queue.Ask{N: n, Small: n <= r.of.limits.Small(), Row: c.Singles, Deals: r.deals}
+func (a *allowance) ask(c *Connection, n int) queue.Ask {
+	return queue.Ask{N: n, Small: n <= a.limits.Small(), Row: c.Singles}
 }

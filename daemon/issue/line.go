@@ -174,7 +174,7 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 
 // ask is what the queue is told of a connection's request for n.
 func (l *line) ask(c *Connection, n int) queue.Ask {
-	return queue.Ask{N: n, Small: c.small && n <= l.small, Row: c.Singles, Deals: c.deals}
+	return queue.Ask{N: n, Small: c.small && n <= l.small, Row: c.Singles}
 }
 
 // keeps reports whether what is kept for small requests is for the connection's, too: for a row of
@@ -250,18 +250,17 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 	t.lane, t.dealt, t.from = lane, tick, max(first, tick-remembered)
 }
 
-// admit refuses a request at once that could not be served by its deadline, before it takes
-// anything. Who has been told when to ask again and asks for as much earlier, waits until then if
-// that is before the deadline: a client that only repeats itself costs the others nothing.
+// admit refuses a request at once that could not be served within MaxBlock, before it takes
+// anything. Who has been told when to ask again and asks for as much earlier, waits until then: a
+// client that only repeats itself costs the others nothing.
 func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) outcome {
 	asked := n
 	if c.Singles {
 		asked = 1
 	}
-	if wait := c.early(s.now.Mono, tenant, asked, i.limits.MaxBlock); wait > 0 {
+	if wait := c.early(s.now.Mono, tenant, asked); wait > 0 {
 		return s.waits(wait, ErrExhausted)
 	}
-	c.deals = c.deadline.deals(s.now.Mono, i.layout.TickLength())
 	q := i.line.empty
 	if t != nil {
 		q = t.queue
@@ -282,7 +281,7 @@ func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) 
 		}
 	}
 	after := time.Duration(p.After) * i.layout.TickLength()
-	c.refused(s.now.Mono, tenant, p.Largest, after, i.limits.MaxBlock)
+	c.refused(s.now.Mono, tenant, p.Largest, after)
 	return outcome{wait: Wait{Err: &TooManyError{
 		Count: asked, Within: i.limits.MaxBlock, Largest: p.Largest, After: after,
 	}}}

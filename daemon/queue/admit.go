@@ -9,9 +9,6 @@ type Promise struct {
 // Admit says what can be promised to a request of the user, that gets no more than its share. The
 // request can be served in time if what it is promised, all of it or one, is at most Largest.
 //
-// A large request that has waited elsewhere is promised no more than what comes in the deals that are
-// left to it. A small one is not refused for that.
-//
 // A request gets a turn in each round, and rounds are so short that the turns of a request fit into
 // Limits.Deals. For that, a user's requests together may want no more of a round than the user's
 // share. They leave room for one user more than there is, so that one who comes does not have those
@@ -30,13 +27,13 @@ func (q *Queue) Admit(of User, a Ask) Promise {
 	}
 	most, users := q.limits.most(), len(q.users)
 	if u.common.first == nil {
-		share := q.fairShare(a)
+		share := max(1, most/(users+1))
 		if a.N > most {
 			return Promise{Largest: share}
 		}
 		return Promise{Largest: share, After: q.served()}
 	}
-	p := Promise{Largest: q.free(u, a) * turns}
+	p := Promise{Largest: q.free(u) * turns}
 	p.Largest = max(p.Largest, min(q.limits.Small(), q.keeps()-u.kept))
 	if a.N <= most {
 		p.After = max(1, (u.left*users*reservePart)/q.limits.batch())
@@ -52,26 +49,19 @@ func (q *Queue) place(u *user, a Ask) (reserved bool, turn int, ok bool) {
 	if a.Small && turn == a.N && a.N <= kept {
 		return true, turn, true
 	}
-	if (a.Small || a.Row) && (turn <= q.free(u, a) || u.long == 0 && u.cost+turn <= q.fairShare(a)) {
+	if (a.Small || a.Row) && (turn <= q.free(u) || u.long == 0 && u.cost+turn <= q.fairShare()) {
 		return false, turn, true
 	}
 	if a.Row {
 		return true, 1, kept > 0
 	}
 	turn = min(a.N, max(small, (a.N+turns-1)/turns))
-	alone := u.common.first == nil && a.N <= q.fairShare(a)
-	return a.Small, turn, alone || q.free(u, a) > 0 && turn <= q.free(u, a)
+	alone := u.common.first == nil && a.N <= q.fairShare()
+	return a.Small, turn, alone || q.free(u) > 0 && turn <= q.free(u)
 }
 
-// fairShare is what each user can count on, with one more than there is, for as long as a request
-// may wait.
-func (q *Queue) fairShare(a Ask) int {
-	l := q.limits
-	if a.Deals > 0 {
-		l.Deals = min(l.Deals, a.Deals)
-	}
-	return max(1, l.most()/(len(q.users)+1))
-}
+// fairShare is what each user can count on, with one more than there is.
+func (q *Queue) fairShare() int { return max(1, q.limits.most()/(len(q.users)+1)) }
 
 // keeps is what small requests of each user can count on of what is kept for those.
 func (q *Queue) keeps() int {
@@ -79,8 +69,8 @@ func (q *Queue) keeps() int {
 }
 
 // free is what is left of a user's part of a round. A turn is no smaller than a small request.
-func (q *Queue) free(u *user, a Ask) int {
-	if free := q.fairShare(a)/turns - u.cost; free >= q.limits.Small() {
+func (q *Queue) free(u *user) int {
+	if free := q.fairShare()/turns - u.cost; free >= q.limits.Small() {
 		return free
 	}
 	return 0

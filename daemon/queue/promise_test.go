@@ -54,25 +54,6 @@ var (
 	flakeward = queue.Limits{Portion: 4096, Deals: 1999}
 )
 
-// A request that may wait for few deals is promised what can be had in them, whoever waits besides.
-func TestWhoHasLittleTimeIsPromisedLittle(t *testing.T) {
-	const deals = 40
-	h := newHost(sonyflake)
-	h.ask(2, 10000, false)
-	a := queue.Ask{N: 20000, Deals: deals}
-	p := h.q.Admit(uid(1), a)
-	if p.Largest < 1 || p.Largest > deals*sonyflake.Portion || p.After == 0 {
-		t.Fatalf("in %d deals of %d it is promised %+v", deals, sonyflake.Portion, p)
-	}
-	one, ok := h.ask(1, p.Largest, false)
-	for range deals {
-		h.deal()
-	}
-	if !ok || len(one.requests) > 0 {
-		t.Errorf("of the %d that can be had, some are missing after %d deals", p.Largest, deals)
-	}
-}
-
 // Single IDs of the same user, however many come, do not break what a batch was promised, and none
 // of them is refused for it.
 func TestSingleIDsDoNotBreakABatchsPromise(t *testing.T) {

@@ -58,7 +58,6 @@ type Ask struct {
 	N     int
 	Small bool // what is kept for small requests is for it, too
 	Row   bool // it is N requests for one each, of which the first is promised
-	Deals int  // it may wait for no more of them, since it has waited elsewhere; 0: Limits.Deals
 }
 
 // Queue is the requests that wait for the same portions. The zero value with limits is empty. It

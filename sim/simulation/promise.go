@@ -15,7 +15,6 @@ type turn struct {
 	at     clockguard.Reading // of the last try
 	passed int                // what others of its user got since it got something
 	of     int                // the largest of their requests
-	begun  clockguard.Mono    // when it began to wait; 0: it has not
 	shaken bool               // something else than others' requests may have kept numbers from it
 }
 
@@ -91,25 +90,6 @@ func (c *conn) gets(n int, now bool) {
 	}
 }
 
-// longest judges a request that is to wait: it is answered maxBlock after it began to, at the latest.
-func (c *conn) longest(wait issue.Wait, now clockguard.Mono) {
-	if c.turn.begun == 0 {
-		c.turn.begun = now
-	}
-	if end := now.Sub(c.turn.begun) + wait.For; end > maxBlock {
-		c.p.sim.violate(c.p.slot, "a request for %d waits until %v after it began to", c.queue[0].whole, end)
-	}
-}
-
-// remaining is for how many ticks the request may still wait.
-func (c *conn) remaining() int {
-	if c.turn.begun == 0 {
-		return c.p.sim.deals()
-	}
-	left := maxBlock - c.p.known.Now().Mono.Sub(c.turn.begun)
-	return max(0, min(c.p.sim.deals(), int(left/c.p.sim.layout.TickLength())-1))
-}
-
 // passedOver judges a request that gets nothing once more: in each round of its user's connections it
 // has a turn. Of small ones waitsInTurn knows more.
 func (c *conn) passedOver() {
@@ -173,7 +153,7 @@ func (c *conn) refused(err error) {
 	switch {
 	case many.Count <= sim.shares().Small():
 		sim.violate(p.slot, "a request for %d was refused for its count: %v", many.Count, err)
-	case !own && many.Count <= sim.batches()*c.remaining()/sim.deals()/others:
+	case !own && many.Count <= sim.batches()/others:
 		sim.violate(p.slot, "a request for %d was refused, and nothing of its user waits: %v", many.Count, err)
 	case many.Largest >= many.Count:
 		sim.violate(p.slot, "a refusal says that what was asked for can be had: %v", err)

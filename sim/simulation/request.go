@@ -102,7 +102,6 @@ func (c *conn) serve() {
 		c.triedTo(run, wait, before, unordered)
 		if run.N == 0 {
 			if wait.Err == nil {
-				c.longest(wait, before.Mono)
 				c.waitsInTurn(wait, sim.layout.TickAt(before.Wall))
 				c.later(wait)
 				return
