@@ -234,14 +234,14 @@ func TestADiskThatFailsIsSeen(t *testing.T) {
 	c.Journal.Disk = func(real journal.Disk) journal.Disk { return brokenDisk{real, &broken} }
 	c.Grant.Step, c.Waiting.MaxBlock = 2*time.Second, 50*time.Millisecond
 	r := start(t, c)
-	broken.Store(true)
 	r.next() // a daemon that nobody asks has nothing to write
+	broken.Store(true)
 	r.shows("journal-failing")
 	r.says("issuing will stop unless this ends")
 	broken.Store(false)
 	r.shows("recovered")
-	broken.Store(true)
 	r.next()
+	broken.Store(true)
 	r.shows("journal-ended")
 	r.says("issuing has stopped")
 	broken.Store(false)

@@ -155,6 +155,67 @@ func TestClusterEpochsAreNumberedInTheirOrder(t *testing.T) {
 	look(epoch(4, "EARLIER"), "FOURTH", 5)
 }
 
+// A daemon that a server that lags has told of an earlier raise, and that asks no more, is not limited to
+// that for ever: a request that the servers do says which cluster epoch there is.
+func TestAServedRequestMakesItsClusterEpochTheNewest(t *testing.T) {
+	s, c := newScripted(t)
+	s.history = func(layout Entry) (Entry, error) {
+		if layout.Version == 1 {
+			return Entry{}, &MovedError{Found: epoch(3, "NOW")}
+		}
+		return Entry{}, nil
+	}
+	ask := func() {
+		t.Helper()
+		if _, err := c.History(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask()
+	s.look = epoch(2, "EARLIER")
+	lagging, err := c.Look(t.Context())
+	if err != nil || lagging.Raise.ClusterEpoch != "EARLIER" {
+		t.Fatalf("%+v, %v", lagging, err)
+	}
+	ask()
+	if j, newest := c.cluster.latest(); newest.ClusterEpoch != "NOW" || newest.Number <= lagging.Raise.Number || j.raise() != newest {
+		t.Errorf("the newest is %+v, and claims report %+v, after %+v", newest, j.raise(), lagging.Raise)
+	}
+}
+
+// An answer from before a restore does not become the newest after it, however high its version is.
+func TestAnAnswerFromBeforeARestoreIsNotTheNewest(t *testing.T) {
+	s, c := newScripted(t)
+	look := func(found Entry) coord.Cluster {
+		t.Helper()
+		s.look = found
+		got, err := c.Look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	look(epoch(100, "BEFORE"))
+	first := true
+	s.history = func(layout Entry) (Entry, error) {
+		switch {
+		case first: // while this is under way the coordinator is restored, and the marks are raised
+			first = false
+			look(epoch(51, "AFTER"))
+			return Entry{}, &MovedError{Found: epoch(100, "BEFORE")}
+		case layout.Version != 51:
+			return Entry{}, &MovedError{Found: epoch(51, "AFTER")}
+		}
+		return Entry{}, nil
+	}
+	if _, err := c.History(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := look(epoch(51, "AFTER")); got.Raise.ClusterEpoch != "AFTER" {
+		t.Errorf("the newest is %+v", got.Raise)
+	}
+}
+
 // What a layout record that is another one means.
 func TestJudge(t *testing.T) {
 	const ours = `{"layout":"l","uuid":"u","workers":8}`

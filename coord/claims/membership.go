@@ -133,6 +133,22 @@ func (m *membership) number(j *cluster) {
 	}
 	m.epochs[j.epoch] = j.number
 	m.newest, m.asOf = j.raise(), j.entry.Version
+	if m.joined != nil && m.joined != j && m.joined.epoch == j.epoch {
+		renumbered := *m.joined
+		renumbered.number = j.number
+		m.joined = &renumbered
+	}
+}
+
+// served notes that the servers have done a request of the cluster j, and so, that its cluster epoch is not
+// over.
+func (m *membership) served(j *cluster) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.joined == j {
+		now := *j
+		m.number(&now)
+	}
 }
 
 // learn numbers the cluster epoch of a record that was found when latest returned was and before, and
@@ -196,16 +212,20 @@ func (m *membership) replaced(uuid string) error {
 // it did nothing. Each time it gets what the layout record says.
 func (m *membership) inCluster(ctx context.Context, request func(j *cluster) error) error {
 	for {
+		_, newest := m.latest()
 		j, err := m.ready()
 		if err != nil {
 			return err
 		}
 		err = request(j)
 		var moved *MovedError
+		if err == nil {
+			m.served(j)
+		}
 		if !errors.As(err, &moved) {
 			return err
 		}
-		if err := m.judge(j, moved); err != nil {
+		if err := m.judge(j, newest, moved); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -215,8 +235,8 @@ func (m *membership) inCluster(ctx context.Context, request func(j *cluster) err
 }
 
 // judge decides what a layout record means that is not the one of j, and takes it
-// over if it is the same cluster's.
-func (m *membership) judge(j *cluster, moved *MovedError) error {
+// over if it is the same cluster's. The newest raise is that of before the request.
+func (m *membership) judge(j *cluster, newest coord.Raise, moved *MovedError) error {
 	var now layout
 	if moved.Found.Version != 0 {
 		var err error
@@ -243,7 +263,7 @@ func (m *membership) judge(j *cluster, moved *MovedError) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// An answer that took long must not bring back what has changed since.
-	if m.joined == j {
+	if m.joined == j && m.newest == newest {
 		m.adopt(&next)
 	}
 	return nil
