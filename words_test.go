@@ -11,11 +11,13 @@ import (
 // privateWords were used here for what has a standard word, or a term of the glossary in
 // docs/architecture.md.
 var privateWords = map[string]string{
-	"ailment": "condition", "appetite": "load", "barred": "poisoned", "buried": "deleted", "bury": "delete", "clogged": "backpressured",
-	"disown": "revoke", "disowned": "revoked", "forsake": "revoke", "forsaken": "revoked", "glance": "sample", "keeper": "holder", "lossy": "volatile",
+	"ailment": "condition", "appetite": "load", "barred": "poisoned", "bell": "notifier", "birth": "sample", "buried": "deleted",
+	"bury": "delete", "clogged": "backpressured", "crew": "workers", "disown": "revoke", "disowned": "revoked", "doubts": "writes in doubt",
+	"forsake": "revoke", "forsaken": "revoked", "glance": "sample", "hurry": "extend now", "keeper": "holder", "lossy": "volatile",
+	"nap": "batching sleep", "naps": "batching sleep",
 	"parked": "suspended", "patience": "timeout", "patient": "timeout", "rouse": "wake", "seam": "error path", "seams": "error paths", "seat": "preference key",
-	"seats": "preference keys", "stretch": "interval", "strobe": "oscillation", "teeth": "mutants", "tenure": "holder interval", "testify": "record",
-	"testimony": "evidence", "tooth": "mutant", "torture": "stress", "untaken": "pending", "visited": "inspected", "visitor": "operator",
+	"puller": "client", "pullers": "clients", "seats": "preference keys", "stretch": "interval", "strobe": "oscillation", "teeth": "mutants", "tenure": "holder interval", "testify": "record",
+	"testimony": "evidence", "ticket": "order", "tickets": "orders", "tooth": "mutant", "torture": "stress", "untaken": "pending", "visited": "inspected", "visitor": "operator",
 }
 
 var (

@@ -284,9 +284,9 @@ type Request struct {
 	// Predecessor is the name of a dead process's claim node, which is deleted
 	// first; empty when there is none.
 	Predecessor string
-	// Dead are the names of further claim nodes of dead processes, which nobody goes
+	// Stale are the names of further claim nodes of dead processes, which nobody goes
 	// on from. They are deleted as well.
-	Dead []string
+	Stale []string
 	// Raised, if not nil, is called with what all marks were raised to last, before
 	// anything is sent that a raise could matter to. An error of it ends the call, with
 	// nothing more sent. It is called from within Claim, more than once, and must be

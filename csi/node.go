@@ -49,7 +49,7 @@ func (n *node) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRe
 	if err == nil {
 		err = n.alone(v, func() error { return n.publish(ctx, v) })
 	}
-	return &csi.NodePublishVolumeResponse{}, n.told("a pod's socket is not shown", v, err)
+	return &csi.NodePublishVolumeResponse{}, n.report("a pod's socket is not shown", v, err)
 }
 
 // NodeUnpublishVolume takes a pod's socket away. It does not need the daemon.
@@ -58,7 +58,7 @@ func (n *node) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolume
 	if err == nil {
 		err = n.alone(v, func() error { return n.unpublish(v) })
 	}
-	return &csi.NodeUnpublishVolumeResponse{}, n.told("a pod's socket is not taken away", v, err)
+	return &csi.NodeUnpublishVolumeResponse{}, n.report("a pod's socket is not taken away", v, err)
 }
 
 // alone runs one request of a volume at a time. It does not wait: kubelet tries again.
@@ -70,8 +70,8 @@ func (n *node) alone(v volume, do func() error) error {
 	return do()
 }
 
-// told logs an error, and gives it a code if it has none.
-func (n *node) told(what string, v volume, err error) error {
+// report logs an error, and gives it a code if it has none.
+func (n *node) report(what string, v volume, err error) error {
 	if err == nil {
 		return nil
 	}

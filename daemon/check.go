@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/admin"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/publicid"
@@ -82,7 +82,7 @@ func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	defer o.Close() //nolint:errcheck // nothing was written
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	uuid, err := life.Candidate{
+	uuid, err := lifecycle.Candidate{
 		Layout: c.joins(layout), Coord: coordinator.Text, Accept: c.acceptCluster(), Journals: journals,
 	}.Check(ctx, o)
 	switch {

@@ -23,7 +23,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/resp"
@@ -73,7 +73,7 @@ type Daemon struct {
 	// What each start has of its own. A machine that is copied makes the daemon start anew.
 	machine     machine
 	dir         *journal.Dir
-	life        *life.Life
+	lifecycle   *lifecycle.Lifecycle
 	incarnation atomic.Pointer[string]
 	ready       atomic.Bool
 	cluster     string // the UUID of the one that was joined last
@@ -272,7 +272,7 @@ func (d *Daemon) build() error {
 
 // live serves requests through one start after the other, until ctx ends or a part fails, and ends
 // all in order.
-func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited life.Inherited) error {
+func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited lifecycle.Inherited) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer d.renewal.end(work, errEnding)
@@ -354,7 +354,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 		if first, wait := d.lanes.soonest(now); first != nil {
 			if wait <= 0 {
 				d.ready.Store(true)
-				d.config.Service.Status(life.Issuing)
+				d.config.Service.Status(lifecycle.Issuing)
 				d.config.Service.Ready()
 				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.holder.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
 				if d.config.Ready != nil {
@@ -362,7 +362,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 				}
 				return nil
 			}
-			if d.clock.Sleep(ctx, min(wait, life.WatchEvery)) == nil {
+			if d.clock.Sleep(ctx, min(wait, lifecycle.WatchEvery)) == nil {
 				continue
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/metrics"
 )
 
@@ -80,7 +80,7 @@ func clockFigures(clock *clockguard.Known, all lanes, now clockguard.Reading) me
 	c := metrics.Clock{Steps: clock.Steps(), MarksAhead: all.marksAhead(now)}
 	c.Hold, _, _ = clock.Holding()
 	c.MaxError, c.Synchronised = clock.Synchronised()
-	var ahead *life.ClockAheadError
+	var ahead *lifecycle.ClockAheadError
 	c.NotReady = errors.As(all.condition(), &ahead)
 	return c
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/generator"
@@ -128,7 +128,7 @@ var errHandedOver = errors.New("another daemon has taken over")
 // handOver ends the parts and hands everything to a newcomer that is ready: it returns
 // errHandedOver. If the newcomer is gone, the daemon begins anew, above what was issued, and what
 // begin needs is returned.
-func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (life.Inherited, error) {
+func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (lifecycle.Inherited, error) {
 	defer to.Close() //nolint:errcheck // all has been said
 	begun := d.clock.Now().Mono
 	if err := settlingOf(d).behind(); err != nil { // since it was asked
@@ -146,7 +146,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	frozen, err := d.server.Freeze(freezing)
 	cancel()
 	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock(), Others: d.locks.Files()}
-	for _, k := range p.life.Holders {
+	for _, k := range p.lifecycle.Holders {
 		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
 	}
 	fault.Point(fault.RunningFrozen)

@@ -30,7 +30,7 @@ type web struct {
 
 // newWeb makes what answers them with IDs from a source.
 func newWeb(d *Daemon, source resp.Source) (*web, error) {
-	w := &web{count: &counter{table: &d.counts}, members: &members{d: d, turn: make(chan struct{}, 1)}}
+	w := &web{count: &counter{table: &d.counts}, members: &members{d: d, asking: make(chan struct{}, 1)}}
 	w.taker = await.New(source, d.clock, w.count)
 	config := w.config(d)
 	w.page = newPage(d, w.members, config)

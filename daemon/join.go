@@ -13,15 +13,15 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // hold joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that
 // they are held with, for giving them back.
-func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coordinator, error) {
+func (d *Daemon) hold(ctx context.Context, inherited lifecycle.Inherited) (coord.Coordinator, error) {
 	fault.Point(fault.NewcomerServes)
-	c, err := d.life.Join(ctx, inherited)
+	c, err := d.lifecycle.Join(ctx, inherited)
 	if err != nil || c == nil || ctx.Err() != nil { // with ctx, Join ends without a cluster
 		return c, err
 	}
@@ -29,7 +29,7 @@ func (d *Daemon) hold(ctx context.Context, inherited life.Inherited) (coord.Coor
 	parts, holding := errgroup.WithContext(ctx)
 	parts.Go(func() error { return d.outlive(holding, c) })
 	for _, l := range d.lanes {
-		parts.Go(func() error { return d.life.Hold(holding, l.number) })
+		parts.Go(func() error { return d.lifecycle.Hold(holding, l.number) })
 	}
 	return c, parts.Wait()
 }
@@ -87,7 +87,7 @@ func (d *Daemon) warn(dir *journal.Dir) {
 func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 	c, err := d.opened, error(nil)
 	if d.opened = nil; c == nil {
-		c, err = d.reload.dial(ctx, d.Identity(), d.life.Moved)
+		c, err = d.reload.dial(ctx, d.Identity(), d.lifecycle.Moved)
 	}
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -102,8 +102,8 @@ type lanes []*lane
 
 // newLanes makes a daemon's lanes, which have no holders yet.
 func newLanes(c Config, layout *generator.Layout, clock clockguard.Clock) (all lanes, err error) {
-	first := life.FirstWait(layout, c.timing(layout).Step, c.Waiting.MaxSleep)
-	limits, err := life.Limits(layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
+	first := lifecycle.FirstWait(layout, c.timing(layout).Step, c.Waiting.MaxSleep)
+	limits, err := lifecycle.Limits(layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
 	if err != nil {
 		return nil, err
 	}

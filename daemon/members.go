@@ -20,7 +20,7 @@ const membersFor = time.Second
 // members asks the coordinator for the cluster's members, one request at a time.
 type members struct {
 	d           *Daemon
-	turn        chan struct{} // has one while somebody asks
+	asking      chan struct{} // has one while somebody asks
 	coordinator atomic.Pointer[coord.Coordinator]
 	operator    atomic.Pointer[coord.Operator] // the same one
 	joined      atomic.Pointer[coord.Cluster]
@@ -74,14 +74,14 @@ func (m *members) of(joined *coord.Cluster) cluster.Cluster {
 
 func (m *members) acquire(ctx context.Context) error {
 	select {
-	case m.turn <- struct{}{}:
+	case m.asking <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (m *members) release() { <-m.turn }
+func (m *members) release() { <-m.asking }
 
 // contact returns nil if the coordinator answers.
 func (m *members) contact(ctx context.Context) error {

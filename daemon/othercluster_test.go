@@ -17,7 +17,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 )
 
 // A coordinator that was wiped is another cluster. The daemon says so and ends; a new start
@@ -203,7 +203,7 @@ func TestWrongPrefixMakesNoCluster(t *testing.T) {
 	for _, url := range []string{etcd.URL("wrong"), "embedded:"} {
 		wrong.Cluster.Coord = url
 		err := launch(t, wrong).End()
-		var none *life.NoClusterError
+		var none *lifecycle.NoClusterError
 		if !errors.As(err, &none) || none.Journal != cluster || none.Coord != url || none.Joined != c.Cluster.Coord {
 			t.Errorf("under %s the daemon ended with %v", url, err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
 
@@ -31,12 +31,12 @@ func (d *Daemon) openDir(lock *os.File) (err error) {
 
 // start makes what a start has of its own, and returns what the journals say. It goes on with what
 // another process has handed over.
-func (d *Daemon) start(handed []grant.Handed) (life.Inherited, error) {
+func (d *Daemon) start(handed []grant.Handed) (lifecycle.Inherited, error) {
 	if err := d.makeHolders(d.dir); err != nil {
 		return nil, err
 	}
 	joins := d.config.joins(d.layout)
-	d.life = &life.Life{
+	d.lifecycle = &lifecycle.Lifecycle{
 		Layout:  d.layout,
 		Clock:   d.clock,
 		Belief:  d.config.Time,
@@ -54,14 +54,14 @@ func (d *Daemon) start(handed []grant.Handed) (life.Inherited, error) {
 		Log:     d.log,
 	}
 	for _, l := range d.lanes {
-		d.life.Holders = append(d.life.Holders, l.holder.Load())
+		d.lifecycle.Holders = append(d.lifecycle.Holders, l.holder.Load())
 	}
-	inherited, err := d.life.Inherit(d.dir)
+	inherited, err := d.lifecycle.Inherit(d.dir)
 	if journal := inherited.Cluster(); journal != "" {
 		d.forms.enter(journal) // for a cold start, and for what another process has handed over
 	}
 	if err == nil {
-		d.life.TakeOver(inherited, handed)
+		d.lifecycle.TakeOver(inherited, handed)
 	}
 	return inherited, err
 }
@@ -89,7 +89,7 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 			Timing:     c.timing(d.layout),
 			FirstWait:  l.first,
 			Clock:      d.clock,
-			Hold:       func() coord.Hold { return life.HoldOf(d.clock) },
+			Hold:       func() coord.Hold { return lifecycle.HoldOf(d.clock) },
 			Kept:       d.clock.Kept,
 			Journal:    d.metrics.Journal(file),
 			Lane:       l.number,
@@ -104,7 +104,7 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 
 // startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it
 // starts it again, and sees why that is needed.
-func (d *Daemon) startAnew() (inherited life.Inherited, err error) {
+func (d *Daemon) startAnew() (inherited lifecycle.Inherited, err error) {
 	if err = d.openDir(nil); err == nil {
 		inherited, err = d.start(nil)
 	}
@@ -116,7 +116,7 @@ func (d *Daemon) startAnew() (inherited life.Inherited, err error) {
 
 // parts are what runs besides the serving, from a start to its end.
 type parts struct {
-	life        *life.Life
+	lifecycle   *lifecycle.Lifecycle
 	running     sync.WaitGroup
 	stop        context.CancelFunc
 	failed      chan error        // has room for one from each part
@@ -124,8 +124,8 @@ type parts struct {
 }
 
 // begin lets the parts of a start run.
-func (d *Daemon) begin(ctx context.Context, inherited life.Inherited) *parts {
-	p := &parts{life: d.life, failed: make(chan error, 3+len(d.lanes))}
+func (d *Daemon) begin(ctx context.Context, inherited lifecycle.Inherited) *parts {
+	p := &parts{lifecycle: d.lifecycle, failed: make(chan error, 3+len(d.lanes))}
 	ctx, p.stop = context.WithCancel(ctx)
 	run := func(part func() error) {
 		p.running.Go(func() {
@@ -134,11 +134,11 @@ func (d *Daemon) begin(ctx context.Context, inherited life.Inherited) *parts {
 			}
 		})
 	}
-	for _, k := range p.life.Holders {
+	for _, k := range p.lifecycle.Holders {
 		run(func() error { return k.Mark(ctx) })
 	}
-	run(func() error { return p.life.Watch(ctx, d.pool) })
-	run(func() error { p.life.Settle(ctx, d.pool); return nil })
+	run(func() error { return p.lifecycle.Watch(ctx, d.pool) })
+	run(func() error { p.lifecycle.Settle(ctx, d.pool); return nil })
 	run(func() error { return d.announce(ctx) })
 	run(func() error { d.reload.run(ctx); return nil })
 	run(func() (err error) {
@@ -167,7 +167,7 @@ func (p *parts) wait(ctx context.Context, served <-chan error, ready <-chan *tak
 func (p *parts) end(ctx context.Context) {
 	p.stop()
 	p.running.Wait()
-	p.life.Leave(context.WithoutCancel(ctx), p.coordinator)
+	p.lifecycle.Leave(context.WithoutCancel(ctx), p.coordinator)
 }
 
 // leaveToOriginal ends a start in a copy of the machine: what it holds is the original's as well.

@@ -72,7 +72,7 @@ type claimant struct {
 
 // dead are the claim nodes of dead processes that the claim is to delete.
 func (cl claimant) dead() []string {
-	return slices.DeleteFunc(append([]string{cl.request.Predecessor}, cl.request.Dead...), func(name string) bool { return name == "" })
+	return slices.DeleteFunc(append([]string{cl.request.Predecessor}, cl.request.Stale...), func(name string) bool { return name == "" })
 }
 
 // sticky tries the worker ID that is asked for and then the one that this

@@ -79,9 +79,9 @@ func (j *cluster) floorFor(r record, request coord.Request) generator.Tick {
 	return j.vacancyIn(r, request).from
 }
 
-// leastOf is what a release of a claim that continues never goes below: what was
+// minimumOf is what a release of a claim that continues never goes below: what was
 // published, and what all marks were raised to, which is never the caller's own.
-func (j *cluster) leastOf(found record) generator.Tick { return max(found.Issued, j.floor) }
+func (j *cluster) minimumOf(found record) generator.Tick { return max(found.Issued, j.floor) }
 
 // raised reports whether the marks were raised over more than the record knows of,
 // and nobody has opened it since.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/internal/turn"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -19,30 +19,30 @@ type held struct {
 	continues bool
 	floor     generator.Tick
 	until     generator.Tick
-	least     generator.Tick // a release never goes below it
+	minimum   generator.Tick // a release never goes below it
 	lane      int
 	since     int64 // as the node's value says
 
-	turn    turn.Turn // guards what follows; held during a request
+	mutex   mutex.Mutex // guards what follows; held during a request
 	version int64
 	record  record // as the writer saw it last
-	doubts  []doubt
+	inDoubt []attempt
 	lost    error // why; nil: not as far as is known
 	next    *held // the claim that took this one's place; nil: none has
 }
 
-// doubt is a write of which it is unknown whether it was stored. All doubts of a
+// attempt is a write, which is in doubt until its outcome is known. All in doubt of one
 // claim compare the same version, so at most one of them was.
-type doubt struct {
+type attempt struct {
 	record  record
 	release bool
 	reopen  *opening // what the record was opened for anew; nil: it was not
 	history Entry    // of a reopening
 }
 
-// maxDoubts bounds what a claim remembers of a long outage. If one that was
+// maxInDoubt bounds what a claim remembers of a long outage. If one that was
 // forgotten turns out to be the one that was stored, the claim is given up.
-const maxDoubts = 64
+const maxInDoubt = 64
 
 func (h *held) Worker() int           { return h.node.Worker }
 func (h *held) Name() string          { return h.node.Name }
@@ -70,7 +70,7 @@ const (
 
 // begin waits for the calls that came before.
 func (h *held) begin(ctx context.Context, doing string) error {
-	if err := h.turn.Take(ctx); err != nil {
+	if err := h.mutex.LockContext(ctx); err != nil {
 		return fmt.Errorf("%s: %s: worker ID %d: an earlier call is not done: %w", h.c.store.Name(), doing, h.Worker(), err)
 	}
 	return nil
@@ -81,7 +81,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 	if err := h.begin(ctx, doingExtend); err != nil {
 		return err
 	}
-	defer h.turn.Give()
+	defer h.mutex.Unlock()
 	if h.until != 0 && progress.Ceiling > h.until {
 		return fmt.Errorf("worker ID %d: tick %d cannot be granted to this opening, which is of a gap that ends at %d", h.Worker(), progress.Ceiling, h.until)
 	}
@@ -91,7 +91,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		next.Mark = max(next.Mark, progress.Mark)
 		next.Hold = holdOf(progress.Hold)
 		next.Nonce = h.c.random.token()
-		stored, err := h.write(ctx, doubt{record: next})
+		stored, err := h.write(ctx, attempt{record: next})
 		if err != nil {
 			return err
 		}
@@ -108,14 +108,14 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 	if err := h.begin(ctx, doingRelease); err != nil {
 		return err
 	}
-	defer h.turn.Give()
+	defer h.mutex.Unlock()
 	for h.lost == nil {
-		to := max(h.least, h.record.Issued, last)
+		to := max(h.minimum, h.record.Issued, last)
 		next := h.record.lowered(to)
 		next.Issued, next.Mark = to, to
 		next.Nonce = h.c.random.token()
 		next.Hold = hold{}
-		stored, err := h.write(ctx, doubt{record: next, release: true})
+		stored, err := h.write(ctx, attempt{record: next, release: true})
 		switch {
 		case stored:
 			return nil
@@ -132,7 +132,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 // write sends one write of the record, fenced. It reports whether w is stored.
 // If it is not, either the claim is lost, or an earlier write in doubt was found
 // to be stored and the caller is to decide anew. After an error w is in doubt.
-func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
+func (h *held) write(ctx context.Context, w attempt) (stored bool, err error) {
 	sent := Write{Doing: doingExtend, Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, History: w.history, Delete: w.release}
 	switch {
 	case w.release:
@@ -158,7 +158,7 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 		h.lose(raised, true)
 		return false, nil
 	case done.Stored:
-		h.settle(w, done.Record.Version)
+		h.confirm(w, done.Record.Version)
 		return true, nil
 	}
 	landed, ok := h.ownWrite(done.Record)
@@ -177,43 +177,43 @@ func (h *held) write(ctx context.Context, w doubt) (stored bool, err error) {
 		h.lose(why, done.Claimed)
 		return false, nil
 	}
-	h.settle(landed, done.Record.Version)
+	h.confirm(landed, done.Record.Version)
 	return landed.record.Nonce == w.record.Nonce || landed.release && w.release, nil
 }
 
 // doubt notes w before it is sent: whatever happens then, it may have been stored.
-func (h *held) doubt(w doubt) {
-	if n := len(h.doubts); n > 0 && h.doubts[n-1].record.Nonce == w.record.Nonce {
+func (h *held) doubt(w attempt) {
+	if n := len(h.inDoubt); n > 0 && h.inDoubt[n-1].record.Nonce == w.record.Nonce {
 		return // sent again
 	}
-	if len(h.doubts) == maxDoubts {
-		h.doubts = append(h.doubts[:0], h.doubts[1:]...)
+	if len(h.inDoubt) == maxInDoubt {
+		h.inDoubt = append(h.inDoubt[:0], h.inDoubt[1:]...)
 	}
-	h.doubts = append(h.doubts, w)
+	h.inDoubt = append(h.inDoubt, w)
 }
 
 // ownWrite returns the write in doubt that the record shows as stored.
-func (h *held) ownWrite(found Entry) (doubt, bool) {
+func (h *held) ownWrite(found Entry) (attempt, bool) {
 	if found.Version == 0 {
-		return doubt{}, false
+		return attempt{}, false
 	}
 	if _, err := readRecord(h.c.store, h.Worker(), found); err != nil {
 		h.c.log.Error("a record changed under its claim", "error", err)
-		return doubt{}, false
+		return attempt{}, false
 	}
-	for _, d := range h.doubts {
+	for _, d := range h.inDoubt {
 		if bytes.Equal(encode(d.record), found.Value) {
 			return d, true
 		}
 	}
-	return doubt{}, false
+	return attempt{}, false
 }
 
-// settle makes w the last write that is known to be stored. No other one in doubt
+// confirm makes w the last write that is known to be stored. No other one in doubt
 // can be stored any more: they compare the version that w replaced.
-func (h *held) settle(w doubt, version int64) {
+func (h *held) confirm(w attempt, version int64) {
 	h.record, h.version = w.record, version
-	h.doubts = h.doubts[:0]
+	h.inDoubt = h.inDoubt[:0]
 	if w.reopen != nil {
 		h.lost, h.next = errReopened, h.after(w, version)
 	}

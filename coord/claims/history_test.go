@@ -110,7 +110,7 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 				issue(tick, opening)
 			}
 			if rapid.Bool().Draw(t, "released") {
-				r = r.lowered(max(mark, o.least))
+				r = r.lowered(max(mark, o.minimum))
 			}
 			if err := r.checkGaps(); err != nil {
 				t.Fatalf("%+v: %v", r, err)

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/internal/turn"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
 // pending implements coord.Pending. What it decides is decided on the record as it was
@@ -73,8 +73,8 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 		}
 		return &held{
 			c: c, node: n.Node, epoch: n.cluster.epoch, opening: opened.Holder,
-			continues: continues, floor: o.floor, until: opened.Until, least: o.least, lane: request.Lane, since: n.since,
-			turn: turn.New(), version: done.Record.Version, record: opened,
+			continues: continues, floor: o.floor, until: opened.Until, minimum: o.minimum, lane: request.Lane, since: n.since,
+			mutex: mutex.New(), version: done.Record.Version, record: opened,
 		}, nil
 	}
 }

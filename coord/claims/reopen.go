@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/internal/turn"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -18,7 +18,7 @@ func (h *held) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Cla
 	if err := h.begin(ctx, doingOpen); err != nil {
 		return nil, err
 	}
-	defer h.turn.Give()
+	defer h.mutex.Unlock()
 	for h.lost == nil {
 		w, err := h.reopening(ctx, at, latest)
 		if err != nil {
@@ -40,8 +40,8 @@ func (h *held) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Cla
 
 // reopening is the write that opens the record anew for the time. A claim from before a raise is
 // lost by it.
-func (h *held) reopening(ctx context.Context, at, latest generator.Tick) (doubt, error) {
-	var w doubt
+func (h *held) reopening(ctx context.Context, at, latest generator.Tick) (attempt, error) {
+	var w attempt
 	err := h.c.cluster.inCluster(ctx, func(j *cluster) error {
 		if j.epoch != h.epoch {
 			h.lose(&coord.RaisedError{Raise: j.raise()}, true)
@@ -57,14 +57,14 @@ func (h *held) reopening(ctx context.Context, at, latest generator.Tick) (doubt,
 		}
 		o := j.openAt(h.record, p)
 		o.record.Holder, o.record.Nonce = coord.OpeningID(h.c.random.token(), h.epoch), h.c.random.token()
-		w = doubt{record: o.record, reopen: &o, history: h.c.nextHistory(j, h.Worker(), stored, h.record, h.c.interval(o.record, o.from, h.lane, h.since))}
+		w = attempt{record: o.record, reopen: &o, history: h.c.nextHistory(j, h.Worker(), stored, h.record, h.c.interval(o.record, o.from, h.lane, h.since))}
 		return nil
 	})
 	return w, err
 }
 
 // reopen sends the write until its outcome is known, or that of an earlier write in doubt.
-func (h *held) reopen(ctx context.Context, w doubt) error {
+func (h *held) reopen(ctx context.Context, w attempt) error {
 	for {
 		_, err := h.write(ctx, w)
 		if err == nil || ctx.Err() != nil || !worthRetrying(err) {
@@ -75,10 +75,10 @@ func (h *held) reopen(ctx context.Context, w doubt) error {
 }
 
 // after is the claim that a reopening has made of this one.
-func (h *held) after(w doubt, version int64) *held {
+func (h *held) after(w attempt, version int64) *held {
 	return &held{
 		c: h.c, node: h.node, epoch: h.epoch, opening: w.record.Holder,
-		floor: w.reopen.floor, until: w.record.Until, least: w.reopen.least, lane: h.lane, since: h.since,
-		turn: turn.New(), version: version, record: w.record,
+		floor: w.reopen.floor, until: w.record.Until, minimum: w.reopen.minimum, lane: h.lane, since: h.since,
+		mutex: mutex.New(), version: version, record: w.record,
 	}
 }

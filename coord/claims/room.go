@@ -192,10 +192,10 @@ func (r record) checkGaps() error {
 
 // opening is the record as an opening writes it, still without the opening's ID, and its bounds.
 type opening struct {
-	record record
-	from   generator.Tick // the holder issues above it; the history keeps it
-	floor  generator.Tick // the claim's: in this interval nothing above it was granted before
-	least  generator.Tick // a release never goes below it
+	record  record
+	from    generator.Tick // the holder issues above it; the history keeps it
+	floor   generator.Tick // the claim's: in this interval nothing above it was granted before
+	minimum generator.Tick // a release never goes below it
 }
 
 // opening opens the record that was found.
@@ -203,7 +203,7 @@ func (j *cluster) opening(found record, request coord.Request, continues bool) o
 	if !continues {
 		return j.openAt(found, j.vacancyIn(found, request))
 	}
-	o := opening{record: j.found(found), from: request.Mark, least: j.leastOf(found)}
+	o := opening{record: j.found(found), from: request.Mark, minimum: j.minimumOf(found)}
 	o.floor = o.record.granted()
 	if request.From > 0 {
 		o.from = min(o.from, request.From)
@@ -216,7 +216,7 @@ func (j *cluster) openAt(found record, p vacancy) opening {
 	r := j.found(found).openedAt(p)
 	// It may be lower than what was issued elsewhere.
 	r.Issued, r.Mark, r.Hold = min(r.Issued, p.floor), 0, hold{}
-	return opening{record: r, from: p.floor, floor: p.floor, least: p.floor}
+	return opening{record: r, from: p.floor, floor: p.floor, minimum: p.floor}
 }
 
 // gaps returns the record's gaps as the next holder finds them: after the last raise.

@@ -182,7 +182,7 @@ func TestLeastOf(t *testing.T) {
 		continues bool
 		want      generator.Tick
 	}{{0, false, 100}, {0, true, 40}, {70, false, 100}, {70, true, 70}, {200, false, 200}, {200, true, 200}} {
-		if got := (&cluster{floor: test.floor}).opening(r, coord.Request{}, test.continues).least; got != test.want {
+		if got := (&cluster{floor: test.floor}).opening(r, coord.Request{}, test.continues).minimum; got != test.want {
 			t.Errorf("raised to %d, continues %v: %d, want %d", test.floor, test.continues, got, test.want)
 		}
 	}

@@ -71,7 +71,7 @@ func lanesDead(k *kit) {
 		names = append(names, dead.claim(of(lane, anyone())).Name())
 	}
 	r := anyone()
-	r.Dead = append(names, "nobody's")
+	r.Stale = append(names, "nobody's")
 	k.start("b").claim(r)
 	if ms := dead.members(); len(ms) != 1 {
 		k.Errorf("%d claims are left, want the new one alone: %+v", len(ms), ms)
@@ -244,7 +244,7 @@ func lanesLoss(k *kit) {
 	}
 	// Nor does a lane take another's for an orphan, or for its predecessor's.
 	r = of(3, wanting(claims[0].Worker()))
-	r.Predecessor, r.Dead = claims[0].Name(), []string{claims[1].Name()}
+	r.Predecessor, r.Stale = claims[0].Name(), []string{claims[1].Name()}
 	if c := n.claim(r); c.Worker() == claims[0].Worker() || c.Worker() == claims[1].Worker() {
 		k.Errorf("lane 3 took worker ID %d from another lane", c.Worker())
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/internal/machine"
-	"github.com/flakeward/flakeward/coord/internal/turn"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
 // DefaultPrefix is the root of the tree when none is configured.
@@ -140,7 +140,7 @@ func newStore(config Config) (*store, error) {
 		keys:        keys,
 		incarnation: config.Identity.Incarnation,
 		client:      c,
-		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, opening: turn.New()},
+		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, opening: mutex.New()},
 		txns:        transactions{client: c, layout: keys.layout()},
 		clocks:      clocks{own: config.Own},
 	}

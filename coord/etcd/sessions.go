@@ -12,7 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/coord/internal/turn"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
 // closeTimeout bounds the end of the lease. It is short, for a lease that is not
@@ -27,7 +27,7 @@ type sessions struct {
 	growth growth
 	dial   func(context.Context) (*clientv3.Client, error) // nil if there is a client
 
-	opening turn.Turn        // held while a client is made or a session opened
+	opening mutex.Mutex      // held while a client is made or a session opened
 	own     *clientv3.Client // made by dial
 
 	mu       sync.Mutex
@@ -38,10 +38,10 @@ type sessions struct {
 
 // connect makes the client if there is none yet.
 func (s *sessions) connect(ctx context.Context) error {
-	if err := s.opening.Take(ctx); err != nil {
+	if err := s.opening.LockContext(ctx); err != nil {
 		return err
 	}
-	defer s.opening.Give()
+	defer s.opening.Unlock()
 	if err := s.errClosed(); err != nil {
 		return err
 	}
@@ -58,10 +58,10 @@ func (s *sessions) connect(ctx context.Context) error {
 
 // get returns the current session, or a new one if that is lost.
 func (s *sessions) get(ctx context.Context) (*session, error) {
-	if err := s.opening.Take(ctx); err != nil {
+	if err := s.opening.LockContext(ctx); err != nil {
 		return nil, err
 	}
-	defer s.opening.Give()
+	defer s.opening.Unlock()
 	if err := s.errClosed(); err != nil {
 		return nil, err
 	}
@@ -133,8 +133,8 @@ func (s *sessions) finish(detach bool) error {
 	s.closed, s.detached = true, s.detached || detach
 	s.mu.Unlock()
 	// A session that is being opened sees closed and ends itself.
-	s.opening.Await()
-	defer s.opening.Give()
+	s.opening.Lock()
+	defer s.opening.Unlock()
 	var err error
 	if current := s.last(); current != nil {
 		s.retire(current)

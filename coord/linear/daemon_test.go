@@ -18,14 +18,14 @@ import (
 // grip is a claim that a daemon has, or had.
 type grip struct {
 	coord.Claim
-	top    generator.Tick // the highest ceiling asked for
-	issued generator.Tick
-	mark   generator.Tick
-	last   generator.Tick // of the Release that was tried, which is asked for again
-	giving bool
-	idle   bool // issues nothing
-	lost   bool // ErrLost, or released
-	doubts int  // calls of unknown outcome in a row
+	top     generator.Tick // the highest ceiling asked for
+	issued  generator.Tick
+	mark    generator.Tick
+	last    generator.Tick // of the Release that was tried, which is asked for again
+	giving  bool
+	idle    bool // issues nothing
+	lost    bool // ErrLost, or released
+	unknown int  // calls of unknown outcome in a row
 }
 
 // session is one start of a daemon, with its connection.
@@ -277,7 +277,7 @@ func (d *daemon) unseen(o linear.Op, worker int, call, by int64, continues bool)
 
 // write extends the claim, or releases it.
 func (d *daemon) write(g *grip) {
-	calm := g.doubts >= 3 // too many at once are hard to judge
+	calm := g.unknown >= 3 // too many at once are hard to judge
 	if g.giving || d.chance(5) {
 		d.release(g, calm)
 		return
@@ -318,7 +318,7 @@ func (d *daemon) wrote(g *grip, o linear.Op, err error) {
 	o.Return = d.w.now()
 	switch {
 	case err == nil:
-		g.doubts = 0
+		g.unknown = 0
 	case errors.Is(err, coord.ErrLost):
 		o.Outcome = linear.Lost
 		g.lost = true
@@ -326,8 +326,8 @@ func (d *daemon) wrote(g *grip, o linear.Op, err error) {
 		return
 	default:
 		o.Outcome = linear.Unknown
-		g.doubts++
-		pause(d.w.ctx, time.Duration(g.doubts*20)*time.Millisecond)
+		g.unknown++
+		pause(d.w.ctx, time.Duration(g.unknown*20)*time.Millisecond)
 	}
 	d.w.note(o)
 }

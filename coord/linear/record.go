@@ -20,9 +20,9 @@ const (
 type giving uint8
 
 const (
-	kept   giving = iota
-	stored        // it was stored, and its caller was not told
-	told          // its caller was told
+	kept         giving = iota
+	stored              // it was stored, and its caller was not told
+	acknowledged        // its caller was told
 )
 
 // record is all that the outcome of later operations on one worker ID depends on. It is
@@ -32,7 +32,7 @@ type record struct {
 	holder                string // the last opening; empty: there is no record
 	epoch                 string // the one that it was opened in
 	hold                  hold
-	least                 generator.Tick // what the holder's Release does not go below
+	minimum               generator.Tick // what the holder's Release does not go below
 	giving                giving
 
 	floor generator.Tick // what all were raised to
@@ -116,9 +116,9 @@ func (r record) opened(o Op) (record, bool) {
 	if o.Continues != continues || o.Outcome == Done && o.Floor != floor {
 		return r, false
 	}
-	r.least = floor
+	r.minimum = floor
 	if continues {
-		r.least = max(r.issued, r.floor) // the grants before were the caller's own
+		r.minimum = max(r.issued, r.floor) // the grants before were the caller's own
 	} else {
 		r.issued, r.mark = min(r.issued, floor), 0
 	}
@@ -132,18 +132,18 @@ func (r record) opened(o Op) (record, bool) {
 
 // givenBack lowers the record and frees the worker ID.
 func (r record) givenBack(o Op) (record, bool) {
-	to := max(r.least, r.issued, o.To)
+	to := max(r.minimum, r.issued, o.To)
 	switch {
 	case r.stored(o): // made again, it answers as the first would have
 		if o.Outcome == Done {
-			r.giving = told
+			r.giving = acknowledged
 		}
 		return r, r.ceiling == to
 	case !r.mine(o):
 		return r, false
 	}
 	r.ceiling, r.issued, r.mark = to, to, to
-	r.hold, r.giving = gone, told
+	r.hold, r.giving = gone, acknowledged
 	if o.Outcome == Unknown {
 		r.giving = stored
 	}
@@ -178,6 +178,6 @@ func (r record) shows(o Op) bool {
 
 func (r record) String() string {
 	claim := map[hold]string{gone: "gone", mortal: "mortal", firm: "held"}[r.hold]
-	return fmt.Sprintf("%s by %s: ceiling %d issued %d mark %d least %d, all raised to %d, same epoch %v",
-		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.mark, r.least, r.floor, r.epoch == r.now)
+	return fmt.Sprintf("%s by %s: ceiling %d issued %d mark %d minimum %d, all raised to %d, same epoch %v",
+		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.mark, r.minimum, r.floor, r.epoch == r.now)
 }

@@ -81,16 +81,16 @@ func between(t *testing.T, from, to string) move.Move {
 type fixture struct {
 	*testing.T
 	from, to string
-	home     coord.Coordinator
+	source   coord.Coordinator
 	claims   []coord.Claim
 	granted  generator.Tick // to both holders, as acknowledged
 }
 
 func newFixture(t *testing.T, from, to string) *fixture {
 	t.Helper()
-	f := &fixture{T: t, from: from, to: to, home: daemon(t, from)}
+	f := &fixture{T: t, from: from, to: to, source: daemon(t, from)}
 	for worker := range 2 {
-		c, err := claim(t, f.home, coord.Request{Worker: worker})
+		c, err := claim(t, f.source, coord.Request{Worker: worker})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func (m failing) Store(ctx context.Context, at coord.Place, c coord.Copy) error 
 func TestOneFails(t *testing.T) {
 	bothWays(t, func(t *testing.T, from, to func() string) {
 		f := newFixture(t, from(), to())
-		if _, err := claim(t, f.home, coord.Request{Worker: 2}); err != nil {
+		if _, err := claim(t, f.source, coord.Request{Worker: 2}); err != nil {
 			t.Fatal(err)
 		}
 		m, begun, ending := between(t, f.from, f.to), make(chan struct{}), make(chan struct{})

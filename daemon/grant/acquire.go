@@ -62,7 +62,7 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		At:      c.pace.at(),
 		Latest:  c.pace.latest(),
 		Lane:    c.lane,
-		Dead:    c.stale,
+		Stale:   c.stale,
 	}
 	if s.current.cold {
 		request.From = s.current.lane.Floor() // for the history: what was issued since is this process's
@@ -121,8 +121,8 @@ var errUnusable = errors.New("the worker ID cannot be used; take its record back
 
 // take makes an acknowledged opening the one in the journal.
 func (c *claimer) take(claim coord.Claim) error {
-	c.held.writer.takeTurn()
-	defer c.held.writer.giveTurn()
+	c.held.writer.lock()
+	defer c.held.writer.unlock()
 	s := c.held.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
 	if continues && coord.ClusterEpochOf(s.current.opening) != coord.ClusterEpochOf(claim.Opening()) {

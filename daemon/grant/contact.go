@@ -56,7 +56,7 @@ func (c *contact) noted(err error) error {
 		c.log.Info("the coordinator grants")
 	case err == nil || before != nil && before.Error() == err.Error(): // said before
 	case lane != nil && !lane.Closed():
-		c.log.Debug("the grant is not extended", "error", err) // package life says what follows
+		c.log.Debug("the grant is not extended", "error", err) // package lifecycle says what follows
 	default:
 		c.log.Warn("there is no worker ID to issue from; trying again", "code", codeOf(err), "error", err)
 	}

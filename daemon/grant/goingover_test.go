@@ -289,7 +289,7 @@ func TestClaimsOfIdleLanesAreDeletedOnce(t *testing.T) {
 	for start, want := range [][]string{held, nil} {
 		one := h.joined(1)
 		var dead [][]string
-		one.coord.asked = func(r coord.Request) { dead = append(dead, r.Dead) }
+		one.coord.asked = func(r coord.Request) { dead = append(dead, r.Stale) }
 		p := one.all[0]
 		p.acquire()
 		w.clock.Advance(window + wait)

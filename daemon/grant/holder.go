@@ -80,8 +80,8 @@ func New(c Config, issuer Issuer) *Holder {
 		c.Issued = NewIssued()
 	}
 	p := newPace(c)
-	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, kept: c.Kept, turn: make(chan struct{}, 1)}
-	w.giveTurn()
+	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, kept: c.Kept, free: make(chan struct{}, 1)}
+	w.unlock()
 	d := &demand{wake: make(chan struct{}, 1)}
 	held := &holdings{
 		idleness: idleness{after: c.Timing.Idle, awake: d.wake},

@@ -110,7 +110,7 @@ type host struct {
 	random  func() float64       // grant.Config.Random
 	log     hclog.Logger         // grant.Config.Log; nil: nobody reads it
 	// twin is set for a host of which nothing tells that it is not another one: its journal is
-	// always at home.
+	// always in its place.
 	twin bool
 }
 

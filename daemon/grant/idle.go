@@ -25,7 +25,7 @@ type idleness struct {
 // ask notes a request that found its lane at its ceiling.
 func (i *idleness) ask(now clockguard.Reading) { i.asked.Store(int64(now.Mono)) }
 
-// update decides whether the holder is idle. The caller has the writer's turn, so that a mark rises
+// update decides whether the holder is idle. The caller has locked the writer, so that a mark rises
 // only if the last decision was that it is not.
 func (hs *holdings) update() (idle bool) {
 	s, now := hs.snapshot(), hs.pace.now()

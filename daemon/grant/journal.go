@@ -26,14 +26,14 @@ type writer struct {
 	pace    *pace
 	kept    func() (known, boot int64, sure bool)
 	disk    failure
-	turn    chan struct{} // holds one token unless somebody has it
+	free    chan struct{} // holds one token unless somebody has it
 }
 
-// takeTurn waits for the right to write, and giveTurn gives it back.
-func (w *writer) takeTurn() { clockguard.Await(w.pace.clock, w.turn) }
-func (w *writer) giveTurn() { w.turn <- struct{}{} }
+// lock waits for the right to write, and unlock gives it back.
+func (w *writer) lock()   { clockguard.Await(w.pace.clock, w.free) }
+func (w *writer) unlock() { w.free <- struct{}{} }
 
-// write writes the file. A copy writes none. The caller has the turn.
+// write writes the file. A copy writes none. The caller has locked the writer.
 func (w *writer) write(c journal.Contents) error {
 	if err := copied(w.machine); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (hs *holdings) renew() error {
 	if err := copied(hs.writer.machine); err != nil {
 		return err
 	}
-	hs.writer.takeTurn()
-	defer hs.writer.giveTurn()
+	hs.writer.lock()
+	defer hs.writer.unlock()
 	idle := hs.update()
 	hs.mu.Lock()
 	s, moved, owed := hs.state, hs.moved, hs.limits != hs.limitsKept
@@ -105,7 +105,7 @@ func (hs *holdings) markFor(h holding) generator.Tick {
 }
 
 // record makes a change of what is held when the journal has it. The change replaces holdings, and
-// does not write to those that there are. The caller has the turn.
+// does not write to those that there are. The caller has locked the writer.
 func (hs *holdings) record(change func(*state)) error {
 	hs.mu.Lock()
 	next := hs.state
@@ -114,24 +114,24 @@ func (hs *holdings) record(change func(*state)) error {
 	return hs.write(&next, nil)
 }
 
-// recordAlone is record for callers without the turn.
+// recordAlone is record for callers that have not locked the writer.
 func (hs *holdings) recordAlone(change func(*state)) error {
-	hs.writer.takeTurn()
-	defer hs.writer.giveTurn()
+	hs.writer.lock()
+	defer hs.writer.unlock()
 	return hs.record(change)
 }
 
 // rewrite writes the journal of what is held.
 func (hs *holdings) rewrite() error {
-	hs.writer.takeTurn()
-	defer hs.writer.giveTurn()
+	hs.writer.lock()
+	defer hs.writer.unlock()
 	return hs.write(nil, nil)
 }
 
 // write writes the journal with the marks, and with what is held next, or now if next is nil. Then,
 // and only then, that is what is held, and the lanes may issue up to it. If the write fails all
 // stays as it was: what is on disk is then the one or the other, and both are at or above all that
-// was issued. The caller has the turn.
+// was issued. The caller has locked the writer.
 func (hs *holdings) write(next *state, m marks) error {
 	hs.mu.Lock()
 	s := hs.state
@@ -178,8 +178,8 @@ func (hs *holdings) dropGrants() error {
 	for i := range c.Lanes {
 		c.Lanes[i].Ceiling = 0
 	}
-	hs.writer.takeTurn()
-	defer hs.writer.giveTurn()
+	hs.writer.lock()
+	defer hs.writer.unlock()
 	return hs.writer.write(c)
 }
 

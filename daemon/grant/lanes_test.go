@@ -291,9 +291,9 @@ func TestLanesStartCold(t *testing.T) {
 	away := errors.New("the coordinator is away")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	l.life.Clock = known(endless{h.clock, stop})
-	l.life.Open = func(context.Context) (coord.Coordinator, error) { return nil, away }
-	if c, err := l.life.Join(ctx, l.inherited); c != nil || err != nil {
+	l.lifecycle.Clock = known(endless{h.clock, stop})
+	l.lifecycle.Open = func(context.Context) (coord.Coordinator, error) { return nil, away }
+	if c, err := l.lifecycle.Join(ctx, l.inherited); c != nil || err != nil {
 		t.Fatalf("joined %v, %v", c, err)
 	}
 	for i, p := range l.all {
@@ -370,7 +370,7 @@ func TestOneLaneFindsAnotherCluster(t *testing.T) {
 	w := newFixture(t)
 	l := w.host("A").startLanes(3)
 	w.wipe()
-	if err := l.life.Hold(t.Context(), 1); !errors.Is(err, coord.ErrOtherCluster) {
+	if err := l.lifecycle.Hold(t.Context(), 1); !errors.Is(err, coord.ErrOtherCluster) {
 		t.Fatalf("lane 1 ended with %v", err)
 	}
 	for i, p := range l.all {

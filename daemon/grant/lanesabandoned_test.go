@@ -38,7 +38,7 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 				defer stop()
 				p.disk.during = func() {
 					w.wipe()
-					if err := l.life.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
+					if err := l.lifecycle.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
 						t.Fatalf("lane 0 ended with %v", err)
 					}
 					// What ends one lane ends all, so this one does not learn the reason from the
@@ -84,7 +84,7 @@ func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.wipe()
-		if err := l.life.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
+		if err := l.lifecycle.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
 			t.Fatal(err)
 		}
 		for i, p := range l.all {

@@ -11,7 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/place"
 )
 
@@ -20,11 +20,11 @@ import (
 type lanes struct {
 	*host
 	all       []*process
-	life      *life.Life
+	lifecycle *lifecycle.Lifecycle
 	dir       *journal.Dir
 	coord     *faulty
 	cluster   string
-	inherited life.Inherited
+	inherited lifecycle.Inherited
 }
 
 // bootLanes starts a process with n lanes as far as the journals.
@@ -35,7 +35,7 @@ func (h *host) bootLanes(n int) *lanes {
 		h.t.Fatal(err)
 	}
 	log := hclog.NewNullLogger()
-	l := &lanes{host: h, dir: dir, life: &life.Life{Layout: h.layout, Clock: known(h.clock), Belief: clockguard.DefaultBelief(), Coord: coordAt, Log: log}}
+	l := &lanes{host: h, dir: dir, lifecycle: &lifecycle.Lifecycle{Layout: h.layout, Clock: known(h.clock), Belief: clockguard.DefaultBelief(), Coord: coordAt, Log: log}}
 	issued := grant.NewIssued()
 	for i := range n {
 		file, err := dir.Lane(i)
@@ -48,9 +48,9 @@ func (h *host) bootLanes(n int) *lanes {
 			FirstWait: wait, Clock: h.clock, Journal: p.disk, Lane: i, Issued: issued, Log: log,
 		}, p)
 		l.all = append(l.all, p)
-		l.life.Holders = append(l.life.Holders, p.Holder)
+		l.lifecycle.Holders = append(l.lifecycle.Holders, p.Holder)
 	}
-	if l.inherited, err = l.life.Inherit(dir); err != nil {
+	if l.inherited, err = l.lifecycle.Inherit(dir); err != nil {
 		h.t.Fatal(err)
 	}
 	h.t.Cleanup(l.crash)
@@ -61,13 +61,13 @@ func (h *host) bootLanes(n int) *lanes {
 func (l *lanes) join() error {
 	l.t.Helper()
 	first := l.all[0]
-	l.life.Open = func(context.Context) (coord.Coordinator, error) {
+	l.lifecycle.Open = func(context.Context) (coord.Coordinator, error) {
 		_, _, err := first.join()
 		l.coord = first.coord
 		return first.coord, err
 	}
-	l.life.Joined = func(c coord.Cluster) { l.cluster = c.UUID }
-	_, err := l.life.Join(l.t.Context(), l.inherited)
+	l.lifecycle.Joined = func(c coord.Cluster) { l.cluster = c.UUID }
+	_, err := l.lifecycle.Join(l.t.Context(), l.inherited)
 	return err
 }
 
@@ -127,7 +127,7 @@ func (l *lanes) crash() {
 // stop gives everything back and ends the session, as a clean stop does.
 func (l *lanes) stop() {
 	l.t.Helper()
-	l.life.Leave(l.t.Context(), l.coord)
+	l.lifecycle.Leave(l.t.Context(), l.coord)
 	l.crash()
 }
 

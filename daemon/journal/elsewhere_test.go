@@ -11,7 +11,7 @@ import (
 )
 
 // TestAJournalWrittenElsewhereSaysSo: a copy, by whatever way, is told from the journal that it is
-// a copy of, and what is written to it from then on is at home.
+// a copy of, and what is written to it from then on is in its place.
 func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
 	copied := func(t *testing.T, from, to string) {
 		data, err := os.ReadFile(from)

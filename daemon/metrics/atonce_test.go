@@ -14,7 +14,7 @@ import (
 
 // However many scrape at once, four are answered, and the others are told to come again.
 func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	begun, goOn := make(chan struct{}, 10), make(chan struct{})
 	m := metrics.New(metrics.Sources{Counts: &tally.Table{}, Events: condition.NewCounts(), Clock: clockguard.System{}, Figures: func() metrics.Figures {
 		begun <- struct{}{}

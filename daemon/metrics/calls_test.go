@@ -62,7 +62,7 @@ func (c fakeClaim) Reopen(context.Context, generator.Tick, generator.Tick) (coor
 
 // TestCallsAreCountedByHowTheyEnd: claims and what they lead to included.
 func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	f := &fake{err: coord.ErrOtherCluster}
 	c := w.metrics.Coordinator(fakeCoordinator{f})
 	ctx := t.Context()
@@ -103,9 +103,9 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 }
 
 // TestATimedCoordinatorStillTellsWhatItCan: package daemon asks it whether it has failed for good, and
-// package life what cluster there is.
+// package lifecycle what cluster there is.
 func TestATimedCoordinatorStillTellsWhatItCan(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	type can interface {
 		Failed() <-chan struct{}
 		Inspect(context.Context) (coord.Inspected, error)
@@ -128,7 +128,7 @@ type disk struct{ err error }
 func (d disk) Write(journal.Contents) error { return d.err }
 
 func TestFlushesAreTimedAndFailuresCounted(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, j := range []grant.Journal{disk{}, disk{}, disk{errors.New("full")}} {
 		_ = w.metrics.Journal(j).Write(journal.Contents{})
 	}
@@ -139,7 +139,7 @@ func TestFlushesAreTimedAndFailuresCounted(t *testing.T) {
 }
 
 func TestIDsAreShownByLaneAndByForm(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.counts.IDs(tally.Issue{Lane: 3, Form: tally.Integer}).Add(7)
 	w.counts.IDs(tally.Issue{Lane: 3, Form: "uuid"}).Add(2)
 	w.counts.IDs(tally.Issue{Lane: 4, Form: "uuid"}).Add(1)
@@ -154,7 +154,7 @@ func TestIDsAreShownByLaneAndByForm(t *testing.T) {
 }
 
 func TestTheHighestTickOfAllLanesIsShown(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	const name = "flakeward_issued_timestamp_seconds"
 	if v, ok := w.scrape(t)[name]; ok {
 		t.Errorf("nothing was issued, and the time is %s", v)

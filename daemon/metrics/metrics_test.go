@@ -25,21 +25,21 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// world is what metrics are made of in tests.
-type world struct {
+// fixture is what metrics are made of in tests.
+type fixture struct {
 	figures metrics.Figures
 	counts  tally.Table
 	events  *condition.Counts
 	metrics *metrics.Metrics
 }
 
-func newWorld(t testing.TB) *world {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	layout, err := generator.ParseLayout("flakeward")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{events: condition.NewCounts()}
+	w := &fixture{events: condition.NewCounts()}
 	w.figures = metrics.Figures{Layout: layout, Lanes: make([]metrics.Lane, 1)}
 	w.metrics = metrics.New(metrics.Sources{
 		Version: "1.2.3", Figures: func() metrics.Figures { return w.figures }, Counts: &w.counts, Events: w.events, Clock: clockguard.System{},
@@ -48,7 +48,7 @@ func newWorld(t testing.TB) *world {
 }
 
 // scrape returns the metrics of the daemon's own by their names with labels.
-func (w *world) scrape(t *testing.T) map[string]string {
+func (w *fixture) scrape(t *testing.T) map[string]string {
 	t.Helper()
 	r := httptest.NewRecorder()
 	w.metrics.ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
@@ -73,18 +73,18 @@ func (r refusing) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wai
 
 // How each code comes to its metric.
 var (
-	lane = func(w *world, c condition.Code) {
+	lane = func(w *fixture, c condition.Code) {
 		w.figures.Lanes[0].Condition = fmt.Errorf("lane 0: %w", &condition.Condition{Code: c, Err: errors.New("x")})
 	}
-	event   = func(w *world, c condition.Code) { w.events.Happened(c) }
-	refusal = func(err error) func(*world, condition.Code) {
-		return func(w *world, _ condition.Code) {
+	event   = func(w *fixture, c condition.Code) { w.events.Happened(c) }
+	refusal = func(err error) func(*fixture, condition.Code) {
+		return func(w *fixture, _ condition.Code) {
 			h := resp.NewHandler(resp.Config{Source: refusing{err}, Layout: w.figures.Layout, Count: &w.counts})
 			_, _, _ = h.Serve(&resp.Session{}, []byte("NEXT\r\n"), nil)
 			resp.Publish(h)
 		}
 	}
-	reason = func(err error) func(*world, condition.Code) {
+	reason = func(err error) func(*fixture, condition.Code) {
 		return refusal(&issue.UnavailableError{Reason: err})
 	}
 )
@@ -92,7 +92,7 @@ var (
 // TestEachCodeOfTheTableChangesAMetric: a new code needs a line here, and a metric.
 func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 	ways := map[condition.Code]struct {
-		do     func(*world, condition.Code)
+		do     func(*fixture, condition.Code)
 		metric string
 	}{
 		condition.TickExhausted: {reason(issue.ErrExhausted), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
@@ -107,7 +107,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 		condition.JournalEnded, condition.ClockNotReady, condition.FloorAhead,
 	} {
 		ways[c] = struct {
-			do     func(*world, condition.Code)
+			do     func(*fixture, condition.Code)
 			metric string
 		}{lane, `flakeward_lanes_in_condition{code="%s"}`}
 	}
@@ -116,7 +116,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 		condition.ClockBehind, condition.OutsideLayout,
 	} {
 		ways[c] = struct {
-			do     func(*world, condition.Code)
+			do     func(*fixture, condition.Code)
 			metric string
 		}{event, `flakeward_events_total{code="%s"}`}
 	}
@@ -126,7 +126,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 			t.Errorf("no metric is known to show %s", e.Code)
 			continue
 		}
-		w := newWorld(t)
+		w := newFixture(t)
 		name := fmt.Sprintf(way.metric, e.Code)
 		before := w.scrape(t)[name]
 		way.do(w, e.Code)
@@ -138,7 +138,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 
 // TestARefusalIsCountedByWhatStoppedIssuing: as its text says.
 func TestARefusalIsCountedByWhatStoppedIssuing(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	refusal(&issue.UnavailableError{Reason: issue.ErrCeiling, Condition: &condition.Condition{Code: condition.JournalEnded, Stopped: true, Err: errors.New("x")}})(w, "")
 	refusal(errors.New("of no kind"))(w, "")
 	got := w.scrape(t)
@@ -152,7 +152,7 @@ func TestARefusalIsCountedByWhatStoppedIssuing(t *testing.T) {
 // TestDurationsHaveBothForms: a scraper that speaks protobuf gets native and classic buckets, and both
 // have all requests.
 func TestDurationsHaveBothForms(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.counts.Durations("resp").Observe(3, 700*time.Nanosecond)
 	w.counts.Durations("resp").Observe(2, 3*time.Millisecond)
 	w.counts.Durations("resp").Observe(1, time.Hour)

@@ -22,14 +22,14 @@ import (
 	"github.com/flakeward/flakeward/internal/form"
 )
 
-// Bounds of a world in which all has happened.
+// Bounds of a fixture in which all has happened.
 const (
 	mostLanes = 64
 	mostUsers = 32 // that are shown by themselves
 )
 
 // commandsOf are the commands of RESP, as a client lists them.
-func commandsOf(w *world) (all []string) {
+func commandsOf(w *fixture) (all []string) {
 	h := resp.NewHandler(resp.Config{Source: refusing{}, Layout: w.figures.Layout})
 	_, reply, _ := h.Serve(&resp.Session{}, []byte("COMMAND LIST\r\n"), nil)
 	for _, m := range regexp.MustCompile(`\r\n([a-z]+)`).FindAllSubmatch(reply, -1) {
@@ -45,7 +45,7 @@ var httpCommands = []string{
 }
 
 // callAll makes each call of the coordinator, some of which end with err.
-func (w *world) callAll(ctx context.Context, err error) {
+func (w *fixture) callAll(ctx context.Context, err error) {
 	f := &fake{err: err}
 	c := w.metrics.Coordinator(fakeCoordinator{f})
 	_, _ = c.Join(ctx, coord.Layout{})
@@ -62,7 +62,7 @@ func (w *world) callAll(ctx context.Context, err error) {
 // fill makes everything appear that can: all lanes have issued in each form, each command was served
 // and refused for each reason, each call of the coordinator has ended in each way, and as many users
 // as are shown have taken IDs.
-func (w *world) fill(t testing.TB) {
+func (w *fixture) fill(t testing.TB) {
 	t.Helper()
 	now := time.Now().UnixNano()
 	w.figures.Now = clockguard.Reading{Wall: now}
@@ -136,7 +136,7 @@ func (w *world) fill(t testing.TB) {
 
 // TestAScrapeOf64LanesInUseIsSmall: whatever has happened before.
 func TestAScrapeOf64LanesInUseIsSmall(t *testing.T) {
-	w := newWorld(t)
+	w := newFixture(t)
 	w.fill(t)
 	r := httptest.NewRecorder()
 	w.metrics.ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
@@ -153,7 +153,7 @@ func TestAScrapeOf64LanesInUseIsSmall(t *testing.T) {
 
 // BenchmarkAScrapeOf64LanesInUse: 5 ms are wanted.
 func BenchmarkAScrapeOf64LanesInUse(b *testing.B) {
-	w := newWorld(b)
+	w := newFixture(b)
 	w.fill(b)
 	request := httptest.NewRequest("GET", "/metrics", nil)
 	for b.Loop() {

@@ -34,8 +34,8 @@ type conn struct {
 	waits    bool          // a request waits for IDs
 	event    bool          // or for a change
 	inTurn   bool          // or until its source names it
-	again    alarm         // when the request is tried again
-	reply    alarm         // by when a reply must be taken
+	again    timeout       // when the request is tried again
+	reply    timeout       // by when a reply must be taken
 	taken    *Connection   // of another process, until it is adopted
 	load     *load         // of its user
 }
@@ -98,7 +98,7 @@ func (l *loop) adopt(c *conn) {
 	}
 	l.conns[c.fd] = c
 	l.connected++
-	l.room.settle(c)
+	l.room.update(c)
 	if l.draining {
 		l.limitToReceived(c)
 	}
@@ -182,7 +182,7 @@ func (l *loop) receive(c *conn) {
 	if behind {
 		c.in = l.config.Budget.Append(c.in, data)
 		c.session.Arrived(l.deadlines.source)
-		l.room.settle(c)
+		l.room.update(c)
 		return
 	}
 	if len(c.in) > 0 {
@@ -228,7 +228,7 @@ func (l *loop) serve(c *conn, data []byte) {
 	c.more = next.State == resp.Write
 	switch next.State {
 	case resp.Wait:
-		l.room.settle(c)
+		l.room.update(c)
 		l.deadlines.wait(c, next, used > 0 || len(replies) > 0)
 		return
 	case resp.Write:
@@ -237,7 +237,7 @@ func (l *loop) serve(c *conn, data []byte) {
 		c.closing = true
 		c.forget(l.config.Budget)
 	}
-	l.room.settle(c)
+	l.room.update(c)
 	l.deadlines.endWait(c)
 	l.finish(c)
 }
@@ -287,7 +287,7 @@ func (l *loop) send(c *conn, replies []byte) {
 		return
 	}
 	if c.unsent() > 0 {
-		l.room.settle(c)
+		l.room.update(c)
 	}
 	if free && c.unsent() > 0 {
 		l.deadlines.block(c, l.config.Limits.WriteTimeout)
@@ -305,7 +305,7 @@ func (l *loop) push(c *conn) {
 		return
 	case c.unsent() == 0:
 		l.unblock(c)
-		l.room.settle(c)
+		l.room.update(c)
 		l.setInterest(c, c.interest&^unix.EPOLLOUT)
 	case n == 0:
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
-// deadlines are the connections that wait until a time. A connection has two alarms: when its
+// deadlines are the connections that wait until a time. A connection has two timeouts: when its
 // request for IDs is tried again, and by when its client must have taken a reply. One timer is set
 // to the earliest of all. When it fires, the loop does what is due, and the timer is set again.
 //
@@ -21,9 +21,9 @@ type deadlines struct {
 	timer   *timer
 	source  dealer        // nil: each request is tried again and again
 	count   *atomic.Int64 // how many connections wait for IDs
-	waiting alarms        // theirs, and of several of the same time the longest waiting first
+	waiting timeouts      // theirs, and of several of the same time the longest waiting first
 	waits   uint64        // how many have begun to wait
-	blocked alarms        // of connections whose client has not taken all replies
+	blocked timeouts      // of connections whose client has not taken all replies
 	inTurn  int           // how many wait in turn
 	deal    clockguard.Mono
 	feed    clockguard.Mono // when the watchdog is fed

@@ -74,8 +74,8 @@ func (r *room) dismiss(gone []dismissal) {
 	}
 }
 
-// settle brings the connection's account up to date.
-func (r *room) settle(c *conn) {
+// update brings the connection's account up to date.
+func (r *room) update(c *conn) {
 	n := connectionBytes + c.kernel + cap(c.in) + cap(c.backlog) + c.session.Held()
 	if n != c.account.Held() {
 		r.over = c.account.Hold(n) || r.over

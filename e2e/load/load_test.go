@@ -72,8 +72,8 @@ func pull(t *testing.T, socket string, hold bool) (load.Ending, []int64) {
 	return ending, kept
 }
 
-// TestPullerKeepsWholeReplies cuts a reply in its middle: its IDs do not count, all before do.
-func TestPullerKeepsWholeReplies(t *testing.T) {
+// TestClientKeepsWholeReplies cuts a reply in its middle: its IDs do not count, all before do.
+func TestClientKeepsWholeReplies(t *testing.T) {
 	const requests = 300
 	var ids counting
 	whole := int64(0)
@@ -104,7 +104,7 @@ func TestPullerKeepsWholeReplies(t *testing.T) {
 	}
 }
 
-func TestPullerFindsNobody(t *testing.T) {
+func TestClientFindsNobody(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	if ending, _ := pull(t, socket, false); ending != (load.Ending{Unreached: true}) {
 		t.Errorf("without a socket: %+v", ending)
@@ -122,7 +122,7 @@ func TestPullerFindsNobody(t *testing.T) {
 	}
 }
 
-func TestPullerHolds(t *testing.T) {
+func TestClientHolds(t *testing.T) {
 	for _, unanswered := range []int{0, 3} {
 		var ids counting
 		large := 0
@@ -145,7 +145,7 @@ func TestPullerHolds(t *testing.T) {
 	}
 }
 
-func TestPullerNotesTrouble(t *testing.T) {
+func TestClientNotesTrouble(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reply   string
 		refused uint64
@@ -173,8 +173,8 @@ func TestPullerNotesTrouble(t *testing.T) {
 	}
 }
 
-// TestPullerCounts gives each array one ID less than was asked for.
-func TestPullerCounts(t *testing.T) {
+// TestClientCounts gives each array one ID less than was asked for.
+func TestClientCounts(t *testing.T) {
 	var ids counting
 	socket := fake(t, func(c net.Conn, request string) bool {
 		reply := ids.reply(request)

@@ -49,9 +49,9 @@ const (
 	// reads it some hundred instructions before or after its neighbours, and the counters of two
 	// processors agree to a fraction of that. A limit so short has no budget.
 	early = time.Microsecond
-	// mostDoubts is how often the counter may disagree with the clock, as it does when the machine
+	// mostMisses is how often the counter may disagree with the clock, as it does when the machine
 	// is suspended.
-	mostDoubts = 3
+	mostMisses = 3
 )
 
 // Calibration knows the rate of the counter. One goroutine owns it. The zero value does not use the
@@ -61,7 +61,7 @@ type Calibration struct {
 	anchor  Sample
 	low     float64 // cycles a nanosecond, at least and at most; 0: not known
 	high    float64
-	doubts  int
+	misses  int
 }
 
 // NewCalibration returns a calibration of the machine's counter.
@@ -121,7 +121,7 @@ func (c *Calibration) observe(b Sample) {
 
 // doubt starts the calibration again, or stops using the counter.
 func (c *Calibration) doubt(b Sample) {
-	if c.doubts++; c.doubts > mostDoubts {
+	if c.misses++; c.misses > mostMisses {
 		*c = Calibration{}
 		return
 	}

@@ -57,19 +57,19 @@ func TestBudget(t *testing.T) {
 	}
 	// It halts, and is not trusted any more in the end.
 	halted := short(time.Hour + 5*time.Second)
-	for i := range mostDoubts + 2 {
+	for i := range mostMisses + 2 {
 		halted.At, halted.after = halted.At.Add(time.Minute), halted.after.Add(time.Minute)
 		if budget := g.Budget(halted, limit); budget != 0 {
 			t.Errorf("halted, %d: %d", i, budget)
 		}
 	}
-	for i := range mostDoubts + 1 {
+	for i := range mostMisses + 1 {
 		b := short(100*time.Hour + time.Duration(i)*time.Minute)
 		b.Cycles /= uint64(1 + i) // back each time
 		_ = g.Budget(b, limit)
 	}
 	if budget := g.Budget(short(200*time.Hour), limit); budget != 0 {
-		t.Errorf("after many doubts: %d", budget)
+		t.Errorf("after many misses: %d", budget)
 	}
 }
 

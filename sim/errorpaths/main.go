@@ -51,8 +51,8 @@ var simulation = subject{
 			},
 		},
 		{
-			pkg: "coord/internal/turn", title: "what Extend and Release wait for",
-			roots: []string{"Turn.Take"},
+			pkg: "coord/internal/mutex", title: "what Extend and Release wait for",
+			roots: []string{"Mutex.LockContext"},
 		},
 		{
 			pkg: "daemon/journal", title: "what Read and Write lead to",

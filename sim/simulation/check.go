@@ -227,7 +227,7 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 // Of journals that were written elsewhere each mark counts, in this cluster too.
 //
 // What journals from elsewhere say is a floor for who opens the worker ID. A lane that goes on from
-// a journal at home, with floor as its mark, has a grant of its own.
+// a journal in its place, with floor as its mark, has a grant of its own.
 func (p *proc) issuedElsewhere(at place, floor generator.Tick) generator.Tick {
 	last := markOf(p.foreign, at.worker)
 	for _, found := range p.inherited {

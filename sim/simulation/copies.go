@@ -44,7 +44,7 @@ func (sim *Simulation) copies() {
 		for range of.others {
 			s.others = append(s.others, &disk.Disk{Lies: sim.plan.Lying})
 		}
-		s.home = make([]bool, len(s.disks()))
+		s.inPlace = make([]bool, len(s.disks()))
 		sim.slots = append(sim.slots, s)
 	}
 }

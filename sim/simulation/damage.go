@@ -169,7 +169,7 @@ func (sim *Simulation) damageJournal(s *slot, down time.Duration) bool {
 	left := "damaged"
 	variant := sim.random.IntN(len(spoilers) + 2)
 	s.proc.end("killed", down)
-	s.home[0] = false
+	s.inPlace[0] = false
 	switch {
 	case variant < len(spoilers):
 		s.disk.Put(spoilers[variant](text))

@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
@@ -48,7 +48,7 @@ func (sim *Simulation) running(s *slot) int {
 // makeLanes makes the lanes, as a daemon does.
 func (p *proc) makeLanes(dir *journal.Dir, log hclog.Logger) error {
 	sim, s := p.sim, p.slot
-	first := life.FirstWait(sim.layout, sim.plan.Timing.Step, maxSleep)
+	first := lifecycle.FirstWait(sim.layout, sim.plan.Timing.Step, maxSleep)
 	issued := grant.NewIssued()
 	var issuers []*issue.Issuer
 	for i := range sim.running(s) {
@@ -59,7 +59,7 @@ func (p *proc) makeLanes(dir *journal.Dir, log hclog.Logger) error {
 		part := &lanePart{p: p, number: i}
 		part.holder = grant.New(grant.Config{
 			Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Accept: s.accept, Timing: sim.plan.Timing, FirstWait: first,
-			Clock: p.known, Kept: p.known.Kept, Hold: func() coord.Hold { return life.HoldOf(p.known) }, Random: p.random.Float64, Journal: recorded{file, part}, Lane: i, FromZero: sim.plan.fromZero(s.number), Issued: issued, Log: log,
+			Clock: p.known, Kept: p.known.Kept, Hold: func() coord.Hold { return lifecycle.HoldOf(p.known) }, Random: p.random.Float64, Journal: recorded{file, part}, Lane: i, FromZero: sim.plan.fromZero(s.number), Issued: issued, Log: log,
 		}, part)
 		part.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, part.holder)
 		p.parts, issuers = append(p.parts, part), append(issuers, part.issuer)

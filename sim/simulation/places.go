@@ -96,7 +96,7 @@ func (sim *Simulation) reboot(f Fault, h *host) bool {
 // moved notes that no journal of a daemon lies where it was written any more.
 func (s *slot) moved() {
 	s.lost, s.acked = true, map[interval]generator.Tick{}
-	clear(s.home)
+	clear(s.inPlace)
 }
 
 // putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon
@@ -128,7 +128,7 @@ func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
 		}
 		s.disk.Put(data)
-		s.sheltered, s.old, s.tampered, s.home[0] = true, c.Lanes, true, false
+		s.sheltered, s.old, s.tampered, s.inPlace[0] = true, c.Lanes, true, false
 		return true
 	}
 	return false
@@ -172,7 +172,7 @@ func (s *slot) reopen() {
 	replaced := 0
 	for i, d := range s.disks() {
 		if d.Reopen() {
-			s.home[i] = false
+			s.inPlace[i] = false
 			replaced++
 		}
 	}
@@ -211,13 +211,13 @@ func (p *proc) believed(found []*journal.Contents) {
 	var first *journal.Contents
 	for i, c := range found {
 		if c == nil {
-			if s.home[i] && !sim.plan.Lying {
+			if s.inPlace[i] && !sim.plan.Lying {
 				sim.violate(s, "lane %d finds no whole journal, and it has left one here", i)
 			}
 			continue
 		}
-		home := here(c.Place, s.disks()[i].Where)
-		if !home {
+		inPlace := here(c.Place, s.disks()[i].Where)
+		if !inPlace {
 			p.foreign = append(p.foreign, c.Lanes...)
 		}
 		if i >= len(p.parts) {
@@ -228,9 +228,9 @@ func (p *proc) believed(found []*journal.Contents) {
 		}
 		took := p.inherited[i] != nil
 		switch usable := s.wrongly == 0 && first != nil && len(c.Lanes) > 0 && c.Cluster == first.Cluster && c.Layout == p.parts[i].holder.LayoutText(); {
-		case took && !home:
+		case took && !inPlace:
 			sim.violate(s, "lane %d goes on from a journal that was written elsewhere: %+v, and not %+v", i, c.Place, s.disks()[i].Where)
-		case !took && s.home[i] && usable && !sim.plan.Lying:
+		case !took && s.inPlace[i] && usable && !sim.plan.Lying:
 			sim.violate(s, "lane %d does not go on from the journal that it has left here", i)
 		}
 	}

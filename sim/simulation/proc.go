@@ -16,7 +16,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -39,7 +39,7 @@ type slot struct {
 
 	hostName string
 	files    int    // that were made for it
-	home     []bool // by lane: the journal is as this daemon has left it, where it was written
+	inPlace  []bool // by lane: the journal is as this daemon has left it, where it was written
 	idle     bool   // a copy that is not made yet, or that has ended
 	copied   bool   // a copy that was made
 	parted   bool   // which has had a worker ID
@@ -91,11 +91,11 @@ type proc struct {
 	pool   *issue.Pool
 	source resp.Source // the group, and what it hands out is written down
 
-	life   *life.Life
-	opened coord.Coordinator // for leaving; nil: not yet
-	joined bool
+	lifecycle *lifecycle.Lifecycle
+	opened    coord.Coordinator // for leaving; nil: not yet
+	joined    bool
 
-	inherited  life.Inherited
+	inherited  lifecycle.Inherited
 	foreign    []journal.Entry // of journals that were written elsewhere: their marks are floors
 	lanes      map[*generator.Lane]*laneOf
 	batches    map[*generator.Lane]batches
@@ -178,7 +178,7 @@ func (sim *Simulation) start(s *slot) {
 		sim.violate(s, "a coordinator cannot be made: %v", err)
 		return
 	}
-	p.life = &life.Life{
+	p.lifecycle = &lifecycle.Lifecycle{
 		Holders: p.holders(), Together: p.together, Layout: sim.layout, Clock: p.known, Belief: clockguard.DefaultBelief(), Coord: s.wrongly.coord(), Log: log,
 		Open: func(context.Context) (coord.Coordinator, error) {
 			return record.Coordinator(shared{p.coord, p}, p.record), nil
@@ -198,7 +198,7 @@ func (p *proc) begin(dir *journal.Dir) {
 	sim, s := p.sim, p.slot
 	found := p.journals()
 	var err error
-	if p.inherited, err = p.life.Inherit(dir); err != nil {
+	if p.inherited, err = p.lifecycle.Inherit(dir); err != nil {
 		sim.violate(s, "the journals cannot be read: %v", err)
 		return
 	}
@@ -213,13 +213,13 @@ func (p *proc) begin(dir *journal.Dir) {
 			sim.say(s, "goes on from its journal: %+v", found.Lanes)
 		}
 	}
-	p.life.TakeOver(p.inherited, s.handed)
+	p.lifecycle.TakeOver(p.inherited, s.handed)
 	s.handed = nil
 	for _, part := range p.parts {
 		p.start(func() { p.check(part.holder.Mark(p.ctx)) })
 	}
-	p.start(func() { p.check(p.life.Watch(p.ctx, p.pool)) })
-	p.start(func() { p.life.Settle(p.ctx, p.pool) })
+	p.start(func() { p.check(p.lifecycle.Watch(p.ctx, p.pool)) })
+	p.start(func() { p.lifecycle.Settle(p.ctx, p.pool) })
 	p.start(p.acquire)
 	p.keepAlive()
 	p.arrivals()
@@ -261,14 +261,14 @@ func (p *proc) check(err error) {
 // acquire joins and holds a worker ID for each lane.
 func (p *proc) acquire() {
 	var err error
-	if p.opened, err = p.life.Join(p.ctx, p.inherited); err != nil || p.opened == nil || p.ctx.Err() != nil {
+	if p.opened, err = p.lifecycle.Join(p.ctx, p.inherited); err != nil || p.opened == nil || p.ctx.Err() != nil {
 		p.check(err)
 		return
 	}
 	for i := range p.parts[1:] {
-		p.start(func() { p.check(p.life.Hold(p.ctx, 1+i)) })
+		p.start(func() { p.check(p.lifecycle.Hold(p.ctx, 1+i)) })
 	}
-	p.check(p.life.Hold(p.ctx, 0))
+	p.check(p.lifecycle.Hold(p.ctx, 0))
 }
 
 // windDown ends what the process does, and runs last once all of it has ended.
@@ -293,7 +293,7 @@ func (p *proc) stop(down time.Duration) {
 		return
 	}
 	p.windDown(func() {
-		p.life.Leave(context.Background(), p.opened)
+		p.lifecycle.Leave(context.Background(), p.opened)
 		if p.opened != nil {
 			p.late(coord.ErrClosed)
 		}

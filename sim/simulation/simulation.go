@@ -17,7 +17,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
@@ -153,7 +153,7 @@ func (sim *Simulation) build() {
 		sim.violate(nil, "the plan's layout: %v", err)
 		return
 	}
-	if sim.guard, err = life.Limits(sim.layout, 0, maxSleep); err != nil {
+	if sim.guard, err = lifecycle.Limits(sim.layout, 0, maxSleep); err != nil {
 		sim.violate(nil, "the guard's limits: %v", err)
 		return
 	}
@@ -173,7 +173,7 @@ func (sim *Simulation) build() {
 			s.others = append(s.others, &disk.Disk{Lies: p.Lying})
 		}
 		s.settle()
-		s.home = make([]bool, len(s.disks()))
+		s.inPlace = make([]bool, len(s.disks()))
 		sim.slots = append(sim.slots, s)
 	}
 	for _, s := range sim.slots {

@@ -6,28 +6,28 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 )
 
-// alarm is a time at which something is to be done for a connection.
-type alarm struct {
+// timeout is a time at which something is to be done for a connection.
+type timeout struct {
 	conn  *conn
 	at    clockguard.Mono
 	since uint64 // which of several of the same time is the first
-	place int    // in alarms, from 1; 0: it is not set
+	place int    // in timeouts, from 1; 0: it is not set
 }
 
-// alarms are those that are set: a heap, the earliest first. With thousands of connections the
+// timeouts are those that are set: a heap, the earliest first. With thousands of connections the
 // earliest is found, and one is set, without looking at all of them.
-type alarms []*alarm
+type timeouts []*timeout
 
 // earliest is its time, or never.
-func (q alarms) earliest() clockguard.Mono {
+func (q timeouts) earliest() clockguard.Mono {
 	if len(q) == 0 {
 		return never
 	}
 	return q[0].at
 }
 
-// set sets an alarm, or moves it.
-func (q *alarms) set(a *alarm, at clockguard.Mono) {
+// set sets a timeout, or moves it.
+func (q *timeouts) set(a *timeout, at clockguard.Mono) {
 	a.at = at
 	if a.place > 0 {
 		heap.Fix(q, a.place-1)
@@ -36,34 +36,34 @@ func (q *alarms) set(a *alarm, at clockguard.Mono) {
 	}
 }
 
-// end ends an alarm if it is set.
-func (q *alarms) end(a *alarm) {
+// end ends a timeout if it is set.
+func (q *timeouts) end(a *timeout) {
 	if a.place > 0 {
 		heap.Remove(q, a.place-1)
 	}
 }
 
 // Len, Less, Swap, Push and Pop are for container/heap.
-func (q alarms) Len() int { return len(q) }
+func (q timeouts) Len() int { return len(q) }
 
-func (q alarms) Less(i, j int) bool {
+func (q timeouts) Less(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].since < q[j].since
 }
 
-func (q alarms) Swap(i, j int) {
+func (q timeouts) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]
 	q[i].place, q[j].place = i+1, j+1
 }
 
 // Push implements heap.Interface.
-func (q *alarms) Push(x any) {
-	a := x.(*alarm)
+func (q *timeouts) Push(x any) {
+	a := x.(*timeout)
 	*q = append(*q, a)
 	a.place = len(*q)
 }
 
 // Pop implements heap.Interface.
-func (q *alarms) Pop() any {
+func (q *timeouts) Pop() any {
 	last := len(*q) - 1
 	a := (*q)[last]
 	(*q)[last] = nil

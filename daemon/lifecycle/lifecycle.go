@@ -1,8 +1,8 @@
-// Package life has what a daemon does from its start to its end, in the order that its promises
+// Package lifecycle has what a daemon does from its start to its end, in the order that its promises
 // need: what it takes over from its journal, how it joins its cluster, how it watches its clock,
 // and how it leaves. Package daemon runs it beside what serves requests, and a simulated daemon
 // runs the very same.
-package life
+package lifecycle
 
 import (
 	"context"
@@ -42,8 +42,8 @@ const (
 	WatchIdle  = time.Second
 )
 
-// Life is one daemon's.
-type Life struct {
+// Lifecycle is one daemon's.
+type Lifecycle struct {
 	// Holders are those of the daemon's lanes, in the order of their numbers; at least one.
 	Holders []*grant.Holder
 	// Together runs what is given to it side by side and returns when all of it has; nil: each in a
@@ -109,7 +109,7 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 // for Leave. It waits until the clock of a start that knows of no earlier time is confirmed. While
 // the coordinator does not answer, issuing begins from the grants in what was inherited, where there
 // are some that have not ended. A cluster that this daemon does not fit into is an error.
-func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
+func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
 	timeout, retry := joinTimeout, firstJoinRetry
 	if inherited.any() {
 		timeout = coldAfter
@@ -158,7 +158,7 @@ func (l *Life) Join(ctx context.Context, inherited Inherited) (coord.Coordinator
 // coordinator may take as long as its disk does: to give it up would only start it over.
 //
 // Where the journals are of a cluster elsewhere, no cluster is made: more likely --coord is wrong.
-func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator, elsewhere *NoClusterError) error {
+func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator, elsewhere *NoClusterError) error {
 	if *coordinator == nil {
 		c, err := l.Open(ctx)
 		if err != nil {
@@ -202,7 +202,7 @@ func (l *Life) try(ctx, try context.Context, coordinator *coord.Coordinator, els
 }
 
 // Hold has one lane's holder hold a worker ID until ctx ends. An error ends the daemon.
-func (l *Life) Hold(ctx context.Context, lane int) error {
+func (l *Lifecycle) Hold(ctx context.Context, lane int) error {
 	err := l.Holders[lane].Hold(ctx)
 	if errors.Is(err, coord.ErrOtherCluster) {
 		// The one that has found out is not the only one whose worker ID may be another's by now.
@@ -215,7 +215,7 @@ func (l *Life) Hold(ctx context.Context, lane int) error {
 
 // TakeOver goes on where another process of this host has stopped, by lane, from the grants in what
 // was inherited. It is called between Inherit and Join, by whoever has the state directory by then.
-func (l *Life) TakeOver(inherited Inherited, handed []grant.Handed) {
+func (l *Lifecycle) TakeOver(inherited Inherited, handed []grant.Handed) {
 	for i, c := range inherited {
 		if c == nil || i >= len(handed) {
 			continue
@@ -231,7 +231,7 @@ func (l *Life) TakeOver(inherited Inherited, handed []grant.Handed) {
 }
 
 // coldStart begins to issue from the journals' grants, where they have one.
-func (l *Life) coldStart(inherited Inherited) {
+func (l *Lifecycle) coldStart(inherited Inherited) {
 	var all []func()
 	for i, c := range inherited {
 		if c != nil {
@@ -241,7 +241,7 @@ func (l *Life) coldStart(inherited Inherited) {
 	l.together(all...)
 }
 
-func (l *Life) coldStartLane(lane int, c journal.Contents) {
+func (l *Lifecycle) coldStartLane(lane int, c journal.Contents) {
 	err, log := l.Holders[lane].ColdStart(c), l.logOf(lane)
 	switch {
 	case err == nil:
@@ -258,7 +258,7 @@ func (l *Life) coldStartLane(lane int, c journal.Contents) {
 // Issuing is the status of a daemon that lacks nothing.
 const Issuing = "issuing IDs"
 
-func (l *Life) status(text string) {
+func (l *Lifecycle) status(text string) {
 	if l.Status != nil {
 		l.Status(text)
 	}
@@ -271,7 +271,7 @@ type Issuer interface {
 }
 
 // together runs all of it side by side.
-func (l *Life) together(all ...func()) {
+func (l *Lifecycle) together(all ...func()) {
 	switch {
 	case len(all) == 1:
 		all[0]()
@@ -289,7 +289,7 @@ func (l *Life) together(all ...func()) {
 // Leave gives the worker IDs back and ends the session, if a coordinator was opened. Requests, and
 // all else that was begun, have ended before. In a copy of the machine it leaves worker IDs,
 // journals and session as they are: they are the original's.
-func (l *Life) Leave(ctx context.Context, coordinator coord.Coordinator) {
+func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
 	all := make([]func(), len(l.Holders))

@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -34,13 +34,13 @@ func TestWatchEndsInACloneOfTheMachine(t *testing.T) {
 				cancel()
 			}
 		}}
-		l, _ := newLife(t, clock, nil)
+		l, _ := newLifecycle(t, clock, nil)
 		l.Machine = generator.Generation{Now: &now}
 		err := l.Watch(ctx, lookless{})
 		if errors.Is(err, grant.ErrCopied) != cloned || err != nil && !cloned {
 			t.Errorf("cloned %v: %v", cloned, err)
 		}
-		if !slices.Equal(clock.slept, []time.Duration{life.WatchEvery, life.WatchEvery, life.WatchEvery}) {
+		if !slices.Equal(clock.slept, []time.Duration{lifecycle.WatchEvery, lifecycle.WatchEvery, lifecycle.WatchEvery}) {
 			t.Errorf("cloned %v: looked after %v", cloned, clock.slept)
 		}
 		cancel()
@@ -56,7 +56,7 @@ func (lookless) Changed() {}
 func TestLeaveOfACloneDetaches(t *testing.T) {
 	for _, cloned := range []bool{true, false} {
 		o := &shared{}
-		l, _ := newLife(t, &hands{}, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		l, _ := newLifecycle(t, &hands{}, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		var now atomic.Uint64
 		l.Machine = generator.Generation{Now: &now}
 		c, err := l.Join(t.Context(), nil)

@@ -1,4 +1,4 @@
-package life
+package lifecycle
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func (i Inherited) Cluster() string {
 //
 // Of a journal that lies elsewhere than where it was written, only the marks are handed on: whose
 // claim it names may live.
-func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
+func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 	inherited := make(Inherited, len(l.Holders))
 	var first *journal.Contents
 	var idle []func()
@@ -48,14 +48,14 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, home := read(f, l.logOf(lane))
-		all[lane] = laneJournal{f, c, home}
-		l.Moved = l.Moved && !home
+		c, inPlace := read(f, l.logOf(lane))
+		all[lane] = laneJournal{f, c, inPlace}
+		l.Moved = l.Moved && !inPlace
 	}
 	l.resume(all)
 	for lane, found := range all {
-		f, c, home, log := found.file, found.contents, found.home, l.logOf(lane)
-		if c != nil && !home && l.Alone && c.Coord == l.Coord {
+		f, c, inPlace, log := found.file, found.contents, found.inPlace, l.logOf(lane)
+		if c != nil && !inPlace && l.Alone && c.Coord == l.Coord {
 			// The coordinator in the directory is a copy as well. It becomes another cluster, or
 			// has become one in a start that did not live to write this journal.
 			c.Cluster = ""
@@ -82,9 +82,9 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 				continue
 			}
 			switch {
-			case home && l.outside(c, log):
+			case inPlace && l.outside(c, log):
 				l.unused = append(l.unused, c)
-			case home:
+			case inPlace:
 				inherited[lane] = c
 			}
 			if first == nil && c.Cluster != "" {
@@ -101,7 +101,7 @@ func (l *Life) Inherit(dir *journal.Dir) (Inherited, error) {
 // outside reports whether the journal has a worker ID that the cluster must not assign, or a grant
 // that reaches down to ticks where it must not issue. Then no cold start issues from it: the cluster
 // was made without the range, or without the tick that all worker IDs begin above.
-func (l *Life) outside(c *journal.Contents, log hclog.Logger) bool {
+func (l *Lifecycle) outside(c *journal.Contents, log hclog.Logger) bool {
 	for _, e := range c.Lanes {
 		if l.Range.Count != 0 && !e.Left && !l.Range.Has(e.Worker) {
 			log.Warn("the journal's grant is not used: its worker ID is outside of --worker-range", "worker", e.Worker, "range", l.Range)
@@ -119,12 +119,12 @@ func (l *Life) outside(c *journal.Contents, log hclog.Logger) bool {
 type laneJournal struct {
 	file     *journal.File
 	contents *journal.Contents // nil: it says nothing, or is not to be trusted
-	home     bool              // it lies where it was written
+	inPlace  bool              // it lies where it was written
 }
 
 // read returns what a journal says, nil if that is nothing or not to be trusted, and whether it
 // lies where it was written. Of one that lies elsewhere it returns the floors.
-func read(f *journal.File, log hclog.Logger) (c *journal.Contents, home bool) {
+func read(f *journal.File, log hclog.Logger) (c *journal.Contents, inPlace bool) {
 	said, err := f.Read()
 	if errors.Is(err, journal.ErrNone) {
 		return nil, false
@@ -147,7 +147,7 @@ func read(f *journal.File, log hclog.Logger) (c *journal.Contents, home bool) {
 }
 
 // logOf names the lane, where there are several.
-func (l *Life) logOf(lane int) hclog.Logger {
+func (l *Lifecycle) logOf(lane int) hclog.Logger {
 	if lane == 0 && len(l.Holders) == 1 {
 		return l.Log
 	}

@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/place"
 )
 
@@ -34,17 +34,17 @@ func (h *hands) agreeing(servers int) []coord.ServerClock {
 	return slices.Repeat([]coord.ServerClock{one}, servers)
 }
 
-// told counts what requests are told of.
-type told struct{ checked, changed int }
+// notified counts what requests are told of.
+type notified struct{ checked, changed int }
 
-func (t *told) Check()   { t.checked++ }
-func (t *told) Changed() { t.changed++ }
+func (n *notified) Check()   { n.checked++ }
+func (n *notified) Changed() { n.changed++ }
 
-// joined is a life that has joined a coordinator with such servers, by a clock that was right then.
-func joined(t *testing.T, clock *hands, clocks func() []coord.ServerClock) (*life.Life, *office) {
+// joined is one that has joined a coordinator with such servers, by a clock that was right then.
+func joined(t *testing.T, clock *hands, clocks func() []coord.ServerClock) (*lifecycle.Lifecycle, *office) {
 	t.Helper()
 	o := &office{}
-	l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+	l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 	if _, err := l.Join(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +53,9 @@ func joined(t *testing.T, clock *hands, clocks func() []coord.ServerClock) (*lif
 }
 
 // settle steps the clock, and lets Settle run for so long.
-func settle(t *testing.T, l *life.Life, clock *hands, step, d time.Duration) (knownAhead time.Duration, of *told) {
+func settle(t *testing.T, l *lifecycle.Lifecycle, clock *hands, step, d time.Duration) (knownAhead time.Duration, of *notified) {
 	t.Helper()
-	of = &told{}
+	of = &notified{}
 	clock.ahead += step
 	l.Clock.Observe()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -175,7 +175,7 @@ func TestAStartWhoseClockIsAheadIsNotReadyUntilItIsRight(t *testing.T) {
 				clock, o := &hands{ahead: ahead}, &office{}
 				begun := time.Unix(0, clock.Now().Wall-int64(ahead)).UTC().Format(time.RFC3339)
 				o.clocks = func() []coord.ServerClock { return clock.right(tt.servers) }
-				l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+				l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 				for i := range tt.members {
 					at := l.Layout.TickAt(clock.Now().Wall - int64(ahead-time.Second))
 					o.members = append(o.members, coord.Member{Worker: i, Claim: "other", Opening: "other", Mark: at, Ceiling: at + l.Holders[0].Window()})
@@ -187,7 +187,7 @@ func TestAStartWhoseClockIsAheadIsNotReadyUntilItIsRight(t *testing.T) {
 						l.Clock.Observe()
 						return
 					}
-					var notReady *life.ClockAheadError
+					var notReady *lifecycle.ClockAheadError
 					condition := l.Holders[0].Condition()
 					if !errors.As(condition, &notReady) || notReady.Of != tt.servers || !strings.Contains(condition.Error(), ahead.String()+" ahead") {
 						t.Errorf("condition: %v", condition)
@@ -313,7 +313,7 @@ func TestAStepDuringAStartIsNotConfirmedWithIt(t *testing.T) {
 		}
 		return right
 	}
-	l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+	l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 	clock.each = func() {
 		if clock.mono >= 10*time.Second {
 			clock.ahead = 0
@@ -352,18 +352,18 @@ func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 func TestAHeldClockIsShownToTheCluster(t *testing.T) {
 	clock := &hands{}
 	l, _ := joined(t, clock, func() []coord.ServerClock { return clock.right(3) })
-	if got := life.HoldOf(l.Clock); got != (coord.Hold{}) {
+	if got := lifecycle.HoldOf(l.Clock); got != (coord.Hold{}) {
 		t.Errorf("a clock that is believed is shown as %+v", got)
 	}
 	since := time.Unix(0, l.Clock.Now().Wall)
 	settle(t, l, clock, time.Hour, time.Minute)
-	got := life.HoldOf(l.Clock)
+	got := lifecycle.HoldOf(l.Clock)
 	if got.Ahead != time.Hour || got.Since.Sub(since).Abs() > time.Second || got.Why != clockguard.ErrContradict.Error() {
 		t.Errorf("a clock that is an hour ahead since %v is shown as %+v", since, got)
 	}
 	clock.ahead = 0
 	l.Clock.Observe()
-	if got := life.HoldOf(l.Clock); got != (coord.Hold{}) {
+	if got := lifecycle.HoldOf(l.Clock); got != (coord.Hold{}) {
 		t.Errorf("a clock that is right again is shown as %+v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"testing"

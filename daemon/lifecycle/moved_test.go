@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -82,7 +82,7 @@ func written(t *testing.T, clock *hands, layout *generator.Layout) (path string,
 }
 
 // begun starts a daemon of two lanes on a state directory, as far as its journals.
-func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host place.Host) (*life.Life, *grant.Issued, *issuedFrom, life.Inherited) {
+func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host place.Host) (*lifecycle.Lifecycle, *grant.Issued, *issuedFrom, lifecycle.Inherited) {
 	t.Helper()
 	dir, err := journal.OpenDir(path, host)
 	if err != nil {
@@ -105,10 +105,10 @@ func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host pl
 }
 
 // lanes is a daemon of two lanes, whose journals nobody writes.
-func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*life.Life, *grant.Issued, *issuedFrom) {
+func lanes(t *testing.T, clock *hands, o coord.Coordinator) (*lifecycle.Lifecycle, *grant.Issued, *issuedFrom) {
 	t.Helper()
 	layout, issued, issuer := mustLayout(t), grant.NewIssued(), &issuedFrom{}
-	l := &life.Life{
+	l := &lifecycle.Lifecycle{
 		Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Joined: func(coord.Cluster) {}, Log: hclog.NewNullLogger(),
 		Open: func(context.Context) (coord.Coordinator, error) { return o, nil },
 	}
@@ -126,24 +126,24 @@ type unwritten struct{}
 func (unwritten) Write(journal.Contents) error { return nil }
 
 // TestOfAJournalThatMovedOnlyTheMarksCount: a journal that lies elsewhere than where it was written
-// names nobody's opening, grant or claim, of any lane; its marks are floors. At home it names all
+// names nobody's opening, grant or claim, of any lane; its marks are floors. In its place it names all
 // of them.
 func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
-	for _, home := range []bool{true, false} {
+	for _, inPlace := range []bool{true, false} {
 		clock, layout := &hands{}, mustLayout(t)
 		path, now := written(t, clock, layout)
 		host := one
-		if !home {
+		if !inPlace {
 			host = other
 		}
 		o := &asked{}
 		l, issued, _, inherited := begun(t, clock, o, path, host)
-		if l.Moved == home {
-			t.Errorf("at home %v: Moved is %v", home, l.Moved)
+		if l.Moved == inPlace {
+			t.Errorf("in its place %v: Moved is %v", inPlace, l.Moved)
 		}
 		for lane, c := range inherited {
-			if (c != nil) != home {
-				t.Errorf("at home %v: lane %d has inherited %+v", home, lane, c)
+			if (c != nil) != inPlace {
+				t.Errorf("in its place %v: lane %d has inherited %+v", inPlace, lane, c)
 			}
 		}
 		if _, err := l.Join(t.Context(), inherited); err != nil {
@@ -155,33 +155,33 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 			}
 			r := o.requests[lane]
 			wantClaims := []string{}
-			if home && lane == 0 {
+			if inPlace && lane == 0 {
 				wantClaims = []string{"claim"} // of the third lane, which does not run
 			}
-			if continues := r.Opening == "opening" && r.Worker == 7+lane && r.Mark == now; continues != home {
-				t.Errorf("at home %v: lane %d asks for %+v", home, lane, r)
+			if continues := r.Opening == "opening" && r.Worker == 7+lane && r.Mark == now; continues != inPlace {
+				t.Errorf("in its place %v: lane %d asks for %+v", inPlace, lane, r)
 			}
-			if (r.Predecessor == "claim") != home || !slices.Equal(r.Dead, wantClaims) && len(r.Dead)+len(wantClaims) > 0 {
-				t.Errorf("at home %v: lane %d has the claims %q and %q deleted", home, lane, r.Predecessor, r.Dead)
+			if (r.Predecessor == "claim") != inPlace || !slices.Equal(r.Stale, wantClaims) && len(r.Stale)+len(wantClaims) > 0 {
+				t.Errorf("in its place %v: lane %d has the claims %q and %q deleted", inPlace, lane, r.Predecessor, r.Stale)
 			}
 		}
 		for worker := 7; worker <= 9; worker++ {
 			if got := issued.To(worker, 0); got != now {
-				t.Errorf("at home %v: worker ID %d is known to be issued up to %d, want %d", home, worker, got, now)
+				t.Errorf("in its place %v: worker ID %d is known to be issued up to %d, want %d", inPlace, worker, got, now)
 			}
 		}
 	}
 }
 
-// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal at home is issued
+// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal in its place is issued
 // from.
 func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
-	for _, home := range []bool{true, false} {
+	for _, inPlace := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		clock := &hands{end: cancel, last: 3}
 		path, _ := written(t, clock, mustLayout(t))
 		host := one
-		if !home {
+		if !inPlace {
 			host = other
 		}
 		o := &asked{office: office{answers: slices.Repeat([]error{errBusy}, 100)}}
@@ -190,11 +190,11 @@ func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := 0
-		if home {
+		if inPlace {
 			want = 2
 		}
 		if len(issuer.lanes) != want {
-			t.Errorf("at home %v: %d lanes are issued from, want %d", home, len(issuer.lanes), want)
+			t.Errorf("in its place %v: %d lanes are issued from, want %d", inPlace, len(issuer.lanes), want)
 		}
 	}
 }
@@ -211,7 +211,7 @@ func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
 		}
 		t.Cleanup(func() { dir.Close() })
 		o := &renamed{}
-		l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		l.Alone = alone
 		inherited, err := l.Inherit(dir)
 		if err != nil {
@@ -285,7 +285,7 @@ func mustLayout(t *testing.T) *generator.Layout {
 }
 
 // TestOneJournalAtHomeHoldsTheCoordinator: the coordinator beside the journals is no copy if any of
-// them is at home, whichever is lost.
+// them is in its place, whichever is lost.
 func TestOneJournalAtHomeHoldsTheCoordinator(t *testing.T) {
 	for _, lost := range []string{"journal", "journal-1", "journal-2"} {
 		clock := &hands{}

@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 )
 
 // watch lets Watch run for so long, with what is logged. Each look is preceded by a call of set.
@@ -27,7 +27,7 @@ func watch(t *testing.T, clock *hands, d time.Duration, set func()) (logged []st
 			cancel()
 		}
 	}
-	if err := l.Watch(ctx, &told{}); err != nil {
+	if err := l.Watch(ctx, &notified{}); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -70,7 +70,7 @@ func TestAClockThatIsFoughtOverFillsNoLog(t *testing.T) {
 type woken struct{ *hands }
 
 func (w woken) Pause(ctx context.Context, d time.Duration, _ <-chan struct{}) {
-	_ = w.Sleep(ctx, min(d, life.WatchEvery))
+	_ = w.Sleep(ctx, min(d, lifecycle.WatchEvery))
 }
 
 func (woken) Await(signal <-chan struct{}) { <-signal }
@@ -98,7 +98,7 @@ func TestWitnessesAreAskedAtMostOnceASecond(t *testing.T) {
 			}
 		}
 		l.Clock.Observe()
-		l.Settle(ctx, &told{})
+		l.Settle(ctx, &notified{})
 		if asked < 15 || asked > 61 {
 			t.Errorf("asked %d times in a minute of steps", asked)
 		}
@@ -125,7 +125,7 @@ func TestAHoldThatWasSaidEndsWithALine(t *testing.T) {
 				cancel()
 			}
 		}
-		if err := l.Watch(ctx, &told{}); err != nil {
+		if err := l.Watch(ctx, &notified{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), "is back at what was known"); got == 1 != said {
@@ -139,7 +139,7 @@ func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour} {
 		clock, o := &hands{ahead: ahead}, &office{hidden: 3}
 		o.clocks = func() []coord.ServerClock { return clock.right(1) }
-		l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		clock.each = func() {
 			if o.hidden > 0 && !errors.Is(l.Holders[0].Condition(), errBusy) {
 				t.Errorf("condition: %v", l.Holders[0].Condition())
@@ -171,10 +171,10 @@ func TestWhatIsFollowedIsNoStop(t *testing.T) {
 		said := o.run(20*time.Second, map[time.Duration]func(){
 			10 * time.Second: func() {
 				o.ahead += 70 * time.Second
-				o.life.Clock.Observe()
-				o.life.Belief.Trust = true
+				o.lifecycle.Clock.Observe()
+				o.lifecycle.Belief.Trust = true
 				ctx, cancel := context.WithCancel(t.Context())
-				o.life.Settle(ctx, ending{cancel})
+				o.lifecycle.Settle(ctx, ending{cancel})
 			},
 			10*time.Second + granted: func() { _ = o.holder.Publish(t.Context()) },
 		})

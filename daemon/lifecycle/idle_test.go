@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -22,14 +22,14 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 		machine     generator.Generation
 		want        time.Duration
 	}{
-		"asked lately":              {want: life.WatchEvery},
-		"idle":                      {idle: true, want: life.WatchIdle},
-		"asked again":               {idle: true, asked: true, want: life.WatchEvery},
-		"idle, copies can be found": {idle: true, machine: generator.Generation{Now: new(atomic.Uint64)}, want: life.WatchEvery},
+		"asked lately":              {want: lifecycle.WatchEvery},
+		"idle":                      {idle: true, want: lifecycle.WatchIdle},
+		"asked again":               {idle: true, asked: true, want: lifecycle.WatchEvery},
+		"idle, copies can be found": {idle: true, machine: generator.Generation{Now: new(atomic.Uint64)}, want: lifecycle.WatchEvery},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		clock := &hands{last: 2, end: cancel}
-		l, _ := newLife(t, clock, nil)
+		l, _ := newLifecycle(t, clock, nil)
 		holder := grant.New(grant.Config{
 			Layout: l.Layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second, Idle: 3 * time.Second},
 			Clock: clock, Journal: nowhere{}, Log: hclog.NewNullLogger(),

@@ -1,4 +1,4 @@
-package life
+package lifecycle
 
 import (
 	"time"
@@ -29,20 +29,20 @@ func (l *lines) may(now clockguard.Mono) bool {
 // stepped logs what Watch observes of the clock. A line that has to wait is logged as soon as it may
 // be, if it is still true by then. So the last line says how the clock is.
 type stepped struct {
-	life         *Life
+	lifecycle    *Lifecycle
 	holds, steps lines
 	owed         bool          // a hold has begun, and no line has said so
 	by           time.Duration // the step that is owed
 }
 
 func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
-	log := s.life.Log
+	log := s.lifecycle.Log
 	switch {
 	case o.Held:
 		s.owed, s.by = true, o.Step
 	case o.Ended:
-		if s.life.saidHeld.Swap(false) {
-			s.life.Events.Happened(condition.ClockBack)
+		if s.lifecycle.saidHeld.Swap(false) {
+			s.lifecycle.Events.Happened(condition.ClockBack)
 			log.Info("the clock is back at what was known", "code", condition.ClockBack, "stepped by", o.Step.Round(time.Millisecond))
 		}
 		s.owed = false
@@ -52,12 +52,12 @@ func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
 	if !s.owed {
 		return
 	}
-	if _, _, held := s.life.Clock.Holding(); !held { // it is followed by now
+	if _, _, held := s.lifecycle.Clock.Holding(); !held { // it is followed by now
 		s.owed = false
 	} else if s.holds.may(now) {
 		s.owed = false
-		s.life.saidHeld.Store(true)
-		s.life.Events.Happened(condition.ClockHeld)
+		s.lifecycle.saidHeld.Store(true)
+		s.lifecycle.Events.Happened(condition.ClockHeld)
 		log.Warn("the clock has stepped ahead and is not believed yet; going on by the monotonic clock", "code", condition.ClockHeld, "by", s.by.Round(time.Millisecond))
 	}
 }

@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
 )
@@ -69,14 +69,14 @@ type outage struct {
 	*testing.T
 	*hands
 	*clerk
-	disk   disk
-	holder *grant.Holder
-	life   *life.Life
-	issuer *issue.Issuer
-	log    bytes.Buffer
-	began  time.Time
-	answer string // of the last request: empty for an ID
-	said   []string
+	disk      disk
+	holder    *grant.Holder
+	lifecycle *lifecycle.Lifecycle
+	issuer    *issue.Issuer
+	log       bytes.Buffer
+	began     time.Time
+	answer    string // of the last request: empty for an ID
+	said      []string
 }
 
 // ReLease implements issue.Owner, as do the others.
@@ -87,7 +87,7 @@ func (o *outage) Condition() error          { return o.holder.Condition() }
 
 func newOutage(t *testing.T, window time.Duration) *outage {
 	o := &outage{T: t, hands: &hands{}, clerk: &clerk{}}
-	l, _ := newLife(t, o.hands, nil)
+	l, _ := newLifecycle(t, o.hands, nil)
 	l.Events = condition.NewCounts()
 	l.Log = logging.New(&hclog.LoggerOptions{Output: &o.log, DisableTime: true})
 	o.issuer = issue.New(l.Layout, l.Clock, issue.Limits{
@@ -97,7 +97,7 @@ func newOutage(t *testing.T, window time.Duration) *outage {
 		Layout: l.Layout, Coord: "there", Timing: grant.Timing{Window: window, Publish: window / 2, Step: time.Second},
 		Clock: l.Clock, Journal: &o.disk, Log: hclog.NewNullLogger(),
 	}, o.issuer)
-	l.Holders, o.life, o.began = []*grant.Holder{o.holder}, l, time.Unix(0, o.Now().Wall)
+	l.Holders, o.lifecycle, o.began = []*grant.Holder{o.holder}, l, time.Unix(0, o.Now().Wall)
 	if err := o.holder.Attach(o.clerk, coord.Cluster{UUID: "the cluster"}); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (o *outage) run(until time.Duration, due map[time.Duration]func()) string {
 			cancel()
 		}
 	}
-	if err := o.life.Watch(ctx, o.issuer); err != nil {
+	if err := o.lifecycle.Watch(ctx, o.issuer); err != nil {
 		o.Fatal(err)
 	}
 	o.counted()
@@ -139,7 +139,7 @@ func (o *outage) counted() {
 				logged += uint64(len(regexp.MustCompile(` code="?`+string(e.Code)+`"?\s`).FindAllString(line, -1)))
 			}
 		}
-		if n := o.life.Events.Of(e.Code); n != logged {
+		if n := o.lifecycle.Events.Of(e.Code); n != logged {
 			o.Errorf("%s was counted %d times, and logged %d times:\n%s", e.Code, n, logged, strings.Join(lines, ""))
 		}
 	}
@@ -148,7 +148,7 @@ func (o *outage) counted() {
 // note notes what was logged at the look before.
 func (o *outage) note() {
 	for line := range strings.Lines(o.log.String()) {
-		o.said = append(o.said, fmt.Sprintf("%6.1fs %s", (o.mono-life.WatchEvery).Seconds(), line))
+		o.said = append(o.said, fmt.Sprintf("%6.1fs %s", (o.mono-lifecycle.WatchEvery).Seconds(), line))
 	}
 	o.log.Reset()
 }

@@ -1,4 +1,4 @@
-package life_test
+package lifecycle_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/life"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -88,7 +88,7 @@ func (o *office) Join(_ context.Context, l coord.Layout) (coord.Cluster, error) 
 
 func (o *office) Close() error { o.closed++; return nil }
 
-func newLife(t *testing.T, clock *hands, open func(context.Context) (coord.Coordinator, error)) (*life.Life, *string) {
+func newLifecycle(t *testing.T, clock *hands, open func(context.Context) (coord.Coordinator, error)) (*lifecycle.Lifecycle, *string) {
 	t.Helper()
 	layout, err := generator.ParseLayout("flakeward")
 	if err != nil {
@@ -99,7 +99,7 @@ func newLife(t *testing.T, clock *hands, open func(context.Context) (coord.Coord
 		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second}, Clock: clock, Journal: nowhere{}, Log: log,
 	}, nowhere{})
 	cluster := new(string)
-	return &life.Life{Holders: []*grant.Holder{holder}, Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
+	return &lifecycle.Lifecycle{Holders: []*grant.Holder{holder}, Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
 }
 
 var errBusy = errors.New("busy")
@@ -108,7 +108,7 @@ var errBusy = errors.New("busy")
 // has.
 func TestJoinTriesAgain(t *testing.T) {
 	clock, o, opened := &hands{}, &office{answers: []error{errBusy, errBusy, errBusy}}, 0
-	l, cluster := newLife(t, clock, func(context.Context) (coord.Coordinator, error) {
+	l, cluster := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) {
 		if opened++; opened < 4 {
 			return nil, errBusy
 		}
@@ -133,7 +133,7 @@ func TestJoinTriesAgain(t *testing.T) {
 func TestJoinGivesUp(t *testing.T) {
 	for name, err := range map[string]error{"a layout": &coord.LayoutError{Ours: "a", Cluster: "b"}, "what the caller says": errBusy} {
 		clock, o := &hands{}, &office{answers: []error{err}}
-		l, cluster := newLife(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		l, cluster := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		l.Final = func(err error) bool { return errors.Is(err, errBusy) }
 		c, got := l.Join(t.Context(), nil)
 		if !errors.Is(got, err) || !strings.Contains(got.Error(), `coordinator "there"`) || c != coord.Coordinator(o) || len(clock.slept) > 0 || *cluster != "" {
@@ -147,7 +147,7 @@ func TestJoinUntilTheEnd(t *testing.T) {
 	for _, opens := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())
 		clock, o := &hands{end: cancel, last: 3}, &office{answers: slices.Repeat([]error{errBusy}, 100)}
-		l, _ := newLife(t, clock, func(context.Context) (coord.Coordinator, error) {
+		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) {
 			if opens {
 				return o, nil
 			}
@@ -177,10 +177,10 @@ func TestFirstWaitAndLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := life.FirstWait(layout, c.step, 5*time.Millisecond); got != c.want {
+		if got := lifecycle.FirstWait(layout, c.step, 5*time.Millisecond); got != c.want {
 			t.Errorf("%s: a fresh lane waits for %v, want %v", c.layout, got, c.want)
 		}
-		if _, err := life.Limits(layout, 0, 5*time.Millisecond); err != nil {
+		if _, err := lifecycle.Limits(layout, 0, 5*time.Millisecond); err != nil {
 			t.Errorf("%s: %v", c.layout, err)
 		}
 	}

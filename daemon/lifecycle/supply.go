@@ -1,4 +1,4 @@
-package life
+package lifecycle
 
 import (
 	"errors"
@@ -19,28 +19,28 @@ const (
 // supply says in the log, once each, what operators have to know: that issuing will stop, that half
 // of the time until then is over, that it has stopped, and that it goes on.
 type supply struct {
-	life    *Life
-	served  bool                    // a lane could issue since the start
-	said    map[condition.Code]bool // since all was well last
-	warned  clockguard.Reading      // when it was first said that issuing will stop
-	ends    time.Time               // when that will be, as said last; zero: not said
-	half    bool                    // half of it is said to be over
-	stopped time.Time               // since when issuing has stopped, if that was said
-	ended   clockguard.Mono         // the same, by the clock that nobody sets
-	well    clockguard.Mono         // when a look has last found that nothing is stopped
-	behind  bool                    // the clock is said to be behind
-	since   clockguard.Mono         // when that was said
-	lines   lines                   // that say so
+	lifecycle *Lifecycle
+	served    bool                    // a lane could issue since the start
+	said      map[condition.Code]bool // since all was well last
+	warned    clockguard.Reading      // when it was first said that issuing will stop
+	ends      time.Time               // when that will be, as said last; zero: not said
+	half      bool                    // half of it is said to be over
+	stopped   time.Time               // since when issuing has stopped, if that was said
+	ended     clockguard.Mono         // the same, by the clock that nobody sets
+	well      clockguard.Mono         // when a look has last found that nothing is stopped
+	behind    bool                    // the clock is said to be behind
+	since     clockguard.Mono         // when that was said
+	lines     lines                   // that say so
 }
 
-func newSupply(l *Life) *supply { return &supply{life: l, said: map[condition.Code]bool{}} }
+func newSupply(l *Lifecycle) *supply { return &supply{lifecycle: l, said: map[condition.Code]bool{}} }
 
 // look compares the lanes with what was said last.
 func (s *supply) look() {
-	now := s.life.Clock.Now()
+	now := s.lifecycle.Clock.Now()
 	s.lookAtClock(now)
 	c, failed := s.best()
-	if at := s.life.followed.Load(); c != nil && at != 0 && now.Mono.Sub(clockguard.Mono(at)) < briefly {
+	if at := s.lifecycle.followed.Load(); c != nil && at != 0 && now.Mono.Sub(clockguard.Mono(at)) < briefly {
 		return // known time has just stepped beyond the grant, and the next one is under way
 	}
 	if c == nil || !c.Stopped {
@@ -52,7 +52,7 @@ func (s *supply) look() {
 		s.over(now)
 	case !s.served:
 		if failed && c.Code == condition.JournalFailing {
-			s.once(c.Code, func() { s.life.Log.Error("no ID can be issued yet", "code", c.Code, "error", c.Err) })
+			s.once(c.Code, func() { s.lifecycle.Log.Error("no ID can be issued yet", "code", c.Code, "error", c.Err) })
 		}
 	case c.Stopped:
 		if failed || time.Duration(now.Wall-c.Since.UnixNano()) >= briefly {
@@ -69,7 +69,7 @@ func (s *supply) look() {
 // best is the condition of the lane that issues for longest, or that stopped last; nil if one has
 // none. It reports whether a failure is the reason.
 func (s *supply) best() (best *condition.Condition, failed bool) {
-	for _, k := range s.life.Holders {
+	for _, k := range s.lifecycle.Holders {
 		c, ok := k.Condition().(*condition.Condition)
 		if !ok {
 			return nil, false
@@ -84,7 +84,7 @@ func (s *supply) best() (best *condition.Condition, failed bool) {
 func (s *supply) once(code condition.Code, say func()) {
 	if !s.said[code] {
 		s.said[code] = true
-		s.life.Events.Happened(code)
+		s.lifecycle.Events.Happened(code)
 		say()
 	}
 }
@@ -97,14 +97,14 @@ func (s *supply) warn(now clockguard.Reading, c *condition.Condition) {
 	}
 	s.once(c.Code, func() {
 		s.ends = c.Ends
-		s.life.Log.Warn("issuing will stop unless this ends", "code", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
-		s.life.status(fmt.Sprintf("%s until %s, unless this ends: %v", Issuing, c.Ends.UTC().Format(time.RFC3339), c.Err))
+		s.lifecycle.Log.Warn("issuing will stop unless this ends", "code", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
+		s.lifecycle.status(fmt.Sprintf("%s until %s, unless this ends: %v", Issuing, c.Ends.UTC().Format(time.RFC3339), c.Err))
 	})
 	whole := time.Duration(c.Ends.UnixNano() - s.warned.Wall)
 	if !s.half && whole >= leastHalf && in <= whole/2 {
 		s.half = true
-		s.life.Events.Happened(condition.HalfOver)
-		s.life.Log.Warn("half of the time until issuing stops is over", "code", condition.HalfOver, "cause", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
+		s.lifecycle.Events.Happened(condition.HalfOver)
+		s.lifecycle.Log.Warn("half of the time until issuing stops is over", "code", condition.HalfOver, "cause", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
 	}
 }
 
@@ -124,8 +124,8 @@ func (s *supply) stop(now clockguard.Reading, c *condition.Condition) {
 		if !c.Last.IsZero() {
 			said = append(said, "last", c.Last)
 		}
-		s.life.Log.Error(event, append(said, "error", c.Err, "do", c.Do())...)
-		s.life.status(fmt.Sprintf("no ID can be issued since %s: %v: %s", c.Since.UTC().Format(time.RFC3339), c.Err, c.Do()))
+		s.lifecycle.Log.Error(event, append(said, "error", c.Err, "do", c.Do())...)
+		s.lifecycle.status(fmt.Sprintf("no ID can be issued since %s: %v: %s", c.Since.UTC().Format(time.RFC3339), c.Err, c.Do()))
 	})
 }
 
@@ -133,14 +133,14 @@ func (s *supply) stop(now clockguard.Reading, c *condition.Condition) {
 func (s *supply) over(now clockguard.Reading) {
 	switch {
 	case !s.stopped.IsZero():
-		s.life.Events.Happened(condition.Issuing)
-		s.life.Log.Info("issuing goes on", "code", condition.Issuing, "after", now.Mono.Sub(s.ended).Round(time.Millisecond))
+		s.lifecycle.Events.Happened(condition.Issuing)
+		s.lifecycle.Log.Info("issuing goes on", "code", condition.Issuing, "after", now.Mono.Sub(s.ended).Round(time.Millisecond))
 	case !s.ends.IsZero():
-		s.life.Events.Happened(condition.Recovered)
-		s.life.Log.Info("issuing will not stop any more", "code", condition.Recovered, "after", time.Duration(now.Mono-s.warned.Mono).Round(time.Millisecond))
+		s.lifecycle.Events.Happened(condition.Recovered)
+		s.lifecycle.Log.Info("issuing will not stop any more", "code", condition.Recovered, "after", time.Duration(now.Mono-s.warned.Mono).Round(time.Millisecond))
 	}
 	if len(s.said) > 0 {
-		s.life.status(Issuing)
+		s.lifecycle.status(Issuing)
 	}
 	clear(s.said)
 	s.ends, s.stopped, s.half = time.Time{}, time.Time{}, false
@@ -148,9 +148,9 @@ func (s *supply) over(now clockguard.Reading) {
 
 // lookAtClock says that the clock is behind what all lanes have issued, and when it is not any more.
 func (s *supply) lookAtClock(now clockguard.Reading) {
-	until := s.life.Layout.StartOf(s.life.Holders[0].Holding().Issued)
-	for _, k := range s.life.Holders[1:] {
-		if last := s.life.Layout.StartOf(k.Holding().Issued); last.Before(until) {
+	until := s.lifecycle.Layout.StartOf(s.lifecycle.Holders[0].Holding().Issued)
+	for _, k := range s.lifecycle.Holders[1:] {
+		if last := s.lifecycle.Layout.StartOf(k.Holding().Issued); last.Before(until) {
 			until = last
 		}
 	}
@@ -158,12 +158,12 @@ func (s *supply) lookAtClock(now clockguard.Reading) {
 	switch {
 	case !s.behind && by > WatchEvery && s.lines.may(now.Mono):
 		s.behind, s.since = true, now.Mono
-		s.life.Events.Happened(condition.ClockBehind)
-		s.life.Log.Warn("the clock is behind the last ID: requests get what earlier ticks left or another worker ID's, or wait",
+		s.lifecycle.Events.Happened(condition.ClockBehind)
+		s.lifecycle.Log.Warn("the clock is behind the last ID: requests get what earlier ticks left or another worker ID's, or wait",
 			"code", condition.ClockBehind, "by", by.Round(time.Millisecond), "until", until)
 	case s.behind && by <= 0:
-		s.life.Events.Happened(condition.ClockBack)
-		s.life.Log.Info("the clock is not behind the last ID any more", "code", condition.ClockBack, "after", now.Mono.Sub(s.since).Round(time.Millisecond))
+		s.lifecycle.Events.Happened(condition.ClockBack)
+		s.lifecycle.Log.Info("the clock is not behind the last ID any more", "code", condition.ClockBack, "after", now.Mono.Sub(s.since).Round(time.Millisecond))
 		s.behind = false
 	}
 }

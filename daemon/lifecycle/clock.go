@@ -1,4 +1,4 @@
-package life
+package lifecycle
 
 import (
 	"context"
@@ -26,8 +26,8 @@ const (
 
 // Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns
 // grant.ErrCopied when the machine is a copy, and nil otherwise.
-func (l *Life) Watch(ctx context.Context, issuer Issuer) error {
-	supply, clock := newSupply(l), &stepped{life: l}
+func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
+	supply, clock := newSupply(l), &stepped{lifecycle: l}
 	for l.Clock.Sleep(ctx, l.watchEvery()) == nil {
 		if l.Machine.Changed() {
 			return grant.ErrCopied
@@ -51,7 +51,7 @@ func (l *Life) Watch(ctx context.Context, issuer Issuer) error {
 
 // watchEvery returns how long Watch sleeps. A request finds a step of the clock by itself. A copy of
 // the machine has to be found at once, before its session says anything to the coordinator.
-func (l *Life) watchEvery() time.Duration {
+func (l *Lifecycle) watchEvery() time.Duration {
 	if l.Machine.Now != nil {
 		return WatchEvery
 	}
@@ -64,7 +64,7 @@ func (l *Life) watchEvery() time.Duration {
 }
 
 // wake returns the channel by which Watch wakes Settle and verify.
-func (l *Life) wake() chan struct{} {
+func (l *Lifecycle) wake() chan struct{} {
 	l.waking.Do(func() { l.stepped = make(chan struct{}, 1) })
 	return l.stepped
 }
@@ -78,7 +78,7 @@ func notify(wake chan struct{}) {
 
 // Settle decides about steps ahead that are held, until ctx ends: it asks who can tell the time, and
 // has the clock followed once that is confirmed.
-func (l *Life) Settle(ctx context.Context, issuer Issuer) {
+func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 	var last error
 	var owed bool // a line has to say so
 	var lines lines
@@ -134,7 +134,7 @@ func (l *Life) Settle(ctx context.Context, issuer Issuer) {
 }
 
 // extend has the grants extended, which shows the cluster whether the clock is believed.
-func (l *Life) extend() {
+func (l *Lifecycle) extend() {
 	for _, k := range l.Holders {
 		k.ExtendNow()
 	}
@@ -170,7 +170,7 @@ type answers struct {
 }
 
 // ask asks the coordinator's servers, and what the other members have published.
-func (l *Life) ask(ctx context.Context) (a answers) {
+func (l *Lifecycle) ask(ctx context.Context) (a answers) {
 	coordinator := l.coordinator.Load()
 	if coordinator == nil {
 		return a
@@ -194,7 +194,7 @@ func (l *Life) ask(ctx context.Context) (a answers) {
 }
 
 // evidence is what the answers say of a hold.
-func (l *Life) evidence(a answers, hold clockguard.Hold, wall int64) clockguard.Evidence {
+func (l *Lifecycle) evidence(a answers, hold clockguard.Hold, wall int64) clockguard.Evidence {
 	now := l.Clock.Now().Mono
 	e := clockguard.Evidence{Wall: wall, Ahead: hold.Ahead, Held: now.Sub(hold.Since), Reported: hold.Reported}
 	e.MaxError, e.Synchronised = l.Clock.Synchronised()
@@ -210,7 +210,7 @@ func (l *Life) evidence(a answers, hold clockguard.Hold, wall int64) clockguard.
 }
 
 // count adds what servers and other members say.
-func (l *Life) count(e *clockguard.Evidence, a answers, now clockguard.Mono) {
+func (l *Lifecycle) count(e *clockguard.Evidence, a answers, now clockguard.Mono) {
 	e.Asked = len(a.servers)
 	for _, s := range a.servers {
 		if s.Err == nil {
@@ -261,7 +261,7 @@ func (e *ClockAheadError) Error() string {
 
 // verify waits until the clock of a start that knows of no earlier time is not ahead of the
 // cluster's, or is confirmed. It returns when ctx ends, too.
-func (l *Life) verify(ctx context.Context) {
+func (l *Lifecycle) verify(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil && !l.resumed {
 		a := l.ask(ctx)
@@ -306,11 +306,11 @@ func (l *Life) verify(ctx context.Context) {
 
 // resume goes on from the latest time that a journal of this boot knows. Witnesses are asked all the
 // same if nobody had confirmed it, as after a boot without the coordinator.
-func (l *Life) resume(all []laneJournal) {
+func (l *Lifecycle) resume(all []laneJournal) {
 	var last journal.Known
 	for _, found := range all {
 		c := found.contents
-		if c == nil || !found.home || c.Known.Boot == 0 || !found.file.SameBoot(*c) {
+		if c == nil || !found.inPlace || c.Known.Boot == 0 || !found.file.SameBoot(*c) {
 			continue
 		}
 		if c.Known.Boot > last.Boot {
