@@ -142,8 +142,9 @@ func (l *Limited) newAllowance(of Rate, whose string, reason error) *allowance {
 	return a
 }
 
-// admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything, or
-// says when to ask again.
+// admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything. Who
+// asks again before the time that it was told waits until then, and after MaxBlock is told what is
+// left of that time.
 func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wait, admitted bool) {
 	a, now := r.of, l.clock.Now().Mono
 	c.sampled = now
@@ -154,8 +155,14 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 		asked = 1
 	}
 	if wait := c.early(now, tenant, asked); wait > 0 {
-		return Wait{For: wait}, false
+		if left := c.deadline.left(now, l.maxBlock); left > 0 {
+			return Wait{For: min(wait, left)}, false
+		}
+		again := *c.told
+		again.Count, again.After = asked, wait
+		return Wait{Err: &again}, false
 	}
+	c.deadline = 0 // who has waited until then is promised as much as one who comes now
 	p := a.queue.Admit(c.User, a.ask(c, n))
 	if a.queue.Len() == 0 {
 		p.Largest += a.allowed(now)
@@ -165,8 +172,9 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 		if after == 0 && asked <= a.bucket.Burst() { // more than comes while a request may wait, but it adds up
 			after = a.spans(asked - p.Largest)
 		}
-		c.refused(now, tenant, p.Largest, after)
-		return Wait{Err: &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, Whose: a.whose, After: after}}, false
+		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, Whose: a.whose, After: after}
+		c.refused(now, tenant, refused)
+		return Wait{Err: refused}, false
 	}
 	r.admitted = true
 	return Wait{}, true

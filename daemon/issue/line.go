@@ -280,9 +280,9 @@ func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) 
 			return outcome{}
 		}
 	}
-	after := time.Duration(p.After) * i.layout.TickLength()
-	c.refused(s.now.Mono, tenant, p.Largest, after)
-	return outcome{wait: Wait{Err: &TooManyError{
-		Count: asked, Within: i.limits.MaxBlock, Largest: p.Largest, After: after,
-	}}}
+	refused := &TooManyError{
+		Count: asked, Within: i.limits.MaxBlock, Largest: p.Largest, After: time.Duration(p.After) * i.layout.TickLength(),
+	}
+	c.refused(s.now.Mono, tenant, refused)
+	return outcome{wait: Wait{Err: refused}}
 }
