@@ -1,6 +1,7 @@
 // The least that a server of single IDs can do: it answers each request of the Redis protocol on a
 // Unix socket, whatever it asks for, with the same number. One thread, epoll, a read and a write for
-// what is there. What it reaches is the limit of the socket and of the load generator.
+// what is there. What it reaches is the limit of the socket and of the load generator. It reads
+// nothing of a client that has not taken its replies.
 //
 // Usage: floor SOCKET
 #include <errno.h>
@@ -13,17 +14,20 @@
 #include <unistd.h>
 
 static const char reply[] = ":117542358848897024\r\n"; // as long as an ID of the default layout
-enum { length = sizeof reply - 1, input = 16384, requests = input / 4, connections = 20000 };
+enum { length = sizeof reply - 1, input = 16384, connections = 20000 };
 
-// What is known of a connection's request: how many lines it still has, and its first one.
+// What is known of a connection: how many lines its request still has, whether the first is read now,
+// and how many bytes of replies it has not taken.
 struct request {
 	long lines;
 	char head;
+	size_t owed;
 };
 static struct request of[connections];
-static char in[input], out[requests * length];
+static char in[input], out[(input + 1) * length];
 
-// count says how many requests end in what was read. A request is a line *N and 2N lines more.
+// count says how many requests end in what was read. A request is a line *N and 2N lines more, or
+// one line.
 static size_t count(struct request *r, const char *p, size_t n) {
 	size_t whole = 0;
 	for (const char *end = p + n; p < end; p++) {
@@ -33,7 +37,7 @@ static size_t count(struct request *r, const char *p, size_t n) {
 			r->lines = r->lines * 10 + 2 * (*p - '0');
 		} else if (*p == '\n' && r->head) {
 			r->head = 0;
-		} else if (*p == '\n' && r->lines > 0 && --r->lines == 0) {
+		} else if (*p == '\n' && (r->lines == 0 || --r->lines == 0)) {
 			whole++;
 		}
 	}
@@ -75,16 +79,26 @@ int main(int argc, char **argv) {
 				}
 				continue;
 			}
-			ssize_t n = read(fd, in, sizeof in);
-			size_t whole = n > 0 ? count(&of[fd], in, n) : 0;
-			for (size_t k = 0; k < whole; k++) memcpy(out + k * length, reply, length);
-			size_t left = whole * length;
-			for (const char *p = out; n > 0 && left > 0;) {
-				ssize_t sent = send(fd, p, left, MSG_NOSIGNAL);
+			ssize_t n = 1;
+			size_t left = of[fd].owed;
+			if (left == 0 && (n = read(fd, in, sizeof in)) > 0) left = length * count(&of[fd], in, n);
+			size_t begun = (length - left % length) % length; // of a reply that was sent in part
+			for (size_t k = 0; k < begun + left; k += length) memcpy(out + k, reply, length);
+			for (const char *p = out + begun; n > 0 && left > 0;) {
+				ssize_t sent = send(fd, p, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+				if (sent < 0 && errno == EAGAIN) break;
 				if (sent <= 0) n = 0;
 				else p += sent, left -= sent;
 			}
-			if (n <= 0) close(fd);
+			if (n <= 0) {
+				close(fd);
+				continue;
+			}
+			if ((left > 0) != (of[fd].owed > 0)) {
+				event = (struct epoll_event){.events = left > 0 ? EPOLLOUT : EPOLLIN, .data.fd = fd};
+				if (epoll_ctl(poll, EPOLL_CTL_MOD, fd, &event)) fail("epoll_ctl");
+			}
+			of[fd].owed = left;
 		}
 	}
 }

@@ -5,6 +5,10 @@
 //
 //	go build -o /tmp/flakeward . && go build -o /tmp/abuse ./e2e/abuse && sudo /tmp/abuse -binary /tmp/flakeward
 //
+// With -floor it does the same to a server that does hardly anything, for comparison:
+//
+//	cc -O2 -o /tmp/floor bench/floor/floor.c && sudo /tmp/abuse -binary /tmp/flakeward -floor /tmp/floor
+//
 // Only root can be another user. The rows of other users are of this one's otherwise.
 package main
 
@@ -24,6 +28,7 @@ import (
 type finding struct {
 	peak                 int64 // VmHWM, bytes
 	another, same, apart seen  // a client of another user, of the abuser's, and of another daemon
+	floor                seen  // one of another user, of the least server
 	logLines             int
 	limits               string // what INFO has counted
 	wrong                string // what must not be; empty: nothing
@@ -35,6 +40,7 @@ const highest = 10
 // options are what the program can be told.
 type options struct {
 	binary string
+	floor  string
 	memory int64
 	lasts  time.Duration
 	only   string
@@ -44,6 +50,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.binary, "binary", "", "the daemon's program")
+	flag.StringVar(&o.floor, "floor", "", "the program of bench/floor, to be abused as well; empty: it is not")
 	flag.Int64Var(&o.memory, "memory", 256, "MiB that it may use")
 	flag.DurationVar(&o.lasts, "for", 5*time.Second, "how long each abuse lasts")
 	flag.StringVar(&o.only, "only", "", "a regular expression for the names of abuses; empty: all")
@@ -75,13 +82,16 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tlog lines\tlimits\twrong") //nolint:errcheck // to a terminal
+	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tfloor: p50\tp99\tmax\tIDs\tlog lines\tlimits\twrong") //nolint:errcheck // to a terminal
 	var errs error
 	for _, a := range abuses {
 		if !only.MatchString(a.name) {
 			continue
 		}
 		f, err := o.measure(ctx, a)
+		if err == nil && o.floor != "" && len(a.flags) == 0 && a.descriptors == 0 {
+			err = o.measureFloor(ctx, a, &f)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", a.name, err)
 		}
@@ -97,8 +107,8 @@ func (o options) run(ctx context.Context) error {
 		if f.wrong != "" {
 			errs = errors.Join(errs, fmt.Errorf("%s:%s", a.name, f.wrong))
 		}
-		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%d\t%s\t%.60s\n", a.name, f.peak>>20, //nolint:errcheck // to a terminal
-			f.another, f.same, f.apart, f.logLines, f.limits, f.wrong)
+		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%v\t%d\t%s\t%.60s\n", a.name, f.peak>>20, //nolint:errcheck // to a terminal
+			f.another, f.same, f.apart, f.floor, f.logLines, f.limits, f.wrong)
 		if err := out.Flush(); err != nil {
 			return err
 		}

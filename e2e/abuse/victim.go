@@ -27,7 +27,19 @@ type daemon struct {
 }
 
 // start runs a daemon, and connects once it issues.
-func (o options) start(ctx context.Context, a abuse) (d *daemon, err error) {
+func (o options) start(ctx context.Context, a abuse) (*daemon, error) {
+	return begin(ctx, func(dir, socket string) []string {
+		args := append([]string{o.binary, "daemon", "--socket", socket, "--socket-mode=0666", "--state-dir", filepath.Join(dir, "state"),
+			"--coord=embedded:", fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
+		if a.descriptors > 0 {
+			args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, a.descriptors), "sh"}, args...)
+		}
+		return args
+	})
+}
+
+// begin runs a server, and connects once it answers.
+func begin(ctx context.Context, program func(dir, socket string) []string) (d *daemon, err error) {
 	d = &daemon{ended: make(chan error, 1)}
 	if d.dir, err = os.MkdirTemp("", "flakeward-abuse-"); err != nil {
 		return nil, err
@@ -36,11 +48,7 @@ func (o options) start(ctx context.Context, a abuse) (d *daemon, err error) {
 		return nil, err
 	}
 	d.socket = filepath.Join(d.dir, "s")
-	args := append([]string{o.binary, "daemon", "--socket", d.socket, "--socket-mode=0666", "--state-dir", filepath.Join(d.dir, "state"),
-		"--coord=embedded:", fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
-	if a.descriptors > 0 {
-		args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, a.descriptors), "sh"}, args...)
-	}
+	args := program(d.dir, d.socket)
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stderr = &d.log
 	if err := command.Start(); err != nil {
@@ -74,33 +82,14 @@ func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
 	if err != nil {
 		return f, err
 	}
-	var results []func() (seen, error)
-	for _, n := range []struct {
-		of  *daemon
-		uid int
-	}{{d, 0}, {d, o.uid}, {apart, 0}} {
-		result, err := startNeighbour(ctx, n.of.socket, n.uid, o.lasts)
-		if err != nil {
-			return f, err
-		}
-		results = append(results, result)
-	}
-	abuser := exec.CommandContext(ctx, os.Args[0], "-as", a.name, "-socket", d.socket, "-uid", strconv.Itoa(o.uid))
-	abuser.Cancel = func() error { return abuser.Process.Signal(os.Interrupt) }
-	abuser.Stderr = os.Stderr
-	if err := abuser.Start(); err != nil {
+	end, err := o.abuse(ctx, a, d, apart, &f.another, &f.same, &f.apart)
+	if err != nil {
 		return f, err
-	}
-	for i, to := range []*seen{&f.another, &f.same, &f.apart} {
-		if *to, err = results[i](); err != nil {
-			return f, err
-		}
 	}
 	f.status(ctx, o.binary, d.socket)
 	f.limits = limits(d.c)
 	f.peak, err = peak(d.process.Pid)
-	_ = abuser.Process.Signal(os.Interrupt)
-	_ = abuser.Wait()
+	end()
 	if e := d.stop(); e != nil {
 		f.wrong += fmt.Sprintf(" the daemon ended with %v", e)
 	}
@@ -116,6 +105,59 @@ func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
 		f.wrong += fmt.Sprintf(" %d lines of log:\n%s", f.logLines, log[:2000])
 	}
 	return f, err
+}
+
+// measureFloor does the same to the least server.
+func (o options) measureFloor(ctx context.Context, a abuse, f *finding) (err error) {
+	apart, err := o.start(ctx, abuse{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, apart.stop()) }()
+	d, err := begin(ctx, func(_, socket string) []string { return []string{o.floor, socket} })
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(d.socket, 0o666); err != nil { //nolint:gosec // as above
+		return err
+	}
+	end, err := o.abuse(ctx, a, d, apart, &f.floor, new(seen), new(seen))
+	if err == nil {
+		end()
+	}
+	_ = d.stop() // by the signal
+	return err
+}
+
+// abuse has another process abuse a server, and returns once the clients have measured. What it
+// returns ends the abuse.
+func (o options) abuse(ctx context.Context, a abuse, d, apart *daemon, another, same, of *seen) (end func(), err error) {
+	var results [3]func() (seen, error)
+	for i, n := range []struct {
+		of  *daemon
+		uid int
+	}{{d, 0}, {d, o.uid}, {apart, 0}} {
+		if results[i], err = startNeighbour(ctx, n.of.socket, n.uid, o.lasts); err != nil {
+			return nil, err
+		}
+	}
+	abuser := exec.CommandContext(ctx, os.Args[0], "-as", a.name, "-socket", d.socket, "-uid", strconv.Itoa(o.uid))
+	abuser.Cancel = func() error { return abuser.Process.Signal(os.Interrupt) }
+	abuser.Stderr = os.Stderr
+	if err := abuser.Start(); err != nil {
+		return nil, err
+	}
+	end = func() {
+		_ = abuser.Process.Signal(os.Interrupt)
+		_ = abuser.Wait()
+	}
+	for i, to := range []*seen{another, same, of} {
+		if *to, err = results[i](); err != nil {
+			end()
+			return nil, err
+		}
+	}
+	return end, nil
 }
 
 // connect waits until the daemon issues.
