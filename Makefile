@@ -43,7 +43,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short stress powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
+.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -216,10 +216,6 @@ fuzz: ## every parser, FUZZTIME (60s) each
 FUZZERS ?= 2
 fuzz-short: ## every parser, a second each
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=1s FUZZERS=4
-
-# Kills, restarts and clock steps under load, the long form.
-stress: ## kills, restarts and clock steps under load, the long form
-	$(GO) run ./e2e/stress
 
 # The drills of a cluster in their long form, one after the other, each with its
 # figures: about 25 minutes. DRILL=TestLeaderKilled runs one of them.

@@ -82,35 +82,6 @@ func (s setback) expected() string {
 	}
 }
 
-// answers are the clock guard's counts since the daemon's start, by the names of its answers.
-type answers map[string]uint64
-
-func guardAnswers(ctx context.Context, h *Host) (answers, error) {
-	info, err := h.Info(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%s: INFO: %w", h.Name, err)
-	}
-	a := answers{}
-	for _, name := range []string{"sleep", "ring", "release", "backfill", "wait"} {
-		if a[name], err = strconv.ParseUint(info["answered_"+name], 10, 64); err != nil {
-			return nil, fmt.Errorf("%s: INFO: %w", h.Name, err)
-		}
-	}
-	return a, nil
-}
-
-func (a answers) since(before answers) answers {
-	d := answers{}
-	for name, n := range a {
-		d[name] = n - before[name]
-	}
-	return d
-}
-
-func (a answers) String() string {
-	return fmt.Sprintf("sleep %d, ring %d, re-lease %d, backfill %d, wait %d", a["sleep"], a["ring"], a["release"], a["backfill"], a["wait"])
-}
-
 // steps are when clocks were stepped, and what the guard answered then.
 type steps struct {
 	at      []evidence.Mono

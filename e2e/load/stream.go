@@ -1,3 +1,4 @@
+// Package load asks a daemon for IDs at a steady rate, as a service beside it would.
 package load
 
 import (

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -20,7 +21,9 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/received"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
@@ -116,8 +119,9 @@ type host struct {
 	chance *rand.Rand
 	disk   *forgetfs.FS
 	host   *process.Host
-	ids    []int64       // all that left any daemon
-	took   time.Duration // the last start, until its first ID
+	layout *generator.Layout
+	lives  map[string][]int64 // all IDs that left any daemon, by its life
+	took   time.Duration      // the last start, until its first ID
 	tally  tally
 
 	serving atomic.Bool // the last daemon has served
@@ -130,7 +134,10 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 		t.Fatal(err)
 	}
 	dir := sockettest.Dir(t)
-	h := &host{T: t, settings: s, chance: chance}
+	h := &host{T: t, settings: s, chance: chance, lives: map[string][]int64{}}
+	if h.layout, err = generator.ParseLayout("flakeward"); err != nil {
+		t.Fatal(err)
+	}
 	h.host, err = process.NewHost(daemon, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -203,6 +210,7 @@ func (h *host) live(c cut) {
 		h.fail(err)
 	}
 	h.disk.Restore(h.chance)
+	h.compareWithMarks(l.ids)
 	h.tally.cut(at, c, h.serving.Load())
 }
 
@@ -322,7 +330,52 @@ func (h *host) serves(l *life) {
 // collect waits for what asked a daemon that is gone, and keeps what it got.
 func (h *host) collect(l *life) {
 	l.asking.Wait()
-	h.ids = append(h.ids, l.ids...)
+	h.lives[fmt.Sprintf("life %d", len(h.lives)+1)] = l.ids
+}
+
+// compareWithMarks counts the IDs of a life above the mark of their worker ID, as the journals on
+// the disk have it after the cut. A lane that is issued from in a gap has issued what is above the
+// gap before.
+func (h *host) compareWithMarks(ids []int64) {
+	h.Helper()
+	entries := h.journaled()
+	for _, id := range ids {
+		parts, err := h.layout.Decompose(id)
+		if err != nil {
+			h.Fatalf("%d is no ID: %v", id, err)
+		}
+		if e, named := entries[int(parts.Worker)]; named {
+			h.tally.marked++
+			if parts.Tick > e.Mark && (e.Until == 0 || parts.Tick <= e.Until) {
+				h.tally.aboveMark++
+			}
+		}
+	}
+}
+
+// journaled is what the journals say of each worker ID: of several entries the highest. They are
+// read from a copy, for only the daemon's drill build takes a directory on FUSE.
+func (h *host) journaled() map[int]journal.Entry {
+	h.Helper()
+	paths, err := filepath.Glob(filepath.Join(h.host.StateDir, "journal*"))
+	dir := h.TempDir()
+	for _, path := range paths {
+		data, e := os.ReadFile(path)
+		err = errors.Join(err, e, os.WriteFile(filepath.Join(dir, filepath.Base(path)), data, 0o600))
+	}
+	journals, e := journal.Look(dir)
+	if err = errors.Join(err, e); err != nil {
+		h.Fatal(err)
+	}
+	entries := map[int]journal.Entry{}
+	for _, c := range journals {
+		for _, e := range c.Lanes {
+			if known, ok := entries[e.Worker]; !ok || e.Mark > known.Mark {
+				entries[e.Worker] = e
+			}
+		}
+	}
+	return entries
 }
 
 // ask asks for IDs, at a steady rate, until the daemon is gone.
@@ -362,15 +415,17 @@ func (l *life) ask(socket string) {
 
 // duplicates compares all IDs.
 func (h *host) duplicates() received.Duplicates {
-	return received.FindDuplicates(slices.Clone(h.ids))
+	return received.FindDuplicates(slices.Concat(slices.Collect(maps.Values(h.lives))...))
 }
 
-// judge fails the test if an ID came twice.
+// judge fails the test if an ID came twice, if two lives issued from one tick of a worker ID, or if
+// an ID was above its mark.
 func (h *host) judge() {
 	h.Helper()
-	found := h.duplicates()
+	found, shared := h.duplicates(), received.FindSharedTicks(h.layout, h.lives)
 	h.tally.ids, h.tally.repeated = found.IDs, found.Repeated
-	if found.Repeated > 0 {
-		h.Errorf("%d IDs, %d duplicates: %v; the daemons said:\n%s", found.IDs, found.Repeated, found.Examples, h.logged())
+	if found.Repeated > 0 || shared.Shared > 0 || h.tally.aboveMark > 0 {
+		h.Errorf("%d IDs, %d duplicates: %v; %d shared ticks: %q; %d IDs above the journal's mark; the daemons said:\n%s",
+			found.IDs, found.Repeated, found.Examples, shared.Shared, shared.Examples, h.tally.aboveMark, h.logged())
 	}
 }

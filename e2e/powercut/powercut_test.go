@@ -6,7 +6,8 @@
 // under load. The power goes at a flush of the journal, of the store's log or database, of a
 // directory, or of anything else there, just before it takes effect or just after. Then a new
 // daemon starts on what is left, often with its clock set back so that a lost mark would show. It
-// must serve again, and no ID may be one that ever left any daemon on that disk.
+// must serve again, and no ID may be one that ever left any daemon on that disk, nor above the mark
+// that the journal has after the cut.
 //
 // The short form is part of the tests. `make powercut` runs the long one, of 1,000 cuts.
 package powercut
@@ -106,8 +107,8 @@ func TestPowerCuts(t *testing.T) {
 		}
 	})
 	t.Log(&total)
-	if !t.Failed() && total.cuts != *cuts {
-		t.Errorf("%d cuts, not %d", total.cuts, *cuts)
+	if !t.Failed() && (total.cuts != *cuts || total.marked == 0) {
+		t.Errorf("%d cuts, not %d; %d IDs were compared with a mark", total.cuts, *cuts, total.marked)
 	}
 }
 
@@ -127,11 +128,14 @@ func TestALostMarkShows(t *testing.T) {
 		// The next one begins to issue a second before this one ended, if the mark lets it.
 		h.back(h.took + time.Second)
 		if same := h.duplicates(); same.Repeated > 0 {
+			if h.tally.aboveMark == 0 {
+				t.Error("no ID was above the mark that was lost")
+			}
 			t.Logf("%d duplicates among %d IDs after %d cuts", same.Repeated, same.IDs, n+1)
 			return
 		}
 	}
-	t.Errorf("no duplicate among %d IDs after %d cuts of a disk that lies", len(h.ids), limit)
+	t.Errorf("no duplicate among %d IDs after %d cuts of a disk that lies", h.duplicates().IDs, limit)
 }
 
 // isJournal, isLog and isDatabase say what a flush was of: a lane's journal, the store's

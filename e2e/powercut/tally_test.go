@@ -27,6 +27,9 @@ type tally struct {
 	fresh    []int           // flushes of a start on an empty disk until its first ID
 	ids      uint64
 	repeated uint64
+
+	marked    int // IDs whose worker ID a journal named after the cut
+	aboveMark int // of them, those above its mark
 }
 
 // kind is what a flush was of.
@@ -89,6 +92,8 @@ func (t *tally) add(o *tally) {
 	t.fresh = append(t.fresh, o.fresh...)
 	t.ids += o.ids
 	t.repeated += o.repeated
+	t.marked += o.marked
+	t.aboveMark += o.aboveMark
 }
 
 func (t *tally) String() string {
@@ -98,8 +103,8 @@ func (t *tally) String() string {
 	}
 	slices.Sort(of)
 	slices.Sort(t.starts)
-	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back, %d disks moved; %d IDs, %d duplicates",
-		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.moved, t.ids, t.repeated)
+	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back, %d disks moved; %d IDs, %d duplicates, %d compared with a mark",
+		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.moved, t.ids, t.repeated, t.marked)
 	if n := len(t.starts); n > 0 {
 		text += fmt.Sprintf("; %d daemons served, after %v (median), %v (99 in 100), %v (longest)", n,
 			t.starts[n/2].Round(time.Millisecond), t.starts[n*99/100].Round(time.Millisecond), t.starts[n-1].Round(time.Millisecond))

@@ -76,7 +76,7 @@ var table = []row{
 	{"the drills' files", "e2e/report", "Read", "FuzzRead", "what is accepted and written anew reads as the same, and can be drawn"},
 	{"replies as they are noted down", "e2e/sidecar/ask", "batch inRuns", "FuzzReplies", "the same IDs in the same order, as many as were asked for"},
 	{"the sidecar's counts", "e2e/drills", "parseDrops", "FuzzDrops", "what is accepted is what is printed"},
-	{"INFO as the stress reads it", "e2e/stress", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},
+	{"INFO as the drills read it", "e2e/drills", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},
 	{"ZooKeeper's snapshots", "coord/zk/zktest/zkserver", "counterAt setCounter", "FuzzCounter", "the counter is changed and nothing else"},
 	{"the simulated coordinator's names", "sim/tree", "Parse", "FuzzParse", "what is accepted is printed as it was"},
 	{"reports of go test", "sim/mutants", "failures", "FuzzFailures", "tests that failed have names, each once, or there is an error"},
@@ -96,7 +96,6 @@ var notFuzzed = map[string]string{
 	"daemon/rest Decode":                         "passes on to decode",
 	"daemon/rpc Decode":                          "passes on to daemon/rest",
 	"api/flakeward/v1/flakewardv1connect Decode": "made by a generator: calls the service",
-	"e2e/stress parse":                           "flags of a tool, read by package flag",
 	"bench parse":                                "flags of a tool, read by package flag",
 	"bench/coordination parse":                   "flags of a tool, read by package flag",
 }
