@@ -1,7 +1,7 @@
 // Command abuse does to a real daemon what no client should, and measures what that costs it and
-// other clients: the daemon's memory, the latency of a client of another user and of one of the same
-// user, the log. A third client asks another daemon on the same machine, which nobody abuses: it
-// waits for the processors alone, which the abuser's own process takes from everybody.
+// other clients: the daemon's memory and rate, the latency of a client of another user and of one of
+// the same user, the log. A third client asks another daemon on the same machine, which nobody
+// abuses: it waits for the processors alone, which the abuser's own process takes from everybody.
 //
 //	go build -o /tmp/flakeward . && go build -o /tmp/abuse ./e2e/abuse && sudo /tmp/abuse -binary /tmp/flakeward
 //
@@ -26,9 +26,10 @@ import (
 
 // finding is what was seen in one abuse.
 type finding struct {
-	peak                 int64 // VmHWM, bytes
-	another, same, apart seen  // a client of another user, of the abuser's, and of another daemon
-	floor                seen  // one of another user, of the least server
+	peak                 int64   // VmHWM, bytes
+	another, same, apart seen    // a client of another user, of the abuser's, and of another daemon
+	floor                seen    // one of another user, of the least server
+	rate                 float64 // IDs a second that the daemon issued
 	logLines             int
 	limits               string // what INFO has counted
 	wrong                string // what must not be; empty: nothing
@@ -82,7 +83,7 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tfloor: p50\tp99\tmax\tIDs\tlog lines\tlimits\twrong") //nolint:errcheck // to a terminal
+	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tfloor: p50\tp99\tmax\tIDs\tIDs/s\tlog lines\tlimits\twrong") //nolint:errcheck // to a terminal
 	var errs error
 	for _, a := range abuses {
 		if !only.MatchString(a.name) {
@@ -107,8 +108,8 @@ func (o options) run(ctx context.Context) error {
 		if f.wrong != "" {
 			errs = errors.Join(errs, fmt.Errorf("%s:%s", a.name, f.wrong))
 		}
-		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%v\t%d\t%s\t%.60s\n", a.name, f.peak>>20, //nolint:errcheck // to a terminal
-			f.another, f.same, f.apart, f.floor, f.logLines, f.limits, f.wrong)
+		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%v\t%.0f\t%d\t%s\t%.60s\n", a.name, f.peak>>20, //nolint:errcheck // to a terminal
+			f.another, f.same, f.apart, f.floor, f.rate, f.logLines, f.limits, f.wrong)
 		if err := out.Flush(); err != nil {
 			return err
 		}

@@ -1,19 +1,23 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // daemon is one that this program has started.
@@ -82,13 +86,22 @@ func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
 	if err != nil {
 		return f, err
 	}
+	begun := time.Now()
+	before, err := d.issued()
+	if err != nil {
+		return f, err
+	}
 	end, err := o.abuse(ctx, a, d, apart, &f.another, &f.same, &f.apart)
 	if err != nil {
 		return f, err
 	}
+	after, counted := d.issued()
+	f.rate = float64(after-before) / time.Since(begun).Seconds()
 	f.status(ctx, o.binary, d.socket)
-	f.limits = limits(d.c)
-	f.peak, err = peak(d.process.Pid)
+	f.limits, err = d.limits()
+	peak, e := peak(d.process.Pid)
+	f.peak = peak
+	err = errors.Join(counted, err, e)
 	end()
 	if e := d.stop(); e != nil {
 		f.wrong += fmt.Sprintf(" the daemon ended with %v", e)
@@ -204,23 +217,34 @@ func (f *finding) status(ctx context.Context, binary, socket string) {
 	}
 }
 
-// limits is what INFO says that is not 0.
-func limits(c net.Conn) string {
-	if _, err := c.Write([]byte("INFO limits\r\n")); err != nil {
-		return err.Error()
+// info is what the daemon says of itself.
+func (d *daemon) info() (map[string]string, error) {
+	if _, err := d.c.Write(wire.AppendCommand(nil, "INFO")); err != nil {
+		return nil, err
 	}
-	var said []string
-	in := bufio.NewReader(c)
-	for {
-		line, err := in.ReadString('\n')
-		key, value, ok := strings.Cut(strings.TrimSpace(line), ":")
-		if ok && value != "0" && (strings.HasPrefix(key, "refused_") || key == "tenants" || key == "clients_memory") {
-			said = append(said, strings.TrimPrefix(key, "refused_")+"="+value)
-		}
-		if err != nil || strings.HasPrefix(line, "refused_idle") {
-			return strings.Join(said, " ")
+	text, err := wire.NewReader(d.c).Bulk()
+	return info.Parse(text).Map(), err
+}
+
+// issued is how many IDs the daemon has issued.
+func (d *daemon) issued() (uint64, error) {
+	said, err := d.info()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(said["total_ids_issued"], 10, 64)
+}
+
+// limits is what INFO says of them that is not 0.
+func (d *daemon) limits() (string, error) {
+	said, err := d.info()
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(said)) {
+		if (strings.HasPrefix(key, "refused_") || key == "tenants" || key == "clients_memory") && said[key] != "0" {
+			all = append(all, strings.TrimPrefix(key, "refused_")+"="+said[key])
 		}
 	}
+	return strings.Join(all, " "), err
 }
 
 // peak is the largest resident size that a process ever had, in bytes.
