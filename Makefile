@@ -11,6 +11,8 @@ FUZZTIME ?= 60s
 # The linters, each built once into $(BIN); a new version is a new file.
 STATICCHECK := $(BIN)/staticcheck-v0.8.2
 FORBIDIGO   := $(BIN)/forbidigo-v2.3.1
+# What reports on tests.
+GOTESTSUM   := $(BIN)/gotestsum-v1.13.0
 # What makes the packages: the newest version whose modules can all be had.
 NFPM        := $(BIN)/nfpm-v2.45.0
 
@@ -176,8 +178,8 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 
 # The quick loop: what needs neither a server nor a C compiler.
 SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|simulation))$$
-check: lint ## format, vet, lint, and every test that needs no server and no C compiler
-	@CGO_ENABLED=0 $(GO) run $(AS_SHIPPED) ./internal/testreport $(AS_SHIPPED) -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)')
+check: lint $(GOTESTSUM) ## format, vet, lint, and every test that needs no server and no C compiler
+	@scripts/test-report $(GOTESTSUM) "CGO_ENABLED=0 $(GO) test -json $(AS_SHIPPED) -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)' | tr '\n' ' ')"
 
 # What takes longer than a change may, in one table: docs/verification.md keeps the last one. Hours.
 full: ## everything that is longer than .ci/run: drills, mutants, simulation, power cuts, model
@@ -200,11 +202,20 @@ TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIG
 # more, whole and by itself. There the conformance kit runs on three etcd servers too: under the detector it runs
 # on one, with the same client, and three more servers in the process that it watches take ten times as long.
 WHOLE := '^Test(Storm|ConformanceCluster|Sticky|Hole6RacingFirstBoots|WorkerIDsUsedUp)$$'
-test: race-detector zookeeper clients peers prometheus chromium ## all tests, with the race detector
-	@CGO_ENABLED=0 $(GO) run $(AS_SHIPPED) ./internal/testreport CGO_ENABLED=1 $(LINKED) -race -p 4 -timeout 15m -skip '^TestConformanceCluster$$' $$($(TESTED)) -- \
-		CGO_ENABLED=0 $(LINKED) $(AS_SHIPPED) -timeout 15m $(ALONE) -- CGO_ENABLED=0 $(LINKED) $(AS_SHIPPED) -count=1 $(FOREIGN) -- \
-		CGO_ENABLED=0 $(LINKED) $(AS_SHIPPED) -count=1 -p 1 -timeout 15m -run $(WHOLE) ./coord/etcd ./coord/zk ./e2e/cluster -- \
-		CGO_ENABLED=1 $(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) -- CGO_ENABLED=1 $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills
+
+define TESTS
+failed=0
+CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -p 4 -timeout 15m -skip '^TestConformanceCluster$$' $$($(TESTED)) || failed=1
+CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -timeout 15m $(ALONE) || failed=1
+CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 $(FOREIGN) || failed=1
+CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 -p 1 -timeout 15m -run $(WHOLE) ./coord/etcd ./coord/zk ./e2e/cluster || failed=1
+CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) || failed=1
+CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills || failed=1
+exit $$failed
+endef
+test: export TESTS := $(TESTS)
+test: race-detector zookeeper clients peers prometheus chromium $(GOTESTSUM) ## all tests, with the race detector
+	@scripts/test-report $(GOTESTSUM) "$$TESTS"
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
 # is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each
@@ -319,6 +330,9 @@ $(STATICCHECK):
 
 $(NFPM):
 	@$(call install,github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.0,nfpm)
+
+$(GOTESTSUM):
+	@$(call install,gotest.tools/gotestsum@v1.13.0,gotestsum)
 
 $(FORBIDIGO):
 	@$(call install,github.com/ashanbrown/forbidigo/v2@v2.3.1,forbidigo)

@@ -98,7 +98,7 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	for _, args := range [][]string{{"-time", "0s"}, {"-p", "0"}, {"-time", "1s", "../testreport"}} {
+	for _, args := range [][]string{{"-time", "0s"}, {"-p", "0"}, {"-time", "1s", "../nearest"}} {
 		if err := run(t.Context(), args, os.Stderr, os.Stderr); err == nil {
 			t.Errorf("%q is taken", args)
 		}
