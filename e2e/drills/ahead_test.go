@@ -145,73 +145,47 @@ func (h *Host) leapWhile(ctx context.Context, by time.Duration, while func() err
 }
 
 // killAndStart returns when the container has been started.
-func (s *leading) killAndStart(ctx context.Context, h *Host) error {
+func (s *leading) killAndStart(ctx context.Context, h *Host) {
 	h.r.Step("the daemon of %s is killed and started again", h.Name)
 	s.killed = evidence.Now()
-	if err := h.Kill(ctx); err != nil {
-		return err
-	}
-	if err := h.Start(ctx); err != nil {
-		return err
-	}
+	must(h.Kill(ctx))
+	must(h.Start(ctx))
 	s.started = evidence.Now()
-	return nil
 }
 
 // serves waits until the host answers, with the worker ID that it had.
-func (s *leading) serves(ctx context.Context, h *Host) error {
-	first, err := h.AwaitAnswer(ctx)
-	if err != nil {
-		return err
-	}
+func (s *leading) serves(ctx context.Context, h *Host) {
+	first := mustGet(h.AwaitAnswer(ctx))
 	s.served = first.Answered
-	return s.same(ctx, h)
+	s.same(ctx, h)
 }
 
-// same is an error unless the host holds the worker ID that it had.
-func (s *leading) same(ctx context.Context, h *Host) error {
-	now, err := holds(ctx, h)
-	if err == nil && now.worker != s.had.worker {
-		err = fmt.Errorf("%s had worker ID %d and has %d", h.Name, s.had.worker, now.worker)
+// same ends the script unless the host holds the worker ID that it had.
+func (s *leading) same(ctx context.Context, h *Host) {
+	if now := mustGet(holds(ctx, h)); now.worker != s.had.worker {
+		fail("%s had worker ID %d and has %d", h.Name, s.had.worker, now.worker)
 	}
-	return err
 }
 
-func ahead(ctx context.Context, r *Run) (err error) {
+func ahead(ctx context.Context, r *Run) {
 	seen, h := leads.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	if seen.had, err = holds(ctx, h); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	seen.had = mustGet(holds(ctx, h))
 	seen.first = evidence.Now()
 	for _, by := range []time.Duration{time.Hour, day, years} {
-		if err := h.leap(ctx, by, time.Second); err != nil {
-			return err
-		}
+		must(h.leap(ctx, by, time.Second))
 	}
 	r.Step("the clock of %s goes ahead by %v for %v, and %s is asked for the cluster's status", h.Name, time.Duration(years), r.lasts(), r.Hosts[1].Name)
-	err = h.leapWhile(ctx, years, func() error {
+	must(h.leapWhile(ctx, years, func() error {
 		return errors.Join(h.shows(ctx, r.Hosts[1], cluster.Doubted), r.Last(ctx, r.lasts()))
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	seen.right = evidence.Now()
-	if err := h.shows(ctx, r.Hosts[1], cluster.Granted); err != nil {
-		return err
-	}
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	if err := seen.same(ctx, h); err != nil {
-		return err
-	}
-	if err := seen.killAndStart(ctx, h); err != nil {
-		return err
-	}
-	return errors.Join(seen.serves(ctx, h), all(ctx, r.Hosts, 1000))
+	must(h.shows(ctx, r.Hosts[1], cluster.Granted))
+	must(all(ctx, r.Hosts, 1000))
+	seen.same(ctx, h)
+	seen.killAndStart(ctx, h)
+	seen.serves(ctx, h)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeAhead(res *Result) {
@@ -248,30 +222,19 @@ func marksNear(res *Result) {
 	}
 }
 
-func aheadIdle(ctx context.Context, r *Run) (err error) {
+func aheadIdle(ctx context.Context, r *Run) {
 	seen, h := leads.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	if seen.had, err = holds(ctx, h); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	seen.had = mustGet(holds(ctx, h))
 	r.Step("nobody asks %s any more", h.Name)
-	if err := h.silence(ctx); err != nil {
-		return err
-	}
+	must(h.silence(ctx))
 	seen.first = evidence.Now()
-	if err := h.leap(ctx, years, r.lasts()); err != nil {
-		return err
-	}
+	must(h.leap(ctx, years, r.lasts()))
 	seen.right = evidence.Now()
-	if err := seen.killAndStart(ctx, h); err != nil {
-		return err
-	}
-	if err := h.ask(ctx); err != nil {
-		return err
-	}
-	return errors.Join(seen.serves(ctx, h), all(ctx, r.Hosts, 1000))
+	seen.killAndStart(ctx, h)
+	must(h.ask(ctx))
+	seen.serves(ctx, h)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeAheadIdle(res *Result) {
@@ -284,17 +247,13 @@ func judgeAheadIdle(res *Result) {
 	marksNear(res)
 }
 
-func aheadAll(ctx context.Context, r *Run) error {
+func aheadAll(ctx context.Context, r *Run) {
 	seen := leads.of(r)
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
 	seen.first = evidence.Now()
-	if err := Each(r.Hosts, func(h *Host) error { return h.leap(ctx, day, r.lasts()) }); err != nil {
-		return err
-	}
+	must(Each(r.Hosts, func(h *Host) error { return h.leap(ctx, day, r.lasts()) }))
 	seen.right = evidence.Now()
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeAheadAll(res *Result) {
@@ -305,75 +264,43 @@ func judgeAheadAll(res *Result) {
 	marksNear(res)
 }
 
-func aheadStart(ctx context.Context, r *Run) (err error) {
+func aheadStart(ctx context.Context, r *Run) {
 	seen, h := leads.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	if seen.had, err = holds(ctx, h); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	seen.had = mustGet(holds(ctx, h))
 	r.Step("%s is killed and loses its state, and its clock goes ahead by %v", h.Name, time.Duration(years))
 	seen.killed = evidence.Now()
-	if err := h.Kill(ctx); err != nil {
-		return err
-	}
-	if err := errors.Join(h.LoseState(ctx), h.SetClock(ctx, years)); err != nil {
-		return err
-	}
-	if err := lapsed(ctx, r, seen.had.claim); err != nil {
-		return err
-	}
-	before, err := r.Claims(ctx)
-	if err != nil {
-		return err
-	}
+	must(h.Kill(ctx))
+	must(errors.Join(h.LoseState(ctx), h.SetClock(ctx, years)))
+	must(lapsed(ctx, r, seen.had.claim))
+	before := mustGet(r.Claims(ctx))
 	const starts = 3
 	for i := range starts {
-		if err := h.Start(ctx); err != nil {
-			return err
-		}
-		refusal, err := refusalThat(ctx, h, "ahead of most of the coordinator's servers")
-		if err != nil {
-			return err
-		}
-		now, err := r.Claims(ctx)
-		if err != nil {
-			return err
-		}
+		must(h.Start(ctx))
+		refusal := mustGet(refusalThat(ctx, h, "ahead of most of the coordinator's servers"))
+		now := mustGet(r.Claims(ctx))
 		if slices.ContainsFunc(now, func(claim string) bool { return !slices.Contains(before, claim) }) {
-			return fmt.Errorf("the claims were %q, and are %q: a start with a wrong clock has taken a worker ID", before, now)
+			fail("the claims were %q, and are %q: a start with a wrong clock has taken a worker ID", before, now)
 		}
 		if i == 0 {
 			r.Step("started, it says: %s", refusal.Text)
 		}
 		if i < starts-1 {
-			if err := h.Kill(ctx); err != nil {
-				return err
-			}
+			must(h.Kill(ctx))
 		}
 	}
-	if err := r.Last(ctx, time.Second); err != nil {
-		return err
-	}
+	must(r.Last(ctx, time.Second))
 	running, status, err := h.Running(ctx)
 	if err == nil && !running {
 		err = fmt.Errorf("it has ended, with the status %d", status)
 	}
-	if err != nil {
-		return err
-	}
+	must(err)
 	r.Step("the clock is right again")
 	seen.right = evidence.Now()
-	if err := h.SetClock(ctx, 0); err != nil {
-		return err
-	}
-	first, err := h.AwaitAnswer(ctx)
-	if err != nil {
-		return err
-	}
+	must(h.SetClock(ctx, 0))
+	first := mustGet(h.AwaitAnswer(ctx))
 	seen.served = first.Answered
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeAheadStart(res *Result) {

@@ -12,9 +12,9 @@ func init() {
 		Name:    "calm",
 		What:    "nothing is broken: the base line for the others' stalls",
 		Options: Options{NoFault: true},
-		Script: func(ctx context.Context, r *Run) error {
+		Script: func(ctx context.Context, r *Run) {
 			r.Step("nothing is broken for 5 s")
-			return r.Last(ctx, 5*time.Second)
+			must(r.Last(ctx, 5*time.Second))
 		},
 		Judge: func(res *Result) {
 			for i, h := range res.Run.Hosts {

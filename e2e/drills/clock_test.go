@@ -90,17 +90,12 @@ type steps struct {
 
 var setbacks notes[steps]
 
-func (s setback) script(ctx context.Context, r *Run) error {
+func (s setback) script(ctx context.Context, r *Run) {
 	seen, h := setbacks.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	before, err := guardAnswers(ctx, h)
-	if err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	before := mustGet(guardAnswers(ctx, h))
 	r.Step("the clock of %s goes back by %v, %d times, and answers are watched for %v before and %v after", h.Name, s.by, s.times, s.before(), s.watch)
-	err = r.Quiet(ctx, func(ctx context.Context) error {
+	must(r.Quiet(ctx, func(ctx context.Context) error {
 		for range s.times {
 			if err := r.Last(ctx, s.before()); err != nil {
 				return err
@@ -114,17 +109,11 @@ func (s setback) script(ctx context.Context, r *Run) error {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	after, err := guardAnswers(ctx, h)
-	if err != nil {
-		return err
-	}
+	}))
+	after := mustGet(guardAnswers(ctx, h))
 	seen.answers = after.since(before)
 	r.Step("the guard answered: %v", seen.answers)
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func (s setback) judge(res *Result) {
@@ -200,32 +189,23 @@ func served(res *Result, i int, at evidence.Mono, by time.Duration) {
 
 var allBack notes[steps]
 
-func backAll(ctx context.Context, r *Run) error {
+func backAll(ctx context.Context, r *Run) {
 	seen := allBack.of(r)
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
 	for _, by := range []time.Duration{2 * time.Second, time.Hour} {
 		r.Step("the clocks of all hosts go back by %v", by)
 		seen.at = append(seen.at, evidence.Now())
-		if err := Each(r.Hosts, func(h *Host) error { return h.SetClock(ctx, h.Offset()-by) }); err != nil {
-			return err
-		}
-		if err := r.Last(ctx, settled); err != nil {
-			return err
-		}
+		must(Each(r.Hosts, func(h *Host) error { return h.SetClock(ctx, h.Offset()-by) }))
+		must(r.Last(ctx, settled))
 		for _, h := range r.Hosts {
-			now, err := guardAnswers(ctx, h)
-			if err != nil {
-				return err
-			}
+			now := mustGet(guardAnswers(ctx, h))
 			r.Step("the guard of %s has answered: %v", h.Name, now)
 			if now["ring"]+now["release"] == 0 {
-				return fmt.Errorf("the drill is void: the clock of %s went back by %v, and its guard answered: %v", h.Name, by, now)
+				fail("the drill is void: the clock of %s went back by %v, and its guard answered: %v", h.Name, by, now)
 			}
 		}
 	}
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeBackAll(res *Result) {
@@ -249,28 +229,18 @@ const (
 
 var oscillations notes[steps]
 
-func oscillation(ctx context.Context, r *Run) error {
+func oscillation(ctx context.Context, r *Run) {
 	seen, h := oscillations.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	before, err := guardAnswers(ctx, h)
-	if err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	before := mustGet(guardAnswers(ctx, h))
 	r.Step("the clock of %s jumps between %v ahead and behind, every %v, for %v", h.Name, oscillateBy, oscillateEvery, oscillateFor)
 	seen.at = append(seen.at, evidence.Now())
-	if err := h.Oscillate(ctx, -oscillateBy, oscillateBy, oscillateEvery, oscillateFor); err != nil {
-		return err
-	}
+	must(h.Oscillate(ctx, -oscillateBy, oscillateBy, oscillateEvery, oscillateFor))
 	seen.at = append(seen.at, evidence.Now())
-	after, err := guardAnswers(ctx, h)
-	if err != nil {
-		return err
-	}
+	after := mustGet(guardAnswers(ctx, h))
 	seen.answers = after.since(before)
 	r.Step("the guard answered: %v", seen.answers)
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeOscillation(res *Result) {

@@ -53,44 +53,30 @@ var leaders notes[struct {
 	longest time.Duration
 }]
 
-func killLeaders(ctx context.Context, r *Run) error {
+func killLeaders(ctx context.Context, r *Run) {
 	seen := leaders.of(r)
 	times := 4
 	if r.Long {
 		times = 8
 	}
 	for i := range times {
-		leader, err := r.Members.Leader(ctx)
-		if err != nil {
-			return err
-		}
+		leader := mustGet(r.Members.Leader(ctx))
 		r.Step("killing the leader, %s: %d of %d", leader, i+1, times)
-		if err := r.Members.Kill(ctx, leader); err != nil {
-			return err
-		}
+		must(r.Members.Kill(ctx, leader))
 		killed := evidence.Now()
-		next, err := r.Members.Leader(ctx)
-		if err != nil {
-			return err
-		}
+		next := mustGet(r.Members.Leader(ctx))
 		if next == leader {
-			return fmt.Errorf("%s leads, and was killed: the drill is void", leader)
+			fail("%s leads, and was killed: the drill is void", leader)
 		}
-		if err := granted(ctx, r, r.Hosts...); err != nil {
-			return err
-		}
+		must(granted(ctx, r, r.Hosts...))
 		seen.killed++
 		seen.longest = max(seen.longest, time.Duration(evidence.Now()-killed))
 		r.Step("%s leads, and all daemons were granted more; %s comes back", next, leader)
-		if err := r.Members.Start(ctx, leader); err != nil {
-			return err
-		}
+		must(r.Members.Start(ctx, leader))
 	}
 	r.Step("the members come to rest")
-	if err := r.Members.AwaitQuorum(ctx); err != nil {
-		return err
-	}
-	return all(ctx, r.Hosts, 1000)
+	must(r.Members.AwaitQuorum(ctx))
+	must(all(ctx, r.Hosts, 1000))
 }
 
 type outage struct {
@@ -109,13 +95,10 @@ func outageLasts() time.Duration {
 	return time.Minute
 }
 
-func loseQuorum(ctx context.Context, r *Run) error {
+func loseQuorum(ctx context.Context, r *Run) {
 	seen := outages.of(r)
 	stays, dies, stops := r.Hosts[0], r.Hosts[1], r.Hosts[2]
-	leader, err := r.Members.Leader(ctx)
-	if err != nil {
-		return err
-	}
+	leader := mustGet(r.Members.Leader(ctx))
 	gone := []string{leader}
 	for _, name := range r.Members.Names() {
 		if name != leader && len(gone) < 2 {
@@ -124,83 +107,44 @@ func loseQuorum(ctx context.Context, r *Run) error {
 	}
 	r.Step("killing %s and %s: no quorum", gone[0], gone[1])
 	for _, name := range gone {
-		if err := r.Members.Kill(ctx, name); err != nil {
-			return err
-		}
+		must(r.Members.Kill(ctx, name))
 	}
 	seen.lost = evidence.Now()
-	if err := awaitUnreachable(ctx, r, r.Hosts...); err != nil {
-		return err
-	}
-	before, err := holds(ctx, stays)
-	if err != nil {
-		return err
-	}
+	must(awaitUnreachable(ctx, r, r.Hosts...))
+	before := mustGet(holds(ctx, stays))
 	r.Step("all daemons miss the coordinator; %s is killed and started again", dies.Name)
-	had, err := holds(ctx, dies)
-	if err != nil {
-		return err
-	}
+	had := mustGet(holds(ctx, dies))
 	seen.killed = evidence.Now()
-	if err := dies.Kill(ctx); err != nil {
-		return err
-	}
-	if err := dies.Start(ctx); err != nil {
-		return err
-	}
+	must(dies.Kill(ctx))
+	must(dies.Start(ctx))
 	seen.started = evidence.Now()
-	if err := fromTheJournal(ctx, dies, had); err != nil {
-		return err
-	}
+	fromTheJournal(ctx, dies, had)
 	r.Step("the clock of %s goes back by 150 ms", stops.Name)
-	if err := backForAWhile(ctx, r, stops); err != nil {
-		return err
-	}
+	must(backForAWhile(ctx, r, stops))
 	r.Step("%s is stopped and started again", stops.Name)
-	if had, err = holds(ctx, stops); err != nil {
-		return err
-	}
+	had = mustGet(holds(ctx, stops))
 	seen.stopped = evidence.Now()
-	if err := stops.Stop(ctx); err != nil {
-		return err
-	}
-	if err := stops.Start(ctx); err != nil {
-		return err
-	}
-	if err := fromTheJournal(ctx, stops, had); err != nil {
-		return err
-	}
+	must(stops.Stop(ctx))
+	must(stops.Start(ctx))
+	fromTheJournal(ctx, stops, had)
 	seen.again = evidence.Now()
 	r.Step("the rest of the outage")
-	if err := r.Last(ctx, outageLasts()-time.Duration(evidence.Now()-seen.lost)); err != nil {
-		return err
-	}
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	now, err := holds(ctx, stays)
-	if err != nil {
-		return err
-	}
+	must(r.Last(ctx, outageLasts()-time.Duration(evidence.Now()-seen.lost)))
+	must(all(ctx, r.Hosts, 1000))
+	now := mustGet(holds(ctx, stays))
 	if now.ceiling != before.ceiling || now.condition == "" {
-		return fmt.Errorf("%s had a grant to %d and has one to %d, %q: there was a quorum, and the drill is void", stays.Name, before.ceiling, now.ceiling, now.condition)
+		fail("%s had a grant to %d and has one to %d, %q: there was a quorum, and the drill is void", stays.Name, before.ceiling, now.ceiling, now.condition)
 	}
 	seen.returned = evidence.Now()
 	r.Step("the members come back")
 	for _, name := range gone {
-		if err := r.Members.Start(ctx, name); err != nil {
-			return err
-		}
+		must(r.Members.Start(ctx, name))
 	}
-	if err := r.Members.AwaitQuorum(ctx); err != nil {
-		return err
-	}
+	must(r.Members.AwaitQuorum(ctx))
 	quorum := evidence.Now()
-	if err := granted(ctx, r, r.Hosts...); err != nil {
-		return err
-	}
+	must(granted(ctx, r, r.Hosts...))
 	seen.back = time.Duration(evidence.Now() - quorum)
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 // backForAWhile sets a clock back, and right again when the daemon has issued what the last two
@@ -228,22 +172,14 @@ func backForAWhile(ctx context.Context, r *Run, h *Host) error {
 
 // fromTheJournal waits until a daemon that was started without a coordinator serves, from the grant
 // that it had.
-func fromTheJournal(ctx context.Context, h *Host, had held) error {
-	if _, err := h.AwaitAnswer(ctx); err != nil {
-		return err
-	}
-	now, err := holds(ctx, h)
-	if err != nil {
-		return err
-	}
+func fromTheJournal(ctx context.Context, h *Host, had held) {
+	mustGet(h.AwaitAnswer(ctx))
+	now := mustGet(holds(ctx, h))
 	if now.worker != had.worker || now.ceiling != had.ceiling || now.claimed || now.cluster != had.cluster {
-		return fmt.Errorf("%s had %+v and issues, with no coordinator, from %+v", h.Name, had, now)
+		fail("%s had %+v and issues, with no coordinator, from %+v", h.Name, had, now)
 	}
-	text, err := h.Log(ctx)
-	if err != nil {
-		return err
-	}
-	return says(h.Name, text, "issuing from the journal's grant")
+	text := mustGet(h.Log(ctx))
+	must(says(h.Name, text, "issuing from the journal's grant"))
 }
 
 func judgeQuorumLost(res *Result) {
@@ -268,29 +204,17 @@ func judgeQuorumLost(res *Result) {
 
 var restarts notes[outage]
 
-func restartCoordinator(ctx context.Context, r *Run) error {
+func restartCoordinator(ctx context.Context, r *Run) {
 	r.Step("killing all members")
-	if err := r.Members.KillAll(ctx); err != nil {
-		return err
-	}
-	if err := awaitUnreachable(ctx, r, r.Hosts...); err != nil {
-		return err
-	}
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
+	must(r.Members.KillAll(ctx))
+	must(awaitUnreachable(ctx, r, r.Hosts...))
+	must(all(ctx, r.Hosts, 1000))
 	r.Step("all daemons miss the coordinator and issue; the members come back with their data")
-	if err := r.Members.StartAll(ctx); err != nil {
-		return err
-	}
-	if err := r.Members.AwaitQuorum(ctx); err != nil {
-		return err
-	}
+	must(r.Members.StartAll(ctx))
+	must(r.Members.AwaitQuorum(ctx))
 	quorum := evidence.Now()
 	r.Step("the members have a quorum")
-	if err := granted(ctx, r, r.Hosts...); err != nil {
-		return err
-	}
+	must(granted(ctx, r, r.Hosts...))
 	restarts.of(r).back = time.Duration(evidence.Now() - quorum)
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }

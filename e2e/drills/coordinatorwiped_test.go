@@ -46,38 +46,22 @@ var wipings notes[wiping]
 // acceptable finds the way on in the refusal of a start.
 var acceptable = regexp.MustCompile(`start with --accept-cluster ([0-9a-f-]{36})`)
 
-func wipe(ctx context.Context, r *Run) error {
+func wipe(ctx context.Context, r *Run) {
 	seen := wipings.of(r)
-	had, err := seen.goAhead(ctx, r)
-	if err != nil {
-		return err
-	}
+	had := seen.goAhead(ctx, r)
 	r.Step("wiping the coordinator of cluster %s", had.cluster)
 	seen.emptied = evidence.Now()
-	if err := r.Members.Wipe(ctx); err != nil {
-		return err
-	}
+	must(r.Members.Wipe(ctx))
 	seen.returned = evidence.Now()
 	r.Step("the members are back, with nothing; waiting for all daemons to stop")
-	if err := Each(r.Hosts, func(h *Host) error { return untilWiped(ctx, r, h, seen) }); err != nil {
-		return err
-	}
+	must(Each(r.Hosts, func(h *Host) error { return untilWiped(ctx, r, h, seen) }))
 	r.Step("all have stopped; waiting for the end of the grants that they had")
-	if err := r.Last(ctx, wipedWindow-time.Duration(evidence.Now()-seen.emptied)); err != nil {
-		return err
-	}
+	must(r.Last(ctx, wipedWindow-time.Duration(evidence.Now()-seen.emptied)))
 	for _, h := range r.Hosts {
-		if seen.oldMarks[h.Index], err = h.Journal(ctx); err != nil {
-			return err
-		}
+		seen.oldMarks[h.Index] = mustGet(h.Journal(ctx))
 	}
-	if err := seen.ahead.SetClock(ctx, 0); err != nil {
-		return err
-	}
-	found, err := refused(ctx, r, seen.ahead, had.cluster)
-	if err != nil {
-		return err
-	}
+	must(seen.ahead.SetClock(ctx, 0))
+	found := refused(ctx, r, seen.ahead, had.cluster)
 	accept := func(h *Host) error {
 		seen.started[h.Index] = evidence.Now()
 		if err := h.Start(ctx, "--accept-cluster="+found); err != nil {
@@ -86,48 +70,34 @@ func wipe(ctx context.Context, r *Run) error {
 		return h.AwaitIDs(ctx, 1000)
 	}
 	r.Step("%s is started with --accept-cluster %s; its clock is right again", seen.ahead.Name, found)
-	if err := accept(seen.ahead); err != nil {
-		return err
-	}
+	must(accept(seen.ahead))
 	r.Step("it serves; so are the others")
-	if err := Each(r.Others(seen.ahead), accept); err != nil {
-		return err
-	}
-	return Each(r.Hosts, func(h *Host) error {
+	must(Each(r.Others(seen.ahead), accept))
+	must(Each(r.Hosts, func(h *Host) error {
 		now, err := holds(ctx, h)
 		if err == nil && now.cluster != found {
 			err = fmt.Errorf("%s accepted cluster %s and is in %q", h.Name, found, now.cluster)
 		}
 		return err
-	})
+	}))
 }
 
 // goAhead sets a clock an hour ahead: that of the host whose worker ID was assigned first. That one
 // is assigned first in a new cluster as well, which knows nothing of the hour; the host's own
 // journal does.
-func (s *wiping) goAhead(ctx context.Context, r *Run) (had held, err error) {
+func (s *wiping) goAhead(ctx context.Context, r *Run) (had held) {
 	for _, h := range r.Hosts {
-		now, err := holds(ctx, h)
-		if err != nil {
-			return now, err
-		}
+		now := mustGet(holds(ctx, h))
 		if s.ahead == nil || now.worker < had.worker {
 			s.ahead, s.worker, had = h, now.worker, now
 		}
 	}
 	r.Step("the clock of %s, which holds worker ID %d, goes an hour ahead", s.ahead.Name, s.worker)
-	if err := s.ahead.SetClock(ctx, time.Hour); err != nil {
-		return had, err
-	}
-	if err := granted(ctx, r, s.ahead); err != nil {
-		return had, err
-	}
-	before, err := s.ahead.Journal(ctx)
-	if err != nil {
-		return had, err
-	}
+	must(s.ahead.SetClock(ctx, time.Hour))
+	must(granted(ctx, r, s.ahead))
+	before := mustGet(s.ahead.Journal(ctx))
 	// The journal has been written anew, and IDs of the hour ahead have been issued.
-	return had, lookUntil(ctx, r, "a mark that is an hour ahead", func() error {
+	must(lookUntil(ctx, r, "a mark that is an hour ahead", func() error {
 		c, err := s.ahead.Journal(ctx)
 		switch {
 		case err != nil:
@@ -136,7 +106,8 @@ func (s *wiping) goAhead(ctx context.Context, r *Run) (had held, err error) {
 			return fmt.Errorf("it has %+v", c.Lanes)
 		}
 		return nil
-	})
+	}))
+	return had
 }
 
 // untilWiped waits until a daemon has stopped and said why: with its end; or, where the servers
@@ -176,17 +147,12 @@ func untilWiped(ctx context.Context, r *Run, h *Host, seen *wiping) error {
 
 // refused starts a daemon as it was started before, which must refuse and name both clusters, and
 // returns the new one's UUID.
-func refused(ctx context.Context, r *Run, h *Host, old string) (string, error) {
+func refused(ctx context.Context, r *Run, h *Host, old string) string {
 	r.Step("%s is started as before: it must refuse", h.Name)
-	before, err := h.Log(ctx)
-	if err != nil {
-		return "", err
-	}
-	if err := h.Start(ctx); err != nil {
-		return "", err
-	}
+	before := mustGet(h.Log(ctx))
+	must(h.Start(ctx))
 	var found string
-	err = lookUntil(ctx, r, h.Name+" to refuse", func() error {
+	must(lookUntil(ctx, r, h.Name+" to refuse", func() error {
 		running, status, err := h.Running(ctx)
 		if err != nil || running {
 			return errors.Join(err, errors.New("it runs"))
@@ -202,11 +168,11 @@ func refused(ctx context.Context, r *Run, h *Host, old string) (string, error) {
 		}
 		found = m[1]
 		return says(h.Name, text, "cluster "+old, "cluster "+found)
-	})
-	if err == nil && found == old {
-		err = fmt.Errorf("%s names the cluster that it was in, %s, as the new one", h.Name, old)
+	}))
+	if found == old {
+		fail("%s names the cluster that it was in, %s, as the new one", h.Name, old)
 	}
-	return found, err
+	return found
 }
 
 func judgeWiped(res *Result) {

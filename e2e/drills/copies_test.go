@@ -4,7 +4,6 @@ package drills
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -57,19 +56,11 @@ type beside struct {
 
 var besides notes[beside]
 
-func copiedBeside(ctx context.Context, r *Run) error {
+func copiedBeside(ctx context.Context, r *Run) {
 	seen, original, copied := besides.of(r), r.Hosts[0], r.Hosts[2]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	info, err := original.Info(ctx)
-	if err != nil {
-		return err
-	}
-	had, err := holds(ctx, original)
-	if err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	info := mustGet(original.Info(ctx))
+	had := mustGet(holds(ctx, original))
 	seen.worker, seen.incarnation = had.worker, strings.ReplaceAll(info["incarnation"], "-", "")
 	for _, state := range []struct {
 		what       string
@@ -79,61 +70,36 @@ func copiedBeside(ctx context.Context, r *Run) error {
 		{"cut off", func(ctx context.Context) error { return original.Cut(ctx, Both) }, original.Heal},
 		{"paused", original.Pause, original.Resume},
 	} {
-		if err := copied.Kill(ctx); err != nil {
-			return err
-		}
-		saved, err := original.SaveState()
-		if err == nil {
-			err = copied.PutBack(ctx, saved)
-		}
-		if err != nil {
-			return err
-		}
+		must(copied.Kill(ctx))
+		must(copied.PutBack(ctx, mustGet(original.SaveState())))
 		if state.begin != nil {
-			if err := state.begin(ctx); err != nil {
-				return err
-			}
+			must(state.begin(ctx))
 		}
-		now, err := r.copyStarted(ctx, original, copied, state.what)
-		if err != nil {
-			return err
-		}
+		now := r.copyStarted(ctx, original, copied, state.what)
 		if state.end != nil {
-			if err := state.end(ctx); err != nil {
-				return err
-			}
+			must(state.end(ctx))
 		}
-		if err := all(ctx, r.Hosts, 1000); err != nil {
-			return err
-		}
+		must(all(ctx, r.Hosts, 1000))
 		now.ended = evidence.Now()
 		seen.copies = append(seen.copies, now)
 	}
 	if said := movedSaid(ctx, copied); said != len(seen.copies) {
-		return fmt.Errorf("%s has said %d times that it runs on a copy, and was started on %d", copied.Name, said, len(seen.copies))
+		fail("%s has said %d times that it runs on a copy, and was started on %d", copied.Name, said, len(seen.copies))
 	}
-	if err := granted(ctx, r, original); err != nil {
-		return err
+	must(granted(ctx, r, original))
+	if last := mustGet(holds(ctx, original)); last.worker != had.worker {
+		fail("%s had worker ID %d, and has %d", original.Name, had.worker, last.worker)
 	}
-	last, err := holds(ctx, original)
-	if err == nil && last.worker != had.worker {
-		err = fmt.Errorf("%s had worker ID %d, and has %d", original.Name, had.worker, last.worker)
-	}
-	return err
 }
 
 // copyStarted starts a daemon that has a copy of the state of another, and waits for IDs.
-func (r *Run) copyStarted(ctx context.Context, original, copied *Host, what string) (duplicate, error) {
+func (r *Run) copyStarted(ctx context.Context, original, copied *Host, what string) duplicate {
 	now := duplicate{what: what}
-	err := copied.Start(ctx)
-	if err != nil {
-		return now, err
-	}
-	if now.started, err = copied.Started(ctx); err != nil {
-		return now, err
-	}
+	must(copied.Start(ctx))
+	now.started = mustGet(copied.Started(ctx))
 	r.Step("%s starts on a copy of the state of %s, which is %s", copied.Name, original.Name, what)
-	return now, copied.AwaitIDs(ctx, 1000)
+	must(copied.AwaitIDs(ctx, 1000))
+	return now
 }
 
 // movedSaid is how often a host's daemons have found that their journal was not written there.
@@ -176,35 +142,22 @@ type anew struct {
 
 var anews notes[anew]
 
-func madeAnew(ctx context.Context, r *Run) error {
+func madeAnew(ctx context.Context, r *Run) {
 	seen, h := anews.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	had, err := holds(ctx, h)
-	if err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	had := mustGet(holds(ctx, h))
 	seen.worker = had.worker
-	if err := h.Kill(ctx); err != nil {
-		return err
-	}
+	must(h.Kill(ctx))
 	killed := evidence.Now()
-	if err := h.StartAnew(ctx); err != nil {
-		return err
-	}
-	if seen.started, err = h.Started(ctx); err != nil {
-		return err
-	}
-	if err := h.AwaitIDs(ctx, 1000); err != nil {
-		return err
-	}
+	must(h.StartAnew(ctx))
+	seen.started = mustGet(h.Started(ctx))
+	must(h.AwaitIDs(ctx, 1000))
 	seen.ended = evidence.Now()
 	r.Step("%s was killed and its container made anew, %v after that", h.Name, time.Duration(seen.started-killed).Round(time.Millisecond))
 	if movedSaid(ctx, h) != 0 {
-		return fmt.Errorf("%s takes its own journal for a copy", h.Name)
+		fail("%s takes its own journal for a copy", h.Name)
 	}
-	return granted(ctx, r, h)
+	must(granted(ctx, r, h))
 }
 
 func judgeMadeAnew(res *Result) {

@@ -78,39 +78,28 @@ var kills notes[[]restart]
 
 // killed kills the host's daemon, sets its clock back by behind, and starts it again. It waits for
 // the first ID.
-func killed(ctx context.Context, r *Run, h *Host, behind time.Duration, what string) error {
+func killed(ctx context.Context, r *Run, h *Host, behind time.Duration, what string) {
 	seen := kills.of(r)
 	now := restart{host: h, what: what}
-	if err := h.AwaitIDs(ctx, 1000); err != nil {
-		return err
-	}
-	if err := h.Kill(ctx); err != nil {
-		return err
-	}
+	must(h.AwaitIDs(ctx, 1000))
+	must(h.Kill(ctx))
 	entry, err := lastEntry(ctx, h)
 	if err != nil && !errors.Is(err, journal.ErrNone) { // what that leads to is for the judge
-		return err
+		must(err)
 	}
 	now.worker, now.journal = entry.Worker, err == nil
 	if behind != 0 {
-		if err := h.SetClock(ctx, h.Offset()-behind); err != nil {
-			return err
-		}
+		must(h.SetClock(ctx, h.Offset()-behind))
 	}
-	if err := h.Start(ctx); err != nil {
-		return err
-	}
+	must(h.Start(ctx))
 	now.started = evidence.Now()
 	now.marked = instantOf(r.Layout, h, entry.Mark+1)
 	r.Step("%s was killed and started again, its clock %v off; its journal's mark is %v away", h.Name, h.Offset(),
 		time.Duration(now.marked-now.started).Round(time.Millisecond))
-	if now.first, err = h.AwaitAnswer(ctx); err != nil {
-		return err
-	}
+	now.first = mustGet(h.AwaitAnswer(ctx))
 	*seen = append(*seen, now)
 	r.Step("it serves, %v after the start and %v after the mark", time.Duration(now.first.Answered-now.started).Round(time.Millisecond),
 		time.Duration(now.first.Answered-now.marked).Round(time.Millisecond))
-	return nil
 }
 
 // lastEntry is the journal's entry for the worker ID that the host had last.
@@ -131,52 +120,35 @@ func instantOf(layout *generator.Layout, h *Host, t generator.Tick) evidence.Mon
 	return now + evidence.Mono(layout.UnixNanos(t)-wall-int64(h.Offset()))
 }
 
-func killBehind5s(ctx context.Context, r *Run) error {
+func killBehind5s(ctx context.Context, r *Run) {
 	alone, cold := r.Hosts[0], r.Hosts[1]
-	if err := killed(ctx, r, alone, 5*time.Second, "5s behind"); err != nil {
-		return err
-	}
+	killed(ctx, r, alone, 5*time.Second, "5s behind")
 	// With a journal that is not fsynced an old one has to be there, or it would only start without
 	// any.
-	err := lookUntil(ctx, r, "a journal with a past", func() error {
+	must(lookUntil(ctx, r, "a journal with a past", func() error {
 		info, err := cold.Info(ctx)
 		if seconds, bad := strconv.Atoi(info["uptime_in_seconds"]); err == nil && (bad != nil || seconds < 3) {
 			err = fmt.Errorf("the daemon of %s has run for %q s", cold.Name, info["uptime_in_seconds"])
 		}
 		return err
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	r.Step("the coordinator is out of reach of %s, for which its journal is all there is", cold.Name)
-	if err := outOfReach(ctx, r); err != nil {
-		return err
-	}
-	if err := killed(ctx, r, cold, 5*time.Second, "5s behind, with no coordinator"); err != nil {
-		return err
-	}
-	text, err := cold.Log(ctx)
-	if err != nil {
-		return err
-	}
+	must(outOfReach(ctx, r))
+	killed(ctx, r, cold, 5*time.Second, "5s behind, with no coordinator")
+	text := mustGet(cold.Log(ctx))
 	if err := says(cold.Name, text, "issuing from the journal's grant"); err != nil {
-		return fmt.Errorf("the drill is void: %w", err)
+		fail("the drill is void: %w", err)
 	}
 	r.Step("the coordinator is back")
-	if err := withinReach(ctx, r); err != nil {
-		return err
-	}
-	err = lookUntil(ctx, r, cold.Name+" to claim", func() error {
+	must(withinReach(ctx, r))
+	must(lookUntil(ctx, r, cold.Name+" to claim", func() error {
 		now, err := holds(ctx, cold)
 		if err == nil && (!now.claimed || now.condition != "") {
 			err = fmt.Errorf("it holds worker ID %d: %q", now.worker, now.condition)
 		}
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	return all(ctx, r.Hosts, 1000)
+	}))
+	must(all(ctx, r.Hosts, 1000))
 }
 
 // outOfReach freezes all members of the coordinator until withinReach.
@@ -194,18 +166,16 @@ func withinReach(ctx context.Context, r *Run) (err error) {
 	return err
 }
 
-func killBehind1h(ctx context.Context, r *Run) error {
+func killBehind1h(ctx context.Context, r *Run) {
 	h := r.Hosts[0]
 	for i, behind := range []time.Duration{time.Hour, 0, 0} {
 		what := "1h behind"
 		if i > 0 {
 			what = fmt.Sprintf("the same, kill %d", i+1)
 		}
-		if err := killed(ctx, r, h, behind, what); err != nil {
-			return err
-		}
+		killed(ctx, r, h, behind, what)
 	}
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeKills(res *Result) {
@@ -238,28 +208,19 @@ type span struct{ from, started, to evidence.Mono }
 
 var rolled notes[[]span]
 
-func rollingRestart(ctx context.Context, r *Run) error {
+func rollingRestart(ctx context.Context, r *Run) {
 	seen := rolled.of(r)
 	for i, h := range r.Hosts {
-		if err := all(ctx, r.Hosts, 1000); err != nil {
-			return err
-		}
+		must(all(ctx, r.Hosts, 1000))
 		r.Step("%s is stopped and started again", h.Name)
 		*seen = append(*seen, span{from: evidence.Now()})
-		if err := h.Stop(ctx); err != nil {
-			return err
-		}
-		if err := h.Start(ctx); err != nil {
-			return err
-		}
+		must(h.Stop(ctx))
+		must(h.Start(ctx))
 		(*seen)[i].started = evidence.Now()
-		first, err := h.AwaitAnswer(ctx)
-		if err != nil {
-			return err
-		}
+		first := mustGet(h.AwaitAnswer(ctx))
 		(*seen)[i].to = first.Answered
 	}
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeRollingRestart(res *Result) {
@@ -287,44 +248,26 @@ func refusedOnly(res *Result, i int, away span) {
 
 var stopped notes[span]
 
-func stopStartAll(ctx context.Context, r *Run) error {
+func stopStartAll(ctx context.Context, r *Run) {
 	seen := stopped.of(r)
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
 	r.Step("all daemons are stopped, then all members of the coordinator")
 	seen.from = evidence.Now()
-	if err := Each(r.Hosts, func(h *Host) error { return h.Stop(ctx) }); err != nil {
-		return err
-	}
+	must(Each(r.Hosts, func(h *Host) error { return h.Stop(ctx) }))
 	for _, h := range r.Hosts {
-		entry, err := lastEntry(ctx, h)
-		if err != nil {
-			return err
-		}
+		entry := mustGet(lastEntry(ctx, h))
 		if entry.Ceiling != 0 {
-			return fmt.Errorf("the drill is void: %s did not give back worker ID %d: %+v", h.Name, entry.Worker, entry)
+			fail("the drill is void: %s did not give back worker ID %d: %+v", h.Name, entry.Worker, entry)
 		}
 	}
-	if err := r.Members.StopAll(ctx); err != nil {
-		return err
-	}
+	must(r.Members.StopAll(ctx))
 	r.Step("the coordinator is started, and the daemons with their clocks 2s apart")
-	if err := r.Members.StartAll(ctx); err != nil {
-		return err
-	}
-	if err := r.Members.AwaitQuorum(ctx); err != nil {
-		return err
-	}
-	err := Each(r.Hosts, func(h *Host) error { return h.SetClock(ctx, time.Duration(h.Index-1)*2*time.Second) })
-	if err != nil {
-		return err
-	}
-	if err := Each(r.Hosts, func(h *Host) error { return h.Start(ctx) }); err != nil {
-		return err
-	}
+	must(r.Members.StartAll(ctx))
+	must(r.Members.AwaitQuorum(ctx))
+	must(Each(r.Hosts, func(h *Host) error { return h.SetClock(ctx, time.Duration(h.Index-1)*2*time.Second) }))
+	must(Each(r.Hosts, func(h *Host) error { return h.Start(ctx) }))
 	seen.started = evidence.Now()
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeStopStartAll(res *Result) {

@@ -58,9 +58,9 @@ type rivals struct {
 
 var rivalries notes[rivals]
 
-func twoDaemons(ctx context.Context, r *Run) error {
+func twoDaemons(ctx context.Context, r *Run) {
 	seen := rivalries.of(r)
-	err := lookUntil(ctx, r, "one of two daemons to end", func() error {
+	must(lookUntil(ctx, r, "one of two daemons to end", func() error {
 		for _, h := range r.Hosts {
 			running, _, err := h.Running(ctx)
 			if err != nil {
@@ -72,28 +72,18 @@ func twoDaemons(ctx context.Context, r *Run) error {
 			}
 		}
 		return errors.New("both run")
-	})
-	if err != nil {
-		return err
-	}
-	now, err := holds(ctx, seen.first)
-	if err != nil {
-		return err
-	}
+	}))
+	now := mustGet(holds(ctx, seen.first))
 	seen.worker = now.worker
 	for range 3 {
 		r.Step("the daemon of %s runs, with worker ID %d; that of %s is started again", seen.first.Name, seen.worker, seen.second.Name)
-		if err := seen.first.AwaitIDs(ctx, 1000); err != nil {
-			return err
-		}
+		must(seen.first.AwaitIDs(ctx, 1000))
 		end := r.Fault("a second daemon", seen.second)
 		err := seen.refuse(ctx, r)
 		end()
-		if err != nil {
-			return err
-		}
+		must(err)
 	}
-	return seen.first.AwaitIDs(ctx, 1000)
+	must(seen.first.AwaitIDs(ctx, 1000))
 }
 
 // refuse starts the second daemon, which must end with an error that says what it met.
@@ -146,45 +136,28 @@ type passing struct {
 
 var passings notes[[]passing]
 
-func moreDaemons(ctx context.Context, r *Run) error {
+func moreDaemons(ctx context.Context, r *Run) {
 	seen := passings.of(r)
 	var cast walking
-	if err := cast.cast(ctx, r); err != nil {
-		return err
-	}
+	must(cast.cast(ctx, r))
 	waits, serve := cast.successor, []*Host{cast.sleeper, cast.other}
 	for range 3 {
-		refusal, err := refusalThat(ctx, waits, "since ", "all worker IDs are taken: 2 held of 2")
-		if err != nil {
-			return err
-		}
+		refusal := mustGet(refusalThat(ctx, waits, "since ", "all worker IDs are taken: 2 held of 2"))
 		r.Step("%s waits, and says: %s", waits.Name, refusal.Text)
-		if err := all(ctx, serve, 1000); err != nil {
-			return err
-		}
+		must(all(ctx, serve, 1000))
 		stops := serve[0]
-		had, err := holds(ctx, stops)
-		if err != nil {
-			return err
-		}
+		had := mustGet(holds(ctx, stops))
 		r.Step("%s is stopped, which has worker ID %d", stops.Name, had.worker)
-		if err := stops.Stop(ctx); err != nil {
-			return err
-		}
+		must(stops.Stop(ctx))
 		now := passing{from: stops, to: waits, worker: had.worker, freed: evidence.Now()}
-		first, err := waits.AwaitAnswer(ctx)
-		if err != nil {
-			return err
-		}
+		first := mustGet(waits.AwaitAnswer(ctx))
 		now.served = first.Answered
 		*seen = append(*seen, now)
 		r.Step("%s serves, and %s is started again", waits.Name, stops.Name)
-		if err := stops.Start(ctx); err != nil {
-			return err
-		}
+		must(stops.Start(ctx))
 		waits, serve = stops, []*Host{serve[1], waits}
 	}
-	return all(ctx, serve, 1000)
+	must(all(ctx, serve, 1000))
 }
 
 func judgeMoreDaemons(res *Result) {
@@ -210,42 +183,29 @@ const (
 	passedHeld  = 80 * time.Millisecond
 )
 
-func passedOn(ctx context.Context, r *Run) error {
+func passedOn(ctx context.Context, r *Run) {
 	seen, from, to := passings.of(r), r.Hosts[0], r.Hosts[1]
-	if err := all(ctx, r.Hosts, 200); err != nil {
-		return err
-	}
-	had, err := holds(ctx, from)
-	if err != nil {
-		return err
-	}
-	if err := from.AwaitNone(ctx, passedQuiet); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 200))
+	had := mustGet(holds(ctx, from))
+	must(from.AwaitNone(ctx, passedQuiet))
 	now := passing{from: from, to: to, worker: had.worker}
-	if err := from.SetClock(ctx, -passedBehind); err != nil {
-		return err
-	}
+	must(from.SetClock(ctx, -passedBehind))
 	r.Step("%s holds worker ID %d, and a number that is being taken from it; its clock goes back, so that it takes another worker ID", from.Name, had.worker)
-	if err := from.AwaitLog(ctx, "left a worker ID"); err != nil {
-		return err
-	}
+	must(from.AwaitLog(ctx, "left a worker ID"))
 	now.freed = evidence.Now()
 	r.Step("worker ID %d is free; the clock of %s goes back by %v, so that it takes that", had.worker, to.Name, passedBehind)
-	if err := to.SetClock(ctx, -passedBehind); err != nil {
-		return err
-	}
+	must(to.SetClock(ctx, -passedBehind))
 	first, err := to.Await(ctx, func(reply evidence.Reply) bool {
 		_, worker, err := lowest(r, reply)
 		return err == nil && worker == had.worker
 	})
 	if err != nil {
-		return fmt.Errorf("IDs of %s from worker ID %d: %w", to.Name, had.worker, err)
+		fail("IDs of %s from worker ID %d: %w", to.Name, had.worker, err)
 	}
 	now.served = first.Answered
 	*seen = append(*seen, now)
 	r.Step("%s issues from it", to.Name)
-	return all(ctx, r.Hosts, 200)
+	must(all(ctx, r.Hosts, 200))
 }
 
 func judgePassedOn(res *Result) {

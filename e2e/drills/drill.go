@@ -8,6 +8,7 @@ package drills
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -18,8 +19,8 @@ type Drill struct {
 	Options Options
 	Large   bool // too large for every change: the short form leaves it out
 	// Script does the faults and waits for what has to come of them. It begins when all daemons
-	// serve. An error fails the drill.
-	Script func(ctx context.Context, r *Run) error
+	// serve. What must not fail in it, by must and mustGet, fails the drill.
+	Script func(ctx context.Context, r *Run)
 	// Judge looks at all that was recorded, after everything was stopped. It may be nil.
 	Judge func(res *Result)
 }
@@ -62,3 +63,23 @@ var registered []Drill
 // register adds drills to those that TestDrills runs. It is called from init functions, so drills
 // run in the order of their files' names.
 func register(drills ...Drill) { registered = append(registered, drills...) }
+
+// failure is the panic by which must ends a script.
+type failure struct{ error }
+
+// must ends the script, and fails the drill, if there is an error. It is for the script's own
+// goroutine, as a test's Fatal is.
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// fail ends the script, and says why.
+func fail(format string, args ...any) { must(fmt.Errorf(format, args...)) }
+
+// mustGet is must for what has a value as well, which it returns.
+func mustGet[T any](value T, err error) T {
+	must(err)
+	return value
+}

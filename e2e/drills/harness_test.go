@@ -69,6 +69,29 @@ func TestGateManyOrOne(t *testing.T) {
 	release()
 }
 
+// What must not fail ends a script with its error; a panic is told with where it came from.
+func TestScriptsEnd(t *testing.T) {
+	broken := errors.New("broken")
+	for name, tt := range map[string]struct {
+		script func(ctx context.Context, r *Run)
+		want   string
+		logged bool
+	}{
+		"well":  {func(context.Context, *Run) { must(nil); mustGet(1, nil) }, "", false},
+		"must":  {func(context.Context, *Run) { must(broken); t.Error("it goes on") }, "broken", false},
+		"value": {func(context.Context, *Run) { mustGet(1, broken); t.Error("it goes on") }, "broken", false},
+		"fail":  {func(context.Context, *Run) { fail("void: %w", broken) }, "void: broken", false},
+		"panic": {func(context.Context, *Run) { panic("a bug") }, "panic: a bug", true},
+	} {
+		logged := false
+		r := &Run{options: Options{Limit: time.Minute}, log: func(string, ...any) { logged = true }}
+		err := r.script(t.Context(), Drill{Script: tt.script})
+		if (err == nil) != (tt.want == "") || err != nil && err.Error() != tt.want || logged != tt.logged {
+			t.Errorf("%s: %v, logged: %v", name, err, logged)
+		}
+	}
+}
+
 func reply(asking evidence.Asking, asked, answered int, outcome evidence.Outcome) evidence.Reply {
 	r := evidence.Reply{Asking: asking, Asked: evidence.Mono(asked), Answered: evidence.Mono(answered), Outcome: outcome}
 	if outcome == evidence.Got {

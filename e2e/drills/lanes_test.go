@@ -118,45 +118,33 @@ func lanesReady(ctx context.Context, r *Run, h *Host, want int) (all []laneHeld,
 	return all, err
 }
 
-func lanes(ctx context.Context, r *Run) error {
+func lanes(ctx context.Context, r *Run) {
 	seen, h, other := partings.of(r), r.Hosts[0], r.Hosts[1]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
+	must(all(ctx, r.Hosts, 1000))
+	seen.setBack(ctx, r, h)
+	seen.lose(ctx, r, h, other)
+	seen.regain(ctx, r, h, other)
+	must(Each(r.Hosts, func(one *Host) error {
+		if one == h {
+			return seen.kill(ctx, r, h)
+		}
+		if err := other.Start(ctx); err != nil {
+			return err
+		}
+		_, err := other.AwaitAnswer(ctx)
 		return err
-	}
-	return inTurn(
-		func() error { return seen.setBack(ctx, r, h) },
-		func() error { return seen.lose(ctx, r, h, other) },
-		func() error { return seen.regain(ctx, r, h, other) },
-		func() error {
-			return Each(r.Hosts, func(one *Host) error {
-				if one == h {
-					return seen.kill(ctx, r, h)
-				}
-				if err := other.Start(ctx); err != nil {
-					return err
-				}
-				_, err := other.AwaitAnswer(ctx)
-				return err
-			})
-		},
-		func() error { return all(ctx, r.Hosts, 1000) },
-	)
+	}))
+	must(all(ctx, r.Hosts, 1000))
 }
 
 // lose has a lane lose its claim, and with it the worker ID: a lane of the other host waits for
 // one.
-func (s *parting) lose(ctx context.Context, r *Run, h, other *Host) (err error) {
-	if s.had, err = lanesReady(ctx, r, h, severalLanes); err != nil {
-		return err
-	}
+func (s *parting) lose(ctx context.Context, r *Run, h, other *Host) {
+	s.had = mustGet(lanesReady(ctx, r, h, severalLanes))
 	r.Step("%s has worker IDs %v; %s is started again, with one lane more than there are worker IDs", h.Name, workersHeld(s.had), other.Name)
-	if err := other.Stop(ctx); err != nil {
-		return err
-	}
-	if err := other.Start(ctx, "--lanes=2"); err != nil {
-		return err
-	}
-	err = lookUntil(ctx, r, "a lane of "+other.Name+" that waits", func() error {
+	must(other.Stop(ctx))
+	must(other.Start(ctx, "--lanes=2"))
+	must(lookUntil(ctx, r, "a lane of "+other.Name+" that waits", func() error {
 		both, _, err := lanesHeld(ctx, other)
 		if err != nil {
 			return err
@@ -167,26 +155,16 @@ func (s *parting) lose(ctx context.Context, r *Run, h, other *Host) (err error) 
 			return fmt.Errorf("%s has %+v", other.Name, both)
 		}
 		return says(other.Name, both[s.waits].condition, "all worker IDs are taken")
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	for lost := false; !lost; {
-		if lost, err = s.clear(ctx, r, h, other); err != nil {
-			return err
-		}
+		lost = s.clear(ctx, r, h, other)
 	}
 	r.Step("%s has taken worker ID %d by opening %s; lane %d of %s issues to the end of its grant", other.Name, s.taken.worker, s.taken.opening, lostLane, h.Name)
-	if _, err := lanesReady(ctx, r, h, severalLanes-1); err != nil {
-		return err
-	}
+	mustGet(lanesReady(ctx, r, h, severalLanes-1))
 	s.gone = evidence.Now()
 	r.Step("its grant has ended, and the other lanes of %s serve", h.Name)
-	if err := r.Last(ctx, lanesApart); err != nil {
-		return err
-	}
-	_, err = lanesReady(ctx, r, other, 2)
-	return err
+	must(r.Last(ctx, lanesApart))
+	mustGet(lanesReady(ctx, r, other, 2))
 }
 
 func workersHeld(all []laneHeld) (workers []int) {
@@ -198,9 +176,9 @@ func workersHeld(all []laneHeld) (workers []int) {
 
 // clear clears the claim of a lane, just after that was granted more, and reports whether the other
 // host took its worker ID.
-func (s *parting) clear(ctx context.Context, r *Run, h, other *Host) (lost bool, err error) {
+func (s *parting) clear(ctx context.Context, r *Run, h, other *Host) (lost bool) {
 	var last generator.Tick
-	err = lookUntil(ctx, r, "a grant", func() error {
+	must(lookUntil(ctx, r, "a grant", func() (err error) {
 		if s.had, _, err = lanesHeld(ctx, h); err != nil {
 			return err
 		}
@@ -210,17 +188,12 @@ func (s *parting) clear(ctx context.Context, r *Run, h, other *Host) (lost bool,
 			return fmt.Errorf("lane %d of %s has %+v", lostLane, h.Name, now)
 		}
 		return nil
-	})
-	if err != nil {
-		return false, err
-	}
+	}))
 	claim := s.had[lostLane]
 	r.Step("clearing the claim %s of lane %d of %s, which has worker ID %d by opening %s", claim.claim, lostLane, h.Name, claim.worker, claim.opening)
 	s.cleared = evidence.Now()
-	if err := h.ClearClaim(ctx, claim.claim); err != nil {
-		return false, err
-	}
-	err = lookUntil(ctx, r, "another claim on the worker ID", func() error {
+	must(h.ClearClaim(ctx, claim.claim))
+	must(lookUntil(ctx, r, "another claim on the worker ID", func() error {
 		waited, _, err := lanesHeld(ctx, other)
 		if err != nil {
 			return err
@@ -234,23 +207,19 @@ func (s *parting) clear(ctx context.Context, r *Run, h, other *Host) (lost bool,
 			err = fmt.Errorf("lane %d of %s has %+v", lostLane, h.Name, now[lostLane])
 		}
 		return err
-	})
-	return lost, err
+	}))
+	return lost
 }
 
 // regain frees worker IDs: the lane gets one.
-func (s *parting) regain(ctx context.Context, r *Run, h, other *Host) (err error) {
+func (s *parting) regain(ctx context.Context, r *Run, h, other *Host) {
 	s.freed = evidence.Now()
 	r.Step("%s is stopped", other.Name)
-	if err := other.Stop(ctx); err != nil {
-		return err
-	}
-	if s.regained, err = lanesReady(ctx, r, h, severalLanes); err != nil {
-		return err
-	}
+	must(other.Stop(ctx))
+	s.regained = mustGet(lanesReady(ctx, r, h, severalLanes))
 	s.whole = evidence.Now()
 	r.Step("all lanes of %s serve again, with worker IDs %v", h.Name, workersHeld(s.regained))
-	return h.AwaitIDs(ctx, 1000)
+	must(h.AwaitIDs(ctx, 1000))
 }
 
 // kill kills the host's daemon and starts it.
@@ -276,29 +245,17 @@ func (s *parting) kill(ctx context.Context, r *Run, h *Host) (err error) {
 }
 
 // setBack sets the host's clock back under load, and right again.
-func (s *parting) setBack(ctx context.Context, r *Run, h *Host) error {
-	if _, err := lanesReady(ctx, r, h, severalLanes); err != nil {
-		return err
-	}
-	before, err := guardAnswers(ctx, h)
-	if err != nil {
-		return err
-	}
+func (s *parting) setBack(ctx context.Context, r *Run, h *Host) {
+	mustGet(lanesReady(ctx, r, h, severalLanes))
+	before := mustGet(guardAnswers(ctx, h))
 	s.back = evidence.Now()
-	if err := h.SetClock(ctx, -lanesBack); err != nil {
-		return err
-	}
+	must(h.SetClock(ctx, -lanesBack))
 	r.Step("the clock of %s goes back by %v", h.Name, lanesBack)
-	if err := r.Last(ctx, settled); err != nil {
-		return err
-	}
-	after, err := guardAnswers(ctx, h)
-	if err != nil {
-		return err
-	}
+	must(r.Last(ctx, settled))
+	after := mustGet(guardAnswers(ctx, h))
 	s.answers = after.since(before)
 	r.Step("its lanes' guards have answered: %v", s.answers)
-	return h.SetClock(ctx, 0)
+	must(h.SetClock(ctx, 0))
 }
 
 func judgeLanes(res *Result) {

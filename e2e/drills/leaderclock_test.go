@@ -16,47 +16,25 @@ type ruled struct {
 
 var rules notes[ruled]
 
-func leaderClock(ctx context.Context, r *Run) error {
+func leaderClock(ctx context.Context, r *Run) {
 	seen, h := rules.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
-		leader, err := r.Members.Leader(ctx)
-		if err != nil {
-			return err
-		}
+		leader := mustGet(r.Members.Leader(ctx))
 		r.Step("the clock of %s, which leads, is off by %v", leader, off)
-		if err := r.Members.SetClock(ctx, leader, off); err != nil {
-			return err
-		}
-		if err := all(ctx, r.Hosts, 1000); err != nil {
-			return err
-		}
+		must(r.Members.SetClock(ctx, leader, off))
+		must(all(ctx, r.Hosts, 1000))
 		r.Step("%s is killed, loses its state, and is started", h.Name)
-		if err := h.Kill(ctx); err != nil {
-			return err
-		}
-		if err := h.LoseState(ctx); err != nil {
-			return err
-		}
-		if err := h.Start(ctx); err != nil {
-			return err
-		}
+		must(h.Kill(ctx))
+		must(h.LoseState(ctx))
+		must(h.Start(ctx))
 		seen.started = append(seen.started, evidence.Now())
-		first, err := h.AwaitAnswer(ctx)
-		if err != nil {
-			return err
-		}
+		first := mustGet(h.AwaitAnswer(ctx))
 		seen.served = append(seen.served, first.Answered)
-		if err := Each(r.Hosts, func(h *Host) error { return holdsBack(ctx, r, h, false) }); err != nil {
-			return err
-		}
-		if err := r.Members.rightClocks(); err != nil {
-			return err
-		}
+		must(Each(r.Hosts, func(h *Host) error { return holdsBack(ctx, r, h, false) }))
+		must(r.Members.rightClocks())
 	}
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeLeaderClock(res *Result) {

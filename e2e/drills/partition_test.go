@@ -51,47 +51,28 @@ type partition struct {
 
 var partitions notes[partition]
 
-func cutOff(ctx context.Context, r *Run) (err error) {
+func cutOff(ctx context.Context, r *Run) {
 	seen := partitions.of(r)
 	h := r.Hosts[0]
-	if seen.had, err = holds(ctx, h); err != nil {
-		return err
-	}
+	seen.had = mustGet(holds(ctx, h))
 	r.Step("cutting %s off from the coordinator", h.Name)
-	if err := h.Cut(ctx, Both); err != nil {
-		return err
-	}
+	must(h.Cut(ctx, Both))
 	seen.cut = evidence.Now()
-	if err := lapsed(ctx, r, seen.had.claim); err != nil {
-		return err
-	}
+	must(lapsed(ctx, r, seen.had.claim))
 	seen.lapsed = evidence.Now()
 	r.Step("its session has ended; it goes on to issue")
-	if err := h.AwaitIDs(ctx, 1000); err != nil {
-		return err
-	}
-	refusal, err := h.AwaitRefusal(ctx)
-	if err != nil {
-		return err
-	}
+	must(h.AwaitIDs(ctx, 1000))
+	refusal := mustGet(h.AwaitRefusal(ctx))
 	seen.refused, seen.text = refusal.Asked, refusal.Text
 	r.Step("its grant has ended, and it says: %s", refusal.Text)
-	if err := h.AwaitNone(ctx, 500*time.Millisecond); err != nil {
-		return err
-	}
+	must(h.AwaitNone(ctx, 500*time.Millisecond))
 	r.Step("healing")
 	seen.heals = evidence.Now() // packets pass before it is done
-	if err := h.Heal(ctx); err != nil {
-		return err
-	}
-	if _, err := h.AwaitAnswer(ctx); err != nil {
-		return err
-	}
-	if seen.now, err = reclaimed(ctx, r, h, seen.had); err != nil {
-		return err
-	}
+	must(h.Heal(ctx))
+	mustGet(h.AwaitAnswer(ctx))
+	seen.now = mustGet(reclaimed(ctx, r, h, seen.had))
 	r.Step("it serves, with worker ID %d; it had %d", seen.now.worker, seen.had.worker)
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeCutOff(res *Result) {
@@ -156,44 +137,27 @@ type oneWay struct {
 
 var oneWays notes[struct{ cuts []oneWay }]
 
-func cutOneWay(ctx context.Context, r *Run) error {
+func cutOneWay(ctx context.Context, r *Run) {
 	seen := oneWays.of(r)
 	h := r.Hosts[0]
 	for _, d := range []Direction{In, Out} {
-		had, err := holds(ctx, h)
-		if err != nil {
-			return err
-		}
+		had := mustGet(holds(ctx, h))
 		r.Step("dropping the packets %s of %s", d, h.Name)
-		if err := h.Cut(ctx, d); err != nil {
-			return err
-		}
+		must(h.Cut(ctx, d))
 		begun := evidence.Now()
-		if err := lapsed(ctx, r, had.claim); err != nil {
-			return err
-		}
-		if err := h.AwaitIDs(ctx, 1000); err != nil {
-			return err
-		}
+		must(lapsed(ctx, r, had.claim))
+		must(h.AwaitIDs(ctx, 1000))
 		r.Step("its session has ended, and it issues; healing")
 		healed := evidence.Now() // packets pass before it is done
-		if err := h.Heal(ctx); err != nil {
-			return err
-		}
-		dropped, err := droppedOnly(h, d)
-		if err != nil {
-			return err
-		}
-		now, err := reclaimed(ctx, r, h, had)
-		if err != nil {
-			return err
-		}
+		must(h.Heal(ctx))
+		dropped := mustGet(droppedOnly(h, d))
+		now := mustGet(reclaimed(ctx, r, h, had))
 		if now.worker != had.worker {
-			return fmt.Errorf("%s had worker ID %d, which nobody took, and holds %d", h.Name, had.worker, now.worker)
+			fail("%s had worker ID %d, which nobody took, and holds %d", h.Name, had.worker, now.worker)
 		}
 		seen.cuts = append(seen.cuts, oneWay{d, dropped, time.Duration(healed - begun), time.Duration(evidence.Now() - healed)})
 	}
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 // droppedOnly is how many packets the cut dropped in its direction; some, and in the other

@@ -83,12 +83,17 @@ func (r *Run) script(ctx context.Context, d Drill) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Limit, fmt.Errorf("the drill's time of %v is over", r.options.Limit))
 	defer cancel()
 	defer func() {
-		if p := recover(); p != nil {
+		switch p := recover().(type) {
+		case nil:
+		case failure:
+			err = p.error
+		default:
 			err = fmt.Errorf("panic: %v", p)
 			r.log("%v\n%s", err, debug.Stack())
 		}
 	}()
-	return d.Script(ctx, r)
+	d.Script(ctx, r)
+	return nil
 }
 
 // down ends a drill: the clients in order, so that all is recorded, then the daemons. The

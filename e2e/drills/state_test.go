@@ -56,76 +56,43 @@ var fullnesses notes[fullness]
 // fullSteps is how often a journal is written at least on a disk that is full.
 const fullSteps = 4
 
-func diskFull(ctx context.Context, r *Run) error {
+func diskFull(ctx context.Context, r *Run) {
 	seen, h := fullnesses.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
 	r.Step("the disk of %s is filled", h.Name)
-	if err := h.FillState(ctx); err != nil {
-		return err
-	}
+	must(h.FillState(ctx))
 	seen.full = evidence.Now()
-	if err := r.marksMove(ctx, h, fullSteps); err != nil {
-		return err
-	}
-	now, err := holds(ctx, h)
-	if err != nil {
-		return err
-	}
+	r.marksMove(ctx, h, fullSteps)
+	now := mustGet(holds(ctx, h))
 	seen.worker = now.worker
 	r.Step("it goes on; it is killed, and started again")
 	seen.killed = evidence.Now()
-	if err := h.Kill(ctx); err != nil {
-		return err
-	}
-	if err := h.Start(ctx); err != nil {
-		return err
-	}
+	must(h.Kill(ctx))
+	must(h.Start(ctx))
 	seen.restarted = evidence.Now()
-	first, err := h.AwaitAnswer(ctx)
-	if err != nil {
-		return err
-	}
+	first := mustGet(h.AwaitAnswer(ctx))
 	seen.again = first.Answered
-	if err := r.marksMove(ctx, h, 1); err != nil {
-		return err
-	}
+	r.marksMove(ctx, h, 1)
 	r.Step("it is killed, its journal is lost, the disk is filled by others, and it is started")
 	seen.lost = evidence.Now()
-	if err := h.Kill(ctx); err != nil {
-		return err
-	}
-	if err := errors.Join(h.LoseState(ctx), h.FillState(ctx)); err != nil {
-		return err
-	}
-	if err := h.Start(ctx); err != nil {
-		return err
-	}
-	refusal, err := refusalThat(ctx, h, "UNAVAILABLE since ", "no space left", "free space")
-	if err != nil {
-		return err
-	}
+	must(h.Kill(ctx))
+	must(errors.Join(h.LoseState(ctx), h.FillState(ctx)))
+	must(h.Start(ctx))
+	refusal := mustGet(refusalThat(ctx, h, "UNAVAILABLE since ", "no space left", "free space"))
 	r.Step("it says: %s", refusal.Text)
-	if err := h.AwaitNone(ctx, 300*time.Millisecond); err != nil {
-		return err
-	}
+	must(h.AwaitNone(ctx, 300*time.Millisecond))
 	r.Step("there is room again")
 	seen.freed = evidence.Now()
-	if err := h.FreeState(ctx); err != nil {
-		return err
-	}
-	if first, err = h.AwaitAnswer(ctx); err != nil {
-		return err
-	}
+	must(h.FreeState(ctx))
+	first = mustGet(h.AwaitAnswer(ctx))
 	seen.served = first.Answered
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 // marksMove waits until the mark in a host's journal has been moved on so many times.
-func (r *Run) marksMove(ctx context.Context, h *Host, times int) error {
+func (r *Run) marksMove(ctx context.Context, h *Host, times int) {
 	last, moved := "", -1
-	return lookUntil(ctx, r, fmt.Sprintf("%s to move its mark %d times", h.Name, times), func() error {
+	must(lookUntil(ctx, r, fmt.Sprintf("%s to move its mark %d times", h.Name, times), func() error {
 		info, err := h.Info(ctx)
 		if err != nil {
 			return err
@@ -141,7 +108,7 @@ func (r *Run) marksMove(ctx context.Context, h *Host, times int) error {
 			return fmt.Errorf("it was moved %d times, to %s", moved, last)
 		}
 		return nil
-	})
+	}))
 }
 
 func judgeDiskFull(res *Result) {
@@ -187,32 +154,22 @@ const (
 	lostBehind = 4 * time.Second
 )
 
-func stateLost(ctx context.Context, r *Run) error {
+func stateLost(ctx context.Context, r *Run) {
 	seen, h := losses.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
 	r.Step("%s is killed, its state is lost, and it is started with its clock %v behind", h.Name, lostBehind)
-	if err := seen.kill(ctx, r, h); err != nil {
-		return err
-	}
-	if err := h.LoseState(ctx); err != nil {
-		return err
-	}
-	if err := h.SetClock(ctx, -lostBehind); err != nil {
-		return err
-	}
+	must(seen.kill(ctx, r, h))
+	must(h.LoseState(ctx))
+	must(h.SetClock(ctx, -lostBehind))
 	seen.started = evidence.Now()
-	if err := h.Start(ctx); err != nil {
-		return err
-	}
+	must(h.Start(ctx))
 	// It may take so long to start that there is nothing left to wait for: then nobody is refused,
 	// and it is right.
 	reply, err := h.Await(ctx, func(reply evidence.Reply) bool {
 		return reply.Outcome == evidence.Refused || reply.Outcome == evidence.Got
 	})
 	if err != nil {
-		return h.vain(err, "a refusal or IDs")
+		must(h.vain(err, "a refusal or IDs"))
 	}
 	if reply.Outcome == evidence.Refused {
 		r.Step("it says: %s", reply.Text)
@@ -221,10 +178,8 @@ func stateLost(ctx context.Context, r *Run) error {
 	}
 	wait := time.Duration(instantOf(r.Layout, h, seen.ceiling) - evidence.Now()).Round(time.Millisecond)
 	r.Step("its record was granted to %d, which its clock passes in %v", seen.ceiling, wait)
-	if _, err := h.AwaitAnswer(ctx); err != nil {
-		return err
-	}
-	return all(ctx, r.Hosts, 1000)
+	mustGet(h.AwaitAnswer(ctx))
+	must(all(ctx, r.Hosts, 1000))
 }
 
 // kill kills the host's daemon, and notes how far its record was granted.
@@ -304,52 +259,27 @@ const (
 	oldBehind = 2500 * time.Millisecond
 )
 
-func stateOld(ctx context.Context, r *Run) error {
+func stateOld(ctx context.Context, r *Run) {
 	seen, h := losses.of(r), r.Hosts[0]
-	if err := all(ctx, r.Hosts, 1000); err != nil {
-		return err
-	}
-	saved, err := h.SaveState()
-	if err != nil {
-		return err
-	}
+	must(all(ctx, r.Hosts, 1000))
+	saved := mustGet(h.SaveState())
 	r.Step("the state of %s was saved; the daemon goes on for longer than a publish", h.Name)
-	if err := r.Last(ctx, oldFor); err != nil {
-		return err
-	}
+	must(r.Last(ctx, oldFor))
 	r.Step("it is killed, the old state is put back, and it is started with its clock %v behind", oldBehind)
-	if err := seen.kill(ctx, r, h); err != nil {
-		return err
-	}
-	issued, err := lastEntry(ctx, h)
-	if err != nil {
-		return err
-	}
-	if err := h.PutBack(ctx, saved); err != nil {
-		return err
-	}
-	old, err := lastEntry(ctx, h)
-	if err != nil {
-		return err
-	}
+	must(seen.kill(ctx, r, h))
+	issued := mustGet(lastEntry(ctx, h))
+	must(h.PutBack(ctx, saved))
+	old := mustGet(lastEntry(ctx, h))
 	if old.Opening != issued.Opening || old.Mark >= issued.Mark {
-		return fmt.Errorf("the drill is void: the journal that was put back is %+v, and the last one was %+v", old, issued)
+		fail("the drill is void: the journal that was put back is %+v, and the last one was %+v", old, issued)
 	}
-	if err := h.SetClock(ctx, -oldBehind); err != nil {
-		return err
-	}
+	must(h.SetClock(ctx, -oldBehind))
 	seen.started = evidence.Now()
-	if err := h.Start(ctx); err != nil {
-		return err
-	}
-	if err := h.AwaitLog(ctx, movedText); err != nil {
-		return err
-	}
+	must(h.Start(ctx))
+	must(h.AwaitLog(ctx, movedText))
 	r.Step("it refuses the journal")
-	if _, err := h.AwaitAnswer(ctx); err != nil {
-		return err
-	}
-	return all(ctx, r.Hosts, 1000)
+	mustGet(h.AwaitAnswer(ctx))
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeStateOld(res *Result) {

@@ -65,7 +65,7 @@ type oldDisk struct {
 
 var storms notes[weather]
 
-func storm(ctx context.Context, r *Run) error {
+func storm(ctx context.Context, r *Run) {
 	w := storms.of(r)
 	w.r = r
 	if !r.Long {
@@ -73,9 +73,7 @@ func storm(ctx context.Context, r *Run) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, shortLimit, fmt.Errorf("the short form's time of %v is over", shortLimit))
 		defer cancel()
 	}
-	if err := w.copyDisks(ctx); err != nil {
-		return err
-	}
+	must(w.copyDisks(ctx))
 	blows, ids := stormSize(r)
 	plan := newForecast(r.Seed, r.Coordinator)
 	for n := 0; w.blows < blows || w.received() < ids; n++ {
@@ -88,16 +86,14 @@ func storm(ctx context.Context, r *Run) error {
 			}
 		}
 		if err := w.gust(ctx, n, g); err != nil {
-			return fmt.Errorf("gust %d of seed %d: %w", n, r.Seed, err)
+			fail("gust %d of seed %d: %w", n, r.Seed, err)
 		}
 	}
 	r.Step("the storm is over: %d faults in %d gusts of seed %d; %d IDs", w.blows, w.gusts, r.Seed, w.received())
 	w.healed = evidence.Now()
-	if err := w.calm(ctx); err != nil {
-		return err
-	}
+	must(w.calm(ctx))
 	w.served = evidence.Now()
-	return all(ctx, r.Hosts, 1000)
+	must(all(ctx, r.Hosts, 1000))
 }
 
 func (w *weather) copyDisks(ctx context.Context) error {

@@ -42,79 +42,45 @@ type walking struct {
 
 var zombies notes[walking]
 
-func zombie(ctx context.Context, r *Run) (err error) {
+func zombie(ctx context.Context, r *Run) {
 	seen := zombies.of(r)
-	if err := seen.cast(ctx, r); err != nil {
-		return err
-	}
+	must(seen.cast(ctx, r))
 	sleeper, successor, other := seen.sleeper, seen.successor, seen.other
 	// Otherwise the successor would have to wait for the end of the grant before it. So both issue
 	// at once.
 	r.Step("%s waits for a worker ID; its clock goes ahead by the window", successor.Name)
-	if err := successor.SetClock(ctx, zombieWindow); err != nil {
-		return err
-	}
-	if err := all(ctx, []*Host{sleeper, other}, 1000); err != nil {
-		return err
-	}
-	if seen.had, err = holds(ctx, sleeper); err != nil {
-		return err
-	}
+	must(successor.SetClock(ctx, zombieWindow))
+	must(all(ctx, []*Host{sleeper, other}, 1000))
+	seen.had = mustGet(holds(ctx, sleeper))
 	r.Step("pausing %s, which holds worker ID %d by opening %s", sleeper.Name, seen.had.worker, seen.had.opening)
-	if err := sleeper.Pause(ctx); err != nil {
-		return err
-	}
-	err = lookUntil(ctx, r, "a successor", func() error {
+	must(sleeper.Pause(ctx))
+	must(lookUntil(ctx, r, "a successor", func() (err error) {
 		seen.taken, err = holds(ctx, successor)
 		if err == nil && (seen.taken.worker != seen.had.worker || !seen.taken.claimed) {
 			err = fmt.Errorf("%s holds worker ID %d: %q", successor.Name, seen.taken.worker, seen.taken.condition)
 		}
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := successor.AwaitIDs(ctx, 1000); err != nil {
-		return err
-	}
+	}))
+	must(successor.AwaitIDs(ctx, 1000))
 	r.Step("%s holds worker ID %d, by opening %s, and issues above %d; resuming %s", successor.Name, seen.taken.worker, seen.taken.opening, seen.taken.floor, sleeper.Name)
 	seen.resumed = evidence.Now()
-	if err := sleeper.Resume(ctx); err != nil {
-		return err
-	}
-	first, err := sleeper.AwaitAnswer(ctx)
-	if err != nil {
-		return err
-	}
+	must(sleeper.Resume(ctx))
+	first := mustGet(sleeper.AwaitAnswer(ctx))
 	r.Step("%s issues, %v after it was resumed", sleeper.Name, time.Duration(first.Answered-seen.resumed).Round(time.Millisecond))
-	refusal, err := refusalThat(ctx, sleeper, "since ", "2 held of 2")
-	if err != nil {
-		return err
-	}
+	refusal := mustGet(refusalThat(ctx, sleeper, "since ", "2 held of 2"))
 	seen.ended, seen.refused = refusal.Asked, refusal.Answered
 	r.Step("its grant has ended, and it says: %s", refusal.Text)
-	if err := sleeper.AwaitNone(ctx, 500*time.Millisecond); err != nil {
-		return err
-	}
+	must(sleeper.AwaitNone(ctx, 500*time.Millisecond))
 	seen.outlived = evidence.Now()
-	if err := successor.AwaitIDs(ctx, 1000); err != nil {
-		return err
-	}
-	held, err := holds(ctx, other)
-	if err != nil {
-		return err
-	}
+	must(successor.AwaitIDs(ctx, 1000))
+	held := mustGet(holds(ctx, other))
 	seen.next = held.worker
 	r.Step("%s, which holds worker ID %d, is stopped", other.Name, seen.next)
 	seen.freed = evidence.Now()
-	if err := other.Stop(ctx); err != nil {
-		return err
-	}
-	if _, err := sleeper.AwaitAnswer(ctx); err != nil {
-		return err
-	}
+	must(other.Stop(ctx))
+	mustGet(sleeper.AwaitAnswer(ctx))
 	r.Step("%s serves again", sleeper.Name)
-	return all(ctx, []*Host{sleeper, successor}, 1000)
+	must(all(ctx, []*Host{sleeper, successor}, 1000))
 }
 
 // cast gives the parts: the one that found no worker ID is the successor.
