@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -10,8 +11,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -150,6 +153,43 @@ func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
 		d.end()
 	})
 
+	t.Run("few descriptors and a loop of connects fill no log, and status answers", func(t *testing.T) {
+		limited, log := filepath.Join(t.TempDir(), "limited"), filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(limited, []byte("#!/bin/sh\nulimit -n 128\nexec "+program+` "$@"`+"\n"), 0o700); err != nil { //nolint:gosec // it is run
+			t.Fatal(err)
+		}
+		d := start(t, limited, nil, "--log-file", log)
+		ctx, stop := context.WithCancel(t.Context())
+		begun := time.Now()
+		var clients sync.WaitGroup
+		for range 400 {
+			clients.Go(func() { connectAgain(ctx, d.socket) })
+		}
+		for time.Since(begun) < 3*time.Second { // the journal is written several times
+			d.next(1)
+			if out, err := exec.CommandContext(t.Context(), program, "status", "--socket", d.socket).CombinedOutput(); err != nil {
+				t.Fatalf("status: %v\n%s", err, out)
+			}
+		}
+		said := int(time.Since(begun)/time.Second) + 2 // a line a second
+		d.signal(syscall.SIGTERM)                      // hundreds have connected and are not accepted
+		d.end()
+		stop()
+		clients.Wait()
+		written := readFile(t, log)
+		if strings.Contains(written, "too many open files") {
+			t.Errorf("descriptors are missing:\n%s", written)
+		}
+		for _, line := range []string{"a client gets no connection", "a client's connection is ended"} {
+			if n := strings.Count(written, line); n > said {
+				t.Errorf("%d lines of %q, want at most %d", n, line, said)
+			}
+		}
+		if !strings.Contains(written, "code=recycled") {
+			t.Error("there were not more connections than there is room for")
+		}
+	})
+
 	t.Run("SIGHUP opens the log file again, and signals to stop that come at once are one", func(t *testing.T) {
 		log, rotated := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "log.1")
 		d := start(t, program, nil, "--log-file", log)
@@ -188,6 +228,22 @@ func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
 			t.Errorf("the socket is left: %v", err)
 		}
 	})
+}
+
+// connectAgain connects, asks for nothing, and connects again once that is ended, until ctx ends or
+// nobody listens.
+func connectAgain(ctx context.Context, socket string) {
+	var dialer net.Dialer
+	for {
+		c, err := dialer.DialContext(ctx, "unix", socket)
+		if err != nil {
+			return
+		}
+		stop := context.AfterFunc(ctx, func() { c.Close() })
+		_, _ = c.Read(make([]byte, 1))
+		stop()
+		c.Close()
+	}
 }
 
 // await does something, and waits until that has the file made or changed.

@@ -10,20 +10,20 @@ import (
 
 func startEngine(c Config, a *web) (engine, error) { return startLoop(c, a) }
 
-// refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and returns those
-// who have connected and were not accepted. Accept does not return them any more once the listener
+// refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and hands over those
+// who have connected and were not accepted, one after the other. Accept does not return them any more once the listener
 // is closed. Those at a socket that is kept wait for the next process that serves it.
-func refuseMore(l net.Listener) (connected []net.Conn) {
+func refuseMore(l net.Listener, connected func(net.Conn)) {
 	if k, ok := l.(interface{ Kept() bool }); ok && k.Kept() {
-		return nil
+		return
 	}
 	sc, ok := l.(syscall.Conn)
 	if !ok || l.Addr().Network() != "unix" {
-		return nil
+		return
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return nil
+		return
 	}
 	_ = raw.Control(func(fd uintptr) {
 		if unix.Shutdown(int(fd), unix.SHUT_RD) != nil {
@@ -39,9 +39,8 @@ func refuseMore(l net.Listener) (connected []net.Conn) {
 			c, err := net.FileConn(file)
 			_ = file.Close() // c has its own descriptor
 			if err == nil {
-				connected = append(connected, c)
+				connected(c)
 			}
 		}
 	})
-	return connected
 }

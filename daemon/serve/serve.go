@@ -271,9 +271,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		// Who has connected may have sent a request already: nobody of them is dropped with the
 		// listener.
 		s.doors.end(func(d *door) {
-			for _, c := range refuseMore(d.listener) {
-				s.admit(e, c, d.pod) // as long as there is room
-			}
+			// All of them at once may be more than there are file descriptors.
+			refuseMore(d.listener, func(c net.Conn) { s.admit(e, c, d.pod) })
 		})
 	case <-ctx.Done():
 		s.doors.end(nil)
