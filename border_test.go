@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const module = "github.com/flakeward/flakeward"
@@ -25,7 +27,7 @@ var product = []string{".", "cli", "client", "clockguard", "coord", "csi", "daem
 // a slash is a directory anywhere.
 var proof = []string{
 	"audit", "e2e", "sim", "bench", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "csitest", "csi/sanity", "internal/fault/inject",
-	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/process", "internal/sockettest", "daemontest",
+	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/must", "internal/process", "internal/sockettest", "daemontest",
 }
 
 // ofProof reports whether a package, by its path below the module, is a part of the proof.
@@ -123,10 +125,7 @@ func crossings(all map[string][]source) (found []string) {
 
 // TestBorder: what ships imports nothing of what proves.
 func TestBorder(t *testing.T) {
-	all, err := sources(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(sources("."))(t)
 	for _, pkg := range append([]string{"coord/etcd"}, product...) {
 		if len(all[pkg]) == 0 {
 			t.Errorf("no file of %s was found: the walk does not see the module", pkg)
@@ -154,10 +153,7 @@ func TestBorderIsWatched(t *testing.T) {
 		plant(t, root, "client/client.go", "package client\n\nimport _ \""+module+"/internal/tsc\"\n")
 		plant(t, root, "internal/tsc/age.go", "package age\n")
 		plant(t, root, filepath.Join(tt.pkg, "planted.go"), tt.text+"package planted\n\nimport _ \""+module+"/"+tt.imports+"\"\n")
-		all, err := sources(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(sources(root))(t)
 		if found := crossings(all); len(found) != 1 || !strings.Contains(found[0], tt.imports) {
 			t.Errorf("%s importing %s was found as %q", tt.pkg, tt.imports, found)
 		}
@@ -167,12 +163,8 @@ func TestBorderIsWatched(t *testing.T) {
 func plant(t *testing.T, root, path, text string) {
 	t.Helper()
 	path = filepath.Join(root, path)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // TestANormalBuildHasNoFaults: neither a variable of the drills nor a function that injects faults
@@ -183,10 +175,7 @@ func TestANormalBuildHasNoFaults(t *testing.T) {
 		if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", program, ".").CombinedOutput(); err != nil {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
-		content, err := os.ReadFile(program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := must.Get(os.ReadFile(program))(t)
 		// The names of functions stand in the program for stack traces.
 		for _, name := range []string{"FLAKEWARD_DRILL", module + "/internal/fault.", module + "/internal/fault/inject.", module + "/audit/"} {
 			if has := bytes.Contains(content, []byte(name)); has != (tags != "") {

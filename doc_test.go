@@ -8,16 +8,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // TestPackageComments fails for each package of the module whose production
 // files carry no comment on the package, or one that does not begin with the
 // package's name as `go doc` expects it.
 func TestPackageComments(t *testing.T) {
-	comments, err := packageComments(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	comments := must.Get(packageComments("."))(t)
 	if len(comments) < 2 {
 		t.Fatalf("only %d packages found: the walk does not see the module", len(comments))
 	}

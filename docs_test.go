@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // pages returns the Markdown pages by their paths.
@@ -16,10 +18,7 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		paths := must.Get(filepath.Glob(pattern))(t)
 		for _, path := range paths {
 			found[path] = readFile(t, path)
 		}
@@ -29,10 +28,7 @@ func pages(t *testing.T) map[string]string {
 
 func readFile(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(path))(t)
 	return string(b)
 }
 
@@ -96,10 +92,7 @@ func anchors(page string) map[string]bool {
 func TestArchitecturePageHasEveryPackage(t *testing.T) {
 	_, page, _ := strings.Cut(readFile(t, "docs/architecture.md"), "\n## The packages\n")
 	page, _, _ = strings.Cut(page, "\n## ")
-	comments, err := packageComments(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	comments := must.Get(packageComments("."))(t)
 	var below []string
 	rows := make(map[string]bool)
 	for _, line := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(page, -1) {
@@ -156,7 +149,7 @@ func TestDocsHaveEveryWarningOfTheDaemon(t *testing.T) {
 func goSource(t *testing.T, root string) string {
 	t.Helper()
 	var text bytes.Buffer
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -168,9 +161,6 @@ func goSource(t *testing.T, root string) string {
 		b, err := os.ReadFile(path)
 		text.Write(b)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return text.String()
 }

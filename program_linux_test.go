@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -39,9 +40,7 @@ func start(t *testing.T, program string, stderr *os.File, args ...string) *start
 		"daemon", "--coord", "embedded:", "--socket", d.socket, "--state-dir", filepath.Join(dir, "state"),
 	}, args...)...)
 	d.Stderr, d.SysProcAttr = stderr, process.Orphanless()
-	if err := d.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Start())
 	t.Cleanup(func() {
 		if d.ProcessState == nil {
 			_ = d.Process.Kill()
@@ -55,36 +54,22 @@ func start(t *testing.T, program string, stderr *os.File, args ...string) *start
 // next takes IDs one by one, the first of them as soon as there are any.
 func (d *started) next(n int) {
 	d.Helper()
-	ids, err := client.Open(d.socket)
-	if err != nil {
-		d.Fatal(err)
-	}
+	ids := must.Get(client.Open(d.socket))(d)
 	defer ids.Close()
 	for range n {
-		if _, err := ids.Take(d.Context(), 1); err != nil {
-			d.Fatal(err)
-		}
+		must.Get(ids.Take(d.Context(), 1))(d)
 	}
 }
 
 // dropped is what INFO says of the log.
 func (d *started) dropped() uint64 {
 	d.Helper()
-	c, err := net.Dial("unix", d.socket)
-	if err != nil {
-		d.Fatal(err)
-	}
+	c := must.Get(net.Dial("unix", d.socket))(d)
 	defer c.Close()
-	if _, err := c.Write([]byte("INFO stats\r\n")); err != nil {
-		d.Fatal(err)
-	}
+	must.Get(c.Write([]byte("INFO stats\r\n")))(d)
 	for lines := bufio.NewScanner(c); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), "log_dropped:"); ok {
-			n, err := strconv.ParseUint(value, 10, 64)
-			if err != nil {
-				d.Fatal(err)
-			}
-			return n
+			return must.Get(strconv.ParseUint(value, 10, 64))(d)
 		}
 	}
 	d.Fatal("INFO has no log_dropped")
@@ -110,20 +95,14 @@ func (d *started) end() {
 func pipe(t *testing.T) (reading, writing *os.File) {
 	t.Helper()
 	reading, writing, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { reading.Close(); writing.Close() })
 	fd := int(writing.Fd()) // which makes it block
-	if err := unix.SetNonblock(fd, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.SetNonblock(fd, true))
 	for err == nil {
 		_, err = unix.Write(fd, make([]byte, 4096))
 	}
-	if err := unix.SetNonblock(fd, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.SetNonblock(fd, false))
 	return reading, writing
 }
 
@@ -193,24 +172,15 @@ func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
 	t.Run("SIGHUP opens the log file again, and signals to stop that come at once are one", func(t *testing.T) {
 		log, rotated := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "log.1")
 		d := start(t, program, nil, "--log-file", log)
-		if err := os.Rename(log, rotated); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(log, rotated))
 		await(t, log, unix.IN_CREATE, func() { d.signal(syscall.SIGHUP) })
 		d.next(1000)
 
 		// A client that takes its replies late holds the end up.
-		late, err := net.Dial("unix", d.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		late := must.Get(net.Dial("unix", d.socket))(t)
 		defer late.Close()
-		if _, err := late.Write([]byte(strings.Repeat("NEXT 65536\r\n", 8))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := late.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(late.Write([]byte(strings.Repeat("NEXT 65536\r\n", 8))))(t)
+		must.Get(late.Read(make([]byte, 1)))(t)
 		await(t, log, unix.IN_MODIFY, func() { d.signal(syscall.SIGTERM) })
 		d.signal(syscall.SIGTERM)
 		d.signal(os.Interrupt)
@@ -249,16 +219,9 @@ func connectAgain(ctx context.Context, socket string) {
 // await does something, and waits until that has the file made or changed.
 func await(t *testing.T, file string, event uint32, do func()) {
 	t.Helper()
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.InotifyInit1(unix.IN_CLOEXEC))(t)
 	defer unix.Close(fd) //nolint:errcheck // nothing is written to it
-	if _, err := unix.InotifyAddWatch(fd, filepath.Dir(file), event); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(unix.InotifyAddWatch(fd, filepath.Dir(file), event))(t)
 	do()
-	if _, err := unix.Read(fd, make([]byte, unix.SizeofInotifyEvent+unix.NAME_MAX+1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(unix.Read(fd, make([]byte, unix.SizeofInotifyEvent+unix.NAME_MAX+1)))(t)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -23,17 +24,12 @@ func TestProgramKeepsAUserToItsRate(t *testing.T) {
 	}
 	const perSecond, burst, batch, batches = 1000, 100, 50, 20
 	dial := func(d *started) (net.Conn, *wire.Reader) {
-		c, err := net.Dial("unix", d.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("unix", d.socket))(t)
 		t.Cleanup(func() { c.Close() })
 		return c, wire.NewReader(c)
 	}
 	ask := func(c net.Conn, in *wire.Reader, request ...string) (string, error) {
-		if _, err := c.Write(wire.AppendCommand(nil, request...)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Write(wire.AppendCommand(nil, request...)))(t)
 		return in.Bulk()
 	}
 
@@ -46,9 +42,7 @@ func TestProgramKeepsAUserToItsRate(t *testing.T) {
 		if i%2 == 1 {
 			c, in = second, fromSecond
 		}
-		if _, err := c.Write(wire.AppendCommand(nil, "RUN", fmt.Sprint(batch))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Write(wire.AppendCommand(nil, "RUN", fmt.Sprint(batch))))(t)
 		if _, _, err := in.Runs(nil, batch); err != nil {
 			t.Fatal(err)
 		}
@@ -68,9 +62,7 @@ func TestProgramKeepsAUserToItsRate(t *testing.T) {
 
 	d = start(t, program, os.Stderr, "--log-level", "error", "--rate", "1/s", "--rate-by-uid", fmt.Sprintf("%d=none", os.Getuid()))
 	c, in := dial(d)
-	if _, err := c.Write(wire.AppendCommand(nil, "RUN", "65536")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Write(wire.AppendCommand(nil, "RUN", "65536")))(t)
 	if _, _, err := in.Runs(nil, 65536); err != nil {
 		t.Errorf("a user whose rate is none: %v", err)
 	}

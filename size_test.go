@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"os"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A type with more methods, or a longer file, holds a second idea.
@@ -17,20 +19,14 @@ const (
 
 // TestOneIdeaATypeAndAFile: no type of the product is large enough to hold two ideas.
 func TestOneIdeaATypeAndAFile(t *testing.T) {
-	all, err := sources(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(sources("."))(t)
 	for pkg, files := range all {
 		if !ofProduct(pkg) {
 			continue
 		}
 		methods := map[string]map[string]bool{}
 		for _, s := range files {
-			text, err := os.ReadFile(s.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(s.path))(t)
 			if lines := bytes.Count(text, []byte("\n")); lines > mostLines {
 				t.Errorf("%s has %d lines; %d are allowed: look for the second idea", s.path, lines, mostLines)
 			}
@@ -48,10 +44,7 @@ func TestOneIdeaATypeAndAFile(t *testing.T) {
 // a file for counts once.
 func count(t *testing.T, path string, text []byte, methods map[string]map[string]bool) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution))(t)
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || f.Recv == nil {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // privateWords were used here for what has a standard word, or a term of the glossary in
@@ -27,7 +29,7 @@ var (
 )
 
 func TestStandardWords(t *testing.T) {
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			if d != nil && path != "." && strings.HasPrefix(d.Name(), ".") {
 				return filepath.SkipDir
@@ -45,8 +47,5 @@ func TestStandardWords(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }

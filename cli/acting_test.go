@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestRaise(t *testing.T) {
@@ -142,9 +143,7 @@ func TestRaiseWantsAnAnswerSoon(t *testing.T) {
 	}()
 	<-asked.seen
 	clock.Advance(longestThought + time.Second)
-	if _, err := io.WriteString(answer, "y\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(answer, "y\n"))(t)
 	checkError(t, <-ended, "the answer took 1m1s", ExitFailed)
 	if slices.ContainsFunc(s.calls, func(call string) bool { return strings.HasPrefix(call, "raise") }) {
 		t.Error("the marks were raised")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestBounds(t *testing.T) {
@@ -127,9 +129,7 @@ func TestBoundsTakeRelativeTimes(t *testing.T) {
 		{[]string{"--from", "now", "--to", "+90s"}, 90_000},
 	} {
 		out, _, err := command(t, "", append([]string{"bounds", "--layout", "flakeward", "--json"}, c.args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		var b struct{ From, Below int64 }
 		if _, err := fmt.Sscanf(strings.NewReplacer(`"`, "", ",", " ").Replace(out), "{from:%d below:%d", &b.From, &b.Below); err != nil {
 			t.Fatalf("%s: %v", out, err)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -37,13 +38,9 @@ func unprivileged(t *testing.T, do func()) {
 // Where this user may not write, a start would be refused, and so says the check.
 func TestCheckFindsWhereThisUserMayNotWrite(t *testing.T) {
 	dir := sockettest.Dir(t)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o755))
 	shut := filepath.Join(dir, "shut")
-	if err := os.Mkdir(shut, 0o555); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(shut, 0o555))
 	unprivileged(t, func() {
 		_, err := checks(t, "--check", "--socket", filepath.Join(shut, "new", "s"), "--state-dir", filepath.Join(shut, "state"), "--log-file", filepath.Join(shut, "log"))
 		for _, part := range []string{"cannot make the socket", "--socket", "cannot write to the state directory", "--state-dir", "--log-file"} {
@@ -60,13 +57,8 @@ func TestCheckFindsWhereThisUserMayNotWrite(t *testing.T) {
 // A socket that systemd has made, or that is handed over, may lie where this user can make none.
 func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 	dir := sockettest.Dir(t)
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o755))
+	l := must.Get(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer l.Close()
 	unprivileged(t, func() {
 		_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"))
@@ -81,13 +73,9 @@ func TestReloadTellsAnotherUserWhoMayAsk(t *testing.T) {
 	dir := sockettest.Dir(t)
 	state := filepath.Join(dir, "state")
 	runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", "embedded:")
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o755))
 	if os.Getuid() != 0 { // then all that is the user's own is open to it
-		if err := os.Chmod(state, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(state, 0))
 		defer os.Chmod(state, 0o700) //nolint:errcheck // for who tidies up
 	}
 	unprivileged(t, func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -33,12 +34,8 @@ func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 		t.Errorf("the check left %v, %v", left, err)
 	}
 	open := filepath.Join(dir, "open")
-	if err := os.Mkdir(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(open, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(open, 0o777))
+	must.Do(t, os.Chmod(open, 0o777))
 	_, err := checks(t, "--check", "--socket", dir, "--state-dir", open, "--lanes", "100", "--log-level", "x", "--socket-group", "no-such-group",
 		"--admin", "127.0.0.1:0", "--admin-client-ca", os.DevNull, "--admin-token-file", filepath.Join(dir, "none"), "--public-keys", filepath.Join(dir, "none"),
 		"--coord", "etcd://a", "--coord-ca", filepath.Join(dir, "none"), "--log-file", filepath.Join(dir, "none", "log"))
@@ -66,19 +63,13 @@ func TestCheckCoordinator(t *testing.T) {
 		if err != nil || !strings.Contains(out, "no cluster yet") {
 			t.Errorf("without a cluster: %q, %v", out, err)
 		}
-		o, err := connect.Operate(t.Context(), connect.Config{URL: url})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url}))(t)
 		defer o.Close()
 		if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 			t.Errorf("the check has made a cluster: %v", err)
 		}
 		d := runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", url)
-		cluster, err := o.Inspect(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		cluster := must.Get(o.Inspect(t.Context()))(t)
 		// The daemon runs on, with the state directory's lock.
 		if out, err := checks(t, append(args, "--state-dir", state)...); err != nil || !strings.Contains(out, cluster.UUID) {
 			t.Errorf("with a daemon that runs: %q, %v", out, err)
@@ -90,10 +81,7 @@ func TestCheckCoordinator(t *testing.T) {
 		if _, err := checks(t, append(args, "--state-dir", state, "--coord", url+"/other")...); err == nil || !strings.Contains(err.Error(), cluster.UUID) {
 			t.Errorf("a journal of a cluster elsewhere: %v", err)
 		}
-		_, err = o.NewUUID(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(o.NewUUID(t.Context()))(t)
 		if _, err := checks(t, append(args, "--state-dir", state)...); err == nil || !strings.Contains(err.Error(), "--accept-cluster") {
 			t.Errorf("a journal of another cluster: %v", err)
 		}
@@ -113,9 +101,7 @@ func TestCheckFindsALayoutThatHasEnded(t *testing.T) {
 // All that is wrong in a file is said, each with its line.
 func TestCheckSaysAllThatIsWrongInAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flakeward.yaml")
-	if err := os.WriteFile(path, []byte("sockt: /x\nlanes: many\nttl: 5parsecs\nlanes: 2\ncoord: [a]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("sockt: /x\nlanes: many\nttl: 5parsecs\nlanes: 2\ncoord: [a]\n"), 0o600))
 	_, err := checks(t, "--check", "--config", path)
 	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: lanes: \"many\"", ":3: ttl", ":4: lanes is given twice", ":5: coord takes a single value"} {
 		if err == nil || !strings.Contains(err.Error(), path+part) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/publicid"
 )
 
@@ -42,9 +43,7 @@ func tweetAs(f form.Form) string {
 
 func TestDecode(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(keys, []byte(firstKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(keys, []byte(firstKey), 0o600))
 	const head = "id                   time                      datacenter  worker  sequence\n"
 	const row = "1541815603606036480  2022-06-28T16:07:40.105Z          11      26         0\n"
 	const object = `{"id":"1541815603606036480","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0}` + "\n"
@@ -122,10 +121,7 @@ func TestTimeFormIsAsExactAsTheLayout(t *testing.T) {
 		"time=50@1us,worker=4,sequence=4;epoch=2026-01-01":            "2006-01-02T15:04:05.000000Z",
 		"time=50@1500ns,worker=4,sequence=4;epoch=2026-01-01":         "2006-01-02T15:04:05.000000000Z",
 	} {
-		l, err := generator.ParseLayout(layout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(generator.ParseLayout(layout))(t)
 		if got := timeForm(l); got != want {
 			t.Errorf("%s: %s, want %s", layout, got, want)
 		}
@@ -133,14 +129,9 @@ func TestTimeFormIsAsExactAsTheLayout(t *testing.T) {
 }
 
 func TestLayoutExplains(t *testing.T) {
-	layout, err := generator.ParseLayout("sonyflake")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("sonyflake"))(t)
 	var out strings.Builder
-	if err := factsOf(layout, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)).explain(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, factsOf(layout, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)).explain(&out))
 	const want = `time=39@10ms,sequence=8,worker=16;epoch=2014-09-01T00:00:00Z
 
      field  bits  shift       highest
@@ -381,10 +372,7 @@ func TestVersionNamesTheReleaseAndTheCommit(t *testing.T) {
 }
 
 func TestChangelogHasTheRelease(t *testing.T) {
-	changelog, err := os.ReadFile("../CHANGELOG.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	changelog := must.Get(os.ReadFile("../CHANGELOG.md"))(t)
 	if heading := "\n## [" + release + "]"; !strings.Contains(string(changelog), heading) {
 		t.Errorf("CHANGELOG.md has no section %q: write it, or correct release in version.go", strings.TrimSpace(heading))
 	}

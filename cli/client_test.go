@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -89,9 +90,7 @@ func TestNext(t *testing.T) {
 			seen := make(chan string, 10)
 			socket := script{"NEXT": c.replies, "RUN": c.replies}.serve(t, seen)
 			out, _, err := command(t, "", append([]string{"next", "--socket", socket}, c.args...)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if out != c.want {
 				t.Errorf("printed %q, want %q", out, c.want)
 			}
@@ -225,17 +224,10 @@ func drained(seen <-chan string) int {
 func TestNoDaemon(t *testing.T) {
 	dir := t.TempDir()
 	dead, file := filepath.Join(dir, "dead"), filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	listener := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: dead, Net: "unix"}))(t)
 	listener.SetUnlinkOnClose(false)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, listener.Close())
 	for _, c := range []struct{ name, socket, want string }{
 		{"no file", filepath.Join(dir, "missing"), "there is no such socket"},
 		{"a socket left behind", dead, "nobody listens there"},
@@ -291,9 +283,7 @@ func TestStatus(t *testing.T) {
 func TestClientsReadTheDaemonsConfiguration(t *testing.T) {
 	socket := script{"NEXT": {integers(7)}}.serve(t, nil)
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	if err := os.WriteFile(file, []byte("ttl: 10s\nsocket: "+socket+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("ttl: 10s\nsocket: "+socket+"\n"), 0o600))
 	if out, _, err := command(t, "", "next", "--config", file); out != "7\n" || err != nil {
 		t.Errorf("with --config: %q, %v", out, err)
 	}
@@ -308,9 +298,7 @@ func TestClientsReadTheDaemonsConfiguration(t *testing.T) {
 func TestARefusedConnectionSaysWhy(t *testing.T) {
 	for range 40 {
 		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		go func() {
 			c, err := l.Accept()
 			if err != nil {

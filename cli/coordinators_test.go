@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // narrow is a layout of few worker IDs, so that many hosts have had each.
@@ -44,14 +45,9 @@ type member struct {
 func join(t *testing.T, url, host string) *member {
 	t.Helper()
 	m := &member{identity: coord.Identity{Host: host, PID: 1000 + len(host), Incarnation: fmt.Sprintf("I%016x", rand.Uint64()), Version: "v-of-" + host}}
-	var err error
-	if m.Coordinator, err = connect.Open(t.Context(), connect.Config{URL: url, Identity: m.identity}); err != nil {
-		t.Fatal(err)
-	}
+	m.Coordinator = must.Get(connect.Open(t.Context(), connect.Config{URL: url, Identity: m.identity}))(t)
 	t.Cleanup(func() { _ = m.Close() })
-	if _, err := m.Join(t.Context(), coord.Layout{Text: narrow + ";datacenter=5", Workers: 4, Window: 600_000}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Join(t.Context(), coord.Layout{Text: narrow + ";datacenter=5", Workers: 4, Window: 600_000}))(t)
 	return m
 }
 
@@ -63,23 +59,15 @@ func (m *member) hold(t *testing.T, from generator.Tick, span generator.Tick) (c
 		// A server that is busy has not ended a session yet whose coordinator was closed.
 		claim, err = coordtest.Claim(t.Context(), m, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	ceiling := max(claim.Floor(), from) + span
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: ceiling}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: ceiling}))
 	return claim, ceiling
 }
 
 func narrowLayout(t *testing.T) *generator.Layout {
 	t.Helper()
-	layout, err := generator.ParseLayout(narrow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return layout
+	return must.Get(generator.ParseLayout(narrow))(t)
 }
 
 // Each ID of daemons that followed one another on the same worker IDs has its own
@@ -100,9 +88,7 @@ func TestExplainOverManyClaims(t *testing.T) {
 				claim, ceiling := m.hold(t, begin, 1000)
 				issue := func(tick generator.Tick) {
 					id, err := layout.Compose(generator.Parts{Tick: tick, Datacenter: 5, Worker: uint64(claim.Worker()), Sequence: rand.Uint64N(1 << 16)})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, err)
 					text := strconv.FormatInt(id, 10)
 					owners[text] = owner{m.identity, claim.Name()}
 					ids.WriteString(text + "\n")
@@ -119,9 +105,7 @@ func TestExplainOverManyClaims(t *testing.T) {
 				issue(last)
 				// One leaves as it should, the others do not.
 				if host == 1 {
-					if err := claim.Release(t.Context(), last); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, claim.Release(t.Context(), last))
 				}
 				coordtest.Close(t, m)
 			}
@@ -147,10 +131,7 @@ func TestExplainOverManyClaims(t *testing.T) {
 			t.Errorf("%d of %d IDs were explained", n, len(owners))
 		}
 
-		foreign, err := layout.Compose(generator.Parts{Tick: begin, Datacenter: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		foreign := must.Get(layout.Compose(generator.Parts{Tick: begin, Datacenter: 4}))(t)
 		out, _, err = command(t, "", "explain", "--coord", url, strconv.FormatInt(foreign, 10))
 		checkError(t, err, "no holder is known", ExitUnknown)
 		if !strings.Contains(out, "this cluster is datacenter 5") {
@@ -310,9 +291,7 @@ func TestWatchGoesOnThroughAnOutage(t *testing.T) {
 
 func TestOperatorsAccessIsTheDaemons(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte("geheim\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("geheim\n"), 0o600))
 	servers := etcdtest.Start(t, etcdtest.Options{RootPassword: "root's"})
 	servers.AddUser("operator", "geheim", "/flakeward/")
 	url := servers.URL("/flakeward")

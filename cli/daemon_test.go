@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -35,9 +36,7 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	d := runDaemon(t, "--state-dir", filepath.Join(dir, "state"), "--coord", "embedded:", "--layout", "twitter", "--datacenter", "9", "--max-count", "300", "--max-block", "1m")
 
 	ids, _, err := command(t, "", "next", "2500") // more than --max-count, in batches that are more, too
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	different := make(map[string]bool)
 	for id := range strings.FieldsSeq(ids) {
 		different[id] = true
@@ -82,9 +81,7 @@ func TestOperatorsOfAnEmbeddedCoordinator(t *testing.T) {
 
 	d := runDaemon(t, "--host", "this-one", "--coord", "embedded:")
 	ids, _, err := command(t, "", "next", "100")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	explained := func() {
 		t.Helper()
 		out, complaints, err := command(t, ids, "explain", "--json", "-")

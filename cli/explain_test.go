@@ -10,19 +10,14 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // idAt is an ID of the stand-in's cluster.
 func idAt(t testing.TB, worker uint64, d time.Duration) string {
 	t.Helper()
-	layout, err := generator.ParseLayout(fullLayout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := layout.Compose(generator.Parts{Tick: tickAt(d), Worker: worker, Sequence: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout(fullLayout))(t)
+	id := must.Get(layout.Compose(generator.Parts{Tick: tickAt(d), Worker: worker, Sequence: 7}))(t)
 	return strconv.FormatInt(id, 10)
 }
 

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // FuzzDecode: each word is an ID that is taken apart, or is complained of with its own text; what
@@ -92,13 +93,8 @@ func FuzzSettings(f *testing.F) {
 		if value == "" || !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 			return // a variable that is set to nothing is not set, and YAML does not have all characters
 		}
-		quoted, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(name+": "+string(quoted)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		quoted := must.Get(json.Marshal(value))(t)
+		must.Do(t, os.WriteFile(path, []byte(name+": "+string(quoted)+"\n"), 0o600))
 		byFlag, flagErr := configOf(t, append(base(name), "--"+name+"="+value)...)
 		byFile, fileErr := configOf(t, append(base(name), "--config="+path)...)
 		t.Setenv(variable(name), value)
@@ -170,10 +166,7 @@ func FuzzRaise(f *testing.F) {
 			args = append(args, "--force")
 		}
 		_, _, err := ask{standIn: s}.run(t, args...)
-		layout, parseErr := generator.ParseLayout(fullLayout)
-		if parseErr != nil {
-			t.Fatal(parseErr)
-		}
+		layout := must.Get(generator.ParseLayout(fullLayout))(t)
 		raised := 0
 		for _, call := range s.calls {
 			to, ok := strings.CutPrefix(call, "raise ")

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestHealth(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var ready bool
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
@@ -42,10 +42,7 @@ func TestHealth(t *testing.T) {
 	if out, _, err := command(t, "", "health", "--socket", socket); err != nil || out != "ok\n" {
 		t.Errorf("ready: %q, %v", out, err)
 	}
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tcp := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address, second := tcp.Addr().String(), make(chan error, 1)
 	go func() { second <- h.Serve(tcp) }()
 	if out, _, err := command(t, "", "health", "--socket", socket+"x", "--address", address); err != nil || out != "ok\n" {

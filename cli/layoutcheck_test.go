@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // makeCluster makes the record of a cluster as its first daemon does.
@@ -21,17 +22,9 @@ func makeCluster(t *testing.T, url string, datacenter int) string {
 
 func makeClusterOf(t *testing.T, url string, datacenter int, ids coord.WorkerRange) string {
 	t.Helper()
-	c, err := connect.Open(t.Context(), connect.Config{URL: url, Identity: coord.Identity{Host: "h", Incarnation: "i"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := c.Join(t.Context(), coord.Layout{Text: fmt.Sprintf("%s;datacenter=%d", narrow, datacenter), Workers: 4, Range: ids})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(connect.Open(t.Context(), connect.Config{URL: url, Identity: coord.Identity{Host: "h", Incarnation: "i"}}))(t)
+	found := must.Get(c.Join(t.Context(), coord.Layout{Text: fmt.Sprintf("%s;datacenter=%d", narrow, datacenter), Workers: 4, Range: ids}))(t)
+	must.Do(t, c.Close())
 	return found.UUID
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // argument is one line of a container's args in YAML.
@@ -16,10 +18,7 @@ var argument = regexp.MustCompile(`(?m)^ +- (--[a-z-]+)(=.*)?$`)
 // them an embedded coordinator is refused.
 func TestTheManifestsArgumentsAreSettings(t *testing.T) {
 	for _, path := range []string{"base/daemon.yaml", "components/sidecar/sidecar.yaml"} {
-		text, err := os.ReadFile(filepath.Join("..", "deploy", "kubernetes", path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("..", "deploy", "kubernetes", path)))(t)
 		var args []string
 		for _, m := range argument.FindAllStringSubmatch(string(text), -1) {
 			switch m[1] {

@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/move"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // moves runs flakeward move without a terminal.
@@ -88,10 +89,7 @@ func TestMoveIsTakenBackWithoutItsTarget(t *testing.T) {
 func moveSides(t *testing.T, from, to string) (a, b move.Side) {
 	t.Helper()
 	for i, url := range []string{from, to} {
-		o, err := connect.Operate(t.Context(), connect.Config{URL: url})
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url}))(t)
 		t.Cleanup(func() { _ = o.Close() }) // nothing depends on it
 		side := move.Side{Mover: o.(coord.Movable).Mover(), URL: url}
 		if i == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // standIn is a stand-in for a coordinator: it tells what it holds, and notes what
@@ -228,9 +229,7 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 
 func TestOperatorsNeedTheDaemonsConfigurationOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	if err := os.WriteFile(file, []byte("ttl: 10s\ncoord: etcd://u:geheim@by-file/x\nstate-dir: /by/file\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("ttl: 10s\ncoord: etcd://u:geheim@by-file/x\nstate-dir: /by/file\n"), 0o600))
 	for _, args := range operatorCommands {
 		t.Run(args, func(t *testing.T) {
 			s := someCluster()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -38,13 +39,8 @@ func TestUnsafeDirectoryOfTheDefaultSocket(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			own := sharedPaths(t)
 			dir := filepath.Dir(own.socket)
-			if err := prepare(dir); err != nil {
-				t.Fatal(err)
-			}
-			listener, err := net.Listen("unix", own.socket)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, prepare(dir))
+			listener := must.Get(net.Listen("unix", own.socket))(t)
 			connected := make(chan int)
 			go func() {
 				n := 0
@@ -104,9 +100,7 @@ func TestDirectoryOfTheDefaultSocketIsMadeForItsUser(t *testing.T) {
 // looked at.
 func TestOtherSocketsMayLieAnywhere(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
-	if err := unsafely["writable by others"](open); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unsafely["writable by others"](open))
 	socket := filepath.Join(open, "s")
 	for name, own := range map[string]paths{"chosen": sharedPaths(t), "the default, not shared": {socket: socket}} {
 		if err := own.checkDir(socket); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/cli/configfile"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const sample = "../deploy/flakeward.yaml"
@@ -101,10 +102,7 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Successor", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "IDs.Tenants"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
-	plain, err := configOf(t, base("")...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(configOf(t, base("")...))(t)
 	before := leaves("", reflect.ValueOf(plain), map[string]any{})
 
 	reached := make(map[string]string)
@@ -140,14 +138,8 @@ func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 }
 
 func TestSampleHoldsEverySettingWithItsDefault(t *testing.T) {
-	text, err := os.ReadFile(sample)
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, err := configfile.Parse(text, fileSettings())
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(sample))(t)
+	values := must.Get(configfile.Parse(text, fileSettings()))(t)
 	for _, name := range append(settingNames(), fileSettings().Mapping...) {
 		if _, ok := values[name]; !ok {
 			t.Errorf("%s is missing in %s", name, sample)
@@ -163,10 +155,7 @@ func TestSampleHoldsEverySettingWithItsDefault(t *testing.T) {
 	if got := values["log-json"].Text; got != "false" {
 		t.Errorf("log-json is %q in %s, the default is false", got, sample)
 	}
-	got, err := configOf(t, "--config", sample)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(configOf(t, "--config", sample))(t)
 	if !reflect.DeepEqual(got, want.daemon) {
 		t.Errorf("%s gives\n%+v\nthe defaults are\n%+v", sample, got, want.daemon)
 	}
@@ -181,16 +170,11 @@ func TestWithoutSettingsTheDaemonGetsItsDefaults(t *testing.T) {
 
 func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	if err := os.WriteFile(file, []byte("ttl: 21s\nmax-sleep: 21ms\nmax-block: 21s\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("ttl: 21s\nmax-sleep: 21ms\nmax-block: 21s\n"), 0o600))
 	t.Setenv("FLAKEWARD_CONFIG", file)
 	t.Setenv("FLAKEWARD_MAX_SLEEP", "22ms")
 	t.Setenv("FLAKEWARD_MAX_BLOCK", "22s")
-	config, err := configOf(t, "--max-block", "23s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(configOf(t, "--max-block", "23s"))(t)
 	for _, c := range []struct {
 		from      string
 		got, want time.Duration
@@ -210,14 +194,9 @@ func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 	for name, value := range others {
 		t.Run(name, func(t *testing.T) {
 			args := base(name)
-			byFlag, err := configOf(t, append(slices.Clone(args), "--"+name+"="+value)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			byFlag := must.Get(configOf(t, append(slices.Clone(args), "--"+name+"="+value)...))(t)
 			file := filepath.Join(t.TempDir(), "flakeward.yaml")
-			if err := os.WriteFile(file, []byte(name+": "+value+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(name+": "+value+"\n"), 0o600))
 			byKey, err := configOf(t, append(slices.Clone(args), "--config", file)...)
 			if err != nil || !reflect.DeepEqual(byKey, byFlag) {
 				t.Errorf("the key gives %+v, %v; the flag gives %+v", byKey, err, byFlag)
@@ -258,14 +237,9 @@ func TestDurationsWithoutAUnit(t *testing.T) {
 }
 
 func TestEmptyVariablesCountAsUnset(t *testing.T) {
-	want, err := configOf(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(configOf(t))(t)
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	if err := os.WriteFile(file, []byte("layout: twitter\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("layout: twitter\n"), 0o600))
 	for _, name := range append(settingNames(), configName) {
 		t.Setenv(variable(name), "")
 	}
@@ -323,9 +297,7 @@ func TestWrongSettings(t *testing.T) {
 			args := c.args
 			if c.file != "" {
 				file := filepath.Join(t.TempDir(), "flakeward.yaml")
-				if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(file, []byte(c.file), 0o600))
 				args = append(args, "--config", file)
 			}
 			_, err := configOf(t, args...)
@@ -381,9 +353,7 @@ func TestUsageDoesNotPointAtNeighbours(t *testing.T) {
 // to know whether somebody has.
 func TestOnlyWhoNamesTheEmbeddedCoordinatorHasNamedOne(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	if err := os.WriteFile(file, []byte("coord: \"embedded:\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("coord: \"embedded:\"\n"), 0o600))
 	check := func(want string, args ...string) {
 		t.Helper()
 		if got, err := configOf(t, args...); err != nil || got.Cluster.Coord != want || got.Cluster.URL() != "embedded:" {

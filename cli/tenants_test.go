@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const tenanted = "time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01T00:00:00Z"
@@ -21,18 +22,13 @@ func configured(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
 	text := "layout: " + tenanted + "\ntenants:\n  orders: {id: 3, rate: 1000/s, form: base62}\n  mail:\n    id: 9\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
 func TestTheFileHasTenants(t *testing.T) {
 	file := configured(t)
-	got, err := configOf(t, "--config", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(configOf(t, "--config", file))(t)
 	want := []tenant.Tenant{
 		{Name: "orders", ID: 3, Rate: issue.Rate{PerSecond: 1000, Burst: 1000}, Form: "base62", At: file + ":3"},
 		{Name: "mail", ID: 9, At: file + ":4"},
@@ -65,14 +61,8 @@ func TestDecodeShowsTenantsByName(t *testing.T) {
 func TestExplainShowsTenantsByName(t *testing.T) {
 	s := someCluster()
 	s.inspected.Layout = tenanted + ";datacenter=0"
-	layout, err := generator.ParseLayout(tenanted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, err := layout.Compose(generator.Parts{Tick: tickAt(-1), Worker: 4, Tenant: 9, Sequence: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout(tenanted))(t)
+	id := must.Get(layout.Compose(generator.Parts{Tick: tickAt(-1), Worker: 4, Tenant: 9, Sequence: 1}))(t)
 	out, _, err := ask{standIn: s}.run(t, "explain", idText(id), "--config", configured(t))
 	if err != nil || !strings.Contains(out, "\ntenant       9\n") || !strings.Contains(out, "\ntenant name  mail\n") {
 		t.Errorf("%s%v", out, err)

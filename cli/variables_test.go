@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A variable that is nearly one of a setting is refused, whatever the command; one that is far from
@@ -29,11 +30,8 @@ func TestVariablesThatAreNoSettings(t *testing.T) {
 			t.Setenv(name, "1")
 		}
 		var log bytes.Buffer
-		err := Run(t.Context(), []string{"flakeward", "daemon"}, strings.NewReader(""), &bytes.Buffer{}, &log,
-			func(context.Context, daemon.Config) error { return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, Run(t.Context(), []string{"flakeward", "daemon"}, strings.NewReader(""), &bytes.Buffer{}, &log,
+			func(context.Context, daemon.Config) error { return nil }))
 		for name, want := range map[string]bool{"FLAKEWARD_SERVICE_HOST": true, "FLAKEWARD_PORT_6379_TCP": true, "FLAKEWARD_DRILL_CLOCK": true} {
 			if strings.Contains(log.String(), "variable="+name+"\n") != want {
 				t.Errorf("%s is named in the log: want %t\n%s", name, want, &log)

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -110,10 +111,7 @@ func TestNothingOlderThanMaxAge(t *testing.T) {
 				begun := time.Now()
 				var ids []int64
 				if n := takes[i%len(takes)]; n > 0 {
-					runs, err := c.Take(t.Context(), n)
-					if err != nil {
-						t.Fatal(err)
-					}
+					runs := must.Get(c.Take(t.Context(), n))(t)
 					for _, run := range runs {
 						ids = slices.AppendSeq(ids, run.IDs())
 					}
@@ -121,7 +119,7 @@ func TestNothingOlderThanMaxAge(t *testing.T) {
 						t.Fatalf("%d of %d IDs", len(ids), n)
 					}
 				} else {
-					ids = []int64{must(t, c)}
+					ids = []int64{nextID(t, c)}
 				}
 				for _, id := range ids {
 					asked := f.drawnFor(id)
@@ -159,7 +157,7 @@ func TestDemand(t *testing.T) {
 				f.reply = func(ask) (string, bool) { <-time.After(30 * time.Microsecond); return "", true }
 				c := f.open()
 				for range tt.calls {
-					must(t, c)
+					nextID(t, c)
 					<-time.After(tt.every)
 				}
 				asks, ids := f.counts()
@@ -172,7 +170,7 @@ func TestDemand(t *testing.T) {
 					t.Errorf("%d requests and %d dials while nobody asked", again-asks, len(f.dials)-1)
 				}
 				before := time.Now()
-				if id := must(t, c); f.drawnFor(id).Before(before) {
+				if id := nextID(t, c); f.drawnFor(id).Before(before) {
 					t.Error("an ID from a day ago")
 				}
 			})
@@ -184,8 +182,8 @@ func TestTwoCallsWasteLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		c := f.open()
-		must(t, c)
-		must(t, c)
+		nextID(t, c)
+		nextID(t, c)
 		synctest.Wait()
 		if _, ids := f.counts(); ids > 5 {
 			t.Errorf("%d IDs were asked for, for two calls", ids)
@@ -219,16 +217,13 @@ func TestTakeLetsGoOfWhatGrewOld(t *testing.T) {
 		f := newFake(t)
 		c := f.open()
 		for range 100 {
-			must(t, c)
+			nextID(t, c)
 		}
 		synctest.Wait()
 		<-time.After(time.Millisecond)
 		f.answers(func(ask) (string, bool) { <-time.After(7 * time.Millisecond); return "", true })
 		begun := time.Now()
-		runs, err := c.Take(t.Context(), 10000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		runs := must.Get(c.Take(t.Context(), 10000))(t)
 		n := 0
 		for _, run := range runs {
 			n += run.N
@@ -286,9 +281,7 @@ func TestIterators(t *testing.T) {
 			n++
 		}
 		for _, err := range c.All(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if n++; n == 100 {
 				_ = c.Close()
 				break

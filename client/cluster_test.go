@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -49,7 +50,7 @@ func TestDaemonOfAnotherClusterIsAskedForNothing(t *testing.T) {
 			t.Errorf("it was asked for IDs %d times", asks)
 		}
 		f.joins(wanted) // as another daemon at that socket
-		must(t, c)
+		nextID(t, c)
 	})
 }
 
@@ -68,7 +69,7 @@ func TestDaemonWithoutAClusterIsWaitedForAsLongAsTimeoutSays(t *testing.T) {
 		joined := time.AfterFunc(time.Second, func() { f.joins(wanted) })
 		defer joined.Stop()
 		begun = time.Now()
-		must(t, c)
+		nextID(t, c)
 		if took := time.Since(begun); took < time.Second || took > 2*time.Second {
 			t.Errorf("the ID came after %v", took)
 		}
@@ -82,9 +83,9 @@ func TestClusterIsLookedAtWithEachConnection(t *testing.T) {
 		f.joins(wanted)
 		f.answers(func(a ask) (string, bool) { return f.draw(a), a.number != 3 })
 		c := f.open(client.Cluster(strings.ToUpper(wanted)), client.MaxAge(0))
-		must(t, c)
-		must(t, c)
-		must(t, c)
+		nextID(t, c)
+		nextID(t, c)
+		nextID(t, c)
 		synctest.Wait() // the connection has ended
 		f.joins(other)
 		refusedFor(t, c, other)
@@ -112,19 +113,17 @@ func TestClusterOfRealDaemons(t *testing.T) {
 	ours, theirs := start(t, dir(t), "flakeward"), start(t, dir(t), "flakeward")
 	uuid := clusterOf(t, ours.Config.Socket.Path)
 	c := open(t, ours.Config.Socket.Path, client.Cluster(uuid), client.MaxAge(0))
-	before := must(t, c)
+	before := nextID(t, c)
 	refusedFor(t, open(t, theirs.Config.Socket.Path, client.Cluster(uuid)), clusterOf(t, theirs.Config.Socket.Path))
 
 	ours.Stop() // and starts again: the same cluster
 	ours = daemontest.Start(t, ours.Config)
-	if id := must(t, c); id <= before {
+	if id := nextID(t, c); id <= before {
 		t.Errorf("ID %d after %d", id, before)
 	}
 
 	ours.Stop() // and another one takes its place
-	if err := os.Symlink(theirs.Config.Socket.Path, ours.Config.Socket.Path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(theirs.Config.Socket.Path, ours.Config.Socket.Path))
 	refusedFor(t, c, clusterOf(t, theirs.Config.Socket.Path))
 }
 
@@ -133,10 +132,7 @@ func clusterOf(t *testing.T, socket string) string {
 	t.Helper()
 	r := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
 	defer r.Close()
-	text, err := r.Info(t.Context(), "cluster").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(r.Info(t.Context(), "cluster").Result())(t)
 	_, rest, _ := strings.Cut(text, "cluster_id:")
 	id, _, _ := strings.Cut(rest, "\r\n")
 	if id == "" {

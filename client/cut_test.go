@@ -45,7 +45,7 @@ func TestCutReplies(t *testing.T) {
 	whole := "*3\r\n:1\r\n:1000\r\n:1\r\n"
 	for cut := range len(greeting) {
 		s := serveScript(t, []string{greeting[:cut]}, []string{greeting, whole})
-		if id := must(t, open(t, s.socket)); id != 1000 {
+		if id := nextID(t, open(t, s.socket)); id != 1000 {
 			t.Errorf("the greeting cut after %d: %d", cut, id)
 		}
 	}
@@ -68,7 +68,7 @@ func TestConnections(t *testing.T) {
 	s := serveScript(t, []string{greeting, one(1)}, []string{greeting, one(2), one(3)}, []string{greeting, "+OK\r\n"}, []string{greeting, one(4)})
 	c := open(t, s.socket, client.MaxAge(0))
 	for want := int64(1); want <= 3; want++ {
-		if id := must(t, c); id != want {
+		if id := nextID(t, c); id != want {
 			t.Errorf("%d, want %d", id, want)
 		}
 	}
@@ -76,7 +76,7 @@ func TestConnections(t *testing.T) {
 	if _, err := c.Next(t.Context()); !errors.As(err, &protocol) {
 		t.Errorf("%v", err)
 	}
-	if id := must(t, c); id != 4 {
+	if id := nextID(t, c); id != 4 {
 		t.Errorf("%d, want 4", id)
 	}
 	redis := serveScript(t, []string{"$21\r\nredis_version:7.0.15\r\n\r\n"})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -31,10 +32,7 @@ func start(t testing.TB, d, layout string) *daemontest.Daemon {
 // open opens a client that is closed with the test.
 func open(t testing.TB, socket string, opts ...client.Option) *client.Client {
 	t.Helper()
-	c, err := client.Open(socket, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(client.Open(socket, opts...))(t)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)

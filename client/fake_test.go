@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -65,10 +66,7 @@ func (f *fake) dial(ctx context.Context) (net.Conn, error) {
 // open opens a client of the fake, which is closed with the bubble.
 func (f *fake) open(opts ...client.Option) *client.Client {
 	f.t.Helper()
-	c, err := client.Open("fake", append([]client.Option{client.Through(f.dial)}, opts...)...)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	c := must.Get(client.Open("fake", append([]client.Option{client.Through(f.dial)}, opts...)...))(f.t)
 	f.t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			f.t.Error(err)
@@ -184,7 +182,7 @@ func (f *fake) joins(uuid string) {
 	f.uuid = uuid
 }
 
-func must(t *testing.T, c *client.Client) int64 {
+func nextID(t *testing.T, c *client.Client) int64 {
 	t.Helper()
 	id, err := c.Next(t.Context())
 	if err != nil {

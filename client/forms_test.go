@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/publicid"
 )
 
@@ -30,18 +31,10 @@ func withKeys(t *testing.T, d string) (*daemontest.Daemon, func(f client.Form, t
 	c.Socket.MaxCount = 1000
 	c.IDs.PublicKeys = filepath.Join(d, "keys")
 	const key = "k1 000102030405060708090a0b0c0d0e0f\n"
-	if err := os.WriteFile(c.IDs.PublicKeys, []byte(key), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte(key), 0o600))
 	daemon := daemontest.Start(t, c)
-	keys, err := publicid.ParseKeys(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	layout, err := generator.ParseLayout(c.IDs.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must.Get(publicid.ParseKeys(key))(t)
+	layout := must.Get(generator.ParseLayout(c.IDs.Layout))(t)
 	_, cluster, _ := strings.Cut(daemon.Log.String(), "joined the cluster: coordinator=embedded: cluster=")
 	if len(cluster) < 36 {
 		t.Fatalf("the log does not name the cluster:\n%s", daemon.Log)
@@ -114,10 +107,7 @@ func TestTextsOutliveARestart(t *testing.T) {
 	if _, err := c.As(client.Public).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "needs a key") {
 		t.Errorf("without a key: %v", err)
 	}
-	before, err := c.As(client.UUID).Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(c.As(client.UUID).Next(t.Context()))(t)
 	daemon.Stop()
 	start(t, d, "flakeward")
 	after, err := c.As(client.UUID).Next(t.Context())
@@ -140,9 +130,7 @@ func TestCallsForTextsEnd(t *testing.T) {
 				close(dialled)
 				return ours, nil
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			defer c.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -34,18 +35,14 @@ func TestStoppedProcess(t *testing.T) {
 		ask(5000)
 		for range 3 {
 			ask(1)
-			if err := self.Signal(syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, self.Signal(syscall.SIGSTOP))
 			var status syscall.WaitStatus
 			if _, err := syscall.Wait4(self.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 				t.Fatal(status, err)
 			}
 			<-time.After(2 * 50 * time.Millisecond)
-			mark := must(t, other)
-			if err := self.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+			mark := nextID(t, other)
+			must.Do(t, self.Signal(syscall.SIGCONT))
 			if id := ask(1); id < mark != stale {
 				t.Errorf("MaxAge %v: %d, when %d had been drawn before it went on", maxAge, id, mark)
 			}
@@ -56,19 +53,13 @@ func TestStoppedProcess(t *testing.T) {
 // beStopped is the process: for each number that it is told it takes as many IDs, or some more
 // until it has others in stock, and tells the last. So there is stock when it is stopped.
 func beStopped(t *testing.T, socket string) {
-	maxAge, err := time.ParseDuration(os.Getenv(pausedMaxAge))
-	if err != nil {
-		t.Fatal(err)
-	}
+	maxAge := must.Get(time.ParseDuration(os.Getenv(pausedMaxAge)))(t)
 	c := open(t, socket, client.MaxAge(maxAge))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		n, err := strconv.Atoi(lines.Text())
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.Atoi(lines.Text()))(t)
 		var id int64
 		for ; n > 0 || client.Stock(c) == 0; n-- {
-			id = must(t, c)
+			id = nextID(t, c)
 		}
 		fmt.Println("ID", id)
 	}
@@ -80,17 +71,9 @@ func startStopped(t *testing.T, socket string, maxAge time.Duration) (ask func(i
 	command := exec.Command(os.Args[0], "-test.run=^TestStoppedProcess$")
 	command.Env = append(os.Environ(), pausedSocket+"="+socket, pausedMaxAge+"="+maxAge.String())
 	command.Stderr = os.Stderr
-	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(command.StdinPipe())(t)
+	out := must.Get(command.StdoutPipe())(t)
+	must.Do(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
 		_ = command.Wait()
@@ -98,16 +81,10 @@ func startStopped(t *testing.T, socket string, maxAge time.Duration) (ask func(i
 	lines := bufio.NewScanner(out)
 	return func(n int) int64 {
 		t.Helper()
-		if _, err := io.WriteString(in, strconv.Itoa(n)+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(in, strconv.Itoa(n)+"\n"))(t)
 		for lines.Scan() {
 			if digits, ok := strings.CutPrefix(lines.Text(), "ID "); ok {
-				id, err := strconv.ParseInt(digits, 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return id
+				return must.Get(strconv.ParseInt(digits, 10, 64))(t)
 			}
 		}
 		t.Fatal("the process has ended")

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Many goroutines, by Next and by Take, on a real daemon: no ID comes twice; those of one goroutine
@@ -154,10 +155,7 @@ func TestATenantIsAskedForByName(t *testing.T) {
 	conf := daemontest.Config(dir(t))
 	conf.IDs.Layout, conf.IDs.Tenants = tenanted, []tenant.Tenant{{Name: "orders", ID: 3}}
 	socket := daemontest.Start(t, conf).Config.Socket.Path
-	layout, err := generator.ParseLayout(tenanted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout(tenanted))(t)
 	id, err := open(t, socket, client.TenantNamed("orders")).Next(t.Context())
 	if parts, e := layout.Decompose(id); err != nil || e != nil || parts.Tenant != 3 {
 		t.Errorf("orders gets %d of %+v, %v, %v", id, parts, err, e)
@@ -207,11 +205,11 @@ func TestNoSocket(t *testing.T) {
 func TestNextAllocatesNothing(t *testing.T) {
 	c := open(t, start(t, dir(t), roomy).Config.Socket.Path)
 	for range 100000 {
-		must(t, c)
+		nextID(t, c)
 	}
 	runs := make([]client.Run, 0, 64)
 	for name, f := range map[string]func(){
-		"Next": func() { must(t, c) },
+		"Next": func() { nextID(t, c) },
 		"AppendTake": func() {
 			var err error
 			if runs, err = c.AppendTake(t.Context(), runs[:0], 10); err != nil {
@@ -246,10 +244,7 @@ func TestNextAllocatesNothing(t *testing.T) {
 func TestCloseLeavesNothing(t *testing.T) {
 	socket := start(t, dir(t), "flakeward").Config.Socket.Path
 	for range 20 {
-		c, err := client.Open(socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(client.Open(socket))(t)
 		var group sync.WaitGroup
 		for range 4 {
 			group.Go(func() {
@@ -260,7 +255,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 				}
 			})
 		}
-		must(t, c)
+		nextID(t, c)
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
@@ -298,10 +293,7 @@ func TestTakesMoreThanCanBeHadAtATime(t *testing.T) {
 	config.Waiting.MaxBlock = 200 * time.Millisecond
 	d := daemontest.Start(t, config)
 	const n = 6000 // a lane has 5,120 in that time
-	runs, err := open(t, d.Config.Socket.Path, client.Timeout(timeout)).Take(t.Context(), n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := must.Get(open(t, d.Config.Socket.Path, client.Timeout(timeout)).Take(t.Context(), n))(t)
 	got := 0
 	for _, r := range runs {
 		got += r.N

@@ -53,7 +53,7 @@ func TestNobodyThere(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		f.goes(nil)
-		if id := must(t, c); id == 0 {
+		if id := nextID(t, c); id == 0 {
 			t.Error("no ID though it is there now")
 		}
 	})
@@ -79,10 +79,10 @@ func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
 		c := f.open(client.MaxAge(0))
-		first := must(t, c)
+		first := nextID(t, c)
 		f.answers(func(a ask) (string, bool) { return "", a.number%3 != 0 }) // one of three is cut
 		for range 20 {
-			id := must(t, c)
+			id := nextID(t, c)
 			if id <= first {
 				t.Errorf("%d after %d", id, first)
 			}
@@ -92,7 +92,7 @@ func TestRestart(t *testing.T) {
 		f.answers(func(ask) (string, bool) { f.goes(fs.ErrNotExist); return "*3\r\n:1\r\n", false })
 		time.AfterFunc(2*time.Second, func() { f.answers(nil); f.goes(nil) })
 		begun := time.Now()
-		if must(t, c); time.Since(begun) < 2*time.Second {
+		if nextID(t, c); time.Since(begun) < 2*time.Second {
 			t.Error("an ID from a daemon that is gone")
 		}
 	})
@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		f.answers(nil)
-		must(t, c)
+		nextID(t, c)
 		if len(f.dials) != 1 {
 			t.Errorf("%d dials", len(f.dials))
 		}
@@ -193,7 +193,7 @@ func TestHanging(t *testing.T) {
 		}
 		begun := time.Now()
 		time.AfterFunc(time.Minute, func() { close(go_) })
-		if id := must(t, c); f.drawnFor(id).Before(begun) || len(f.asks) != 2 {
+		if id := nextID(t, c); f.drawnFor(id).Before(begun) || len(f.asks) != 2 {
 			t.Errorf("asked for at %v, the call began at %v; %d requests", f.drawnFor(id), begun, len(f.asks))
 		}
 	})
@@ -212,8 +212,8 @@ func TestClose(t *testing.T) {
 				f := newFake(t)
 				c := f.open()
 				if prepare == nil {
-					must(t, c)
-					must(t, c)
+					nextID(t, c)
+					nextID(t, c)
 				} else {
 					prepare(f)
 				}

@@ -11,15 +11,14 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A configuration that cannot be read ends the daemon, and says which file it was: no
 // server can set that right.
 func TestUnreadableAccessEndsTheDaemon(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(empty, nil, 0o600))
 	for name, c := range map[string]struct {
 		set  func(*daemon.Cluster)
 		want string
@@ -47,9 +46,7 @@ func TestWrongPasswordIsMended(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig(), RootPassword: "geheim"})
 	etcd.AddUser("u", "another", "/ids/")
 	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte("geheim\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("geheim\n"), 0o600))
 	config := config(dir(t))
 	config.Cluster.Coord, config.Cluster.User, config.Cluster.PasswordFile, config.Cluster.TLS.CA = etcd.URL("ids"), "u", file, ca.File
 	r := launch(t, config)
@@ -64,9 +61,7 @@ func TestWrongPasswordIsMended(t *testing.T) {
 		<-pause.Done()
 		done()
 	}
-	if _, err := etcd.Client().UserChangePassword(t.Context(), "u", "geheim"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(etcd.Client().UserChangePassword(t.Context(), "u", "geheim"))(t)
 	r.UntilReady()
 	told := 0
 	for line := range strings.Lines(r.log.String()) {

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var listens = regexp.MustCompile(`answering HTTP on an address: address=(\S+)`)
@@ -43,10 +44,7 @@ func TestAnAddressShowsAllButIDs(t *testing.T) {
 	c.Admin.Address = "127.0.0.1:0"
 	d := daemontest.Start(t, c)
 	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/v1/status": 200, "/v1/cluster": 200, "/v1/ids/1": 200, "/v1/ids": 403, "/v1/runs": 403} {
-		reply, err := http.Get("http://" + address(t, d) + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(http.Get("http://" + address(t, d) + path))(t)
 		_ = reply.Body.Close()
 		if reply.StatusCode != want {
 			t.Errorf("%s: %s", path, reply.Status)
@@ -72,9 +70,7 @@ func TestAnAddressWithTLSAndItsFilesAreReadAgain(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.Admin.Address, c.Admin.Cert, c.Admin.Key, c.Admin.ClientCA = "127.0.0.1:0", server.CertFile, server.KeyFile, ca.File
 	c.Admin.TokenFile = filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(c.Admin.TokenFile, []byte("0123456789abcdef"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.Admin.TokenFile, []byte("0123456789abcdef"), 0o600))
 	reload := make(chan os.Signal)
 	c.Reload = reload
 	d := daemontest.Start(t, c)
@@ -108,9 +104,7 @@ func TestAnAddressWithTLSAndItsFilesAreReadAgain(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(to, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	reload <- syscall.SIGHUP
 	reload <- syscall.SIGHUP // the first one is through
@@ -120,10 +114,7 @@ func TestAnAddressWithTLSAndItsFilesAreReadAgain(t *testing.T) {
 }
 
 func TestAnAddressThatIsTakenIsToldAtTheStart(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close() //nolint:errcheck // it has nothing to lose
 	c := daemontest.Config(t.TempDir())
 	c.Admin.Address = l.Addr().String()

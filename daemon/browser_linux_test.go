@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The page is shown on the socket and on the address, to who may see what else is there.
@@ -21,10 +22,7 @@ func TestThePageIsShown(t *testing.T) {
 	id := strings.TrimSpace(ids)
 	for name, client := range map[string]*http.Client{"socket": overSocket(t, d), "address": at(t, address(t, d), &http.Transport{})} {
 		host := map[string]string{"socket": "http://f", "address": "http://localhost"}[name]
-		reply, err := client.Get(host + "/?id=" + id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(client.Get(host + "/?id=" + id))(t)
 		body, _ := io.ReadAll(reply.Body)
 		_ = reply.Body.Close()
 		for _, want := range []string{"IDs are issued", "in this state directory only", "(here)", `<dt>host</dt><dd>host</dd>`, ">sequence<"} {
@@ -53,9 +51,7 @@ func looks(t *testing.T, socket string) <-chan error {
 	}
 	read := bufio.NewReader(reply.Body)
 	for line := ""; !strings.HasPrefix(line, "data: {"); {
-		if line, err = read.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		line = must.Get(read.ReadString('\n'))(t)
 	}
 	ended := make(chan error, 1)
 	go func() {

@@ -26,6 +26,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // hypervisor shows the daemon a VMClock in a file.
@@ -43,9 +44,7 @@ func newHypervisor(t *testing.T, generation uint64) hypervisor {
 	binary.LittleEndian.PutUint64(page[24:], 1<<8)
 	binary.LittleEndian.PutUint64(page[104:], generation)
 	h := hypervisor{t, filepath.Join(t.TempDir(), "vmclock0")}
-	if err := os.WriteFile(h.path, page, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(h.path, page, 0o600))
 	return h
 }
 
@@ -53,33 +52,22 @@ func newHypervisor(t *testing.T, generation uint64) hypervisor {
 func (h hypervisor) clone(generation uint64) {
 	h.t.Helper()
 	f, err := os.OpenFile(h.path, os.O_WRONLY, 0)
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, err)
 	_, err = f.WriteAt(binary.LittleEndian.AppendUint64(nil, generation), 104)
-	if err := errors.Join(err, f.Close()); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, errors.Join(err, f.Close()))
 }
 
 // watched is the cluster of a daemon as an operator sees it.
 func watched(t *testing.T, c daemon.Config) (members map[string]coord.Member, marks map[int]coord.Mark) {
 	t.Helper()
 	access, err := c.Access()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := connect.Operate(t.Context(), access)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	o := must.Get(connect.Operate(t.Context(), access))(t)
 	defer func() { _ = o.Close() }()
 	_, err = o.Inspect(t.Context())
 	all, listing := o.Members(t.Context())
 	records, reading := o.Marks(t.Context())
-	if err := errors.Join(err, listing, reading); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, listing, reading))
 	members, marks = map[string]coord.Member{}, map[int]coord.Mark{}
 	for _, m := range all {
 		members[m.Claim] = m
@@ -93,14 +81,9 @@ func watched(t *testing.T, c daemon.Config) (members map[string]coord.Member, ma
 // journalAt reads the journal of a daemon that may be running.
 func journalAt(t *testing.T, c daemon.Config) journal.Contents {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(c.StateDir, "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(os.ReadFile(filepath.Join(c.StateDir, "journal")))(t)
 	c.StateDir = t.TempDir()
-	if err := errors.Join(os.Chmod(c.StateDir, 0o700), os.WriteFile(filepath.Join(c.StateDir, "journal"), b, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chmod(c.StateDir, 0o700), os.WriteFile(filepath.Join(c.StateDir, "journal"), b, 0o600)))
 	return journalOf(t, c)
 }
 
@@ -262,14 +245,9 @@ func TestAClientThatDemandsTheOriginalGetsNothingOfTheClone(t *testing.T) {
 	c.VMClock = machine.path
 	r := start(t, c)
 	uuid := r.info()["cluster_id"]
-	ids, err := client.Open(c.Socket.Path, client.Cluster(uuid), client.MaxAge(0), client.Timeout(time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(client.Open(c.Socket.Path, client.Cluster(uuid), client.MaxAge(0), client.Timeout(time.Minute)))(t)
 	defer ids.Close()
-	if _, err := ids.Next(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ids.Next(t.Context()))(t)
 	machine.clone(8)
 	id, err := ids.Next(t.Context())
 	var other *client.ClusterError

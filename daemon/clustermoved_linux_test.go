@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/coord/move"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func operator(t *testing.T, url string) coord.Operator {
@@ -26,10 +27,7 @@ func operator(t *testing.T, url string) coord.Operator {
 
 func operatorIn(t *testing.T, url, stateDir string) coord.Operator {
 	t.Helper()
-	o, err := connect.Operate(t.Context(), connect.Config{URL: url, StateDir: stateDir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url, StateDir: stateDir}))(t)
 	t.Cleanup(func() { _ = o.Close() }) // nothing depends on it
 	return o
 }
@@ -204,9 +202,7 @@ func TestADaemonThatWasLeftBehind(t *testing.T) {
 	c.Cluster.Coord, c.Grant.Publish = e.URL("a"), 200*time.Millisecond
 	d := start(t, c)
 	m := move.Move{From: moveSide(t, e.URL("a"), ""), To: moveSide(t, e.URL("b"), ""), ID: rand.Text()}
-	if _, err := m.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(m.Run(t.Context()))(t)
 	for i := range 2 {
 		if i > 0 {
 			d = start(t, c)
@@ -256,21 +252,14 @@ func TestTwoClustersAreJoined(t *testing.T) {
 				configs = append(configs, c)
 			}
 			stays, goes := operator(t, e.URL("a")), operator(t, e.URL("b"))
-			found, err := stays.Inspect(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(stays.Inspect(t.Context()))(t)
 			if !datacenters {
-				if _, err := goes.Inspect(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(goes.Inspect(t.Context()))(t)
 				marks, err := goes.Marks(t.Context())
 				if err != nil || len(marks) != 1 {
 					t.Fatalf("%+v, %v", marks, err)
 				}
-				if _, err := stays.Raise(t.Context(), marks[0].Ceiling); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(stays.Raise(t.Context(), marks[0].Ceiling))(t)
 			}
 			over := configs[1]
 			over.Cluster.Coord, over.Cluster.AcceptCluster, over.IDs.Datacenter = e.URL("a"), found.UUID, configs[0].IDs.Datacenter
@@ -320,9 +309,7 @@ func retire(t *testing.T, url string) {
 	retired.Stop()
 	// This is how an operator sees that it is gone.
 	o := operator(t, url)
-	if _, err := o.Inspect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(o.Inspect(t.Context()))(t)
 	members, err := o.Members(t.Context())
 	if err != nil || len(members) != 1 || members[0].Host != "stays" {
 		t.Errorf("after the stop there are %+v, %v; want the one that stays", members, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // notBroughtAbout are the codes that no test here brings about on a daemon, with the reason. Package
@@ -31,16 +32,10 @@ var notBroughtAbout = map[condition.Code]string{
 // Each code of the table is shown by a metric of a scrape: a test here has a daemon come into the
 // condition, and then sees the code. A new code needs such a test.
 func TestEachCodeOfTheTableIsSeenInAScrape(t *testing.T) {
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*_test.go"))(t)
 	seen := map[condition.Code]string{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		for _, found := range regexp.MustCompile(`\.shows\("([a-z-]+)"\)`).FindAllSubmatch(text, -1) {
 			seen[condition.Code(found[1])] = file
 		}
@@ -127,10 +122,7 @@ func TestADaemonThatIsWellShowsNoCode(t *testing.T) {
 
 // A coordinator that takes connections and answers none.
 func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close() //nolint:errcheck // it has nothing to lose
 	c := config(dir(t))
 	c.Cluster.Coord = "etcd://" + silent.Addr().String() + "/x"
@@ -167,16 +159,12 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 	c.Waiting.MaxBlock = 50 * time.Millisecond
 	r := start(t, c)
 	by := operator(t, c.Cluster.Coord)
-	if _, err := by.Inspect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(by.Inspect(t.Context()))(t)
 	members, err := by.Members(t.Context())
 	if err != nil || len(members) != 1 {
 		t.Fatal(members, err)
 	}
-	if err := by.Clear(t.Context(), members[0].Claim); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, by.Clear(t.Context(), members[0].Claim))
 	r.shows("claim-lost")
 	until := time.Now().Add(time.Minute)
 	for !r.codes()["order"] {
@@ -184,9 +172,7 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 			t.Fatalf("no request waits for its order; the log:\n%s", r.log)
 		}
 		_, _ = r.do("NEXT")
-		if _, err := by.Raise(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(by.Raise(t.Context(), 1))(t)
 		before := r.info()["worker_id"]
 		for r.info()["worker_id"] == before && time.Now().Before(until) {
 			_, _ = r.do("NEXT")
@@ -195,9 +181,7 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 	}
 	r.shows("order")
 	r.shows("marks-raised")
-	if _, err := by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())))(t)
 	r.shows("floor-ahead")
 }
 
@@ -310,10 +294,7 @@ func TestAStartWhoseClockIsAheadIsSeen(t *testing.T) {
 // passedOn listens on an address, and passes connections on to another, byte by byte.
 func passedOn(t *testing.T, at, to string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", at))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Who asked Leaf, tinyid or uid-generator gets IDs on the same paths, in the same form, each once.
@@ -29,10 +30,7 @@ func TestADaemonAnswersAsOtherServicesDo(t *testing.T) {
 		for _, client := range []*http.Client{web, overTCP} {
 			var ids []string
 			for _, path := range []string{"/api/snowflake/get/orders", "/api/segment/get/orders", "/testGet", "/tinyid/id/nextIdSimple?bizType=orders&token=t&batchSize=3"} {
-				reply, err := client.Get("http://localhost" + path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				reply := must.Get(client.Get("http://localhost" + path))(t)
 				body, _ := io.ReadAll(reply.Body)
 				_ = reply.Body.Close()
 				ids = append(ids, strings.Split(string(body), ",")...)
@@ -94,10 +92,7 @@ func TestAnAddressWithoutIDsHasNoneForOtherServices(t *testing.T) {
 		"/api/snowflake/get/a": 403, "/api/segment/get/a": 403, "/tinyid/id/nextId?bizType=a": 403, "/tinyid/id/nextIdSimple?bizType=a": 403, "/testGet": 403,
 		"/decodeSnowflakeId?snowflakeId=1": 200, "/testParse/1": 200,
 	} {
-		reply, err := http.Get("http://" + address(t, d) + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(http.Get("http://" + address(t, d) + path))(t)
 		_ = reply.Body.Close()
 		if reply.StatusCode != want {
 			t.Errorf("%s: %s", path, reply.Status)

@@ -15,23 +15,17 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func layoutOf(t *testing.T, c daemon.Config) *generator.Layout {
 	t.Helper()
-	layout, err := generator.ParseLayout(c.IDs.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return layout
+	return must.Get(generator.ParseLayout(c.IDs.Layout))(t)
 }
 
 func tickOf(t *testing.T, layout *generator.Layout, id int64) generator.Tick {
 	t.Helper()
-	parts, err := layout.Decompose(id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(layout.Decompose(id))(t)
 	return parts.Tick
 }
 
@@ -136,9 +130,7 @@ func TestSocketInUse(t *testing.T) {
 func TestSocketPathThatIsSomethingElse(t *testing.T) {
 	d := dir(t)
 	c := config(d)
-	if err := os.WriteFile(c.Socket.Path, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.Socket.Path, []byte("precious"), 0o600))
 	if err := launch(t, c).End(); err == nil {
 		t.Error("a regular file was taken for a socket")
 	}
@@ -180,13 +172,8 @@ func TestTornJournal(t *testing.T) {
 	last := r.next()
 	r.Stop()
 	path := filepath.Join(c.StateDir, "journal")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, whole[:100], 0o600); err != nil { // a part of one slot, and nothing of the other
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
+	must.Do(t, os.WriteFile(path, whole[:100], 0o600)) // a part of one slot, and nothing of the other
 	again := start(t, c)
 	if id := again.next(); id <= last {
 		t.Errorf("ID %d after %d", id, last)
@@ -203,14 +190,8 @@ func TestNothingAboveTheMarkUnderLoad(t *testing.T) {
 	r := start(t, c)
 	layout := layoutOf(t, c)
 	for range 20 {
-		ids, err := r.client.Do(t.Context(), "NEXT", 5000).Int64Slice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		mark, err := strconv.ParseInt(r.info()["journal_mark"], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ids := must.Get(r.client.Do(t.Context(), "NEXT", 5000).Int64Slice())(t)
+		mark := must.Get(strconv.ParseInt(r.info()["journal_mark"], 10, 64))(t)
 		if got := tickOf(t, layout, ids[len(ids)-1]); got > generator.Tick(mark) {
 			t.Fatalf("tick %d was issued above the mark %d", got, mark)
 		}
@@ -317,9 +298,7 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 			}
 		}
 		for !strings.Contains(late.log.String(), "2 held of 2") { // the answer may be a step ahead of the log
-			if _, err := late.do("PING"); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(late.do("PING"))(t)
 		}
 		held[0].Stop()
 		late.UntilReady()
@@ -366,9 +345,7 @@ func TestValidate(t *testing.T) {
 		{"max-count", func(c *daemon.Config) { c.Socket.MaxCount = 0 }},
 	} {
 		base := config("/x")
-		if err := base.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, base.Validate())
 		c.change(&base)
 		if err := base.Validate(); err == nil || !strings.HasPrefix(err.Error(), "--"+c.flag+":") {
 			t.Errorf("%s: %v", c.flag, err)

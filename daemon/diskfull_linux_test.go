@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // inNamespace names the variable that tells the child that it has a file system of its own to fill.
@@ -62,9 +64,7 @@ func fillDisk(t *testing.T, disk string) {
 
 	filler := filepath.Join(disk, "filler")
 	f, err := os.Create(filler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	block := make([]byte, 4096)
 	for err == nil {
 		_, err = f.Write(block)
@@ -72,9 +72,7 @@ func fillDisk(t *testing.T, disk string) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("filling the disk ended with %v", err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close())
 
 	// The journal's mark is 1 s ahead at most: it has to be written anew for each of these.
 	const renewals = 4
@@ -87,9 +85,7 @@ func fillDisk(t *testing.T, disk string) {
 			t.Fatalf("on a full disk, INFO says %q: %s", state, info["condition"])
 		}
 	}
-	if _, err := os.Stat(filler); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(os.Stat(filler))(t)
 	if _, err := os.Create(filepath.Join(disk, "more")); err == nil {
 		if err := os.WriteFile(filepath.Join(disk, "more"), block, 0o600); !errors.Is(err, unix.ENOSPC) {
 			t.Fatalf("the disk was not full: %v", err)

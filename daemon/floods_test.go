@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // raw is a client of HTTP/2 that sends what it likes.
@@ -27,9 +28,7 @@ type raw struct {
 func dialRaw(t *testing.T, d *daemontest.Daemon) *raw {
 	t.Helper()
 	conn, err := net.Dial("unix", d.Config.Socket.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	r := &raw{http2.NewFramer(conn, conn), conn}
 	r.AllowIllegalWrites = true

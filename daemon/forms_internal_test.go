@@ -4,24 +4,19 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Connections may hold IDs of the cluster before: they are closed before UUIDs name another one,
 // and stay if it is the same or there was none.
 func TestConnectionsEndBeforeUUIDsNameAnotherCluster(t *testing.T) {
 	const a, b = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81", "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10"
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	for _, c := range []struct {
 		journal, joined string
 		closed          bool
 	}{{"", a, false}, {a, a, false}, {a, b, true}} {
-		f, err := newForms(layout, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(newForms(layout, ""))(t)
 		f.enter(c.journal)
 		before, closed := f.coder.Load(), false
 		f.change(c.joined, func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -27,11 +28,7 @@ func (r *running) decoded(words ...any) int64 {
 	if err != nil {
 		r.t.Fatalf("DECODE %v: %v", words, err)
 	}
-	id, err := strconv.ParseInt(fields.(map[any]any)["id"].(string), 10, 64)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return id
+	return must.Get(strconv.ParseInt(fields.(map[any]any)["id"].(string), 10, 64))(r.t)
 }
 
 func (r *running) text(words ...any) string {
@@ -50,14 +47,9 @@ func TestForms(t *testing.T) {
 	reload := make(chan os.Signal)
 	c.Reload = reload
 	c.IDs.Form, c.IDs.PublicKeys = "string", filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(c.IDs.PublicKeys, []byte(firstKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte(firstKey), 0o600))
 	r := start(t, c)
-	last, err := strconv.ParseInt(r.text("NEXT"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	last := must.Get(strconv.ParseInt(r.text("NEXT"), 10, 64))(t)
 	for _, name := range form.Names() {
 		reply, err := r.do("NEXT", "AS", name)
 		if err != nil {
@@ -73,27 +65,21 @@ func TestForms(t *testing.T) {
 		t.Errorf("the UUID %s is not decoded as it is", uuid)
 	}
 	old := r.text("NEXT", "AS", "public")
-	if err := os.WriteFile(c.IDs.PublicKeys, []byte(secondKey+firstKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte(secondKey+firstKey), 0o600))
 	reload <- nil
 	reload <- nil // taken once the first was done
 	fresh := r.text("NEXT", "AS", "public")
 	if !strings.HasPrefix(old, "k1") || !strings.HasPrefix(fresh, "k2") || r.decoded(old, "AS", "public") >= r.decoded(fresh, "AS", "public") {
 		t.Errorf("the public IDs %q and %q", old, fresh)
 	}
-	if err := os.WriteFile(c.IDs.PublicKeys, []byte("nothing"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte("nothing"), 0o600))
 	reload <- nil
 	reload <- nil
 	if got := r.text("NEXT", "AS", "public"); !strings.HasPrefix(got, "k2") || !strings.Contains(r.log.String(), "the keys of public IDs were not read again") {
 		t.Errorf("with a file that has no keys: %q; the log:\n%s", got, r.log)
 	}
 	want := r.decoded(fresh, "AS", "public")
-	if err := os.WriteFile(c.IDs.PublicKeys, []byte("k2"+firstKey[2:]+"k3"+secondKey[2:]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte("k2"+firstKey[2:]+"k3"+secondKey[2:]), 0o600))
 	reload <- nil
 	reload <- nil
 	if got := r.decoded(fresh, "AS", "public"); got != want || !strings.Contains(r.log.String(), "the ID k2 is that of another key than before") {
@@ -153,9 +139,7 @@ func TestAClientThatRoundsIsSaid(t *testing.T) {
 	conn := r.client.Conn()
 	defer conn.Close()
 	for _, words := range [][]any{{"CLIENT", "SETINFO", "LIB-NAME", "node-redis"}, {"NEXT"}, {"NEXT", 10}, {"RUN", 10}} {
-		if err := conn.Do(t.Context(), words...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, conn.Do(t.Context(), words...).Err())
 	}
 	r.next()
 	if got := r.info()["rounding_connections"]; got != "1" {

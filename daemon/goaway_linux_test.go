@@ -15,6 +15,7 @@ import (
 
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A connection of HTTP/2 that asks for nothing is told to go before it is closed, at a takeover and at a
@@ -77,9 +78,7 @@ func TestHTTP2StaysWhereATakeoverFails(t *testing.T) {
 	h.ask(1)
 	h.until("a reply", h.ended(1))
 	p := askFor(t, d)
-	if err := errors.Join(p.Ready(t.Context()), p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(p.Ready(t.Context()), p.Close()))
 	d.until("the running daemon goes on", func(info map[string]string) bool {
 		return strings.Contains(d.log.String(), "the newcomer did not take over") && info["state"] == "ready"
 	})
@@ -103,15 +102,11 @@ type http2Client struct {
 func dialHTTP2(t *testing.T, c daemon.Config) *http2Client {
 	t.Helper()
 	conn, err := net.Dial("unix", c.Socket.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	h := &http2Client{t, http2.NewFramer(conn, conn)}
 	_, err = io.WriteString(conn, http2.ClientPreface)
-	if err := errors.Join(err, h.frames.WriteSettings()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, h.frames.WriteSettings()))
 	return h
 }
 
@@ -154,11 +149,7 @@ func (h *http2Client) request(stream uint32, ends bool, fields map[string]string
 	to := hpack.NewEncoder(&block)
 	fields[":scheme"], fields[":authority"] = "http", "f"
 	for _, name := range slices.Sorted(maps.Keys(fields)) { // those with a colon come first
-		if err := to.WriteField(hpack.HeaderField{Name: name, Value: fields[name]}); err != nil {
-			h.t.Fatal(err)
-		}
+		must.Do(h.t, to.WriteField(hpack.HeaderField{Name: name, Value: fields[name]}))
 	}
-	if err := h.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: ends, EndHeaders: true}); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, h.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndStream: ends, EndHeaders: true}))
 }

@@ -7,25 +7,20 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A lane that issues behind its highest ID does so by what its own process remembers: a newcomer waits
 // until the clock has passed that ID, and is refused if that takes long.
 func TestAClockThatIsBehindPutsATakeoverOff(t *testing.T) {
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	manual := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
 	l := &lane{layout: layout, issuer: issue.New(layout, manual, issue.Limits{}, nil)}
 	s := settling{lanes{l}, layout, manual, 5 * time.Millisecond}
 	if err := s.behind(); err != nil {
 		t.Errorf("without a lane: %v", err)
 	}
-	of, err := generator.NewLane(layout, 0, 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	of := must.Get(generator.NewLane(layout, 0, 1, 0))(t)
 	now := layout.TickAt(manual.Now().Wall)
 	of.Raise(now + 1000)
 	l.issuer.Use(of)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The page names the host that held an ID, also once all marks were raised while the daemon ran: then it
@@ -30,12 +31,8 @@ func TestThePageNamesTheHolderOfAnIDAfterARaise(t *testing.T) {
 		t.Errorf("before a raise the page says\n%s", before)
 	}
 	by := operator(t, c.Cluster.Coord)
-	if _, err := by.Inspect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(by.Inspect(t.Context()))(t)
+	must.Get(by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())))(t)
 	r.shows("marks-raised")
 	if after := apart(); !strings.Contains(after, holder) || !strings.Contains(after, raised) {
 		t.Errorf("after a raise the page says\n%s", after)

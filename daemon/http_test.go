@@ -17,6 +17,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // overSocket is a client of the daemon's socket.
@@ -32,22 +33,13 @@ func overSocket(t *testing.T, d *daemontest.Daemon) *http.Client {
 // get returns the status and the reply.
 func get(t *testing.T, c *http.Client, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequest(http.MethodGet, "http://f"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest(http.MethodGet, "http://f"+path, nil))(t)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	reply, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(c.Do(r))(t)
 	defer reply.Body.Close() //nolint:errcheck // it has been read
-	body, err := io.ReadAll(reply.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(reply.Body))(t)
 	return reply, string(body)
 }
 
@@ -64,10 +56,7 @@ func TestHTTPAndRESPShareASocket(t *testing.T) {
 		if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.IDs) != 3 || reply.StatusCode != 200 {
 			t.Fatalf("%s %s (%v)", reply.Status, body, err)
 		}
-		id, err := redis.Do(context.Background(), "NEXT").Int64()
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(redis.Do(context.Background(), "NEXT").Int64())(t)
 		for _, id := range append(got.IDs, fmt.Sprint(id)) {
 			if seen[id] {
 				t.Fatalf("%s is there twice", id)
@@ -87,10 +76,7 @@ func TestHTTPAndRESPShareASocket(t *testing.T) {
 }
 
 func TestCurlAsItIs(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	curl := must.Get(exec.LookPath("curl"))(t)
 	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
 	for path, want := range map[string]string{"/v1/ids?count=3": `{"ids":["`, "/v1/runs?count=5": `{"step":"1","runs":[{"first":"`, "/v1/nothing": `{"type":"urn:flakeward:unknown-path"`} {
 		out, err := exec.Command(curl, "--silent", "--show-error", "--unix-socket", d.Config.Socket.Path, "http://f"+path).CombinedOutput()

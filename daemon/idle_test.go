@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // An idle daemon is as well as any other, though the mark on disk is behind the clock.
@@ -12,11 +14,7 @@ func TestAnIdleDaemonIsReady(t *testing.T) {
 	c.Grant.Idle = time.Second
 	r := start(t, c)
 	tick := func(info map[string]string, field string) int {
-		n, err := strconv.Atoi(info[field])
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+		return must.Get(strconv.Atoi(info[field]))(t)
 	}
 	for deadline := time.Now().Add(timeout); ; {
 		info := r.info()

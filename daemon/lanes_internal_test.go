@@ -12,16 +12,14 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const laneText = "time=41@1ms,worker=2,sequence=2;epoch=2026-01-01T00:00:00Z"
 
 func laneOf(t *testing.T) (*lane, *clocktest.Manual) {
 	t.Helper()
-	layout, err := generator.ParseLayout(laneText)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout(laneText))(t)
 	clock := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
 	l := &lane{layout: layout, first: time.Second, issuer: issue.New(layout, clock, issue.Limits{}, nil)}
 	l.holder.Store(grant.New(grant.Config{Layout: layout, Clock: clock}, l))
@@ -33,10 +31,7 @@ func laneOf(t *testing.T) (*lane, *clocktest.Manual) {
 func TestALaneAheadOfTheClockIsNotReady(t *testing.T) {
 	l, clock := laneOf(t)
 	floor := l.layout.TickAt(clock.Now().Wall) + 600_000
-	of, err := generator.NewLane(l.layout, 0, 1, floor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	of := must.Get(generator.NewLane(l.layout, 0, 1, floor))(t)
 	l.Use(of)
 	for _, granted := range []bool{false, true} {
 		if granted && !of.Raise(floor+10_000) {
@@ -85,32 +80,20 @@ func TestConditionIsThatOfAnyLane(t *testing.T) {
 func TestWhatLanesShare(t *testing.T) {
 	c := DefaultConfig()
 	c.Host, c.StateDir, c.Socket.Path, c.IDs.Lanes = "host", t.TempDir(), "unused", 3
-	d, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(New(c))(t)
 	d.clock = clockguard.NewKnown(clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)), nil, clockguard.DefaultBelief())
-	dir, err := journal.OpenDir(c.StateDir, place.Host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(journal.OpenDir(c.StateDir, place.Host{}))(t)
 	defer func() {
 		if err := dir.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	if d.lanes, err = newLanes(d.config, d.layout, d.clock); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.makeHolders(dir); err != nil {
-		t.Fatal(err)
-	}
+	d.lanes = must.Get(newLanes(d.config, d.layout, d.clock))(t)
+	must.Do(t, d.makeHolders(dir))
 	ceilings := []generator.Tick{200, 300, 100}
 	for i, l := range d.lanes {
 		err := l.holder.Load().Inherit(journal.Contents{Layout: l.holder.Load().LayoutText(), Lanes: []journal.Entry{{Worker: i, Opening: "some", Mark: 50, Ceiling: ceilings[i]}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for i, l := range d.lanes {
 		for worker := range ceilings {

@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // timeout bounds a wait for something that takes well below a second.
@@ -90,10 +91,7 @@ func workersOf(t *testing.T, layout *generator.Layout, seen map[int64]bool) []st
 	t.Helper()
 	workers := map[string]bool{}
 	for id := range seen {
-		parts, err := layout.Decompose(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must.Get(layout.Decompose(id))(t)
 		workers[strconv.FormatUint(parts.Worker, 10)] = true
 	}
 	return slices.Sorted(maps.Keys(workers))
@@ -116,9 +114,7 @@ func TestFourLanes(t *testing.T) {
 			c := c
 			c.IDs.Lanes = again.lanes
 			if again.lost {
-				if err := os.RemoveAll(c.StateDir); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.RemoveAll(c.StateDir))
 			}
 			r := start(t, c)
 			info := r.until("all lanes are ready", lanesReady(again.lanes))

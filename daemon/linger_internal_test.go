@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -38,18 +39,14 @@ func narrow(t *testing.T) (l net.Listener, path string) {
 	t.Helper()
 	path = filepath.Join(sockettest.Dir(t), "s")
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close() //nolint:errcheck // the listener has its own
 	err = errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0))
 	if err == nil {
 		l, err = net.FileListener(f)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, path
 }
@@ -83,10 +80,7 @@ func TestASocketThatNobodyAnswersOnIsNotServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, path := narrow(t)
 			if full {
-				other, err := net.Dial("unix", path)
-				if err != nil {
-					t.Fatal(err)
-				}
+				other := must.Get(net.Dial("unix", path))(t)
 				defer other.Close() //nolint:errcheck // the test is over
 			}
 			slept, ended := waiting(t, path, 100*time.Millisecond)
@@ -112,10 +106,7 @@ func TestASocketThatNobodyAnswersOnIsNotServed(t *testing.T) {
 // Who cannot connect as the queue is full asks again, and so does who was cut off unanswered.
 func TestASocketWithAFullQueueIsServed(t *testing.T) {
 	l, path := narrow(t)
-	other, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must.Get(net.Dial("unix", path))(t)
 	defer other.Close() //nolint:errcheck // the test is over
 	slept, ended := waiting(t, path, time.Minute)
 	for range 2 {
@@ -161,10 +152,7 @@ func TestARefusalIsAskedAboutLessAndLess(t *testing.T) {
 	slept, ended := waiting(t, path, time.Minute)
 	round := func(reply string) time.Duration {
 		t.Helper()
-		c, err := answer(l, reply)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(answer(l, reply))(t)
 		_ = c.Close()
 		select {
 		case d := <-slept:

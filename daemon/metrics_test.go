@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // scraped runs a daemon and hands it out before it begins.
@@ -129,10 +130,7 @@ func TestADaemonThatStartsIsScraped(t *testing.T) {
 
 // TestADaemonThatHasNotBegunIsNotScraped: there is nothing to read yet.
 func TestADaemonThatHasNotBegunIsNotScraped(t *testing.T) {
-	d, err := daemon.New(config(dir(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(daemon.New(config(dir(t))))(t)
 	if status, _, _ := scrape(d); status != 503 {
 		t.Errorf("it answers %d", status)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // TestACopiedEmbeddedCoordinatorIsAnotherCluster: a daemon on a copy of a state directory with an
@@ -19,13 +21,9 @@ func TestACopiedEmbeddedCoordinatorIsAnotherCluster(t *testing.T) {
 	original.Stop()
 
 	copied := config(dir(t))
-	if err := os.CopyFS(copied.StateDir, os.DirFS(c.StateDir)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(copied.StateDir, os.DirFS(c.StateDir)))
 	for _, path := range []string{copied.StateDir, filepath.Join(copied.StateDir, "etcd")} {
-		if err := os.Chmod(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, 0o700))
 	}
 	r := start(t, copied)
 	if id := r.next(); id <= last {

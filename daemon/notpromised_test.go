@@ -8,6 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fewWorkers has two worker IDs, so that two daemons soon have the same one.
@@ -103,9 +104,7 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 	for time.Since(last) < timeout { // a start may take so long that the clock is past all that was issued
 		var began time.Time
 		r = sameWorker(t, worker, func() daemon.Config {
-			if err := os.RemoveAll(c.StateDir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(c.StateDir))
 			began = time.Now()
 			c.Clock = behind{by: setBack + began.Sub(last)}
 			return c

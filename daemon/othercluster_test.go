@@ -18,6 +18,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A coordinator that was wiped is another cluster. The daemon says so and ends; a new start
@@ -94,12 +95,8 @@ func holdOn(r *running) (hangUp func()) {
 	r.http = browser(r.t, r.config, true)
 	ctx, hangUp := context.WithCancel(r.t.Context())
 	stream := flakewardv1connect.NewIdServiceClient(r.http, "http://f", connect.WithGRPC()).Stream(ctx)
-	if err := stream.Send(&flakewardv1.StreamRequest{Count: 1}); err != nil {
-		r.t.Fatal(err)
-	}
-	if _, err := stream.Receive(); err != nil {
-		r.t.Fatal(err)
-	}
+	must.Do(r.t, stream.Send(&flakewardv1.StreamRequest{Count: 1}))
+	must.Get(stream.Receive())(r.t)
 	return hangUp
 }
 
@@ -192,10 +189,7 @@ func TestWrongPrefixMakesNoCluster(t *testing.T) {
 	r.Stop()
 
 	keys := func(prefix string) int64 {
-		found, err := etcd.Client().Get(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(etcd.Client().Get(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly()))(t)
 		return found.Count
 	}
 	everywhere := keys("")

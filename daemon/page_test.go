@@ -5,13 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestTheProtocolPageHasEveryFieldOfINFO(t *testing.T) {
-	page, err := os.ReadFile("../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../docs/protocol.md"))(t)
 	_, fields, _ := strings.Cut(string(page), "## The fields of INFO")
 	described := make(map[string]bool)
 	// Fields have three columns, states have two.

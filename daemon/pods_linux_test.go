@@ -23,15 +23,14 @@ import (
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // withPods is a daemon's configuration with sockets of pods.
 func withPods(t *testing.T) daemon.Config {
 	c := config(dir(t))
 	c.Socket.Pods = filepath.Join(filepath.Dir(c.Socket.Path), "pods")
-	if err := os.Mkdir(c.Socket.Pods, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(c.Socket.Pods, 0o700))
 	return c
 }
 
@@ -42,9 +41,7 @@ func pod(t *testing.T, c daemon.Config, name, user string) daemon.Config {
 	err := os.MkdirAll(filepath.Join(made, "socket"), 0o755)
 	err = errors.Join(err, os.WriteFile(filepath.Join(made, "user"), []byte(user), 0o644))
 	err = errors.Join(err, os.Rename(made, filepath.Join(c.Socket.Pods, name)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	c.Socket.Path = filepath.Join(c.Socket.Pods, name, "socket", "flakeward.sock")
 	return c
 }
@@ -67,10 +64,7 @@ func served(t *testing.T, c daemon.Config) daemon.Config {
 // clients is CLIENT LIST without what changes from run to run, by users.
 func (r *running) clients() map[string]int {
 	r.t.Helper()
-	text, err := r.client.ClientList(r.t.Context()).Result()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	text := must.Get(r.client.ClientList(r.t.Context()).Result())(r.t)
 	users := make(map[string]int)
 	for line := range strings.Lines(text) {
 		user, dialect, rate := "", "", ""
@@ -119,10 +113,7 @@ func TestPodsAreUsers(t *testing.T) {
 	two.Protocols.SetUnencryptedHTTP2(true)
 	defer one.CloseIdleConnections()
 	defer two.CloseIdleConnections()
-	reply, err := (&http.Client{Transport: one}).Get("http://f/v1/ids?count=60")
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get((&http.Client{Transport: one}).Get("http://f/v1/ids?count=60"))(t)
 	var got struct{ IDs []string }
 	if err := json.NewDecoder(reply.Body).Decode(&got); err != nil || len(got.IDs) != 60 {
 		t.Errorf("the other pod gets %d IDs by HTTP: %v", len(got.IDs), err)
@@ -155,9 +146,7 @@ func TestPodsAreUsers(t *testing.T) {
 		}
 	}
 	// One that has gone is shown no more, and has its burst anew if it comes again.
-	if err := os.RemoveAll(filepath.Join(c.Socket.Pods, "a")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(c.Socket.Pods, "a")))
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for begun := time.Now(); r.info()["pod_sockets"] != "1" && time.Since(begun) < time.Minute; {
@@ -282,9 +271,7 @@ func TestTakeoverWithPods(t *testing.T) {
 	}
 	served(t, pod(t, c, "last", "n/idle0"))
 	link := filepath.Join(dir(t), "link") // by way of a symlink it is the same directory
-	if err := os.Symlink(c.Socket.Pods, link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(c.Socket.Pods, link))
 	for i := range 5 {
 		d.config.Socket.Pods = []string{link, c.Socket.Pods}[i%2]
 		d = takeOver(t, d)
@@ -334,10 +321,7 @@ func TestPodsGoUnderLoad(t *testing.T) {
 	for i := range rounds {
 		name := fmt.Sprint("p", i%3)
 		of := served(t, pod(t, c, name, fmt.Sprint("n/p", i)))
-		conn, err := net.Dial("unix", of.Socket.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("unix", of.Socket.Path))(t)
 		ended := make(chan struct{})
 		go func() { // asks until its connection is closed
 			defer close(ended)
@@ -346,17 +330,13 @@ func TestPodsGoUnderLoad(t *testing.T) {
 		for range 10 {
 			_, _ = conn.Write([]byte("NEXT 1000\r\nRUN 1000\r\n"))
 		}
-		if err := os.RemoveAll(filepath.Join(c.Socket.Pods, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(filepath.Join(c.Socket.Pods, name)))
 		if i%2 == 0 {
 			<-ended // before another directory of that name comes
 		} else {
 			served(t, pod(t, c, name, "n/at-once"))
 			<-ended
-			if err := os.RemoveAll(filepath.Join(c.Socket.Pods, name)); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.RemoveAll(filepath.Join(c.Socket.Pods, name)))
 		}
 		_ = conn.Close()
 	}

@@ -13,6 +13,7 @@ import (
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // browser speaks HTTP on a configuration's socket.
@@ -119,14 +120,8 @@ func TestAPodTakesNoStreamOfThePage(t *testing.T) {
 	a := served(t, pod(t, c, "a", "n/p"))
 	stream := func(c daemon.Config) int {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://f/page/events", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		reply, err := browser(t, c, false).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://f/page/events", nil))(t)
+		reply := must.Get(browser(t, c, false).Do(r))(t)
 		t.Cleanup(func() { _ = reply.Body.Close() })
 		return reply.StatusCode
 	}

@@ -12,22 +12,17 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/fault/inject"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // logs returns what was written down, one log for each start.
 func logs(t *testing.T, dir string) [][]evidence.Event {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*.events"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := must.Get(filepath.Glob(filepath.Join(dir, "*.events")))(t)
 	slices.Sort(paths)
 	all := make([][]evidence.Event, len(paths))
 	for i, path := range paths {
-		err := evidence.ReadEvents(path, func(e evidence.Event) error { all[i] = append(all[i], e); return nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, evidence.ReadEvents(path, func(e evidence.Event) error { all[i] = append(all[i], e); return nil }))
 	}
 	return all
 }
@@ -48,23 +43,15 @@ func TestTheRecorderWritesDownWhatComesOut(t *testing.T) {
 		for range 5 {
 			got[n] = append(got[n], r.next())
 		}
-		batch, err := r.client.Do(t.Context(), "NEXT", 9000).Int64Slice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		batch := must.Get(r.client.Do(t.Context(), "NEXT", 9000).Int64Slice())(t)
 		got[n] = append(got[n], batch...)
-		runs, err := r.client.Do(t.Context(), "RUN", 5000).Int64Slice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		runs := must.Get(r.client.Do(t.Context(), "RUN", 5000).Int64Slice())(t)
 		for i := 1; i < len(runs); i += 2 {
 			for k := range runs[i+1] {
 				got[n] = append(got[n], runs[i]+k*runs[0])
 			}
 		}
-		if workers[n], err = strconv.Atoi(r.info()["worker_id"]); err != nil {
-			t.Fatal(err)
-		}
+		workers[n] = must.Get(strconv.Atoi(r.info()["worker_id"]))(t)
 		r.Stop()
 	}
 	all := logs(t, evidenceDir)
@@ -144,10 +131,7 @@ func TestTheRecorderSaysWhichLane(t *testing.T) {
 	for _, e := range logs(t, evidenceDir)[0][1:] {
 		worker := e.Worker
 		if e.Kind == evidence.Issued {
-			parts, err := layout.Decompose(e.Run.First)
-			if err != nil {
-				t.Fatal(err)
-			}
+			parts := must.Get(layout.Decompose(e.Run.First))(t)
 			worker = int(parts.Worker)
 		}
 		if e.Lane < 0 || e.Lane >= lanes || strconv.Itoa(worker) != workers[e.Lane] {
@@ -171,15 +155,12 @@ func TestWithoutTheVariableNothingIsWritten(t *testing.T) {
 	r := startBy(t, config(d), inject.Run)
 	r.next()
 	r.Stop()
-	err := filepath.WalkDir(d, func(path string, _ os.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(d, func(path string, _ os.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".events") {
 			t.Errorf("%s was written", path)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 func TestEvidenceThatCannotBeWrittenAtTheStart(t *testing.T) {

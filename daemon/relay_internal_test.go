@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/await"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -40,10 +41,7 @@ func TestReadRuns(t *testing.T) {
 func takenOver(t *testing.T) (l net.Listener, path string) {
 	t.Helper()
 	path = filepath.Join(sockettest.Dir(t), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l = must.Get(net.Listen("unix", path))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l, path
 }
@@ -100,10 +98,7 @@ func TestRelayToASilentDaemon(t *testing.T) {
 			_, err := r.take(ctx, 0, 1)
 			ended <- err
 		}()
-		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(l.Accept())(t)
 		defer c.Close()
 	}
 	gone, leave := context.WithCancel(t.Context())
@@ -119,9 +114,7 @@ func TestRelayToASilentDaemon(t *testing.T) {
 			t.Error("IDs came from nowhere")
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	if _, err := r.take(t.Context(), 0, 1); err == nil || !strings.Contains(err.Error(), "connect") {
 		t.Errorf("once they have given up: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -41,10 +42,7 @@ func TestRenewIsNotAwaitedForever(t *testing.T) {
 			var log logtest.Buffer
 			dir, clock, program := sockettest.Dir(t), timeouts{begun: make(chan context.CancelFunc, 1), over: make(chan struct{})}, make(chan struct{})
 			r := &renewal{start: func() (<-chan struct{}, error) { return program, nil }, clock: clock, log: hclog.New(&hclog.LoggerOptions{Output: &log})}
-			l, err := takeover.Listen(dir, "old", func() takeover.Settings { return takeover.Settings{} }, hclog.NewNullLogger())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(takeover.Listen(dir, "old", func() takeover.Settings { return takeover.Settings{} }, hclog.NewNullLogger()))(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			asked, ended := make(chan error, 1), make(chan struct{})
 			go func() {

@@ -11,23 +11,18 @@ import (
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/systemd"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // serviceOf makes a service for each daemon, of one manager that this test is.
 func serviceOf(t *testing.T, in string) (manager *net.UnixConn, service func() *systemd.Service) {
 	t.Helper()
 	path := filepath.Join(in, "notify")
-	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	manager = must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
 	t.Cleanup(func() { _ = manager.Close() })
 	return manager, func() *systemd.Service {
 		t.Setenv("NOTIFY_SOCKET", path)
-		s, err := systemd.FromEnvironment()
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(systemd.FromEnvironment())(t)
 		t.Cleanup(func() { _ = s.Close() })
 		return s
 	}
@@ -67,10 +62,7 @@ func TestRenew(t *testing.T) {
 	main, readyBefore := fmt.Sprintf("MAINPID=%d", os.Getpid()), 0
 	message := make([]byte, 4096)
 	for known := false; ; {
-		n, err := manager.Read(message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(manager.Read(message))(t)
 		switch text := string(message[:n]); {
 		case text == main:
 			known = true

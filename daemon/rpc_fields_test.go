@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // used is the methods and fields of the definition that a client has used.
@@ -50,28 +51,20 @@ func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.IDs.Layout, c.IDs.Datacenter = "time=40@1ms,datacenter=2,worker=5,tenant=4,sequence=12;epoch=2026-01-01", 1
 	c.IDs.PublicKeys = filepath.Join(t.TempDir(), "keys")
-	if err := os.WriteFile(c.IDs.PublicKeys, []byte(firstKey), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte(firstKey), 0o600))
 	c.IDs.Tenants = []tenant.Tenant{{Name: "orders", ID: 3}, {Name: "slow", ID: 4, Rate: issue.Rate{PerSecond: 1, Burst: 100}}}
 	c.Waiting.MaxBlock = 100 * time.Millisecond
 	client := rpcClients(t, daemontest.Start(t, c))["gRPC"]
 	u := used{}
 	next := func(request *flakewardv1.NextRequest) *flakewardv1.NextResponse {
 		t.Helper()
-		reply, err := client.Next(t.Context(), connect.NewRequest(request))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(client.Next(t.Context(), connect.NewRequest(request)))(t)
 		u.call("Next", request, reply.Msg)
 		return reply.Msg
 	}
 	decode := func(request *flakewardv1.DecodeRequest) *flakewardv1.DecodeResponse {
 		t.Helper()
-		reply, err := client.Decode(t.Context(), connect.NewRequest(request))
-		if err != nil {
-			t.Fatal(err)
-		}
+		reply := must.Get(client.Decode(t.Context(), connect.NewRequest(request)))(t)
 		u.call("Decode", request, reply.Msg)
 		return reply.Msg
 	}
@@ -97,20 +90,12 @@ func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 		}
 	}
 	run := &flakewardv1.RunRequest{Count: 10, Tenant: "3"}
-	runs, err := client.Run(t.Context(), connect.NewRequest(run))
-	if err != nil {
-		t.Fatal(err)
-	}
+	runs := must.Get(client.Run(t.Context(), connect.NewRequest(run)))(t)
 	u.call("Run", run, runs.Msg)
 	stream := client.Stream(t.Context())
 	for _, request := range []*flakewardv1.StreamRequest{{Count: 50, Tenant: "slow"}, {Count: 99, Tenant: "slow"}} {
-		if err := stream.Send(request); err != nil {
-			t.Fatal(err)
-		}
-		reply, err := stream.Receive()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, stream.Send(request))
+		reply := must.Get(stream.Receive())(t)
 		if refused := reply.Error != nil; refused != (request.Count == 99) {
 			t.Errorf("%v: %v", request, reply)
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // rpcClients are one client for each protocol that the socket speaks.
@@ -160,9 +161,7 @@ func TestRemoteCallsSayWhyThereAreNoIDs(t *testing.T) {
 	}
 	stream := client.Stream(t.Context())
 	for _, count := range []uint32{1, 60_000, 1} {
-		if err := stream.Send(&flakewardv1.StreamRequest{Count: count}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, stream.Send(&flakewardv1.StreamRequest{Count: count}))
 		r, err := stream.Receive()
 		if err != nil || (r.Error != nil) != (count > 1) || r.Error == nil && len(r.Runs) != 1 {
 			t.Errorf("%d: %v, %v", count, r, err)
@@ -176,10 +175,7 @@ func TestRemoteCallsSayWhyThereAreNoIDs(t *testing.T) {
 // grpc-go, which most gRPC clients in Go are, gets IDs, health and reflection from the socket.
 func TestClientOfGRPC(t *testing.T) {
 	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
-	conn, err := grpc.NewClient("unix:"+d.Config.Socket.Path, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(grpc.NewClient("unix:"+d.Config.Socket.Path, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	defer conn.Close() //nolint:errcheck // it has nothing to lose
 	var next flakewardv1.NextResponse
 	if err := conn.Invoke(t.Context(), flakewardv1connect.IdServiceNextProcedure, &flakewardv1.NextRequest{}, &next); err != nil || len(next.Ids) != 1 {
@@ -189,13 +185,8 @@ func TestClientOfGRPC(t *testing.T) {
 	if err != nil || health.Status != healthv1.HealthCheckResponse_SERVING {
 		t.Errorf("health: %v, %v", health, err)
 	}
-	reflection, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := reflection.Send(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}); err != nil {
-		t.Fatal(err)
-	}
+	reflection := must.Get(reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context()))(t)
+	must.Do(t, reflection.Send(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}))
 	listed, err := reflection.Recv()
 	if err != nil || !strings.Contains(listed.String(), flakewardv1connect.IdServiceName) || !strings.Contains(listed.String(), grpchealth.HealthV1ServiceName) {
 		t.Errorf("reflection: %v, %v", listed, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -102,23 +103,15 @@ func (r *running) next() int64 {
 // info is INFO as a map.
 func (r *running) info() map[string]string {
 	r.t.Helper()
-	text, err := r.client.Info(r.t.Context()).Result()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	text := must.Get(r.client.Info(r.t.Context()).Result())(r.t)
 	return info.Parse(text).Map()
 }
 
 // journalOf reads the journal of a daemon that has ended.
 func journalOf(t *testing.T, c daemon.Config) journal.Contents {
 	t.Helper()
-	d, err := journal.OpenDir(c.StateDir, place.Host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(journal.OpenDir(c.StateDir, place.Host{}))(t)
 	contents, err := d.Read()
-	if err := errors.Join(err, d.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, d.Close()))
 	return contents
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A tick goes on where the last one stopped, and with --sequence-start zero it begins at 0.
@@ -18,16 +19,10 @@ func TestSequenceStart(t *testing.T) {
 			}
 			c.IDs.SequenceStart = start
 			d := startBy(t, c, daemon.Run)
-			layout, err := generator.ParseLayout(c.IDs.Layout)
-			if err != nil {
-				t.Fatal(err)
-			}
+			layout := must.Get(generator.ParseLayout(c.IDs.Layout))(t)
 			var last generator.Parts
 			for ticks := 0; ticks < 10; {
-				now, err := layout.Decompose(d.next())
-				if err != nil {
-					t.Fatal(err)
-				}
+				now := must.Get(layout.Decompose(d.next()))(t)
 				want := last.Sequence + 1
 				if now.Tick != last.Tick {
 					ticks++

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // issued is how many IDs the daemon has handed out.
@@ -146,10 +147,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := issued(t, other.web)
-			conn, err := net.Dial("unix", d.Config.Socket.Path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			conn := must.Get(net.Dial("unix", d.Config.Socket.Path))(t)
 			_ = conn.SetReadDeadline(deadline)
 			defer conn.Close()                                   //nolint:errcheck // it has nothing to lose
 			go func() { _, _ = io.WriteString(conn, tt.send) }() // its end may find the connection closed
@@ -175,9 +173,7 @@ func TestThePrefaceOfHTTP2CutAtEachByte(t *testing.T) {
 	other := newOthers(t, d)
 	begin := func(first, second string) net.Conn {
 		conn, err := net.Dial("unix", d.Config.Socket.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		_, err = io.WriteString(conn, first)
 		if _, late := io.WriteString(conn, second); err != nil || late != nil && second == "" {

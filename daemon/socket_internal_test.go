@@ -14,16 +14,14 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A socket file that somebody removed is made again at the next look, and one that another has
 // replaced is said once.
 func TestTheSocketIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := socketfile.Listen(path, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(socketfile.Listen(path, 0, -1))(t)
 	defer l.Close()
 	clock := clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 	log := &logtest.Buffer{}
@@ -40,21 +38,12 @@ func TestTheSocketIsKept(t *testing.T) {
 	if got := log.String(); got != "" {
 		t.Errorf("it said %q of a file that is there", got)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	look()
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("unix", path))(t)
 	_ = c.Close()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	look()
 	look()
 	if made != 1 {

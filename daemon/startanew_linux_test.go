@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A clone that cannot start anew ends with the reason, whether or not that would pass.
@@ -19,9 +20,7 @@ func TestACloneThatCannotStartAnewEndsTheDaemon(t *testing.T) {
 		says   []string
 	}{
 		"the state directory": {func(r *running) {
-			if err := os.Chmod(r.config.StateDir, 0o777); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Chmod(r.config.StateDir, 0o777))
 		}, []string{"cloned or put back", "start anew", "chmod it to 0700"}},
 		"a coordinator that is away": {func(*running) { etcd.StopAll() }, []string{"--start-timeout", etcd.Endpoint(0)}},
 	} {

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Nobody gets a burst anew because the daemon was updated.
@@ -60,18 +61,14 @@ func TestTakeoverFromALaterVersion(t *testing.T) {
 	}
 	c.Downgrade = true
 	after := start(t, c)
-	if err := d.End(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.End())
 	if id := after.next(); id <= before {
 		t.Errorf("%d came after %d", id, before)
 	}
 	c = after.config
 	c.Downgrade, c.Version = false, "a build of ours" // not compared
 	last := start(t, c)
-	if err := after.End(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, after.End())
 	last.next()
 }
 
@@ -82,14 +79,9 @@ func TestTakeoverUnderRemoteCalls(t *testing.T) {
 	path := d.config.Socket.Path
 	const policy = `{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "1s", "maxBackoff": "10s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
 	retrying, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig(policy))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer retrying.Close()
-	once, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	once := must.Get(grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry()))(t)
 	defer once.Close()
 	transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", path)

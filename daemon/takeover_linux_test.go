@@ -20,6 +20,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // asker is a client that never tries again, and wants every ID above the one before.
@@ -32,10 +33,7 @@ type asker struct {
 
 func dial(t *testing.T, c daemon.Config) *asker {
 	t.Helper()
-	conn, err := net.Dial("unix", c.Socket.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("unix", c.Socket.Path))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &asker{t: t, conn: conn, replies: bufio.NewReader(conn)}
 }
@@ -180,14 +178,9 @@ func TestTakeoverIsNotNoticed(t *testing.T) {
 // Clients of HTTP connect again: no ID comes twice, and the address goes to the newcomer.
 func TestTakeoverEndsHTTPInOrder(t *testing.T) {
 	c := config(dir(t))
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t) // a free port
 	c.Admin.Address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	d := start(t, c)
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket.Path)
@@ -321,13 +314,9 @@ func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 	pulling.Go(func() { a.pull(3, stop) })
 	for i, silent := range []bool{false, true, false} {
 		p := askFor(t, d)
-		if err := p.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Ready(t.Context()))
 		if !silent {
-			if err := p.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Close())
 		}
 		d.until("the running daemon goes on", func(info map[string]string) bool {
 			return strings.Count(d.log.String(), "the newcomer did not take over") == i+1 && info["state"] == "ready"
@@ -342,10 +331,7 @@ func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 // askFor asks a daemon as a newcomer that fits does.
 func askFor(t *testing.T, d *running) *takeover.Predecessor {
 	t.Helper()
-	layout, err := generator.ParseLayout(d.config.IDs.Layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout(d.config.IDs.Layout))(t)
 	settings := takeover.Settings{
 		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.URL(), Lanes: d.config.IDs.Lanes, Socket: d.config.Socket.Path,
 	}
@@ -354,9 +340,7 @@ func askFor(t *testing.T, d *running) *takeover.Predecessor {
 		if errors.Is(err, takeover.ErrNobody) { // it serves a moment before it listens for the next one
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		return p
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // sink keeps the compiler from dropping what a benchmark computes.
@@ -16,14 +17,8 @@ var sink int64
 // openLane returns a lane of the layout whose ceiling is MaxTick.
 func openLane(tb testing.TB, layout string, floor generator.Tick) (*generator.Layout, *generator.Lane) {
 	tb.Helper()
-	l, err := generator.ParseLayout(layout)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ln, err := generator.NewLane(l, 0, 1, floor)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout(layout))(tb)
+	ln := must.Get(generator.NewLane(l, 0, 1, floor))(tb)
 	if !ln.Raise(l.MaxTick()) {
 		tb.Fatal("a new lane refuses its ceiling")
 	}

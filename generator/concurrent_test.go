@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // manyIDs is how many IDs TestNoIDTwice issues. The long form:
@@ -30,10 +31,7 @@ func TestNoIDTwice(t *testing.T) {
 		tenants    = 2
 	)
 	l := parse(t, "time=41@1ms,worker=3,tenant=1,sequence=10;epoch=2026-01-01")
-	ln, err := generator.NewLane(l, 0, 5, floor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(generator.NewLane(l, 0, 5, floor))(t)
 	ln.Roll()
 	last := generator.Tick(floor + 8192 + 4**manyIDs>>seqBits)
 	seen := make([]atomic.Uint64, (int64(last)+1)<<seqBits*tenants/64)
@@ -156,10 +154,7 @@ func TestNothingAboveWhatCloseReturned(t *testing.T) {
 	)
 	l := parse(t, "time=30@1s,worker=3,tenant=10,sequence=10;epoch=2026-01-01")
 	for round := range rounds {
-		ln, err := generator.NewLane(l, 0, 1, 50)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln := must.Get(generator.NewLane(l, 0, 1, 50))(t)
 		var clock, calls atomic.Int64
 		clock.Store(50)
 		var highest [takers]generator.Tick
@@ -380,10 +375,7 @@ func TestHighestNeverFalls(t *testing.T) {
 func TestCloseBesideATake(t *testing.T) {
 	l := parse(t, "time=40@1us,worker=1,sequence=1;epoch=2026-01-01")
 	for range 8 {
-		ln, err := generator.NewLane(l, 0, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln := must.Get(generator.NewLane(l, 0, 0, 0))(t)
 		ln.Raise(l.MaxTick())
 		begun, last := make(chan struct{}), make(chan generator.Tick)
 		go func() {

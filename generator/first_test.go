@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fewSlots has rings of 32 slots, of 4 IDs each.
@@ -20,16 +21,10 @@ const widerSlots = "time=40@100ms,worker=4,tenant=1,sequence=4;epoch=2026-01-01"
 // ticks of any size.
 func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		l, err := generator.ParseLayout(rapid.SampledFrom([]string{fewSlots, widerSlots}).Draw(rt, "layout"))
-		if err != nil {
-			rt.Fatal(err)
-		}
+		l := must.Get(generator.ParseLayout(rapid.SampledFrom([]string{fewSlots, widerSlots}).Draw(rt, "layout")))(rt)
 		capacity := 1 << l.Bits(generator.Sequence)
 		floor := rapid.SampledFrom([]generator.Tick{0, 1000, l.MaxTick() - 200}).Draw(rt, "floor")
-		ln, err := generator.NewLane(l, 0, 1, floor)
-		if err != nil {
-			rt.Fatal(err)
-		}
+		ln := must.Get(generator.NewLane(l, 0, 1, floor))(rt)
 		if rapid.Bool().Draw(rt, "roll") {
 			ln.Roll()
 		}

@@ -8,19 +8,14 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // held is a lane whose Takes of a tick that nobody took yet are held for so long.
 func held(t *testing.T, floor generator.Tick, long time.Duration) *generator.Lane {
 	t.Helper()
-	l, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := generator.NewLane(l, 0, 1, floor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout("flakeward"))(t)
+	ln := must.Get(generator.NewLane(l, 0, 1, floor))(t)
 	t.Cleanup(fault.HoldEach(1, long))
 	return ln
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The tests here are named after faults of well-known generators, by the numbers that
@@ -26,10 +27,7 @@ func TestHole5MarksInMillisecondsTicksInSeconds(t *testing.T) {
 	}
 	mark := first.Close()
 
-	successor, err := generator.NewLane(l, 0, 1, mark)
-	if err != nil {
-		t.Fatal(err)
-	}
+	successor := must.Get(generator.NewLane(l, 0, 1, mark))(t)
 	successor.Raise(l.MaxTick())
 	last := run.First + int64(run.N-1)*l.Step()
 	for step := range 10 {
@@ -96,10 +94,7 @@ func TestHole8LastSlotToTwoThreads(t *testing.T) {
 func TestHole8TimeBitsIntoSign(t *testing.T) {
 	for _, name := range generator.Presets() {
 		l := parse(t, name)
-		ln, err := generator.NewLane(l, 0, l.Workers()-1, l.MaxTick()-1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln := must.Get(generator.NewLane(l, 0, l.Workers()-1, l.MaxTick()-1))(t)
 		ln.Raise(math.MaxInt64)
 		if ln.Ceiling() != l.MaxTick() {
 			t.Errorf("%s: the ceiling is %d, the last tick %d", name, ln.Ceiling(), l.MaxTick())
@@ -130,10 +125,7 @@ func TestHole13WorkerShiftedBeforeWidened(t *testing.T) {
 		l := parse(t, text)
 		seen := make(map[int64]int)
 		for worker := range min(l.Workers(), 1<<16) {
-			ln, err := generator.NewLane(l, 0, worker, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ln := must.Get(generator.NewLane(l, 0, worker, 0))(t)
 			ln.Raise(1)
 			run, outcome := ln.Take(0, 1, 1)
 			if outcome != generator.Issued {

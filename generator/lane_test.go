@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // small is a layout whose rings have 4 slots of 8 sequence numbers.
@@ -38,10 +39,7 @@ func TestNewLaneErrors(t *testing.T) {
 // TestTakeOutcomes goes through all answers of one lane in order.
 func TestTakeOutcomes(t *testing.T) {
 	l := parse(t, small)
-	ln, err := generator.NewLane(l, 3, 5, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must.Get(generator.NewLane(l, 3, 5, 100))(t)
 	take := func(tenant uint32, tick generator.Tick, n int, sequence uint64, wantN int, want generator.Outcome) {
 		t.Helper()
 		run, got := ln.Take(tenant, tick, n)
@@ -134,10 +132,7 @@ func TestSpan(t *testing.T) {
 		"2562047h": 2, "1us": 2_097_152, "500ms": 4, "600ms": 4, "300ms": 8,
 	} {
 		l := parse(t, "time=20@"+tick+",worker=1,sequence=1;epoch=2026-01-01")
-		ln, err := generator.NewLane(l, 0, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln := must.Get(generator.NewLane(l, 0, 0, 0))(t)
 		if got := ln.Span(); got != want {
 			t.Errorf("ticks of %s: span %d, want %d", tick, got, want)
 		}
@@ -182,10 +177,7 @@ func TestNextRoom(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ln, err := generator.NewLane(parse(t, small), 0, 1, 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ln := must.Get(generator.NewLane(parse(t, small), 0, 1, 10))(t)
 			ln.Raise(1000)
 			tt.prepare(ln)
 			got, ok := ln.NextRoom(tt.tenant, tt.from, tt.to)

@@ -4,19 +4,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func limitLane(t *testing.T) *Lane {
 	t.Helper()
-	l, err := ParseLayout("time=41@1ms,worker=4,sequence=18;epoch=2026-01-01")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := NewLane(l, 0, 3, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ln
+	l := must.Get(ParseLayout("time=41@1ms,worker=4,sequence=18;epoch=2026-01-01"))(t)
+	return must.Get(NewLane(l, 0, 3, 100))(t)
 }
 
 func TestLimitIsForGood(t *testing.T) {

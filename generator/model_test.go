@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // model is the simplest lane that obeys the rules: it remembers each number
@@ -96,10 +97,7 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 		for _, f := range rapid.Permutation(fields).Draw(t, "order") {
 			text += "," + f
 		}
-		l, err := generator.ParseLayout(text[1:] + ";epoch=2026-01-01")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(generator.ParseLayout(text[1:] + ";epoch=2026-01-01"))(t)
 		tick := rapid.Custom(func(t *rapid.T) generator.Tick {
 			return generator.Tick(rapid.OneOf(rapid.Int64Range(-2, 40), rapid.Int64Range(250, 258)).Draw(t, "t"))
 		})
@@ -110,10 +108,7 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 			held:  make(map[[2]int]generator.Tick), used: make(map[string]int), ids: make(map[int64]bool), last: make(map[uint32]generator.Tick),
 		}
 		m.ceiling, m.highest, m.limit = m.floor, m.floor, l.MaxTick()
-		ln, err := generator.NewLane(l, 0, int(m.worker), m.floor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ln := must.Get(generator.NewLane(l, 0, int(m.worker), m.floor))(t)
 		m.span = ln.Span()
 		if rapid.Bool().Draw(t, "roll") {
 			ln.Roll()

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // drawLayoutText draws the text of a valid layout: any order of fields, any
@@ -88,14 +89,8 @@ func TestPropertyComposeAndDecompose(t *testing.T) {
 			Tenant:     draw(generator.Tenant),
 			Sequence:   draw(generator.Sequence),
 		}
-		id, err := l.Compose(parts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := l.Decompose(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(l.Compose(parts))(t)
+		got := must.Get(l.Decompose(id))(t)
 		parts.Time = l.StartOf(parts.Tick)
 		if got != parts {
 			t.Fatalf("%s: composed %+v to %d, and that is %+v", l, parts, id, got)
@@ -195,10 +190,7 @@ func TestPropertyBounds(t *testing.T) {
 		if err != nil {
 			t.Skip(err) // it has no tick above the epoch's
 		}
-		parts, err := l.Decompose(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parts := must.Get(l.Decompose(id))(t)
 		within := !parts.Time.Before(from) && parts.Time.Before(to)
 		if inside := first <= id && id < below; inside != within {
 			t.Fatalf("ID %d of %s: inside the bounds of %s to %s: %v", id, parts.Time, from, to, inside)

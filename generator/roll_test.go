@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // rolling returns a lane that rolls, and what takes n IDs from a tick and returns the first one's
@@ -27,10 +28,7 @@ func rolling(tb testing.TB, layout string) (*generator.Lane, func(tenant uint32,
 
 func sequence(tb testing.TB, l *generator.Layout, run generator.Run) int {
 	tb.Helper()
-	parts, err := l.Decompose(run.First)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	parts := must.Get(l.Decompose(run.First))(tb)
 	return int(parts.Sequence)
 }
 

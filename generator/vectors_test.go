@@ -6,26 +6,19 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // parse returns the layout, or ends the test.
 func parse(tb testing.TB, text string) *generator.Layout {
 	tb.Helper()
-	l, err := generator.ParseLayout(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
+	return must.Get(generator.ParseLayout(text))(tb)
 }
 
 // at reads an RFC 3339 time, or ends the test.
 func at(tb testing.TB, text string) time.Time {
 	tb.Helper()
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t
+	return must.Get(time.Parse(time.RFC3339, text))(tb)
 }
 
 // TestPublishedIDs decodes IDs whose parts are known from elsewhere, and puts
@@ -88,10 +81,7 @@ func TestPublishedIDs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			l := parse(t, tt.layout)
-			got, err := l.Decompose(tt.id)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(l.Decompose(tt.id))(t)
 			want := tt.parts
 			want.Time = at(t, tt.time)
 			want.Tick = l.TickAt(want.Time.UnixNano())

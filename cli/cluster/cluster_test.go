@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -26,11 +27,7 @@ func at(d time.Duration) generator.Tick {
 
 func sample(t *testing.T, layout string, floor generator.Tick) Cluster {
 	t.Helper()
-	c, err := Of(coord.Inspected{Layout: layout, UUID: uuid, Floor: floor})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return must.Get(Of(coord.Inspected{Layout: layout, UUID: uuid, Floor: floor}))(t)
 }
 
 func TestOf(t *testing.T) {
@@ -56,9 +53,7 @@ func TestOf(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			if got.Datacenter != c.datacenter || got.Workers != c.workers || got.UUID != uuid || got.Floor != 7 {
 				t.Errorf("got %+v", got)
 			}
@@ -199,9 +194,7 @@ func TestMembersWaitForWhatWasRaisedTo(t *testing.T) {
 
 	var out strings.Builder
 	status := StatusOf(c, noon, []coord.Member{again, before})
-	if err := status.Table(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, status.Table(&out))
 	if want := "worker ID 3, h: all marks were raised: it issues from 2026-01-01T12:01:00.001Z on, 1m0s from now\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("printed\n%s\nwant at the end\n%s", out.String(), want)
 	}
@@ -221,9 +214,7 @@ func members() []coord.Member {
 
 func TestStatusTable(t *testing.T) {
 	var out strings.Builder
-	if err := StatusOf(sample(t, text, 0), noon, members()).Table(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, StatusOf(sample(t, text, 0), noon, members()).Table(&out))
 	const want = `cluster a585efdd-18f0-4ac5-b88f-afadbb14c340: 2 members of 1024 worker IDs, layout time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
 
 worker  host            incarnation  claimed   ceiling  issued    lag          version  state
@@ -236,9 +227,7 @@ worker  host            incarnation  claimed   ceiling  issued    lag          v
 	out.Reset()
 	held := members()
 	held[1].Hold = coord.Hold{Ahead: 90 * time.Minute, Since: noon.Add(-3 * time.Minute), Why: "nobody can tell"}
-	if err := StatusOf(sample(t, text, 0), noon, held).Table(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, StatusOf(sample(t, text, 0), noon, held).Table(&out))
 	if want := "stopped\nworker ID 70, \"evil\\x1b[2J\": its clock has been 1h30m ahead for 3m0s, and is not believed: nobody can tell\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("printed\n%s\nwant at the end\n%s", out.String(), want)
 	}
@@ -248,9 +237,7 @@ worker  host            incarnation  claimed   ceiling  issued    lag          v
 	}
 	out.Reset()
 	c := sample(t, "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=9", at(-time.Minute))
-	if err := StatusOf(c, noon, nil).Table(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, StatusOf(c, noon, nil).Table(&out))
 	if want := "cluster " + uuid + ": 0 members of 32 worker IDs, layout time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z, datacenter 9\n" +
 		"all ceilings were raised to 2026-01-01T11:59:00.000Z, 1m0s ago\n"; out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
@@ -259,10 +246,7 @@ worker  host            incarnation  claimed   ceiling  issued    lag          v
 
 // The names are what scripts go by: they are added to, not changed.
 func TestStatusInJSON(t *testing.T) {
-	got, err := json.Marshal(StatusOf(sample(t, text, at(-time.Minute)), noon, members()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(json.Marshal(StatusOf(sample(t, text, at(-time.Minute)), noon, members())))(t)
 	const want = `{"cluster":"a585efdd-18f0-4ac5-b88f-afadbb14c340","layout":"time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z","datacenter":0,"workers":1024,` +
 		`"now":"2026-01-01T12:00:00Z","raised_tick":43140000,"raised":"2026-01-01T11:59:00Z","members":[` +
 		`{"worker":4,"host":"h1","pid":11,"incarnation":"1a2b3c4d5e6f","version":"v1.2.0","claim":"c4","opening":"o4","state":"granted",` +
@@ -287,9 +271,7 @@ func TestMarks(t *testing.T) {
 		{Worker: 7, Damaged: true},
 	}, members())
 	var out strings.Builder
-	if err := all.Table(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, all.Table(&out))
 	const want = `cluster a585efdd-18f0-4ac5-b88f-afadbb14c340: 4 records of 1024 worker IDs, layout time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
 
 worker  ceiling                           issued    mark        held by
@@ -302,10 +284,7 @@ worker  ceiling                           issued    mark        held by
 	if got := out.String(); squeeze(got) != squeeze(want) {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}
-	object, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	object := must.Get(json.Marshal(all))(t)
 	for _, part := range []string{
 		`{"worker":4,"damaged":false,"ceiling_tick":43798000,"ceiling":"2026-01-01T12:09:58Z","ceiling_left_seconds":598.001,"issued_tick":43197700,` +
 			`"issued":"2026-01-01T11:59:57.7Z","mark_tick":43201000,"mark":"2026-01-01T12:00:01Z","holder":"o4","claim":"c4","host":"h1"}`,
@@ -320,9 +299,7 @@ worker  ceiling                           issued    mark        held by
 func TestClaims(t *testing.T) {
 	c := sample(t, text, 0)
 	var out strings.Builder
-	if err := ClaimsOf(c, noon, members()[:1]).Table(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, ClaimsOf(c, noon, members()[:1]).Table(&out))
 	const want = `
 worker  host  process  claimed   lag          state    claim
 4       h1    11       3h0m ago  1.1s behind  granted  c4

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/cli/cluster"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // found is a cluster with a record of that text, which may begin with a range of worker IDs and a colon.
@@ -18,14 +19,8 @@ func found(t rapid.TB, n int, text string) cluster.Found {
 	if !ok {
 		limits, layout = "", text
 	}
-	ids, err := coord.ParseWorkerRange(limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cluster.Of(coord.Inspected{Layout: layout, UUID: fmt.Sprintf("uuid-%d", n), Range: ids})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ids := must.Get(coord.ParseWorkerRange(limits))(t)
+	c := must.Get(cluster.Of(coord.Inspected{Layout: layout, UUID: fmt.Sprintf("uuid-%d", n), Range: ids}))(t)
 	return cluster.Found{Coordinator: fmt.Sprintf("etcd://h%d", n), Cluster: c}
 }
 
@@ -144,13 +139,9 @@ func TestPropertyMeet(t *testing.T) {
 
 func TestComparisonTable(t *testing.T) {
 	got, err := cluster.Compare([]cluster.Found{found(t, 1, "twitter;datacenter=1"), found(t, 2, "3-9: twitter;datacenter=1"), found(t, 3, "flakeward")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var out strings.Builder
-	if err := got.Table(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, got.Table(&out))
 	const want = `coordinator  cluster  datacenter  workers  range  layout
 etcd://h1    uuid-1   1           32       all    time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z
 etcd://h2    uuid-2   1           32       3-9    time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z

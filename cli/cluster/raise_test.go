@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // windowed is the sample with the largest window that has joined.
@@ -124,10 +125,7 @@ func TestTickOf(t *testing.T) {
 		"2095-09-08T00:00:00Z": "ends on 2095-09-07",
 		"9999-01-01T00:00:00Z": "ends on 2095-09-07", // no int64 of nanoseconds holds it
 	} {
-		parsed, err := time.Parse(time.RFC3339, when)
-		if err != nil {
-			t.Fatal(err)
-		}
+		parsed := must.Get(time.Parse(time.RFC3339, when))(t)
 		if _, err := c.TickOf(parsed); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", when, err, want)
 		}

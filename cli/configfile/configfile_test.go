@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var names = Settings{
@@ -47,10 +49,7 @@ func TestParse(t *testing.T) {
 		{"an empty mapping", "tenants: {}\n", map[string]Value{"tenants": {Line: 1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Parse([]byte(c.text), names)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(Parse([]byte(c.text), names))(t)
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
@@ -121,9 +120,7 @@ func TestRead(t *testing.T) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // FuzzParse holds any content to this: no panic, an error that says something,

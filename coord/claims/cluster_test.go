@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // scripted is a store that answers Look and History as the test says.
@@ -44,13 +45,8 @@ func epoch(version int64, name string) Entry {
 func newScripted(t *testing.T) (*scripted, *Coordinator) {
 	t.Helper()
 	s := &scripted{look: epoch(1, "")}
-	c, err := New(s, Config{Identity: coord.Identity{Incarnation: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8}); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New(s, Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
+	must.Get(c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8}))(t)
 	return s, c
 }
 
@@ -75,13 +71,9 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, err := c.History(t.Context(), 1); done <- err }()
 	<-sent
-	if _, err := c.History(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.History(t.Context(), 1))(t)
 	close(answer)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-done)
 	if j, err := c.cluster.ready(); err != nil || j.epoch != "NEW" || j.entry.Version != 3 {
 		t.Errorf("the coordinator believes in epoch %q, version %d (%v)", j.epoch, j.entry.Version, err)
 	}
@@ -109,9 +101,7 @@ func TestLookThatIsLate(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := again(c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, again(c))
 		if j, err := c.cluster.ready(); err != nil || j.epoch != "NEW" || !j.daemon {
 			t.Errorf("%s: the coordinator believes in epoch %q, daemon %v (%v)", name, j.epoch, j.daemon, err)
 		}
@@ -167,9 +157,7 @@ func TestAServedRequestMakesItsClusterEpochTheNewest(t *testing.T) {
 	}
 	ask := func() {
 		t.Helper()
-		if _, err := c.History(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.History(t.Context(), 1))(t)
 	}
 	ask()
 	s.look = epoch(2, "EARLIER")
@@ -189,11 +177,7 @@ func TestAnAnswerFromBeforeARestoreIsNotTheNewest(t *testing.T) {
 	look := func(found Entry) coord.Cluster {
 		t.Helper()
 		s.look = found
-		got, err := c.Look(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return must.Get(c.Look(t.Context()))(t)
 	}
 	look(epoch(100, "BEFORE"))
 	first := true
@@ -208,9 +192,7 @@ func TestAnAnswerFromBeforeARestoreIsNotTheNewest(t *testing.T) {
 		}
 		return Entry{}, nil
 	}
-	if _, err := c.History(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.History(t.Context(), 1))(t)
 	if got := look(epoch(51, "AFTER")); got.Raise.ClusterEpoch != "AFTER" {
 		t.Errorf("the newest is %+v", got.Raise)
 	}

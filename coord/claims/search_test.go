@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // listed is a store whose claims and records are what the test says.
@@ -57,10 +58,7 @@ func (l *listed) free(worker int, floor generator.Tick) {
 // claimantOn returns one of a cluster that assigns these worker IDs, of many more.
 func claimantOn(t rapid.TB, l *listed, ids coord.WorkerRange, request coord.Request) claimant {
 	t.Helper()
-	c, err := New(l, Config{Identity: coord.Identity{Incarnation: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(New(l, Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
 	c.cluster.joined = &cluster{workers: 4096, allowed: ids, daemon: true}
 	return claimant{c, request, ids}
 }

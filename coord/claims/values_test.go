@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func FuzzDecodeRecord(f *testing.F) {
@@ -86,9 +87,7 @@ func TestALayoutRecordWithARangeIsNoneToEarlierVersions(t *testing.T) {
 			Layout string
 			Move   struct{ Layout string }
 		}
-		if err := json.Unmarshal(b, &stored); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(b, &stored))
 		found := stored.Layout
 		if test.l.Move != nil {
 			found = stored.Move.Layout

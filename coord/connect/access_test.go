@@ -18,6 +18,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/certtest"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func joins(t *testing.T, c coord.Coordinator) error {
@@ -45,10 +46,7 @@ func TestPasswords(t *testing.T) {
 		} {
 			var log logtest.Buffer
 			config.TLS, config.Identity, config.Log = c.tls, identity, log.At(hclog.Trace)
-			d, err := Open(t.Context(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(Open(t.Context(), config))(t)
 			if err := joins(t, d); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -75,15 +73,10 @@ func TestReplacedCertificate(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(file, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	replace(expired.BothFile)
-	d, err := Open(t.Context(), Config{URL: cluster.URL("x"), TLS: TLS{CA: ca.File, Cert: file, Key: file}, Identity: identity})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(t.Context(), Config{URL: cluster.URL("x"), TLS: TLS{CA: ca.File, Cert: file, Key: file}, Identity: identity}))(t)
 	defer d.Close()
 	if err := joins(t, d); err == nil || !strings.Contains(err.Error(), "the client certificate has expired") {
 		t.Fatalf("Join: %v; want that the client certificate has expired", err)
@@ -108,9 +101,7 @@ func TestCertificatesAreOfKnownTime(t *testing.T) {
 		"a year off": {365 * 24 * time.Hour, "its certificate is not valid now"},
 	} {
 		d, err := Open(t.Context(), Config{URL: cluster.URL("x"), TLS: TLS{CA: ca.File}, Identity: identity, Clock: clocktest.NewManual(now.Add(c.ahead))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		_, err = d.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
 		cancel()
@@ -155,12 +146,8 @@ func TestReadPassword(t *testing.T) {
 	write := func(name, text string, mode os.FileMode) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), mode))
+		must.Do(t, os.Chmod(path, mode))
 		return path
 	}
 	for name, c := range map[string]struct {

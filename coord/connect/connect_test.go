@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestParse(t *testing.T) {
@@ -157,26 +158,15 @@ func TestOpenEmbedded(t *testing.T) {
 	var uuid string
 	var floors []int64
 	for range 2 {
-		c, err := Open(t.Context(), Config{URL: "embedded:", StateDir: dir, Identity: identity})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cluster, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Open(t.Context(), Config{URL: "embedded:", StateDir: dir, Identity: identity}))(t)
+		cluster := must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024}))(t)
 		if uuid == "" {
 			uuid = cluster.UUID
 		} else if uuid != cluster.UUID {
 			t.Errorf("the cluster's UUID was %s and is %s", uuid, cluster.UUID)
 		}
-		claim, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
-			t.Fatal(err)
-		}
+		claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
+		must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
 		floors = append(floors, int64(claim.Worker()), int64(claim.Floor()))
 		coordtest.Close(t, c)
 	}
@@ -190,20 +180,12 @@ func TestDetachFromEmbedded(t *testing.T) {
 	config := Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}
 	open := func() coord.Coordinator {
 		t.Helper()
-		c, err := Open(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Open(t.Context(), config))(t)
+		must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
 		return c
 	}
 	first := open()
-	claim, err := coordtest.Claim(t.Context(), first, coord.Request{Worker: 3, Latest: 1 << 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	claim := must.Get(coordtest.Claim(t.Context(), first, coord.Request{Worker: 3, Latest: 1 << 40}))(t)
 	if err := first.Detach(); err != nil {
 		t.Errorf("Detach: %v", err)
 	}
@@ -218,17 +200,9 @@ func TestDetachFromEmbedded(t *testing.T) {
 func TestEmbeddedSpreads(t *testing.T) {
 	seen := map[int]bool{}
 	for range 4 {
-		c, err := Open(t.Context(), Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}); err != nil {
-			t.Fatal(err)
-		}
-		claim, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Open(t.Context(), Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}))(t)
+		must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}))(t)
+		claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker}))(t)
 		seen[claim.Worker()] = true
 		coordtest.Close(t, c)
 	}
@@ -245,18 +219,10 @@ func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
 	worker := func(moved bool) int {
 		t.Helper()
 		c.Moved = moved
-		opened, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = opened.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers})
-		if err != nil {
-			t.Fatal(err)
-		}
+		opened := must.Get(Open(t.Context(), c))(t)
+		must.Get(opened.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}))(t)
 		claim, err := coordtest.Claim(t.Context(), opened, coord.Request{Worker: coord.AnyWorker})
-		if err := errors.Join(err, opened.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(err, opened.Close()))
 		return claim.Worker()
 	}
 	original, again := worker(false), worker(false)
@@ -269,14 +235,9 @@ func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
 func TestOpenAfterFailure(t *testing.T) {
 	dir := t.TempDir()
 	config := Config{URL: "embedded:", StateDir: dir, Identity: identity}
-	c, err := Open(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Open(t.Context(), config))(t)
 	coordtest.Close(t, c)
-	if err := os.WriteFile(filepath.Join(dir, "etcd", "member", "snap", "db"), bytes.Repeat([]byte{0xff}, 16<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "etcd", "member", "snap", "db"), bytes.Repeat([]byte{0xff}, 16<<10), 0o600))
 	var first string
 	for i := range 2 {
 		c, err := Open(t.Context(), config)
@@ -310,15 +271,9 @@ func TestOpenErrors(t *testing.T) {
 // A cluster that cannot be reached is an error of Join that names it, in time and
 // without the password; so is one that accepts and says nothing.
 func TestUnreachable(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	gone.Close()
 	for address, reason := range map[string]string{silent.Addr().String(): "", gone.Addr().String(): "connection refused"} {
 		for _, user := range []string{"", "u:geheim@"} {
@@ -327,9 +282,7 @@ func TestUnreachable(t *testing.T) {
 				URL: "etcd://" + user + address, Identity: identity,
 				Log: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace}),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			_, err = c.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
 			cancel()
@@ -357,9 +310,7 @@ func TestUnreachable(t *testing.T) {
 func TestReloadGoesByTheSameClock(t *testing.T) {
 	clock, current := clocktest.NewManual(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)), &secure.Current{}
 	c := Config{TLS: TLS{CA: certtest.New(t, "ca").File}, Password: "read again", Clock: clock, Current: current}
-	if err := c.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Reload())
 	if got := current.TLS(nil); got == nil || got.RootCAs == nil || got.Time().UnixNano() != clock.Now().Wall {
 		t.Errorf("read %+v", got)
 	}

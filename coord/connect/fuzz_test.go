@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // FuzzSecret: a password in a URL is in no error and in nothing that is shown, whatever surrounds
@@ -31,9 +33,7 @@ func FuzzSecret(f *testing.F) {
 func FuzzPassword(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "password")
 	refusal := func(content string) string {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			f.Fatal(err)
-		}
+		must.Do(f, os.WriteFile(path, []byte(content), 0o600))
 		_, err := ReadPassword(path, nil)
 		if err == nil {
 			f.Fatalf("%.20q is taken", content)
@@ -45,9 +45,7 @@ func FuzzPassword(f *testing.F) {
 		f.Add(content)
 	}
 	f.Fuzz(func(t *testing.T, content string) {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 		password, err := ReadPassword(path, nil)
 		if err != nil {
 			if text := err.Error(); password != "" || text != lines && text != long {

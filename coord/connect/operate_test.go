@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -25,30 +26,17 @@ func stateDir(t *testing.T) string {
 func serve(t *testing.T, c Config) (coord.Coordinator, coord.Claim) {
 	t.Helper()
 	c.Identity = identity
-	d, err := Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024}); err != nil {
-		t.Fatal(err)
-	}
-	claim, err := coordtest.Claim(t.Context(), d, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(Open(t.Context(), c))(t)
+	must.Get(d.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024}))(t)
+	claim := must.Get(coordtest.Claim(t.Context(), d, coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
 	return d, claim
 }
 
 // inspects opens an operator and wants it to see the worker ID, held or not.
 func inspects(t *testing.T, c Config, worker int, held bool) {
 	t.Helper()
-	o, err := Operate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(Operate(t.Context(), c))(t)
 	if found, err := o.Inspect(t.Context()); err != nil || found.Layout != "layout" {
 		t.Errorf("Inspect: %+v, %v", found, err)
 	}
@@ -75,9 +63,7 @@ func TestOperateEmbedded(t *testing.T) {
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
 		t.Errorf("the daemon suffered: %v", err)
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Close())
 	inspects(t, c, claim.Worker(), false) // starts the server itself
 	again, err := Open(t.Context(), Config{URL: "embedded:", StateDir: c.StateDir, Identity: identity})
 	if err != nil {
@@ -122,10 +108,7 @@ func TestOperateZooKeeper(t *testing.T) {
 // operates wants an operator to see no cluster before there was a daemon, and then its claim.
 func operates(t *testing.T, c Config) {
 	t.Helper()
-	o, err := Operate(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(Operate(t.Context(), c))(t)
 	if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // BenchTree is a tree of a back-end for one benchmark.
@@ -36,9 +37,7 @@ func Benchmark(b *testing.B, tree func(b *testing.B) BenchTree) {
 			b.Run(fmt.Sprintf("%s/%d records", c.name, records), func(b *testing.B) {
 				t := tree(b)
 				n := t.Open(b, coord.Identity{Incarnation: rand.Text()})
-				if _, err := n.Join(b.Context(), coord.Layout{Text: text, Workers: c.workers}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(n.Join(b.Context(), coord.Layout{Text: text, Workers: c.workers}))(b)
 				t.Seed(b, records, []byte(ahead))
 				b.ReportAllocs()
 				for b.Loop() {
@@ -58,8 +57,6 @@ func claimOnce(b *testing.B, n coord.Coordinator, r coord.Request, none bool) {
 	case none || err != nil:
 		b.Fatalf("Claim: %v", err)
 	default:
-		if err := c.Release(b.Context(), 0); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, c.Release(b.Context(), 0))
 	}
 }

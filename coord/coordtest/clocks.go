@@ -8,6 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var clocks = []testCase{
@@ -67,17 +68,11 @@ func nothingChanged(k *kit) {
 	k.extend(c, coord.Progress{Ceiling: 500, Issued: 7, Mark: 20})
 	o := k.Operator(k)
 	inspect := func() coord.Inspected {
-		found, err := o.Inspect(k.Context())
-		if err != nil {
-			k.Fatal(err)
-		}
-		return found
+		return must.Get(o.Inspect(k.Context()))(k)
 	}
 	before, inspected := n.members(), inspect()
 	for range 2 {
-		if _, err := n.Clocks(k.Context()); err != nil {
-			k.Fatal(err)
-		}
+		must.Get(n.Clocks(k.Context()))(k)
 	}
 	if after := n.members(); !slices.Equal(after, before) {
 		k.Errorf("the members were %+v and are %+v", before, after)
@@ -94,9 +89,7 @@ func silentServers(k *kit) {
 		return
 	}
 	n := k.elsewhere("a")
-	if _, err := n.Clocks(k.Context()); err != nil { // while all is well
-		k.Fatal(err)
-	}
+	must.Get(n.Clocks(k.Context()))(k) // while all is well
 	k.Halt(k)
 	start := clockguard.System{}.Now().Mono
 	shown, err := n.Clocks(k.Context())

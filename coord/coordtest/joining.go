@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var joining = []testCase{
@@ -53,9 +54,7 @@ func racingBoots(k *kit) {
 		})
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		k.Fatal(err)
-	}
+	must.Do(k, errors.Join(errs...))
 	for _, n := range nodes {
 		if n.uuid == "" || n.uuid != nodes[0].uuid {
 			k.Fatalf("two clusters: UUID %q and %q", nodes[0].uuid, n.uuid)

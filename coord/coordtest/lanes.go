@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Several lanes of one daemon share one coordinator, each with a claim of its own.
@@ -218,9 +219,7 @@ func (k *kit) stalled(what string, request int, call func(context.Context, *node
 
 func lanesLoss(k *kit) {
 	n, operator := k.start("a"), k.Operator(k)
-	if _, err := operator.Inspect(k.Context()); err != nil {
-		k.Fatal(err)
-	}
+	must.Get(operator.Inspect(k.Context()))(k)
 	var claims []coord.Claim
 	for lane := range 4 {
 		c := n.claim(of(lane, anyone()))
@@ -228,9 +227,7 @@ func lanesLoss(k *kit) {
 		claims = append(claims, c)
 	}
 	lost := claims[2]
-	if err := operator.Clear(k.Context(), lost.Name()); err != nil {
-		k.Fatal(err)
-	}
+	must.Do(k, operator.Clear(k.Context(), lost.Name()))
 	for lane, c := range claims {
 		err := c.Extend(k.Context(), coord.Progress{Ceiling: 200, Mark: 20})
 		if want := lane == 2; errors.Is(err, coord.ErrLost) != want || err != nil && !want {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var moving = []testCase{
@@ -121,9 +122,7 @@ func changedFrom(k *kit) {
 		k.Fatalf("the place is %+v, want none", p)
 	}
 	closed := coord.Place{Stage: coord.Closed, UUID: "u", Move: rand.Text(), Peer: "etcd://elsewhere"}
-	if err := m.Change(k.Context(), coord.Place{}, closed); err != nil {
-		k.Fatal(err)
-	}
+	must.Do(k, m.Change(k.Context(), coord.Place{}, closed))
 	serving := coord.Place{Stage: coord.Serving, UUID: "u", Layout: text, Workers: k.workers, Floor: 70, ClusterEpoch: rand.Text(), Window: 600,
 		Range: coord.WorkerRange{First: 2, Count: 4}, Numbered: coord.WorkerRange{First: 2, Count: 3}, Above: 50}
 	other := closed
@@ -136,9 +135,7 @@ func changedFrom(k *kit) {
 	if p := k.place(m); p != closed {
 		k.Fatalf("the place is %+v, want %+v", p, closed)
 	}
-	if err := m.Change(k.Context(), closed, serving); err != nil {
-		k.Fatal(err)
-	}
+	must.Do(k, m.Change(k.Context(), closed, serving))
 	if p := k.place(m); p != serving {
 		k.Fatalf("the place is %+v, want %+v", p, serving)
 	}

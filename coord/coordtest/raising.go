@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var raising = []testCase{
@@ -242,20 +243,14 @@ func (k *kit) inDoubt(command func(o coord.Operator, before coord.Inspected) err
 		for n := 0; ; n++ {
 			what := fmt.Sprintf("request %d, landed %v", n, landed)
 			o := k.operator()
-			before, err := k.Operator(k).Inspect(k.Context())
-			if err != nil {
-				k.Fatal(err)
-			}
+			before := must.Get(k.Operator(k).Inspect(k.Context()))(k)
 			c, ok := o.(coord.Coordinator)
 			if !ok {
 				k.Fatalf("%T cannot be made to fail", o)
 			}
 			happened := k.Fault(k, c, n, landed)
 			failure := command(o, before)
-			after, err := k.Operator(k).Inspect(k.Context())
-			if err != nil {
-				k.Fatal(err)
-			}
+			after := must.Get(k.Operator(k).Inspect(k.Context()))(k)
 			judge(what, before, after, failure)
 			if !happened() {
 				if n == 0 || failure != nil {
@@ -275,10 +270,7 @@ func raisedTold(k *kit) {
 	extended, released := n.claim(wanting(1)), n.claim(wanting(2))
 	k.raise(o, 700)
 	k.raise(o, 5000)
-	v, err := k.Operator(k).Inspect(k.Context())
-	if err != nil {
-		k.Fatal(err)
-	}
+	v := must.Get(k.Operator(k).Inspect(k.Context()))(k)
 	want := coord.Raise{Floor: 5000, ClusterEpoch: v.ClusterEpoch, Number: 1} // the one between was never met
 	for range 2 {                                                             // it stays so
 		for name, err := range map[string]error{

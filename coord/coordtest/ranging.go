@@ -6,6 +6,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var ranging = []testCase{
@@ -145,10 +146,7 @@ func widened(k *kit) {
 
 func narrowed(k *kit) {
 	n, o := k.ranged(), k.operator()
-	before, err := o.Inspect(k.Context())
-	if err != nil {
-		k.Fatal(err)
-	}
+	before := must.Get(o.Inspect(k.Context()))(k)
 	for _, to := range []coord.WorkerRange{{First: 6, Count: 2}, {First: 5, Count: 2}, {Count: 4}} {
 		var narrow *coord.NarrowError
 		if err := o.Widen(k.Context(), to, 9); !errors.As(err, &narrow) || *narrow != (coord.NarrowError{Wanted: to, Cluster: upper}) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var recording = []testCase{
@@ -142,17 +143,12 @@ func racedOpening(k *kit) {
 	first := n.claim(wanting(2))
 	k.extend(first, coord.Progress{Ceiling: 1000, Mark: 10})
 	k.revoke(n)
-	pending, err := n.Claim(k.Context(), continuing(first, 10))
-	if err != nil {
-		k.Fatal(err)
-	}
+	pending := must.Get(n.Claim(k.Context(), continuing(first, 10)))(k)
 	m, ok := n.member(2)
 	if !ok || m.Opening != "" || m.Ceiling != 1000 || pending.Worker() != 2 || !pending.Continues() {
 		k.Fatalf("worker ID %d is pending, continues %v, with %+v", pending.Worker(), pending.Continues(), m)
 	}
-	if err := o.Clear(k.Context(), m.Claim); err != nil {
-		k.Fatal(err)
-	}
+	must.Do(k, o.Clear(k.Context(), m.Claim))
 	between := other.claim(wanting(2))
 	if claim, err := pending.Open(k.Context()); !errors.Is(err, coord.ErrRaced) || claim != nil {
 		k.Fatalf("Open after another's: %v, %v; want ErrRaced", claim, err)

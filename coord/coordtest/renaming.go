@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var renaming = []testCase{
@@ -17,17 +18,12 @@ func renamed(k *kit) {
 	for i := range nodes {
 		nodes[i] = k.start("")
 	}
-	if _, err := k.join(600); err != nil {
-		k.Fatal(err)
-	}
+	must.Get(k.join(600))(k)
 	o := k.operator()
 	k.raise(o, 700)
 	c := nodes[0].claim(wanting(1))
 	k.extend(c, coord.Progress{Ceiling: 1500, Issued: 300, Mark: 400})
-	before, err := k.Operator(k).Inspect(k.Context())
-	if err != nil {
-		k.Fatal(err)
-	}
+	before := must.Get(k.Operator(k).Inspect(k.Context()))(k)
 
 	id, err := o.NewUUID(k.Context())
 	if err != nil || id == "" || id == before.UUID {

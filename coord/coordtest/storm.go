@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // stormTimeout is how long a storm may take on a machine that is busy with much else.
@@ -32,10 +33,7 @@ func Storm(t testing.TB, daemons int, within time.Duration, open func(coord.Iden
 	errs := make([]error, daemons)
 	all := make([]coord.Coordinator, daemons)
 	for i := range daemons {
-		c, err := open(coord.Identity{Host: fmt.Sprintf("h%d", i), Incarnation: fmt.Sprintf("i%d", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(open(coord.Identity{Host: fmt.Sprintf("h%d", i), Incarnation: fmt.Sprintf("i%d", i)}))(t)
 		all[i] = c
 	}
 	t.Cleanup(func() {
@@ -78,10 +76,7 @@ func Storm(t testing.TB, daemons int, within time.Duration, open func(coord.Iden
 	if len(held) != daemons {
 		t.Errorf("%d daemons got %d worker IDs", daemons, len(held))
 	}
-	members, err := all[0].Members(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	members := must.Get(all[0].Members(t.Context()))(t)
 	ceilings := map[string]generator.Tick{}
 	for _, m := range members { // a node that a failed try made may be among them yet
 		ceilings[m.Claim] = m.Ceiling

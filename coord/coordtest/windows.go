@@ -6,15 +6,13 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // window is what an operator finds.
 func (k *kit) window() generator.Tick {
 	k.Helper()
-	v, err := k.Operator(k).Inspect(k.Context())
-	if err != nil {
-		k.Fatal(err)
-	}
+	v := must.Get(k.Operator(k).Inspect(k.Context()))(k)
 	return v.Window
 }
 

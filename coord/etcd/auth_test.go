@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // users is a cluster where "ours" may use the prefix /ours/, and "other" may not.
@@ -73,9 +74,7 @@ func TestRefusals(t *testing.T) {
 			if err := d.refused(r.want); !errors.Is(err, claims.ErrRefused) {
 				t.Errorf("%v is not ErrRefused", err)
 			}
-			if err := r.mend(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, r.mend())
 			d.works()
 		})
 	}
@@ -84,9 +83,7 @@ func TestRefusals(t *testing.T) {
 		if err := d.refused("it knows only users: give --coord-user"); !errors.Is(err, claims.ErrRefused) {
 			t.Errorf("%v is not ErrRefused", err)
 		}
-		if _, err := root.AuthDisable(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(root.AuthDisable(t.Context()))(t)
 		d.works()
 	})
 }
@@ -98,15 +95,11 @@ func TestPermissionTakenAway(t *testing.T) {
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: "ours", Password: secret}, etcd.Config{})
 	claim := d.works()
 	root := c.Client()
-	if _, err := root.UserRevokeRole(t.Context(), "ours", "ours"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(root.UserRevokeRole(t.Context(), "ours", "ours"))(t)
 	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, claims.ErrRefused) {
 		t.Errorf("Extend: %v, want ErrRefused", err)
 	}
-	if _, err := root.UserGrantRole(t.Context(), "ours", "ours"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(root.UserGrantRole(t.Context(), "ours", "ours"))(t)
 	d.extends(claim, 30)
 }
 
@@ -156,9 +149,7 @@ func TestPasswordReadAgain(t *testing.T) {
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: "ours", Password: secret, Current: current}, etcd.Config{})
 	claim := d.works()
 	const changed = "changed-" + secret
-	if _, err := c.Client().UserChangePassword(t.Context(), "ours", changed); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Client().UserChangePassword(t.Context(), "ours", changed))(t)
 	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, claims.ErrRefused) {
 		t.Errorf("Extend with the password of before: %v, want ErrRefused", err)
 	}

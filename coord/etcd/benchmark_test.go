@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // BenchmarkClaims measures claims on a server in this process: memory and allocations are those of
@@ -28,9 +29,7 @@ func BenchmarkClaims(b *testing.B) {
 					for worker := first; worker < min(n, first+together); worker++ {
 						puts = append(puts, clientv3.OpPut(fmt.Sprintf("%sworkers/%07d", etcd.DefaultPrefix, worker), string(value)))
 					}
-					if _, err := client.Txn(b.Context()).Then(puts...).Commit(); err != nil {
-						b.Fatal(err)
-					}
+					must.Get(client.Txn(b.Context()).Then(puts...).Commit())(b)
 				}
 			},
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // serves is a server that answers a request as the test says, and its address.
@@ -36,10 +37,7 @@ func serves(t *testing.T, config *tls.Config, answer http.HandlerFunc) string {
 // speaks is a server that says the same to all, whatever they ask.
 func speaks(t *testing.T, text string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -73,9 +71,7 @@ func elsewhere(config *tls.Config, endpoints ...string) *clocks {
 // nothing costs a second, and costs the others' answers no precision.
 func TestClocksOfServers(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	t.Cleanup(func() { _ = silent.Close() })
 	for name, c := range map[string]struct {
 		server string
@@ -137,13 +133,8 @@ func TestClocksOfOwnServers(t *testing.T) {
 	asked := make(chan struct{}, 10)
 	server := serves(t, nil, func(http.ResponseWriter, *http.Request) { asked <- struct{}{} })
 	_, port, err := net.SplitHostPort(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := newStore(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
+	s := must.Get(newStore(Config{}))(t)
 	s.clocks.servers.Endpoints = []string{server, "localhost:" + port}
 	if shown, err := s.Clocks(t.Context(), claims.Entry{}, clockguard.System{}); err != nil || len(shown) != 0 || len(asked) != 0 {
 		t.Errorf("shown %+v, %v; %d were asked", shown, err, len(asked))

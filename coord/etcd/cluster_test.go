@@ -11,15 +11,13 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // revision rises with every change of a key, also with one that was undone.
 func (tr tree) revision() int64 {
 	tr.t.Helper()
-	got, err := tr.s.Client().Get(tr.t.Context(), "/")
-	if err != nil {
-		tr.t.Fatal(err)
-	}
+	got := must.Get(tr.s.Client().Get(tr.t.Context(), "/"))(tr.t)
 	return got.Header.Revision
 }
 
@@ -36,9 +34,7 @@ func (tr tree) layoutRecord(c *etcd.Coordinator) (key, value string) {
 
 func (tr tree) do(op clientv3.Op) {
 	tr.t.Helper()
-	if _, err := tr.s.Client().Do(tr.t.Context(), op); err != nil {
-		tr.t.Fatal(err)
-	}
+	must.Get(tr.s.Client().Do(tr.t.Context(), op))(tr.t)
 }
 
 // The layout record alone is another's, and claims and records are just as their

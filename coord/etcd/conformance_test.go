@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // harness is a kit's harness on any client.
@@ -39,10 +40,7 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	t.Helper()
 	config := h.config
 	config.Identity = identity
-	c, err := etcd.New(h.client, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(etcd.New(h.client, config))(t)
 	h.faults[c], h.delays[c], h.root = &coordtest.Faults{}, &etcd.Delays{}, c.Root()
 	etcd.WatchFaults(c, h.faults[c])
 	etcd.WatchLeaseFaults(c, h.faults[c])
@@ -57,10 +55,7 @@ func (h *harness) elsewhere(servers etcd.Servers) func(testing.TB, coord.Identit
 		t.Helper()
 		config := h.config
 		config.Identity, config.Own = identity, nowhere
-		c, err := etcd.Dial(servers, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(etcd.Dial(servers, config))(t)
 		h.root = c.Root()
 		t.Cleanup(func() { _ = c.Close() })
 		return c
@@ -103,10 +98,7 @@ func startEmbedded(t testing.TB, config embedded.Config) *embedded.Server {
 	if config.Dir == "" {
 		config.Dir = filepath.Join(t.TempDir(), "etcd")
 	}
-	s, err := embedded.Start(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(embedded.Start(t.Context(), config))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Errorf("close the embedded server: %v", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // endings counts what would end a lease.
@@ -30,9 +31,7 @@ func (e endings) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3.Lea
 func TestDetachLeavesTheLease(t *testing.T) {
 	cluster := etcdtest.Start(t, etcdtest.Options{})
 	client := cluster.Client()
-	if _, err := client.Get(t.Context(), "/"); err != nil { // connects
-		t.Fatal(err)
-	}
+	must.Get(client.Get(t.Context(), "/"))(t) // connects
 	before := runtime.NumGoroutine()
 	for _, stuck := range []bool{false, true} {
 		d := dial(t, etcd.Servers{Endpoints: cluster.Endpoints()}, etcd.Config{TTL: 2 * time.Second})

@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // record is a log that tests read.
@@ -63,10 +64,7 @@ func dial(t testing.TB, servers etcd.Servers, config etcd.Config) dialled {
 	if config.TryTimeout == 0 {
 		config.TryTimeout = 2 * time.Second
 	}
-	c, err := etcd.Dial(servers, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(etcd.Dial(servers, config))(t)
 	d.Coordinator = c
 	t.Cleanup(func() {
 		_ = c.Close() // the servers may be gone

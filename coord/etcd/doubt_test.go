@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // tree is one embedded server for a test.
@@ -27,13 +28,9 @@ func (tr tree) daemon(incarnation string) *etcd.Coordinator {
 	c, err := etcd.New(tr.s.Client(), etcd.Config{
 		Identity: coord.Identity{Host: "host" + incarnation, Incarnation: incarnation}, MakeRoom: tr.s.MakeRoom,
 	})
-	if err != nil {
-		tr.t.Fatal(err)
-	}
+	must.Do(tr.t, err)
 	tr.t.Cleanup(func() { coordtest.Close(tr.t, c) })
-	if _, err := c.Join(tr.t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
-		tr.t.Fatal(err)
-	}
+	must.Get(c.Join(tr.t.Context(), coord.Layout{Text: "layout", Workers: 8}))(tr.t)
 	return c
 }
 
@@ -44,25 +41,17 @@ func (tr tree) claim(c *etcd.Coordinator, r coord.Request) coord.Claim {
 
 func (tr tree) claimWith(c *etcd.Coordinator, r coord.Request, between func(coord.Pending)) coord.Claim {
 	tr.t.Helper()
-	claim, err := coordtest.ClaimWith(tr.t.Context(), c, r, between)
-	if err != nil {
-		tr.t.Fatal(err)
-	}
-	return claim
+	return must.Get(coordtest.ClaimWith(tr.t.Context(), c, r, between))(tr.t)
 }
 
 func (tr tree) extend(c coord.Claim, p coord.Progress) {
 	tr.t.Helper()
-	if err := c.Extend(tr.t.Context(), p); err != nil {
-		tr.t.Fatal(err)
-	}
+	must.Do(tr.t, c.Extend(tr.t.Context(), p))
 }
 
 func (tr tree) revoke(c *etcd.Coordinator) {
 	tr.t.Helper()
-	if err := etcd.EndSession(tr.t.Context(), c, tr.s.Client()); err != nil {
-		tr.t.Fatal(err)
-	}
+	must.Do(tr.t, etcd.EndSession(tr.t.Context(), c, tr.s.Client()))
 }
 
 func want(worker int, opening string, mark generator.Tick) coord.Request {
@@ -231,9 +220,7 @@ func TestRecordPutBack(t *testing.T) {
 		t.Fatalf("no record %s: %v", key, err)
 	}
 	tr.extend(claim, coord.Progress{Ceiling: 200})
-	if _, err := tr.s.Client().Put(t.Context(), key, string(old.Kvs[0].Value)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(tr.s.Client().Put(t.Context(), key, string(old.Kvs[0].Value)))(t)
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 300}); !errors.Is(err, coord.ErrLost) {
 		t.Errorf("Extend on a record that was put back: %v, want ErrLost", err)
 	}
@@ -248,9 +235,7 @@ func TestDamagedRecord(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	key := c.Root() + "workers/0000002"
-	if _, err := tr.s.Client().Put(t.Context(), key, `{"ceiling":`); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(tr.s.Client().Put(t.Context(), key, `{"ceiling":`))(t)
 	seen := map[int]bool{}
 	for range 7 {
 		seen[tr.claim(c, want(2, "", 0)).Worker()] = true
@@ -263,9 +248,7 @@ func TestDamagedRecord(t *testing.T) {
 		t.Errorf("Claim: %v, want an ExhaustedError", err)
 	}
 	// An operator is shown it, and a raise does not make it good.
-	if _, err := c.Raise(t.Context(), 500); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Raise(t.Context(), 500))(t)
 	marks, err := c.Marks(t.Context())
 	if err != nil || len(marks) != 8 || !marks[2].Damaged || marks[3].Damaged || marks[2].Worker != 2 {
 		t.Errorf("Marks: %+v, %v; want the third of 8 damaged", marks, err)
@@ -303,9 +286,7 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 		t.Fatalf("Claim: %v, want the context's error", err)
 	}
 	tr.extend(held, coord.Progress{Ceiling: 10}) // looks, and finds nothing yet
-	if err := late(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, late(t.Context()))
 	if m, err := c.Members(t.Context()); err != nil || len(m) != 2 {
 		t.Fatalf("the late create did not land: %+v, %v", m, err)
 	}

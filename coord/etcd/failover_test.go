@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func progress(to int) coord.Progress { return coord.Progress{Ceiling: tick(to)} }
@@ -49,10 +50,7 @@ func TestFailover(t *testing.T) {
 // for the session's then.
 func outlives(t *testing.T, d dialled, address string, ttl time.Duration) {
 	t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(clientv3.New(clientv3.Config{Endpoints: []string{address}, Logger: zap.NewNop()}))(t)
 	defer client.Close()
 	left := func(id clientv3.LeaseID) (seconds int64) {
 		t.Helper()

@@ -11,6 +11,8 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // FuzzKeys: a key tells one worker ID, which has no other key, and whatever a host is called it has
@@ -58,10 +60,7 @@ func FuzzAnswer(f *testing.F) {
 		{Succeeded: true, Responses: []*etcdserverpb.ResponseOp{put}},
 		{Header: header, Succeeded: true},
 	} {
-		b, err := proto.Marshal(answer)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := must.Get(proto.Marshal(answer))(f)
 		f.Add(b)
 	}
 	get := clientv3.OpGet("/f/layout")

@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const notCompacted = "etcd has never compacted its history"
@@ -37,9 +38,7 @@ func TestAStoreThatIsNeverCompactedIsToldOf(t *testing.T) {
 			cluster := etcdtest.Start(t, etcdtest.Options{})
 			log := &logtest.Buffer{}
 			c, err := etcd.New(cluster.Client(), etcd.Config{TTL: 2 * time.Second, Identity: coord.Identity{Incarnation: "a"}, Log: log.At(hclog.Debug)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 			etcd.SetManyRevisions(c, tt.revision)
 			questions := make(chan error, 100)
 			etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
@@ -49,22 +48,14 @@ func TestAStoreThatIsNeverCompactedIsToldOf(t *testing.T) {
 				}
 				return err
 			})
-			if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
 			if tt.compact {
 				for range 3 {
-					if _, err := cluster.Client().Put(t.Context(), "/other", "x"); err != nil {
-						t.Fatal(err)
-					}
+					must.Get(cluster.Client().Put(t.Context(), "/other", "x"))(t)
 				}
-				if _, err := cluster.Client().Compact(t.Context(), 3); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(cluster.Client().Compact(t.Context(), 3))(t)
 			}
-			if _, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker, Latest: 1000}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
 			if tt.asked { // with a renewal of the session
 				if err := <-questions; errors.Is(err, rpctypes.ErrCompacted) != tt.compact {
 					t.Errorf("etcd answered %v", err)

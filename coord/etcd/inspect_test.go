@@ -6,6 +6,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A daemon that inspects the cluster as operators do still claims, and an operator that
@@ -13,31 +14,20 @@ import (
 func TestInspectionByADaemon(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
-	if _, err := c.Inspect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Inspect(t.Context()))(t)
 	tr.extend(tr.claim(c, want(1, "", 0)), coord.Progress{Ceiling: 10})
-	if _, err := c.Raise(t.Context(), 50); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Raise(t.Context(), 50))(t)
 	if got := tr.claim(c, want(2, "", 0)); got.Floor() != 50 {
 		t.Errorf("floor %d, want 50", got.Floor())
 	}
-	operator, err := etcd.New(tr.s.Client(), etcd.Config{Identity: coord.Identity{Incarnation: "o"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	operator := must.Get(etcd.New(tr.s.Client(), etcd.Config{Identity: coord.Identity{Incarnation: "o"}}))(t)
 	defer operator.Close()
-	if _, err := operator.Inspect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(operator.Inspect(t.Context()))(t)
 	if claim, err := coordtest.Claim(t.Context(), operator, want(3, "", 0)); err == nil {
 		t.Errorf("one that only visits got worker ID %d", claim.Worker())
 	}
 	// It may join later.
-	if _, err := operator.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(operator.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
 	if got := tr.claim(operator, want(3, "", 0)); got.Worker() != 3 {
 		t.Errorf("worker ID %d, want 3", got.Worker())
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fill writes history until the quota is used up.
@@ -22,9 +23,7 @@ func fill(t *testing.T, s *embedded.Server) {
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			return
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	t.Fatal("the quota was never used up; the case is void")
 }
@@ -60,22 +59,16 @@ func TestScheduleNOSPACE(t *testing.T) {
 func TestNoSpaceElsewhere(t *testing.T) {
 	s := startEmbedded(t, embedded.Config{Quota: 1 << 20})
 	c, err := etcd.New(s.Client(), etcd.Config{Identity: coord.Identity{Incarnation: "a"}, Where: "h1:2379"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer c.Close()
-	if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
 	claim := tree{t, s}.claim(c, want(0, "", 0))
 	fill(t, s)
 	err = claim.Extend(t.Context(), coord.Progress{Ceiling: 10})
 	if err == nil || errors.Is(err, coord.ErrLost) || !strings.Contains(err.Error(), "h1:2379") || !strings.Contains(err.Error(), "quota") {
 		t.Errorf("Extend: %v; want an error that names the server and its quota", err)
 	}
-	if err := s.MakeRoom(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.MakeRoom(t.Context()))
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 10}); err != nil {
 		t.Errorf("Extend after there was room again: %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // servers is a cluster that a test stops and puts back.
@@ -27,10 +28,7 @@ func newServers(t *testing.T, members int) servers {
 // dial returns a coordinator with a client of its own, not joined yet.
 func (s servers) dial(incarnation string) *etcd.Coordinator {
 	s.t.Helper()
-	c, err := etcd.Dial(etcd.Servers{Endpoints: s.Endpoints()}, etcd.Config{Identity: coord.Identity{Incarnation: incarnation}})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	c := must.Get(etcd.Dial(etcd.Servers{Endpoints: s.Endpoints()}, etcd.Config{Identity: coord.Identity{Incarnation: incarnation}}))(s.t)
 	s.t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -38,9 +36,7 @@ func (s servers) dial(incarnation string) *etcd.Coordinator {
 func (s servers) daemon(incarnation string) *etcd.Coordinator {
 	s.t.Helper()
 	c := s.dial(incarnation)
-	if _, err := c.Join(s.t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Get(c.Join(s.t.Context(), coord.Layout{Text: "layout", Workers: 8}))(s.t)
 	return c
 }
 
@@ -59,9 +55,7 @@ func (s servers) restore(backup string) {
 
 func (s servers) extended(c coord.Claim, to generator.Tick) {
 	s.t.Helper()
-	if err := c.Extend(s.t.Context(), coord.Progress{Ceiling: to, Mark: 10}); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, c.Extend(s.t.Context(), coord.Progress{Ceiling: to, Mark: 10}))
 }
 
 // Etcd is restored under a daemon: that is told from a loss, whichever call finds it
@@ -93,10 +87,7 @@ func TestRestoredFromABackup(t *testing.T) {
 	for i := range calls {
 		s := newServers(t, 1)
 		c := s.daemon("a")
-		claim, err := coordtest.Claim(t.Context(), c, want(1, "", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		claim := must.Get(coordtest.Claim(t.Context(), c, want(1, "", 0)))(t)
 		s.extended(claim, 100)
 		backup := s.backup()
 		for _, to := range []generator.Tick{200, 300, 400} {
@@ -105,9 +96,7 @@ func TestRestoredFromABackup(t *testing.T) {
 		s.restore(backup)
 
 		operator := s.dial("o")
-		if _, err := operator.Inspect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(operator.Inspect(t.Context()))(t)
 		before := s.marks(operator)
 		for j := range 2 * len(calls) {
 			call := calls[(i+j)%len(calls)]
@@ -119,9 +108,7 @@ func TestRestoredFromABackup(t *testing.T) {
 		if after := s.marks(operator); after != before {
 			t.Errorf("found out by %s: %s was there, and now %s", calls[i].name, before, after)
 		}
-		if _, err := operator.Raise(t.Context(), 1000); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(operator.Raise(t.Context(), 1000))(t)
 		// The raise can be seen, and says nothing that this connection could go on with.
 		if found, err := c.Look(t.Context()); err != nil || found.Raise.Floor != 1000 || found.Raise.ClusterEpoch == "" {
 			t.Errorf("Look after the raise: %+v, %v; want that all was raised to 1000", found, err)
@@ -147,19 +134,14 @@ func TestRestoredAmongOthersWrites(t *testing.T) {
 	j, k := s.daemon("j"), s.daemon("k")
 	var claims []coord.Claim
 	for worker, c := range []*etcd.Coordinator{j, k} {
-		claim, err := coordtest.Claim(t.Context(), c, want(worker, "", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		claim := must.Get(coordtest.Claim(t.Context(), c, want(worker, "", 0)))(t)
 		s.extended(claim, 5000)
 		claims = append(claims, claim)
 	}
 	s.restore(backup)
 	others := s.Client()
 	for range 60 {
-		if _, err := others.Put(t.Context(), "/others", "x"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(others.Put(t.Context(), "/others", "x"))(t)
 	}
 	var restored *coord.RestoredError
 	if err := claims[1].Extend(t.Context(), coord.Progress{Ceiling: 6000}); !errors.As(err, &restored) || !strings.Contains(err.Error(), "worker ID 1 went back") {
@@ -175,9 +157,7 @@ func (s servers) marks(o coord.Operator) string {
 	s.t.Helper()
 	members, err := o.Members(s.t.Context())
 	marks, err2 := o.Marks(s.t.Context())
-	if err := errors.Join(err, err2); err != nil {
-		s.t.Fatal(err)
-	}
+	must.Do(s.t, errors.Join(err, err2))
 	return fmt.Sprintf("%+v %+v", members, marks)
 }
 
@@ -188,18 +168,12 @@ func TestDataReplaced(t *testing.T) {
 		s := newServers(t, 1)
 		empty := s.backup()
 		c := s.daemon("a")
-		claim, err := coordtest.Claim(t.Context(), c, want(1, "", 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		claim := must.Get(coordtest.Claim(t.Context(), c, want(1, "", 0)))(t)
 		s.extended(claim, 100)
 		s.restore(empty)
 		uuid := ""
 		if anew {
-			cluster, err := s.dial("b").Join(t.Context(), coord.Layout{Text: "layout", Workers: 8})
-			if err != nil {
-				t.Fatal(err)
-			}
+			cluster := must.Get(s.dial("b").Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
 			uuid = cluster.UUID
 		}
 		for range 2 {
@@ -216,10 +190,7 @@ func TestDataReplaced(t *testing.T) {
 func TestMembersThatLagAreNoRestore(t *testing.T) {
 	s := newServers(t, 3)
 	c := s.daemon("a")
-	claim, err := coordtest.Claim(t.Context(), c, want(1, "", 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	claim := must.Get(coordtest.Claim(t.Context(), c, want(1, "", 0)))(t)
 	to := generator.Tick(100)
 	for i := range 3 {
 		s.Stop(i)

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A record that is changed between the reading and the opening, as an operator
@@ -86,9 +87,7 @@ func TestMembersShowTheOwner(t *testing.T) {
 	c := tr.daemon("m")
 	claim := tr.claim(c, want(4, "", 0))
 	for _, name := range []string{"0000004-s-AAA-AAA", "0000004-s-zzz-zzz", "0000004-0-0-0", "nonsense", "0000099-s-A-B"} {
-		if _, err := tr.s.Client().Put(t.Context(), c.Root()+"claims/"+name, "no JSON"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(tr.s.Client().Put(t.Context(), c.Root()+"claims/"+name, "no JSON"))(t)
 	}
 	members, err := c.Members(t.Context())
 	if err != nil || len(members) != 1 || members[0].Claim != claim.Name() {
@@ -201,14 +200,9 @@ func (f flakyLease) KeepAliveOnce(ctx context.Context, id clientv3.LeaseID) (*cl
 // gone.
 func TestSessionIsResumed(t *testing.T) {
 	tr := newTree(t)
-	c, err := etcd.New(tr.s.Client(), etcd.Config{TTL: 2 * time.Second, Identity: coord.Identity{Incarnation: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(etcd.New(tr.s.Client(), etcd.Config{TTL: 2 * time.Second, Identity: coord.Identity{Incarnation: "a"}}))(t)
 	defer c.Close()
-	if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
 	flaky := flakyLease{renewals: make(chan clientv3.LeaseID), failures: new(atomic.Int32)}
 	flaky.failures.Store(3)
 	etcd.WrapLease(c, func(l clientv3.Lease) clientv3.Lease { flaky.Lease = l; return flaky })

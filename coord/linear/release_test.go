@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A Release is stored, its reply is lost, another opens the record, and the Release is
@@ -41,24 +42,14 @@ func lostAfterwards(t *testing.T, addresses []string, dial func(addresses []stri
 	t.Helper()
 	broken := networkTo(t, addresses)
 	joined := func(addresses []string) operated {
-		c, err := dial(addresses)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(dial(addresses))(t)
 		t.Cleanup(func() { _ = c.Close() }) // the servers may have ended
-		if _, err := c.Join(t.Context(), layout); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Join(t.Context(), layout))(t)
 		return c
 	}
 	a, b := joined(broken.addresses()), joined(addresses)
-	claim, err := coordtest.Claim(t.Context(), a, coord.Request{Latest: 1 << 40})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 1000}); err != nil {
-		t.Fatal(err)
-	}
+	claim := must.Get(coordtest.Claim(t.Context(), a, coord.Request{Latest: 1 << 40}))(t)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 1000}))
 	broken[0].Hold()
 	released := make(chan error, 1)
 	go func() { released <- claim.Release(t.Context(), 60) }()

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord/move"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(zktest.Main(m)) }
@@ -45,10 +46,7 @@ var layout = coord.Layout{Text: "time=41@1ms,worker=10,sequence=12;epoch=2026-01
 // daemon opens a coordinator as a daemon does.
 func daemon(t *testing.T, url string) coord.Coordinator {
 	t.Helper()
-	c, err := connect.Open(t.Context(), connect.Config{URL: url, Identity: coord.Identity{Host: "h", Incarnation: rand.Text()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(connect.Open(t.Context(), connect.Config{URL: url, Identity: coord.Identity{Host: "h", Incarnation: rand.Text()}}))(t)
 	t.Cleanup(func() { _ = c.Close() }) // a test may have closed it
 	return c
 }
@@ -64,10 +62,7 @@ func claim(t *testing.T, c coord.Coordinator, r coord.Request) (coord.Claim, err
 
 func side(t *testing.T, url string) move.Side {
 	t.Helper()
-	o, err := connect.Operate(t.Context(), connect.Config{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url}))(t)
 	t.Cleanup(func() { _ = o.Close() }) // nothing depends on it
 	return move.Side{Mover: o.(coord.Movable).Mover(), URL: url}
 }
@@ -90,10 +85,7 @@ func newFixture(t *testing.T, from, to string) *fixture {
 	t.Helper()
 	f := &fixture{T: t, from: from, to: to, source: daemon(t, from)}
 	for worker := range 2 {
-		c, err := claim(t, f.source, coord.Request{Worker: worker})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(claim(t, f.source, coord.Request{Worker: worker}))(t)
 		f.claims = append(f.claims, c)
 	}
 	if !f.extended() {
@@ -117,10 +109,7 @@ func (f *fixture) extended() bool {
 func (f *fixture) judge(what string) {
 	f.Helper()
 	there := daemon(f.T, f.to)
-	place, err := side(f.T, f.to).Place(f.Context())
-	if err != nil {
-		f.Fatal(err)
-	}
+	place := must.Get(side(f.T, f.to).Place(f.Context()))(f)
 	if place.Stage == coord.Absent {
 		return // a daemon would make a cluster of its own, with another UUID
 	}
@@ -134,9 +123,7 @@ func (f *fixture) judge(what string) {
 	if stranger.Worker() != 1 || stranger.Floor() < f.granted {
 		f.Errorf("%s: worker ID %d begins above %d there, and was granted up to %d", what, stranger.Worker(), stranger.Floor(), f.granted)
 	}
-	if err := stranger.Release(f.Context(), stranger.Floor()); err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, stranger.Release(f.Context(), stranger.Floor()))
 }
 
 // moved checks what a move has come to.
@@ -234,9 +221,7 @@ func (m failing) Store(ctx context.Context, at coord.Place, c coord.Copy) error 
 func TestOneFails(t *testing.T) {
 	bothWays(t, func(t *testing.T, from, to func() string) {
 		f := newFixture(t, from(), to())
-		if _, err := claim(t, f.source, coord.Request{Worker: 2}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(claim(t, f.source, coord.Request{Worker: 2}))(t)
 		m, begun, ending := between(t, f.from, f.to), make(chan struct{}), make(chan struct{})
 		m.From.Mover, m.To.Mover = failing{m.From.Mover, begun, ending}, failing{m.To.Mover, begun, ending}
 		if r, err := m.Run(t.Context()); !errors.Is(err, coordtest.ErrFault) || r.Written != 1 {
@@ -253,16 +238,9 @@ func TestOneFails(t *testing.T) {
 func TestThereAndBack(t *testing.T) {
 	bothWays(t, func(t *testing.T, from, to func() string) {
 		f := newFixture(t, from(), to())
-		if _, err := between(t, f.from, f.to).Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		c, err := claim(t, daemon(t, f.to), coord.Request{Worker: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Extend(t.Context(), coord.Progress{Ceiling: 77_000}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(between(t, f.from, f.to).Run(t.Context()))(t)
+		c := must.Get(claim(t, daemon(t, f.to), coord.Request{Worker: 1}))(t)
+		must.Do(t, c.Extend(t.Context(), coord.Progress{Ceiling: 77_000}))
 		r, err := between(t, f.to, f.from).Run(t.Context())
 		if err != nil || r.Records != 2 || r.Written != 1 || r.Ends != 77_000 {
 			t.Errorf("back: %+v, %v; want 2 records, 1 of them written, held up to 77000", r, err)
@@ -300,9 +278,7 @@ func TestRefused(t *testing.T) {
 		}
 		refused("a move elsewhere was begun", between(t, f.from, to()))
 		refused("from where it is moved to", between(t, f.to, from()))
-		if _, err := between(t, f.from, f.to).Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(between(t, f.from, f.to).Run(t.Context()))(t)
 		refused("it was moved elsewhere", between(t, f.from, to()))
 		if _, err := between(t, f.from, f.to).Abort(t.Context()); err == nil {
 			t.Error("it was taken back after it had been moved")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/move"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Without permission at the target nothing is sealed. Where the target's cluster record may be
@@ -19,9 +20,7 @@ func TestPermissionsAreMissing(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{RootPassword: secret})
 	c.AddUser("ours", secret, "/from/")
 	allow := func(key, end string) {
-		if _, err := c.Client().RoleGrantPermission(t.Context(), "ours", key, end, clientv3.PermissionType(clientv3.PermReadWrite)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Client().RoleGrantPermission(t.Context(), "ours", key, end, clientv3.PermissionType(clientv3.PermReadWrite)))(t)
 	}
 	as := func(prefix string) string { return strings.Replace(c.URL(prefix), "://", "://ours:"+secret+"@", 1) }
 	f := newFixture(t, as("from"), as("to"))
@@ -45,8 +44,6 @@ func TestPermissionsAreMissing(t *testing.T) {
 	}
 	denied("again")
 	allow("/to/", clientv3.GetPrefixRangeEnd("/to/"))
-	if _, err := between(t, f.from, f.to).Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(between(t, f.from, f.to).Run(t.Context()))(t)
 	f.moved("with permission")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/move"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // hooked is a side on which something happens around writes.
@@ -90,9 +91,7 @@ func TestTakenBackWhileTwoMove(t *testing.T) {
 		if seals != 1 {
 			t.Errorf("sealed %d times by one name", seals)
 		}
-		if _, err := third.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(third.Run(t.Context()))(t)
 		f.moved("at the end")
 	})
 }

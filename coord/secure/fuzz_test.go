@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // FuzzFiles: files of certificates make a configuration that has what they hold, or an error that
@@ -18,11 +19,7 @@ func FuzzFiles(f *testing.F) {
 	ca := certtest.New(f, "ca")
 	pair := ca.Client("c")
 	content := func(path string) []byte {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		return b
+		return must.Get(os.ReadFile(path))(f)
 	}
 	authority, cert, key := content(ca.File), content(pair.CertFile), content(pair.KeyFile)
 	f.Add(authority, cert, key)
@@ -35,9 +32,7 @@ func FuzzFiles(f *testing.F) {
 	paths := secure.TLS{CA: filepath.Join(dir, "ca"), Cert: filepath.Join(dir, "cert"), Key: filepath.Join(dir, "key")}
 	f.Fuzz(func(t *testing.T, authority, cert, key []byte) {
 		for path, content := range map[string][]byte{paths.CA: authority, paths.Cert: cert, paths.Key: key} {
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, content, 0o600))
 		}
 		config, err := paths.Config(nil)
 		if err != nil {

@@ -15,15 +15,13 @@ import (
 
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // serve answers one connection, by TLS if config is not nil, and closes it.
 func serve(t *testing.T, config *tls.Config) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	t.Cleanup(func() { l.Close(); <-done })
 	go func() {
@@ -124,9 +122,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	ca := certtest.New(t, "ca")
 	pair, another := ca.Client("a"), ca.Client("b")
 	empty := filepath.Join(t.TempDir(), "empty.pem")
-	if err := os.WriteFile(empty, []byte("nothing"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(empty, []byte("nothing"), 0o600))
 	for name, c := range map[string]struct {
 		tls  secure.TLS
 		want string
@@ -161,17 +157,12 @@ func TestReplacedCertificate(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(to, text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	replace(files.Cert, first.CertFile)
 	replace(files.Key, first.KeyFile)
 	var log bytes.Buffer
-	config, err := files.Config(hclog.New(&hclog.LoggerOptions{Output: &log}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := must.Get(files.Config(hclog.New(&hclog.LoggerOptions{Output: &log})))(t)
 	shows := func(want string) {
 		t.Helper()
 		got, err := config.GetClientCertificate(&tls.CertificateRequestInfo{})

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -46,9 +47,7 @@ func TestDigest(t *testing.T) {
 	claim := claimed(t, c, 3)
 	extend := func() {
 		t.Helper()
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 100}))
 	}
 	extend()
 	// The user is given to each new connection, also to one that ends at once.
@@ -63,9 +62,7 @@ func TestDigest(t *testing.T) {
 		})
 	}
 	client := e.Client()
-	if err := client.AddAuth("digest", []byte(user+":"+password)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.AddAuth("digest", []byte(user+":"+password)))
 	want := gozk.DigestACL(gozk.PermAll, user, password)
 	paths := all(t, client, strings.TrimSuffix(root, "/tree"))
 	for _, path := range paths {
@@ -121,21 +118,15 @@ func TestChrootThatIsOpen(t *testing.T) {
 	e := zktest.Shared(t)
 	root := e.Chroot() + "/open"
 	client := e.Client()
-	if err := client.AddAuth("digest", []byte(user+":"+password)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.AddAuth("digest", []byte(user+":"+password)))
 	ours := gozk.DigestACL(gozk.PermAll, user, password)
 	create := func(path string, acl []gozk.ACL) {
 		t.Helper()
-		if _, err := client.Create(path, nil, gozk.FlagPersistent, acl); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Create(path, nil, gozk.FlagPersistent, acl))(t)
 	}
 	shut := func(path string, acl []gozk.ACL) {
 		t.Helper()
-		if _, err := client.SetACL(path, acl, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.SetACL(path, acl, -1))(t)
 	}
 	create(root, gozk.WorldACL(gozk.PermAll))
 	join := func() error {
@@ -157,17 +148,13 @@ func TestChrootThatIsOpen(t *testing.T) {
 	}
 	// That everybody may look is the administrator's choice.
 	shut(root, append(gozk.WorldACL(gozk.PermRead), ours...))
-	if err := join(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, join())
 	for _, path := range []string{"/layout", "/claims", "/workers"} {
 		shut(root+path, gozk.WorldACL(gozk.PermAll))
 		refused(root + path)
 		shut(root+path, ours)
 	}
-	if err := join(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, join())
 }
 
 // Two users below one parent: the second is told whose access it lacks.

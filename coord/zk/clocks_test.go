@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func nowhere(netip.Addr) bool { return false }
@@ -34,9 +35,7 @@ func TestFirstQuestionForTheTime(t *testing.T) {
 	}
 	all.Wait()
 	client := e.Client()
-	if err := client.AddAuth("digest", []byte(user+":"+password)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.AddAuth("digest", []byte(user+":"+password)))
 	path := servers.Chroot + "/clock"
 	if acl, _, err := client.GetACL(path); err != nil || !slices.Equal(acl, gozk.DigestACL(gozk.PermAll, user, password)) {
 		t.Errorf("%s: ACL %v, %v", path, acl, err)
@@ -67,9 +66,7 @@ func TestWhoIsAskedForTheTime(t *testing.T) {
 		// The others are not dialed: nobody is there.
 		d := dial(t, servers, zk.Config{Identity: identity(), Own: here})
 		(&zk.Line{Address: e.Addresses()[0]}).Tap(d)
-		if _, err := d.Join(t.Context(), layout); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(d.Join(t.Context(), layout))(t)
 		shown, err := d.Clocks(t.Context())
 		if err != nil || len(shown) != c.shown {
 			t.Errorf("%s: %+v, %v; want %d", name, shown, err, c.shown)
@@ -80,12 +77,8 @@ func TestWhoIsAskedForTheTime(t *testing.T) {
 		}
 	}
 	client := e.Client()
-	if err := client.Delete(root+"/clock", -1); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Create(root+"/clock", nil, 0, gozk.DigestACL(gozk.PermAll, "else", "else")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.Delete(root+"/clock", -1))
+	must.Get(client.Create(root+"/clock", nil, 0, gozk.DigestACL(gozk.PermAll, "else", "else")))(t)
 	d, _ := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: root}, zk.Config{Own: nowhere})
 	shown, err := d.Clocks(t.Context())
 	if err != nil || len(shown) != 1 {

@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Close frees the claims at once.
@@ -100,10 +101,7 @@ func TestNothingIsLeft(t *testing.T) {
 // nobody is an address where nothing listens.
 func nobody(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -114,10 +112,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	e := zktest.Start(t, zktest.Options{})
 	c, _ := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{TryTimeout: time.Hour})
 	s := zk.Store(c)
-	entry, err := s.Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	entry := must.Get(s.Look(t.Context()))(t)
 	node := claims.Node{Name: "0000003-s-inc-tok-0000000001", Worker: 3}
 	calls := map[string]func(context.Context) error{
 		"Look":    func(ctx context.Context) error { _, err := s.Look(ctx); return err },
@@ -163,10 +158,7 @@ func TestErrorsOfListings(t *testing.T) {
 	c, _ := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{})
 	claimed(t, c, 3)
 	s := zk.Store(c)
-	entry, err := s.Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	entry := must.Get(s.Look(t.Context()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	zk.Intercept(c, func(k zk.Kind, send func() error) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // harness is a kit's harness on one tree.
@@ -68,10 +69,7 @@ func (h *harness) openBy(t testing.TB, config zk.Config) coord.Coordinator {
 // dial opens a coordinator that is closed with the test.
 func dial(t testing.TB, servers zk.Servers, config zk.Config) *zk.Coordinator {
 	t.Helper()
-	c, err := zk.Dial(servers, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(zk.Dial(servers, config))(t)
 	t.Cleanup(func() { _ = c.Close() }) // the test may have ended the servers
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // ZooKeeper counts sequential nodes with 32 bits, and at the end gives the last
@@ -45,19 +46,12 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 		}
 		// One that names its worker ID itself goes on.
 		sticky = claimed(t, b, 1)
-		if err := sticky.Extend(t.Context(), coord.Progress{Ceiling: sticky.Floor() + 10}); err != nil {
-			t.Fatal(err)
-		}
-		if err := sticky.Release(t.Context(), sticky.Floor()+5); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, sticky.Extend(t.Context(), coord.Progress{Ceiling: sticky.Floor() + 10}))
+		must.Do(t, sticky.Release(t.Context(), sticky.Floor()+5))
 	}
 	// Nothing is left of those that were refused.
 	for _, c := range []*zk.Coordinator{a, b} {
-		own, err := zk.Store(c).Own(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		own := must.Get(zk.Store(c).Own(t.Context()))(t)
 		if want := map[*zk.Coordinator]int{a: 2}[c]; len(own) != want {
 			t.Errorf("claims %+v are left, want %d", own, want)
 		}

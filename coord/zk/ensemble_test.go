@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A follower that was stopped for a while answers with what it knew until it has
@@ -27,18 +28,10 @@ func TestFollowerThatLags(t *testing.T) {
 	id := identity()
 	c, _ := joined(t, zk.Servers{Addresses: e.Addresses()[follower : follower+1]}, zk.Config{Identity: id, Timeout: 30 * time.Second, TryTimeout: 20 * time.Second})
 	s := zk.Store(c)
-	entry, err := s.Look(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, err := s.Create(t.Context(), entry, claimant(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	entry := must.Get(s.Look(t.Context()))(t)
+	node := must.Get(s.Create(t.Context(), entry, claimant(3)))(t)
 	client, _, err := gozk.Connect(others, 10*time.Second, gozk.WithLogger(quiet{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer client.Close()
 	open := gozk.WorldACL(gozk.PermAll)
 	for round, ask := range []func(name string) error{
@@ -80,21 +73,15 @@ func TestFollowerThatLags(t *testing.T) {
 			for j := range 20 {
 				ops = append(ops, &gozk.CreateRequest{Path: fmt.Sprintf("/flakeward/hosts/%d-%d-%d", round, i, j), Data: value, Acl: open})
 			}
-			if _, err := client.Multi(ops...); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(client.Multi(ops...))(t)
 		}
 		name := fmt.Sprintf("late%d", round)
 		results, err := client.Multi(
 			&gozk.CreateRequest{Path: "/flakeward/hosts/" + name, Data: []byte("5"), Acl: open},
 			&gozk.CreateRequest{Path: "/flakeward/claims/0000005-s-" + id.Incarnation + "-" + name + "-", Acl: open, Flags: gozk.FlagEphemeralSequential})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if round == 3 {
-			if _, err := client.Create("/flakeward/workers/0000003", []byte("theirs"), 0, open); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(client.Create("/flakeward/workers/0000003", []byte("theirs"), 0, open))(t)
 		}
 		// The request waits in the follower's socket: it is the first that it answers.
 		asked := make(chan error, 1)
@@ -103,9 +90,7 @@ func TestFollowerThatLags(t *testing.T) {
 		if err := <-asked; err != nil {
 			t.Errorf("round %d: the follower shows %v", round, err)
 		}
-		if err := client.Delete(results[1].String, -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, client.Delete(results[1].String, -1))
 	}
 }
 
@@ -163,10 +148,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 // met is how many it has taken.
 func silent(t testing.TB) (address string, met func() int64) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var taken atomic.Int64
 	var done sync.WaitGroup
 	done.Go(func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // remake deletes the layout and nothing else, and makes another, whose version is the
@@ -20,20 +21,17 @@ import (
 func (w *fixture) remake(value, token string) {
 	w.Helper()
 	wipe(w, w.client, w.root+"/layout")
-	_, err := w.client.Create(w.root+"/layout", []byte(value), 0, gozk.WorldACL(gozk.PermAll))
-	w.must(err)
+	must.Get(w.client.Create(w.root+"/layout", []byte(value), 0, gozk.WorldACL(gozk.PermAll)))(w)
 	if token != "" {
-		_, err = w.client.Create(w.root+"/layout/"+token, nil, 0, gozk.WorldACL(gozk.PermAll))
-		w.must(err)
+		must.Get(w.client.Create(w.root+"/layout/"+token, nil, 0, gozk.WorldACL(gozk.PermAll)))(w)
 	}
 }
 
 func (w *fixture) tokens() []string {
 	w.Helper()
-	_, err := w.client.Sync(w.root)
-	w.must(err)
+	must.Get(w.client.Sync(w.root))(w)
 	names, _, err := w.client.Children(w.root + "/layout")
-	w.must(err)
+	must.Do(w, err)
 	return names
 }
 
@@ -48,15 +46,11 @@ func TestLayoutMadeAnewAlone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
 	here := w.coordinator()
-	if _, err := here.Join(t.Context(), layout); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(here.Join(t.Context(), layout))(t)
 	claim := claimed(t, here, 0)
 	before := w.get("/workers/0000000")
 	wipe(t, w.client, w.root+"/layout")
-	if _, err := w.coordinator().Join(t.Context(), coord.Layout{Text: "another layout", Workers: 8}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.coordinator().Join(t.Context(), coord.Layout{Text: "another layout", Workers: 8}))(t)
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}); !errors.Is(err, coord.ErrOtherCluster) {
 		t.Errorf("extended in a cluster of another UUID and layout: %v", err)
 	}
@@ -71,9 +65,7 @@ func TestRaiseThatLandsInAnotherCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
 	operator, fresh := w.coordinator(), w.coordinator()
-	if _, err := operator.Join(t.Context(), layout); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(operator.Join(t.Context(), layout))(t)
 	var uuid string
 	zk.Intercept(operator, func(k zk.Kind, send func() error) error {
 		if k == "replace the layout" {
@@ -102,9 +94,7 @@ func TestLayoutThatIsPutBack(t *testing.T) {
 		w := newFixture(t, zktest.Shared(t))
 		here, idle := w.coordinator(), w.coordinator()
 		for _, c := range []*zk.Coordinator{here, idle} {
-			if _, err := c.Join(t.Context(), layout); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Join(t.Context(), layout))(t)
 		}
 		claim := claimed(t, here, 3)
 		w.remake(w.get("/layout"), token)
@@ -138,9 +128,7 @@ func TestLayoutWithoutAChild(t *testing.T) {
 	for i := range stores {
 		_, stores[i] = w.open()
 		layout = w.join(stores[i])
-		if _, err := stores[i].List(t.Context(), layout); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(stores[i].List(t.Context(), layout))(t)
 	}
 	if got := w.tokens(); !slices.Equal(got, []string{"not-one"}) {
 		t.Errorf("who only reads has made %q", got)
@@ -168,7 +156,7 @@ func TestLayoutWithoutAChild(t *testing.T) {
 	}
 	// The one that a store goes by may be deleted by hand.
 	for _, token := range got {
-		w.must(w.client.Delete(w.root+"/layout/"+token, -1))
+		must.Do(w, w.client.Delete(w.root+"/layout/"+token, -1))
 	}
 	var moved *claims.MovedError
 	if made, err := stores[0].Create(t.Context(), layout, claimant(0)); !errors.As(err, &moved) || !slices.Equal(moved.Found.Value, firstLayout) {
@@ -228,8 +216,7 @@ func TestFenceCostsNothing(t *testing.T) {
 		return send()
 	})
 	w.write(s, layout, n, record)
-	replaced, err := s.Replace(t.Context(), layout, []byte("raised"))
-	w.must(err)
+	replaced := must.Get(s.Replace(t.Context(), layout, []byte("raised")))(w)
 	record.Version++
 	w.write(s, replaced, n, record)
 	if want := []zk.Kind{"write", "replace the layout", "write"}; !slices.Equal(sent, want) {

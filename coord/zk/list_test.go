@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A thousand claims and records are listed at once, those that vanish meanwhile
@@ -28,16 +29,14 @@ func TestListOfAThousand(t *testing.T) {
 				&gozk.CreateRequest{Path: fmt.Sprintf("%s/claims/%07d-s-inc-tok%d-", w.root, worker, worker), Data: []byte("{}"), Acl: gozk.WorldACL(gozk.PermAll), Flags: gozk.FlagEphemeralSequential},
 				&gozk.CreateRequest{Path: fmt.Sprintf("%s/workers/%07d", w.root, worker), Data: []byte(fmt.Sprint(worker)), Acl: gozk.WorldACL(gozk.PermAll)})
 		}
-		results, err := w.client.Multi(ops...)
-		w.must(err)
+		results := must.Get(w.client.Multi(ops...))(w)
 		for i := 0; i < len(results); i += 2 {
 			names = append(names, results[i].String)
 		}
 	}
 	// Nodes that are nobody's claim, or name no worker ID.
 	for _, odd := range []string{"/claims/odd", "/claims/d-inc-tok-2147483647", "/workers/odd"} {
-		_, err := w.client.Create(w.root+odd, nil, 0, gozk.WorldACL(gozk.PermAll))
-		w.must(err)
+		must.Get(w.client.Create(w.root+odd, nil, 0, gozk.WorldACL(gozk.PermAll)))(w)
 	}
 	start := time.Now()
 	found, err := s.List(t.Context(), layout)
@@ -56,7 +55,7 @@ func TestListOfAThousand(t *testing.T) {
 		if k == "list the claims" {
 			gone <- struct{}{}
 			for _, name := range names[:10] {
-				w.must(w.client.Delete(name, -1))
+				must.Do(w, w.client.Delete(name, -1))
 			}
 		}
 		return err

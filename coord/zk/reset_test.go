@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // resets is a connection that is reset before one of its writes, counted from 1.
@@ -57,9 +58,7 @@ func TestConnectionIsResetBeforeAWrite(t *testing.T) {
 				return conn, nil
 			}
 			l.Tap(coordinator)
-			if _, err := coordinator.Join(t.Context(), layout); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(coordinator.Join(t.Context(), layout))(t)
 			l.Cut()
 			eventually(t, "it is served again, on a third connection", func() bool {
 				_, err := coordinator.Members(t.Context())
@@ -87,9 +86,7 @@ func TestCloseLeavesALibraryThatDoesNotEnd(t *testing.T) {
 		return conn, nil
 	}
 	l.Tap(c)
-	if _, err := c.Join(t.Context(), layout); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Join(t.Context(), layout))(t)
 	l.Cut()
 	<-held
 	closed := make(chan error, 1)

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // An ensemble that was restored and has elected a leader once more is ahead of every
@@ -27,9 +28,7 @@ func TestRestoredEnsembleThatRefusesNobody(t *testing.T) {
 		e.Ready()
 	}
 	setup, _ := joined(t, servers, zk.Config{Timeout: 4 * time.Second})
-	if err := claimed(t, setup, 0).Release(t.Context(), 100); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, claimed(t, setup, 0).Release(t.Context(), 100))
 	coordtest.Close(t, setup)
 	var backup zktest.Backup
 	restart(func() { backup = e.Backup() })
@@ -38,9 +37,7 @@ func TestRestoredEnsembleThatRefusesNobody(t *testing.T) {
 	held := claimed(t, j, 0)
 	other := claimed(t, k, 1)
 	for _, c := range []coord.Claim{held, other, held, other} {
-		if err := c.Extend(t.Context(), coord.Progress{Ceiling: 5000}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Extend(t.Context(), coord.Progress{Ceiling: 5000}))
 	}
 	restart(func() { e.Restore(backup) })
 	restart(func() {})
@@ -73,9 +70,7 @@ func TestRaiseSeenByOneWhoIsTurnedAway(t *testing.T) {
 	c, _ := joined(t, servers, zk.Config{Timeout: 4 * time.Second})
 	held := claimed(t, c, 0)
 	cluster, err := c.Join(t.Context(), layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	restart := func(between func()) {
 		t.Helper()
 		e.Stop()
@@ -110,9 +105,7 @@ func TestRaiseSeenByOneWhoIsTurnedAway(t *testing.T) {
 		t.Errorf("Look: %+v, %v; want %+v", found, err, cluster)
 	}
 	operator, _ := joined(t, servers, zk.Config{Timeout: 4 * time.Second})
-	if _, err := operator.Raise(ctx, 900); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(operator.Raise(ctx, 900))(t)
 	if found, err := c.Look(ctx); err != nil || found.UUID != cluster.UUID || found.Raise.Floor != 900 || found.Raise.ClusterEpoch == "" {
 		t.Errorf("Look: %+v, %v; want cluster %s raised to 900", found, err, cluster.UUID)
 	}

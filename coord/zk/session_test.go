@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var layout = coord.Layout{Text: "a layout", Workers: 8}
@@ -36,18 +37,13 @@ func joined(t testing.TB, servers zk.Servers, config zk.Config) (*zk.Coordinator
 	}
 	c, l := dial(t, servers, config), &zk.Line{}
 	l.Tap(c)
-	if _, err := c.Join(t.Context(), layout); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Join(t.Context(), layout))(t)
 	return c, l
 }
 
 func claimed(t testing.TB, c coord.Coordinator, worker int) coord.Claim {
 	t.Helper()
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40}))(t)
 	if claim.Worker() != worker {
 		t.Fatalf("worker ID %d, want %d", claim.Worker(), worker)
 	}
@@ -123,14 +119,10 @@ func TestExpiredSession(t *testing.T) {
 	c, l := dial(t, servers, zk.Config{Timeout: 5 * time.Second, Identity: identity(), Log: log.At(hclog.Info)}), &zk.Line{}
 	l.Through = func(conn net.Conn) (net.Conn, error) { return frozen{conn, g}, nil }
 	l.Tap(c)
-	if _, err := c.Join(t.Context(), layout); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Join(t.Context(), layout))(t)
 	claim := claimed(t, c, 3)
 	first := zk.SessionID(c)
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100, Mark: 50}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 100, Mark: 50}))
 	other, _ := joined(t, servers, zk.Config{})
 	g.shut()
 	eventually(t, "the claim is gone", func() bool {
@@ -161,9 +153,7 @@ func TestSessionEndedBehindItsBack(t *testing.T) {
 	c, l := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Timeout: 2 * time.Second})
 	claim := claimed(t, c, 3)
 	zk.SetTimeout(c, 500*time.Millisecond)
-	if err := l.EndSession(t.Context(), e.Addresses()[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.EndSession(t.Context(), e.Addresses()[0]))
 	start := time.Now()
 	eventually(t, "the claim is known to be lost", func() bool {
 		return errors.Is(claim.Extend(t.Context(), coord.Progress{Ceiling: 200}), coord.ErrLost)

@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fixture is one tree with a layout record, and a client that acts behind the stores'
@@ -41,11 +42,7 @@ var firstLayout = []byte(`{"layout":"x","uuid":"1"}`)
 
 func (w *fixture) join(s claims.Store) claims.Entry {
 	w.Helper()
-	layout, err := s.Join(w.Context(), firstLayout)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return layout
+	return must.Get(s.Join(w.Context(), firstLayout))(w)
 }
 
 func claimant(worker int) claims.Claimant {
@@ -54,11 +51,7 @@ func claimant(worker int) claims.Claimant {
 
 func (w *fixture) create(s claims.Store, layout claims.Entry, worker int) claims.Created {
 	w.Helper()
-	made, err := s.Create(w.Context(), layout, claimant(worker))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return made
+	return must.Get(s.Create(w.Context(), layout, claimant(worker)))(w)
 }
 
 // write stores a record as the claim.
@@ -71,32 +64,23 @@ func (w *fixture) write(s claims.Store, layout claims.Entry, n claims.Node, reco
 	return done.Record
 }
 
-func (w *fixture) must(err error) {
-	w.Helper()
-	if err != nil {
-		w.Fatal(err)
-	}
-}
-
 func (w *fixture) set(path, value string) {
 	w.Helper()
-	_, err := w.client.Set(w.root+path, []byte(value), -1)
-	w.must(err)
+	must.Get(w.client.Set(w.root+path, []byte(value), -1))(w)
 }
 
 func (w *fixture) get(path string) string {
 	w.Helper()
 	value, _, err := w.client.Get(w.root + path)
-	w.must(err)
+	must.Do(w, err)
 	return string(value)
 }
 
 func (w *fixture) claims() []string {
 	w.Helper()
-	_, err := w.client.Sync(w.root)
-	w.must(err)
+	must.Get(w.client.Sync(w.root))(w)
 	names, _, err := w.client.Children(w.root + "/claims")
-	w.must(err)
+	must.Do(w, err)
 	return names
 }
 
@@ -105,9 +89,7 @@ func (w *fixture) makeAnew() {
 	w.Helper()
 	wipe(w, w.client, w.root)
 	_, s := w.open()
-	if _, err := s.Join(w.Context(), []byte(`{"layout":"x","uuid":"2"}`)); err != nil {
-		w.Fatal(err)
-	}
+	must.Get(s.Join(w.Context(), []byte(`{"layout":"x","uuid":"2"}`)))(w)
 }
 
 // A failed Multi says which operation failed; each stands for something else.
@@ -125,18 +107,17 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 		{"layout made anew", func(w *fixture, _ claims.Node) { w.remake(`{"layout":"x","uuid":"2"}`, "tok") }, moved + `1 {"layout":"x","uuid":"2"}`},
 		{"layout put back", func(w *fixture, _ claims.Node) { w.remake(string(firstLayout), "tok") }, moved + "1 " + string(firstLayout)},
 		{"made anew", func(w *fixture, _ claims.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
-		{"claim gone", func(w *fixture, n claims.Node) { w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
+		{"claim gone", func(w *fixture, n claims.Node) { must.Do(w, w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
 		{"record changed", func(w *fixture, _ claims.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
-		{"record gone", func(w *fixture, _ claims.Node) { w.must(w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
+		{"record gone", func(w *fixture, _ claims.Node) { must.Do(w, w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
 		{"history changed", func(w *fixture, _ claims.Node) {
-			_, err := w.client.Create(w.root+"/history/0000003", []byte("theirs"), 0, gozk.WorldACL(gozk.PermAll))
-			w.must(err)
+			must.Get(w.client.Create(w.root+"/history/0000003", []byte("theirs"), 0, gozk.WorldACL(gozk.PermAll)))(w)
 		}, "record 2 two, claimed true"},
 		{"both gone", func(w *fixture, n claims.Node) {
 			w.set("/workers/0000003", "theirs")
-			w.must(w.client.Delete(w.root+"/claims/"+n.Name, -1))
+			must.Do(w, w.client.Delete(w.root+"/claims/"+n.Name, -1))
 		}, "record 3 theirs, claimed false"},
-		{"folders gone", func(w *fixture, _ claims.Node) { w.must(w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
+		{"folders gone", func(w *fixture, _ claims.Node) { must.Do(w, w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
 	} {
 		for _, release := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, release %v", c.name, release), func(t *testing.T) {
@@ -233,9 +214,9 @@ func TestOwnerIsTheFirstCreated(t *testing.T) {
 	// The counter starts over with a new claims/: the third has the lowest number.
 	third := w.create(s, layout, 3)
 	for _, n := range []claims.Created{first, second, third} {
-		w.must(s.Delete(t.Context(), n.Name))
+		must.Do(w, s.Delete(t.Context(), n.Name))
 	}
-	w.must(w.client.Delete(w.root+"/claims", -1))
+	must.Do(w, w.client.Delete(w.root+"/claims", -1))
 	again := w.create(s, layout, 3) // makes claims/ too
 	if again.Number != 0 || again.Created <= third.Created {
 		t.Errorf("%+v after %+v", again, third)
@@ -243,8 +224,7 @@ func TestOwnerIsTheFirstCreated(t *testing.T) {
 	// Names that ZooKeeper would give only after others.
 	byHand := func(name string) {
 		t.Helper()
-		_, err := w.client.Create(w.root+"/claims/"+name, nil, gozk.FlagEphemeral, gozk.WorldACL(gozk.PermAll))
-		w.must(err)
+		must.Get(w.client.Create(w.root+"/claims/"+name, nil, gozk.FlagEphemeral, gozk.WorldACL(gozk.PermAll)))(w)
 	}
 	byHand("0000006-s-inc-tok-0000009999")
 	late := w.create(s, layout, 6)

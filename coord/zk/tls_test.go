@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestTLS(t *testing.T) {
@@ -49,9 +50,7 @@ func TestTLS(t *testing.T) {
 			l.Tap(coordinator)
 			_, err := coordinator.Join(t.Context(), layout)
 			if c.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 				claim := claimed(t, coordinator, 3)
 				l.Cut()
 				eventually(t, "the claim is extended", func() bool { return claim.Extend(t.Context(), coord.Progress{Ceiling: 10}) == nil })
@@ -106,10 +105,7 @@ func TestStrangeServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 			var done sync.WaitGroup
 			t.Cleanup(func() {
 				_ = l.Close()

@@ -8,6 +8,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The marks are raised between a node's making and the look at the layout, and the
@@ -32,9 +33,7 @@ func TestNodeOfATryThatFailedBarsNobody(t *testing.T) {
 	})
 	claim := claimed(t, c, 3)
 	for range 8 {
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 5000}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 5000}))
 	}
 	if !failed.Load() {
 		t.Fatal("no deletion failed; the test is void")

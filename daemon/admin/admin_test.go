@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestWhereAnybodyCouldAskTheAddressIsRefused(t *testing.T) {
@@ -49,18 +51,13 @@ func TestWhereAnybodyCouldAskTheAddressIsRefused(t *testing.T) {
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func TestATokenIsAskedForBesidesForProbes(t *testing.T) {
 	file := write(t, "0123456789abcdef\n")
-	s, err := New(Config{Address: "127.0.0.1:0", TokenFile: file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Config{Address: "127.0.0.1:0", TokenFile: file}))(t)
 	refused := func(path, authorization string) string {
 		r, _ := http.NewRequest("GET", "http://127.0.0.1"+path, nil)
 		if authorization != "" {
@@ -85,25 +82,18 @@ func TestATokenIsAskedForBesidesForProbes(t *testing.T) {
 	if refused("/livez", "") != "" || refused("/readyz", "") != "" {
 		t.Error("probes need a token")
 	}
-	if err := os.WriteFile(file, []byte("fedcba9876543210"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("fedcba9876543210"), 0o600))
 	if err := s.Reload(); err != nil || refused("/v1/status", "Bearer fedcba9876543210") != "" || refused("/v1/status", "Bearer 0123456789abcdef") == "" {
 		t.Errorf("the new token is not the one that counts: %v", err)
 	}
-	if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("short"), 0o600))
 	if err := s.Reload(); err == nil || refused("/v1/status", "Bearer fedcba9876543210") != "" {
 		t.Errorf("after a token that is too short (%v) the last one does not count", err)
 	}
 }
 
 func TestWithoutATokenOnlyThisHostsNamesLeadHere(t *testing.T) {
-	s, err := New(Config{Address: "127.0.0.1:0", IDs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(New(Config{Address: "127.0.0.1:0", IDs: true}))(t)
 	for host, refused := range map[string]bool{"localhost": false, "127.0.0.1:7070": false, "[::1]:7070": false, "[::1]": false, "evil.example": true, "evil.example:7070": true, "": true} {
 		if got := s.Refuse(&http.Request{Host: host, URL: mustURL(t, "/v1/ids")}, true) != nil; got != refused {
 			t.Errorf("%q: refused is %v", host, got)
@@ -123,9 +113,5 @@ func TestFilesThatCannotBeUsedAreNamed(t *testing.T) {
 
 func mustURL(t *testing.T, path string) *url.URL {
 	t.Helper()
-	u, err := url.Parse(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return must.Get(url.Parse(path))(t)
 }

@@ -7,15 +7,13 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const page = "../../docs/operations.md"
 
 func TestPageHasEveryCodeAsTheTableHasIt(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(page))(t)
 	_, section, found := strings.Cut(string(text), "\n## Codes\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	if !found {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The abandoned call: a claim's node is asked for, and the call given up; the request reaches the
@@ -49,15 +51,11 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 				if k.worker() == worker || k.issueAll() == 0 {
 					t.Errorf("K holds worker ID %d and can issue: %v; want another one, which serves", k.worker(), k.inUse() != nil)
 				}
-				if err := p.Acquire(t.Context(), !c.again); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.Acquire(t.Context(), !c.again))
 				if c.again && p.worker() != worker {
 					t.Errorf("J holds worker ID %d", p.worker())
 				}
-				if err := p.Publish(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.Publish(t.Context()))
 				names, err := w.tree.claims(t.Context())
 				if err != nil || len(names) != 2 || strings.Contains(strings.Join(names, " "), abandoned) {
 					t.Errorf("the claims are %v, %v; want two, and not the abandoned %s", names, err, abandoned)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // refused attaches the process to a cluster that its journal is not of, and returns the refusal.
@@ -41,11 +42,7 @@ func (p *process) says(err error, texts ...string) {
 // contents is the whole journal.
 func (p *process) contents() journal.Contents {
 	p.t.Helper()
-	c, err := p.dir.Read()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return c
+	return must.Get(p.dir.Read())(p.t)
 }
 
 // The coordinator was wiped between two starts, and others are in the new cluster already. The next
@@ -100,9 +97,7 @@ func TestScheduleTheOtherCluster(t *testing.T) {
 		accepted.attach()
 		accepted.acquire()
 		w.clock.Advance(window + wait)
-		if err := accepted.Publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, accepted.Publish(t.Context()))
 		if accepted.issueAll() == 0 {
 			t.Error("nothing can be issued in the new cluster")
 		}
@@ -143,9 +138,7 @@ func TestAcceptedClusterBeginsAboveTheJournal(t *testing.T) {
 			t.Errorf("worker ID %d above %d, had issued from %d up to %d", got.Worker, got.Floor, first.Worker, first.Mark)
 		}
 		w.clock.Advance(step)
-		if err := again.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, again.Renew())
 		if again.issueAll() == 0 {
 			t.Error("nothing can be issued in the new cluster")
 		}
@@ -176,14 +169,9 @@ func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
 		old := a.cluster
 		a.crash()
 		w.wipe()
-		cold, err := h.coldStart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		cold := must.Get(h.coldStart())(t)
 		w.clock.Advance(step + step/2)
-		if err := cold.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cold.Renew())
 		if cold.issueAll() == 0 {
 			t.Fatal("the cold start issues nothing")
 		}
@@ -217,18 +205,13 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 	a := h.start()
 	a.issueAll()
 	a.crash()
-	before, err := os.ReadFile(filepath.Join(h.dir, "journal"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(os.ReadFile(filepath.Join(h.dir, "journal")))(t)
 
 	elsewhere := newFixture(t).host("A")
 	elsewhere.dir = h.dir
 	elsewhere.at = "etcd://another"
 	wrong := elsewhere.boot()
-	if _, err := wrong.inherit(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(wrong.inherit())(t)
 	wrong.says(wrong.refused(), "etcd://another", coordAt)
 	if err := wrong.Shut(t.Context()); err != nil {
 		t.Error(err)
@@ -267,9 +250,7 @@ func TestScheduleAcceptedBeforeAColdStart(t *testing.T) {
 		t.Errorf("the cold start ended with %v, want no grant, and which cluster it is left for", err)
 	}
 	w.clock.Advance(step)
-	if err := cold.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cold.Renew())
 	cold.issueAll()
 	cold.attach()
 	cold.crash()
@@ -279,8 +260,6 @@ func TestScheduleAcceptedBeforeAColdStart(t *testing.T) {
 		t.Errorf("the next cold start ended with %v, want no grant", err)
 		again.issueAll()
 	}
-	if err := c.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Renew())
 	c.issueAll()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // backend is a real coordinator's servers, with one tree for one test.
@@ -85,10 +86,7 @@ func (w *fixture) until(what string, done func(context.Context) (bool, error)) {
 func (p *process) close() {
 	p.t.Helper()
 	for gone := coordtest.Close(p.t, p.coord); !gone; {
-		names, err := p.tree.claims(p.t.Context())
-		if err != nil {
-			p.t.Fatal(err)
-		}
+		names := must.Get(p.tree.claims(p.t.Context()))(p.t)
 		gone = true
 		for _, name := range names {
 			if strings.Contains(name, p.started) {

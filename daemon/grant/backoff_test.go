@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // allAhead is a process whose clock has gone back an hour, where all marks were raised to what it was
@@ -22,9 +23,7 @@ func (w *fixture) allAhead(name string) *process {
 	if err := p.Publish(w.t.Context()); !errors.Is(err, coord.ErrLost) {
 		w.t.Fatal(err)
 	}
-	if err := p.Acquire(w.t.Context(), false); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, p.Acquire(w.t.Context(), false))
 	w.clock.Advance(wait)
 	p.issueAll()
 	w.clock.Step(-time.Hour)
@@ -155,9 +154,7 @@ func TestAllHeldIsAskedSeldom(t *testing.T) {
 	if claims < 40 || claims > 75 || looked != claims-1 {
 		t.Errorf("in a minute it asked %d times, and looked first %d times; want about 53, and all but the first", claims, looked)
 	}
-	if err := held[0].Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held[0].Shut(t.Context()))
 	advance(6 * time.Second)
 	if late.worker() != held[0].worker() {
 		t.Errorf("holds worker ID %d 6 s later, want %d, which was given back", late.worker(), held[0].worker())

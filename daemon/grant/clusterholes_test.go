@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The tests here are of holes that only a cluster of several hosts can have, by the numbers that
@@ -210,9 +211,7 @@ func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 	onEachWith(t, time.Second, func(t *testing.T, w *fixture) {
 		p := w.host("J").start()
 		before, first := p.Holding(), p.inUse().Ceiling()
-		if err := w.tree.expire(t.Context(), before.Claim); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.tree.expire(t.Context(), before.Claim))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		go func() { ended <- p.Mark(ctx) }()

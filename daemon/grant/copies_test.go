@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // copied is another host that has a copy of h's state directory, and h's name: all that identified
@@ -15,9 +16,7 @@ func (h *host) copied() *host {
 	h.t.Helper()
 	c := h.fixture.host(h.name)
 	c.clock = h.clock
-	if err := os.CopyFS(c.dir, os.DirFS(h.dir)); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, os.CopyFS(c.dir, os.DirFS(h.dir)))
 	return c
 }
 
@@ -52,9 +51,7 @@ func TestACopyBesideTheOriginalGetsAnotherWorkerID(t *testing.T) {
 					original.issueAll()
 				}
 				w.clock.Advance(window / 2)
-				if err := copied.Publish(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, copied.Publish(t.Context()))
 				if copied.issueAll() == 0 {
 					t.Error("the copy goes on with nothing")
 				}
@@ -90,10 +87,7 @@ func TestTheMarksOfACopyAreFloors(t *testing.T) {
 	first.issueAll()
 	first.crash()
 
-	contents, err := c.reboot().dir.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	contents := must.Get(c.reboot().dir.Read())(t)
 	left := generator.Tick(-1)
 	for _, e := range contents.Lanes {
 		if e.Worker == worker && e.Left && e.Claim == "" && e.Ceiling == 0 {

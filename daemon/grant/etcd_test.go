@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // etcdTree is an etcd server of its own, in this process.
@@ -24,10 +25,7 @@ type etcdTree struct {
 
 func newEtcd(t *testing.T) *etcdTree {
 	t.Helper()
-	server, err := embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir()}))(t)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fail makes calls of one kind fail before they are made; none if call is empty.
@@ -30,20 +31,11 @@ func TestOldJournalNamesAGrantThatWasGivenBack(t *testing.T) {
 	h := w.host("J")
 	p := h.start()
 	w.clock.Advance(50 * time.Millisecond)
-	if err := p.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context()))
 	p.take()
-	old, err := p.dir.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.dir.Write(old); err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(p.dir.Read())(t)
+	must.Do(t, p.Shut(t.Context()))
+	must.Do(t, p.dir.Write(old))
 	p.crash()
 	w.clock.Step(-8 * time.Millisecond)
 	again := h.start()
@@ -52,9 +44,7 @@ func TestOldJournalNamesAGrantThatWasGivenBack(t *testing.T) {
 	}
 	k := w.host("K").stealFrom(again)
 	k.issueAll()
-	if err := again.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, again.Renew())
 	again.issueAll()
 }
 
@@ -77,10 +67,7 @@ func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 	for held := 0; held != 1; {
 		w.clock.Advance(window)
 		w.clock.BlockUntil(1)
-		members, err := p.coord.Members(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := must.Get(p.coord.Members(t.Context()))(t)
 		if held = len(members); held > 2 {
 			t.Fatalf("%d worker IDs are held", held)
 		}
@@ -98,9 +85,7 @@ func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
 	p := w.host("J").start()
 	for range 2 * w.layout.Workers() {
 		w.clock.Advance(window + wait)
-		if err := p.Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Acquire(t.Context(), true))
 		p.issueAll()
 	}
 	lane := p.lane
@@ -149,9 +134,7 @@ func TestCoordinatorGoneAfterJoining(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.clock.Advance(step + time.Millisecond)
-		if err := again.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, again.Renew())
 		if lane := again.inUse(); lane == nil {
 			t.Errorf("without a reply to the %s no lane is in use", call)
 		} else if out := again.take(); out != generator.Issued {
@@ -188,10 +171,7 @@ func TestNoColdStartBesideACoordinatorThatAnswers(t *testing.T) {
 func TestColdStartOnAFullDisk(t *testing.T) {
 	w, h, _ := crashed(t)
 	again := h.boot()
-	contents, err := again.inherit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	contents := must.Get(again.inherit())(t)
 	again.disk.full = true
 	w.clock.Advance(step + time.Millisecond)
 	if err := again.ColdStart(contents); !errors.Is(err, errDisk) {
@@ -201,9 +181,7 @@ func TestColdStartOnAFullDisk(t *testing.T) {
 		t.Error("issued without a journal")
 	}
 	again.disk.full = false
-	if err := again.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, again.Renew())
 	if out := again.take(); out != generator.Issued {
 		t.Errorf("with room again a request met %v", out)
 	}
@@ -227,9 +205,7 @@ func TestColdStartFromTheOlderEntry(t *testing.T) {
 		t.Fatalf("the cold start ended with %v, worker ID %d, had issued from %d", err, again.worker(), before)
 	}
 	w.clock.Advance(step + time.Millisecond)
-	if err := again.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, again.Renew())
 	again.issueAll()
 	again.attach()
 	again.acquire()
@@ -241,9 +217,7 @@ func TestReleaseThatFailsCostsNoWorkerID(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
-	if err := p.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context()))
 	worker := p.worker()
 	p.fail("release")
 	if err := p.Shut(t.Context()); !errors.Is(err, errCut) {
@@ -263,13 +237,8 @@ func TestRecordBeyondTheLastTick(t *testing.T) {
 	w := newFixture(t)
 	raiser := w.host("raiser").boot()
 	raiser.attach()
-	claim, err := coordtest.Claim(t.Context(), raiser.coord, coord.Request{Worker: 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: w.layout.MaxTick() + 1}); err != nil {
-		t.Fatal(err)
-	}
+	claim := must.Get(coordtest.Claim(t.Context(), raiser.coord, coord.Request{Worker: 0}))(t)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: w.layout.MaxTick() + 1}))
 	raiser.close() // frees it, and lowers nothing
 	var held []*process
 	for len(held) < w.layout.Workers()-1 {
@@ -280,9 +249,7 @@ func TestRecordBeyondTheLastTick(t *testing.T) {
 	if err := late.Acquire(t.Context(), false); err == nil {
 		t.Fatalf("holds worker ID %d", late.worker())
 	}
-	if err := held[0].Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held[0].Shut(t.Context()))
 	w.clock.Advance(window)
 	late.acquire()
 	if late.issueAll() == 0 {
@@ -320,9 +287,7 @@ func TestFailedReLeaseIsTold(t *testing.T) {
 	w.clock.Step(-time.Hour)
 	p.coord.before = nil
 	c.told = 0
-	if err := p.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context()))
 	if c.told != 1 || !p.CanAcquire() {
 		t.Errorf("told %d times that another worker ID can be had, want once", c.told)
 	}

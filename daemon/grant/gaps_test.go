@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const year = 365 * 24 * time.Hour
@@ -19,9 +20,7 @@ func TestAStepAheadCostsWhatIsIssuedThere(t *testing.T) {
 		p.issueAll()
 		before, lane := p.Holding(), p.inUse()
 		w.clock.Step(year)
-		if err := p.Publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Publish(t.Context()))
 		ahead := p.Holding()
 		if ahead.Worker != before.Worker || ahead.Opening == before.Opening || ahead.Floor != w.tick()-1 || !lane.Closed() {
 			t.Errorf("holds %+v after %+v, and the lane before is closed: %v", ahead, before, lane.Closed())
@@ -34,9 +33,7 @@ func TestAStepAheadCostsWhatIsIssuedThere(t *testing.T) {
 		}
 		w.clock.Step(-year)
 		w.clock.Advance(time.Second)
-		if err := p.Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Acquire(t.Context(), true))
 		back := p.Holding()
 		if back.Worker != before.Worker || back.Floor > w.tick() || back.Until != ahead.Floor || back.Granted != w.tick()+generator.Tick(window/time.Millisecond) {
 			t.Errorf("back, it holds %+v, want worker ID %d until %d", back, before.Worker, ahead.Floor)
@@ -52,14 +49,10 @@ func TestAStepAheadCostsWhatIsIssuedThere(t *testing.T) {
 		}
 		again.issueAll()
 		w.clock.Step(year - time.Second - 50*time.Millisecond)
-		if err := again.Publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, again.Publish(t.Context()))
 		again.issueAll()
 		w.clock.Advance(time.Second)
-		if err := again.Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, again.Acquire(t.Context(), true))
 		if again.issueAll() == 0 {
 			t.Error("nothing can be issued when the wrong time has come round")
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // wiped has n lanes issue all that they are granted, one after the other so that lane i is assigned
@@ -18,9 +19,7 @@ import (
 func (h *host) wiped(n int) (found string) {
 	h.t.Helper()
 	l := h.bootLanes(n)
-	if err := l.join(); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, l.join())
 	for _, p := range l.all {
 		p.acquire()
 	}
@@ -40,9 +39,7 @@ func (h *host) wiped(n int) (found string) {
 func (h *host) joined(n int) *lanes {
 	h.t.Helper()
 	l := h.bootLanes(n)
-	if err := l.join(); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, l.join())
 	return l
 }
 
@@ -80,9 +77,7 @@ func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 		}
 		for range 12 { // where it was assigned another one first
 			if three.all[0].worker() != 1 {
-				if err := three.all[0].Acquire(t.Context(), true); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, three.all[0].Acquire(t.Context(), true))
 			}
 		}
 		if got := three.workers(); !slices.Equal(got, []int{1, 0}) {
@@ -164,9 +159,7 @@ func TestGoingOverNeedsTheDisk(t *testing.T) {
 	l := h.bootLanes(2)
 	l.all[0].disk.full = true
 	c, cluster, err := l.all[0].join()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	var foreign *grant.ForeignError
 	if err := l.all[0].Attach(c, cluster); !errors.Is(err, errDisk) || errors.As(err, &foreign) {
 		t.Errorf("went over with a full disk: %v", err)
@@ -175,9 +168,7 @@ func TestGoingOverNeedsTheDisk(t *testing.T) {
 		t.Errorf("a cold start in between ended with %v", err)
 	}
 	l.all[0].disk.full = false
-	if err := l.join(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.join())
 	for _, p := range slices.Backward(l.all) {
 		p.acquire()
 	}
@@ -215,9 +206,7 @@ func TestMarksOfIdleLanesCount(t *testing.T) {
 	one.all[0].acquire()
 	for range 3 {
 		one.serve()
-		if err := one.all[0].Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, one.all[0].Acquire(t.Context(), true))
 	}
 	one.serve()
 }
@@ -235,9 +224,7 @@ func TestMarksOfAnotherLayoutDoNotCount(t *testing.T) {
 		p.acquire()
 	}
 	for range 2 {
-		if err := l.all[0].Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.all[0].Acquire(t.Context(), true))
 	}
 	for i, p := range l.all {
 		floor := p.Holding().Floor
@@ -261,9 +248,7 @@ func TestMarksThatAJournalKeeps(t *testing.T) {
 		c.Lanes = append(c.Lanes, journal.Entry{Worker: i, Opening: "nobody's", Claim: "gone", Mark: mark, Ceiling: w.tick()})
 	}
 	p.InheritLeft(c, "")
-	if err := p.Attach(&faulty{}, coord.Cluster{UUID: "found"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Attach(&faulty{}, coord.Cluster{UUID: "found"}))
 	got := p.contents()
 	if got.Cluster != "found" || len(got.Lanes) != kept {
 		t.Fatalf("the journal is of %s and has %d entries, want %d", got.Cluster, len(got.Lanes), kept)
@@ -293,9 +278,7 @@ func TestClaimsOfIdleLanesAreDeletedOnce(t *testing.T) {
 		p := one.all[0]
 		p.acquire()
 		w.clock.Advance(window + wait)
-		if err := p.Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Acquire(t.Context(), true))
 		if len(dead) != 2 || !slices.Equal(dead[0], want) || len(dead[1]) != 0 {
 			t.Errorf("start %d: the claims delete %v, want %v and nothing", start, dead, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // handOver ends the process as one ends that another takes over from.
@@ -41,10 +42,7 @@ func TestATakenOverLaneGoesOnAboveTheLastTick(t *testing.T) {
 	if n := before.issueAll(); n != 0 {
 		t.Errorf("%d IDs were issued after the handover", n)
 	}
-	after, err := h.takenOver(handed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(h.takenOver(handed))(t)
 	if after.lane.Floor() != last || after.lane.Ceiling() != mark {
 		t.Errorf("the lane is from %d to %d, want from %d to the journal's mark %d", after.lane.Floor(), after.lane.Ceiling(), last, mark)
 	}
@@ -65,10 +63,7 @@ func TestATakenOverLaneEndsWhenItsWorkerIDWasOpened(t *testing.T) {
 	w := newFixture(t)
 	h, thief := w.host("J"), w.host("K")
 	handed := h.start().handOver()
-	after, err := h.takenOver(handed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := must.Get(h.takenOver(handed))(t)
 	after.issueAll()
 	lane := after.lane
 	thief.stealFrom(after).issueAll()

@@ -11,15 +11,13 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // record is the worker ID's record as the coordinator has it; the worker ID must be held.
 func (p *process) record() coord.Member {
 	p.t.Helper()
-	members, err := p.coord.Members(p.t.Context())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	members := must.Get(p.coord.Members(p.t.Context()))(p.t)
 	for _, m := range members {
 		if m.Worker == p.worker() {
 			return m
@@ -31,10 +29,7 @@ func (p *process) record() coord.Member {
 
 func (p *process) onDisk() journal.Entry {
 	p.t.Helper()
-	contents, err := p.dir.Read()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	contents := must.Get(p.dir.Read())(p.t)
 	return contents.Lanes[len(contents.Lanes)-1]
 }
 
@@ -59,9 +54,7 @@ func TestTheLaneIsHeldByTheNearerOfTheTwoCeilings(t *testing.T) {
 	// Without a publish the marks go on to the end of the grant and no further.
 	for range 100 {
 		w.clock.Advance(step / 4)
-		if err := p.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Renew())
 	}
 	if got := p.record().Ceiling; p.lane.Ceiling() != got || p.onDisk().Mark != got {
 		t.Errorf("lane %d and journal %d, want both at the record's ceiling %d", p.lane.Ceiling(), p.onDisk().Mark, got)
@@ -73,9 +66,7 @@ func TestAPublishShowsAClockThatIsNotBelieved(t *testing.T) {
 	p := w.host("J").start()
 	for _, hold := range []coord.Hold{{Ahead: time.Hour, Since: time.Unix(2_000_000_000, 0).UTC(), Why: "nobody can tell"}, {}} {
 		p.host.hold = hold
-		if err := p.Publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Publish(t.Context()))
 		if got := p.record().Hold; got != hold {
 			t.Errorf("the cluster is shown %+v, want %+v", got, hold)
 		}
@@ -117,9 +108,7 @@ func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
 			t.Errorf("a request above the mark met %v", out)
 		}
 		p.disk.full, p.disk.unsure = false, false
-		if err := p.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Renew())
 		if out := p.take(); out != generator.Issued {
 			t.Errorf("with room again a request met %v", out)
 		}
@@ -138,21 +127,15 @@ func TestConditionBeforeAnythingFailed(t *testing.T) {
 	}
 	w.clock.Advance(step + time.Millisecond)
 	p.says(p.Condition(), "journal's next mark", "since ")
-	if err := p.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Renew())
 	if err := p.Condition(); err != nil {
 		t.Errorf("with the mark on disk the trouble is %v, want none", err)
 	}
 	w.clock.Advance(window)
-	if err := p.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Renew())
 	ended := w.layout.StartOf(p.Holding().Granted + 1).UTC().Format(logging.TimeFormat)
 	p.says(p.Condition(), "has not answered yet", coordAt, "since "+ended)
-	if err := p.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context()))
 	if err := p.Condition(); err != nil {
 		t.Errorf("granted again, the trouble is %v, want none", err)
 	}
@@ -162,12 +145,8 @@ func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
-	if err := os.Rename(h.dir, h.dir+"-moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(h.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(h.dir, h.dir+"-moved"))
+	must.Do(t, os.Mkdir(h.dir, 0o700))
 	w.clock.Advance(step)
 	if err := p.Renew(); !errors.Is(err, journal.ErrMoved) {
 		t.Fatalf("the renewal ended with %v", err)
@@ -215,9 +194,7 @@ func TestLostReplyRaisesNothing(t *testing.T) {
 		t.Error("a coordinator that does not answer is taken for one that lends")
 	}
 	p.coord.loseExtend = false
-	if err := p.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context()))
 	if got, want := p.Holding().Granted, w.tick()+generator.Tick(window/time.Millisecond); got != want || !p.CanAcquire() {
 		t.Errorf("granted %d, want %d", got, want)
 	}
@@ -230,9 +207,7 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 	p.take()
 	first, last := p.worker(), w.tick()
 	w.clock.Step(-time.Hour)
-	if err := p.Acquire(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Acquire(t.Context(), true))
 	if p.worker() == first {
 		t.Fatalf("still worker ID %d", first)
 	}
@@ -294,9 +269,7 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 	if late.CanAcquire() {
 		t.Error("a worker ID is said to be had")
 	}
-	if err := held[0].Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, held[0].Shut(t.Context()))
 	w.clock.Advance(window)
 	late.acquire()
 	if late.worker() != held[0].worker() {

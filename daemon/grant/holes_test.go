@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The tests here are named after holes in well-known generators, by the numbers that
@@ -26,9 +27,7 @@ func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
 		}
 		return nil
 	}
-	if err := p.Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Shut(t.Context()))
 	if calls < 2 {
 		t.Fatalf("giving back took %d calls, want the question and the release", calls)
 	}
@@ -58,9 +57,7 @@ func TestHole4UnderLoad(t *testing.T) {
 		}
 	}()
 	<-begun
-	if err := p.Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Shut(t.Context()))
 	if last, mark := <-done, p.onDisk().Mark; last > mark {
 		t.Errorf("tick %d was issued and the journal says %d", last, mark)
 	}
@@ -75,18 +72,13 @@ func TestHole7RestartAfterARollback(t *testing.T) {
 			p := h.start()
 			for range 10 { // two hundred ticks, the grant of the start
 				w.clock.Advance(step)
-				if err := p.Renew(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.Renew())
 				p.issueAll()
 			}
 			p.crash()
 			w.clock.Step(-window / 2)
 			again := h.boot()
-			contents, err := again.inherit()
-			if err != nil {
-				t.Fatal(err)
-			}
+			contents := must.Get(again.inherit())(t)
 			if cold {
 				if err := again.ColdStart(contents); err == nil {
 					t.Error("the grant was used up to its end, and a cold start issues from it")
@@ -112,9 +104,7 @@ func TestHole9RolledBackHostsDoNotMeet(t *testing.T) {
 	w.clock.Step(-time.Hour)
 	workers := map[int]bool{a.worker(): true, b.worker(): true}
 	for _, p := range []*process{a, b} {
-		if err := p.Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Acquire(t.Context(), true))
 		if workers[p.worker()] {
 			t.Errorf("%s took worker ID %d, which was held", p.name, p.worker())
 		}

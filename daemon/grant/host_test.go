@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The grants of the tests: small numbers of ticks of 1 ms, so that every number that may be issued
@@ -57,23 +58,13 @@ func newFixtureOn(t *testing.T, tree backend) *fixture {
 // used is a fixture of whose worker IDs some were issued from all the time: none before now is free.
 func (w *fixture) used(workers ...int) *fixture {
 	w.t.Helper()
-	c, err := w.tree.open(coord.Identity{Host: "used", Incarnation: rand.Text()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := must.Get(w.tree.open(coord.Identity{Host: "used", Incarnation: rand.Text()}))(w.t)
 	defer c.Close()
 	h := w.host("used").boot()
-	if _, err := c.Join(w.t.Context(), coord.Layout{Text: h.LayoutText(), Workers: w.layout.Workers(), Window: h.Window()}); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Get(c.Join(w.t.Context(), coord.Layout{Text: h.LayoutText(), Workers: w.layout.Workers(), Window: h.Window()}))(w.t)
 	for _, worker := range workers {
-		claim, err := coordtest.Claim(w.t.Context(), c, coord.Request{Worker: worker})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		if err := claim.Release(w.t.Context(), w.tick()-1); err != nil {
-			w.t.Fatal(err)
-		}
+		claim := must.Get(coordtest.Claim(w.t.Context(), c, coord.Request{Worker: worker}))(w.t)
+		must.Do(w.t, claim.Release(w.t.Context(), w.tick()-1))
 	}
 	return w
 }
@@ -85,11 +76,7 @@ const text = "time=41@1ms,worker=2,sequence=2;epoch=2026-01-01T00:00:00Z"
 
 func parse(t *testing.T, text string) *generator.Layout {
 	t.Helper()
-	layout, err := generator.ParseLayout(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return layout
+	return must.Get(generator.ParseLayout(text))(t)
 }
 
 func (w *fixture) tick() generator.Tick { return w.layout.TickAt(w.clock.Now().Wall) }
@@ -152,10 +139,7 @@ func (h *host) boot() *process {
 
 func (h *host) bootWith(layout *generator.Layout) *process {
 	h.t.Helper()
-	dir, err := journal.OpenDir(h.dir, place.Host{Boot: "boot"})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	dir := must.Get(journal.OpenDir(h.dir, place.Host{Boot: "boot"}))(h.t)
 	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}}
 	timing := grant.Timing{Window: window, Publish: window / 4, Step: step}
 	if h.timing != nil {
@@ -185,13 +169,8 @@ func (p *process) inherit() (journal.Contents, error) {
 	if errors.Is(err, journal.ErrNone) {
 		return contents, nil
 	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	why, err := p.dir.Elsewhere(contents)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, err)
+	why := must.Get(p.dir.Elsewhere(contents))(p.t)
 	if why != "" && !p.twin {
 		contents = contents.Floors()
 	}
@@ -201,18 +180,14 @@ func (p *process) inherit() (journal.Contents, error) {
 // attach opens a session with the coordinator and joins.
 func (p *process) attach() {
 	p.t.Helper()
-	if err := p.tryAttach(); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.tryAttach())
 }
 
 // tryAttach is attach with the holder's answer.
 func (p *process) tryAttach() error {
 	p.t.Helper()
 	c, cluster, err := p.join()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, err)
 	return p.Attach(c, cluster)
 }
 
@@ -243,9 +218,7 @@ func (h *host) start() *process {
 
 func (p *process) acquire() {
 	p.t.Helper()
-	if err := p.Acquire(p.t.Context(), false); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.Acquire(p.t.Context(), false))
 }
 
 // crashed is a host whose process was killed after it had issued all that it was granted, with its
@@ -270,9 +243,7 @@ func (w *fixture) crashed() (*host, *process) {
 func (h *host) reboot() *process {
 	h.t.Helper()
 	p := h.boot()
-	if _, err := p.inherit(); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Get(p.inherit())(h.t)
 	return p
 }
 
@@ -290,9 +261,7 @@ func (h *host) startFor(worker int) *process {
 func (h *host) bootFor(worker int) *process {
 	h.t.Helper()
 	p := h.boot()
-	if err := p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: worker, Opening: "nobody's"}}}); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: worker, Opening: "nobody's"}}}))
 	return p
 }
 
@@ -300,10 +269,7 @@ func (h *host) bootFor(worker int) *process {
 func (h *host) coldStart() (*process, error) {
 	h.t.Helper()
 	p := h.boot()
-	contents, err := p.inherit()
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	contents := must.Get(p.inherit())(h.t)
 	return p, p.ColdStart(contents)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The times of the tests of idle holders: a sixth of the window is longer than a publish.
@@ -246,10 +247,7 @@ func TestALaneGetsItsFirstMarkUnasked(t *testing.T) {
 	h.start().crash()
 	const back = 2 * time.Second
 	w.clock.Step(-back) // the floor is ahead by so much
-	p, err := h.coldStart()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(h.coldStart())(t)
 	p.attach()
 	p.fail("claim")
 	i := &idler{process: p}

@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Every lane has a worker ID of its own, gets it back after a crash, a stop and the loss of the
@@ -81,18 +82,14 @@ func TestALanesLossIsNotTheOthers(t *testing.T) {
 			t.Fatalf("lane 1 published under a claim that is gone: %v", err)
 		}
 		goOn("lane 1 has found out", 0, 2)
-		if err := errors.Join(lost.Acquire(t.Context(), false), lost.Renew()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(lost.Acquire(t.Context(), false), lost.Renew()))
 		if got := l.workers(); !slices.Equal(got, had) {
 			t.Errorf("the lanes hold %v, had %v", got, had)
 		}
 		goOn("lane 1 has its worker ID again", 0, 1, 2)
 
 		moved := l.all[2]
-		if err := moved.Acquire(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, moved.Acquire(t.Context(), true))
 		if got := l.workers(); slices.Contains(had, got[2]) || !slices.Equal(got[:2], had[:2]) {
 			t.Errorf("after a re-lease of lane 2 the lanes hold %v, had %v", got, had)
 		}
@@ -106,9 +103,7 @@ func TestLanesShareWhatIsIssued(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		first := h.bootLanes(2)
-		if err := first.join(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, first.join())
 		for _, p := range first.all { // one after the other, so that lane 0 is assigned worker ID 0
 			p.acquire()
 		}
@@ -131,9 +126,7 @@ func TestLanesShareWhatIsIssued(t *testing.T) {
 
 		h.accept = foreign.Found
 		second := h.bootLanes(2)
-		if err := second.join(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, second.join())
 		for _, p := range slices.Backward(second.all) {
 			p.acquire()
 		}
@@ -156,9 +149,7 @@ func TestMoreLanesThanWorkerIDsLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other := w.host("B").start()
 		l := w.host("A").bootLanes(4)
-		if err := l.join(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.join())
 		without := -1
 		for i, err := range l.claimAll() {
 			var full *coord.ExhaustedError
@@ -176,9 +167,7 @@ func TestMoreLanesThanWorkerIDsLeft(t *testing.T) {
 		if without < 0 {
 			t.Fatal("four lanes got three worker IDs")
 		}
-		if err := other.Shut(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, other.Shut(t.Context()))
 		p := l.all[without]
 		w.clock.Advance(lastWait)
 		p.acquire()
@@ -213,10 +202,7 @@ func TestFewerLanesAndMoreAgain(t *testing.T) {
 		if got := two.workers(); !slices.Equal(got, had[:2]) {
 			t.Errorf("two lanes hold %v, had %v", got, had)
 		}
-		claims, err := w.tree.claims(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		claims := must.Get(w.tree.claims(t.Context()))(t)
 		for lane, c := range kept {
 			if slices.Contains(claims, c.Lanes[0].Claim) {
 				t.Errorf("the claim that lane %d had is still there", lane)
@@ -226,10 +212,7 @@ func TestFewerLanesAndMoreAgain(t *testing.T) {
 			want := kept[lane]
 			want.Lanes = slices.Clone(want.Lanes)
 			want.Lanes[0].Ceiling, want.Lanes[0].Claim = 0, ""
-			f, err := two.dir.Lane(lane)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(two.dir.Lane(lane))(t)
 			if got, err := f.Read(); err != nil || !slices.Equal(got.Lanes, want.Lanes) {
 				t.Errorf("the journal of lane %d is %+v, %v; want %+v", lane, got, err, want)
 			}
@@ -245,9 +228,7 @@ func TestFewerLanesAndMoreAgain(t *testing.T) {
 		thief.issueAll()
 		two.crash()
 
-		if err := thief.Shut(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, thief.Shut(t.Context()))
 		again := h.startLanes(4)
 		if got := again.workers(); !slices.Equal(got, had) {
 			t.Errorf("four lanes hold %v, had %v", got, had)
@@ -270,11 +251,7 @@ func TestFewerLanesAndMoreAgain(t *testing.T) {
 
 func (p *process) contentsOfLane() journal.Contents {
 	p.t.Helper()
-	c, err := p.disk.Read()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return c
+	return must.Get(p.disk.Read())(p.t)
 }
 
 // With the coordinator away each lane issues from what its own journal holds, and one whose journal
@@ -322,9 +299,7 @@ func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("A")
 	l := h.bootLanes(2)
-	if err := l.join(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.join())
 	for _, p := range l.all { // one after the other, so that lane 1 is assigned worker ID 1, in each of the clusters
 		p.acquire()
 	}
@@ -347,9 +322,7 @@ func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
 	if two.inherited[0] == nil || two.inherited[1] != nil {
 		t.Fatalf("taken over: %v, want the first lane's alone", two.inherited)
 	}
-	if err := two.join(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, two.join())
 	for _, p := range two.all {
 		p.acquire()
 	}

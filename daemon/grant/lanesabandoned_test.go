@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // One lane learns that the cluster is no more while another's claim is in the journal's hands: what
@@ -23,9 +24,7 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 				if c.restart {
 					l.crash()
 					l = h.bootLanes(2)
-					if err := l.join(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, l.join())
 				}
 				p := l.all[1]
 				if !c.restart {
@@ -80,9 +79,7 @@ func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 		h := w.host("A")
 		h.startLanes(n).crash()
 		l := h.bootLanes(n)
-		if err := l.join(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.join())
 		w.wipe()
 		if err := l.lifecycle.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
 			t.Fatal(err)
@@ -107,9 +104,7 @@ func TestARefusalIsForAllLanes(t *testing.T) {
 		h := w.host("A")
 		h.startLanes(2).crash()
 		l := h.bootLanes(2)
-		if err := l.join(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.join())
 		for i, answer := range []error{no, errCut} {
 			l.coord.before = func(string) error { return answer }
 			if err := l.all[i].Acquire(t.Context(), false); !errors.Is(err, answer) {

@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // lanes is one start of a daemon with several lanes: holders that share a state directory, a
@@ -30,18 +31,12 @@ type lanes struct {
 // bootLanes starts a process with n lanes as far as the journals.
 func (h *host) bootLanes(n int) *lanes {
 	h.t.Helper()
-	dir, err := journal.OpenDir(h.dir, place.Host{Boot: "boot"})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	dir := must.Get(journal.OpenDir(h.dir, place.Host{Boot: "boot"}))(h.t)
 	log := hclog.NewNullLogger()
 	l := &lanes{host: h, dir: dir, lifecycle: &lifecycle.Lifecycle{Layout: h.layout, Clock: known(h.clock), Belief: clockguard.DefaultBelief(), Coord: coordAt, Log: log}}
 	issued := grant.NewIssued()
 	for i := range n {
-		file, err := dir.Lane(i)
-		if err != nil {
-			h.t.Fatal(err)
-		}
+		file := must.Get(dir.Lane(i))(h.t)
 		p := &process{host: h, dir: dir, disk: &faultyDisk{File: file}}
 		p.Holder = grant.New(grant.Config{
 			Layout: h.layout, Coord: coordAt, Accept: h.accept, Timing: grant.Timing{Window: window, Publish: window / 4, Step: step},
@@ -50,9 +45,7 @@ func (h *host) bootLanes(n int) *lanes {
 		l.all = append(l.all, p)
 		l.lifecycle.Holders = append(l.lifecycle.Holders, p.Holder)
 	}
-	if l.inherited, err = l.lifecycle.Inherit(dir); err != nil {
-		h.t.Fatal(err)
-	}
+	l.inherited = must.Get(l.lifecycle.Inherit(dir))(h.t)
 	h.t.Cleanup(l.crash)
 	return l
 }
@@ -86,9 +79,7 @@ func (l *lanes) claimAll() []error {
 func (h *host) startLanes(n int) *lanes {
 	h.t.Helper()
 	l := h.bootLanes(n)
-	if err := errors.Join(l.join(), errors.Join(l.claimAll()...)); err != nil {
-		h.t.Fatal(err)
-	}
+	must.Do(h.t, errors.Join(l.join(), errors.Join(l.claimAll()...)))
 	return l
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // overGranted is a host that was granted more, while its clock was ahead for a moment, than all
@@ -47,9 +48,7 @@ func (h *host) ahead(all ...*process) {
 	for range aheadFor / window {
 		h.clock.Step(window)
 		for _, p := range all {
-			if err := p.Publish(h.t.Context()); err != nil {
-				h.t.Fatal(err)
-			}
+			must.Do(h.t, p.Publish(h.t.Context()))
 		}
 	}
 }
@@ -89,9 +88,7 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 			if err := o.Publish(o.t.Context()); !errors.Is(err, coord.ErrLost) {
 				o.t.Fatalf("the publish ended with %v, want that the claim is lost", err)
 			}
-			if err := o.Renew(); err != nil { // which the loop that keeps the journal is woken for
-				o.t.Fatal(err)
-			}
+			must.Do(o.t, o.Renew()) // which the loop that keeps the journal is woken for
 		},
 		"by a claim": func(o *overGranted) {
 			o.revoke()
@@ -132,16 +129,11 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 		"by a start": func(o *overGranted) {
 			// It issues from its journal's grant when the coordinator comes back.
 			o.crash()
-			again, err := o.host.coldStart()
-			if err != nil {
-				o.t.Fatal(err)
-			}
+			again := must.Get(o.host.coldStart())(o.t)
 			o.restoreAndRaise()
 			o.process, o.was = again, again.inUse()
 			o.attach()
-			if err := o.Renew(); err != nil {
-				o.t.Fatal(err)
-			}
+			must.Do(o.t, o.Renew())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,9 +207,7 @@ func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
 		if left.Ceiling() > o.to {
 			t.Errorf("the lane that is left issues up to %d, and all was raised to %d", left.Ceiling(), o.to)
 		}
-		if err := o.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.Renew())
 		o.limited("the one that is left")
 	})
 }
@@ -309,15 +299,11 @@ func TestRaiseDuringAWrite(t *testing.T) {
 		}
 	}
 	o.clock.Advance(step)
-	if err := o.Renew(); err != nil { // a mark that the grant of before allows
-		t.Fatal(err)
-	}
+	must.Do(t, o.Renew()) // a mark that the grant of before allows
 	if got := o.inUse().Ceiling(); got > o.to {
 		t.Errorf("the lane issues up to %d, and all was raised to %d", got, o.to)
 	}
-	if err := o.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.Renew())
 	o.limited("after the next write")
 }
 
@@ -366,9 +352,7 @@ func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
 			t.Errorf("told of the cluster epoch before, the grant went from %d to %d", granted, got)
 		}
 		w.clock.Advance(step)
-		if err := p.Publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.Publish(t.Context()))
 		if p.Holding().Granted <= granted || p.issueAll() == 0 {
 			t.Error("the lane is limited for good")
 		}
@@ -395,15 +379,11 @@ func TestRaisesToldInTheWrongOrderLimitNobodyForLong(t *testing.T) {
 		}
 		lost(l.all[0])
 		w.clock.Advance(window + wait)
-		if err := errors.Join(l.claimAll()...); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(l.claimAll()...))
 		w.clock.Advance(step)
 		for i, p := range l.all {
 			granted := p.Holding().Granted
-			if err := p.Publish(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Publish(t.Context()))
 			if p.Holding().Granted <= granted || p.issueAll() == 0 {
 				t.Errorf("lane %d is limited for good: %+v", i, p.Holding())
 			}
@@ -432,9 +412,7 @@ func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {
 	o.restoreAndRaise()
 	again := o.host.reboot()
 	again.attach()
-	if err := again.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, again.Renew())
 	again.coord.before = func(string) error { return errCut } // all worker IDs are held, say
 	_ = again.Acquire(t.Context(), false)
 	if c, err := again.dir.Read(); err != nil {

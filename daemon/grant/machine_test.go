@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // machine gives the host a virtual machine of generation 7, and returns that generation: whoever
@@ -57,10 +58,7 @@ func TestACloneLeavesAPendingClaim(t *testing.T) {
 		if err := p.Acquire(t.Context(), true); !errors.Is(err, grant.ErrCopied) {
 			t.Fatalf("Acquire in a clone: %v, want ErrCopied", err)
 		}
-		members, err := p.coord.Members(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		members := must.Get(p.coord.Members(t.Context()))(t)
 		pending := slices.DeleteFunc(members, func(m coord.Member) bool { return m.Worker == p.worker() })
 		if len(pending) != 1 || pending[0].Opening != "" {
 			t.Errorf("besides the claim in use there are %+v, want one that is not opened", pending)

@@ -2,6 +2,8 @@ package grant_test
 
 import (
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // What docs/guarantees.md does not promise, each shown by IDs that come twice: if one of these
@@ -26,14 +28,9 @@ func TestNotPromisedCopiesThatNothingTellsApart(t *testing.T) {
 	c := h.copied()
 	c.twin = true
 	w.clock.Advance(step)
-	if err := original.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, original.Renew())
 	w.wantRepeats(func() {
-		copied, err := c.coldStart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		copied := must.Get(c.coldStart())(t)
 		copied.issueAll()
 		original.issueAll()
 	})
@@ -47,16 +44,11 @@ func TestNotPromisedAnOldJournalInTheSameFileWithoutTheCoordinator(t *testing.T)
 	old := h.copied()
 	old.twin = true
 	w.clock.Advance(step)
-	if err := p.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Renew())
 	p.issueAll()
 	p.crash()
 	w.wantRepeats(func() {
-		again, err := old.coldStart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(old.coldStart())(t)
 		again.issueAll()
 	})
 }
@@ -102,15 +94,11 @@ func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T
 	h := w.host("H")
 	p := h.start()
 	w.clock.Advance(step)
-	if err := p.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Renew())
 	old := h.copied()
 	old.twin = true
 	w.clock.Advance(2 * step)
-	if err := p.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Renew())
 	p.issueAll()
 	p.crash()
 	w.clock.Advance(step)
@@ -125,9 +113,7 @@ func TestNotPromisedIDsThatWereIssuedBeyondTheRaise(t *testing.T) {
 	before := w.fast("A", 0).start()
 	restore := w.save()
 	before.clock.Step(aheadFor)
-	if err := before.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, before.Publish(t.Context()))
 	before.issueAll()
 	before.clock.Step(-aheadFor)
 	restore()

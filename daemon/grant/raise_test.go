@@ -15,20 +15,16 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // save reads a backup of the coordinator.
 func (w *fixture) save() (restore func()) {
 	w.t.Helper()
-	put, err := w.tree.save(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	put := must.Get(w.tree.save(w.t.Context()))(w.t)
 	return func() {
 		w.t.Helper()
-		if err := put(w.t.Context()); err != nil {
-			w.t.Fatal(err)
-		}
+		must.Do(w.t, put(w.t.Context()))
 	}
 }
 
@@ -36,17 +32,13 @@ func (w *fixture) save() (restore func()) {
 func (w *fixture) operate(do func(context.Context, coord.Operator) error) {
 	w.t.Helper()
 	c, err := w.tree.open(coord.Identity{Incarnation: "operator"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 	operator := c.(coord.Operator)
 	if _, err = operator.Inspect(w.t.Context()); err == nil {
 		err = do(w.t.Context(), operator)
 	}
 	coordtest.Close(w.t, c)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, err)
 }
 
 // raise does what `flakeward marks raise` does.
@@ -76,9 +68,7 @@ func (p *process) issueFrom(tick generator.Tick) {
 	if left := time.Duration(p.layout.UnixNanos(tick+1) - p.clock.Now().Wall); left > 0 {
 		p.clock.Advance(left)
 	}
-	if err := p.Publish(p.t.Context()); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.Publish(p.t.Context()))
 	if p.issueAll() == 0 {
 		p.t.Errorf("%s can issue nothing after tick %d", p.name, tick)
 	}
@@ -114,9 +104,7 @@ func TestWaitingForTheRaisedTimeIsToldOnce(t *testing.T) {
 			t.Error("another worker ID is asked for again at once")
 		}
 		w.clock.Advance(window / 2)
-		if err := a.Publish(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, a.Publish(t.Context()))
 	}
 	if more := log.String()[told:]; more != "" {
 		t.Errorf("while it waits, the log says\n%s", more)
@@ -134,9 +122,7 @@ func TestScheduleRaisedMarksOldJournal(t *testing.T) {
 			k := w.host("K").stealFrom(j)
 			k.issueAll()
 			w.clock.Advance(window / 2)
-			if err := k.Publish(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, k.Publish(t.Context()))
 			k.issueAll()
 			highest := k.Holding().Granted
 			k.crash()

@@ -8,13 +8,12 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestInheritsTheNewestEntry(t *testing.T) {
 	p := newFixture(t).host("J").boot()
-	if err := p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}))
 	if got := p.Holding(); got.Worker != 2 || got.Opening != "b" {
 		t.Errorf("went on from %+v, want the last entry", got)
 	}
@@ -30,17 +29,12 @@ func TestColdStartBesideAThief(t *testing.T) {
 		j.issueAll()
 		before := j.Holding()
 		j.crash()
-		cold, err := hostJ.coldStart()
-		if err != nil {
-			t.Fatal(err)
-		}
+		cold := must.Get(hostJ.coldStart())(t)
 		if floor := cold.lane.Floor(); floor != before.Mark {
 			t.Errorf("issues above %d, want the journal's mark %d", floor, before.Mark)
 		}
 		w.clock.Advance(step + step/2)
-		if err := cold.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, cold.Renew())
 		if cold.issueAll() == 0 {
 			t.Fatal("the cold start issues nothing")
 		}
@@ -64,14 +58,9 @@ func TestColdStartIsInTheHistory(t *testing.T) {
 	before := h.start()
 	before.issueAll()
 	before.crash()
-	cold, err := h.coldStart()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cold := must.Get(h.coldStart())(t)
 	w.clock.Advance(step + step/2)
-	if err := cold.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cold.Renew())
 	if cold.issueAll() == 0 {
 		t.Fatal("the cold start issues nothing")
 	}
@@ -107,10 +96,7 @@ func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
 	p := h.start()
 	p.crash()
 	again := h.boot()
-	contents, err := again.inherit()
-	if err != nil {
-		t.Fatal(err)
-	}
+	contents := must.Get(again.inherit())(t)
 	contents.Coord = "etcd://another"
 	if err := again.ColdStart(contents); !errors.Is(err, grant.ErrNoGrant) {
 		t.Errorf("the cold start ended with %v", err)
@@ -128,9 +114,7 @@ func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {
 	k := hostK.boot()
 	entry.Worker = (entry.Worker + 1) % w.layout.Workers()
 	entry.Mark = 1
-	if err := k.Inherit(journal.Contents{Layout: k.LayoutText(), Lanes: []journal.Entry{entry}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, k.Inherit(journal.Contents{Layout: k.LayoutText(), Lanes: []journal.Entry{entry}}))
 	k.attach()
 	k.acquire()
 	k.issueAll()
@@ -145,22 +129,13 @@ func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
-	old, err := p.dir.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must.Get(p.dir.Read())(t)
 	w.clock.Advance(step)
-	if err := p.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Renew())
 	p.issueAll()
-	if err := p.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context()))
 	p.issueAll()
-	if err := p.dir.Write(old); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.dir.Write(old))
 	p.crash()
 	h.start().issueAll()
 }

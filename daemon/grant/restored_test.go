@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var errRestored = &coord.RestoredError{Why: "its revision went from 900 to 412"}
@@ -98,10 +99,7 @@ func TestNothingIsResumedAroundARefusal(t *testing.T) {
 
 		// The same at a start, which has not joined yet.
 		cold := h.boot()
-		contents, err := cold.inherit()
-		if err != nil {
-			t.Fatal(err)
-		}
+		contents := must.Get(cold.inherit())(t)
 		cold.NotJoined(no)
 		cold.NotJoined(errCut)
 		if err := cold.ColdStart(contents); !errors.Is(err, grant.ErrRefused) || cold.inUse() != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The schedules here once broke the protocol, or a protocol like it. Every number that may be
@@ -66,10 +67,7 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 				j.crash()
 
 				again := hostJ.boot()
-				contents, err := again.inherit()
-				if err != nil {
-					t.Fatal(err)
-				}
+				contents := must.Get(again.inherit())(t)
 				if (contents.Lanes[0].Opening != first.Opening) != c.journaled {
 					t.Fatalf("the journal is of opening %s, the first was %s", contents.Lanes[0].Opening, first.Opening)
 				}
@@ -138,9 +136,7 @@ func TestScheduleW1W2W1(t *testing.T) {
 		seen := map[int]bool{first.Worker: true}
 		for range 6 {
 			w.clock.Advance(window + wait)
-			if err := p.Acquire(t.Context(), true); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, p.Acquire(t.Context(), true))
 			p.issueAll()
 			seen[p.worker()] = true
 			if p.worker() == first.Worker {
@@ -150,10 +146,7 @@ func TestScheduleW1W2W1(t *testing.T) {
 		if p.worker() != first.Worker || len(seen) < 2 {
 			t.Fatalf("the worker IDs held were %v, wanted to come back to %d", seen, first.Worker)
 		}
-		contents, err := p.dir.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		contents := must.Get(p.dir.Read())(t)
 		newest := p.Holding()
 		if newest.Opening == first.Opening {
 			t.Fatal("the second opening has the first one's ID")
@@ -204,9 +197,7 @@ func TestScheduleThePredecessorsNode(t *testing.T) {
 			t.Errorf("the floor is %d, want the journal's mark %d", got, before.Mark)
 		}
 		w.clock.Advance(step)
-		if err := again.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, again.Renew())
 		if again.issueAll() == 0 {
 			t.Error("nothing can be issued a step after the crash")
 		}
@@ -254,10 +245,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 				p.attach()
 				c.crash(t, p)
 				// The claim shows what was opened, also where the process did not come to note it.
-				members, err := p.coord.Members(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				members := must.Get(p.coord.Members(t.Context()))(t)
 				for _, m := range members {
 					if m.Worker != before {
 						others[m.Worker] = true
@@ -271,9 +259,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 			}
 			last := h.start()
 			w.clock.Advance(wait)
-			if err := last.Renew(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, last.Renew())
 			if last.issueAll() == 0 {
 				t.Error("nothing can be issued after the crashes")
 			}
@@ -294,9 +280,7 @@ func TestScheduleNOSPACE(t *testing.T) {
 		if errors.Is(err, rpctypes.ErrNoSpace) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	for range 3 {
 		w.clock.Advance(step)

@@ -7,23 +7,20 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestCleanStopWritesTheExactTick(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
-	if err := p.Publish(t.Context()); err != nil { // with a mark that is a step ahead
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context())) // with a mark that is a step ahead
 	w.clock.Advance(3 * time.Millisecond)
 	p.take()
 	last := w.tick()
 	w.clock.Advance(2 * time.Millisecond)
 	worker := p.worker()
-	if err := p.Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Shut(t.Context()))
 	if e := p.onDisk(); e.Mark != last || e.Ceiling != 0 {
 		t.Errorf("the journal has mark %d and ceiling %d, want %d and no grant", e.Mark, e.Ceiling, last)
 	}
@@ -59,18 +56,13 @@ func TestCleanStopWithoutACoordinatorKeepsTheGrant(t *testing.T) {
 	last := w.tick()
 	granted := p.Holding().Granted
 	p.coord.before = func(string) error { return errCut }
-	if err := p.Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Shut(t.Context()))
 	if e := p.onDisk(); e.Mark != last || e.Ceiling != granted {
 		t.Errorf("the journal has mark %d and ceiling %d, want %d and %d", e.Mark, e.Ceiling, last, granted)
 	}
 	p.crash()
 	w.clock.Advance(time.Millisecond)
-	again, err := h.coldStart()
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must.Get(h.coldStart())(t)
 	if out := again.take(); out != generator.Issued {
 		t.Errorf("the first request after a cold start met %v", out)
 	}
@@ -83,18 +75,12 @@ func TestCleanStopWithoutACoordinatorGoesOnWithOne(t *testing.T) {
 	h := w.host("J")
 	p := h.start()
 	w.clock.Advance(step)
-	if err := p.Renew(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Renew())
 	p.take()
-	if err := p.Publish(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Publish(t.Context()))
 	before := p.Holding()
 	p.coord.before = func(string) error { return errCut }
-	if err := p.Shut(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Shut(t.Context()))
 	p.crash()
 	again := h.start()
 	if got := again.Holding(); got.Worker != before.Worker || got.Floor > before.Mark {

@@ -7,14 +7,13 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // wipe deletes all that the coordinator has.
 func (w *fixture) wipe() {
 	w.t.Helper()
-	if err := w.tree.wipe(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, w.tree.wipe(w.t.Context()))
 }
 
 // A daemon whose coordinator was wiped learns of it at its next exchange, and ends: in the cluster

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // twoTenants has 8 IDs of each tenant in a tick.
@@ -321,10 +322,7 @@ func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
 		g := newPool(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(10 * time.Second)
-		lane, err := generator.NewLane(g.layout, 0, 5, g.tick()-1700) // the mark of a journal of 1.7 s ago
-		if err != nil {
-			t.Fatal(err)
-		}
+		lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1700))(t) // the mark of a journal of 1.7 s ago
 		lane.Raise(g.tick() + 3_600_000)
 		start := g.tick()
 		g.issuers[0].Use(lane)
@@ -364,10 +362,7 @@ func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
 		t.Fatalf("of a tick that is used up %d IDs were given (%+v)", run.N, wait)
 	}
 	g.clock.Advance(5 * time.Millisecond)
-	lane, err := generator.NewLane(g.layout, 0, 6, g.tick()-1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lane := must.Get(generator.NewLane(g.layout, 0, 6, g.tick()-1000))(t)
 	lane.Raise(g.tick() + 3_600_000)
 	start := g.tick()
 	g.issuers[0].Use(lane)

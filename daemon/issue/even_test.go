@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // arrivals say how long it is from one request to the next, and for how many IDs that is.
@@ -41,23 +42,14 @@ var (
 // issuerFor issues from a new lane, by a clock that the test moves.
 func issuerFor(t *testing.T, rolls bool) (*issue.Issuer, *clocktest.Manual) {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lane, err := generator.NewLane(layout, 0, 7, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
+	lane := must.Get(generator.NewLane(layout, 0, 7, 0))(t)
 	if rolls {
 		lane.Roll()
 	}
 	lane.Raise(layout.MaxTick())
 	clock := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
-	limits, err := clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	limits := must.Get(clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond))(t)
 	issuer := issue.New(layout, clock, issue.Limits{Guard: limits, MaxBlock: 2 * time.Second}, &owner{})
 	issuer.Use(lane)
 	return issuer, clock

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const perTick = 4096 // IDs of a tick in the default layout
@@ -50,15 +51,9 @@ type bench struct {
 // newBench has a lane whose floor is a second back and whose ceiling is an hour ahead.
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	b := &bench{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), owner: &owner{reachable: true}}
-	limits, err := clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	limits := must.Get(clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond))(t)
 	b.Issuer = issue.New(layout, b.clock, issue.Limits{Guard: limits, FirstWait: 1100 * time.Millisecond, MaxBlock: 2 * time.Second}, b.owner)
 	b.use(t, b.tick()-1000)
 	return b
@@ -68,10 +63,7 @@ func (b *bench) tick() generator.Tick { return b.layout.TickAt(b.clock.Now().Wal
 
 func (b *bench) use(t testing.TB, floor generator.Tick) {
 	t.Helper()
-	lane, err := generator.NewLane(b.layout, 0, 7, floor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lane := must.Get(generator.NewLane(b.layout, 0, 7, floor))(t)
 	lane.Roll()
 	lane.Raise(b.tick() + 3_600_000)
 	b.lane = lane
@@ -88,10 +80,7 @@ func (b *bench) take(t testing.TB, n int) (generator.Tick, issue.Wait) {
 	if run.N == 0 {
 		return 0, wait
 	}
-	parts, err := b.layout.Decompose(run.First)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(b.layout.Decompose(run.First))(t)
 	return parts.Tick, wait
 }
 
@@ -330,20 +319,11 @@ func TestTakeAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	layout, err := generator.ParseLayout("time=33@1ms,worker=10,sequence=20;epoch=2026-11-01")
-	if err != nil {
-		b.Fatal(err)
-	}
-	lane, err := generator.NewLane(layout, 0, 1, 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("time=33@1ms,worker=10,sequence=20;epoch=2026-11-01"))(b)
+	lane := must.Get(generator.NewLane(layout, 0, 1, 0))(b)
 	lane.Roll()
 	lane.Raise(layout.MaxTick())
-	limits, err := clockguard.NewLimits(5*time.Millisecond, 2*time.Second, time.Millisecond)
-	if err != nil {
-		b.Fatal(err)
-	}
+	limits := must.Get(clockguard.NewLimits(5*time.Millisecond, 2*time.Second, time.Millisecond))(b)
 	i := issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &owner{})
 	i.Use(lane)
 	b.ReportAllocs()

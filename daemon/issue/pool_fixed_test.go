@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Each lane that is lost leaves its connections to the others, and gets them back.
@@ -312,14 +313,8 @@ func TestPoolAllocatesNothing(t *testing.T) {
 
 // BenchmarkPool is a request that its preferred lane serves, and one whose lane is lost.
 func BenchmarkPool(b *testing.B) {
-	layout, err := generator.ParseLayout("time=37@1ms,worker=6,sequence=20;epoch=2026-01-01")
-	if err != nil {
-		b.Fatal(err)
-	}
-	limits, err := clockguard.NewLimits(maxSleep, 2*time.Second, time.Millisecond)
-	if err != nil {
-		b.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("time=37@1ms,worker=6,sequence=20;epoch=2026-01-01"))(b)
+	limits := must.Get(clockguard.NewLimits(maxSleep, 2*time.Second, time.Millisecond))(b)
 	for _, lanes := range []int{1, 4, 64} {
 		for _, lost := range []int{0, 1} {
 			if lost == lanes {
@@ -329,10 +324,7 @@ func BenchmarkPool(b *testing.B) {
 				var issuers []*issue.Issuer
 				for i := range lanes {
 					issuers = append(issuers, issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &owner{}))
-					lane, err := generator.NewLane(layout, 0, i, 0)
-					if err != nil {
-						b.Fatal(err)
-					}
+					lane := must.Get(generator.NewLane(layout, 0, i, 0))(b)
 					lane.Roll()
 					if lane.Raise(layout.MaxTick()); i >= lost {
 						issuers[i].Use(lane)

@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // pool is a pool with lanes that a test puts in and takes away. Worker IDs come back, above what
@@ -32,15 +33,9 @@ const maxSleep = 5 * time.Millisecond
 
 func newPool(t rapid.TB, layout string, lanes int, limits issue.Limits) *pool {
 	t.Helper()
-	l, err := generator.ParseLayout(layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout(layout))(t)
 	g := &pool{layout: l, clock: clocktest.NewManual(l.Epoch().Add(1000 * time.Hour)), lanes: make([]*generator.Lane, lanes), free: map[int]generator.Tick{}}
-	guard, err := clockguard.NewLimits(max(maxSleep, l.TickLength()), max(2048*time.Millisecond, 2*l.TickLength()), l.TickLength())
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must.Get(clockguard.NewLimits(max(maxSleep, l.TickLength()), max(2048*time.Millisecond, 2*l.TickLength()), l.TickLength()))(t)
 	limits.Guard, limits.FirstWait, limits.MaxBlock = guard, 1100*time.Millisecond, 2*time.Second
 	for range lanes {
 		o := &owner{reachable: true}
@@ -63,10 +58,7 @@ func (g *pool) tick() generator.Tick { return g.layout.TickAt(g.clock.Now().Wall
 // acquire puts a lane of that worker ID in, which may issue for some time from now.
 func (g *pool) acquire(t rapid.TB, i, worker int, grant time.Duration) {
 	t.Helper()
-	lane, err := generator.NewLane(g.layout, 0, worker, g.free[worker])
-	if err != nil {
-		t.Fatal(err)
-	}
+	lane := must.Get(generator.NewLane(g.layout, 0, worker, g.free[worker]))(t)
 	delete(g.free, worker)
 	lane.Roll()
 	lane.Raise(g.layout.TickAt(g.clock.Now().Wall + int64(grant)))
@@ -88,10 +80,7 @@ func (g *pool) drop(i int, keep bool) {
 // idOf is the worker ID and the tick of a run.
 func (g *pool) idOf(t rapid.TB, run generator.Run) (worker int, tick generator.Tick) {
 	t.Helper()
-	parts, err := g.layout.Decompose(run.First)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := must.Get(g.layout.Decompose(run.First))(t)
 	return int(parts.Worker), parts.Tick
 }
 

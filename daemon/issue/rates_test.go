@@ -8,6 +8,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestRatesAreReadAsTheyAreWritten(t *testing.T) {
@@ -44,10 +45,7 @@ func limited(t *testing.T, each, byUID string) (*pool, func(c *issue.Connection,
 	t.Helper()
 	g := newPool(t, "flakeward", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
-	rates, err := issue.ParseRates(each, byUID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rates := must.Get(issue.ParseRates(each, byUID))(t)
 	source := g.Limit(rates, g.clock, 2*time.Second)
 	return g, func(c *issue.Connection, n int) (generator.Run, issue.Wait) { return source.Take(c, 0, n) }
 }
@@ -167,10 +165,7 @@ func TestASmallBurstDoesNotLowerTheRate(t *testing.T) {
 // Of many users, those that came first are shown each on its own for good, and nobody's IDs are lost.
 func TestUsersAreShownUpToABound(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})
-	rates, err := issue.ParseRates("1000/s+100", "5=none")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rates := must.Get(issue.ParseRates("1000/s+100", "5=none"))(t)
 	source := g.Limit(rates, g.clock, 2*time.Second).(*issue.Limited)
 	const users = 50
 	for uid := range uint32(users) {

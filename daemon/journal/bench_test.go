@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // BenchmarkWrite writes a journal in place and, in turn, as a new file that is renamed over the old
@@ -16,20 +17,13 @@ import (
 // microseconds, the times that one write in a hundred exceeds, and how many times as long the
 // medians of the second are.
 func BenchmarkWrite(b *testing.B) {
-	d, err := OpenDir(filepath.Join(b.TempDir(), "state"), here)
-	if err != nil {
-		b.Fatal(err)
-	}
+	d := must.Get(OpenDir(filepath.Join(b.TempDir(), "state"), here))(b)
 	defer d.Close() //nolint:errcheck // the directory is removed
-	if err := d.Write(contents(0)); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, d.Write(contents(0)))
 	var inPlace, renamed []time.Duration
 	took := func(all *[]time.Duration, write func() error) {
 		begun := time.Now()
-		if err := write(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, write())
 		*all = append(*all, time.Since(begun))
 	}
 	for mark := generator.Tick(1); b.Loop(); mark++ {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var errFault = errors.New("the disk failed")
@@ -92,7 +93,7 @@ func TestAFaultAtEachStep(t *testing.T) {
 							write(t, d, contents(11))
 							wantRead(t, d, contents(11))
 						}
-						must(t, d.Close())
+						must.Do(t, d.Close())
 
 						d = open(t, d.Path())
 						got, err := d.Read()
@@ -237,7 +238,7 @@ func TestOnAnotherDisk(t *testing.T) {
 	if err := d.Write(contents(8)); !errors.Is(err, ErrMoved) {
 		t.Errorf("Write where the directory is another one: %v, want ErrMoved", err)
 	}
-	must(t, d.Close())
+	must.Do(t, d.Close())
 }
 
 // TestAPowerCutLosesNothingThatWasAcknowledged: after a power cut at any step, which may
@@ -348,13 +349,8 @@ func TestAWriteTornAtAnyByte(t *testing.T) {
 
 func mustEncode(t *testing.T, d *Dir, c Contents, number uint64) []byte {
 	t.Helper()
-	var err error
-	if c.Place, err = d.disk.Place(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := encode(c, number)
-	must(t, err)
-	return data
+	c.Place = must.Get(d.disk.Place())(t)
+	return must.Get(encode(c, number))(t)
 }
 
 // TestWhatCouldNotBeReadDoesNotComeBack: a journal that could not be read, and can be again, says

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // TestAJournalWrittenElsewhereSaysSo: a copy, by whatever way, is told from the journal that it is
 // a copy of, and what is written to it from then on is in its place.
 func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
 	copied := func(t *testing.T, from, to string) {
-		data, err := os.ReadFile(from)
-		must(t, err)
-		must(t, os.WriteFile(to, data, 0o600))
+		data := must.Get(os.ReadFile(from))(t)
+		must.Do(t, os.WriteFile(to, data, 0o600))
 	}
 	for name, tt := range map[string]struct {
 		there func(t *testing.T, path string) (string, place.Host) // where the daemon starts that finds it
@@ -32,16 +32,16 @@ func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
 			return to, here
 		}, "state directory"},
 		"the directory moved": {func(t *testing.T, path string) (string, place.Host) {
-			must(t, os.Rename(path, path+".new"))
+			must.Do(t, os.Rename(path, path+".new"))
 			return path + ".new", here
 		}, ""},
 		"the lock made anew": {func(t *testing.T, path string) (string, place.Host) {
-			must(t, os.Rename(filepath.Join(path, lockName), filepath.Join(path, "aside")))
+			must.Do(t, os.Rename(filepath.Join(path, lockName), filepath.Join(path, "aside")))
 			return path, here
 		}, "the lock"},
 		"the journal put back": {func(t *testing.T, path string) (string, place.Host) {
 			copied(t, filepath.Join(path, journalName), filepath.Join(path, "old"))
-			must(t, os.Rename(filepath.Join(path, "old"), filepath.Join(path, journalName)))
+			must.Do(t, os.Rename(filepath.Join(path, "old"), filepath.Join(path, journalName)))
 			return path, here
 		}, "the journal"},
 		"another host": {func(_ *testing.T, path string) (string, place.Host) {
@@ -54,15 +54,12 @@ func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, filepath.Join(t.TempDir(), "state"))
 			write(t, d, contents(1))
-			must(t, d.Close())
+			must.Do(t, d.Close())
 			path, host := tt.there(t, d.Path())
-			d, err := OpenDir(path, host)
-			must(t, err)
+			d = must.Get(OpenDir(path, host))(t)
 			defer d.Close()
-			c, err := d.Read()
-			must(t, err)
-			why, err := d.Elsewhere(c)
-			must(t, err)
+			c := must.Get(d.Read())(t)
+			why := must.Get(d.Elsewhere(c))(t)
 			if (why == "") != (tt.says == "") || !strings.Contains(why, tt.says) {
 				t.Fatalf("it was written elsewhere: %q, want %q", why, tt.says)
 			}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestFileSystemsThatDoNotLastAreNamed(t *testing.T) {
@@ -56,7 +58,7 @@ func TestFUSEIsRefusedUnlessAskedFor(t *testing.T) {
 			t.Errorf("a state directory on %#x, with FUSE allowed %v: %v", tt.on, tt.allowed, err)
 		}
 		if err == nil {
-			must(t, d.Close())
+			must.Do(t, d.Close())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // written is where the journals of these tests were written.
@@ -22,19 +23,12 @@ var written = place.Place{
 func encoded(t testing.TB, c Contents, number uint64) []byte {
 	t.Helper()
 	c.Place = written
-	data, err := encode(c, number)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return must.Get(encode(c, number))(t)
 }
 
 // TestTheFormat pins the bytes of version 2: journals outlive a daemon's version.
 func TestTheFormat(t *testing.T) {
-	want, err := os.ReadFile("testdata/version2.slot")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(os.ReadFile("testdata/version2.slot"))(t)
 	if got := encoded(t, contents(1234), 7); !bytes.Equal(got, want) {
 		t.Errorf("a journal is written as\n%s\nwant\n%s", got, want)
 	}
@@ -84,7 +78,7 @@ func TestATornJournalIsNamedAndNotTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, t.TempDir())
-			must(t, os.WriteFile(filepath.Join(d.Path(), journalName), tt.data, 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(d.Path(), journalName), tt.data, 0o600))
 			wantTorn(t, d, tt.says)
 			write(t, d, contents(8)) // it bars nobody's way
 			wantRead(t, d, contents(8))
@@ -96,7 +90,7 @@ func TestATornJournalIsNamedAndNotTrusted(t *testing.T) {
 func TestAJournalOfZerosIsNone(t *testing.T) {
 	for _, size := range []int{0, 1, slotSize, fileSize - 1, fileSize} {
 		d := open(t, t.TempDir())
-		must(t, os.WriteFile(filepath.Join(d.Path(), journalName), make([]byte, size), 0o600))
+		must.Do(t, os.WriteFile(filepath.Join(d.Path(), journalName), make([]byte, size), 0o600))
 		if _, err := d.Read(); !errors.Is(err, ErrNone) {
 			t.Errorf("%d zeros: %v, want ErrNone", size, err)
 		}
@@ -120,10 +114,10 @@ func TestAShorterTextOverALongerOne(t *testing.T) {
 func TestAJournalThatIsNoFile(t *testing.T) {
 	d := open(t, t.TempDir())
 	path := filepath.Join(d.Path(), journalName)
-	must(t, syscall.Mkfifo(path, 0o600))
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	wantTorn(t, d, "no regular file") // and does not wait for someone to write into it
-	must(t, os.Remove(path))
-	must(t, os.Symlink(lockName, path))
+	must.Do(t, os.Remove(path))
+	must.Do(t, os.Symlink(lockName, path))
 	wantTorn(t, d, "no regular file")
 	write(t, d, contents(1))
 	wantRead(t, d, contents(1))

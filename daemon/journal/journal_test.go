@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // contents returns a journal that differs from those of other marks, in length
@@ -29,19 +30,14 @@ var here = place.Host{Boot: "boot", Machine: "machine"}
 
 func open(t *testing.T, path string) *Dir {
 	t.Helper()
-	d, err := OpenDir(path, here)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(OpenDir(path, here))(t)
 	t.Cleanup(func() { d.Close() })
 	return d
 }
 
 func write(t *testing.T, d *Dir, c Contents) {
 	t.Helper()
-	if err := d.Write(c); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Write(c))
 }
 
 func wantRead(t *testing.T, d *Dir, want Contents) {
@@ -74,9 +70,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		write(t, d, contents(mark))
 		wantRead(t, d, contents(mark))
 	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Close())
 	wantRead(t, open(t, path), contents(2))
 
 	// No lanes at all have one spelling.
@@ -101,17 +95,11 @@ func TestTheDirectoryAndItsFilesAreTheUsersOwn(t *testing.T) {
 
 func TestOpenDirRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	open777 := t.TempDir()
-	if err := os.Chmod(open777, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(open777, 0o777))
 	linked := t.TempDir()
-	if err := os.Symlink("elsewhere", filepath.Join(linked, lockName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("elsewhere", filepath.Join(linked, lockName)))
 	for name, tt := range map[string]struct{ path, says string }{
 		"a file":                           {file, "not a directory"},
 		"a directory that others write to": {open777, "chmod it to 0700"},
@@ -213,14 +201,8 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 func fillUp(t *testing.T, d *Dir, c *Contents) {
 	c.Coord = strings.Repeat("x", 20_000) // the first line already has as many digits as in the end
 	with := *c
-	var err error
-	if with.Place, err = d.disk.Place(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := encode(with, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	with.Place = must.Get(d.disk.Place())(t)
+	data := must.Get(encode(with, 2))(t)
 	c.Coord += strings.Repeat("x", slotSize-len(data))
 }
 
@@ -242,7 +224,7 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "state")
 		first := open(t, path)
 		write(t, first, contents(1))
-		must(t, os.RemoveAll(path))
+		must.Do(t, os.RemoveAll(path))
 		wantMoved(t, first, contents(2)) // gone
 		second := open(t, path)
 		write(t, second, contents(3))
@@ -252,7 +234,7 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 	t.Run("the directory is moved aside", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "state")
 		first := open(t, path)
-		must(t, os.Rename(path, path+".old"))
+		must.Do(t, os.Rename(path, path+".old"))
 		second := open(t, path)
 		write(t, second, contents(3))
 		wantMoved(t, first, contents(4))
@@ -261,15 +243,15 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 	t.Run("the directory is made anew around the lock", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "state")
 		first := open(t, path)
-		must(t, os.Rename(path, path+".old"))
-		must(t, os.Mkdir(path, 0o700))
-		must(t, os.Link(filepath.Join(path+".old", lockName), filepath.Join(path, lockName)))
+		must.Do(t, os.Rename(path, path+".old"))
+		must.Do(t, os.Mkdir(path, 0o700))
+		must.Do(t, os.Link(filepath.Join(path+".old", lockName), filepath.Join(path, lockName)))
 		wantMoved(t, first, contents(1))
 	})
 	t.Run("the lock is replaced", func(t *testing.T) {
 		first := open(t, t.TempDir())
 		write(t, first, contents(1))
-		must(t, os.Remove(filepath.Join(first.Path(), lockName)))
+		must.Do(t, os.Remove(filepath.Join(first.Path(), lockName)))
 		wantMoved(t, first, contents(2)) // gone
 		second := open(t, first.Path())
 		if c, err := second.Read(); err != nil || c.Lanes[0].Mark != 1 {
@@ -283,7 +265,7 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		first := open(t, t.TempDir())
 		write(t, first, contents(1))
 		first.disk = &hookedDisk{Disk: first.disk, beforeWrite: func() {
-			must(t, os.Remove(filepath.Join(first.Path(), lockName)))
+			must.Do(t, os.Remove(filepath.Join(first.Path(), lockName)))
 			second := open(t, first.Path())
 			if c, err := second.Read(); err != nil || c.Lanes[0].Mark != 1 {
 				t.Fatalf("Read() before the write: %+v, %v, want mark 1", c, err)
@@ -295,13 +277,12 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		first := open(t, t.TempDir())
 		path := filepath.Join(first.Path(), journalName)
 		write(t, first, contents(1))
-		old, err := os.ReadFile(path)
-		must(t, err)
+		old := must.Get(os.ReadFile(path))(t)
 		write(t, first, contents(2))
-		must(t, os.WriteFile(path+".old", old, 0o600))
-		must(t, os.Rename(path+".old", path))
+		must.Do(t, os.WriteFile(path+".old", old, 0o600))
+		must.Do(t, os.Rename(path+".old", path))
 		wantMoved(t, first, contents(3))
-		must(t, os.Remove(path))
+		must.Do(t, os.Remove(path))
 		wantMoved(t, first, contents(4))
 	})
 	t.Run("another journal is put there during a write", func(t *testing.T) {
@@ -309,8 +290,8 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		path := filepath.Join(first.Path(), journalName)
 		write(t, first, contents(1))
 		first.disk = &hookedDisk{Disk: first.disk, beforeWrite: func() {
-			must(t, os.WriteFile(path+".old", nil, 0o600))
-			must(t, os.Rename(path+".old", path))
+			must.Do(t, os.WriteFile(path+".old", nil, 0o600))
+			must.Do(t, os.Rename(path+".old", path))
 		}}
 		wantMoved(t, first, contents(2))
 	})
@@ -326,13 +307,6 @@ func (d *hookedDisk) WriteAt(data []byte, at int64) error {
 	return d.Disk.WriteAt(data, at)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func wantMoved(t *testing.T, d *Dir, c Contents) {
 	t.Helper()
 	if err := d.Write(c); !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), d.Path()) {
@@ -343,7 +317,7 @@ func wantMoved(t *testing.T, d *Dir, c Contents) {
 func TestAClosedDirectoryIsFreeAndWritesNoMore(t *testing.T) {
 	first := open(t, t.TempDir())
 	write(t, first, contents(1))
-	must(t, first.Close())
+	must.Do(t, first.Close())
 	second := open(t, first.Path())
 	if err := first.Write(contents(2)); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Write after Close: %v, want os.ErrClosed", err)

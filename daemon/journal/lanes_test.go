@@ -11,13 +11,12 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func lane(t *testing.T, d *Dir, n int) *File {
 	t.Helper()
-	f, err := d.Lane(n)
-	must(t, err)
-	return f
+	return must.Get(d.Lane(n))(t)
 }
 
 func wantLane(t *testing.T, d *Dir, n int, want Contents) {
@@ -27,8 +26,7 @@ func wantLane(t *testing.T, d *Dir, n int, want Contents) {
 
 func names(t *testing.T, d *Dir) []string {
 	t.Helper()
-	entries, err := os.ReadDir(d.Path())
-	must(t, err)
+	entries := must.Get(os.ReadDir(d.Path()))(t)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -45,15 +43,15 @@ func TestEachLaneHasAJournalOfItsOwn(t *testing.T) {
 		if _, err := lane(t, d, n).Read(); !errors.Is(err, ErrNone) {
 			t.Fatalf("lane %d of a directory where it has not written: %v, want ErrNone", n, err)
 		}
-		must(t, lane(t, d, n).Write(contents(generator.Tick(n))))
+		must.Do(t, lane(t, d, n).Write(contents(generator.Tick(n))))
 	}
 	if got, want := names(t, d), []string{"journal", "journal-1", "journal-17", "journal-63", "lock"}; !slices.Equal(got, want) {
 		t.Errorf("the directory holds %v, want %v", got, want)
 	}
 	wantLane(t, d, 0, contents(1))
-	must(t, lane(t, d, 0).Write(contents(2)))
+	must.Do(t, lane(t, d, 0).Write(contents(2)))
 	wantRead(t, d, contents(2))
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	d = open(t, d.Path())
 	wantRead(t, d, contents(2))
 	wantLane(t, d, 17, contents(17))
@@ -79,14 +77,14 @@ func TestAFaultInOneLanesWriteConcernsNoOther(t *testing.T) {
 				t.Run(fmt.Sprintf("step %d, late %v, crash %v", fail, late, crashes), func(t *testing.T) {
 					d := open(t, t.TempDir())
 					other, broken := lane(t, d, 0), lane(t, d, 1)
-					must(t, broken.Write(contents(1)))
-					hooked := &hookedDisk{Disk: broken.disk, beforeWrite: func() { must(t, other.Write(contents(10))) }}
+					must.Do(t, broken.Write(contents(1)))
+					hooked := &hookedDisk{Disk: broken.disk, beforeWrite: func() { must.Do(t, other.Write(contents(10))) }}
 					broken.disk = &faultyDisk{Disk: hooked, fail: fail, late: late, crashes: crashes}
 					if err := broken.Write(contents(2)); !errors.Is(err, errFault) {
 						t.Fatalf("Write: %v, want the fault", err)
 					}
-					must(t, other.Write(contents(11)))
-					must(t, d.Close())
+					must.Do(t, other.Write(contents(11)))
+					must.Do(t, d.Close())
 
 					d = open(t, d.Path())
 					wantLane(t, d, 0, contents(11))
@@ -95,7 +93,7 @@ func TestAFaultInOneLanesWriteConcernsNoOther(t *testing.T) {
 						want = contents(2)
 					}
 					wantLane(t, d, 1, want)
-					must(t, lane(t, d, 1).Write(contents(3)))
+					must.Do(t, lane(t, d, 1).Write(contents(3)))
 					wantLane(t, d, 1, contents(3))
 					if got, want := names(t, d), []string{"journal", "journal-1", "lock"}; !slices.Equal(got, want) {
 						t.Errorf("the directory holds %v, want %v", got, want)
@@ -136,16 +134,16 @@ func TestTornAndMovedByLane(t *testing.T) {
 	d := open(t, t.TempDir())
 	write(t, d, contents(1))
 	path := filepath.Join(d.Path(), "journal-2")
-	must(t, os.WriteFile(path, []byte("x"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("x"), 0o600))
 	var torn *TornError
 	if _, err := lane(t, d, 2).Read(); !errors.As(err, &torn) || torn.Path != path {
 		t.Errorf("Read of a torn journal: %v, want a TornError for %s", err, path)
 	}
 	wantRead(t, d, contents(1))
-	must(t, lane(t, d, 2).Write(contents(2)))
+	must.Do(t, lane(t, d, 2).Write(contents(2)))
 	wantLane(t, d, 2, contents(2))
 
-	must(t, os.Remove(filepath.Join(d.Path(), lockName)))
+	must.Do(t, os.Remove(filepath.Join(d.Path(), lockName)))
 	for n := range 3 {
 		if err := lane(t, d, n).Write(contents(9)); !errors.Is(err, ErrMoved) {
 			t.Errorf("lane %d: Write without the lock: %v, want ErrMoved", n, err)

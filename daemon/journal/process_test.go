@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The test binary plays a process of its own if this variable names its part.
@@ -56,12 +57,9 @@ func hold(dir string) int {
 func TestTheLockIsFreedByItsHoldersDeath(t *testing.T) {
 	dir := t.TempDir()
 	cmd := part("hold", dir)
-	if _, err := cmd.StdinPipe(); err != nil { // stays open, so that it waits
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	must.Get(cmd.StdinPipe())(t) // stays open, so that it waits
+	out := must.Get(cmd.StdoutPipe())(t)
+	must.Do(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "held\n" {
@@ -73,7 +71,7 @@ func TestTheLockIsFreedByItsHoldersDeath(t *testing.T) {
 		!strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), fmt.Sprint("process ", cmd.Process.Pid)) {
 		t.Fatalf("OpenDir: %v, want it to be in use by %d", err, cmd.Process.Pid)
 	}
-	must(t, cmd.Process.Kill())
+	must.Do(t, cmd.Process.Kill())
 	cmd.Wait()
 	wantRead(t, open(t, dir), contents(1))
 }
@@ -101,7 +99,7 @@ func limited(dir string) int {
 func TestADiskThatTakesNoMore(t *testing.T) {
 	d := open(t, t.TempDir())
 	write(t, d, contents(1))
-	must(t, d.Close())
+	must.Do(t, d.Close())
 	if out, err := part("limited", d.Path()).Output(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // true are servers whose clocks are right, each known within a millisecond, while the clock of the
@@ -45,9 +46,7 @@ func joined(t *testing.T, clock *hands, clocks func() []coord.ServerClock) (*lif
 	t.Helper()
 	o := &office{}
 	l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
-	if _, err := l.Join(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Join(t.Context(), nil))(t)
 	o.clocks = clocks
 	return l, o
 }
@@ -197,9 +196,7 @@ func TestAStartWhoseClockIsAheadIsNotReadyUntilItIsRight(t *testing.T) {
 						t.Errorf("condition: %v, want it since %s, by the servers' clocks", condition, begun)
 					}
 				}
-				if _, err := l.Join(t.Context(), nil); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(l.Join(t.Context(), nil))(t)
 				if tt.lone {
 					if clock.mono != 0 {
 						t.Errorf("nobody can tell, and the start took %v", clock.mono)
@@ -241,15 +238,9 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := &hands{}
 			path := filepath.Join(t.TempDir(), "state")
-			dir, err := journal.OpenDir(path, one)
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := must.Get(journal.OpenDir(path, one))(t)
 			first, _, _ := lanes(t, clock, &office{})
-			f, err := dir.Lane(0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(dir.Lane(0))(t)
 			held := clockguard.NewKnown(clock, booted{clock}, clockguard.DefaultBelief())
 			if tt.sure {
 				held.Confirm(held.Shown())
@@ -268,20 +259,14 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			if err := k.ColdStart(journal.Contents{Coord: "there", Lanes: []journal.Entry{{Worker: 7, Opening: "opening"}}}); err != nil {
 				t.Fatal(err) // which writes the journal
 			}
-			if err := dir.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, dir.Close())
 
 			clock.mono += time.Second
-			if dir, err = journal.OpenDir(path, tt.host); err != nil {
-				t.Fatal(err)
-			}
+			dir = must.Get(journal.OpenDir(path, tt.host))(t)
 			t.Cleanup(func() { dir.Close() })
 			l, _, _ := lanes(t, clock, &office{clocks: func() []coord.ServerClock { return clock.right(3) }})
 			l.Clock = clockguard.NewKnown(clock, booted{clock}, clockguard.DefaultBelief())
-			if _, err := l.Inherit(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Inherit(dir))(t)
 			if got := time.Duration(l.Clock.Now().Wall-clock.Now().Wall) + clock.ahead; got != tt.want {
 				t.Errorf("known time is ahead by %v, want %v", got, tt.want)
 			}
@@ -291,9 +276,7 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			clock.each = cancel // it is not to wait
-			if _, err := l.Join(ctx, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(l.Join(ctx, nil))(t)
 			if waited := clock.mono > time.Second; waited == tt.sure {
 				t.Errorf("the start has waited for a clock that is right: %v", waited)
 			}
@@ -319,9 +302,7 @@ func TestAStepDuringAStartIsNotConfirmedWithIt(t *testing.T) {
 			clock.ahead = 0
 		}
 	}
-	if _, err := l.Join(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(l.Join(t.Context(), nil))(t)
 	clock.ahead = year
 	if got := time.Duration(l.Clock.Now().Wall - clock.Now().Wall); got != -year {
 		t.Errorf("known time is ahead by %v", got+year)

@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // shared is a coordinator that is left to another process.
@@ -59,10 +60,7 @@ func TestLeaveOfACloneDetaches(t *testing.T) {
 		l, _ := newLifecycle(t, &hands{}, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		var now atomic.Uint64
 		l.Machine = generator.Generation{Now: &now}
-		c, err := l.Join(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(l.Join(t.Context(), nil))(t)
 		if cloned {
 			now.Store(1)
 		}

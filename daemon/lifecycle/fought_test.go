@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // watch lets Watch run for so long, with what is logged. Each look is preceded by a call of set.
@@ -27,9 +28,7 @@ func watch(t *testing.T, clock *hands, d time.Duration, set func()) (logged []st
 			cancel()
 		}
 	}
-	if err := l.Watch(ctx, &notified{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Watch(ctx, &notified{}))
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
@@ -125,9 +124,7 @@ func TestAHoldThatWasSaidEndsWithALine(t *testing.T) {
 				cancel()
 			}
 		}
-		if err := l.Watch(ctx, &notified{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, l.Watch(ctx, &notified{}))
 		if got := strings.Count(out.String(), "is back at what was known"); got == 1 != said {
 			t.Errorf("said that it is held: %v, and %d times that it is back:\n%s", said, got, &out)
 		}
@@ -145,9 +142,7 @@ func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
 				t.Errorf("condition: %v", l.Holders[0].Condition())
 			}
 		}
-		if _, err := l.Join(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Join(t.Context(), nil))(t)
 		if waited := clock.mono > 0; waited != (ahead > 0) {
 			t.Errorf("ahead by %v: the start has waited for %v", ahead, clock.mono)
 		}
@@ -165,9 +160,7 @@ func (e ending) Changed() { e.cancel() }
 func TestWhatIsFollowedIsNoStop(t *testing.T) {
 	for _, granted := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
 		o := newOutage(t, time.Minute)
-		if err := o.holder.Acquire(t.Context(), false); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.holder.Acquire(t.Context(), false))
 		said := o.run(20*time.Second, map[time.Duration]func(){
 			10 * time.Second: func() {
 				o.ahead += 70 * time.Second

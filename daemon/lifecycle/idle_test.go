@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // While nobody asks for IDs the clock is looked at rarely, unless the machine shows when it is copied.
@@ -36,12 +37,8 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 		}, nowhere{})
 		now := l.Layout.TickAt(clock.Now().Wall)
 		kept := journal.Contents{Cluster: "the cluster", Coord: "there", Layout: holder.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "o", Mark: now - 10, Ceiling: now + 60_000}}}
-		if err := holder.Inherit(kept); err != nil {
-			t.Fatal(err)
-		}
-		if err := holder.ColdStart(kept); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, holder.Inherit(kept))
+		must.Do(t, holder.ColdStart(kept))
 		l.Holders, l.Machine = []*grant.Holder{holder}, c.machine
 		if c.idle {
 			clock.mono += 10 * time.Second
@@ -49,9 +46,7 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 		if c.asked {
 			holder.ExtendNow()
 		}
-		if err := holder.Renew(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, holder.Renew())
 		if err := l.Watch(ctx, lookless{}); err != nil {
 			t.Error(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // hands is a clock on which time passes when somebody sleeps. Nobody has to wait for it.
@@ -90,10 +91,7 @@ func (o *office) Close() error { o.closed++; return nil }
 
 func newLifecycle(t *testing.T, clock *hands, open func(context.Context) (coord.Coordinator, error)) (*lifecycle.Lifecycle, *string) {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	log := hclog.NewNullLogger()
 	holder := grant.New(grant.Config{
 		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second}, Clock: clock, Journal: nowhere{}, Log: log,
@@ -173,10 +171,7 @@ func TestFirstWaitAndLimits(t *testing.T) {
 		{"flakeward", time.Second, 1006 * time.Millisecond},
 		{"uidgenerator;epoch=2026-01-01", time.Second, 3*time.Second + 5*time.Millisecond},
 	} {
-		layout, err := generator.ParseLayout(c.layout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		layout := must.Get(generator.ParseLayout(c.layout))(t)
 		if got := lifecycle.FirstWait(layout, c.step, 5*time.Millisecond); got != c.want {
 			t.Errorf("%s: a fresh lane waits for %v, want %v", c.layout, got, c.want)
 		}

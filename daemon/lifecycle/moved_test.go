@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // asked is a coordinator that takes down the claims that it is asked for, and gives none.
@@ -59,48 +60,29 @@ var (
 func written(t *testing.T, clock *hands, layout *generator.Layout) (path string, now generator.Tick) {
 	t.Helper()
 	path, now = filepath.Join(t.TempDir(), "state"), layout.TickAt(clock.Now().Wall)
-	dir, err := journal.OpenDir(path, one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(journal.OpenDir(path, one))(t)
 	for lane := range 3 {
-		f, err := dir.Lane(lane)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Write(journal.Contents{
+		f := must.Get(dir.Lane(lane))(t)
+		must.Do(t, f.Write(journal.Contents{
 			Cluster: "the cluster", Coord: "there", Layout: layout.String() + ";datacenter=0",
 			Lanes: []journal.Entry{{Worker: 7 + lane, Opening: "opening", Claim: "claim", Mark: now, Ceiling: now + 60_000}},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
-	if err := dir.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, dir.Close())
 	return path, now
 }
 
 // begun starts a daemon of two lanes on a state directory, as far as its journals.
 func begun(t *testing.T, clock *hands, o coord.Coordinator, path string, host place.Host) (*lifecycle.Lifecycle, *grant.Issued, *issuedFrom, lifecycle.Inherited) {
 	t.Helper()
-	dir, err := journal.OpenDir(path, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(journal.OpenDir(path, host))(t)
 	t.Cleanup(func() { dir.Close() })
 	l, issued, issuer := lanes(t, clock, o)
 	for lane, k := range l.Holders {
-		f, err := dir.Lane(lane)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(dir.Lane(lane))(t)
 		k.Journal = f
 	}
-	inherited, err := l.Inherit(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inherited := must.Get(l.Inherit(dir))(t)
 	return l, issued, issuer, inherited
 }
 
@@ -146,9 +128,7 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 				t.Errorf("in its place %v: lane %d has inherited %+v", inPlace, lane, c)
 			}
 		}
-		if _, err := l.Join(t.Context(), inherited); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Join(t.Context(), inherited))(t)
 		for lane, k := range l.Holders {
 			if err := k.Acquire(t.Context(), false); !errors.Is(err, errNone) {
 				t.Fatal(err)
@@ -186,9 +166,7 @@ func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
 		}
 		o := &asked{office: office{answers: slices.Repeat([]error{errBusy}, 100)}}
 		l, _, issuer, inherited := begun(t, clock, o, path, host)
-		if _, err := l.Join(ctx, inherited); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(l.Join(ctx, inherited))(t)
 		want := 0
 		if inPlace {
 			want = 2
@@ -206,17 +184,12 @@ func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
 		clock := &hands{}
 		path, _ := written(t, clock, mustLayout(t))
 		dir, err := journal.OpenDir(path, other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		t.Cleanup(func() { dir.Close() })
 		o := &renamed{}
 		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		l.Alone = alone
-		inherited, err := l.Inherit(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inherited := must.Get(l.Inherit(dir))(t)
 		_, err = l.Join(t.Context(), inherited)
 		if foreign := (*grant.ForeignError)(nil); errors.As(err, &foreign) == alone {
 			t.Errorf("alone %v: joining another cluster: %v", alone, err)
@@ -231,27 +204,16 @@ func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T)
 	for lane := range 3 {
 		clock, layout := &hands{}, mustLayout(t)
 		path, now := written(t, clock, layout)
-		dir, err := journal.OpenDir(path, other)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(journal.OpenDir(path, other))(t)
 		t.Cleanup(func() { dir.Close() })
-		f, err := dir.Lane(lane)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Write(journal.Contents{
+		f := must.Get(dir.Lane(lane))(t)
+		must.Do(t, f.Write(journal.Contents{
 			Cluster: "another cluster", Coord: "there", Layout: layout.String() + ";datacenter=0",
 			Lanes: []journal.Entry{{Worker: 20, Opening: "new", Mark: now, Ceiling: now + 60_000}},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		l, issued, _ := lanes(t, clock, &renamed{})
 		l.Alone = true
-		inherited, err := l.Inherit(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inherited := must.Get(l.Inherit(dir))(t)
 		if _, err := l.Join(t.Context(), inherited); err != nil {
 			t.Errorf("lane %d is written anew: %v", lane, err)
 		}
@@ -277,11 +239,7 @@ func (*renamed) Join(context.Context, coord.Layout) (coord.Cluster, error) {
 
 func mustLayout(t *testing.T) *generator.Layout {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return layout
+	return must.Get(generator.ParseLayout("flakeward"))(t)
 }
 
 // TestOneJournalAtHomeHoldsTheCoordinator: the coordinator beside the journals is no copy if any of
@@ -290,9 +248,7 @@ func TestOneJournalAtHomeHoldsTheCoordinator(t *testing.T) {
 	for _, lost := range []string{"journal", "journal-1", "journal-2"} {
 		clock := &hands{}
 		path, _ := written(t, clock, mustLayout(t))
-		if err := os.Remove(filepath.Join(path, lost)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(path, lost)))
 		if l, _, _, _ := begun(t, clock, &asked{}, path, one); l.Moved {
 			t.Errorf("without %s, the coordinator is taken for a copy", lost)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A journal whose worker ID is outside of the range that the daemon was told is nothing to start from:
@@ -20,16 +21,10 @@ func TestNoStartFromAGrantOutsideOfTheRange(t *testing.T) {
 	} {
 		clock := &hands{}
 		path, _ := written(t, clock, mustLayout(t))
-		dir, err := journal.OpenDir(path, one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(journal.OpenDir(path, one))(t)
 		l, _, _ := lanes(t, clock, &office{})
 		l.Range = ids
-		inherited, err := l.Inherit(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inherited := must.Get(l.Inherit(dir))(t)
 		for lane := range want {
 			if got := inherited[lane] != nil; got != want[lane] {
 				t.Errorf("worker ID %d and the range %v: to start from is %v, want %v", 7+lane, ids, got, want[lane])
@@ -59,16 +54,10 @@ func TestNoStartFromAGrantBelowTheTickToBeginAbove(t *testing.T) {
 	} {
 		clock := &hands{}
 		path, mark := written(t, clock, mustLayout(t))
-		dir, err := journal.OpenDir(path, one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := must.Get(journal.OpenDir(path, one))(t)
 		l, _, issuer := lanes(t, clock, &office{})
 		l.Above = mark + test.above
-		inherited, err := l.Inherit(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inherited := must.Get(l.Inherit(dir))(t)
 		var handed []grant.Handed
 		for lane, c := range inherited {
 			if got := c != nil; got != test.start {

@@ -22,6 +22,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // clerk is a coordinator that grants what is asked for, while it is not away.
@@ -98,9 +99,7 @@ func newOutage(t *testing.T, window time.Duration) *outage {
 		Clock: l.Clock, Journal: &o.disk, Log: hclog.NewNullLogger(),
 	}, o.issuer)
 	l.Holders, o.lifecycle, o.began = []*grant.Holder{o.holder}, l, time.Unix(0, o.Now().Wall)
-	if err := o.holder.Attach(o.clerk, coord.Cluster{UUID: "the cluster"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.holder.Attach(o.clerk, coord.Cluster{UUID: "the cluster"}))
 	return o
 }
 
@@ -121,9 +120,7 @@ func (o *outage) run(until time.Duration, due map[time.Duration]func()) string {
 			cancel()
 		}
 	}
-	if err := o.lifecycle.Watch(ctx, o.issuer); err != nil {
-		o.Fatal(err)
-	}
+	must.Do(o, o.lifecycle.Watch(ctx, o.issuer))
 	o.counted()
 	return strings.Join(o.said, "")
 }
@@ -175,9 +172,7 @@ func (o *outage) publish() { _ = o.holder.Publish(o.Context()) }
 // its time, once and in order, and says the right times.
 func TestAnOutageOfTheCoordinatorIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	if err := o.holder.Acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(40*time.Second, map[time.Duration]func(){
 		1 * time.Second:  func() { o.away = errors.New("no answer within 3s") },
 		13 * time.Second: o.publish, // which was due at 10 s
@@ -201,9 +196,7 @@ func TestAnOutageOfTheCoordinatorIsToldAsItHappens(t *testing.T) {
 // A coordinator that is back before the grant ends has stopped nothing.
 func TestAnOutageThatEndsInTimeIsToldAsOver(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	if err := o.holder.Acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(16*time.Second, map[time.Duration]func(){
 		13 * time.Second: func() { o.away = errors.New("no answer"); o.publish() },
 		15 * time.Second: func() { o.away = nil; o.publish() },
@@ -219,9 +212,7 @@ func TestAnOutageThatEndsInTimeIsToldAsOver(t *testing.T) {
 // A disk that is full stops issuing at the last mark that is on it.
 func TestAFullDiskIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	if err := o.holder.Acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(8*time.Second, map[time.Duration]func(){
 		3 * time.Second: func() { o.disk.err = errors.New("no space left on device") },
 		6 * time.Second: func() { o.disk.err = nil },
@@ -241,9 +232,7 @@ func TestAFullDiskIsToldAsItHappens(t *testing.T) {
 // had is told once, as often as it is tried.
 func TestALostWorkerIDIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	if err := o.holder.Acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.holder.Acquire(t.Context(), false))
 	due := map[time.Duration]func(){
 		2 * time.Second: func() { o.away = coord.ErrLost; o.publish() },
 		// The coordinator has none, and then grants again what was lost.
@@ -276,9 +265,7 @@ func TestALostWorkerIDIsToldAsItHappens(t *testing.T) {
 // last ID.
 func TestAStopThatGoesOnForAnotherReasonKeepsItsBeginning(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	if err := o.holder.Acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(31*time.Second, map[time.Duration]func(){
 		13 * time.Second: func() { o.away = errors.New("no answer within 3s"); o.publish() },
 		25 * time.Second: func() { // the session has ended, and its claim
@@ -306,9 +293,7 @@ func TestAStopThatGoesOnForAnotherReasonKeepsItsBeginning(t *testing.T) {
 // A clock that is set back is told, with until when that has an effect.
 func TestAClockThatIsBehindIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	if err := o.holder.Acquire(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(6*time.Second, map[time.Duration]func(){
 		2 * time.Second: func() { o.ahead = -3 * time.Second },
 	})

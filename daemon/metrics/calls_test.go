@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fake is a coordinator whose calls end as it says.
@@ -72,17 +73,9 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	_, _ = c.Look(ctx)
 	_, _ = c.Members(ctx)
 	_, _ = c.Clocks(ctx)
-	p, err := c.Claim(ctx, coord.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	claim, err := p.Open(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if claim, err = claim.Reopen(ctx, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(c.Claim(ctx, coord.Request{}))(t)
+	claim := must.Get(p.Open(ctx))(t)
+	claim = must.Get(claim.Reopen(ctx, 0, 0))(t)
 	for _, f.err = range []error{nil, coord.ErrLost, &coord.RaisedError{}, context.DeadlineExceeded, errors.New("x")} {
 		_ = claim.Extend(ctx, coord.Progress{})
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fixture is what metrics are made of in tests.
@@ -35,10 +36,7 @@ type fixture struct {
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	w := &fixture{events: condition.NewCounts()}
 	w.figures = metrics.Figures{Layout: layout, Lanes: make([]metrics.Lane, 1)}
 	w.metrics = metrics.New(metrics.Sources{
@@ -201,10 +199,7 @@ func (r bodyReader) ReadByte() (byte, error) {
 // TestThePageHasEveryMetric: docs/metrics.md and the code have the same metrics, with the same labels
 // and meaning.
 func TestThePageHasEveryMetric(t *testing.T) {
-	page, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/metrics.md"))(t)
 	rows := regexp.MustCompile("(?m)^\\| `flakeward_.*$").FindAllString(string(page), -1)
 	want := metrics.Rows()
 	for _, row := range want {

@@ -24,6 +24,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // stage is a page whose daemon a test plays.
@@ -42,10 +43,7 @@ type stage struct {
 
 func newStage(t testing.TB) *stage {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	s := &stage{clock: clocktest.NewManual(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)), events: condition.NewCounts(), host: "alpha", worker: 7}
 	s.clock.Advance(time.Second)
 	s.Page = New(Config{
@@ -101,22 +99,13 @@ func newStage(t testing.TB) *stage {
 
 func (s *stage) get(t *testing.T, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil))(t)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	reply, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(http.DefaultClient.Do(r))(t)
 	defer reply.Body.Close() //nolint:errcheck // it has been read
-	body, err := io.ReadAll(reply.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(reply.Body))(t)
 	return reply, string(body)
 }
 
@@ -180,14 +169,8 @@ type listener struct {
 
 func (s *stage) listen(t *testing.T) *listener {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/page/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reply, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/page/events", nil))(t)
+	reply := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { _ = reply.Body.Close() })
 	l := &listener{t: t, reply: reply, lines: bufio.NewScanner(reply.Body)}
 	l.lines.Buffer(nil, 1<<20)
@@ -199,9 +182,7 @@ func (l *listener) next() (html map[string]string) {
 	l.t.Helper()
 	for l.lines.Scan() {
 		if data, ok := strings.CutPrefix(l.lines.Text(), "data: "); ok {
-			if err := json.Unmarshal([]byte(data), &html); err != nil {
-				l.t.Fatal(err)
-			}
+			must.Do(l.t, json.Unmarshal([]byte(data), &html))
 			return html
 		}
 	}
@@ -284,15 +265,10 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 // deaf opens a stream, and never reads of it.
 func (s *stage) deaf(t *testing.T) {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.Dial("tcp", s.server.Listener.Addr().String()))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.(*net.TCPConn).SetReadBuffer(1 << 10)
-	if _, err := io.WriteString(conn, "GET /page/events HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(conn, "GET /page/events HTTP/1.1\r\nHost: x\r\n\r\n"))(t)
 }
 
 func (s *stage) open() int {

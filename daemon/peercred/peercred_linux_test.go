@@ -7,25 +7,17 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // connect returns the accepting side of a connection from this process.
 func connect(t *testing.T, network, address string) net.Conn {
 	t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen(network, address))(t)
 	t.Cleanup(func() { _ = l.Close() })
-	c, err := net.Dial(network, l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial(network, l.Addr().String()))(t)
 	t.Cleanup(func() { _ = c.Close() })
-	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	accepted := must.Get(l.Accept())(t)
 	t.Cleanup(func() { _ = accepted.Close() })
 	return accepted
 }

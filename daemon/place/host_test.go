@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func put(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -57,10 +57,7 @@ func TestAFileIsKnownByItsInodeAndItsGeneration(t *testing.T) {
 	path := put(t, "x")
 	of := func() File {
 		t.Helper()
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Open(path))(t)
 		defer f.Close()
 		known, err := Of(f)
 		if err != nil || known.Device == 0 || known.Inode == 0 {
@@ -72,19 +69,13 @@ func TestAFileIsKnownByItsInodeAndItsGeneration(t *testing.T) {
 	if again := of(); again != first {
 		t.Errorf("the same file is %+v and %+v", first, again)
 	}
-	if err := os.WriteFile(path, []byte("other"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("other"), 0o600))
 	if again := of(); again != first {
 		t.Errorf("written in place, it is %+v and %+v", first, again)
 	}
 	for range 100 { // most file systems soon use an inode's number again
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(path))
+		must.Do(t, os.WriteFile(path, []byte("x"), 0o600))
 		if other := of(); other == first {
 			t.Fatalf("a file made anew is known as the one before: %+v", other)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -72,16 +73,12 @@ func TestWhatIsNotAsItShouldBe(t *testing.T) {
 	}
 	user := func(name string) string {
 		put(t, dir, name, "x/y")
-		if err := os.Remove(at(name, "user")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(at(name, "user")))
 		return at(name, "user")
 	}
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	want := map[string]Code{}
 	for name, text := range map[string]string{
@@ -151,16 +148,10 @@ func TestWhatIsNotAsItShouldBe(t *testing.T) {
 func TestADirectoryInTheMaking(t *testing.T) {
 	dir := sockettest.Dir(t)
 	s := play(t, dir, nil)
-	if err := os.Mkdir(filepath.Join(dir, "slow"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "slow"), 0o755))
 	s.untilSaid(string(CodeIncomplete))
-	if err := os.WriteFile(filepath.Join(dir, "slow", "user"), []byte("a/b"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "slow", "socket"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "slow", "user"), []byte("a/b"), 0o644))
+	must.Do(t, os.Mkdir(filepath.Join(dir, "slow", "socket"), 0o755))
 	s.until(map[string]string{"slow": "a/b"})
 }
 
@@ -173,9 +164,7 @@ func TestADirectoryThatIsBeingRemoved(t *testing.T) {
 	s := play(t, dir, func(of *Pods) { p = of })
 	s.until(map[string]string{"a": "n/a"})
 	s.stop()
-	if err := os.Remove(socketOf(dir, "a")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(socketOf(dir, "a")))
 	if p.scan(); len(s.server.users()) > 0 || connects(t, socketOf(dir, "a")) == nil {
 		t.Error("the first scan made a socket")
 	}
@@ -219,13 +208,9 @@ func TestEventsThatAreLost(t *testing.T) {
 	}
 	// What the reader takes off the queue before it has to wait comes on top.
 	from, to := filepath.Join(dir, ".x"), filepath.Join(dir, ".y")
-	if err := os.Mkdir(from, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(from, 0o755))
 	for range (events + 8192) / 2 { // a rename is two events
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Rename(from, to))
 		from, to = to, from
 	}
 	put(t, dir, "last", "n/last")
@@ -239,9 +224,7 @@ func TestAnotherDirectoryInThePlace(t *testing.T) {
 	put(t, dir, "a", "n/a")
 	s := play(t, dir, nil)
 	s.until(map[string]string{"a": "n/a"})
-	if err := os.Rename(dir, dir+"-away"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(dir, dir+"-away"))
 	s.until(map[string]string{})
 	put(t, dir, "b", "n/b")
 	s.until(map[string]string{"b": "n/b"})
@@ -261,9 +244,7 @@ func TestAnotherFileInThePlace(t *testing.T) {
 	if err == nil {
 		err = os.Rename(made, socketOf(dir, "a"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer other.Close()
 	s.until(map[string]string{})
 	s.untilSaid(string(CodeInUse))
@@ -306,9 +287,7 @@ func TestSocketsAreHandedOver(t *testing.T) {
 		t.Errorf("the pod is %v", pod)
 	}
 	l := after.server.open[after.Find("a")].(*listener)
-	if err := l.SetDeadline(time.Now().Add(deadline)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.SetDeadline(time.Now().Add(deadline)))
 	accepted, err := l.Accept()
 	if err != nil {
 		t.Fatalf("who connected between two processes: %v", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // deadline ends a test that would hang, so that it fails instead.
@@ -132,22 +133,14 @@ func (s *stage) untilSaid(text string) {
 func put(t testing.TB, dir, name, user string) {
 	t.Helper()
 	made := filepath.Join(dir, ".new-"+name)
-	if err := os.MkdirAll(filepath.Join(made, "socket"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(made, "user"), []byte(user+"\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(made, filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(made, "socket"), 0o755))
+	must.Do(t, os.WriteFile(filepath.Join(made, "user"), []byte(user+"\n"), 0o644))
+	must.Do(t, os.Rename(made, filepath.Join(dir, name)))
 }
 
 func remove(t testing.TB, dir, name string) {
 	t.Helper()
-	if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(filepath.Join(dir, name)))
 }
 
 func socketOf(dir, name string) string { return filepath.Join(dir, name, "socket", "flakeward.sock") }

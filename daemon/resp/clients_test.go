@@ -8,6 +8,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A list of many connections takes many calls of Serve, each of which does little. It has each
@@ -20,10 +21,7 @@ func TestAListOfConnectionsIsMadeInParts(t *testing.T) {
 		all[i] = &resp.Session{ID: int64(i + 1)}
 	}
 	looked := 0
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	h := resp.NewHandler(resp.Config{Layout: layout, Sessions: func(at int) (*resp.Session, int) {
 		looked++
 		if at == len(all) {
@@ -79,10 +77,7 @@ func TestAListOfConnectionsIsMadeInParts(t *testing.T) {
 // A pod's list is made in parts as well, counts as the session's own memory, and has the sessions of
 // the pod's user alone.
 func TestAPodsListHasItsOwnSessionsOnly(t *testing.T) {
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	mine, other := &peercred.Pod{User: "n/mine"}, &peercred.Pod{User: "n/other"}
 	all := make([]*resp.Session, 300)
 	for i := range all {

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // TestRequestsAreCountedByCommandAndCode: each once, when it is done, also those of a transaction and
@@ -93,10 +94,7 @@ func TestDurationsCountFromWhenARequestFirstAsked(t *testing.T) {
 		t.Fatalf("a request without a lane: %+v", next)
 	}
 	clock.Advance(3 * time.Second)
-	lane, err := generator.NewLane(l, 0, 1, l.TickAt(clock.Now().Wall)-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lane := must.Get(generator.NewLane(l, 0, 1, l.TickAt(clock.Now().Wall)-1))(t)
 	lane.Raise(l.TickAt(clock.Now().Wall) + 100_000)
 	issuer.Use(lane)
 	clock.Advance(10 * time.Millisecond)
@@ -122,10 +120,7 @@ func TestHalfARequestHasNotWaited(t *testing.T) {
 	l := layout(t, "twitter")
 	clock := clocktest.NewManual(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 	issuer := issue.New(l, clock, issue.Limits{Guard: clockguard.Limits{MaxSleep: time.Millisecond, Span: time.Second}, MaxBlock: time.Minute}, nobody{})
-	lane, err := generator.NewLane(l, 0, 1, l.TickAt(clock.Now().Wall)-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lane := must.Get(generator.NewLane(l, 0, 1, l.TickAt(clock.Now().Wall)-1))(t)
 	lane.Raise(l.TickAt(clock.Now().Wall) + 100_000)
 	issuer.Use(lane)
 	h := resp.NewHandler(resp.Config{Source: issuer, Layout: l})
@@ -145,10 +140,7 @@ func TestHalfARequestHasNotWaited(t *testing.T) {
 	clock.Advance(5 * time.Millisecond)
 	came := l.TickAt(clock.Now().Wall)
 	_, reply, _ := h.Serve(&s, []byte("NEXT\r\n"), nil)
-	id, err := strconv.ParseInt(strings.Trim(string(reply), ":\r\n"), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(strconv.ParseInt(strings.Trim(string(reply), ":\r\n"), 10, 64))(t)
 	if parts, err := l.Decompose(id); err != nil || parts.Tick != came {
 		t.Errorf("its ID is of %d ticks before it came, %v", came-parts.Tick, err)
 	}

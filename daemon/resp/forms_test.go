@@ -8,6 +8,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/publicid"
 )
 
@@ -258,14 +259,9 @@ func TestAFormIsHandedOver(t *testing.T) {
 		if !s.Busy() {
 			t.Fatalf("%q is answered at once: %q", c.in, out)
 		}
-		saved, err := json.Marshal(s.Save())
-		if err != nil {
-			t.Fatal(err)
-		}
+		saved := must.Get(json.Marshal(s.Save()))(t)
 		var from resp.Saved
-		if err := json.Unmarshal(saved, &from); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal(saved, &from))
 		on := client{handler: after, out: out, in: []byte(c.in)[used:]}
 		on.session.Restore(from)
 		on.send([]byte(c.later))

@@ -7,13 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestTheProtocolPageHasEveryCommandAndCode(t *testing.T) {
-	page, err := os.ReadFile("../../docs/protocol.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/protocol.md"))(t)
 	commands, _, _ := bytes.Cut(page, []byte("\n## The fields of INFO\n"))
 	// A command's heading is in capitals.
 	if got := firsts(commands, `(?m)^### ([A-Z]+)$`); !slices.Equal(got, allCommands.names) {

@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // ticks is a Source that counts up, and gives only so many IDs at a time: then the request has to
@@ -43,11 +44,7 @@ func (s *ticks) Take(_ *issue.Connection, tenant uint32, n int) (generator.Run, 
 
 func layout(tb testing.TB, text string) *generator.Layout {
 	tb.Helper()
-	l, err := generator.ParseLayout(text)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return l
+	return must.Get(generator.ParseLayout(text))(tb)
 }
 
 func handler(tb testing.TB, source resp.Source, text string, limits resp.Limits) *resp.Handler {

@@ -8,19 +8,14 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // named is a handler whose tenants 3 and 0 have names.
 func named(t *testing.T, source resp.Source) *resp.Handler {
 	t.Helper()
-	l, err := generator.ParseLayout("time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2020-01-01")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tenants, err := tenant.New(l, []tenant.Tenant{{Name: "orders", ID: 3}, {Name: "rest", ID: 0}, {Name: "mail", ID: 5, Form: "base62"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout("time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2020-01-01"))(t)
+	tenants := must.Get(tenant.New(l, []tenant.Tenant{{Name: "orders", ID: 3}, {Name: "rest", ID: 0}, {Name: "mail", ID: 5, Form: "base62"}}))(t)
 	return resp.NewHandler(resp.Config{Source: source, Layout: l, Tenants: tenants})
 }
 
@@ -41,14 +36,8 @@ func TestATenantIsAskedForByItsName(t *testing.T) {
 // A request without a tenant is for tenant 0, so it has that one's form, alone, in a pipeline, and in
 // a transaction.
 func TestARequestWithoutATenantHasTheFormOfTenant0(t *testing.T) {
-	l, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tenants, err := tenant.New(l, []tenant.Tenant{{Name: "rest", Form: "base62"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout("flakeward"))(t)
+	tenants := must.Get(tenant.New(l, []tenant.Tenant{{Name: "rest", Form: "base62"}}))(t)
 	h := resp.NewHandler(resp.Config{Source: &ticks{}, Layout: l, Tenants: tenants})
 	const plain = "*1\r\n$4\r\nNEXT\r\n"
 	for in, want := range map[string]string{

@@ -18,6 +18,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const everyService = "leaf, tinyid,uid-generator"
@@ -25,10 +26,7 @@ const everyService = "leaf, tinyid,uid-generator"
 // compat has the paths of all services served.
 func compat(t testing.TB, c *Config) {
 	t.Helper()
-	var err error
-	if c.Compat, err = Compat(everyService); err != nil {
-		t.Fatal(err)
-	}
+	c.Compat = must.Get(Compat(everyService))(t)
 }
 
 const (
@@ -181,10 +179,7 @@ func TestKeysOfServicesAreTenants(t *testing.T) {
 	var asked []uint32
 	s := start(t, "time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01", func(c *Config) {
 		compat(t, c)
-		var err error
-		if c.Tenants, err = tenant.New(c.Layout, []tenant.Tenant{{Name: "orders", ID: 3}}); err != nil {
-			t.Fatal(err)
-		}
+		c.Tenants = must.Get(tenant.New(c.Layout, []tenant.Tenant{{Name: "orders", ID: 3}}))(t)
 		c.Take = &noting{c.Take, &asked}
 	})
 	for _, tt := range []struct {
@@ -236,10 +231,7 @@ func TestServicesAreOffUnlessNamed(t *testing.T) {
 }
 
 func TestThePageHasEveryPathOfEveryService(t *testing.T) {
-	text, err := os.ReadFile("../../docs/http.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/http.md"))(t)
 	for name, paths := range services {
 		for path := range paths {
 			if !strings.Contains(string(text), "| `"+name+"` | `"+path) {
@@ -250,14 +242,8 @@ func TestThePageHasEveryPathOfEveryService(t *testing.T) {
 }
 
 func FuzzCompat(f *testing.F) {
-	layout, err := generator.ParseLayout("time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01")
-	if err != nil {
-		f.Fatal(err)
-	}
-	tenants, err := tenant.New(layout, []tenant.Tenant{{Name: "orders", ID: 3}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01"))(f)
+	tenants := must.Get(tenant.New(layout, []tenant.Tenant{{Name: "orders", ID: 3}}))(f)
 	for _, seed := range []string{"/api/segment/get/", "/api/snowflake/get/", "/decodeSnowflakeId", "/tinyid/id/nextId", "/tinyid/id/nextIdSimple", "/testGet", "/testParse/"} {
 		for _, key := range []string{"", "orders", "7", "-1", "9223372036854775807", "\r\n\"<"} {
 			f.Add("GET", seed+key, "bizType=orders&batchSize=3&snowflakeId=99999999")

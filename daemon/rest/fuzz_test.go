@@ -12,13 +12,11 @@ import (
 	"github.com/flakeward/flakeward/daemon/await"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func FuzzRequest(f *testing.F) {
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		f.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(f)
 	for _, seed := range []string{"/v1/ids", "/v1/runs", "/v1/ids/1541815603606036480", "/v1/bounds", "/v1/status", "/", "/v1/ids//"} {
 		for _, query := range []string{"", "count=3", "count=0&count=1", "tenant=1", "from=now&to=now", "%zz", "a;b"} {
 			f.Add("GET", seed, query, "text/plain")

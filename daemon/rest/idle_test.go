@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A connection that asks for nothing is closed once it has done so for --idle-timeout, whichever
@@ -20,31 +21,18 @@ func TestAConnectionThatAsksForNothingIsClosed(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(1_800_000_000, 0))
 	s := start(t, "twitter", func(c *Config) { c.Clock, c.Idle = clock, time.Minute })
 	dial := func(text string) *bufio.Reader {
-		c, err := net.Dial("unix", s.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("unix", s.path))(t)
 		t.Cleanup(func() { _ = c.Close() })
-		if _, err := io.WriteString(c, text); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(c, text))(t)
 		return bufio.NewReader(c)
 	}
 	const get = "GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n"
 	first := dial(get)
-	reply, err := http.ReadResponse(first, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, reply.Body); err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(http.ReadResponse(first, nil))(t)
+	must.Get(io.Copy(io.Discard, reply.Body))(t)
 	second := dial(http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00")
 	for { // its settings are answered once it is idle
-		f, err := http2.NewFramer(io.Discard, second).ReadFrame()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(http2.NewFramer(io.Discard, second).ReadFrame())(t)
 		if settings, ok := f.(*http2.SettingsFrame); ok && settings.IsAck() {
 			break
 		}

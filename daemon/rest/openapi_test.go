@@ -11,6 +11,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/legacy"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // openAPI loads the document, as it is served.
@@ -20,17 +22,9 @@ func openAPI(t *testing.T, s *site) (*openapi3.T, routers.Router) {
 	if reply.StatusCode != 200 {
 		t.Fatal(reply.Status)
 	}
-	doc, err := openapi3.NewLoader().LoadFromData([]byte(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	router, err := legacy.NewRouter(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(openapi3.NewLoader().LoadFromData([]byte(body)))(t)
+	must.Do(t, doc.Validate(t.Context()))
+	router := must.Get(legacy.NewRouter(doc))(t)
 	return doc, router
 }
 
@@ -76,10 +70,7 @@ func TestRepliesAreAsTheDocumentSays(t *testing.T) {
 		{"GET", "/v1/status", ""}, {"GET", "/v1/layout", ""}, {"GET", "/v1/openapi.json", ""}, {"GET", "/livez", ""},
 		{"GET", "/readyz", ""}, {"GET", "/readyz?verbose", ""}, {"GET", "/readyz", "application/json"},
 	} {
-		r, err := http.NewRequest(tt.method, "http://localhost"+tt.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest(tt.method, "http://localhost"+tt.path, nil))(t)
 		if tt.accept != "" {
 			r.Header.Set("Accept", tt.accept)
 		}

@@ -4,13 +4,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestThePageHasEveryPathAndCode(t *testing.T) {
-	text, err := os.ReadFile("../../docs/http.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/http.md"))(t)
 	page := string(text)
 	for code := range statuses {
 		if !strings.Contains(page, "`"+code+"`") && code != "not-allowed" { // which is told in RESP

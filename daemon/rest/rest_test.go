@@ -24,6 +24,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // store is a source that counts up while it has something.
@@ -91,10 +92,7 @@ func start(t *testing.T, layout string, change func(*Config)) *site {
 
 func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.Server)) *site {
 	t.Helper()
-	l, err := generator.ParseLayout(layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout(layout))(t)
 	s := &site{store: &store{left: 1 << 40, most: 1 << 40, asked: make(chan struct{}, 1<<16)}}
 	s.taker = await.New(s.store, clockguard.System{}, &s.counts)
 	c := Config{
@@ -115,10 +113,7 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 	}
 	s.server = New(c)
 	s.path = filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("unix", s.path))(t)
 	s.ended = make(chan struct{}, 1<<16)
 	h := s.server.HTTP()
 	follow := h.ConnState
@@ -144,22 +139,13 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 
 func (s *site) do(t *testing.T, method, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, "http://f"+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequest(method, "http://f"+path, nil))(t)
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	reply, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(s.client.Do(r))(t)
 	defer reply.Body.Close() //nolint:errcheck // it has been read
-	body, err := io.ReadAll(reply.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(io.ReadAll(reply.Body))(t)
 	return reply, string(body)
 }
 
@@ -323,10 +309,7 @@ func TestAStreamSendsWhatThereIsAndSaysWhyItEnds(t *testing.T) {
 	s.set(2, nil)
 	r, _ := http.NewRequest("GET", "http://f/v1/ids?count=5", nil)
 	r.Header.Set("Accept", "application/x-ndjson")
-	reply, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(s.client.Do(r))(t)
 	defer reply.Body.Close() //nolint:errcheck // it has been read
 	lines := bufio.NewScanner(reply.Body)
 	for i := range 2 { // while the rest is waited for
@@ -352,17 +335,12 @@ func TestClientsThatGoTakeNoIDs(t *testing.T) {
 	for range rounds {
 		all := make([]net.Conn, many)
 		for i := range all {
-			var err error
-			if all[i], err = net.Dial("unix", s.path); err != nil {
-				t.Fatal(err)
-			}
+			all[i] = must.Get(net.Dial("unix", s.path))(t)
 			text := "GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n"
 			if i%5 == 0 {
 				text = text[:len(text)-3] // half of a request
 			}
-			if _, err := io.WriteString(all[i], text); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(all[i], text))(t)
 		}
 		for range 2 * (many - many/5) { // each asks once more, then waits
 			<-s.asked
@@ -403,10 +381,7 @@ func TestBadInputIsAnErrorAndHurtsNobodyElse(t *testing.T) {
 		"CONNECT":              {"CONNECT f:80 HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 405 "},
 		"an upgrade":           {"GET /v1/layout HTTP/1.1\r\nHost: f\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", "HTTP/1.1 200 "},
 	} {
-		c, err := net.Dial("unix", s.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("unix", s.path))(t)
 		go func() { _, _ = io.WriteString(c, tt.send) }() // its end may find the connection closed
 		in := bufio.NewReader(c)
 		line, err := in.ReadString('\n')

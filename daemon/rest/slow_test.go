@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Whoever sends no more of a request's header, or takes no more of a reply, loses the connection: neither
@@ -21,14 +23,9 @@ func TestSlowClientsLoseTheirConnection(t *testing.T) {
 				h.ReadHeaderTimeout /= 50 // of what it is: without one, there is none here
 				h.WriteTimeout /= 350
 			})
-			c, err := net.Dial("unix", s.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(net.Dial("unix", s.path))(t)
 			defer c.Close() //nolint:errcheck // it has nothing to lose
-			if _, err := io.WriteString(c, text); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.WriteString(c, text))(t)
 			select {
 			case <-s.ended:
 			case <-time.After(20 * time.Second):

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // endless is a source that counts up, and what was counted of it.
@@ -32,10 +33,7 @@ func (s *endless) Burnt(n uint64)         { s.burnt += int64(n) }
 // A message of each method, in each encoding, is answered, or refused with a code of Connect; IDs are
 // taken only for what is answered, and no more than one request may have.
 func FuzzMessage(f *testing.F) {
-	layout, err := generator.ParseLayout("time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01")
-	if err != nil {
-		f.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01"))(f)
 	const most = 1000
 	procedures := []string{
 		flakewardv1connect.IdServiceNextProcedure, flakewardv1connect.IdServiceRunProcedure, flakewardv1connect.IdServiceDecodeProcedure,
@@ -46,10 +44,7 @@ func FuzzMessage(f *testing.F) {
 			&flakewardv1.NextRequest{Count: 3, Tenant: "7", As: flakewardv1.Form_FORM_UUID}, &flakewardv1.DecodeRequest{Id: "123456789", As: flakewardv1.Form_FORM_HEX},
 			&flakewardv1.NextRequest{Count: 1 << 31},
 		} {
-			b, err := proto.Marshal(m)
-			if err != nil {
-				f.Fatal(err)
-			}
+			b := must.Get(proto.Marshal(m))(f)
 			f.Add(byte(method), "application/proto", b)
 			f.Add(byte(method), "application/grpc+proto", append([]byte{0, 0, 0, 0, byte(len(b))}, b...))
 			f.Add(byte(method), "application/connect+proto", append([]byte{0, 0, 0, 0, byte(len(b))}, b...))

@@ -17,6 +17,7 @@ import (
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var long = flag.Bool("long", false, "10,000 callers that go, and not some hundred")
@@ -241,10 +242,7 @@ func TestTheServerKeepsTheDeadlineOfACall(t *testing.T) {
 		if name != "Connect" {
 			body = "\x00\x00\x00\x00\x02{}"
 		}
-		r, err := http.NewRequest(http.MethodPost, "http://f"+flakewardv1connect.IdServiceNextProcedure, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequest(http.MethodPost, "http://f"+flakewardv1connect.IdServiceNextProcedure, strings.NewReader(body)))(t)
 		r.Header.Set("Content-Type", header[0])
 		r.Header.Set(header[1], header[2])
 		reply, err := c.client.Do(r)

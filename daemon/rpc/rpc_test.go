@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/rpc"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // ones is a Taker whose runs all begin with 1.
@@ -35,10 +36,7 @@ func (ones) Each(context.Context, *issue.Connection, uint32, int, func(generator
 // newHandler answers with ones.
 func newHandler(t *testing.T) http.Handler {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	return rpc.New(rest.Config{Take: ones{}, Layout: layout, MaxCount: 1 << 16})
 }
 
@@ -85,10 +83,7 @@ func envelope(compressed byte, message []byte) []byte {
 // TestRepliesAreNotCompressed: though the client would take it, and may compress what it sends.
 func TestRepliesAreNotCompressed(t *testing.T) {
 	const many = 5000
-	ask, err := proto.Marshal(&flakewardv1.NextRequest{Count: many})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ask := must.Get(proto.Marshal(&flakewardv1.NextRequest{Count: many}))(t)
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	_, _ = z.Write(ask)

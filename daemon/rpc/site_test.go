@@ -20,6 +20,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // site is a server that issues from a lane with the real queue, on a clock that stands still.
@@ -83,19 +84,11 @@ func (s *site) Request(string, string) {}
 // start makes a site whose tick is used up.
 func start(t *testing.T) *site {
 	t.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), conns: map[net.Conn]struct{}{}}
-	guard, err := clockguard.NewLimits(5*time.Millisecond, 2*time.Second, layout.TickLength())
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := must.Get(clockguard.NewLimits(5*time.Millisecond, 2*time.Second, layout.TickLength()))(t)
 	i := issue.New(layout, s.clock, issue.Limits{Guard: guard, FirstWait: time.Second, MaxBlock: time.Minute}, owner{})
-	if s.lane, err = generator.NewLane(layout, 0, 7, 1); err != nil {
-		t.Fatal(err)
-	}
+	s.lane = must.Get(generator.NewLane(layout, 0, 7, 1))(t)
 	s.lane.Roll()
 	s.lane.Raise(layout.TickAt(s.clock.Now().Wall + int64(time.Hour)))
 	i.Use(s.lane)
@@ -124,10 +117,7 @@ func start(t *testing.T) *site {
 		defer s.note(func() { s.serving-- })
 		serve.ServeHTTP(w, r)
 	})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.address = l.Addr().String()
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(l) }()

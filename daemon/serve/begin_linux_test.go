@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A pod that goes while Serve begins is gone when Shut returns.
@@ -16,16 +17,10 @@ func TestAPodMayGoWhileServeBegins(t *testing.T) {
 	for i := range 400 {
 		s := New(Config{Source: newStore(-1), Layout: twitter(t)})
 		dir := t.TempDir()
-		l, err := net.Listen("unix", filepath.Join(dir, "p"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("unix", filepath.Join(dir, "p")))(t)
 		pod := &peercred.Pod{Directory: "a", User: "n/a", Number: 1}
 		s.Open(l, pod)
-		m, err := net.Listen("unix", filepath.Join(dir, "m"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must.Get(net.Listen("unix", filepath.Join(dir, "m")))(t)
 		ctx, cancel := context.WithCancel(context.Background())
 		served := make(chan error, 1)
 		shut := make(chan struct{})
@@ -49,9 +44,5 @@ func TestAPodMayGoWhileServeBegins(t *testing.T) {
 }
 
 func twitter(t *testing.T) *generator.Layout {
-	l, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Get(generator.ParseLayout("twitter"))(t)
 }

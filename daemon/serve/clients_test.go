@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A client library that people use gets what it expects, in both versions of the protocol.
@@ -59,9 +60,7 @@ func TestGoRedis(t *testing.T) {
 			for i := range replies {
 				replies[i] = pipe.Do(ctx, "NEXT")
 			}
-			if _, err := pipe.Exec(ctx); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(pipe.Exec(ctx))(t)
 			for i, r := range replies {
 				if id, err := r.Int64(); err != nil || id != int64(5004+i) {
 					t.Fatalf("reply %d: %d, %v", i, id, err)
@@ -77,9 +76,7 @@ func TestManyConnections(t *testing.T) {
 	// Each connection takes a descriptor on either side, as both are in this process, and another
 	// one while it is handed over.
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	if room := int(min(limit.Cur, 1<<20)) - 200; room < 3*clients {
 		t.Logf("only %d descriptors are allowed", limit.Cur)
 		clients = room / 3
@@ -126,13 +123,8 @@ func TestClientsThatVanish(t *testing.T) {
 		s := newStore(0)
 		h := start(t, engine, s, nil)
 		for _, in := range []string{"", "NEX", "*1\r\n$4", "NEXT\r\n", "NEXT 3\r\nPING\r\n", "PING\r\n"} {
-			c, err := net.Dial("unix", h.path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Write([]byte(in)); err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(net.Dial("unix", h.path))(t)
+			must.Get(c.Write([]byte(in)))(t)
 			if in == "NEXT\r\n" || in == "NEXT 3\r\nPING\r\n" {
 				<-s.waited
 			}

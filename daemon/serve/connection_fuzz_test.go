@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Whatever a connection sends, in two parts, and whatever dialect that is taken for: it ends once its
@@ -29,10 +30,7 @@ func FuzzConnection(f *testing.F) {
 	other := redis.NewClient(&redis.Options{Network: "unix", Addr: d.Config.Socket.Path, PoolSize: 1, MaxRetries: -1})
 	f.Cleanup(func() { _ = other.Close() })
 	f.Fuzz(func(t *testing.T, text []byte, at uint16) {
-		conn, err := net.Dial("unix", d.Config.Socket.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("unix", d.Config.Socket.Path))(t)
 		defer conn.Close()                                //nolint:errcheck // it has nothing to lose
 		_ = conn.SetDeadline(time.Now().Add(time.Minute)) // by which a test that hangs fails
 		cut := min(int(at), len(text))

@@ -12,16 +12,14 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // pod opens a socket of a pod's, and returns the pod and the path.
 func (h *host) pod(t *testing.T, number uint32, user string) (*peercred.Pod, *host) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	pod := &peercred.Pod{Directory: user, User: user, Number: number}
 	h.Open(l, pod)
 	return pod, &host{Server: h.Server, path: path}
@@ -30,10 +28,7 @@ func (h *host) pod(t *testing.T, number uint32, user string) (*peercred.Pod, *ho
 // line is the next line of what the server sends.
 func (p *peer) line() string {
 	p.t.Helper()
-	line, err := p.in.ReadString('\n')
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	line := must.Get(p.in.ReadString('\n'))(p.t)
 	return strings.TrimSpace(line)
 }
 
@@ -84,9 +79,7 @@ func TestDrainAnswersPods(t *testing.T) {
 		p.send("PING\r\n")
 		p.line()
 		p.send("NEXT\r\n")
-		if err := h.Drain(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, h.Drain(context.Background()))
 		if line := p.line(); line != ":0" {
 			t.Errorf("the pod gets %q", line)
 		}
@@ -128,14 +121,9 @@ func TestFreezeHoldsPods(t *testing.T) {
 	if errors.Is(err, ErrNotFrozen) && runtime.GOOS != "linux" {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	path := filepath.Join(t.TempDir(), "late")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	held := &holdable{UnixListener: l.(*net.UnixListener), accepts: make(chan bool, 1000)}
 	h.Open(held, &peercred.Pod{Directory: "late", User: "n/late", Number: 2})
 	byLate := &host{Server: h.Server, path: path}

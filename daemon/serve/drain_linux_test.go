@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Once a drain has begun no client can send what nobody will read: it learns that before the first
@@ -72,9 +73,7 @@ func TestDrainLosesNoRequest(t *testing.T) {
 				})
 			}
 			<-busy
-			if err := h.Drain(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.Drain(context.Background()))
 			clients.Wait()
 		}
 		if old.Load()+fresh.Load() > 0 {
@@ -127,21 +126,12 @@ func (f logged) Write(b []byte) (int, error) { f(); return len(b), nil }
 // answers what that one has sent.
 func TestDrainWhileAdopting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	defer l.Close()
 	asker := (&host{path: path}).dial(t)
-	added, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	added := must.Get(l.Accept())(t)
 	asker.send("PING\r\n")
-	file, err := os.Create(path + ".file")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(path + ".file"))(t)
 	defer file.Close()
 
 	var e *loop
@@ -154,18 +144,11 @@ func TestDrainWhileAdopting(t *testing.T) {
 		}
 		e.drain()
 	})
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	s := New(Config{Source: newStore(-1), Layout: layout, Log: hclog.New(&hclog.LoggerOptions{Output: logged(adopting)})})
-	if e, err = startLoop(s.config, s.web); err != nil {
-		t.Fatal(err)
-	}
+	e = must.Get(startLoop(s.config, s.web))(t)
 	close(started)
-	if err := e.add(unwatched{file: file}, client{id: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.add(unwatched{file: file}, client{id: 1}))
 	asker.want("+PONG\r\n")
 	asker.wantEnd()
 	e.wait()
@@ -181,34 +164,21 @@ func (c held) Close() error                          { return nil }
 // The end of one client is not taken for that of the next, which gets its descriptor's number.
 func TestEndIsNotTakenForTheNext(t *testing.T) {
 	h := &host{path: filepath.Join(t.TempDir(), "s")}
-	l, err := net.Listen("unix", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", h.path))(t)
 	defer l.Close()
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	s := New(Config{Source: newStore(-1), Layout: layout})
-	e, err := startLoop(s.config, s.web)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(startLoop(s.config, s.web))(t)
 	var clients [4]*peer
 	var served [4]net.Conn // all there before the first is added, so each takes the number that the one before it had in the loop
 	for i := range clients {
 		clients[i] = h.dial(t)
-		if served[i], err = l.Accept(); err != nil {
-			t.Fatal(err)
-		}
+		served[i] = must.Get(l.Accept())(t)
 		defer served[i].Close()
 	}
 	for i, each := range clients {
 		s.counts.accepted.Add(1)
-		if err := e.add(held{served[i]}, client{id: int64(i)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.add(held{served[i]}, client{id: int64(i)}))
 		each.send("PING\r\n")
 		each.want("+PONG\r\n")
 		each.send("QUIT\r\n")

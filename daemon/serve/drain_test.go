@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // drainBegun waits until the listener is closed, which is where a drain begins.
@@ -96,10 +98,7 @@ func TestServeOnlyOnce(t *testing.T) {
 		p := h.dial(t)
 		p.send("PING\r\n")
 		p.want("+PONG\r\n")
-		l, err := net.Listen("unix", h.path+"2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("unix", h.path+"2"))(t)
 		if err := h.Serve(context.Background(), l); !errors.Is(err, errServed) {
 			t.Errorf("got %v", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // hanging is a source whose Take does not return while it is to hang.
@@ -74,40 +75,26 @@ func (kept) Kept() bool { return true }
 // A drain leaves those who wait at a kept socket to whoever serves it next.
 func TestDrainLeavesAKeptSocketAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
-	file, err := l.File() // another process's
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(l.File())(t) // another process's
 	defer file.Close()
 	_ = unix.SetNonblock(int(file.Fd()), true)
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	s := New(Config{Source: newStore(-1), Layout: layout, Version: "test"})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(t.Context(), kept{l}) }()
 	p := (&host{Server: s, path: path}).dial(t)
 	p.send("PING\r\n")
 	p.want("+PONG\r\n")
-	if err := s.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Drain(t.Context()))
 	<-served
 	c, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatalf("who comes after the drain is refused: %v", err)
 	}
 	defer c.Close()
-	next, err := net.FileListener(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := must.Get(net.FileListener(file))(t)
 	defer next.Close()
 	if waiting, err := next.Accept(); err != nil {
 		t.Errorf("nobody waits: %v", err)

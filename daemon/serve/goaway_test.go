@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -55,18 +56,14 @@ func TestWhoAskedAtTheEndIsToldToGoOnce(t *testing.T) {
 	var theirs, ours [2]net.Conn
 	var all [2]*WebConn
 	l, err := net.Listen("unix", filepath.Join(sockettest.Dir(t), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	defer l.Close()
 	for i := range theirs {
 		theirs[i], err = net.Dial("unix", l.Addr().String())
 		if err == nil {
 			ours[i], err = l.Accept()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		a.counts.connections.Come(0)
 		a.come(ours[i], -1, client{}, budget.Account{}, []byte(preface))
 		all[i] = <-accepted

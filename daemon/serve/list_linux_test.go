@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // CLIENT LIST shows each connection, who it belongs to, what it got and what it waits for.
@@ -23,10 +25,7 @@ func TestClientListShowsUsersAndWaits(t *testing.T) {
 			t.Fatalf("got %q, %v", head, err)
 		}
 		for {
-			line, err := asking.in.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
+			line := must.Get(asking.in.ReadString('\n'))(t)
 			if line == "\r\n" {
 				break
 			}

@@ -8,41 +8,28 @@ import (
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Of the user who has most, the connection ends that has asked for nothing for the longest time, and
 // none that has a request under way.
 func TestAnotherUserGetsThePlaceOfTheLongestIdle(t *testing.T) {
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	source := newStore(0)
 	s := New(Config{Source: source, Layout: layout, Limits: Limits{Connections: 3}})
-	e, err := startLoop(s.config, s.web)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(startLoop(s.config, s.web))(t)
 	h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
-	l, err := net.Listen("unix", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", h.path))(t)
 	defer l.Close() //nolint:errcheck // it has nothing to lose
 	come := func(uid uint32) *peer {
 		p := h.dial(t)
-		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(l.Accept())(t)
 		g := client{who: peercred.Credentials{Known: true, UID: uid}, id: s.admitted.Add(1)}
 		if g.verdict, g.from = s.counts.connections.Come(budget.User(uid)); g.verdict == budget.Refuse {
 			t.Fatal("refused")
 		}
 		s.counts.accepted.Add(1)
-		if err := e.add(c, g); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.add(c, g))
 		return p
 	}
 	waits, idle, active := come(1), come(1), come(1)

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // scripted is a source that calls a function for each Take.
@@ -182,17 +183,11 @@ func TestWhoWaitsInTurnIsTriedWhenNamed(t *testing.T) {
 
 // Of a round with many events each user has its first, wherever in the round they are.
 func TestEachUserHasItsFirstEventsOfARound(t *testing.T) {
-	poller, err := newPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
+	poller := must.Get(newPoller())(t)
 	defer poller.close()
 	turns := turns{clock: clockguard.System{}, users: make(map[budget.User]*load)}
 	many, one := turns.come(1, poller), turns.come(2, poller)
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	turns.begin(resp.NewHandler(resp.Config{Layout: layout}), 1000)
 	firsts := 0
 	for range 999 {
@@ -249,15 +244,10 @@ func TestClientListHasManyConnections(t *testing.T) {
 	lister := h.dial(t)
 	lister.send("CLIENT LIST\r\n")
 	var n int
-	if _, err := fmt.Fscanf(lister.in, "$%d\r\n", &n); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fscanf(lister.in, "$%d\r\n", &n))(t)
 	lines := 0
 	for left := n; left > 0; {
-		line, err := lister.in.ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(lister.in.ReadString('\n'))(t)
 		left -= len(line)
 		lines++
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // engines are run through the same tests: the one of this system, and the one for systems without
@@ -84,20 +85,14 @@ const deadline = 30 * time.Second
 
 func start(t *testing.T, engine string, source resp.Source, change func(*Config)) *host {
 	t.Helper()
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	c := Config{Source: source, Layout: layout, Version: "test"}
 	if change != nil {
 		change(&c)
 	}
 	h := &host{Server: New(c), path: filepath.Join(t.TempDir(), "s"), served: make(chan error, 1)}
 	h.start = engines[engine]
-	l, err := net.Listen("unix", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", h.path))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -117,10 +112,7 @@ type peer struct {
 
 func (h *host) dial(t *testing.T) *peer {
 	t.Helper()
-	c, err := net.Dial("unix", h.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("unix", h.path))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	t.Cleanup(cancel)
@@ -131,9 +123,7 @@ func (h *host) dial(t *testing.T) *peer {
 
 func (p *peer) send(text string) {
 	p.t.Helper()
-	if _, err := io.WriteString(p, text); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Get(io.WriteString(p, text))(p.t)
 }
 
 func (p *peer) want(text string) {
@@ -191,10 +181,7 @@ func TestWaitingHoldsUpNobodyElse(t *testing.T) {
 		b.send("PING\r\nDECODE 0\r\nINFO\r\nHELLO\r\nPING last\r\n")
 		b.want("+PONG\r\n*12\r\n")
 		for line := ""; line != "last\r\n"; {
-			var err error
-			if line, err = b.in.ReadString('\n'); err != nil {
-				t.Fatal(err)
-			}
+			line = must.Get(b.in.ReadString('\n'))(t)
 		}
 		a.send("NEXT\r\n") // while it waits
 		s.put(3)
@@ -265,9 +252,7 @@ func TestHalfClose(t *testing.T) {
 		h := start(t, engine, s, nil)
 		p := h.dial(t)
 		p.send(strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 3000) + "RUN 7\r\n")
-		if err := p.CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.CloseWrite())
 		<-s.waited
 		s.put(-1)
 		h.Wake()
@@ -313,9 +298,7 @@ func TestCounters(t *testing.T) {
 		p := h.dial(t)
 		p.send("NEXT 10\r\nRUN 5\r\nNEXT\r\nNEXT 0\r\nQUIT\r\n")
 		_, _ = io.ReadAll(p.in)
-		if err := h.Drain(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, h.Drain(context.Background()))
 		if got, want := h.Counters(), (Counters{Accepted: 1, Requests: 5, IDs: 16, Errors: 1}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -341,14 +324,8 @@ func (b *brittle) Accept() (net.Conn, error) {
 // been a connection.
 func TestHole13AcceptGoesOnAfterErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	layout, err := generator.ParseLayout("twitter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	h := &host{Server: New(Config{Source: newStore(-1), Layout: layout, Clock: clockguard.System{}}), path: path}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

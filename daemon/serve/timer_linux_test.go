@@ -8,16 +8,14 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // The timer fires when it is due, never before, once for each time it is set, and not for a time
 // that it was moved away from.
 func TestTimer(t *testing.T) {
 	clock := clockguard.System{}
-	timer, err := newTimer(clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	timer := must.Get(newTimer(clock))(t)
 	defer timer.close()
 	fire := func() {
 		t.Helper()
@@ -70,10 +68,7 @@ func pollTimer(t *timer) (n int, err error) {
 // for a time that it was moved away from.
 func TestTimerOnAnotherClock(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(1e9, 0))
-	timer, err := newTimer(clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	timer := must.Get(newTimer(clock))(t)
 	defer timer.close()
 	begun := clock.Now().Mono
 	for _, d := range []time.Duration{time.Hour, time.Millisecond, 2 * time.Millisecond} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Who has waited longest is served first, and who got something queues up again behind the others.
@@ -103,9 +104,7 @@ func TestWaiterThatGoesAway(t *testing.T) {
 	p := h.dial(t)
 	p.send("NEXT\r\n")
 	<-s.waited
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Close())
 	if err := h.Drain(context.Background()); err != nil {
 		t.Errorf("Drain: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // answering makes a Config serve HTTP with what says the path.
@@ -86,10 +87,7 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 		transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", h.path) }}
 		defer transport.CloseIdleConnections()
 		transport.Protocols.SetUnencryptedHTTP2(true)
-		r, err := (&http.Client{Transport: transport}).Get("http://f/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get((&http.Client{Transport: transport}).Get("http://f/"))(t)
 		defer r.Body.Close() //nolint:errcheck // it has been read
 		if body, err := io.ReadAll(r.Body); string(body) != "HTTP/2.0" || err != nil {
 			t.Errorf("got %q (%v)", body, err)
@@ -151,36 +149,22 @@ func TestConnectionsThatSpeakHTTPCountAsOthersDo(t *testing.T) {
 // A user who has most connections loses one for another, whatever they speak.
 func TestAnotherUserGetsThePlaceOfAConnectionThatSpeaksHTTP(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
-		layout, err := generator.ParseLayout("twitter")
-		if err != nil {
-			t.Fatal(err)
-		}
+		layout := must.Get(generator.ParseLayout("twitter"))(t)
 		c := Config{Source: newStore(-1), Layout: layout, Limits: Limits{Connections: 2}}
 		answering(sayPath)(&c)
 		s := New(c)
-		e, err := engines[engine](s.config, s.web)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(engines[engine](s.config, s.web))(t)
 		s.web.begin()
 		h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
-		l, err := net.Listen("unix", h.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("unix", h.path))(t)
 		defer l.Close() //nolint:errcheck // it has nothing to lose
 		come := func(uid uint32, text string) *peer {
 			p := h.dial(t)
-			c, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := must.Get(l.Accept())(t)
 			g := client{who: peercred.Credentials{Known: true, UID: uid}, id: s.admitted.Add(1)}
 			g.verdict, g.from = s.counts.connections.Come(budget.User(uid))
 			s.counts.accepted.Add(1)
-			if err := e.add(c, g); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, e.add(c, g))
 			p.send(text)
 			return p
 		}
@@ -303,9 +287,7 @@ func TestDrainAnswersHTTPThatWasReceived(t *testing.T) {
 				p.send(getX)
 				all = append(all, p)
 			}
-			if err := h.Drain(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, h.Drain(context.Background()))
 			for _, p := range all {
 				p.wantResponse(200, "/x")
 			}
@@ -366,16 +348,11 @@ func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
 		a := newWeb(Config{}, &counts{})
 		conn := &readingConn{parts: []string{"headerbody", long}}
 		a.come(conn, -1, client{}, budget.Account{}, []byte(c.first))
-		got, err := a.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must.Get(a.Accept())(t)
 		var all []byte
 		for _, n := range []int{len(c.first), 6, 4, aheadBytes, aheadBytes, aheadBytes} {
 			part := make([]byte, n)
-			if _, err := io.ReadFull(got, part); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(io.ReadFull(got, part))(t)
 			all = append(all, part...)
 		}
 		if _, err := got.Read(make([]byte, 1)); err != io.EOF || string(all) != c.first+"headerbody"+long {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // childPlaces names the variable by which a process of this test learns that it is the child, and
@@ -53,27 +54,16 @@ func another(t *testing.T, p places, flags uintptr) (kill func(), outcome string
 		child.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 		child.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 	}
-	in, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(child.StdinPipe())(t)
+	out := must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	kill = sync.OnceFunc(func() {
 		_ = child.Process.Kill()
 		_ = child.Wait()
 		_ = in.Close()
 	})
 	t.Cleanup(kill)
-	outcome, err = bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	outcome = must.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	return kill, strings.TrimSpace(outcome)
 }
 
@@ -81,19 +71,14 @@ func another(t *testing.T, p places, flags uintptr) (kill func(), outcome string
 func somewhere(t *testing.T) places {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(dir, 0o700))
 	name := fmt.Sprintf("@flakeward-test-%d-%s", os.Getpid(), filepath.Base(filepath.Dir(dir))+filepath.Base(dir))
 	return places{namespace: name[:min(len(name), 100)], runtime: dir, temporary: dir, user: os.Geteuid()}
 }
 
 func take(t *testing.T, p places) *Locks {
 	t.Helper()
-	l, err := acquire(p, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(acquire(p, hclog.NewNullLogger()))(t)
 	t.Cleanup(func() {
 		if err := l.Close(); err != nil {
 			t.Error(err)
@@ -125,9 +110,7 @@ func TestSecondDaemonOfANetworkNamespaceIsRefused(t *testing.T) {
 		t.Errorf("refused by %+v", e)
 	}
 	says(t, e, e.Place, fmt.Sprint("process ", os.Getpid()))
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	take(t, second)
 }
 
@@ -146,9 +129,7 @@ func TestSecondDaemonOfAUserIsRefused(t *testing.T) {
 	third.namespace = second.namespace
 	take(t, third)
 
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 	second.namespace = somewhere(t).namespace + "b"
 	take(t, second)
 }
@@ -233,9 +214,7 @@ func TestOneOfManyThatStartAtOnce(t *testing.T) {
 		if len(won) != 1 {
 			t.Fatalf("%d of 8 have the locks", len(won))
 		}
-		if err := won[0].Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, won[0].Close())
 	}
 }
 
@@ -251,22 +230,22 @@ func TestPlaceOfTheUsersLock(t *testing.T) {
 		"a relative one":                  {func(_ *testing.T, p *places) { p.runtime = "run" }, "tmp/" + own + "/" + lockName, ""},
 		"a missing one":                   {func(_ *testing.T, p *places) { p.runtime += "/none" }, "tmp/" + own + "/" + lockName, ""},
 		"one that others write to": {func(t *testing.T, p *places) {
-			must(t, os.Chmod(p.runtime, 0o777))
+			must.Do(t, os.Chmod(p.runtime, 0o777))
 		}, "tmp/" + own + "/" + lockName, ""},
 		"a directory that others write to": {func(t *testing.T, p *places) {
 			p.runtime = ""
-			must(t, os.Mkdir(filepath.Join(p.temporary, own), 0o700), os.Chmod(filepath.Join(p.temporary, own), 0o777))
+			must.Do(t, os.Mkdir(filepath.Join(p.temporary, own), 0o700), os.Chmod(filepath.Join(p.temporary, own), 0o777))
 		}, "", "is no directory that user"},
 		"a symbolic link": {func(t *testing.T, p *places) {
-			must(t, os.Symlink(p.runtime, filepath.Join(p.temporary, own)))
+			must.Do(t, os.Symlink(p.runtime, filepath.Join(p.temporary, own)))
 			p.runtime = ""
 		}, "", "is no directory that user"},
 		"a file": {func(t *testing.T, p *places) {
 			p.runtime = ""
-			must(t, os.WriteFile(filepath.Join(p.temporary, own), nil, 0o600))
+			must.Do(t, os.WriteFile(filepath.Join(p.temporary, own), nil, 0o600))
 		}, "", "is no directory that user"},
 		"a link for a lock": {func(t *testing.T, p *places) {
-			must(t, os.Mkdir(filepath.Join(p.runtime, "flakeward"), 0o700),
+			must.Do(t, os.Mkdir(filepath.Join(p.runtime, "flakeward"), 0o700),
 				os.Symlink("/dev/null", filepath.Join(p.runtime, "flakeward", lockName)))
 		}, "", "too many levels of symbolic links"},
 		"another user's": {func(_ *testing.T, p *places) { p.user++ }, "", fmt.Sprintf("is no directory that user %d", os.Geteuid()+1)},
@@ -278,7 +257,7 @@ func TestPlaceOfTheUsersLock(t *testing.T) {
 			p := somewhere(t)
 			base := p.runtime
 			p.runtime, p.temporary = filepath.Join(base, "run"), filepath.Join(base, "tmp")
-			must(t, os.Mkdir(p.runtime, 0o700), os.Mkdir(p.temporary, 0o700), os.Chmod(p.temporary, 0o1777))
+			must.Do(t, os.Mkdir(p.runtime, 0o700), os.Mkdir(p.temporary, 0o700), os.Chmod(p.temporary, 0o1777))
 			tt.change(t, &p)
 			log := &logtest.Buffer{}
 			l, err := acquire(p, hclog.New(&hclog.LoggerOptions{Output: log}))
@@ -306,17 +285,10 @@ func TestPlaceOfTheUsersLock(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // An earlier holder's longer number does not show through.
 func TestHoldersNumberIsTheLast(t *testing.T) {
 	p := somewhere(t)
-	must(t, os.Mkdir(filepath.Join(p.runtime, "flakeward"), 0o700),
+	must.Do(t, os.Mkdir(filepath.Join(p.runtime, "flakeward"), 0o700),
 		os.WriteFile(filepath.Join(p.runtime, "flakeward", lockName), []byte("123456789123\n"), 0o600))
 	take(t, p)
 	p.namespace += "b"
@@ -328,10 +300,9 @@ func TestHoldersNumberIsTheLast(t *testing.T) {
 // A socket of that name that does not listen is held as well, by whom is not known.
 func TestNamespaceLockOfASilentHolder(t *testing.T) {
 	p := somewhere(t)
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
 	defer unix.Close(fd) //nolint:errcheck // ends with the test
-	must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: p.namespace}))
+	must.Do(t, unix.Bind(fd, &unix.SockaddrUnix{Name: p.namespace}))
 	if e := refused(t, p); e.PID != 0 || !strings.Contains(e.Error(), "another process holds") {
 		t.Errorf("refused by %v", e)
 	}

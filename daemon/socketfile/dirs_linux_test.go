@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A directory that is made lets in whom the socket does, whatever the umask.
@@ -19,10 +20,7 @@ func TestDirectoriesLetInWhomTheSocketDoes(t *testing.T) {
 	defer syscall.Umask(old)
 	for mode, want := range map[fs.FileMode]fs.FileMode{0o660: 0o755, 0o606: 0o755, 0o600: 0o700} {
 		base := t.TempDir()
-		l, err := socketfile.Listen(filepath.Join(base, "new", "dir", "s"), mode, os.Getgid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(socketfile.Listen(filepath.Join(base, "new", "dir", "s"), mode, os.Getgid()))(t)
 		for _, name := range []string{"new", "new/dir"} {
 			if info, err := os.Stat(filepath.Join(base, name)); err != nil || info.Mode().Perm() != want {
 				t.Errorf("for a socket of mode %v, %s has %v, %v; want %v", mode, name, info.Mode(), err, want)
@@ -34,13 +32,9 @@ func TestDirectoriesLetInWhomTheSocketDoes(t *testing.T) {
 
 func TestKeepsOut(t *testing.T) {
 	base := t.TempDir()
-	if err := os.Chmod(filepath.Dir(base), 0o755); err != nil { // a test's directory is its own
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Dir(base), 0o755)) // a test's directory is its own
 	dir := filepath.Join(base, "d")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o755))
 	own := os.Getegid()
 	for _, c := range []struct {
 		dir, socket fs.FileMode
@@ -57,9 +51,7 @@ func TestKeepsOut(t *testing.T) {
 		{0o705, 0o660, own + 1, false},
 		{0o750, 0o666, own, true},
 	} {
-		if err := os.Chmod(dir, c.dir); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, c.dir))
 		want := ""
 		if c.keptOut {
 			want = dir
@@ -74,13 +66,9 @@ func TestKeepsOut(t *testing.T) {
 func TestClosed(t *testing.T) {
 	base := t.TempDir()
 	shut := filepath.Join(base, "a", "shut")
-	if err := os.MkdirAll(filepath.Join(shut, "b"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(shut, "b"), 0o755))
 	for dir, mode := range map[string]fs.FileMode{filepath.Dir(base): 0o755, base: 0o755, shut: 0o600} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(dir, mode))
 	}
 	defer os.Chmod(shut, 0o700) //nolint:errcheck // for the cleaning up
 	asNobody(t, func() {
@@ -109,7 +97,5 @@ func asNobody(t *testing.T, do func()) {
 		do()
 		done <- nil
 	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, <-done)
 }

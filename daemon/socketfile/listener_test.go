@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func restore(t *testing.T, l *socketfile.Listener, want bool) {
@@ -28,15 +29,9 @@ func TestRestore(t *testing.T) {
 	path := filepath.Join(dir, "s")
 	l := listen(t, path)
 	restore(t, l, false)
-	before, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(net.Dial("unix", path))(t)
 	defer before.Close()
-	kept, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(l.Accept())(t)
 	defer kept.Close()
 	accepted := make(chan error)
 	go func() {
@@ -52,19 +47,12 @@ func TestRestore(t *testing.T) {
 		}
 	}()
 	for _, remove := range []string{path, dir} {
-		if err := os.RemoveAll(remove); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.RemoveAll(remove))
 		restore(t, l, true)
 		restore(t, l, false)
-		c, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("unix", path))(t)
 		_ = c.Close()
-		if err := <-accepted; err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, <-accepted)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != socketfile.DefaultMode {
 		t.Errorf("the file is %v, %v", info, err)
@@ -88,9 +76,7 @@ func TestRestore(t *testing.T) {
 func TestRestoreLeavesAnothersFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l := listen(t, path)
-	if err := os.Rename(path, path+".moved"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path, path+".moved"))
 	other := listen(t, path)
 	made, err := l.Restore()
 	var replaced *socketfile.ReplacedError
@@ -128,49 +114,30 @@ func dup(f *os.File) (*os.File, error) {
 func TestAKeptSocketRefusesNobody(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := listen(t, path)
-	raw, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(net.Dial("unix", path))(t)
 	defer raw.Close()
-	kept, err := handOver(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(handOver(first))(t)
 	defer kept.Close()
 	first.Keep()
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, first.Close())
 	between, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatalf("nobody serves, and a client is refused: %v", err)
 	}
 	defer between.Close()
 	for _, foreign := range []bool{false, true} {
-		again, err := dup(kept)
-		if err != nil {
-			t.Fatal(err)
-		}
-		next, err := socketfile.Adopt(again, path, 0o600, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := must.Get(dup(kept))(t)
+		next := must.Get(socketfile.Adopt(again, path, 0o600, -1))(t)
 		next.Keep()
 		if foreign {
 			next.Foreign()
 		} else if err := next.SetAccess(); err != nil {
 			t.Fatal(err)
 		}
-		c, err := next.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(next.Accept())(t)
 		_ = c.Close()
 		restore(t, next, false)
-		if err := next.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, next.Close())
 		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o600 {
 			t.Fatalf("the file afterwards: %v, %v", info, err)
 		}
@@ -181,19 +148,11 @@ func TestAKeptSocketRefusesNobody(t *testing.T) {
 func TestAUnitsSocketIsNotMadeAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := listen(t, path)
-	kept, err := handOver(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := socketfile.Adopt(kept, path, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(handOver(first))(t)
+	l := must.Get(socketfile.Adopt(kept, path, 0, -1))(t)
 	l.Foreign()
 	defer l.Close()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	if made, err := l.Restore(); made || err == nil {
 		t.Errorf("Restore: %t, %v; want an error", made, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestOwnDir(t *testing.T) {
@@ -38,9 +39,7 @@ func TestOwnDir(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "d")
-			if err := c.prepare(dir); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.prepare(dir))
 			before := listing(t, filepath.Dir(dir))
 			for _, err := range []error{socketfile.CheckOwnDir(dir, c.uid), socketfile.MakeOwnDir(dir, c.uid)} {
 				var unsafeDir *socketfile.UnsafeDirError
@@ -71,9 +70,7 @@ func TestMakeOwnDir(t *testing.T) {
 	if err := socketfile.CheckOwnDir(dir, os.Getuid()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing one: %v", err)
 	}
-	if err := socketfile.MakeOwnDir(dir, os.Getuid()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, socketfile.MakeOwnDir(dir, os.Getuid()))
 	if info, err := os.Lstat(dir); err != nil || info.Mode() != fs.ModeDir|0o700 {
 		t.Errorf("the mode is %v, %v", info.Mode(), err)
 	}
@@ -84,9 +81,7 @@ func TestMakeOwnDir(t *testing.T) {
 
 func TestDirectoryThatCannotBeMade(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink("nowhere", link); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("nowhere", link))
 	_, err := socketfile.Listen(filepath.Join(link, "s"), 0, -1)
 	if err == nil || !strings.Contains(err.Error(), "cannot make the directory") || !strings.Contains(err.Error(), "--socket") {
 		t.Errorf("got %v", err)

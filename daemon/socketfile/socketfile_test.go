@@ -16,14 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func listen(t *testing.T, path string) *socketfile.Listener {
 	t.Helper()
-	l, err := socketfile.Listen(path, 0, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(socketfile.Listen(path, 0, -1))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -31,15 +29,9 @@ func listen(t *testing.T, path string) *socketfile.Listener {
 // checkAlive connects once.
 func checkAlive(t *testing.T, l *socketfile.Listener, path string) {
 	t.Helper()
-	c, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("unix", path))(t)
 	defer c.Close()
-	a, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Get(l.Accept())(t)
 	_ = a.Close()
 }
 
@@ -47,10 +39,7 @@ func TestListenAndClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "dir", "s")
 	l := listen(t, path)
 	checkAlive(t, l, path)
-	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Lstat(path))(t)
 	if want := fs.ModeSocket | socketfile.DefaultMode; info.Mode() != want {
 		t.Errorf("mode %v, want %v", info.Mode(), want)
 	}
@@ -71,10 +60,7 @@ func TestModeDespiteUmask(t *testing.T) {
 	defer syscall.Umask(old)
 	for _, mode := range []os.FileMode{0o600, 0o660, 0o666, 0o777} {
 		path := filepath.Join(t.TempDir(), "s")
-		l, err := socketfile.Listen(path, mode, os.Getgid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(socketfile.Listen(path, mode, os.Getgid()))(t)
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("mode %v (%v), want %v", info.Mode(), err, mode)
@@ -89,14 +75,9 @@ func TestModeDespiteUmask(t *testing.T) {
 // leave makes a socket file that nobody listens on, as a killed process does.
 func leave(t *testing.T, path string) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 }
 
 func TestStaleSocketIsReplaced(t *testing.T) {
@@ -122,14 +103,9 @@ func TestLiveSocketIsLeftAlone(t *testing.T) {
 // A daemon whose queue of connections is full is alive, too.
 func TestFullSocketIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0))(t)
 	defer unix.Close(fd) //nolint:errcheck // ends with the test
-	if err := errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 0)))
 	for {
 		c, err := net.Dial("unix", path)
 		if err != nil {
@@ -151,9 +127,7 @@ func TestRefusedPaths(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 	}
 	must(os.Mkdir(in("dir"), 0o700))
 	must(os.WriteFile(in("file"), []byte("precious"), 0o600))
@@ -190,16 +164,10 @@ func TestRefusedPaths(t *testing.T) {
 // listing is everything in a directory that must not change.
 func listing(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	var b strings.Builder
 	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(e.Info())(t)
 		b.WriteString(info.Mode().String() + " " + info.ModTime().String() + " " + e.Name() + "\n")
 	}
 	return b.String()
@@ -220,9 +188,7 @@ func TestLongestPath(t *testing.T) {
 func TestCloseLeavesAnothersFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := listen(t, path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	second := listen(t, path)
 	if err := first.Close(); err != nil {
 		t.Errorf("Close: %v", err)
@@ -275,14 +241,9 @@ func TestOneOfManyStarters(t *testing.T) {
 func TestLockedPathIsInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	leave(t, path)
-	f, err := os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600))(t)
 	defer f.Close()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
 	var inUse *socketfile.InUseError
 	if _, err := socketfile.Listen(path, 0, -1); !errors.As(err, &inUse) {
 		t.Errorf("got %v", err)

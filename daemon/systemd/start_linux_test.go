@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // roleName is the variable by which the test's own program is a daemon that starts another, or the one
@@ -53,26 +55,16 @@ func TestStart(t *testing.T) {
 	m := newManager(t)
 	daemon := exec.Command(os.Args[0])
 	daemon.Env = append(os.Environ(), roleName+"=daemon", "FDSTORE=2", "WATCHDOG_USEC=3000000")
-	in, err := daemon.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := daemon.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in := must.Get(daemon.StdinPipe())(t)
+	out := must.Get(daemon.StdoutPipe())(t)
+	must.Do(t, daemon.Start())
 	lines := bufio.NewReader(out)
 	said, err := lines.ReadString('\n')
 	want := fmt.Sprintf("newcomer %d %s 2 3000000  [-test.run=none more]", os.Getpid(), m.conn.LocalAddr())
 	if err != nil || strings.TrimSpace(said) != want {
 		t.Errorf("the newcomer says %q (%v), want %q", said, err, want)
 	}
-	if _, err := fmt.Fprintln(in); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fprintln(in))(t)
 	if said, err = lines.ReadString('\n'); err != nil || said != "ended\n" {
 		t.Errorf("the daemon says %q (%v) after the newcomer's end", said, err)
 	}

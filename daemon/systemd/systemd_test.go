@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -26,10 +27,7 @@ type manager struct {
 func newManager(t *testing.T) *manager {
 	t.Helper()
 	path := filepath.Join(sockettest.Dir(t), "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
 	t.Cleanup(func() { conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
 	return &manager{t, conn}
@@ -40,18 +38,10 @@ func (m *manager) receive() (message string, files []*os.File) {
 	m.Helper()
 	text, oob := make([]byte, 4096), make([]byte, 4096)
 	n, noob, _, _, err := m.conn.ReadMsgUnix(text, oob)
-	if err != nil {
-		m.Fatal(err)
-	}
-	controls, err := syscall.ParseSocketControlMessage(oob[:noob])
-	if err != nil {
-		m.Fatal(err)
-	}
+	must.Do(m, err)
+	controls := must.Get(syscall.ParseSocketControlMessage(oob[:noob]))(m)
 	for i := range controls {
-		fds, err := syscall.ParseUnixRights(&controls[i])
-		if err != nil {
-			m.Fatal(err)
-		}
+		fds := must.Get(syscall.ParseUnixRights(&controls[i]))(m)
 		for _, fd := range fds {
 			files = append(files, os.NewFile(uintptr(fd), storeName))
 		}
@@ -68,10 +58,7 @@ func (m *manager) wants(message string) {
 
 func service(t *testing.T) *Service {
 	t.Helper()
-	s, err := FromEnvironment()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(FromEnvironment())(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -178,25 +165,16 @@ func TestFeedNeverWaits(t *testing.T) {
 
 func listen(t *testing.T, path string) (*net.UnixListener, *os.File) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	t.Cleanup(func() { l.Close() })
-	f, err := l.File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(l.File())(t)
 	return l, f
 }
 
 // named gives a socket the name by which systemd hands it over.
 func named(t *testing.T, f *os.File, name string) *os.File {
 	t.Helper()
-	fd, err := unix.Dup(int(f.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := must.Get(unix.Dup(int(f.Fd())))(t)
 	return os.NewFile(uintptr(fd), name)
 }
 
@@ -210,9 +188,7 @@ func TestStore(t *testing.T) {
 	}
 	path := filepath.Join(sockettest.Dir(t), "s")
 	l, _ := listen(t, path)
-	if err := s.Store(l); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Store(l))
 	m.wants("FDSTOREREMOVE=1\nFDNAME=" + storeName)
 	message, files := m.receive()
 	if message != "FDSTORE=1\nFDNAME="+storeName || len(files) != 1 {
@@ -232,10 +208,7 @@ func TestListener(t *testing.T) {
 	path, other := filepath.Join(dir, "s"), filepath.Join(dir, "other")
 	_, here := listen(t, path)
 	_, there := listen(t, other)
-	file, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(os.DevNull))(t)
 	for _, tt := range []struct {
 		name    string
 		sockets []*os.File

@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -64,10 +65,7 @@ func waiting(t *testing.T, dir string) <-chan *Successor {
 
 func waitingIf(t *testing.T, dir string, may func(context.Context) error) <-chan *Successor {
 	t.Helper()
-	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Listen(dir, "old", oursNow, hclog.NewNullLogger()))(t)
 	return await(t, l, may)
 }
 
@@ -93,13 +91,8 @@ func await(t *testing.T, l *Listener, may func(context.Context) error) <-chan *S
 func file(t *testing.T, text string) *os.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	f := must.Get(os.Open(path))(t)
 	t.Cleanup(func() { _ = f.Close() })
 	return f
 }
@@ -124,9 +117,7 @@ func TestEverythingArrives(t *testing.T) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	defer p.Close()
-	if err := p.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Ready(t.Context()))
 	s := <-ready
 	if s.Version != "new" {
 		t.Errorf("the newcomer is of version %q", s.Version)
@@ -134,14 +125,9 @@ func TestEverythingArrives(t *testing.T) {
 	const many = 2*perMessage + 7
 	var all []serve.Connection
 	for i := range many {
-		raw, err := file(t, strings.Repeat("x", i)).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must.Get(file(t, strings.Repeat("x", i)).SyscallConn())(t)
 		c := serve.Connection{ID: int64(i), In: []byte{byte(i)}, Out: make([]byte, 3000)}
-		if err := raw.Control(func(fd uintptr) { c.FD = int(fd) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.Control(func(fd uintptr) { c.FD = int(fd) }))
 		all = append(all, c)
 	}
 	const sockets = 3
@@ -155,9 +141,7 @@ func TestEverythingArrives(t *testing.T) {
 		sent <- errors.Join(s.Offer(t.Context(), Open{all, listening}), s.Commit(t.Context(), commit), s.Close())
 	}()
 	got, open, err := p.Receive(t.Context(), many+sockets)
-	if err := errors.Join(err, <-sent); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, <-sent))
 	if len(got.Lanes) != 1 || got.Lanes[0] != commit.Lanes[0] || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" ||
 		len(got.Others) != 2 || holds(t, got.Others[0]) != "a" || holds(t, got.Others[1]) != "b" {
 		t.Errorf("handed over: %+v", got)
@@ -187,19 +171,12 @@ func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
 	if err == nil {
 		err = p.Ready(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := <-ready
-	raw, err := file(t, "x").SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(file(t, "x").SyscallConn())(t)
 	all := make([]serve.Connection, perMessage+1)
 	for i := range all {
-		if err := raw.Control(func(fd uintptr) { all[i].FD = int(fd) }); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.Control(func(fd uintptr) { all[i].FD = int(fd) }))
 	}
 	offered := make(chan error, 1)
 	go func() { offered <- errors.Join(s.Offer(t.Context(), Open{Connections: all}), s.Close()) }()
@@ -215,17 +192,12 @@ func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
 // A state directory may have a longer path than a socket.
 func TestALongPathIsNoHindrance(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 50))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("without a socket: %v", err)
 	}
 	waiting(t, dir)
-	p, err := Ask(t.Context(), dir, "new", ours)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Ask(t.Context(), dir, "new", ours))(t)
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
@@ -256,9 +228,7 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
 	dir := sockettest.Dir(t)
 	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	l.uid++
 	await(t, l, func(context.Context) error { return nil })
 	want := fmt.Sprintf("it is of user %d, and who asks is of user %d", l.uid, l.uid-1)
@@ -279,14 +249,10 @@ func TestASymlinkToTheDirectoryOfPodsIsTheDirectory(t *testing.T) {
 		return s
 	}
 	for _, path := range []string{"run/pods", "run/others"} {
-		if err := os.MkdirAll(filepath.Join(dir, path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, path), 0o700))
 	}
 	for link, target := range map[string]string{"var": "run", "pods": "run/pods"} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, filepath.Join(dir, link)))
 	}
 	for _, c := range []struct {
 		running, newcomer string
@@ -321,14 +287,9 @@ func TestATakeoverIsPutOff(t *testing.T) {
 		t.Errorf("before: %v", err)
 	}
 	fits.Store(true)
-	p, err := Ask(t.Context(), dir, "new", ours)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(Ask(t.Context(), dir, "new", ours))(t)
 	defer p.Close()
-	if err := p.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Ready(t.Context()))
 	s := <-ready
 	defer s.Close()
 	_ = s.Refuse(t.Context(), late)
@@ -342,13 +303,8 @@ func TestNobodyIsThere(t *testing.T) {
 	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("without a socket: %v", err)
 	}
-	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Listen(dir, "old", oursNow, hclog.NewNullLogger()))(t)
+	must.Do(t, l.Close())
 	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("with a stale socket: %v", err)
 	}
@@ -363,10 +319,7 @@ func TestRenew(t *testing.T) {
 	if err := Renew(t.Context(), dir); !errors.Is(err, ErrNobody) {
 		t.Errorf("without a daemon: %v", err)
 	}
-	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(Listen(dir, "old", oursNow, hclog.NewNullLogger()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	answers := []error{errors.New("the program is none"), nil, errSilent}
 	ended := make(chan struct{})
@@ -406,19 +359,10 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("\xff\xff\xff\xff\x00{}"))
 	f.Add([]byte("\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		pair, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(sockettest.Dir(t), "s"), Net: "unix"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		pair := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(sockettest.Dir(t), "s"), Net: "unix"}))(t)
 		defer pair.Close()
-		theirs, err := net.DialUnix("unix", nil, pair.Addr().(*net.UnixAddr))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mine, err := pair.AcceptUnix()
-		if err != nil {
-			t.Fatal(err)
-		}
+		theirs := must.Get(net.DialUnix("unix", nil, pair.Addr().(*net.UnixAddr)))(t)
+		mine := must.Get(pair.AcceptUnix())(t)
 		defer mine.Close()
 		go func() {
 			_, _ = theirs.Write(data)

@@ -7,15 +7,12 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func layout(t testing.TB, text string) *generator.Layout {
 	t.Helper()
-	l, err := generator.ParseLayout(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must.Get(generator.ParseLayout(text))(t)
 }
 
 const tenanted = "time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01"
@@ -24,9 +21,7 @@ func TestTenantsAreFoundByNameAndNumber(t *testing.T) {
 	all, err := tenant.New(layout(t, tenanted), []tenant.Tenant{
 		{Name: "orders", ID: 15, Rate: issue.Rate{PerSecond: 1000, Burst: 10}}, {Name: "mail.eu-1_a", ID: 3}, {Name: "rest", ID: 0},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for name, want := range map[string]uint32{"orders": 15, "mail.eu-1_a": 3, "rest": 0} {
 		if id, ok := all.Find([]byte(name)); !ok || id != want {
 			t.Errorf("%s is %d, %v; want %d", name, id, ok, want)

@@ -13,14 +13,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func write(t *testing.T, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vmclock")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -28,13 +28,9 @@ func write(t *testing.T, b []byte) string {
 func change(t *testing.T, path string, at int64, b []byte) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	_, err = f.WriteAt(b, at)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, f.Close()))
 }
 
 func TestAChangeIsSeenAtOnce(t *testing.T) {
@@ -68,18 +64,12 @@ func withoutOverride(t *testing.T, do func()) {
 	defer runtime.UnlockOSThread()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var has [2]unix.CapUserData
-	if err := unix.Capget(&header, &has[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Capget(&header, &has[0]))
 	fewer := has
 	fewer[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
-	if err := unix.Capset(&header, &fewer[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Capset(&header, &fewer[0]))
 	defer func() {
-		if err := unix.Capset(&header, &has[0]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Capset(&header, &has[0]))
 	}()
 	do()
 }
@@ -87,13 +77,9 @@ func withoutOverride(t *testing.T, do func()) {
 func TestWhatIsNoVMClockIsToldApart(t *testing.T) {
 	empty := t.TempDir()
 	pipe := filepath.Join(empty, "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Mkfifo(pipe, 0o600))
 	shut := write(t, page(7))
-	if err := os.Chmod(shut, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(shut, 0))
 	for name, c := range map[string]struct {
 		path, says string
 		is         error

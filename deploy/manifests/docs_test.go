@@ -8,6 +8,8 @@ import (
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // overlays are the documented ones.
@@ -15,10 +17,7 @@ var overlays = regexp.MustCompile("(?s)```yaml\n# kustomization.yaml\n(.*?)```")
 
 // The overlays that docs/kubernetes.md shows can be built, with settings of one's own.
 func TestTheDocumentedOverlays(t *testing.T) {
-	text, err := os.ReadFile("../../docs/kubernetes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/kubernetes.md"))(t)
 	found := overlays.FindAllStringSubmatch(string(text), -1)
 	if len(found) != 2 {
 		t.Fatalf("%d overlays are found, want 2", len(found))

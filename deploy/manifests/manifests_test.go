@@ -11,6 +11,8 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -51,9 +53,7 @@ func comparable(t *testing.T, all []object) map[string]any {
 			name = "flakeward"
 			text := as[core.ConfigMap](t, o).Data["flakeward.yaml"]
 			var settings map[string]any
-			if err := yaml.UnmarshalStrict([]byte(text), &settings); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, yaml.UnmarshalStrict([]byte(text), &settings))
 			by["ConfigMap "+name] = settings
 			continue
 		case "DaemonSet":
@@ -116,14 +116,9 @@ func TestTheChartIsTheBase(t *testing.T) {
 func TestTheRulesAreTheMixins(t *testing.T) {
 	var want ruleGroups
 	for _, name := range []string{"rules.yaml", "alerts.yaml"} {
-		text, err := os.ReadFile(filepath.Join("..", "mixin", "rendered", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(filepath.Join("..", "mixin", "rendered", name)))(t)
 		var part ruleGroups
-		if err := yaml.UnmarshalStrict(text, &part); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, yaml.UnmarshalStrict(text, &part))
 		want.Groups = append(want.Groups, part.Groups...)
 	}
 	for from, objects := range map[string][]object{"kustomize": build(t, all, nil), "the chart": chart(t, everything)} {

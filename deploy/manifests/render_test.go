@@ -23,6 +23,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // object is one as it is rendered.
@@ -112,10 +114,7 @@ func parse(text []byte) ([]object, error) {
 // checked is parse for objects that are right.
 func checked(t *testing.T, text []byte) []object {
 	t.Helper()
-	all, err := parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(parse(text))(t)
 	for _, o := range all {
 		if err := check(o); err != nil {
 			t.Errorf("%s %s: %v", o.kind(), o.name(), err)
@@ -130,7 +129,7 @@ func build(t *testing.T, kustomization string, files map[string]string) []object
 	t.Helper()
 	fs := filesys.MakeFsInMemory()
 	onDisk := filesys.MakeFsOnDisk()
-	err := onDisk.Walk(filepath.Join("..", "kubernetes"), func(path string, info os.FileInfo, err error) error {
+	must.Do(t, onDisk.Walk(filepath.Join("..", "kubernetes"), func(path string, info os.FileInfo, err error) error {
 		if err != nil || info.IsDir() {
 			return err
 		}
@@ -139,26 +138,13 @@ func build(t *testing.T, kustomization string, files map[string]string) []object
 			return err
 		}
 		return fs.WriteFile("/"+filepath.ToSlash(strings.TrimPrefix(path, "../")), text)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for name, text := range files {
-		if err := fs.WriteFile("/overlay/"+name, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, fs.WriteFile("/overlay/"+name, []byte(text)))
 	}
-	if err := fs.WriteFile("/overlay/kustomization.yaml", []byte(kustomization)); err != nil {
-		t.Fatal(err)
-	}
-	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, "/overlay")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := all.AsYaml()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, fs.WriteFile("/overlay/kustomization.yaml", []byte(kustomization)))
+	all := must.Get(krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, "/overlay"))(t)
+	text := must.Get(all.AsYaml())(t)
 	return checked(t, text)
 }
 
@@ -190,10 +176,7 @@ func template(values string) ([]byte, error) {
 // chart is template for values that are right.
 func chart(t *testing.T, values string) []object {
 	t.Helper()
-	text, err := template(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(template(values))(t)
 	return checked(t, text)
 }
 

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // TestGeneratedCodeIsOfTheDefinition compares what was compiled into the Go code with the
@@ -17,10 +18,7 @@ func TestGeneratedCodeIsOfTheDefinition(t *testing.T) {
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{"../.."}}),
 	}
-	defined, err := compiler.Compile(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	defined := must.Get(compiler.Compile(t.Context(), file))(t)
 	want := protodesc.ToFileDescriptorProto(defined[0])
 	got := protodesc.ToFileDescriptorProto(flakewardv1.File_flakeward_v1_flakeward_proto)
 	if !proto.Equal(got, want) {

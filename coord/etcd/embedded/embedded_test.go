@@ -13,15 +13,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func start(t testing.TB, dir string) *embedded.Server {
 	t.Helper()
-	s, err := embedded.Start(t.Context(), embedded.Config{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(embedded.Start(t.Context(), embedded.Config{Dir: dir}))(t)
 }
 
 func stop(t testing.TB, s *embedded.Server) {
@@ -36,9 +33,7 @@ func stop(t testing.TB, s *embedded.Server) {
 func TestKeepsItsData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state", "etcd")
 	s := start(t, dir)
-	if _, err := s.Client().Put(t.Context(), "/k", "v"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Client().Put(t.Context(), "/k", "v"))(t)
 	stop(t, s)
 	s = start(t, dir)
 	defer stop(t, s)
@@ -81,18 +76,14 @@ func TestFirstStartThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	stop(t, start(t, dir))
 	for _, name := range []string{"born", filepath.Join("member", "snap", "db")} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(filepath.Join(dir, name)))
 	}
 	stop(t, start(t, dir))
 }
 
 func TestNoDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	if _, err := embedded.Start(t.Context(), embedded.Config{Dir: filepath.Join(file, "etcd")}); err == nil {
 		t.Error("started below a file")
 	}
@@ -114,21 +105,15 @@ func TestDamagedData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Not t.TempDir: what etcd leaves behind may still make files in it.
-			dir, err := os.MkdirTemp("", "damaged")
-			if err != nil {
-				t.Fatal(err)
-			}
+			dir := must.Get(os.MkdirTemp("", "damaged"))(t)
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			stop(t, start(t, dir))
-			err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			must.Do(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() {
 					damage(t, path)
 				}
 				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 			var log bytes.Buffer
 			s, err := embedded.Start(t.Context(), embedded.Config{Dir: dir, Log: hclog.New(&hclog.LoggerOptions{Output: &log})})
 			if err == nil {
@@ -143,9 +128,7 @@ func TestDamagedData(t *testing.T) {
 			}
 			// The lock is this process's own, by whatever path.
 			link := filepath.Join(t.TempDir(), "link")
-			if err := os.Symlink(dir, link); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(dir, link))
 			for _, path := range []string{dir, link} {
 				if _, again := embedded.Start(t.Context(), embedded.Config{Dir: path}); !errors.Is(again, embedded.ErrFailed) || again.Error() != err.Error() {
 					t.Errorf("started again at %s: %v; want %v", path, again, err)
@@ -157,14 +140,9 @@ func TestDamagedData(t *testing.T) {
 
 func overwrite(t *testing.T, path string) {
 	t.Helper()
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(path, os.O_WRONLY, 0))(t)
 	defer f.Close()
-	if _, err := f.Write(bytes.Repeat([]byte{0xff}, 16<<10)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.Write(bytes.Repeat([]byte{0xff}, 16<<10)))(t)
 }
 
 func BenchmarkStart(b *testing.B) {

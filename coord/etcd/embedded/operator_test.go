@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -29,13 +30,8 @@ func TestOperatorsAskTheRunningServer(t *testing.T) {
 	}
 	for range 2 { // the second time a socket may have been left
 		s := start(t, dir)
-		if _, err := s.Client().Put(t.Context(), "/k", "v"); err != nil {
-			t.Fatal(err)
-		}
-		client, err := embedded.Dial(t.Context(), dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Client().Put(t.Context(), "/k", "v"))(t)
+		client := must.Get(embedded.Dial(t.Context(), dir, nil))(t)
 		got, err := client.Get(t.Context(), "/k")
 		if err != nil || got.Count != 1 {
 			t.Errorf("an operator reads %v, %v", got, err)
@@ -59,24 +55,16 @@ func TestOperatorsAskTheRunningServer(t *testing.T) {
 // leaveSocket leaves a socket as a process does that was killed.
 func leaveSocket(t *testing.T, path string) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, l.Close())
 }
 
 // A path that no socket may have costs the operators' access, and nothing else.
 func TestLongPath(t *testing.T) {
 	dir := filepath.Join(dirWithRoom(t), strings.Repeat("long", 30))
 	var log bytes.Buffer
-	s, err := embedded.Start(t.Context(), embedded.Config{Dir: dir, Log: hclog.New(&hclog.LoggerOptions{Output: &log})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(embedded.Start(t.Context(), embedded.Config{Dir: dir, Log: hclog.New(&hclog.LoggerOptions{Output: &log})}))(t)
 	defer stop(t, s)
 	if _, err := s.Client().Put(t.Context(), "/k", "v"); err != nil {
 		t.Error(err)

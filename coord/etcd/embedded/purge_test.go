@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // filled returns the directory of a server with a log of small segments, most of them older than
@@ -33,9 +34,7 @@ func filled(t *testing.T) (dir string, segments []string) {
 		})
 	}
 	writing.Wait()
-	if _, err := s.Client().Put(t.Context(), "/k", "last"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Client().Put(t.Context(), "/k", "last"))(t)
 	stop(t, s)
 	segments, err := filepath.Glob(filepath.Join(dir, "member", "wal", "*.wal"))
 	if err != nil || len(segments) < 5 {
@@ -47,9 +46,7 @@ func filled(t *testing.T) (dir string, segments []string) {
 // A power cut may undo the removal of a segment and not that of the next one.
 func TestStartsWhenAPurgeOfTheLogWasUndoneInPart(t *testing.T) {
 	dir, segments := filled(t)
-	if err := os.Remove(segments[1]); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(segments[1]))
 	s := start(t, dir)
 	defer stop(t, s)
 	got, err := s.Client().Get(t.Context(), "/k")
@@ -62,9 +59,7 @@ func TestStartsWhenAPurgeOfTheLogWasUndoneInPart(t *testing.T) {
 func TestDoesNotStartWhenALaterSegmentIsMissing(t *testing.T) {
 	dir, segments := filled(t)
 	missing := segments[len(segments)-2]
-	if err := os.Rename(missing, missing+".away"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(missing, missing+".away"))
 	s, err := embedded.Start(t.Context(), embedded.Config{Dir: dir})
 	if err == nil {
 		stop(t, s)
@@ -73,8 +68,6 @@ func TestDoesNotStartWhenALaterSegmentIsMissing(t *testing.T) {
 	if !strings.Contains(err.Error(), "put the missing segments back") {
 		t.Errorf("Start: %v; want what to do", err)
 	}
-	if err := os.Rename(missing+".away", missing); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(missing+".away", missing))
 	stop(t, start(t, dir)) // nothing was removed
 }

@@ -20,6 +20,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Options are what a cluster is made with. The zero value is one member, plain text,
@@ -75,10 +77,7 @@ func Start(t testing.TB, options Options) *Cluster {
 		m := &member{cluster: c, name: fmt.Sprintf("m%d", i), dir: filepath.Join(options.Dir, fmt.Sprintf("m%d", i))}
 		// The listeners are opened now and served later, so nobody takes the ports.
 		for _, l := range []*net.Listener{&m.peers, &m.clients} {
-			var err error
-			if *l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-				t.Fatal(err)
-			}
+			*l = must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		}
 		m.peerAddress, m.address = m.peers.Addr().String(), m.clients.Addr().String()
 		peers[m.name] = "http://" + m.peerAddress
@@ -140,9 +139,7 @@ func (c *Cluster) Client() *clientv3.Client {
 func (c *Cluster) enableAuth() {
 	c.t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), TLS: c.options.ClientTLS, Logger: c.members[0].log()})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, err)
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(c.t.Context(), readyTimeout)
 	defer cancel()
@@ -188,9 +185,7 @@ func (c *Cluster) Stop(i int) { c.members[i].stop() }
 // the cluster, if enough others run; otherwise it only starts it.
 func (c *Cluster) Start(i int) {
 	c.t.Helper()
-	if err := c.members[i].start(); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, c.members[i].start())
 	if c.running() > len(c.members)/2 {
 		c.Ready()
 	}
@@ -215,9 +210,7 @@ func (c *Cluster) StartAll() {
 	}
 	all.Wait()
 	for _, err := range errs {
-		if err != nil {
-			c.t.Fatal(err)
-		}
+		must.Do(c.t, err)
 	}
 	c.Ready()
 }
@@ -300,9 +293,7 @@ func (c *Cluster) Backup() string {
 func (c *Cluster) Restore(backup string) {
 	c.t.Helper()
 	m := c.only()
-	if err := os.RemoveAll(m.dir); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, os.RemoveAll(m.dir))
 	c.copyData(backup, m.dir)
 }
 
@@ -316,19 +307,14 @@ func (c *Cluster) only() *member {
 
 func (c *Cluster) copyData(from, to string) {
 	c.t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		c.t.Fatal(err)
-	}
+	must.Do(c.t, os.CopyFS(to, os.DirFS(from)))
 	// CopyFS makes what the umask lets it; etcd wants its directories to itself.
-	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+	must.Do(c.t, filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			err = os.Chmod(path, 0o700)
 		}
 		return err
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	}))
 }
 
 // end stops all that there is.

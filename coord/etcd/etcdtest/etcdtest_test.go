@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // put tries until it succeeds: what a leader was asked just before its end, etcd
@@ -46,10 +47,7 @@ func has(t *testing.T, c *etcdtest.Cluster, key string) bool {
 func TestStopAndStart(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{})
 	put(t, c, "k")
-	lease, err := c.Client().Grant(t.Context(), 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease := must.Get(c.Client().Grant(t.Context(), 60))(t)
 	alive, err := c.Client().KeepAlive(t.Context(), lease.ID)
 	if err != nil || <-alive == nil {
 		t.Fatalf("keep alive: %v", err)
@@ -136,10 +134,7 @@ func TestBackup(t *testing.T) {
 func TestUsers(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{RootPassword: "secret"})
 	c.AddUser("u", "p", "/mine/")
-	client, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Username: "u", Password: "p", Logger: zap.NewNop()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Username: "u", Password: "p", Logger: zap.NewNop()}))(t)
 	defer client.Close()
 	if _, err := client.Put(t.Context(), "/mine/k", ""); err != nil {
 		t.Error(err)

@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/flakeward/flakeward/coord/etcd/zaplog"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // member is one server. It is put together from etcd's parts and not with its
@@ -147,11 +148,7 @@ func (m *member) stop() {
 
 func (m *member) configuration() config.ServerConfig {
 	must := func(raw string) types.URLs {
-		u, err := types.NewURLs([]string{raw})
-		if err != nil {
-			m.cluster.t.Fatal(err)
-		}
-		return u
+		return must.Get(types.NewURLs([]string{raw}))(m.cluster.t)
 	}
 	initial := types.URLsMap{}
 	for name, url := range m.initial {

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // What is bound to an address of an interface is on this machine, and so is loopback; documentation
@@ -13,10 +15,7 @@ func TestOwn(t *testing.T) {
 		"127.0.0.1": true, "127.8.9.10": true, "::1": true, "0.0.0.0": true, "::": true,
 		"192.0.2.1": false, "2001:db8::1": false,
 	}
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(net.InterfaceAddrs())(t)
 	for _, a := range all {
 		if network, ok := a.(*net.IPNet); ok {
 			own, _ := netip.AddrFromSlice(network.IP)

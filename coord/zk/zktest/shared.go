@@ -13,6 +13,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // pool is the server that all tests of this program share.
@@ -59,9 +60,7 @@ func Shared(t testing.TB) *Ensemble {
 		t.Fatal("zktest.Shared: nobody would end the server: add `func TestMain(m *testing.M) { os.Exit(zktest.Main(m)) }` to this package's tests")
 	}
 	if pool.servers == nil {
-		if err := startShared(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, startShared())
 	}
 	return &Ensemble{t: t, servers: pool.servers, shared: true}
 }
@@ -104,10 +103,7 @@ func (e *Ensemble) Chroot() string {
 // change it behind somebody's back. It ends with the test.
 func (e *Ensemble) Client() *zk.Conn {
 	e.t.Helper()
-	c, err := zkserver.Connect(e.Addresses())
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	c := must.Get(zkserver.Connect(e.Addresses()))(e.t)
 	e.t.Cleanup(c.Close)
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Options say what servers to start: one with a plain port, if zero.
@@ -36,10 +37,7 @@ type Ensemble struct {
 // Start starts servers, which serve when it returns, and has them end with the test.
 func Start(t testing.TB, options Options) *Ensemble {
 	t.Helper()
-	servers, err := zkserver.New(t.TempDir(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	servers := must.Get(zkserver.New(t.TempDir(), options))(t)
 	t.Cleanup(func() {
 		if err := servers.Close(); err != nil {
 			t.Error(err)
@@ -55,9 +53,7 @@ func (e *Ensemble) try(f func(context.Context) error) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout) // the test's own is over in its Cleanup
 	defer cancel()
-	if err := f(ctx); err != nil {
-		e.t.Fatal(err)
-	}
+	must.Do(e.t, f(ctx))
 }
 
 // change is try for what other tests must not see.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A distribution's directory wins over Debian's package.
@@ -15,12 +17,8 @@ func TestHome(t *testing.T) {
 		t.Errorf("a home without ZooKeeper: %v", err)
 	}
 	lib := filepath.Join(home, "lib")
-	if err := os.Mkdir(lib, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(lib, "zookeeper-3.9.1.jar"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(lib, 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(lib, "zookeeper-3.9.1.jar"), nil, 0o600))
 	found, err := find()
 	if err != nil || found.classPath != filepath.Join(lib, "*") {
 		t.Errorf("found %q, %v", found.classPath, err)
@@ -38,9 +36,7 @@ func TestNoJava(t *testing.T) {
 // A server that cannot start says why.
 func TestServerThatEnds(t *testing.T) {
 	e, err := New(t.TempDir(), Options{Config: map[string]string{"tickTime": "soon"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	err = e.Start(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `For input string: "soon"`) {
 		t.Errorf("the error of a server with a wrong setting: %v", err)

@@ -13,14 +13,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func start(t *testing.T) *Ensemble {
 	t.Helper()
-	e, err := New(t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := must.Get(New(t.TempDir(), Options{}))(t)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -35,27 +34,17 @@ const childVariable = "ZKSERVER_TEST_CHILD"
 func TestServerEndsWithItsParent(t *testing.T) {
 	if os.Getenv(childVariable) != "" {
 		e := start(t)
-		if err := e.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.Start(t.Context()))
 		fmt.Println("address", e.Addresses()[0])
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 		return
 	}
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=2m")
 	child.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+t.TempDir())
-	stdin, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdin := must.Get(child.StdinPipe())(t)
 	defer stdin.Close()
-	stdout, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	var said strings.Builder
 	address := ""
 	for in := bufio.NewScanner(io.TeeReader(stdout, &said)); address == "" && in.Scan(); {
@@ -112,9 +101,7 @@ func onThread(t *testing.T, f func()) {
 		if _, err := os.Stat(task); err != nil {
 			return
 		}
-		if err := pause(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, pause(t.Context()))
 	}
 }
 
@@ -123,12 +110,8 @@ func TestServerOutlivesTheThreadOfItsStart(t *testing.T) {
 	e := start(t)
 	var err error
 	onThread(t, func() { err = e.Start(t.Context()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	for range 100 {
-		if _, err := e.Word(t.Context(), 0, "ruok"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(e.Word(t.Context(), 0, "ruok"))(t)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"hash/adler32"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // made is a snapshot with a session, an ACL and the given nodes, whose cversions are
@@ -47,10 +49,7 @@ func made(nodes ...string) []byte {
 func TestSetCounter(t *testing.T) {
 	old := made("", "/a", "/a/b", "/ab")
 	for i, node := range []string{"/", "/a", "/a/b", "/ab"} {
-		changed, err := setCounter(append(old, "a digest"...), node, 1<<31-1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		changed := must.Get(setCounter(append(old, "a digest"...), node, 1<<31-1))(t)
 		at, end, err := counterAt(changed, node)
 		if err != nil || len(changed) != len(old) {
 			t.Fatalf("%s: %d bytes after %d, %v", node, len(changed), len(old), err)
