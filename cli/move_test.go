@@ -45,9 +45,8 @@ func TestMove(t *testing.T) {
 		half := move.Move{From: from, To: from, ID: rand.Text()}
 		_, half.To = moveSides(t, url, to)
 		half.From.Mover, half.To.Mover = cut.Side(half.From.Mover), cut.Side(half.To.Mover)
-		if _, err := half.Run(t.Context()); !errors.Is(err, coordtest.ErrFault) {
-			t.Fatal(err)
-		}
+		_, err := half.Run(t.Context())
+		must.Fail(t, err, coordtest.ErrFault)
 		if out, err := moves(t, url, to, "--abort", "--yes"); err != nil || !strings.Contains(out, "serves the cluster") {
 			t.Errorf("%q, %v", out, err)
 		}
@@ -75,9 +74,8 @@ func TestMoveIsTakenBackWithoutItsTarget(t *testing.T) {
 		from, to := moveSides(t, url, url+"2")
 		cut := coordtest.NewCut(2, false) // after the seal
 		half := move.Move{From: move.Side{Mover: cut.Side(from.Mover), URL: url}, To: move.Side{Mover: cut.Side(to.Mover), URL: gone}, ID: rand.Text()}
-		if _, err := half.Run(t.Context()); !errors.Is(err, coordtest.ErrFault) {
-			t.Fatal(err)
-		}
+		_, err := half.Run(t.Context())
+		must.Fail(t, err, coordtest.ErrFault)
 		out, err := moves(t, url, gone, "--abort", "--yes", "--timeout", "5s")
 		if err != nil || !strings.Contains(out, url+": serves the cluster") {
 			t.Errorf("%q, %v", out, err)

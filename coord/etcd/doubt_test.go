@@ -189,9 +189,7 @@ func TestExtendInDoubtThenLost(t *testing.T) {
 		faults := &coordtest.Faults{}
 		etcd.WatchFaults(a, faults)
 		faults.Arm(0, landed)
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, coordtest.ErrFault) {
-			t.Fatalf("Extend: %v, want the fault", err)
-		}
+		must.Fail(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 200}), coordtest.ErrFault)
 		tr.revoke(a)
 		next := tr.claim(b, want(0, "", 0))
 		wantFloor := generator.Tick(100)
@@ -282,9 +280,8 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 		cancel()
 		return ctx.Err()
 	})
-	if _, err := coordtest.Claim(ctx, c, want(5, "", 0)); !errors.Is(err, context.Canceled) {
-		t.Fatalf("Claim: %v, want the context's error", err)
-	}
+	_, err := coordtest.Claim(ctx, c, want(5, "", 0))
+	must.Fail(t, err, context.Canceled)
 	tr.extend(held, coord.Progress{Ceiling: 10}) // looks, and finds nothing yet
 	must.Do(t, late(t.Context()))
 	if m, err := c.Members(t.Context()); err != nil || len(m) != 2 {

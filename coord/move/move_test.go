@@ -273,9 +273,8 @@ func TestRefused(t *testing.T) {
 		}
 		cut, m := coordtest.NewCut(2, false), between(t, f.from, f.to)
 		m.From.Mover, m.To.Mover = cut.Side(m.From.Mover), cut.Side(m.To.Mover)
-		if _, err := m.Run(t.Context()); !errors.Is(err, coordtest.ErrFault) {
-			t.Fatal(err)
-		}
+		_, err := m.Run(t.Context())
+		must.Fail(t, err, coordtest.ErrFault)
 		refused("a move elsewhere was begun", between(t, f.from, to()))
 		refused("from where it is moved to", between(t, f.to, from()))
 		must.Get(between(t, f.from, f.to).Run(t.Context()))(t)

@@ -144,9 +144,8 @@ func TestTakenBackByItsTarget(t *testing.T) {
 		m := between(t, f.from, f.to)
 		stop := errors.New("stop")
 		m.To.Mover = failingStore{m.To.Mover, stop}
-		if _, err := m.Run(t.Context()); !errors.Is(err, stop) {
-			t.Fatal(err)
-		}
+		_, err := m.Run(t.Context())
+		must.Fail(t, err, stop)
 		other := move.Move{From: m.From, To: move.Side{URL: "etcd://elsewhere:2379/x"}}
 		_, err := other.Abort(t.Context())
 		if e := (*move.RefusedError)(nil); !errors.As(err, &e) || !strings.Contains(e.Why, f.to) || f.extended() {

@@ -63,9 +63,8 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 		}
 		return send()
 	})
-	if _, err := coordtest.Claim(t.Context(), a, fresh); !errors.Is(err, claims.ErrRefused) {
-		t.Fatal(err)
-	}
+	_, err := coordtest.Claim(t.Context(), a, fresh)
+	must.Fail(t, err, claims.ErrRefused)
 	if own, err := zk.Store(a).Own(t.Context()); err != nil || len(own) != 3 {
 		t.Errorf("claims %+v, %v; want the one that could not be deleted too", own, err)
 	}

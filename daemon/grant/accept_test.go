@@ -121,9 +121,7 @@ func TestAcceptedClusterBeginsAboveTheJournal(t *testing.T) {
 		first := a.Holding()
 		if entries == 2 {
 			a.fail("extend") // before the second worker ID's first grant
-			if err := a.Acquire(t.Context(), true); !errors.Is(err, errCut) {
-				t.Fatal(err)
-			}
+			must.Fail(t, a.Acquire(t.Context(), true), errCut)
 		}
 		a.crash()
 		w.wipe()

@@ -20,9 +20,7 @@ func (w *fixture) allAhead(name string) *process {
 	w.used(0, 1, 2, 3)
 	p := w.host(name).start()
 	w.raise(w.tick())
-	if err := p.Publish(w.t.Context()); !errors.Is(err, coord.ErrLost) {
-		w.t.Fatal(err)
-	}
+	must.Fail(w.t, p.Publish(w.t.Context()), coord.ErrLost)
 	must.Do(w.t, p.Acquire(w.t.Context(), false))
 	w.clock.Advance(wait)
 	p.issueAll()

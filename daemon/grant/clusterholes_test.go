@@ -31,9 +31,7 @@ func TestHole1IssuingOnAfterTheWorkerIDWasLost(t *testing.T) {
 			t.Errorf("the first request after the pause met %v", out)
 		}
 		paused.issueAll() // whatever its clock shows
-		if err := paused.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Fatalf("the publish ended with %v, want that the claim is lost", err)
-		}
+		must.Fail(t, paused.Publish(t.Context()), coord.ErrLost)
 		paused.issueAll()
 		paused.acquire()
 		if paused.worker() == thief.worker() || !lane.Closed() {
@@ -54,9 +52,7 @@ func TestHole1NobodyTookIt(t *testing.T) {
 		worker, lane := paused.worker(), paused.inUse()
 		paused.revoke()
 		w.clock.Advance(2*window - wait)
-		if err := paused.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Fatalf("the publish ended with %v, want that the claim is lost", err)
-		}
+		must.Fail(t, paused.Publish(t.Context()), coord.ErrLost)
 		paused.acquire()
 		if paused.worker() != worker || paused.inUse() != lane || paused.issueAll() == 0 {
 			t.Errorf("goes on with worker ID %d, had %d, in the same lane: %v", paused.worker(), worker, paused.inUse() == lane)
@@ -64,9 +60,7 @@ func TestHole1NobodyTookIt(t *testing.T) {
 		// After a pause that is longer the record keeps what lies between.
 		paused.revoke()
 		w.clock.Advance(10 * window)
-		if err := paused.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Fatalf("the publish ended with %v, want that the claim is lost", err)
-		}
+		must.Fail(t, paused.Publish(t.Context()), coord.ErrLost)
 		paused.acquire()
 		if paused.worker() != worker || paused.inUse() == lane || !lane.Closed() || paused.Holding().Floor != w.tick()-1 || paused.issueAll() == 0 {
 			t.Errorf("after a longer pause: %+v, the lane before is closed: %v", paused.Holding(), lane.Closed())

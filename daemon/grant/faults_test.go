@@ -111,9 +111,7 @@ func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()
 	p.disk.moved = true
-	if err := p.Acquire(t.Context(), true); !errors.Is(err, journal.ErrMoved) {
-		t.Fatalf("the re-lease ended with %v", err)
-	}
+	must.Fail(t, p.Acquire(t.Context(), true), journal.ErrMoved)
 	if !p.lane.Closed() {
 		t.Error("the lane goes on")
 	}
@@ -130,9 +128,7 @@ func TestCoordinatorGoneAfterJoining(t *testing.T) {
 		again := h.reboot()
 		again.attach()
 		again.fail(call)
-		if err := again.Acquire(t.Context(), false); !errors.Is(err, errCut) {
-			t.Fatal(err)
-		}
+		must.Fail(t, again.Acquire(t.Context(), false), errCut)
 		w.clock.Advance(step + time.Millisecond)
 		must.Do(t, again.Renew())
 		if lane := again.inUse(); lane == nil {
@@ -174,9 +170,7 @@ func TestColdStartOnAFullDisk(t *testing.T) {
 	contents := must.Get(again.inherit())(t)
 	again.disk.full = true
 	w.clock.Advance(step + time.Millisecond)
-	if err := again.ColdStart(contents); !errors.Is(err, errDisk) {
-		t.Fatalf("the cold start ended with %v", err)
-	}
+	must.Fail(t, again.ColdStart(contents), errDisk)
 	if again.issueAll() != 0 {
 		t.Error("issued without a journal")
 	}
@@ -196,9 +190,7 @@ func TestColdStartFromTheOlderEntry(t *testing.T) {
 	p.issueAll()
 	before := p.worker()
 	p.fail("extend")
-	if err := p.Acquire(t.Context(), true); !errors.Is(err, errCut) {
-		t.Fatal(err)
-	}
+	must.Fail(t, p.Acquire(t.Context(), true), errCut)
 	p.crash()
 	again, err := h.coldStart()
 	if err != nil || again.worker() != before {
@@ -220,9 +212,7 @@ func TestReleaseThatFailsCostsNoWorkerID(t *testing.T) {
 	must.Do(t, p.Publish(t.Context()))
 	worker := p.worker()
 	p.fail("release")
-	if err := p.Shut(t.Context()); !errors.Is(err, errCut) {
-		t.Fatalf("the stop ended with %v", err)
-	}
+	must.Fail(t, p.Shut(t.Context()), errCut)
 	if e := p.onDisk(); e.Mark < p.record().Mark || e.Ceiling != 0 {
 		t.Errorf("the journal has mark %d and grant %d, the record's mark is %d", e.Mark, e.Ceiling, p.record().Mark)
 	}
@@ -276,9 +266,7 @@ func TestFailedReLeaseIsTold(t *testing.T) {
 	p.acquire()
 	p.fail("claim")
 	c.told = 0
-	if err := p.Acquire(t.Context(), true); !errors.Is(err, errCut) {
-		t.Fatal(err)
-	}
+	must.Fail(t, p.Acquire(t.Context(), true), errCut)
 	if c.told != 1 || p.CanAcquire() {
 		t.Errorf("told %d times, want once", c.told)
 	}

@@ -94,9 +94,7 @@ func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
 		mark := p.onDisk().Mark
 		p.disk.full, p.disk.unsure = !landed, landed
 		w.clock.Advance(step)
-		if err := p.Renew(); !errors.Is(err, errDisk) {
-			t.Fatalf("the renewal ended with %v", err)
-		}
+		must.Fail(t, p.Renew(), errDisk)
 		if p.lane.Ceiling() != mark {
 			t.Errorf("the lane may issue up to %d, want the last mark that is known to be on disk, %d", p.lane.Ceiling(), mark)
 		}
@@ -148,9 +146,7 @@ func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
 	must.Do(t, os.Rename(h.dir, h.dir+"-moved"))
 	must.Do(t, os.Mkdir(h.dir, 0o700))
 	w.clock.Advance(step)
-	if err := p.Renew(); !errors.Is(err, journal.ErrMoved) {
-		t.Fatalf("the renewal ended with %v", err)
-	}
+	must.Fail(t, p.Renew(), journal.ErrMoved)
 	if !p.lane.Closed() {
 		t.Error("the lane goes on")
 	}
@@ -162,9 +158,7 @@ func TestLostClaimGoesOnWhereItWas(t *testing.T) {
 	p.issueAll()
 	lane, before := p.lane, p.Holding()
 	p.revoke()
-	if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-		t.Fatalf("the publish ended with %v", err)
-	}
+	must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 	if p.lane.Closed() {
 		t.Fatal("the loss of the claim stopped the lane")
 	}
@@ -184,9 +178,7 @@ func TestLostReplyRaisesNothing(t *testing.T) {
 	granted := p.Holding().Granted
 	w.clock.Advance(window / 2)
 	p.coord.loseExtend = true
-	if err := p.Publish(t.Context()); !errors.Is(err, errCut) {
-		t.Fatalf("the publish ended with %v", err)
-	}
+	must.Fail(t, p.Publish(t.Context()), errCut)
 	if got := p.Holding().Granted; got != granted {
 		t.Errorf("the grant went from %d to %d on a write whose outcome is unknown", granted, got)
 	}
@@ -233,13 +225,9 @@ func TestOpeningWithoutAJournalIsKept(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()
 	p.revoke()
-	if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-		t.Fatal(err)
-	}
+	must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 	p.disk.full = true
-	if err := p.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
-		t.Fatalf("the opening ended with %v", err)
-	}
+	must.Fail(t, p.Acquire(t.Context(), false), errDisk)
 	before, worker := p.record().Ceiling, p.worker()
 	p.disk.full = false
 	p.acquire()

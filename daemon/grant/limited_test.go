@@ -85,16 +85,12 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 	for name, learns := range map[string]func(o *overGranted){
 		"by a publish": func(o *overGranted) {
 			o.restoreAndRaise()
-			if err := o.Publish(o.t.Context()); !errors.Is(err, coord.ErrLost) {
-				o.t.Fatalf("the publish ended with %v, want that the claim is lost", err)
-			}
+			must.Fail(o.t, o.Publish(o.t.Context()), coord.ErrLost)
 			must.Do(o.t, o.Renew()) // which the loop that keeps the journal is woken for
 		},
 		"by a claim": func(o *overGranted) {
 			o.revoke()
-			if err := o.Publish(o.t.Context()); !errors.Is(err, coord.ErrLost) {
-				o.t.Fatal(err)
-			}
+			must.Fail(o.t, o.Publish(o.t.Context()), coord.ErrLost)
 			o.restoreAndRaise()
 			o.fixture.clock.Advance(time.Second)
 			o.clock.Advance(time.Second)
@@ -102,9 +98,7 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 			other.attach()
 			other.acquire() // so that the lane of before is left, and not dropped
 			o.coord.loseExtend = true
-			if err := o.Acquire(o.t.Context(), false); !errors.Is(err, errCut) {
-				o.t.Fatal(err)
-			}
+			must.Fail(o.t, o.Acquire(o.t.Context(), false), errCut)
 			other.revoke()
 		},
 		"by a look, after it was told of the restore": func(o *overGranted) {
@@ -201,9 +195,7 @@ func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
 			t.Fatalf("the journal says %+v, %v; the case is void", c, err)
 		}
 		o.restoreAndRaise()
-		if err := o.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Fatal(err)
-		}
+		must.Fail(t, o.Publish(t.Context()), coord.ErrLost)
 		if left.Ceiling() > o.to {
 			t.Errorf("the lane that is left issues up to %d, and all was raised to %d", left.Ceiling(), o.to)
 		}
@@ -218,9 +210,7 @@ func TestRaiseIsJournaledFirst(t *testing.T) {
 		o := w.overGranted()
 		was := o.inUse()
 		o.restoreAndRaise()
-		if err := o.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Fatal(err)
-		}
+		must.Fail(t, o.Publish(t.Context()), coord.ErrLost)
 		o.disk.full = true
 		if err := o.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
 			t.Errorf("a claim with a full disk ended with %v", err)
@@ -249,9 +239,7 @@ func TestNoColdStartWhileTheJournalCannotSayWhatWasRaised(t *testing.T) {
 	again := h.reboot()
 	again.attach()
 	again.disk.full = true
-	if err := again.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
-		t.Fatalf("a claim with a full disk ended with %v", err)
-	}
+	must.Fail(t, again.Acquire(t.Context(), false), errDisk)
 	if again.inUse() != nil {
 		t.Error("issues from the journal's grant")
 	}
@@ -268,9 +256,7 @@ func TestRaiseBindsAllLanes(t *testing.T) {
 	to := w.tick() + 500
 	restore()
 	w.raise(to)
-	if err := l.all[1].Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-		t.Fatal(err)
-	}
+	must.Fail(t, l.all[1].Publish(t.Context()), coord.ErrLost)
 	for i, p := range l.all {
 		if h := p.Holding(); h.Granted > to || p.inUse().Ceiling() > to {
 			t.Errorf("lane %d issues up to %d of %d, and all was raised to %d", i, p.inUse().Ceiling(), h.Granted, to)
@@ -404,9 +390,7 @@ func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {
 		}
 		return nil
 	}
-	if err := o.Acquire(t.Context(), true); !errors.Is(err, errCut) {
-		t.Fatal(err)
-	}
+	must.Fail(t, o.Acquire(t.Context(), true), errCut)
 	o.coord.before = nil
 	o.crash()
 	o.restoreAndRaise()

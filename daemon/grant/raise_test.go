@@ -82,9 +82,7 @@ func TestWaitingForTheRaisedTimeIsToldOnce(t *testing.T) {
 	h.log = logging.New(&hclog.LoggerOptions{Output: log, DisableTime: true})
 	a := h.start()
 	w.raise(a.Holding().Granted + 5000)
-	if err := a.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-		t.Fatalf("the publish ended with %v, want that the claim is lost", err)
-	}
+	must.Fail(t, a.Publish(t.Context()), coord.ErrLost)
 	w.clock.Advance(window / 4)
 	a.acquire()
 	told, began := log.Len(), time.Unix(0, w.clock.Now().Wall)
@@ -166,9 +164,7 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 			t.Errorf("a fresh host issues above %d, want %d", floor, to)
 		}
 
-		if err := a.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Fatalf("the publish ended with %v, want that the claim is lost", err)
-		}
+		must.Fail(t, a.Publish(t.Context()), coord.ErrLost)
 		if lane.Closed() {
 			t.Error("the lane ended before its grant did")
 		}

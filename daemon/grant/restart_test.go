@@ -69,9 +69,7 @@ func TestColdStartIsInTheHistory(t *testing.T) {
 	cold.acquire()
 	w.clock.Advance(step)
 	cold.revoke() // the second claim is the same start's
-	if err := cold.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-		t.Fatal(err)
-	}
+	must.Fail(t, cold.Publish(t.Context()), coord.ErrLost)
 	cold.acquire()
 	holder := func(tick generator.Tick) (incarnation string) {
 		for _, interval := range w.history(cold.worker()) {

@@ -29,9 +29,7 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 		granted, since := p.Holding().Granted, w.clock.Now()
 		if lost { // the claim, before the daemon learns of the rest
 			p.revoke()
-			if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-				t.Fatal(err)
-			}
+			must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 		}
 		p.restored()
 		ctx, stop := context.WithCancel(t.Context())
@@ -88,9 +86,7 @@ func TestNothingIsResumedAroundARefusal(t *testing.T) {
 		again.attach()
 		for _, answer := range []error{no, errCut} {
 			again.coord.before = func(string) error { return answer }
-			if err := again.Acquire(t.Context(), false); !errors.Is(err, answer) {
-				t.Fatal(err)
-			}
+			must.Fail(t, again.Acquire(t.Context(), false), answer)
 			if again.inUse() != nil {
 				t.Fatalf("%v: issues from the journal's grant", answer)
 			}

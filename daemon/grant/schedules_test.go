@@ -215,9 +215,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 		// of the time before the crashes.
 		{"before the journal", func(t *testing.T, p *process) {
 			p.disk.full = true
-			if err := p.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
-				t.Fatal(err)
-			}
+			must.Fail(t, p.Acquire(t.Context(), false), errDisk)
 		}, 1},
 		{"before the first grant", func(t *testing.T, p *process) {
 			p.coord.before = func(call string) error {
@@ -226,9 +224,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 				}
 				return nil
 			}
-			if err := p.Acquire(t.Context(), false); !errors.Is(err, errCut) {
-				t.Fatal(err)
-			}
+			must.Fail(t, p.Acquire(t.Context(), false), errCut)
 		}, 0},
 		{"after the first grant", func(_ *testing.T, p *process) { p.acquire() }, 0},
 	} {

@@ -96,9 +96,7 @@ func TestCleanStopWithALostReplyKeepsNoGrant(t *testing.T) {
 	p := h.start()
 	p.issueAll()
 	p.coord.loseRelease = true
-	if err := p.Shut(t.Context()); !errors.Is(err, errCut) {
-		t.Fatalf("the stop ended with %v", err)
-	}
+	must.Fail(t, p.Shut(t.Context()), errCut)
 	p.crash()
 	if _, err := h.coldStart(); !errors.Is(err, grant.ErrNoGrant) {
 		t.Errorf("a cold start ended with %v", err)
@@ -111,9 +109,7 @@ func TestRecordIsNotLoweredIfTheJournalCannotBeWritten(t *testing.T) {
 	p.take()
 	before := p.record().Ceiling
 	p.disk.full = true
-	if err := p.Shut(t.Context()); !errors.Is(err, errDisk) {
-		t.Fatalf("the stop ended with %v", err)
-	}
+	must.Fail(t, p.Shut(t.Context()), errDisk)
 	if got := p.record().Ceiling; got != before {
 		t.Errorf("the record's ceiling went from %d to %d", before, got)
 	}

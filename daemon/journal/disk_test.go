@@ -307,9 +307,7 @@ func TestWritesThatFailLeaveTheLastOne(t *testing.T) {
 		}
 		m.failing = true
 		for mark := range generator.Tick(3) {
-			if err := d.Write(contents(10 + mark)); !errors.Is(err, errFault) {
-				t.Fatalf("Write: %v, want the fault", err)
-			}
+			must.Fail(t, d.Write(contents(10 + mark)), errFault)
 		}
 		m.cut()
 		wantRead(t, On("/elsewhere", m), contents(before))
@@ -362,9 +360,8 @@ func TestWhatCouldNotBeReadDoesNotComeBack(t *testing.T) {
 	}
 	m.unreadable = syscall.EIO
 	d := On("/elsewhere", m)
-	if _, err := d.Read(); !errors.Is(err, syscall.EIO) {
-		t.Fatalf("Read: %v", err)
-	}
+	_, err := d.Read()
+	must.Fail(t, err, syscall.EIO)
 	write(t, d, contents(100))
 	wantRead(t, On("/elsewhere", m), contents(100))
 }
@@ -424,9 +421,7 @@ func TestAStartMakesDurableWhatItFound(t *testing.T) {
 		write(t, d, contents(2))
 		m.failing = true
 		m.tear = func(int) (int, int) { return 0, 0 }
-		if err := d.Write(contents(3)); !errors.Is(err, errFault) {
-			t.Fatal(err)
-		}
+		must.Fail(t, d.Write(contents(3)), errFault)
 		m.failing = false
 		m.tear = func(n int) (int, int) { return 0, n / 2 }
 		m.left = steps

@@ -80,9 +80,7 @@ func TestAFaultInOneLanesWriteConcernsNoOther(t *testing.T) {
 					must.Do(t, broken.Write(contents(1)))
 					hooked := &hookedDisk{Disk: broken.disk, beforeWrite: func() { must.Do(t, other.Write(contents(10))) }}
 					broken.disk = &faultyDisk{Disk: hooked, fail: fail, late: late, crashes: crashes}
-					if err := broken.Write(contents(2)); !errors.Is(err, errFault) {
-						t.Fatalf("Write: %v, want the fault", err)
-					}
+					must.Fail(t, broken.Write(contents(2)), errFault)
 					must.Do(t, other.Write(contents(11)))
 					must.Do(t, d.Close())
 

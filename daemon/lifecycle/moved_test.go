@@ -130,9 +130,7 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 		}
 		must.Get(l.Join(t.Context(), inherited))(t)
 		for lane, k := range l.Holders {
-			if err := k.Acquire(t.Context(), false); !errors.Is(err, errNone) {
-				t.Fatal(err)
-			}
+			must.Fail(t, k.Acquire(t.Context(), false), errNone)
 			r := o.requests[lane]
 			wantClaims := []string{}
 			if inPlace && lane == 0 {

@@ -2,7 +2,10 @@
 // why.
 package must
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // T is a test, a benchmark, or a part of one.
 type T interface {
@@ -28,5 +31,13 @@ func Get[V any](value V, err error) func(T) V {
 		t.Helper()
 		Do(t, err)
 		return value
+	}
+}
+
+// Fail ends the test unless a step failed as it has to here.
+func Fail(t T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatal(fmt.Sprintf("ended with %v, want %v", err, want))
 	}
 }

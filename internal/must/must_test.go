@@ -2,6 +2,8 @@ package must
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"testing"
 )
 
@@ -14,25 +16,21 @@ func (f *fake) Fatal(a ...any) { f.said = append(f.said, a...) }
 func TestAStepThatFailsEndsTheTest(t *testing.T) {
 	broken := errors.New("broken")
 	for _, tt := range []struct {
-		name string
 		do   func(T)
-		ends bool
+		want string
 	}{
-		{"no step", func(t T) { Do(t) }, false},
-		{"steps that succeed", func(t T) { Do(t, nil, nil) }, false},
-		{"one of two fails", func(t T) { Do(t, nil, broken) }, true},
-		{"a value", func(t T) { Get(1, nil)(t) }, false},
-		{"no value", func(t T) { Get(0, broken)(t) }, true},
+		{func(t T) { Do(t) }, ""},
+		{func(t T) { Do(t, nil, nil) }, ""},
+		{func(t T) { Do(t, nil, broken) }, "broken"},
+		{func(t T) { Get(1, nil)(t) }, ""},
+		{func(t T) { Get(0, broken)(t) }, "broken"},
+		{func(t T) { Fail(t, errors.Join(broken), broken) }, ""},
+		{func(t T) { Fail(t, broken, io.EOF) }, "ended with broken, want EOF"},
+		{func(t T) { Fail(t, nil, broken) }, "ended with <nil>, want broken"},
 	} {
 		f := &fake{}
-		tt.do(f)
-		if tt.ends != (len(f.said) == 1) {
-			t.Errorf("%s: ended with %v", tt.name, f.said)
-		}
-		for _, said := range f.said {
-			if err, ok := said.(error); !ok || !errors.Is(err, broken) {
-				t.Errorf("%s: ended with %v", tt.name, said)
-			}
+		if tt.do(f); fmt.Sprint(f.said...) != tt.want {
+			t.Errorf("ended with %v, want %q", f.said, tt.want)
 		}
 	}
 	if got := Get(5, nil)(t); got != 5 {
