@@ -65,11 +65,6 @@ func BenchmarkNextAtTheCeiling(b *testing.B) {
 	benchmarkNext(b, open(b, socketOf(b, "flakeward", defaultSocket)), false)
 }
 
-// BenchmarkNextUnstocked is one request for each ID.
-func BenchmarkNextUnstocked(b *testing.B) {
-	benchmarkNext(b, open(b, socketOf(b, roomy, roomySocket), client.MaxAge(0)), false)
-}
-
 // BenchmarkTake1000 is a thousand IDs at a time, over a layout with room.
 func BenchmarkTake1000(b *testing.B) {
 	c := open(b, socketOf(b, roomy, roomySocket))

@@ -201,11 +201,3 @@ func TestAnswersHaveNames(t *testing.T) {
 		t.Errorf("an unknown answer is called %q", got)
 	}
 }
-
-func BenchmarkDecide(b *testing.B) {
-	b.ReportAllocs()
-	s := Situation{Lag: limits.Span + 1, RoomIn: -1}
-	for b.Loop() {
-		Decide(limits, s)
-	}
-}

@@ -463,12 +463,3 @@ func TestTheMachinesKernel(t *testing.T) {
 		t.Error("a closed kernel reports that the clock was set")
 	}
 }
-
-// BenchmarkKnownNow is to be read beside BenchmarkNow: the difference is what the check costs.
-func BenchmarkKnownNow(b *testing.B) {
-	k := clockguard.NewKnown(clockguard.System{}, nil, clockguard.DefaultBelief())
-	b.ReportAllocs()
-	for b.Loop() {
-		k.Now()
-	}
-}

@@ -86,24 +86,3 @@ func TestSinceSaturates(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkNow(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		System{}.Now()
-	}
-}
-
-// BenchmarkSleep shows by how much a wait is late: ns/op less the wait itself.
-func BenchmarkSleep(b *testing.B) {
-	for _, d := range []time.Duration{100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
-		b.Run(d.String(), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := (System{}).Sleep(context.Background(), d); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -160,17 +160,3 @@ func TestNothingIsLeftAndNothingTwice(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkTakeFirstOfNone looks for room where 2,000 ticks have none.
-func BenchmarkTakeFirstOfNone(b *testing.B) {
-	_, ln := openLane(b, "flakeward", 0)
-	for tick := range generator.Tick(2000) {
-		ln.Take(0, tick+1, 4096)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, out := ln.TakeFirst(0, 1, 2000, 1); out != generator.Full {
-			b.Fatal(out)
-		}
-	}
-}

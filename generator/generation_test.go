@@ -111,18 +111,3 @@ func TestNoTakeThatBeginsAfterTheChangeGives(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkTakeBound is BenchmarkTake of a lane that is bound to a generation.
-func BenchmarkTakeBound(b *testing.B) {
-	ln, _ := boundLane(b, wideSequence, 0)
-	b.ReportAllocs()
-	var i int64
-	for b.Loop() {
-		i++
-		run, outcome := ln.Take(0, generator.Tick(1+i>>20), 1)
-		if outcome != generator.Issued {
-			b.Fatal(outcome)
-		}
-		sink += run.First
-	}
-}

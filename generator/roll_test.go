@@ -1,7 +1,6 @@
 package generator_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -169,27 +168,5 @@ func TestOtherLayoutsBeginAtZero(t *testing.T) {
 				t.Errorf("%s: tick %d begins at %d", layout, 1+tick, got)
 			}
 		}
-	}
-}
-
-// BenchmarkTakeOfATick is the first Take of each tick.
-func BenchmarkTakeOfATick(b *testing.B) {
-	for _, roll := range []bool{false, true} {
-		b.Run(fmt.Sprintf("roll=%v", roll), func(b *testing.B) {
-			_, ln := openLane(b, "flakeward", 0)
-			if roll {
-				ln.Roll()
-			}
-			b.ReportAllocs()
-			var tick generator.Tick
-			for b.Loop() {
-				tick++
-				run, outcome := ln.Take(0, tick, 1)
-				if outcome != generator.Issued {
-					b.Fatal(outcome)
-				}
-				sink += run.First
-			}
-		})
 	}
 }

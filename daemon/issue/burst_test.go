@@ -403,24 +403,3 @@ func TestBurstAllocatesNothing(t *testing.T) {
 		t.Errorf("a burst allocates %v times", n)
 	}
 }
-
-// BenchmarkBurstOfNone is a request that finds nothing left in a second of ticks.
-func BenchmarkBurstOfNone(b *testing.B) {
-	g := newPool(b, "flakeward", 1, issue.Limits{Burst: time.Second})
-	g.clock.Advance(5 * time.Second)
-	conn := issue.Connection{Singles: true}
-	for {
-		conn = issue.Connection{Singles: true}
-		if run, _ := g.Take(&conn, 0, perTick+1); run.N == 0 {
-			break
-		}
-	}
-	b.ReportAllocs()
-	conn.End()
-	for b.Loop() {
-		conn.Begin()
-		if run, _ := g.Take(&conn, 0, 1); run.N != 0 {
-			b.Fatal("there is one")
-		}
-	}
-}

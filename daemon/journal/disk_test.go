@@ -307,7 +307,7 @@ func TestWritesThatFailLeaveTheLastOne(t *testing.T) {
 		}
 		m.failing = true
 		for mark := range generator.Tick(3) {
-			must.Fail(t, d.Write(contents(10 + mark)), errFault)
+			must.Fail(t, d.Write(contents(10+mark)), errFault)
 		}
 		m.cut()
 		wantRead(t, On("/elsewhere", m), contents(before))

@@ -106,10 +106,3 @@ func TestObservingAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-func BenchmarkObserve(b *testing.B) {
-	var h tally.Histogram
-	for b.Loop() {
-		h.Observe(1, 17*time.Microsecond)
-	}
-}

@@ -144,10 +144,3 @@ func overwrite(t *testing.T, path string) {
 	defer f.Close()
 	must.Get(f.Write(bytes.Repeat([]byte{0xff}, 16<<10)))(t)
 }
-
-func BenchmarkStart(b *testing.B) {
-	dir := b.TempDir()
-	for b.Loop() {
-		stop(b, start(b, dir))
-	}
-}
