@@ -2,7 +2,6 @@ package cli
 
 import (
 	"crypto/rand"
-	"errors"
 	"io"
 	"strings"
 	"testing"

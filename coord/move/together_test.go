@@ -147,7 +147,7 @@ func TestTakenBackByItsTarget(t *testing.T) {
 		_, err := m.Run(t.Context())
 		must.Fail(t, err, stop)
 		other := move.Move{From: m.From, To: move.Side{URL: "etcd://elsewhere:2379/x"}}
-		_, err := other.Abort(t.Context())
+		_, err = other.Abort(t.Context())
 		if e := (*move.RefusedError)(nil); !errors.As(err, &e) || !strings.Contains(e.Why, f.to) || f.extended() {
 			t.Errorf("by another target: %v, want a *RefusedError that names the target, and nothing granted", err)
 		}

@@ -2,7 +2,6 @@ package grant_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -43,9 +42,7 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 					return abandoned != "", err
 				})
 
-				k := w.host("K").bootFor(worker)
-				k.attach()
-				k.acquire()
+				k := w.host("K").startFor(worker)
 				if k.worker() == worker || k.issueAll() == 0 {
 					t.Errorf("K holds worker ID %d and can issue: %v; want another one, which serves", k.worker(), k.inUse() != nil)
 				}
@@ -60,9 +57,7 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 				}
 				p.issueAll()
 				if p.worker() != worker { // a fresh claim may have drawn it: it was free again
-					l := w.host("L").bootFor(worker)
-					l.attach()
-					l.acquire()
+					l := w.host("L").startFor(worker)
 					if l.worker() != worker || l.issueAll() == 0 {
 						t.Errorf("L holds worker ID %d and can issue: %v; want the one of the abandoned claim, %d", l.worker(), l.inUse() != nil, worker)
 					}

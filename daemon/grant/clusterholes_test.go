@@ -24,9 +24,7 @@ func TestHole1IssuingOnAfterTheWorkerIDWasLost(t *testing.T) {
 		paused.take()
 		lane := paused.inUse()
 		thief := w.host("K").stealFrom(paused) // the pause: J does nothing meanwhile, and the clock goes on beyond its grant
-		if thief.issueAll() == 0 {
-			t.Fatal("the thief issues nothing")
-		}
+		thief.issues()
 		if out := paused.take(); out != generator.AboveCeiling {
 			t.Errorf("the first request after the pause met %v", out)
 		}
@@ -37,9 +35,7 @@ func TestHole1IssuingOnAfterTheWorkerIDWasLost(t *testing.T) {
 		if paused.worker() == thief.worker() || !lane.Closed() {
 			t.Errorf("holds worker ID %d, which %s has; the old lane is closed: %v", paused.worker(), thief.name, lane.Closed())
 		}
-		if paused.issueAll() == 0 {
-			t.Error("nothing can be issued from another worker ID")
-		}
+		paused.issues()
 		thief.issueAll()
 	})
 }
@@ -104,9 +100,7 @@ func TestHole2AFastClockStealsNothing(t *testing.T) {
 			// is not deleted for being old.
 			gone := held[1]
 			gone.revoke()
-			first := w.fast("fast", ahead).bootFor(gone.worker())
-			first.attach()
-			first.acquire()
+			first := w.fast("fast", ahead).startFor(gone.worker())
 			if first.worker() != gone.worker() || first.issueAll() == 0 {
 				t.Fatalf("%v ahead: holds worker ID %d, want the free one, %d", ahead, first.worker(), gone.worker())
 			}

@@ -312,6 +312,14 @@ func (p *process) issueAll() (n int) {
 	return n
 }
 
+// issues is issueAll where there has to be something.
+func (p *process) issues() {
+	p.t.Helper()
+	if p.issueAll() == 0 {
+		p.t.Fatalf("%s can issue nothing", p.name)
+	}
+}
+
 func (p *process) note(id int64) {
 	p.fixture.mu.Lock()
 	defer p.fixture.mu.Unlock()

@@ -219,9 +219,7 @@ func TestFewerLanesAndMoreAgain(t *testing.T) {
 		}
 		// Another host takes what lane 3 had.
 		w.clock.Advance(window + wait)
-		thief := w.host("B").bootFor(had[3])
-		thief.attach()
-		thief.acquire()
+		thief := w.host("B").startFor(had[3])
 		if thief.worker() != had[3] {
 			t.Fatalf("the other host holds %d, want %d", thief.worker(), had[3])
 		}

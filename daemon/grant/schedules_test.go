@@ -28,12 +28,7 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 		{"crash before the journal", func(p *process) { p.disk.full = true }, false},
 		{"lost reply to the second opening", func(p *process) { p.coord.loseClaim = true }, false},
 		{"crash before the grant", func(p *process) {
-			p.coord.before = func(call string) error {
-				if call == "extend" {
-					return errCut
-				}
-				return nil
-			}
+			p.fail("extend")
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -44,9 +39,7 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 				first := j.Holding()
 
 				k := hostK.stealFrom(j)
-				if k.issueAll() == 0 {
-					t.Fatal("K issued nothing")
-				}
+				k.issues()
 				k.revoke()
 
 				if err := j.Publish(t.Context()); err == nil {
@@ -73,9 +66,7 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 				}
 				again.attach()
 				again.acquire()
-				if again.issueAll() == 0 {
-					t.Error("nothing could be issued after the restart")
-				}
+				again.issues()
 			})
 		})
 	}
@@ -92,12 +83,7 @@ func TestScheduleReLeaseWithTheOldGrantInTheJournal(t *testing.T) {
 			j.issueAll()
 			old := j.worker()
 			w.clock.Step(-time.Hour)
-			j.coord.before = func(call string) error {
-				if call == crashBefore {
-					return errCut
-				}
-				return nil
-			}
+			j.fail(crashBefore)
 			err := j.Acquire(t.Context(), true)
 			if (err == nil) != (crashBefore == "") {
 				t.Fatalf("the re-lease ended with %v", err)
@@ -110,9 +96,7 @@ func TestScheduleReLeaseWithTheOldGrantInTheJournal(t *testing.T) {
 			if given {
 				// K's clock is where J's was: the record was lowered to J's last tick.
 				w.clock.Advance(window)
-				k := hostK.bootFor(old)
-				k.attach()
-				k.acquire()
+				k := hostK.startFor(old)
 				if k.worker() != old || k.issueAll() == 0 {
 					t.Fatalf("K holds worker ID %d, wanted the one given back, %d", k.worker(), old)
 				}
@@ -198,9 +182,7 @@ func TestScheduleThePredecessorsNode(t *testing.T) {
 		}
 		w.clock.Advance(step)
 		must.Do(t, again.Renew())
-		if again.issueAll() == 0 {
-			t.Error("nothing can be issued a step after the crash")
-		}
+		again.issues()
 	})
 }
 
@@ -218,12 +200,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 			must.Fail(t, p.Acquire(t.Context(), false), errDisk)
 		}, 1},
 		{"before the first grant", func(t *testing.T, p *process) {
-			p.coord.before = func(call string) error {
-				if call == "extend" {
-					return errCut
-				}
-				return nil
-			}
+			p.fail("extend")
 			must.Fail(t, p.Acquire(t.Context(), false), errCut)
 		}, 0},
 		{"after the first grant", func(_ *testing.T, p *process) { p.acquire() }, 0},
@@ -256,9 +233,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 			last := h.start()
 			w.clock.Advance(wait)
 			must.Do(t, last.Renew())
-			if last.issueAll() == 0 {
-				t.Error("nothing can be issued after the crashes")
-			}
+			last.issues()
 		})
 	}
 }

@@ -160,7 +160,6 @@ func (e ending) Changed() { e.cancel() }
 func TestWhatIsFollowedIsNoStop(t *testing.T) {
 	for _, granted := range []time.Duration{500 * time.Millisecond, 3 * time.Second} {
 		o := newOutage(t, time.Minute)
-		must.Do(t, o.holder.Acquire(t.Context(), false))
 		said := o.run(20*time.Second, map[time.Duration]func(){
 			10 * time.Second: func() {
 				o.ahead += 70 * time.Second

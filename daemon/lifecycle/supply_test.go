@@ -86,6 +86,7 @@ func (o *outage) ExtendNow()                {}
 func (o *outage) CanAcquire() bool          { return o.holder.CanAcquire() }
 func (o *outage) Condition() error          { return o.holder.Condition() }
 
+// newOutage is one whose lane holds a worker ID, granted for the window.
 func newOutage(t *testing.T, window time.Duration) *outage {
 	o := &outage{T: t, hands: &hands{}, clerk: &clerk{}}
 	l, _ := newLifecycle(t, o.hands, nil)
@@ -100,6 +101,7 @@ func newOutage(t *testing.T, window time.Duration) *outage {
 	}, o.issuer)
 	l.Holders, o.lifecycle, o.began = []*grant.Holder{o.holder}, l, time.Unix(0, o.Now().Wall)
 	must.Do(t, o.holder.Attach(o.clerk, coord.Cluster{UUID: "the cluster"}))
+	must.Do(t, o.holder.Acquire(t.Context(), false))
 	return o
 }
 
@@ -123,6 +125,14 @@ func (o *outage) run(until time.Duration, due map[time.Duration]func()) string {
 	must.Do(o, o.lifecycle.Watch(ctx, o.issuer))
 	o.counted()
 	return strings.Join(o.said, "")
+}
+
+// told checks what run returned.
+func (o *outage) told(said, want string) {
+	o.Helper()
+	if said != want {
+		o.Errorf("said\n%s\nwant\n%s", said, want)
+	}
 }
 
 // counted checks that each event was counted as often as the log has its code.
@@ -172,7 +182,6 @@ func (o *outage) publish() { _ = o.holder.Publish(o.Context()) }
 // its time, once and in order, and says the right times.
 func TestAnOutageOfTheCoordinatorIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(40*time.Second, map[time.Duration]func(){
 		1 * time.Second:  func() { o.away = errors.New("no answer within 3s") },
 		13 * time.Second: o.publish, // which was due at 10 s
@@ -188,15 +197,12 @@ func TestAnOutageOfTheCoordinatorIsToldAsItHappens(t *testing.T) {
   35.0s NEXT: 
   35.0s [INFO]  issuing goes on: code=issuing after=14.999s
 `
-	if said != want {
-		t.Errorf("said\n%s\nwant\n%s", said, want)
-	}
+	o.told(said, want)
 }
 
 // A coordinator that is back before the grant ends has stopped nothing.
 func TestAnOutageThatEndsInTimeIsToldAsOver(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(16*time.Second, map[time.Duration]func(){
 		13 * time.Second: func() { o.away = errors.New("no answer"); o.publish() },
 		15 * time.Second: func() { o.away = nil; o.publish() },
@@ -204,15 +210,12 @@ func TestAnOutageThatEndsInTimeIsToldAsOver(t *testing.T) {
 	want := `  13.0s [WARN]  issuing will stop unless this ends: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer"
   15.0s [INFO]  issuing will not stop any more: code=recovered after=2s
 `
-	if said != want {
-		t.Errorf("said\n%s\nwant\n%s", said, want)
-	}
+	o.told(said, want)
 }
 
 // A disk that is full stops issuing at the last mark that is on it.
 func TestAFullDiskIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(8*time.Second, map[time.Duration]func(){
 		3 * time.Second: func() { o.disk.err = errors.New("no space left on device") },
 		6 * time.Second: func() { o.disk.err = nil },
@@ -223,16 +226,13 @@ func TestAFullDiskIsToldAsItHappens(t *testing.T) {
    6.0s NEXT: 
    6.0s [INFO]  issuing goes on: code=issuing after=2.499s
 `
-	if said != want {
-		t.Errorf("said\n%s\nwant\n%s", said, want)
-	}
+	o.told(said, want)
 }
 
 // A worker ID that is lost is issued from to the end of its grant. What keeps another one from being
 // had is told once, as often as it is tried.
 func TestALostWorkerIDIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	must.Do(t, o.holder.Acquire(t.Context(), false))
 	due := map[time.Duration]func(){
 		2 * time.Second: func() { o.away = coord.ErrLost; o.publish() },
 		// The coordinator has none, and then grants again what was lost.
@@ -256,16 +256,13 @@ func TestALostWorkerIDIsToldAsItHappens(t *testing.T) {
   30.0s NEXT: 
   30.0s [INFO]  issuing goes on: code=issuing after=9.999s
 `
-	if said != want {
-		t.Errorf("said\n%s\nwant\n%s", said, want)
-	}
+	o.told(said, want)
 }
 
 // A stop that goes on for another reason is the same stop: it began when the grant ended, after the
 // last ID.
 func TestAStopThatGoesOnForAnotherReasonKeepsItsBeginning(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(31*time.Second, map[time.Duration]func(){
 		13 * time.Second: func() { o.away = errors.New("no answer within 3s"); o.publish() },
 		25 * time.Second: func() { // the session has ended, and its claim
@@ -285,15 +282,12 @@ func TestAStopThatGoesOnForAnotherReasonKeepsItsBeginning(t *testing.T) {
   30.0s NEXT: 
   30.0s [INFO]  issuing goes on: code=issuing after=9.999s
 `
-	if said != want {
-		t.Errorf("said\n%s\nwant\n%s", said, want)
-	}
+	o.told(said, want)
 }
 
 // A clock that is set back is told, with until when that has an effect.
 func TestAClockThatIsBehindIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
-	must.Do(t, o.holder.Acquire(t.Context(), false))
 	said := o.run(6*time.Second, map[time.Duration]func(){
 		2 * time.Second: func() { o.ahead = -3 * time.Second },
 	})
@@ -310,7 +304,5 @@ func TestAClockThatIsBehindIsToldAsItHappens(t *testing.T) {
    2.9s NEXT: 
    4.9s [INFO]  the clock is not behind the last ID any more: code=clock-back after=2.9s
 `
-	if said != want {
-		t.Errorf("said\n%s\nwant\n%s", said, want)
-	}
+	o.told(said, want)
 }
