@@ -97,7 +97,12 @@ func (d *realDisk) Read() ([]byte, error) {
 		}
 		defer f.Close() //nolint:errcheck // it was only read
 	}
-	return io.ReadAll(io.NewSectionReader(f, 0, fileSize))
+	data := make([]byte, fileSize)
+	n, err := f.ReadAt(data, 0)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], err
 }
 
 // Open implements Disk.

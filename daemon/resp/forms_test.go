@@ -281,3 +281,16 @@ func TestAFormIsHandedOver(t *testing.T) {
 	}
 	checkReplies(t, on.out)
 }
+
+// While a daemon hands thousands of connections over, nobody issues: a session that has agreed on
+// nothing costs few bytes, and no text of a refusal.
+func TestAPlainSessionIsHandedOverForLittle(t *testing.T) {
+	var s resp.Session
+	saved := s.Save()
+	if data, err := json.Marshal(saved); err != nil || len(data) > 120 {
+		t.Errorf("%d bytes, %v: %s", len(data), err, data)
+	}
+	if n := testing.AllocsPerRun(100, func() { s.Restore(saved) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -7,23 +7,24 @@ import (
 )
 
 // Saved is a session as one process hands it to another: what was agreed with the client, its order,
-// and how far the request is that it is in the middle of.
+// and how far the request is that it is in the middle of. Nobody issues while it is on its way, so what
+// says nothing is left out.
 type Saved struct {
-	Name   []byte
-	RESP3  bool
-	Closes bool
-	Served uint64
+	Name   []byte `json:",omitempty"`
+	RESP3  bool   `json:",omitempty"`
+	Closes bool   `json:",omitempty"`
+	Served uint64 `json:",omitempty"`
 	Order  issue.Order
 	Form   string `json:",omitempty"` // by FORM; empty: none was chosen
 	Rounds string `json:",omitempty"` // the client's name, if it rounds integers and that was not said yet
 
-	Kind   uint8
-	As     string // the form of the work
-	Tenant uint32
-	Left   int
-	Taken  []generator.Run
-	At     int
-	Within int
+	Kind   uint8           `json:",omitempty"`
+	As     string          // the form of the work
+	Tenant uint32          `json:",omitempty"`
+	Left   int             `json:",omitempty"`
+	Taken  []generator.Run `json:",omitempty"`
+	At     int             `json:",omitempty"`
+	Within int             `json:",omitempty"`
 
 	Transaction *SavedTransaction `json:",omitempty"`
 }
@@ -57,8 +58,9 @@ func (s *Session) Save() Saved {
 func (s *Session) Restore(from Saved) {
 	s.name, s.resp3, s.closes, s.served = from.Name, from.RESP3, from.Closes, from.Served
 	s.rounds = roundingClient([]byte(from.Rounds))
-	if f, err := form.Named(from.Form); err == nil { // otherwise none was chosen
-		s.form, s.chosen = f, true
+	if from.Form != "" { // a name that is not known takes long to be refused
+		f, err := form.Named(from.Form)
+		s.form, s.chosen = f, err == nil
 	}
 	w := &s.work
 	w.form, _ = form.Named(from.As) // integers, of a version without forms

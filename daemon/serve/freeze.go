@@ -13,10 +13,10 @@ type Connection struct {
 	FD      int `json:"-"` // whose it is does not change
 	ID      int64
 	Peer    peercred.Credentials
-	In      []byte // received and not answered
-	Out     []byte // replies that the client has not taken
-	Closing bool   // it ends once they are
-	Told    bool   // that it speaks RESP
+	In      []byte `json:",omitempty"` // received and not answered
+	Out     []byte `json:",omitempty"` // replies that the client has not taken
+	Closing bool   `json:",omitempty"` // it ends once they are
+	Told    bool   `json:",omitempty"` // that it speaks RESP
 	Session resp.Saved
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -57,8 +56,8 @@ func (p *Predecessor) greet(ctx context.Context, version string, settings Settin
 		return err
 	}
 	// Another newcomer may have come before.
-	m, files, err := p.link.receive(ctx, accept, readyTimeout)
-	closeAll(files)
+	m, descriptors, err := p.link.receive(ctx, accept, readyTimeout)
+	closeAll(descriptors)
 	p.Version = m.Version
 	fault.Point(fault.NewcomerAccepted)
 	return err
@@ -83,67 +82,48 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open
 		}
 	}()
 	for timeout := readyTimeout; ; timeout = stillTimeout * 4 {
-		m, files, err := p.link.receive(ctx, connections, timeout)
+		m, descriptors, err := p.link.receive(ctx, connections, timeout)
 		if err != nil {
 			return c, all, err
 		}
-		if n := all.len() + len(files); n > most {
-			closeAll(files)
+		if n := all.len() + len(descriptors); n > most {
+			closeAll(descriptors)
 			return c, all, fmt.Errorf("the running daemon has %d connections and sockets or more, and the limit of file descriptors leaves room for %d here: "+
 				"raise the limit (ulimit -n, LimitNOFILE)", n, most)
 		}
-		if n := len(m.Connections) + len(m.Sockets); n != len(files) {
-			closeAll(files)
-			return c, all, fmt.Errorf("%d connections and sockets came with %d descriptors", n, len(files))
+		if n := len(m.Connections) + len(m.Sockets); n != len(descriptors) {
+			closeAll(descriptors)
+			return c, all, fmt.Errorf("%d connections and sockets came with %d descriptors", n, len(descriptors))
 		}
-		if len(files) == 0 {
+		if len(descriptors) == 0 {
 			break
 		}
-		for i, f := range files {
-			if at := i - len(m.Connections); at >= 0 {
-				m.Sockets[at].File = f
-				all.Sockets = append(all.Sockets, m.Sockets[at])
-				continue
-			}
-			m.Connections[i].FD, err = own(f)
-			if err != nil {
-				closeAll(files[i+1:])
-				return c, all, err
-			}
-			all.Connections = append(all.Connections, m.Connections[i])
+		for i := range m.Connections {
+			m.Connections[i].FD = descriptors[i]
 		}
+		for i, f := range filesOf(descriptors[len(m.Connections):]) {
+			m.Sockets[i].File = f
+		}
+		all.Connections, all.Sockets = append(all.Connections, m.Connections...), append(all.Sockets, m.Sockets...)
 	}
 	if err := p.link.send(ctx, message{Kind: received}, stillTimeout); err != nil {
 		return c, all, err
 	}
 	fault.Point(fault.NewcomerReceived)
-	m, files, err := p.link.receive(ctx, commit, readyTimeout)
+	m, descriptors, err := p.link.receive(ctx, commit, readyTimeout)
 	if err != nil {
 		return c, all, err
 	}
-	if m.Commit == nil || m.Commit.Connections != len(all.Connections) || m.Commit.Sockets != len(all.Sockets) || len(files) < 2 {
+	if m.Commit == nil || m.Commit.Connections != len(all.Connections) || m.Commit.Sockets != len(all.Sockets) || len(descriptors) < 2 {
 		// It has been sent, so that the other never issues again: this process must not either.
-		closeAll(files)
+		closeAll(descriptors)
 		return c, all, fmt.Errorf("%w: what was handed over is not complete", ErrBroken)
 	}
 	c = *m.Commit
+	files := filesOf(descriptors)
 	c.Lock, c.Listener, c.Others = files[0], files[1], files[2:]
 	fault.Point(fault.NewcomerCommitted)
 	return c, all, nil
-}
-
-// own returns a descriptor that is not closed with the file.
-func own(f *os.File) (int, error) {
-	defer f.Close() //nolint:errcheck // its duplicate stays
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	fd, e := -1, error(nil)
-	if err := raw.Control(func(of uintptr) { fd, e = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
-		return -1, err
-	}
-	return fd, e
 }
 
 // Over is closed once the other side has ended the conversation, or is gone. It comes after Receive, and

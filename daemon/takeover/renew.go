@@ -34,8 +34,8 @@ func Renew(ctx context.Context, dir string) error {
 	if err := c.send(ctx, message{Kind: renew, Protocol: Protocol}, stillTimeout); err != nil {
 		return err
 	}
-	_, files, err := c.receive(ctx, renewed, renewTimeout)
-	closeAll(files)
+	_, descriptors, err := c.receive(ctx, renewed, renewTimeout)
+	closeAll(descriptors)
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &refused):

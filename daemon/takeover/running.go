@@ -83,8 +83,8 @@ func (l *Listener) Await(ctx context.Context, may func(context.Context) error, r
 // greet answers one newcomer, and waits until it is ready. It returns nil for who asks for one to be
 // started.
 func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) error) (*Successor, error) {
-	m, files, err := c.receive(ctx, offer, stillTimeout, renew)
-	closeAll(files)
+	m, descriptors, err := c.receive(ctx, offer, stillTimeout, renew)
+	closeAll(descriptors)
 	if err != nil {
 		return nil, err
 	}
@@ -113,10 +113,10 @@ func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) 
 	if err := c.send(ctx, message{Kind: accept, Protocol: Protocol, Version: l.version}, stillTimeout); err != nil {
 		return nil, err
 	}
-	if _, files, err = c.receive(ctx, ready, readyTimeout); err != nil {
+	if _, descriptors, err = c.receive(ctx, ready, readyTimeout); err != nil {
 		return nil, err
 	}
-	closeAll(files)
+	closeAll(descriptors)
 	fault.Point(fault.RunningReady)
 	return &Successor{c, m.Version, int(who.PID)}, nil
 }
@@ -166,8 +166,8 @@ func (s *Successor) Offer(ctx context.Context, all Open) error {
 	if err := s.link.send(ctx, message{Kind: connections}, stillTimeout); err != nil {
 		return err
 	}
-	_, files, err := s.link.receive(ctx, received, stillTimeout)
-	closeAll(files)
+	_, descriptors, err := s.link.receive(ctx, received, stillTimeout)
+	closeAll(descriptors)
 	return err
 }
 

@@ -248,9 +248,9 @@ func (l link) send(ctx context.Context, m message, timeout time.Duration, descri
 
 // receive receives a message of that kind, or of one of the others, within the timeout. A REFUSE is a
 // *RefusedError.
-func (l link) receive(ctx context.Context, want kind, timeout time.Duration, others ...kind) (m message, files []*os.File, err error) {
+func (l link) receive(ctx context.Context, want kind, timeout time.Duration, others ...kind) (m message, descriptors []int, err error) {
 	err = l.within(ctx, timeout, func() error {
-		m, files, err = l.read()
+		m, descriptors, err = l.read()
 		return err
 	})
 	switch {
@@ -262,14 +262,14 @@ func (l link) receive(ctx context.Context, want kind, timeout time.Duration, oth
 		err = fmt.Errorf("%.20q came in the place of %s", m.Kind, want)
 	}
 	if err != nil {
-		closeAll(files)
-		files = nil
+		closeAll(descriptors)
+		descriptors = nil
 	}
-	return m, files, err
+	return m, descriptors, err
 }
 
 // read reads a message. The descriptors are there even after an error.
-func (l link) read() (m message, files []*os.File, err error) {
+func (l link) read() (m message, descriptors []int, err error) {
 	head, rights := make([]byte, headBytes), make([]byte, unix.CmsgSpace(4*253))
 	n, rightsN, _, _, err := l.ReadMsgUnix(head, rights)
 	if err == nil && n == 0 {
@@ -278,15 +278,15 @@ func (l link) read() (m message, files []*os.File, err error) {
 	if err != nil {
 		return m, nil, err
 	}
-	if files, err = descriptorsOf(rights[:rightsN]); err != nil {
-		return m, files, err
+	if descriptors, err = descriptorsOf(rights[:rightsN]); err != nil {
+		return m, descriptors, err
 	}
 	if _, err = io.ReadFull(l, head[n:]); err != nil {
-		return m, files, err
+		return m, descriptors, err
 	}
 	length := binary.BigEndian.Uint32(head)
 	if length > longest || head[4] != 0 {
-		return m, files, errors.New("it is no message")
+		return m, descriptors, errors.New("it is no message")
 	}
 	body, err := io.ReadAll(io.LimitReader(l, int64(length)))
 	if err == nil && len(body) < int(length) {
@@ -295,11 +295,12 @@ func (l link) read() (m message, files []*os.File, err error) {
 	if err == nil {
 		err = json.Unmarshal(body, &m)
 	}
-	return m, files, err
+	return m, descriptors, err
 }
 
-// descriptorsOf returns the descriptors that came with a message.
-func descriptorsOf(rights []byte) (files []*os.File, err error) {
+// descriptorsOf returns the descriptors that came with a message. No program that is started gets them: on
+// Linux net receives them so.
+func descriptorsOf(rights []byte) (descriptors []int, err error) {
 	if len(rights) == 0 {
 		return nil, nil
 	}
@@ -308,20 +309,25 @@ func descriptorsOf(rights []byte) (files []*os.File, err error) {
 		return nil, err
 	}
 	for _, m := range all {
-		descriptors, err := unix.ParseUnixRights(&m)
+		part, err := unix.ParseUnixRights(&m)
 		if err != nil {
-			return files, err
+			return descriptors, err
 		}
-		for _, fd := range descriptors {
-			unix.CloseOnExec(fd)
-			files = append(files, os.NewFile(uintptr(fd), "handed over"))
-		}
+		descriptors = append(descriptors, part...)
 	}
-	return files, nil
+	return descriptors, nil
 }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		_ = f.Close()
+func closeAll(descriptors []int) {
+	for _, fd := range descriptors {
+		_ = unix.Close(fd)
 	}
+}
+
+// filesOf returns the files that descriptors are of, which belong to the caller from then on.
+func filesOf(descriptors []int) (files []*os.File) {
+	for _, fd := range descriptors {
+		files = append(files, os.NewFile(uintptr(fd), "handed over"))
+	}
+	return files
 }

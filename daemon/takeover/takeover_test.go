@@ -368,9 +368,9 @@ func FuzzRead(f *testing.F) {
 			_, _ = theirs.Write(data)
 			_ = theirs.Close()
 		}()
-		m, files, err := link{mine}.receive(t.Context(), commit, readyTimeout)
-		if err != nil && files != nil {
-			t.Errorf("an error and %d files", len(files))
+		m, descriptors, err := link{mine}.receive(t.Context(), commit, readyTimeout)
+		if err != nil && descriptors != nil {
+			t.Errorf("an error and %d descriptors", len(descriptors))
 		}
 		if err == nil && m.Kind != commit {
 			t.Errorf("%+v was taken for a %s", m, commit)
