@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os/exec"
 	"regexp"
@@ -34,14 +35,18 @@ var errWrong = errors.New("a promise is broken")
 // may be cut, a connection that ends is no failure.
 func ask(t *testing.T, socket string, connections int, issued map[int64]struct{}, cut bool) *clients {
 	t.Helper()
-	return askFor(t, socket, connections, issued, cut, func(int) string { return "*1\r\n$4\r\nNEXT\r\n" })
+	return askFor(t, socket, connections, issued, cut, 0, func(int) string { return "*1\r\n$4\r\nNEXT\r\n" })
 }
 
-// askFor is ask with each connection's request for an ID.
-func askFor(t *testing.T, socket string, connections int, issued map[int64]struct{}, cut bool, request func(connection int) string) *clients {
+// askFor is ask with each connection's request for an ID, at a rate of all together; 0: as fast as they can.
+func askFor(t *testing.T, socket string, connections int, issued map[int64]struct{}, cut bool, rate int, request func(connection int) string) *clients {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	c := &clients{t: t, stop: stop, issued: issued}
+	var pause time.Duration
+	if rate > 0 {
+		pause = time.Duration(connections) * longestRow / 2 * time.Second / time.Duration(rate)
+	}
 	for i := range connections {
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
@@ -49,7 +54,7 @@ func askFor(t *testing.T, socket string, connections int, issued map[int64]struc
 		}
 		c.ended.Go(func() {
 			defer conn.Close()
-			if err := c.pull(ctx, conn, request(i), 1+i%16, 0); err != nil && (!cut || errors.Is(err, errWrong)) {
+			if err := c.pull(ctx, conn, request(i), 1+i%longestRow, pause); err != nil && (!cut || errors.Is(err, errWrong)) {
 				t.Errorf("connection %d: %v", i, err)
 			}
 		})
@@ -78,12 +83,15 @@ func askAt(t *testing.T, sockets []string, rate, n int) *clients {
 	return c
 }
 
-// pull asks in rows of n until ctx ends, one row each pause: after a stall it catches up. It wants each
-// ID above the one before.
+// longestRow is the longest row in which a connection of ask asks.
+const longestRow = 16
+
+// pull asks in rows of n until ctx ends, one row each pause, from any time of it: after a stall it catches
+// up. It wants each ID above the one before.
 func (c *clients) pull(ctx context.Context, conn net.Conn, one string, n int, pause time.Duration) error {
 	replies, request, last := bufio.NewReader(conn), []byte(strings.Repeat(one, n)), int64(0)
 	ids := make([]int64, 0, n)
-	for due := time.Now(); ctx.Err() == nil; due = due.Add(pause) {
+	for due := time.Now().Add(rand.N(pause + 1)); ctx.Err() == nil; due = due.Add(pause) {
 		if early := time.Until(due); pause > 0 && early > 0 {
 			<-time.After(early)
 		}

@@ -1,7 +1,9 @@
 package update
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -10,33 +12,58 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// Many connections of many tenants, on many lanes with bursts, are handed over as a few are.
+// Many connections of many tenants, on many lanes with bursts, are handed over as a few are: while they
+// ask 50,000 times a second, and while they ask for all that there is.
 func TestAnUpdateOfManyIsNotNoticed(t *testing.T) {
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
+	etcd := etcdtest.Start(t, etcdtest.Options{})
 	connections, lanes, updates := times(200, 2000), times(8, 64), times(1, 10)
-	h, err := process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", etcdtest.Start(t, etcdtest.Options{}).URL("many"), "--takeover",
-		"--lanes", fmt.Sprint(lanes), "--layout", "time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2026-01-01", "--burst", "100ms", "--max-block", "1m")
-	if err != nil {
-		t.Fatal(err)
+	for _, rate := range []int{50_000, 0} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			h, err := process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", etcd.URL(fmt.Sprintf("many-%d", rate)), "--takeover",
+				"--lanes", fmt.Sprint(lanes), "--layout", "time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2026-01-01", "--burst", "100ms", "--max-block", "1m")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := start(t, h)
+			allHold(t, h, lanes)
+			c := askFor(t, h.Socket, connections, map[int64]struct{}{}, false, rate, func(i int) string {
+				return fmt.Sprintf("*3\r\n$4\r\nNEXT\r\n$6\r\nTENANT\r\n$1\r\n%d\r\n", i%10)
+			})
+			<-time.After(500 * time.Millisecond)
+			longest, began := time.Duration(0), c.wait()
+			for i := range updates {
+				c.wait()
+				next := start(t, h)
+				<-d.Ended()
+				allHold(t, h, lanes*(i+2))
+				longest, d = max(longest, c.wait()), next
+			}
+			n := c.end()
+			t.Logf("FIGURE %d updates of %d connections on %d lanes, %d IDs: the longest wait was %v, %v without an update", updates, connections, lanes, n,
+				longest.Round(time.Millisecond), began.Round(time.Millisecond))
+		})
 	}
-	d := start(t, h)
-	c := askFor(t, h.Socket, connections, map[int64]struct{}{}, false, func(i int) string {
-		return fmt.Sprintf("*3\r\n$4\r\nNEXT\r\n$6\r\nTENANT\r\n$1\r\n%d\r\n", i%10)
-	})
-	longest, began := time.Duration(0), c.wait()
-	for range updates {
-		c.wait()
-		next := start(t, h)
-		<-d.Ended()
-		if err := next.Await(t.Context(), "holds a worker ID"); err != nil {
+}
+
+// allHold waits until the host's daemons have claimed so many worker IDs, each of them counted.
+func allHold(t *testing.T, h *process.Host, n int) {
+	t.Helper()
+	for {
+		log, err := os.ReadFile(h.Log)
+		if err != nil {
 			t.Fatal(err)
 		}
-		longest, d = max(longest, c.wait()), next
+		if bytes.Count(log, []byte(`"holds a worker ID"`)) >= n {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		}
 	}
-	n := c.end()
-	t.Logf("FIGURE %d updates of %d connections on %d lanes, %d IDs: the longest wait was %v, %v at the beginning", updates, connections, lanes, n,
-		longest.Round(time.Millisecond), began.Round(time.Millisecond))
 }
