@@ -6,6 +6,9 @@ command -v mmdebstrap >/dev/null || {
 	echo "prepare.sh: there is no 'mmdebstrap': the image is made of Debian's packages, so install it on Debian or Ubuntu." >&2
 	exit 1
 }
+# mmdebstrap has a shell write to a pipe of its own, whose number dash takes up to 9: what was open before
+# has to be closed.
+exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
 log=$1/log
 mmdebstrap --variant=minbase --include=systemd,systemd-sysv --aptopt='Acquire::Languages "none"' \
 	--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
