@@ -18,17 +18,17 @@ const ceiling = 4096 * 1000
 
 // bulk are ways to ask for many IDs at once. The last has as many under way as the first.
 var bulk = []order{
-	{run: true, count: 5000, window: 4},
-	{count: 1000, window: 4},
-	{count: 1000, window: 20},
+	{Run: true, Count: 5000, Window: 4},
+	{Count: 1000, Window: 4},
+	{Count: 1000, Window: 20},
 }
 
 func (o order) String() string {
 	word := "NEXT"
-	if o.run {
+	if o.Run {
 		word = "RUN"
 	}
-	return fmt.Sprintf("%s %d, %d under way", word, o.count, o.window)
+	return fmt.Sprintf("%s %d, %d under way", word, o.Count, o.Window)
 }
 
 // starts are the ways to begin a tick: as a daemon does by itself, and at number 0.
@@ -51,7 +51,7 @@ func measureClient(ctx context.Context, s setting) (found report.Findings, err e
 		defer d.Kill()
 		daemons = append(daemons, d)
 		for _, o := range bulk {
-			o.socket, o.warm, o.length = h.socket, 500*time.Millisecond, s.length(2*time.Second)
+			o.Socket, o.Warm, o.Length = h.socket, 500*time.Millisecond, s.length(2*time.Second)
 			entered = append(entered, rounds.Contestant[float64]{Name: o.String() + " " + start, Measure: func(ctx context.Context) (float64, error) {
 				p, err := watched(ctx, o, d, new(server.Memory))
 				return p.rate(), err
@@ -87,7 +87,7 @@ func grownBy(ctx context.Context, s setting, h host) (m server.Memory, err error
 	}
 	defer d.Kill()
 	for _, o := range bulk {
-		o.socket, o.length = h.socket, s.length(1200*time.Millisecond)
+		o.Socket, o.Length = h.socket, s.length(1200*time.Millisecond)
 		if _, err := watched(ctx, o, d, &m); err != nil {
 			return m, err
 		}
@@ -126,7 +126,7 @@ func watched(ctx context.Context, o order, d *server.Server, largest *server.Mem
 			if r.err == nil && r.Refused > 0 {
 				r.err = fmt.Errorf("the daemon refused %d requests of %v", r.Refused, o)
 			}
-			if r.err == nil && r.Took < o.length {
+			if r.err == nil && r.Took < o.Length {
 				r.err = fmt.Errorf("the daemon ended the connection after %v of %v", r.Took, o)
 			}
 			return r.pulled, r.err

@@ -106,7 +106,12 @@ func etcdFigures(ctx context.Context, s setting, a contestant, l ghz.Load) (figu
 	return figures, nil
 }
 
-// counted is what clients that count report.
+// counting is what clients that count are told, and counted what they report.
+type counting struct {
+	Address string
+	Clients int
+	Length  time.Duration
+}
 type counted struct {
 	Counts, Retries int64
 	Took            time.Duration
@@ -114,43 +119,24 @@ type counted struct {
 
 // compareAndPut has clients in a process of their own count by comparing and putting.
 func compareAndPut(ctx context.Context, l ghz.Load) (sample, error) {
-	c, err := startSelf(ctx, selfCount, l.Address, strconv.Itoa(l.Clients), l.Length.String())
-	if err != nil {
-		return sample{}, err
-	}
-	defer c.end()
 	var got counted
-	if err := c.hear(&got); err != nil {
-		return sample{}, err
-	}
-	return sample{rate: float64(got.Counts) / got.Took.Seconds()}, nil
+	err := outcomeOf(ctx, selfCount, counting{l.Address, l.Clients, l.Length}, &got)
+	return sample{rate: float64(got.Counts) / got.Took.Seconds()}, err
 }
 
 // count is these clients: each raises the counter by 1 in a transaction that succeeds only if the
 // counter is still what was read. The answer of one that fails brings what it is now, so a retry
 // costs one transaction and no read.
-func count(ctx context.Context, args []string, report *json.Encoder) error {
-	if len(args) != 3 {
-		return fmt.Errorf("%d arguments, which are to be an address, how many clients and how long", len(args))
-	}
-	clients, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
-	length, err := time.ParseDuration(args[2])
-	if err != nil {
-		return err
-	}
-	var total counted
+func count(ctx context.Context, what counting, report *json.Encoder) error {
 	var counts, retries atomic.Int64
-	errs := make([]error, clients)
-	over, cancel := context.WithTimeout(ctx, length)
+	errs := make([]error, what.Clients)
+	over, cancel := context.WithTimeout(ctx, what.Length)
 	defer cancel()
 	begun := time.Now()
 	var all sync.WaitGroup
-	for i := range clients {
+	for i := range errs {
 		all.Go(func() {
-			c, err := clientv3.New(clientv3.Config{Endpoints: []string{args[0]}})
+			c, err := clientv3.New(clientv3.Config{Endpoints: []string{what.Address}})
 			if err != nil {
 				errs[i] = err
 				return
@@ -160,11 +146,10 @@ func count(ctx context.Context, args []string, report *json.Encoder) error {
 		})
 	}
 	all.Wait()
-	total.Took, total.Counts, total.Retries = time.Since(begun), counts.Load(), retries.Load()
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return report.Encode(total)
+	return report.Encode(counted{counts.Load(), retries.Load(), time.Since(begun)})
 }
 
 // countUp counts until ctx ends.

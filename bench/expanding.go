@@ -38,31 +38,12 @@ type eaten struct {
 
 // startExpand starts such a client and returns when each of its connections has its first IDs.
 func startExpand(ctx context.Context, a expandLoad) (*self, error) {
-	words, err := json.Marshal(a)
-	if err != nil {
-		return nil, err
-	}
-	s, err := startSelf(ctx, selfExpand, string(words))
-	if err != nil {
-		return nil, err
-	}
 	var ready bool
-	if err := s.hear(&ready); err != nil {
-		s.end()
-		return nil, err
-	}
-	return s, nil
+	return startReporting(ctx, selfExpand, a, &ready)
 }
 
 // serveExpand is that client.
-func serveExpand(ctx context.Context, args []string, report *json.Encoder) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%d arguments, which are to be what is asked for", len(args))
-	}
-	var a expandLoad
-	if err := json.Unmarshal([]byte(args[0]), &a); err != nil {
-		return err
-	}
+func serveExpand(ctx context.Context, a expandLoad, report *json.Encoder) error {
 	if err := os.MkdirAll(a.Files, 0o700); err != nil {
 		return err
 	}

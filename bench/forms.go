@@ -42,10 +42,7 @@ func measureForms(ctx context.Context, s setting) (found report.Findings, err er
 		asked.name, asked.command = "AS "+f.name, []string{"NEXT", "AS", f.name}
 		all = append(all, c, asked)
 	}
-	length := time.Second
-	if s.short {
-		length = 200 * time.Millisecond
-	}
+	length := s.length(time.Second)
 	var written, asked []report.Figure
 	for _, shape := range []shape{{50, 1}, {50, 16}} {
 		got, err := inRounds(ctx, redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}, s.rounds(fullRounds, 2), length, all...)

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -71,7 +69,7 @@ func measureGRPC(ctx context.Context, s setting) (found report.Findings, err err
 	for _, of := range grpcCalls {
 		var entered []rounds.Contestant[sample]
 		for _, c := range all {
-			entered = append(entered, c.asked(selfCall, s.length(1500*time.Millisecond), strconv.Itoa(of.count), strconv.Itoa(of.window)))
+			entered = append(entered, c.asked(selfCall, s.length(1500*time.Millisecond), of))
 		}
 		got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 2), entered...)
 		if err != nil {
@@ -137,10 +135,10 @@ func (echo) Stream(_ context.Context, stream *connect.BidiStream[flakewardv1.Str
 }
 
 // serveEcho is the peer, on a socket.
-func serveEcho(ctx context.Context, args []string, report *json.Encoder) error {
+func serveEcho(ctx context.Context, socket string, report *json.Encoder) error {
 	mux := http.NewServeMux()
 	mux.Handle(flakewardv1connect.NewIdServiceHandler(echo{}, connect.WithCompressMinBytes(math.MaxInt))) // as the daemon
-	return serveOn(ctx, args, report, &http.Server{Handler: mux, Protocols: clearHTTP2()})
+	return serveOn(ctx, socket, report, &http.Server{Handler: mux, Protocols: clearHTTP2()})
 }
 
 func clearHTTP2() *http.Protocols {
@@ -150,24 +148,15 @@ func clearHTTP2() *http.Protocols {
 }
 
 // call is the client.
-func call(ctx context.Context, args []string, report *json.Encoder) error {
-	if len(args) != 4 {
-		return errors.New("the socket's path, a duration, a count and a window are needed")
-	}
-	var c calls
-	for i, n := range []*int{&c.count, &c.window} {
-		var err error
-		if *n, err = strconv.Atoi(args[2+i]); err != nil {
-			return err
-		}
-	}
+func call(ctx context.Context, what asking, report *json.Encoder) error {
+	c := calls{what.Count, what.Window}
 	callers, do := webConnections, callNext
 	if c.count > 0 {
 		callers, do = 1, c.stream
 	}
-	return askFor(ctx, args[1], callers, report, func(ctx context.Context, replies *atomic.Int64) error {
+	return askFor(ctx, what.Length, callers, report, func(ctx context.Context, replies *atomic.Int64) error {
 		transport := &http.Transport{Protocols: clearHTTP2(), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", args[0])
+			return (&net.Dialer{}).DialContext(ctx, "unix", what.Socket)
 		}}
 		defer transport.CloseIdleConnections()
 		return do(ctx, flakewardv1connect.NewIdServiceClient(&http.Client{Transport: transport}, "http://f", connect.WithGRPC()), replies)

@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -17,30 +15,23 @@ import (
 
 const selfHold = "hold"
 
+// holding is what connections are to be held.
+type holding struct {
+	Socket      string
+	Connections int
+	Request     []string
+}
+
 // startHold has another process open connections, make one request on each, and keep them. It
 // returns once all have been answered.
 func startHold(ctx context.Context, socket string, connections int, request []string) (*self, error) {
-	s, err := startSelf(ctx, selfHold, append([]string{"-socket", socket, "-connections", strconv.Itoa(connections)}, request...)...)
-	if err != nil {
-		return nil, err
-	}
 	var held int
-	if err := s.hear(&held); err != nil {
-		s.end()
-		return nil, err
-	}
-	return s, nil
+	return startReporting(ctx, selfHold, holding{socket, connections, request}, &held)
 }
 
 // hold is that process. It ends with ctx.
-func hold(ctx context.Context, args []string, report *json.Encoder) (err error) {
-	flags := flag.NewFlagSet(selfHold, flag.ContinueOnError)
-	socket := flags.String("socket", "", "")
-	connections := flags.Int("connections", 1, "")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	request := wire.AppendCommand(nil, flags.Args()...)
+func hold(ctx context.Context, what holding, report *json.Encoder) (err error) {
+	request := wire.AppendCommand(nil, what.Request...)
 	var dialer net.Dialer
 	var held []net.Conn
 	defer func() {
@@ -48,8 +39,8 @@ func hold(ctx context.Context, args []string, report *json.Encoder) (err error) 
 			_ = c.Close() // nothing is written that could be lost
 		}
 	}()
-	for range *connections {
-		conn, err := dialer.DialContext(ctx, "unix", *socket)
+	for range what.Connections {
+		conn, err := dialer.DialContext(ctx, "unix", what.Socket)
 		if err != nil {
 			return fmt.Errorf("no connection after %d: %w", len(held), err)
 		}

@@ -97,10 +97,7 @@ func idleRate(ctx context.Context, s setting, found *report.Findings, idle int, 
 		defer held.end()
 		entered = append(entered, c)
 	}
-	length := 1500 * time.Millisecond
-	if s.short {
-		length = 200 * time.Millisecond
-	}
+	length := s.length(1500 * time.Millisecond)
 	for _, of := range []shape{{50, 1}, {50, 16}} {
 		got, err := inRounds(ctx, redisbench.Load{Clients: of.clients, Pipeline: of.pipeline}, s.rounds(fullRounds, 2), length, entered...)
 		if err != nil {

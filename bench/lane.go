@@ -16,16 +16,12 @@ import (
 
 // measureLane runs the generator's own benchmarks.
 func measureLane(ctx context.Context, s setting) (found report.Findings, err error) {
-	length := time.Second
-	if s.short {
-		length = 200 * time.Millisecond
-	}
 	r, err := gobench.Run{
 		Dir:     s.dir,
 		Package: process.Package + "/generator",
 		Pattern: "^(BenchmarkTimeNow|BenchmarkTakeWithClock|BenchmarkTake|BenchmarkTakeRun|BenchmarkCeiling)$",
 		Count:   s.rounds(fullRounds, 2),
-		For:     length,
+		For:     s.length(time.Second),
 	}.Do(ctx)
 	if err != nil {
 		return found, err

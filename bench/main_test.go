@@ -61,10 +61,10 @@ func TestFollow(t *testing.T) {
 		reply   string
 		want    []pulled // without times
 	}{
-		{"runs", order{run: true, count: 7, window: 2, length: 1}, "RUN 7", "*5\r\n:1\r\n:100\r\n:5\r\n:300\r\n:2\r\n", []pulled{{IDs: 7}, {IDs: 7}}},
-		{"IDs", order{count: 3, window: 2, length: 1}, "NEXT 3", "*3\r\n:9\r\n:8\r\n:7\r\n", []pulled{{IDs: 3}, {IDs: 3}}},
-		{"refused", order{count: 3, window: 2, length: 1}, "NEXT 3", "-UNAVAILABLE no\r\n", []pulled{{Refused: 1}}},
-		{"ended within a reply", order{count: 3, window: 2, length: time.Hour}, "NEXT 3", "*3\r\n:9\r\n", []pulled{{}}},
+		{"runs", order{Run: true, Count: 7, Window: 2, Length: 1}, "RUN 7", "*5\r\n:1\r\n:100\r\n:5\r\n:300\r\n:2\r\n", []pulled{{IDs: 7}, {IDs: 7}}},
+		{"IDs", order{Count: 3, Window: 2, Length: 1}, "NEXT 3", "*3\r\n:9\r\n:8\r\n:7\r\n", []pulled{{IDs: 3}, {IDs: 3}}},
+		{"refused", order{Count: 3, Window: 2, Length: 1}, "NEXT 3", "-UNAVAILABLE no\r\n", []pulled{{Refused: 1}}},
+		{"ended within a reply", order{Count: 3, Window: 2, Length: time.Hour}, "NEXT 3", "*3\r\n:9\r\n", []pulled{{}}},
 	} {
 		client, daemon := net.Pipe()
 		// Ends a test that goes wrong; one that goes right never waits for it.
@@ -72,7 +72,7 @@ func TestFollow(t *testing.T) {
 			t.Fatal(err)
 		}
 		words := strings.Fields(c.request)
-		want := slices.Repeat(wire.AppendCommand(nil, words...), c.order.window)
+		want := slices.Repeat(wire.AppendCommand(nil, words...), c.order.Window)
 		asked := make(chan []byte, 1)
 		go func() {
 			got := make([]byte, len(want))

@@ -59,10 +59,6 @@ func (p openPart) absent(err error) report.Figure {
 
 // measure starts both servers and measures them in turn.
 func (p openPart) measure(ctx context.Context, s setting) ([][]pace.Result, error) {
-	length := 3500 * time.Millisecond
-	if s.short {
-		length = 300 * time.Millisecond
-	}
 	suffix := "" // of the servers' directories
 	if p.realTime {
 		suffix = "-rt"
@@ -83,7 +79,7 @@ func (p openPart) measure(ctx context.Context, s setting) ([][]pace.Result, erro
 		contestants = append(contestants, rounds.Contestant[pace.Result]{Name: of.name, Measure: func(ctx context.Context) (pace.Result, error) {
 			l := paced{Load: openLoad, RealTime: p.realTime}
 			round++ // both get the same schedule in a round, and another one in the next
-			l.Socket, l.Request, l.Length, l.Seed = socket, of.command, length, round
+			l.Socket, l.Request, l.Length, l.Seed = socket, of.command, s.length(3500*time.Millisecond), round
 			r, err := runPace(ctx, l)
 			return r, atFault(server, err)
 		}})

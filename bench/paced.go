@@ -19,17 +19,9 @@ type paced struct {
 	RealTime bool // the generator gives itself real-time priority
 }
 
-// servePace is the open-loop generator in a process of its own: its argument is a paced in JSON. It
-// reports when its schedule begins, in nanoseconds of CLOCK_MONOTONIC, and at its end a
-// pace.Result.
-func servePace(ctx context.Context, args []string, report *json.Encoder) error {
-	if len(args) != 1 {
-		return fmt.Errorf("%d arguments, which are to be a load", len(args))
-	}
-	var l paced
-	if err := json.Unmarshal([]byte(args[0]), &l); err != nil {
-		return fmt.Errorf("the load: %w", err)
-	}
+// servePace is the open-loop generator in a process of its own. It reports when its schedule begins,
+// in nanoseconds of CLOCK_MONOTONIC, and at its end a pace.Result.
+func servePace(ctx context.Context, l paced, report *json.Encoder) error {
 	var told error
 	l.Begun = func(at int64) { told = report.Encode(at) }
 	if l.RealTime {
@@ -49,18 +41,8 @@ func servePace(ctx context.Context, args []string, report *json.Encoder) error {
 
 // startPace starts a load and returns when its schedule begins, with that time.
 func startPace(ctx context.Context, l paced) (s *self, begun int64, err error) {
-	load, err := json.Marshal(l)
-	if err != nil {
-		return nil, 0, err
-	}
-	if s, err = startSelf(ctx, selfPace, string(load)); err != nil {
-		return nil, 0, err
-	}
-	if err := s.hear(&begun); err != nil {
-		s.end()
-		return nil, 0, err
-	}
-	return s, begun, nil
+	s, err = startReporting(ctx, selfPace, l, &begun)
+	return s, begun, err
 }
 
 // runPace runs a load to its end. Requests that got nothing are an error: there would be no figure

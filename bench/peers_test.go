@@ -318,10 +318,10 @@ func TestDuplicatesAreMissed(t *testing.T) {
 // What is told to this program in another process says what is wrong with it.
 func TestSelvesRefuse(t *testing.T) {
 	for name, words := range map[string][][]string{
-		selfPace:     {nil, {"{"}, {"{}"}},
+		selfPace:     {nil, {"{"}, {"{}"}, {"{}", "{}"}},
 		selfExpand:   {nil, {"{"}},
-		selfCount:    {nil, {"host:1", "many", "1s"}, {"host:1", "1", "long"}},
-		selfGenerate: {nil, {"none", "1", "1ms"}, {"rs/xid", "many", "1ms"}, {"rs/xid", "1", "long"}},
+		selfCount:    {nil, {`{"Clients":"many"}`}, {`{"Length":"long"}`}},
+		selfGenerate: {nil, {`{"Name":"none"}`}, {`{"Name":"rs/xid","Goroutines":"many"}`}},
 	} {
 		for _, args := range words {
 			var out bytes.Buffer
@@ -330,13 +330,13 @@ func TestSelvesRefuse(t *testing.T) {
 			}
 		}
 	}
-	var out bytes.Buffer
-	if err := generate(t.Context(), []string{"rs/xid", "2", "5ms"}, json.NewEncoder(&out)); err != nil {
-		t.Error(err)
-	}
+	// In another process, too, where it says what it was told.
 	var r inprocess.Result
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.IDs == 0 {
-		t.Errorf("%s: %+v, %v", out.String(), r, err)
+	if err := outcomeOf(t.Context(), selfGenerate, generating{"rs/xid", 2, 5 * time.Millisecond}, &r); err != nil || r.IDs == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := outcomeOf(t.Context(), selfGenerate, generating{Name: "none"}, &r); err == nil || !strings.Contains(err.Error(), `no generator "none"`) {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/flakeward/flakeward/bench/inprocess"
@@ -78,12 +77,8 @@ func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]i
 	var entered []rounds.Contestant[inprocess.Result]
 	for _, g := range inprocess.Generators {
 		entered = append(entered, rounds.Contestant[inprocess.Result]{Name: g.Name, Measure: func(ctx context.Context) (r inprocess.Result, err error) {
-			p, err := startSelf(ctx, selfGenerate, g.Name, strconv.Itoa(goroutines), s.length(400*time.Millisecond).String())
-			if err != nil {
-				return r, err
-			}
-			defer p.end()
-			if err = p.hear(&r); err == nil && r.IDs == 0 {
+			err = outcomeOf(ctx, selfGenerate, generating{g.Name, goroutines, s.length(400 * time.Millisecond)}, &r)
+			if err == nil && r.IDs == 0 {
 				err = fmt.Errorf("no ID in %v", r.Took)
 			}
 			return r, err
@@ -128,24 +123,20 @@ func processFigures(got map[string][]inprocess.Result, goroutines int) (figures 
 	return figures
 }
 
+// generating is what a generator is told.
+type generating struct {
+	Name       string
+	Goroutines int
+	Length     time.Duration
+}
+
 // generate is one generator in a process of its own.
-func generate(ctx context.Context, args []string, report *json.Encoder) error {
-	if len(args) != 3 {
-		return fmt.Errorf("%d arguments, which are to be a generator, how many goroutines and how long", len(args))
-	}
-	g, err := inprocess.Find(args[0])
+func generate(ctx context.Context, what generating, report *json.Encoder) error {
+	g, err := inprocess.Find(what.Name)
 	if err != nil {
 		return err
 	}
-	goroutines, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
-	length, err := time.ParseDuration(args[2])
-	if err != nil {
-		return err
-	}
-	r, err := g.Measure(ctx, goroutines, generateWarm, length)
+	r, err := g.Measure(ctx, what.Goroutines, generateWarm, what.Length)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"net"
 	"strconv"
@@ -18,12 +17,12 @@ const selfPull = "pull"
 // order is what one client in a process of its own does: the same request again and again over one
 // connection.
 type order struct {
-	socket string
-	run    bool // RUN, which answers with runs, rather than NEXT with a count
-	count  int  // IDs in a request
-	window int  // requests that are under way at a time
-	warm   time.Duration
-	length time.Duration // measured, after warm
+	Socket string
+	Run    bool // RUN, which answers with runs, rather than NEXT with a count
+	Count  int  // IDs in a request
+	Window int  // requests that are under way at a time
+	Warm   time.Duration
+	Length time.Duration // measured, after Warm
 }
 
 // pulled is what the client reports, once at the first reply and once at its end.
@@ -37,38 +36,19 @@ func (p pulled) rate() float64 { return float64(p.IDs) / p.Took.Seconds() }
 
 // startPull starts the client and returns when it has its first IDs.
 func startPull(ctx context.Context, o order) (*self, error) {
-	s, err := startSelf(ctx, selfPull, "-socket", o.socket, "-run="+strconv.FormatBool(o.run), "-count", strconv.Itoa(o.count),
-		"-window", strconv.Itoa(o.window), "-warm", o.warm.String(), "-length", o.length.String())
-	if err != nil {
-		return nil, err
-	}
 	var first pulled
-	err = s.hear(&first)
+	s, err := startReporting(ctx, selfPull, o, &first)
 	if err == nil && first.IDs == 0 {
-		err = fmt.Errorf("the daemon gave a client nothing in %v, and refused %d requests of %v", first.Took, first.Refused, o)
-	}
-	if err != nil {
 		s.end()
-		return nil, err
+		return nil, fmt.Errorf("the daemon gave a client nothing in %v, and refused %d requests of %v", first.Took, first.Refused, o)
 	}
-	return s, nil
+	return s, err
 }
 
 // pull is the client: it reports and ends when its time is over or the daemon ends the connection.
-func pull(ctx context.Context, args []string, report *json.Encoder) error {
-	var o order
-	flags := flag.NewFlagSet(selfPull, flag.ContinueOnError)
-	flags.StringVar(&o.socket, "socket", "", "")
-	flags.BoolVar(&o.run, "run", false, "")
-	flags.IntVar(&o.count, "count", 1, "")
-	flags.IntVar(&o.window, "window", 1, "")
-	flags.DurationVar(&o.warm, "warm", 0, "")
-	flags.DurationVar(&o.length, "length", time.Second, "")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
+func pull(ctx context.Context, o order, report *json.Encoder) error {
 	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", o.socket)
+	conn, err := dialer.DialContext(ctx, "unix", o.Socket)
 	if err != nil {
 		return fmt.Errorf("no connection to the daemon: %w", err)
 	}
@@ -79,11 +59,11 @@ func pull(ctx context.Context, args []string, report *json.Encoder) error {
 
 func (o order) follow(conn net.Conn, report *json.Encoder) error {
 	word := "NEXT"
-	if o.run {
+	if o.Run {
 		word = "RUN"
 	}
-	request := wire.AppendCommand(nil, word, strconv.Itoa(o.count))
-	for range o.window {
+	request := wire.AppendCommand(nil, word, strconv.Itoa(o.Count))
+	for range o.Window {
 		if _, err := conn.Write(request); err != nil {
 			return err
 		}
@@ -92,7 +72,7 @@ func (o order) follow(conn net.Conn, report *json.Encoder) error {
 	var reply []int64
 	var p pulled
 	var err error
-	told, begun, measuring := false, time.Now(), o.warm == 0
+	told, begun, measuring := false, time.Now(), o.Warm == 0
 	for {
 		reply, err = in.Ints(reply[:0])
 		now := time.Now()
@@ -112,9 +92,9 @@ func (o order) follow(conn net.Conn, report *json.Encoder) error {
 				return err
 			}
 		}
-		if !measuring && p.Took >= o.warm {
+		if !measuring && p.Took >= o.Warm {
 			measuring, begun, p = true, now, pulled{}
-		} else if measuring && p.Took >= o.length {
+		} else if measuring && p.Took >= o.Length {
 			return report.Encode(p)
 		}
 		if _, err := conn.Write(request); err != nil {
@@ -126,7 +106,7 @@ func (o order) follow(conn net.Conn, report *json.Encoder) error {
 // ids is how many IDs a reply holds: of NEXT the IDs themselves, of RUN the step and then pairs of
 // a first ID and how many.
 func (o order) ids(reply []int64) (n int64) {
-	if !o.run {
+	if !o.Run {
 		return int64(len(reply))
 	}
 	for i := 2; i < len(reply); i += 2 {

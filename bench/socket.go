@@ -50,10 +50,7 @@ func measureSocket(ctx context.Context, s setting) (found report.Findings, err e
 		return found, err
 	}
 	defer d.server.Kill()
-	length := 1500 * time.Millisecond
-	if s.short {
-		length = 200 * time.Millisecond
-	}
+	length := s.length(1500 * time.Millisecond)
 	var t socketTables
 	for _, shape := range shapes {
 		got, err := inRounds(ctx, redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}, s.rounds(fullRounds, 2), length, a, b, c, d)

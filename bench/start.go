@@ -166,7 +166,7 @@ func restarts(ctx context.Context, s setting, name string, rounds int, end func(
 
 // load ends the daemon after a client has pulled IDs for that long, and still does.
 func load(ctx context.Context, h host, d *server.Server, length time.Duration, end func(*server.Server) error) error {
-	client, err := startPull(ctx, order{socket: h.socket, run: true, count: 5000, window: 4, length: timeout})
+	client, err := startPull(ctx, order{Socket: h.socket, Run: true, Count: 5000, Window: 4, Length: timeout})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func measureWeb(ctx context.Context, s setting) (found report.Findings, err erro
 	defer constant.server.Kill()
 	var entered []rounds.Contestant[sample]
 	for _, c := range []contestant{daemon, constant} {
-		entered = append(entered, c.asked(selfAsk, s.length(2*time.Second)))
+		entered = append(entered, c.asked(selfAsk, s.length(2*time.Second), calls{}))
 	}
 	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 2), entered...)
 	if err != nil {
@@ -60,17 +60,20 @@ func measureWeb(ctx context.Context, s setting) (found report.Findings, err erro
 // enterSelf starts this program as a server that listens on a socket, which the caller kills.
 func enterSelf(ctx context.Context, s setting, word string) (contestant, error) {
 	c := contestant{name: word, socket: filepath.Join(s.dir, word)}
-	p, err := startSelf(ctx, word, c.socket)
+	var listens bool
+	p, err := startReporting(ctx, word, c.socket, &listens)
 	if err != nil {
 		return c, err
 	}
 	c.server = p.Server
-	var listens bool
-	if err := p.hear(&listens); err != nil {
-		p.end()
-		return c, err
-	}
 	return c, nil
+}
+
+// asking is what a client of the server is told.
+type asking struct {
+	Socket        string
+	Length        time.Duration
+	Count, Window int // see calls
 }
 
 // answered is what a client of the server's reports at its end.
@@ -79,21 +82,15 @@ type answered struct {
 	Took    time.Duration
 }
 
-// asked is the server asked for that long by this program as a client, which gets the socket, the
-// duration and then args.
-func (c contestant) asked(word string, length time.Duration, args ...string) rounds.Contestant[sample] {
+// asked is the server asked for that long by this program as a client.
+func (c contestant) asked(word string, length time.Duration, of calls) rounds.Contestant[sample] {
 	return rounds.Contestant[sample]{Name: c.name, Measure: func(ctx context.Context) (sample, error) {
 		before, err := c.server.CPU()
 		if err != nil {
 			return sample{}, err
 		}
-		client, err := startSelf(ctx, word, append([]string{c.socket, length.String()}, args...)...)
-		if err != nil {
-			return sample{}, err
-		}
-		defer client.end()
 		var got answered
-		if err := client.hear(&got); err != nil {
+		if err := outcomeOf(ctx, word, asking{c.socket, length, of.count, of.window}, &got); err != nil {
 			return sample{}, c.fault(err)
 		}
 		after, err := c.server.CPU()
@@ -103,20 +100,17 @@ func (c contestant) asked(word string, length time.Duration, args ...string) rou
 }
 
 // serveConstant answers as many bytes as an ID has, on a socket.
-func serveConstant(ctx context.Context, args []string, report *json.Encoder) error {
+func serveConstant(ctx context.Context, socket string, report *json.Encoder) error {
 	body := []byte(`{"ids":["117949486318465024"]}` + "\n")
-	return serveOn(ctx, args, report, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return serveOn(ctx, socket, report, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = []string{"application/json"}
 		_, _ = w.Write(body)
 	})})
 }
 
-// serveOn has a server serve on the socket that args name, and reports once it listens.
-func serveOn(ctx context.Context, args []string, report *json.Encoder, server *http.Server) error {
-	if len(args) != 1 {
-		return errors.New("the socket's path is missing")
-	}
-	l, err := net.Listen("unix", args[0])
+// serveOn has a server serve on the socket, and reports once it listens.
+func serveOn(ctx context.Context, socket string, report *json.Encoder, server *http.Server) error {
+	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return err
 	}
@@ -132,21 +126,14 @@ func serveOn(ctx context.Context, args []string, report *json.Encoder, server *h
 }
 
 // askHTTP has connections ask for a time.
-func askHTTP(ctx context.Context, args []string, report *json.Encoder) error {
-	if len(args) != 2 {
-		return errors.New("the socket's path and a duration are missing")
-	}
-	return askFor(ctx, args[1], webConnections, report, func(ctx context.Context, replies *atomic.Int64) error {
-		return askHTTPOn(ctx, args[0], replies)
+func askHTTP(ctx context.Context, what asking, report *json.Encoder) error {
+	return askFor(ctx, what.Length, webConnections, report, func(ctx context.Context, replies *atomic.Int64) error {
+		return askHTTPOn(ctx, what.Socket, replies)
 	})
 }
 
 // askFor has several ask for a time, each of whom counts the replies, and reports how many came.
-func askFor(ctx context.Context, duration string, several int, report *json.Encoder, ask func(context.Context, *atomic.Int64) error) error {
-	length, err := time.ParseDuration(duration)
-	if err != nil {
-		return err
-	}
+func askFor(ctx context.Context, length time.Duration, several int, report *json.Encoder, ask func(context.Context, *atomic.Int64) error) error {
 	ctx, cancel := context.WithCancel(ctx) // a deadline would be told to the server
 	defer cancel()
 	defer time.AfterFunc(length, cancel).Stop()

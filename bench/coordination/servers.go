@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,13 +12,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/flakeward/flakeward/bench/etcdserver"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 )
 
-// etcdServer is an etcd server in this process, with its default configuration.
+// etcdServer is an etcd server in this process.
 type etcdServer struct {
 	server *embed.Etcd
 	client *clientv3.Client
@@ -28,45 +27,15 @@ type etcdServer struct {
 }
 
 func startEtcd(ctx context.Context, dir string) (server, error) {
-	peers, err := loopback()
+	e, host, err := etcdserver.Start(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	clients, err := loopback()
-	if err != nil {
-		return nil, err
-	}
-	c := embed.NewConfig()
-	c.Dir = dir
-	c.ListenPeerUrls, c.AdvertisePeerUrls = peers, peers
-	c.ListenClientUrls, c.AdvertiseClientUrls = clients, clients
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.LogLevel = "fatal" // it says much at its end, and its errors are returned
-	e, err := embed.StartEtcd(c)
-	if err != nil {
-		return nil, err
-	}
-	s := &etcdServer{server: e, host: clients[0].Host}
-	select {
-	case <-e.Server.ReadyNotify():
-	case err := <-e.Err():
-		return nil, errors.Join(err, s.stop())
-	case <-ctx.Done():
-		return nil, errors.Join(ctx.Err(), s.stop())
-	}
-	if s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.host}}); err != nil {
+	s := &etcdServer{server: e, host: host}
+	if s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{host}}); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
-}
-
-// loopback is an address that the kernel chose a moment ago.
-func loopback() ([]url.URL, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	return []url.URL{{Scheme: "http", Host: l.Addr().String()}}, l.Close()
 }
 
 func (s *etcdServer) address() string { return s.host }
