@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
-// Where Linux has the boot ID (proc_sys_kernel(5)) and the system's UUID of the DMI table (SMBIOS,
-// DSP0134, 7.2.1), which root alone may read.
+// Where Linux has the boot ID (proc_sys_kernel(5)), the machine ID (machine-id(5)), and the system's
+// UUID of the DMI table (SMBIOS, DSP0134, 7.2.1), which root alone may read.
 const (
 	bootIDFile      = "/proc/sys/kernel/random/boot_id"
+	machineIDFile   = "/etc/machine-id"
 	productUUIDFile = "/sys/class/dmi/id/product_uuid"
 )
 
@@ -27,9 +31,9 @@ var ErrNoIdentity = errors.New("no hardware identity")
 // ThisHost returns what this host is known by. The identity is what the named file holds, without
 // white space around it, or the DMI table's system UUID if the name is empty. The error is
 // ErrNoIdentity, wrapped with the reason, if there is none; the rest of the host is right then.
-func ThisHost(identity string) (Host, error) { return hostOf(bootIDFile, identity) }
+func ThisHost(identity string) (Host, error) { return hostOf(bootIDFile, machineIDFile, identity) }
 
-func hostOf(boot, identity string) (Host, error) {
+func hostOf(boot, machineID, identity string) (Host, error) {
 	var h Host
 	if b, err := readSmall(boot); err == nil {
 		h.Boot = b
@@ -41,7 +45,11 @@ func hostOf(boot, identity string) (Host, error) {
 	if err != nil {
 		return h, fmt.Errorf("%w: %w", ErrNoIdentity, err)
 	}
-	if why := worthless(text); why != "" {
+	why := worthless(text)
+	if copied, err := readSmall(machineID); err == nil && copied == text {
+		why = "has what " + machineID + " has, which images and templates copy"
+	}
+	if why != "" {
 		return h, fmt.Errorf("%w: %s %s", ErrNoIdentity, identity, why)
 	}
 	// A digest, as some identities are secrets of their hosts and a journal is copied about.
@@ -67,20 +75,39 @@ func readSmall(path string) (string, error) {
 	return string(bytes.TrimSpace(b)), nil
 }
 
-// placeholder is a UUID that many boards of one maker's have because nobody set theirs.
-const placeholder = "03000200-0400-0500-0006-000700080009"
+// placeholders are UUIDs that makers of boards or firmware leave in machine after machine. osquery
+// (osquery/core/system.cpp), FOG and SolidRun (lx2160a_uefi issue 4) name them.
+var placeholders = []uuid.UUID{
+	uuid.MustParse("03000200-0400-0500-0006-000700080009"),
+	uuid.MustParse("03020100-0504-0706-0809-0a0b0c0d0e0f"),
+	uuid.MustParse("10000000-0000-8000-0040-000000000000"),
+	uuid.MustParse("12345678-1234-5678-90ab-cddeefaabbcc"),
+	uuid.MustParse("8a95d198-7f46-11e5-bf8b-08002704d48e"),
+}
 
 // worthless returns why a text tells no machine from another; "" if it does. SMBIOS has a UUID of
-// zeros for one that is missing and of ones for one that is not set.
+// zeros for one that is missing and of ones for one that is not set, and some firmware repeats
+// another byte.
 func worthless(text string) string {
 	letters := strings.ToLower(text)
+	id, err := uuid.Parse(text)
+	same := err == nil && bytes.Count(id[:], id[:1]) == len(id)
 	switch {
 	case text == "":
 		return "is empty"
-	case strings.Trim(letters, "0-") == "", strings.Trim(letters, "f-") == "":
+	case same, strings.Trim(letters, "0-") == "", strings.Trim(letters, "f-") == "":
 		return fmt.Sprintf("has %q, which stands for none", text)
-	case letters == placeholder:
+	case err == nil && (slices.Contains(placeholders, id) || slices.Contains(placeholders, turned(id))):
 		return fmt.Sprintf("has %q, which many machines have", text)
 	}
 	return ""
+}
+
+// turned is a UUID with the bytes of its first three fields the other way round: so Linux shows it
+// where the table is of before SMBIOS 2.6.
+func turned(id uuid.UUID) uuid.UUID {
+	for _, field := range [][]byte{id[0:4], id[4:6], id[6:8]} {
+		slices.Reverse(field)
+	}
+	return id
 }

@@ -87,7 +87,8 @@ func TestAPackagesLife(t *testing.T) {
 		if text := log(); strings.Contains(text, "permission denied") {
 			c.Errorf("the daemon cannot read what the unit gives it:\n%s", text)
 		}
-		c.dropIn(`LoadCredential=machine-identity:/etc/machine-id`)
+		c.do("sh", "-c", "umask 077 && echo the machine of this test >/root/identity")
+		c.dropIn(`LoadCredential=machine-identity:/root/identity`)
 		c.do("systemctl", "restart", "flakeward")
 		if text := log(); strings.Contains(text, "no usable identity") {
 			c.Errorf("an identity that root can read is not used:\n%s", text)
