@@ -105,10 +105,32 @@ func (d *realDisk) Read() ([]byte, error) {
 	return data[:n], err
 }
 
+// errShared is what is in a journal's place and has another name as well.
+var errShared = &TornError{Reason: "it has another name, where another daemon may write to it"}
+
+// openAlone opens the file for writing, unless it has another name: the copy of a directory by hard
+// links has the same journal, and two daemons would write over each other's slots.
+func (d *realDisk) openAlone() (*os.File, error) {
+	f, err := d.open(os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil {
+		if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Nlink > 1 {
+			err = errShared
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // Open implements Disk.
 func (d *realDisk) Open() (int64, error) {
 	if d.file == nil {
-		f, err := d.open(os.O_RDWR)
+		f, err := d.openAlone()
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
 			if err = d.dir.root.Remove(d.name); err == nil {
 				err = fs.ErrNotExist

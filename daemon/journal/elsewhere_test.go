@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -66,6 +67,40 @@ func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
 			write(t, d, c)
 			wantRead(t, d, contents(1))
 		})
+	}
+}
+
+// TestACopyByHardLinksHasAJournalOfItsOwn: of two directories in which one file is the journal, each
+// daemon finds what it wrote itself.
+func TestACopyByHardLinksHasAJournalOfItsOwn(t *testing.T) {
+	for _, originalFirst := range []bool{true, false} {
+		original := open(t, filepath.Join(t.TempDir(), "state"))
+		write(t, original, contents(1))
+		if originalFirst {
+			must.Do(t, original.Close())
+		}
+		path := filepath.Join(t.TempDir(), "copy")
+		must.Do(t, os.Mkdir(path, 0o700))
+		must.Do(t, os.Link(filepath.Join(original.Path(), journalName), filepath.Join(path, journalName)))
+		if originalFirst {
+			original = open(t, original.Path())
+			wantRead(t, original, contents(1))
+		}
+		write(t, original, contents(2))
+		linked := open(t, path)
+		c := must.Get(linked.Read())(t)
+		if why, err := linked.Elsewhere(c); why == "" || err != nil {
+			t.Errorf("a copy by hard links is at home (%v)", err)
+		}
+		for mark := range 3 {
+			write(t, linked, contents(generator.Tick(100+mark)))
+			write(t, original, contents(generator.Tick(10+mark)))
+		}
+		write(t, linked, contents(200))
+		for d, mark := range map[*Dir]generator.Tick{original: 12, linked: 200} {
+			must.Do(t, d.Close())
+			wantRead(t, open(t, d.Path()), contents(mark))
+		}
 	}
 }
 
