@@ -89,6 +89,47 @@ func anchors(page string) map[string]bool {
 }
 
 // A row with ... at its end has all packages below its own.
+// Each thing that is not promised has a test that shows why, and each such test a thing that it is for.
+func TestWhatIsNotPromisedIsShown(t *testing.T) {
+	page := readFile(t, filepath.Join("docs", "guarantees.md"))
+	_, list, _ := strings.Cut(page, "\n## What is not promised\n")
+	list, _, _ = strings.Cut(list, "\n## ")
+	lines := strings.Split(list, "\n* ")[1:]
+	if len(lines) < 5 {
+		t.Fatalf("docs/guarantees.md lists %d things that are not promised; is the heading another one?", len(lines))
+	}
+	name := regexp.MustCompile(`\bTest\w+`)
+	tests := map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(readFile(t, path), -1) {
+			tests[m[1]] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		named := name.FindAllString(line, -1)
+		if len(named) == 0 {
+			t.Errorf("no test is named that shows why this is not promised: %.60q", line)
+		}
+		for _, n := range named {
+			if !tests[n] {
+				t.Errorf("docs/guarantees.md names %s, and there is no such test", n)
+			}
+		}
+	}
+	for test := range tests {
+		if strings.HasPrefix(test, "TestNotPromised") && !strings.Contains(list, test) {
+			t.Errorf("docs/guarantees.md does not say what %s shows", test)
+		}
+	}
+}
+
 func TestArchitecturePageHasEveryPackage(t *testing.T) {
 	_, page, _ := strings.Cut(readFile(t, "docs/architecture.md"), "\n## The packages\n")
 	page, _, _ = strings.Cut(page, "\n## ")

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -41,4 +43,41 @@ func TestTheManifestsArgumentsAreSettings(t *testing.T) {
 			t.Errorf("%s: an embedded coordinator: %v", path, err)
 		}
 	}
+}
+
+// Each daemon of compose.yaml is told which machine it runs on, by a file of the host's that is
+// mounted where the daemon looks for it. Without one it is told so by a file that is no identity.
+func TestComposeHandsEachDaemonTheMachinesIdentity(t *testing.T) {
+	text := must.Get(os.ReadFile(filepath.Join("..", "deploy", "compose.yaml")))(t)
+	var file struct {
+		Services map[string]struct {
+			Command     any
+			Environment map[string]string
+			Volumes     []string
+		}
+	}
+	must.Do(t, yaml.Unmarshal(text, &file))
+	daemons := 0
+	for name, s := range file.Services {
+		if !slices.Equal(argumentsOf(s.Command), []string{"daemon"}) {
+			continue
+		}
+		daemons++
+		at := s.Environment["FLAKEWARD_MACHINE_IDENTITY"]
+		if want := "${MACHINE_IDENTITY:-/dev/null}:" + at + ":ro"; at == "" || !slices.Contains(s.Volumes, want) {
+			t.Errorf("%s looks for the machine's identity at %q and has the volumes %q, want %q", name, at, s.Volumes, want)
+		}
+	}
+	if daemons < 3 {
+		t.Errorf("compose.yaml has %d daemons", daemons)
+	}
+}
+
+func argumentsOf(command any) (all []string) {
+	list, _ := command.([]any)
+	for _, a := range list {
+		text, _ := a.(string)
+		all = append(all, text)
+	}
+	return all
 }
