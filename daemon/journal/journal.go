@@ -21,6 +21,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/flakeward/flakeward/daemon/place"
 )
@@ -54,14 +55,15 @@ const MaxLanes = 64
 // each other.
 type Dir struct {
 	*File
-	path  string   // absolute
-	root  *os.Root // all access goes through this handle, wherever the path leads
-	self  *os.File // the directory itself
-	lock  *os.File
-	here  place.Place // but for the journal's part, which each has of its own
-	lanes []*File     // by lane, as far as they were asked for
-	count int
-	made  func(lane int) Disk
+	path    string    // absolute
+	changed time.Time // see Changed
+	root    *os.Root  // all access goes through this handle, wherever the path leads
+	self    *os.File  // the directory itself
+	lock    *os.File
+	here    place.Place // but for the journal's part, which each has of its own
+	lanes   []*File     // by lane, as far as they were asked for
+	count   int
+	made    func(lane int) Disk
 }
 
 // File is the journal of one lane. It is for one goroutine at a time.
@@ -115,6 +117,7 @@ func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
 	}
+	changed := lastChange(path)
 	if err := makeDir(path); err != nil {
 		return nil, unopened("make", err)
 	}
@@ -122,7 +125,7 @@ func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem
 	if err != nil {
 		return nil, unopened("open", err)
 	}
-	d := &Dir{path: path, root: root, here: place.Place{Host: host}, count: MaxLanes}
+	d := &Dir{path: path, changed: changed, root: root, here: place.Place{Host: host}, count: MaxLanes}
 	defer func() {
 		if err != nil {
 			d.Close()

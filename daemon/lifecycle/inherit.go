@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -42,7 +43,7 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 	var first *journal.Contents
 	var idle []func()
 	all := make([]laneJournal, dir.Lanes())
-	l.Moved = true
+	l.Moved, l.lost = true, dir.Changed()
 	for lane := range all {
 		f, err := dir.Lane(lane)
 		if err != nil {
@@ -51,6 +52,9 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 		c, inPlace := read(f, l.logOf(lane))
 		all[lane] = laneJournal{f, c, inPlace}
 		l.Moved = l.Moved && !inPlace
+		if c != nil {
+			l.lost = time.Time{}
+		}
 	}
 	l.resume(all)
 	for lane, found := range all {

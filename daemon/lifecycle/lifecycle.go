@@ -79,6 +79,7 @@ type Lifecycle struct {
 	Log    hclog.Logger
 
 	coordinator atomic.Pointer[coord.Coordinator] // the one that was joined
+	lost        time.Time                         // when the state directory may have been removed, if no journal says anything; zero: it is not known
 	unused      Inherited                         // journals that nothing starts from; they tell which cluster this is
 	resumed     bool                              // known time goes on from a journal's, or was confirmed at the start
 	waking      sync.Once
@@ -160,6 +161,9 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 // Where the journals are of a cluster elsewhere, no cluster is made: more likely --coord is wrong.
 func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator, elsewhere *NoClusterError) error {
 	if *coordinator == nil {
+		if err := l.outwait(ctx); err != nil {
+			return err
+		}
 		c, err := l.Open(ctx)
 		if err != nil {
 			return fmt.Errorf("coordinator %q: %w", l.Coord, err)
