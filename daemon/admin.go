@@ -27,6 +27,10 @@ type adminServer struct {
 // adminSocket tells users who come by that address from those of the socket.
 const adminSocket = 1
 
+// adminStreams is how many requests of an HTTP/2 connection are answered at once: the budget of memory
+// does not count connections of the address.
+const adminStreams = 16
+
 // openAdmin makes the server of the address, if there is one. Its requests are answered from a
 // config that is the socket's otherwise.
 func (w *web) openAdmin(d *Daemon, config rest.Config) (err error) {
@@ -42,6 +46,7 @@ func (w *web) openAdmin(d *Daemon, config rest.Config) (err error) {
 	config.RPC = rpc.New(config)
 	w.admin.rest = rest.New(config)
 	w.admin.http = w.admin.rest.HTTP()
+	w.admin.http.HTTP2.MaxConcurrentStreams = adminStreams
 	return nil
 }
 

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/net/http2"
 
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
@@ -49,6 +52,27 @@ func TestAnAddressShowsAllButIDs(t *testing.T) {
 		if reply.StatusCode != want {
 			t.Errorf("%s: %s", path, reply.Status)
 		}
+	}
+}
+
+// The budget of memory does not count connections of the address, so each may ask for little at once.
+func TestAConnectionOfAnAddressIsToldHowManyRequestsItMayHave(t *testing.T) {
+	c := daemontest.Config(t.TempDir())
+	c.Admin.Address = "127.0.0.1:0"
+	conn, err := net.Dial("tcp", address(t, daemontest.Start(t, c)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // it has nothing to lose
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	f, err := http2.NewFramer(conn, conn).ReadFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most, ok := f.(*http2.SettingsFrame).Value(http2.SettingMaxConcurrentStreams); !ok || most != 16 {
+		t.Errorf("%d requests at once, want 16", most)
 	}
 }
 

@@ -18,7 +18,16 @@ type Asker struct {
 }
 
 // Asks makes one for the request that ctx is of.
-func (c Config) Asks(ctx context.Context) *Asker { return &Asker{c, c.asker(ctx)} }
+func (c Config) Asks(ctx context.Context) *Asker {
+	of, ok := ctx.Value(clientKey{}).(*client)
+	if !ok {
+		of = c.asker(ctx)
+	}
+	return &Asker{c, of}
+}
+
+// Replies says that a reply of so many bytes is kept until the request has ended.
+func (a *Asker) Replies(n int) { a.client.replies(n) }
 
 // Take takes as many IDs for the tenant, whose number or name that is; empty: for none.
 func (a *Asker) Take(ctx context.Context, tenant string, count uint32) ([]generator.Run, *Problem) {

@@ -20,6 +20,9 @@ var (
 // keptRoom is how large a connection's buffer may be that is kept for its next request, in bytes.
 const keptRoom = 4 << 10
 
+// runBytes is what a run takes in memory.
+const runBytes = 16
+
 // ids is GET /v1/ids.
 func (s *Server) ids(q *request) {
 	tenant, count, refusal := q.wanted()
@@ -83,6 +86,7 @@ func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 	sent := 0
 	err := s.config.Take.Each(q.r.Context(), &q.client.issue, tenant, count, func(run generator.Run) error {
 		q.client.room = s.appendEach(q.client.room[:0], as, []generator.Run{run}, `{"id":"`, "\"}\n")
+		q.client.replies(cap(q.client.room))
 		if s.config.Count != nil {
 			s.config.Count.Issued(q.client.issue.Lane(), uint64(run.N))
 		}
@@ -151,6 +155,7 @@ func (q *request) head(kind []string) {
 
 // send sends a reply.
 func (q *request) send(reply []byte, runs []generator.Run) {
+	q.client.replies(cap(reply) + runBytes*cap(runs))
 	_, _ = q.w.Write(reply)
 	q.keep(reply, runs)
 }
@@ -161,7 +166,7 @@ func (q *request) keep(room []byte, runs []generator.Run) {
 	if cap(room) <= keptRoom {
 		q.client.room = room
 	}
-	if cap(runs) <= keptRoom/16 {
+	if cap(runs) <= keptRoom/runBytes {
 		q.client.runs = runs
 	}
 }

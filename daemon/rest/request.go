@@ -22,15 +22,70 @@ import (
 type client struct {
 	issue issue.Connection
 	who   peercred.Credentials
-	from  served // nil: nobody counts what the connection gets
+	from  conn // nil: nobody counts what the connection gets and takes
 	room  []byte
 	runs  []generator.Run
+	held  int // bytes that are kept for the request that is under way,
+	reply int // and those of its reply among them
 }
 
-// served counts IDs that a connection got.
-type served interface{ Served(n int) }
+// conn is a connection that is counted for.
+type conn interface {
+	Served(n int) // so many IDs were sent on it
+	Hold(by int)  // so many bytes more are kept for requests of it; below 0: fewer
+}
+
+func (c *client) hold(by int) {
+	if c.from != nil {
+		c.from.Hold(by)
+		c.held += by
+	}
+}
+
+// replies says how many bytes are kept for the reply. A small one is part of what is kept for each
+// connection.
+func (c *client) replies(n int) {
+	if n > c.reply && n > keptRoom {
+		c.hold(n - c.reply)
+		c.reply = n
+	}
+}
+
+// release is called once the request has ended.
+func (c *client) release() {
+	if c.held != 0 {
+		c.hold(-c.held)
+	}
+	c.reply = 0
+}
+
+// client finds whose a request is. One of HTTP/2 has a client of its own, as it comes beside others of
+// its connection, and what it takes is counted until release.
+func (s *Server) client(r *http.Request) (*http.Request, *client) {
+	of, _ := r.Context().Value(clientKey{}).(*client)
+	if of != nil && r.ProtoMajor == 1 {
+		return r, of
+	}
+	of = s.config.asker(r.Context())
+	size := streamBytes + len(r.URL.Path) + len(r.URL.RawQuery)
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	of.hold(size)
+	return r.WithContext(context.WithValue(r.Context(), clientKey{}, of)), of
+}
 
 type clientKey struct{}
+
+// UserOf is whose a request is that a Server has passed on.
+func UserOf(r *http.Request) queue.User {
+	if of, ok := r.Context().Value(clientKey{}).(*client); ok {
+		return of.issue.User
+	}
+	return queue.User{UID: queue.Nobody}
+}
 
 // numbers are of connections that have none.
 var numbers atomic.Uint32
@@ -44,7 +99,7 @@ func (s *Server) meet(ctx context.Context, c net.Conn) context.Context {
 		id, who := known.Client()
 		of.who, of.issue.Number, of.issue.User = who, uint32(id), issue.UserOf(who, s.config.Socket)
 	}
-	of.from, _ = c.(served)
+	of.from, _ = c.(conn)
 	return context.WithValue(ctx, clientKey{}, of)
 }
 
@@ -62,17 +117,26 @@ type request struct {
 // longAgo is when the body of a request had to be there: none is read.
 var longAgo = time.Unix(1, 0)
 
-func (s *Server) begin(w http.ResponseWriter, r *http.Request) *request {
-	of, _ := r.Context().Value(clientKey{}).(*client)
-	if of == nil || r.ProtoMajor != 1 { // its requests come at once
-		of = s.config.asker(r.Context())
-	}
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client) *request {
 	if r.ContentLength != 0 && r.ProtoMajor == 1 {
 		// A body is not waited for: the connection ends with the reply.
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
 	}
 	return &request{s: s, w: w, r: r, client: of, code: OK}
+}
+
+// boundBody has a body read to its end by when the reply must have been taken: net/http bounds the header
+// alone.
+func boundBody(w http.ResponseWriter, r *http.Request) {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), server.WriteTimeout)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	_ = http.NewResponseController(w).SetReadDeadline(deadline)
 }
 
 // asker is a client of its own, for requests that come beside others of their connection.

@@ -78,6 +78,9 @@ const (
 	defaultIdle   = 2 * time.Minute
 	mostHeader    = 16 << 10 // bytes, of the first line and all fields
 	mostStreams   = 100      // of an HTTP/2 connection, at once
+	mostAhead     = 64 << 10 // bytes that such a connection may send before they are read: the least that HTTP/2 has
+	frameBytes    = 16 << 10 // the largest frame
+	streamBytes   = 20 << 10 // what such a request takes: a stack, and buffers
 )
 
 // Server answers requests. Its methods may be called from any goroutine.
@@ -86,6 +89,7 @@ type Server struct {
 	routes map[string]*route
 	open   sync.WaitGroup // connections
 	idle   *idlers
+	enter  turnstile
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -155,8 +159,10 @@ func (s *Server) HTTP() *http.Server {
 		ConnState:         s.follow,
 		ConnContext:       s.meet,
 		ErrorLog:          s.config.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
-		Protocols:         new(http.Protocols),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: mostStreams, MaxReadFrameSize: frameBytes, MaxReceiveBufferPerConnection: mostAhead, MaxReceiveBufferPerStream: mostAhead,
+		},
+		Protocols: new(http.Protocols),
 	}
 	h.Protocols.SetHTTP1(true)
 	h.Protocols.SetHTTP2(true)
@@ -194,12 +200,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.Leaving != nil && r.ProtoMajor == 2 && s.config.Leaving() {
 		w.Header()["Connection"] = closes
 	}
+	r, of := s.client(r)
+	defer of.release()
+	if !s.enter.pass(r.Context(), of.issue.User) {
+		return // there is nobody to answer
+	}
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
 	if isRPC && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
+		if r.ProtoMajor == 1 {
+			boundBody(w, r)
+		}
 		s.config.RPC.ServeHTTP(w, r)
 		return
 	}
-	q := s.begin(w, r)
+	q := s.begin(w, r, of)
 	where := r.URL.Path
 	at, ok := s.routes[where]
 	if above := strings.LastIndexByte(where, '/'); !ok && above > 0 {

@@ -15,11 +15,15 @@ import (
 func TestSlowClientsLoseTheirConnection(t *testing.T) {
 	for name, text := range map[string]string{
 		"half a header":                   "GET /v1/ids HTTP/1.1\r\nHost: f\r\n",
+		"half a body of a call":           "POST /flakeward.v1.IdService/Next HTTP/1.1\r\nHost: f\r\nContent-Length: 20\r\n\r\n{",
 		"no reply is taken":               "GET /v1/ids?count=65536 HTTP/1.1\r\nHost: f\r\n\r\n",
 		"no reply is taken, line by line": "GET /v1/ids?count=65536 HTTP/1.1\r\nHost: f\r\nAccept: application/x-ndjson\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startBy(t, "twitter", nil, func(h *http.Server) {
+			rpc := func(c *Config) {
+				c.RPC = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+			}
+			s := startBy(t, "twitter", rpc, func(h *http.Server) {
 				h.ReadHeaderTimeout /= 50 // of what it is: without one, there is none here
 				h.WriteTimeout /= 350
 			})

@@ -27,8 +27,13 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// mostBytes is the longest message that is read.
-const mostBytes = 16 << 10
+const (
+	// mostBytes is the longest message that is read.
+	mostBytes = 16 << 10
+	// What an ID takes while the reply is made and sent: as a number and as text.
+	idBytes   = 32
+	textBytes = 96
+)
 
 // New makes the handler of rest.RPCPaths. Replies are never compressed: that takes longer than
 // sending them as they are, and a compressor has 800 kB. Clients may compress their requests.
@@ -85,6 +90,11 @@ func (s *service) Next(ctx context.Context, r *connect.Request[flakewardv1.NextR
 	if err != nil {
 		return nil, err
 	}
+	size := idBytes
+	if r.Msg.As != flakewardv1.Form_FORM_UNSPECIFIED {
+		size = textBytes
+	}
+	asks.Replies(size * int(r.Msg.Count))
 	var all flakewardv1.NextResponse
 	step := s.Layout.Step()
 	for _, run := range runs {

@@ -102,6 +102,10 @@ func (e *goroutines) wake() {
 	e.changed, e.change = context.WithCancel(e.ctx)
 }
 
+func (e *goroutines) tooMuch(u budget.User) {
+	e.web.relieve(func(v *WebConn) bool { return v.user() == u }, Heavy)
+}
+
 // live is closed: there is no round.
 func (e *goroutines) live() <-chan struct{} {
 	done := make(chan struct{})
@@ -181,7 +185,7 @@ func (e *goroutines) listen(c net.Conn, g client) *received {
 			over := e.web.come(c, -1, g, e.config.Budget.Open(g.user()), in.data)
 			e.mu.Unlock()
 			if over {
-				e.web.relieve(func(v *WebConn) bool { return v.user() == g.user() }, Heavy)
+				e.tooMuch(g.user())
 			}
 			return nil
 		}

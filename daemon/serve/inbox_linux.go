@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
@@ -26,6 +27,7 @@ type requests struct {
 	dismissals  []dismissal
 	alive       []chan struct{} // each closed by the next round
 	changed     bool            // what waits for a change is tried again
+	over        bool            // more is kept than the budget allows
 	drain       bool
 	stop        bool
 	freeze      *freezing
@@ -44,6 +46,8 @@ func (b *inbox) add(nc net.Conn, g client) error {
 	}
 	return nil
 }
+
+func (b *inbox) tooMuch(budget.User) { b.ask(func(r *requests) { r.over = true }) }
 
 func (b *inbox) wake() { b.ask(func(r *requests) { r.changed = true }) }
 

@@ -161,6 +161,7 @@ func (l *loop) attend() bool {
 	if len(asked.disconnects) > 0 {
 		l.dropAll(asked.disconnects)
 	}
+	l.room.over = asked.over || l.room.over
 	l.fresh = append(l.fresh, asked.fresh...)
 	if len(asked.dismissals) > 0 {
 		l.room.dismiss(asked.dismissals)

@@ -111,8 +111,8 @@ func (r *room) shed() {
 		if r.excess <= 0 {
 			idlest := r.lookForMost()
 			r.over = r.excess > 0
-			if r.over && r.most <= keptBuffer {
-				// One that speaks HTTP takes more than one that is idle.
+			if r.over && (r.most <= keptBuffer || r.web.most(r.heaviest) > r.most) {
+				// One that speaks HTTP takes more than one that is idle, and its requests may take most.
 				if !r.web.relieve(func(v *WebConn) bool { return v.user() == r.heaviest }, Heavy) {
 					if r.over = idlest != nil; r.over { // or it is another server's
 						r.end(idlest, Heavy)

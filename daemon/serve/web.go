@@ -9,11 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
@@ -30,9 +26,14 @@ type HTTP interface {
 	Close() error                   // ends them
 }
 
-// webConnBytes is what a connection that speaks HTTP takes: buffers in both directions, a stack, and
-// a request.
-const webConnBytes = 24 << 10
+const (
+	// webConnBytes is what a connection that speaks HTTP takes: buffers in both directions, a stack,
+	// and a request.
+	webConnBytes = 24 << 10
+	// http2Bytes is what one of HTTP/2 takes besides: what it may send ahead, the largest frame, buffers,
+	// tables of header fields, and a second stack. Its requests have their own.
+	http2Bytes = 96 << 10
+)
 
 // web is the connections that speak HTTP, and the listener from which their server gets them. They
 // count as the others do.
@@ -42,6 +43,8 @@ type web struct {
 	serve  sync.WaitGroup
 	ctx    context.Context // ends with stop
 	cancel context.CancelFunc
+
+	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
 
 	mu     sync.Mutex
 	comes  sync.Cond  // somebody came or left, or the listener was closed
@@ -64,90 +67,18 @@ func (a *web) begin() {
 	}
 }
 
-// WebConn is a connection that speaks HTTP.
-type WebConn struct {
-	net.Conn // nil until Accept returns it
-	client
-	web    *web
-	read   []byte // what was read of it, and not given on
-	ahead  []byte // room to read ahead in; nil: it does not speak HTTP/2
-	served atomic.Uint64
-	asking atomic.Bool
-	asked  atomic.Uint64 // requests
-
-	// web.mu guards the rest.
-	fd      int // while there is no Conn; -1 without one
-	account budget.Account
-}
-
-// Client is the connection's number, and who opened it.
-func (v *WebConn) Client() (id int64, who peercred.Credentials) { return v.id, v.who }
-
-// Served counts IDs that the connection got.
-func (v *WebConn) Served(n int) { v.served.Add(uint64(n)) }
-
-// Asking says whether a request is under way whose header was read.
-func (v *WebConn) Asking(is bool) {
-	if is {
-		v.asked.Add(1)
-	}
-	v.asking.Store(is)
-}
-
-// aheadBytes is how much of a connection of HTTP/2 is read at once. net/http reads the header of each
-// frame and its rest apart, which would be a system call each.
-const aheadBytes = 4 << 10
-
-// Read reads what was read before first. It is called by one goroutine at a time.
-func (v *WebConn) Read(b []byte) (int, error) {
-	if len(v.read) == 0 {
-		if len(b) >= len(v.ahead) {
-			return v.Conn.Read(b)
-		}
-		n, err := v.Conn.Read(v.ahead)
-		if n == 0 {
-			return 0, err
-		}
-		v.read = v.ahead[:n]
-	}
-	n := copy(b, v.read)
-	if v.read = v.read[n:]; len(v.read) == 0 {
-		v.read = nil
-	}
-	return n, nil
-}
-
-// Close ends the connection. It may be called more than once.
-func (v *WebConn) Close() error {
-	v.web.mu.Lock()
-	_, open := v.web.open[v]
-	if open {
-		delete(v.web.open, v)
-		v.account.Hold(0)
-		v.web.comes.Broadcast()
-	}
-	c := v.Conn
-	v.web.mu.Unlock()
-	if !open {
-		return net.ErrClosed
-	}
-	defer v.web.counts.end(v.user())
-	if c == nil {
-		return unix.Close(v.fd)
-	}
-	return c.Close()
-}
-
 // come takes over a connection, with its account: c, or fd where that is nil. Of it was read what is
 // given. It reports whether more than the budget is kept from now on.
 func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []byte) (over bool) {
 	v := &WebConn{Conn: c, client: g, web: a, read: slices.Clone(read), fd: fd, account: account}
+	ahead := 0
 	if bytes.HasPrefix(read, []byte(preface)) {
 		v.ahead = make([]byte, aheadBytes)
+		ahead = aheadBytes + http2Bytes
 	}
 	a.mu.Lock()
 	a.open[v] = struct{}{}
-	over = v.account.Hold(account.Held() + webConnBytes + cap(v.read) + len(v.ahead))
+	over = v.account.Hold(account.Held() + webConnBytes + cap(v.read) + ahead)
 	closed := a.closed
 	if !closed {
 		a.queue = append(a.queue, v)
@@ -248,20 +179,42 @@ func (a *web) session(after int64) *resp.Session {
 	return resp.Elsewhere("http", next.id, next.who, next.served.Load())
 }
 
-// relieve ends the oldest of those connections whom may names, and reports whether there was one.
+// relieve ends one of those connections whom may names, and reports whether there was one: the oldest,
+// or where memory is needed the one whose requests take most.
 func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
-	var leaves *WebConn
-	for _, v := range a.conns() {
-		if may(v) && (leaves == nil || v.id < leaves.id) {
-			leaves = v
-		}
-	}
+	leaves := a.first(may, why == Heavy)
 	if leaves == nil || leaves.Close() != nil {
 		return false
 	}
 	a.counts.refused[why].Add(1)
 	a.config.Log.Warn("a client's connection is ended", "code", why, "user", leaves.who.User(), "pid", leaves.who.PID, "connection", leaves.id)
 	return true
+}
+
+// first is the oldest of those whom may names, or of them the one whose requests take most; nil: there
+// is none.
+func (a *web) first(may func(*WebConn) bool, most bool) (first *WebConn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for v := range a.open {
+		switch {
+		case !may(v):
+		case first == nil, most && v.held > first.held, (!most || v.held == first.held) && v.id < first.id:
+			first = v
+		}
+	}
+	return first
+}
+
+// most is what the requests of one of the user's connections take, at most.
+func (a *web) most(u budget.User) int {
+	v := a.first(func(v *WebConn) bool { return v.user() == u }, true)
+	if v == nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return v.held
 }
 
 // disconnect ends all.
@@ -338,30 +291,6 @@ func (a *web) leave() {
 
 // latecomers is how long a drain waits for requests that have not arrived in whole.
 const latecomers = time.Second
-
-// goAway is the frame that has a client of HTTP/2 open no stream any more, and end the connection when
-// its last one is through. Its last stream is the highest there can be: whatever has been sent is
-// answered.
-var goAway = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0}
-
-// GoAway sends that frame on a connection that has been idle for a while, if it speaks HTTP/2, and reports
-// whether it does: net/http sends its own with a reply alone. Nothing else is half sent then.
-func (v *WebConn) GoAway() bool {
-	v.web.mu.Lock()
-	c := v.Conn
-	v.web.mu.Unlock()
-	of, ok := c.(syscall.Conn)
-	if v.ahead == nil || !ok {
-		return false
-	}
-	if raw, err := of.SyscallConn(); err == nil {
-		_ = raw.Write(func(fd uintptr) bool {
-			_, _ = unix.Write(int(fd), goAway) // a client that has left no room for 17 bytes hears nothing
-			return true
-		})
-	}
-	return true
-}
 
 // awaitEmpty returns once all have gone, or after the time.
 func (a *web) awaitEmpty(limit time.Duration) {
