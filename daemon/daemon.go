@@ -27,6 +27,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
@@ -118,7 +119,7 @@ func New(c Config) (*Daemon, error) {
 	d.renewal = renewal{start: c.Successor, clock: d.clock, log: c.Log}
 	d.events = condition.NewCounts()
 	d.metrics = metrics.New(metrics.Sources{
-		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock,
+		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock, User: rest.UserOf,
 	})
 	d.machine = machine{identity: c.MachineIdentity, log: c.Log}
 	d.Decorate(func(s resp.Source) resp.Source { return s }, func(c coord.Coordinator) coord.Coordinator { return c })

@@ -131,7 +131,7 @@ func (m *members) holder(ctx context.Context, id generator.Parts) (found cluster
 func newPage(d *Daemon, m *members, answers rest.Config) *page.Page {
 	return page.New(page.Config{
 		Version: d.config.Version, Host: d.config.Host, Layout: d.layout, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock,
-		Contact: m.contact, Members: m.status, Holder: m.holder, Tenants: d.named, Log: d.log.Named("page"),
+		Contact: m.contact, Members: m.status, Holder: m.holder, Tenants: d.named, Log: d.log.Named("page"), User: rest.UserOf,
 		Decode: func(text, as string) (int64, generator.Parts, error) {
 			id, parts, problem := answers.Asks(context.Background()).Decode(text, as)
 			if problem != nil {

@@ -9,10 +9,12 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/metrics"
+	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 )
 
-// However many scrape at once, four are answered, and the others are told to come again.
+// However many scrapes a user begins at once, four are answered, and the others are told to come again.
+// That is nothing to another user.
 func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
 	w := newFixture(t)
 	begun, goOn := make(chan struct{}, 10), make(chan struct{})
@@ -20,12 +22,16 @@ func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
 		begun <- struct{}{}
 		<-goOn
 		return w.figures
-	}})
-	scrape := func() int {
-		r := httptest.NewRecorder()
-		m.ServeHTTP(r, httptest.NewRequest("GET", "/metrics", nil))
+	}, User: func(r *http.Request) queue.User { return queue.User{UID: uint32(len(r.Host))} }})
+	scrapeAs := func(host string) int {
+		r, scrape := httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil)
+		scrape.Host = host
+		if m.ServeHTTP(r, scrape); r.Code != http.StatusOK && r.Header().Get("Retry-After") == "" {
+			t.Error("it does not say when to come again")
+		}
 		return r.Code
 	}
+	scrape := func() int { return scrapeAs("a") }
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -47,6 +53,15 @@ func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
 	case <-begun:
 		t.Error("a fifth is begun")
 	}
+	all.Go(func() {
+		if got := scrapeAs("another"); got != http.StatusOK {
+			t.Errorf("another user gets %d", got)
+		}
+	})
+	<-begun
 	close(goOn)
 	all.Wait()
+	if got := scrape(); got != http.StatusOK {
+		t.Errorf("afterwards one gets %d", got)
+	}
 }

@@ -6,6 +6,7 @@ package metrics
 import (
 	"net/http"
 	"regexp"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 )
 
@@ -26,17 +28,23 @@ type Sources struct {
 	Counts  *tally.Table
 	Events  *condition.Counts
 	Clock   clockguard.Clock // times calls and flushes
+	// User tells whose a request is; nil: all are of one user.
+	User func(*http.Request) queue.User
 }
 
 // Metrics answers scrapes. Its methods may be called from any goroutine.
 type Metrics struct {
-	http.Handler
+	answer  http.Handler
+	user    func(*http.Request) queue.User
 	clock   clockguard.Clock
 	journal journalMetrics
 	calls   callMetrics
+
+	mu   sync.Mutex
+	open map[queue.User]int // scrapes that are answered
 }
 
-// scrapesAtOnce is how many scrapes are answered at once; who comes beside them gets a 503.
+// scrapesAtOnce is how many scrapes of a user are answered at once; who comes beside them gets a 503.
 const scrapesAtOnce = 4
 
 // memory is what is shown of the Go runtime's memory, in place of the many figures of go_memstats.
@@ -44,13 +52,46 @@ var memory = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^(/mem
 
 // New makes metrics with a registry of their own.
 func New(from Sources) *Metrics {
-	m := &Metrics{clock: from.Clock, journal: newJournalMetrics(), calls: newCallMetrics()}
+	m := &Metrics{user: from.User, clock: from.Clock, journal: newJournalMetrics(), calls: newCallMetrics(), open: make(map[queue.User]int)}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(from), m.journal.flushes, m.journal.failed, m.calls.durations, m.calls.outcomes,
 		collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(memory)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.Handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtOnce})
+	m.answer = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
+}
+
+// ServeHTTP answers a scrape.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var u queue.User
+	if m.user != nil {
+		u = m.user(r)
+	}
+	if !m.begin(u) {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "four scrapes of this user are being answered: try again after they are", http.StatusServiceUnavailable)
+		return
+	}
+	defer m.end(u)
+	m.answer.ServeHTTP(w, r)
+}
+
+func (m *Metrics) begin(u queue.User) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open[u] == scrapesAtOnce {
+		return false
+	}
+	m.open[u]++
+	return true
+}
+
+func (m *Metrics) end(u queue.User) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open[u]--; m.open[u] == 0 {
+		delete(m.open, u)
+	}
 }
 
 // scrape is what one scrape reads.

@@ -20,6 +20,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/metrics"
+	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
@@ -46,6 +47,8 @@ type Config struct {
 	// Decode takes an ID apart: an integer or a UUID as it is, or one of the form that as names.
 	Decode  func(text, as string) (int64, generator.Parts, error)
 	Tenants *tenant.Tenants // those that have names; nil: none has
+	// User tells whose a request is; nil: all are of one user.
+	User func(*http.Request) queue.User
 }
 
 const (
@@ -236,6 +239,10 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	case foreign(r):
 		http.Error(w, "this is for the page of this daemon alone: open it itself", http.StatusForbidden)
 	default:
-		p.streams.serve(w, r)
+		var u queue.User
+		if p.config.User != nil {
+			u = p.config.User(r)
+		}
+		p.streams.serve(w, r, u)
 	}
 }

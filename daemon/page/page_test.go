@@ -22,6 +22,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/metrics"
+	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -78,6 +79,7 @@ func newStage(t testing.TB) *stage {
 			parts, err := layout.Decompose(118141963665735680)
 			return 118141963665735680, parts, err
 		},
+		User: func(r *http.Request) queue.User { return queue.User{UID: uint32(len(r.Header.Get("X-User")))} },
 	})
 	mux := http.NewServeMux()
 	for path, h := range s.Handlers() {
@@ -169,7 +171,13 @@ type listener struct {
 
 func (s *stage) listen(t *testing.T) *listener {
 	t.Helper()
+	return s.listenAs(t, "")
+}
+
+func (s *stage) listenAs(t *testing.T, user string) *listener {
+	t.Helper()
 	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+"/page/events", nil))(t)
+	r.Header.Set("X-User", user)
 	reply := must.Get(http.DefaultClient.Do(r))(t)
 	t.Cleanup(func() { _ = reply.Body.Close() })
 	l := &listener{t: t, reply: reply, lines: bufio.NewScanner(reply.Body)}
@@ -240,11 +248,17 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	s := newStage(t)
 	s.Begin()
 	var all []*listener
-	for range mostStreams {
-		all = append(all, s.listen(t))
+	for n := range mostStreams {
+		all = append(all, s.listenAs(t, strings.Repeat("x", n/mostOfAUser)))
+		if n+1 != mostOfAUser && n+1 != mostStreams {
+			continue
+		}
+		if reply := s.listen(t).reply; reply.StatusCode != http.StatusServiceUnavailable || reply.Header.Get("Retry-After") == "" {
+			t.Fatalf("one stream too many of a user who has %d: %s", mostOfAUser, reply.Status)
+		}
 	}
-	if reply := s.listen(t).reply; reply.StatusCode != http.StatusServiceUnavailable || reply.Header.Get("Retry-After") == "" {
-		t.Fatalf("one stream too many: %s", reply.Status)
+	if reply := s.listenAs(t, "somebody else").reply; reply.StatusCode != http.StatusServiceUnavailable {
+		t.Fatalf("one stream too many of all: %s", reply.Status)
 	}
 	if reply, _ := s.get(t, "/"); reply.StatusCode != http.StatusOK {
 		t.Errorf("the page itself: %s", reply.Status)

@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/flakeward/flakeward/daemon/queue"
 )
 
 const (
-	mostStreams = 16 // at once
+	mostStreams = 64 // at once
+	mostOfAUser = 16 // of them
 	// mostBehind is by how many updates a stream may be behind before it is ended. What it has missed,
 	// it gets no more: each update has only what is true now.
 	mostBehind = 10
@@ -44,6 +47,7 @@ type stream struct {
 	writes  bool // a write is under way
 	control *http.ResponseController
 
+	user queue.User
 	seen uint64 // the publish that it has got last; streams.mu guards it
 }
 
@@ -120,13 +124,19 @@ func (s *streams) gone() <-chan struct{} {
 }
 
 // join begins one; nil: there are too many, or there are none any more.
-func (s *streams) join(w http.ResponseWriter) *stream {
+func (s *streams) join(w http.ResponseWriter, u queue.User) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.open) >= mostStreams {
+	own := 0
+	for of := range s.open {
+		if of.user == u {
+			own++
+		}
+	}
+	if s.closed || len(s.open) >= mostStreams || own >= mostOfAUser {
 		return nil
 	}
-	of := &stream{control: http.NewResponseController(w), seen: s.number}
+	of := &stream{control: http.NewResponseController(w), user: u, seen: s.number}
 	s.open[of] = struct{}{}
 	return of
 }
@@ -181,8 +191,8 @@ func (of *stream) writing(is bool) {
 }
 
 // serve sends updates to a browser until it goes.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
-	of := s.join(w)
+func (s *streams) serve(w http.ResponseWriter, r *http.Request, u queue.User) {
+	of := s.join(w, u)
 	if of == nil {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "too many look at this page, or the daemon ends: reload the page to see it as it is now", http.StatusServiceUnavailable)
