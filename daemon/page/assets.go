@@ -73,7 +73,7 @@ type renderer struct {
 
 func newRenderer() *renderer {
 	return &renderer{sync.OnceValues(func() (*template.Template, error) {
-		return template.New("page").Funcs(template.FuncMap{"anchor": anchor, "before": before, "after": after}).Parse(string(file("page.html")))
+		return template.New("page").Funcs(template.FuncMap{"anchor": anchor}).Parse(string(file("page.html")))
 	})}
 }
 

@@ -77,6 +77,11 @@ func TestNumbersForPeople(t *testing.T) {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
 	}
+	for years, want := range map[float64]string{68.7: "68 years", 2: "2 years", 1.999: "730 days", 0.5: "182 days", 0: "0 days"} {
+		if got := left(years); got != want {
+			t.Errorf("%v years are %q, want %q", years, got, want)
+		}
+	}
 	for highest, want := range map[float64]float64{0: 1, 0.3: .5, 1: 1, 1.1: 2, 4096: 5000, 5001: 10000} {
 		if got := top(highest); got < want*.999 || got > want*1.001 {
 			t.Errorf("%v is below %v, want %v", highest, got, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/cli/cluster"
@@ -82,7 +83,8 @@ func (p *Page) means(field string, parts generator.Parts, now time.Time) string 
 		if age < 0 {
 			when = " from now"
 		}
-		return at.UTC().Format(resp.TimeFormat(p.config.Layout)) + ", " + cluster.Span(age) + when
+		wraps := strings.NewReplacer("T", " ", "Z", " UTC") // where there is little room
+		return wraps.Replace(at.UTC().Format(resp.TimeFormat(p.config.Layout))) + ", " + cluster.Span(age) + when
 	case generator.Worker.String():
 		return "the worker ID that issued it"
 	case generator.Sequence.String():

@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -117,7 +119,7 @@ func TestThePageIsWholeWithoutScripts(t *testing.T) {
 	s.Begin()
 	_, body := s.get(t, "/")
 	body = strings.ReplaceAll(body, "&#43;", "+")
-	for _, want := range []string{"IDs are issued", "alpha", "etcd://h:1", "+10m0s", "+1.0s", "-1h0m", "answers in", `&lt;b&gt;&#34;beta&#34;`, `action="/" method="get"`} {
+	for _, want := range []string{"IDs are issued", "alpha", "etcd://h:1", "+10m0s", "+1.0s", "−1h0m", "answers in", `&lt;b&gt;&#34;beta&#34;`, `action="/" method="get"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not have %s", want)
 		}
@@ -138,6 +140,28 @@ func TestThePageIsWholeWithoutScripts(t *testing.T) {
 }
 
 // No reply may run or load anything but the page's own files.
+// Each text at a lane's line has a row of its own: where a daemon has been idle, the last ID, the floor and
+// the mark are at nearly the same place.
+func TestTextsAtTheLineHaveARowEach(t *testing.T) {
+	s := newStage(t)
+	_, body := s.get(t, "/")
+	_, line, _ := strings.Cut(body, `<div class="line">`)
+	line, _, _ = strings.Cut(line, "</svg>")
+	rows := map[int]string{}
+	for _, text := range regexp.MustCompile(`<text class="([a-z]+)" x="[^"]*" y="([0-9]+)"`).FindAllStringSubmatch(line, -1) {
+		y := must.Get(strconv.Atoi(text[2]))(t)
+		for other, name := range rows {
+			if y-other < 14 && other-y < 14 {
+				t.Errorf("%s and %s are at %d and %d", text[1], name, y, other)
+			}
+		}
+		rows[y] = text[1]
+	}
+	if len(rows) != 4 {
+		t.Errorf("the texts are %v, want four", rows)
+	}
+}
+
 func TestEachReplyHasThePolicy(t *testing.T) {
 	s := newStage(t)
 	s.Begin()

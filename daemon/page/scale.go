@@ -43,21 +43,6 @@ func anchor(x float64) string {
 	return centred
 }
 
-// before has a text end at its place, and after begin there, where there is room.
-func before(x float64) string {
-	if x < 2*margin {
-		return begins
-	}
-	return ends
-}
-
-func after(x float64) string {
-	if x > 100-2*margin {
-		return ends
-	}
-	return begins
-}
-
 // axis is what is written below the line.
 var axis = []struct {
 	X    float64

@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/cli/cluster"
@@ -52,7 +53,7 @@ type stateView struct {
 	Unique      string
 	Answers     string // whether the coordinator does
 	Away        bool
-	Days        int64
+	LayoutEnd   string // how long until then
 }
 
 // laneView is a lane, with how far from now its ticks are, in words and on the line.
@@ -136,7 +137,7 @@ func stateOf(f metrics.Figures, asked asked) stateView {
 	s := stateView{
 		Text: states[f.State], Now: time.Unix(0, f.Now.Wall).UTC().Format("2006-01-02 15:04:05"), Clock: "followed",
 		Cluster: f.Cluster.ID, Coordinator: f.Cluster.Coordinator, Unique: "in this cluster",
-		Days: int64(f.Layout.YearsLeft(time.Unix(0, f.Now.Wall)) * daysInYear),
+		LayoutEnd: left(f.Layout.YearsLeft(time.Unix(0, f.Now.Wall))),
 	}
 	for _, l := range f.Lanes {
 		s.Good = s.Good || l.Serves
@@ -169,6 +170,14 @@ func stateOf(f metrics.Figures, asked asked) stateView {
 
 // daysInYear is the mean length of a Gregorian year.
 const daysInYear = 365.2425
+
+// left writes how long that is: in days where somebody should do something about it.
+func left(years float64) string {
+	if years >= 2 {
+		return strconv.Itoa(int(years)) + " years"
+	}
+	return strconv.Itoa(int(years*daysInYear)) + " days"
+}
 
 func laneOf(f metrics.Figures, l metrics.Lane) laneView {
 	h := l.Holding
@@ -244,5 +253,5 @@ func signed(d time.Duration) string {
 	if d.Abs() < 50*time.Millisecond {
 		return "now"
 	}
-	return cluster.Signed(d)
+	return strings.Replace(cluster.Signed(d), "-", "−", 1)
 }
