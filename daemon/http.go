@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/flakeward/flakeward/daemon/await"
 	"github.com/flakeward/flakeward/daemon/page"
@@ -30,7 +31,7 @@ type web struct {
 
 // newWeb makes what answers them with IDs from a source.
 func newWeb(d *Daemon, source resp.Source) (*web, error) {
-	w := &web{count: &counter{table: &d.counts}, members: &members{d: d, asking: make(chan struct{}, 1)}}
+	w := &web{count: &counter{table: &d.counts, took: d.counts.Durations(webDialect)}, members: &members{d: d, asking: make(chan struct{}, 1)}}
 	w.taker = await.New(source, d.clock, w.count)
 	config := w.config(d)
 	w.page = newPage(d, w.members, config)
@@ -71,6 +72,7 @@ func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
 type counter struct {
 	server *serve.Server
 	table  *tally.Table
+	took   *tally.Histogram
 }
 
 // webDialect is the dialect of HTTP's requests where they are counted.
@@ -91,3 +93,6 @@ func (c *counter) Issued(lane int, ids uint64) {
 
 // Burnt counts IDs that went to nobody.
 func (c *counter) Burnt(ids uint64) { c.table.Burnt.Add(ids) }
+
+// Took counts how long a request took.
+func (c *counter) Took(d time.Duration) { c.took.Observe(1, d) }

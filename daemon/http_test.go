@@ -152,3 +152,15 @@ func TestProbesOfADaemonWhoseCoordinatorIsAway(t *testing.T) {
 		t.Errorf("/v1/cluster: %s %s", reply.Status, body)
 	}
 }
+
+// How long requests of HTTP and calls took is shown as that of RESP's is.
+func TestHowLongRequestsOfHTTPTookIsShown(t *testing.T) {
+	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
+	web := overSocket(t, d)
+	for _, path := range []string{"/v1/ids", "/v1/runs?count=5", "/v1/ids/1", "/v1/ids?count=0"} { // the last two ask for none
+		get(t, web, path)
+	}
+	if _, body := get(t, web, "/metrics"); !strings.Contains(body, `flakeward_request_duration_seconds_count{dialect="http"} 2`+"\n") {
+		t.Errorf("a scrape has not the durations of two requests:\n%s", body)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/await"
@@ -129,6 +130,7 @@ func (dry) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
 func (dry) Waits(int64)        {}
 func (dry) Issued(int, uint64) {}
 func (dry) Burnt(uint64)       {}
+func (dry) Took(time.Duration) {}
 
 // Where users have rates nothing is passed on: it would all be taken from this daemon's own user's.
 func TestRatesAreNotPassedBy(t *testing.T) {

@@ -24,12 +24,14 @@ type Counter interface {
 	Waits(n int64)               // that many more requests wait; below 0: fewer
 	Issued(lane int, ids uint64) // IDs that a caller got
 	Burnt(ids uint64)            // IDs that were taken for a request which was given up
+	Took(d time.Duration)        // how long a request took that got its IDs or was refused
 }
 
 // Taker takes IDs from a Source. Its methods may be called from any goroutine.
 type Taker struct {
 	source Source
 	count  Counter
+	clock  clockguard.Clock
 	timer  *timer
 	over   chan struct{} // closed by GiveUp
 	passOn Elsewhere     // nil: nowhere. It is set before over is closed
@@ -41,7 +43,7 @@ type Taker struct {
 
 // New makes a Taker whose waits are on the clock.
 func New(source Source, clock clockguard.Clock, count Counter) *Taker {
-	return &Taker{source: source, count: count, timer: newTimer(clock), over: make(chan struct{}), changed: make(chan struct{})}
+	return &Taker{source: source, count: count, clock: clock, timer: newTimer(clock), over: make(chan struct{}), changed: make(chan struct{})}
 }
 
 // Close ends what the Taker has started. Requests that wait then do so until their contexts end, or
@@ -117,6 +119,15 @@ func (t *Taker) Take(ctx context.Context, c *issue.Connection, tenant uint32, n 
 // Each is Take, but passes each run on to got as soon as it is taken, and counts none of them. An
 // error of got gives the request up, and is returned.
 func (t *Taker) Each(ctx context.Context, c *issue.Connection, tenant uint32, n int, got func(generator.Run) error) error {
+	begun := t.clock.Now().Mono
+	err := t.each(ctx, c, tenant, n, got)
+	if ctx.Err() == nil {
+		t.count.Took(t.clock.Now().Mono.Sub(begun))
+	}
+	return err
+}
+
+func (t *Taker) each(ctx context.Context, c *issue.Connection, tenant uint32, n int, got func(generator.Run) error) error {
 	c.Begin()
 	c.Singles = n == 1
 	for n > 0 {

@@ -51,17 +51,63 @@ func (s *store) put(n int, w issue.Wait) {
 type counts struct {
 	waits         atomic.Int64
 	issued, burnt atomic.Uint64
+	answers       atomic.Int64 // that took a time,
+	took          atomic.Int64 // and that of all
 }
 
 func (c *counts) Waits(n int64)          { c.waits.Add(n) }
 func (c *counts) Issued(_ int, n uint64) { c.issued.Add(n) }
 func (c *counts) Burnt(n uint64)         { c.burnt.Add(n) }
+func (c *counts) Took(d time.Duration)   { c.answers.Add(1); c.took.Add(int64(d)) }
 
 func start(t *testing.T, s *store) (*Taker, *counts) {
 	c := &counts{}
 	taker := New(s, clockguard.System{}, c)
 	t.Cleanup(taker.Close)
 	return taker, c
+}
+
+// slow is a clock that a test has go on.
+type slow struct {
+	clockguard.System
+	by atomic.Int64
+}
+
+func (s *slow) Now() clockguard.Reading {
+	r := s.System.Now()
+	r.Mono += clockguard.Mono(s.by.Load())
+	return r
+}
+
+// A request took from when it came until it had all, or was refused; one whose caller has gone did not.
+func TestItIsToldHowLongRequestsTook(t *testing.T) {
+	s, counts, clock := newStore(0), &counts{}, &slow{}
+	taker := New(s, clock, counts)
+	defer taker.Close()
+	ended := make(chan error)
+	take := func(ctx context.Context) {
+		_, err := taker.Take(ctx, &issue.Connection{}, 0, 1, nil)
+		ended <- err
+	}
+	go take(t.Context())
+	<-s.asked
+	clock.by.Add(int64(time.Hour))
+	s.put(1, issue.Wait{})
+	taker.Wake()
+	if err := <-ended; err != nil || counts.answers.Load() != 1 || time.Duration(counts.took.Load()).Round(time.Minute) != time.Hour {
+		t.Errorf("%v, %d took %v", err, counts.answers.Load(), time.Duration(counts.took.Load()))
+	}
+	s.put(0, issue.Wait{Err: errors.New("x")})
+	go take(t.Context())
+	if err := <-ended; err == nil || counts.answers.Load() != 2 {
+		t.Errorf("%v, and %d took a time", err, counts.answers.Load())
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	go take(gone)
+	if err := <-ended; err == nil || counts.answers.Load() != 2 {
+		t.Errorf("%v, and %d took a time", err, counts.answers.Load())
+	}
 }
 
 func TestRunsAreTakenUntilThereAreAll(t *testing.T) {

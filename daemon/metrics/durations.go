@@ -12,7 +12,7 @@ import (
 
 const (
 	durationName = "request_duration_seconds"
-	durationHelp = "How long requests for IDs took, from the first reading of the clock for one of them until the replies of their round were sent."
+	durationHelp = "How long requests for IDs took: of resp until the replies of their round were sent, of http until there were the IDs."
 )
 
 // durations is a histogram that was counted elsewhere, in both forms.

@@ -73,6 +73,7 @@ func (c *counts) Request(_, code string) {
 func (c *counts) Waits(int64)            {}
 func (c *counts) Issued(_ int, n uint64) { c.issued.Add(int64(n)) }
 func (c *counts) Burnt(n uint64)         { c.burnt.Add(int64(n)) }
+func (c *counts) Took(time.Duration)     {}
 
 // site is a server under test, on a Unix socket.
 type site struct {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,6 +30,7 @@ func (s *endless) Take(_ *issue.Connection, _ uint32, n int) (generator.Run, iss
 func (s *endless) Waits(int64)            {}
 func (s *endless) Issued(_ int, n uint64) { s.issued += int64(n) }
 func (s *endless) Burnt(n uint64)         { s.burnt += int64(n) }
+func (s *endless) Took(time.Duration)     {}
 
 // A message of each method, in each encoding, is answered, or refused with a code of Connect; IDs are
 // taken only for what is answered, and no more than one request may have.

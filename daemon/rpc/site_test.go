@@ -79,6 +79,7 @@ func (s *site) until(is func() bool) {
 func (s *site) Waits(n int64)          { s.note(func() { s.waits += n; s.waited += max(0, n) }) }
 func (s *site) Issued(_ int, n uint64) { s.note(func() { s.issued += n }) }
 func (s *site) Burnt(n uint64)         { s.note(func() { s.burnt += n }) }
+func (s *site) Took(time.Duration)     {}
 func (s *site) Request(string, string) {}
 
 // start makes a site whose tick is used up.
