@@ -52,6 +52,9 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 	_, _ = r.do("NEXT", 20)
 	_, _ = r.do("NEXT", 0)
 	in := r.info()
+	for again := time.NewTicker(5 * time.Millisecond); in["lanes_ready"] != "2"; <-again.C {
+		in = r.info()
+	}
 	_, _, got := scrape(d)
 	sum := func(prefix string) (n int) {
 		for name, value := range got {
