@@ -30,3 +30,16 @@ func TestRefusalsOfARowOfRequestsKeepToTheOutput(t *testing.T) {
 		t.Errorf("%d of 180 are refused, with %d bytes unread", refused, len(in))
 	}
 }
+
+// What takes long to answer counts for more than its reply: fewer of such requests are answered
+// before others have a turn.
+func TestRefusalsAndINFOCountForMoreThanTheirReplies(t *testing.T) {
+	for request, most := range map[string]int{"X\r\n": 64, "INFO\r\n": 4} {
+		h := handler(t, &some{}, "twitter", resp.Limits{Output: 32 << 10})
+		var s resp.Session
+		used, _, next := h.Serve(&s, bytes.Repeat([]byte(request), 1000), nil)
+		if n := used / len(request); n == 0 || n > most || next.State != resp.Write {
+			t.Errorf("%d of %q in a turn, want at most %d", n, request, most)
+		}
+	}
+}

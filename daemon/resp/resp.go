@@ -159,6 +159,7 @@ type Handler struct {
 	clients  clients
 	counts   counts
 	output   int // bytes of replies after which Serve asks for a write
+	extra    int // bytes that the requests of this Serve count for besides their replies
 }
 
 // NewHandler makes a handler for any number of sessions.
@@ -182,10 +183,18 @@ func Shorten(h *Handler, output int) {
 	}
 }
 
+// These are for how many bytes of replies a refusal and an INFO count besides their own. To make them
+// takes as long as so many bytes of IDs.
+const (
+	refusalRoom = 512
+	infoRoom    = 8 << 10
+)
+
 // Serve answers the requests at the beginning of in, which must begin with what the calls before
 // did not use, and appends the replies to out. It returns how many bytes of in it is done with, and
 // what to do next. After Close it must not be called again.
 func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, next Next) {
+	h.extra = 0
 	for {
 		if s.work.kind != idle {
 			if out, next = h.proceed(s, out); next.State != Read {
@@ -198,7 +207,7 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 		if used == len(in) && !executing {
 			return used, out, Next{}
 		}
-		room := h.output - len(out)
+		room := h.output - len(out) - h.extra
 		if room <= 0 {
 			return used, out, Next{State: Write}
 		}
@@ -268,6 +277,7 @@ func do(h *Handler, c numbered, s *Session, args [][]byte, out []byte) []byte {
 }
 
 func (h *Handler) refuse(out []byte, r *Refusal) []byte {
+	h.extra += refusalRoom
 	h.counts.refuse(r.Code)
 	return r.Append(out)
 }

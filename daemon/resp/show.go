@@ -16,6 +16,7 @@ type Section struct {
 // info is INFO [section ...]. As in Redis, a section that does not exist is empty, and some names
 // stand for all of them.
 func (h *Handler) info(_ *Session, args [][]byte, out []byte) []byte {
+	h.extra += infoRoom
 	var text []byte
 	if h.config.Info != nil {
 		for _, section := range h.config.Info() {

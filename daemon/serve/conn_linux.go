@@ -329,6 +329,7 @@ func (l *loop) drop(c *conn) {
 	if c.fd < 0 {
 		return
 	}
+	l.turns.took(l.handler) // what was not read takes the kernel as long as to read it
 	l.deadlines.endWait(c)
 	l.handler.Abandon(&c.session)
 	l.unblock(c)

@@ -135,6 +135,7 @@ func (l *loop) run() {
 		pending := len(l.deadlines.waiting) > 0
 		more := len(l.ready) > 0 || len(l.fresh) > 0 || l.behind || l.room.over
 		events := l.poller.wait(more, pending)
+		l.turns.since = 0
 		if pending && (len(events) > 0 || l.behind) {
 			l.retry(false) // those who have waited come before those who ask now
 		}
@@ -190,12 +191,13 @@ func (l *loop) retry(changed bool) {
 	if !changed && !l.behind && now < l.deadlines.timer.due {
 		return
 	}
+	l.turns.start()
 	l.behind = l.deadlines.due(now, changed)
-	for n := 1; l.behind; n++ {
+	for n := 0; l.behind; n++ {
 		c := l.deadlines.waiting[0].conn
 		l.serve(c, c.in)
 		l.behind = l.deadlines.waiting.earliest() <= now
-		if n%lookEvery == 0 && l.deadlines.clock.Now().Mono.Sub(now) >= retryShare {
+		if l.turns.over(n) {
 			break
 		}
 	}
@@ -229,10 +231,9 @@ func (l *loop) resume() {
 	}
 	ready := l.ready
 	l.ready = l.scratch[:0]
-	begun := l.deadlines.clock.Now().Mono
+	l.turns.start()
 	for i, c := range ready {
-		late := i%lookEvery == lookEvery-1 && l.deadlines.clock.Now().Mono.Sub(begun) >= resumeShare
-		if i > 0 && (l.turns.short || late) {
+		if i > 0 && (l.turns.short || l.turns.over(i)) {
 			l.ready = append(l.ready, ready[i:]...) // the next round begins with them
 			clear(ready[i:])
 			break

@@ -105,8 +105,7 @@ func (r *room) shed() {
 	if !r.over {
 		return
 	}
-	begun := r.deadlines.clock.Now().Mono
-	late := func() bool { return r.deadlines.clock.Now().Mono.Sub(begun) >= shedShare }
+	r.turns.start()
 	for r.over {
 		if r.excess <= 0 {
 			idlest := r.lookForMost()
@@ -118,7 +117,7 @@ func (r *room) shed() {
 						r.end(idlest, Heavy)
 					}
 				}
-				if r.excess = 0; late() {
+				if r.excess = 0; r.turns.late() {
 					return
 				}
 			}
@@ -130,7 +129,7 @@ func (r *room) shed() {
 		}
 		if c := r.conns[r.at]; c != nil && c.user() == r.heaviest && c.weight() > r.most/2 {
 			r.excess -= int64(c.account.Held())
-			if r.evict(c); late() {
+			if r.evict(c); r.turns.late() {
 				return
 			}
 		}

@@ -42,6 +42,9 @@ func (r *round) answer(events []unix.EpollEvent) (notified bool) {
 		}
 	}
 	if len(r.putOff) > 0 {
+		if r.turns.begun != 0 { // the others are not answered soon
+			r.flush()
+		}
 		r.rest(events)
 	}
 	return notified
@@ -49,9 +52,9 @@ func (r *round) answer(events []unix.EpollEvent) (notified bool) {
 
 // rest goes on with the events that were put off.
 func (r *round) rest(events []unix.EpollEvent) {
-	begun := r.turns.clock.Now().Mono
+	r.turns.start()
 	for i, at := range r.putOff {
-		if r.turns.over(begun, i) {
+		if r.turns.over(i) {
 			r.turns.partial, r.turns.offset = true, at
 			break
 		}
@@ -65,10 +68,9 @@ func (r *round) rest(events []unix.EpollEvent) {
 		if of == nil { // the connection has ended meanwhile
 			continue
 		}
-		begun = r.turns.clock.Now().Mono
 		more := r.poller.more[:pollNow(of.epoll, r.poller.more[:], 0)]
 		for i := range more {
-			if r.turns.over(begun, i) {
+			if r.turns.over(i) {
 				break
 			}
 			r.event(&more[i])

@@ -181,14 +181,18 @@ func TestWhoWaitsInTurnIsTriedWhenNamed(t *testing.T) {
 	}
 }
 
+// newTurns has two users.
+func newTurns(t *testing.T, clock clockguard.Clock) (of *turns, h *resp.Handler, many, one *load) {
+	t.Helper()
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
+	of = &turns{clock: clock, users: make(map[budget.User]*load)}
+	return of, resp.NewHandler(resp.Config{Layout: layout}), of.come(1, nil), of.come(2, nil)
+}
+
 // Of a round with many events each user has its first, wherever in the round they are.
 func TestEachUserHasItsFirstEventsOfARound(t *testing.T) {
-	poller := must.Get(newPoller())(t)
-	defer poller.close()
-	turns := turns{clock: clockguard.System{}, users: make(map[budget.User]*load)}
-	many, one := turns.come(1, poller), turns.come(2, poller)
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
-	turns.begin(resp.NewHandler(resp.Config{Layout: layout}), 1000)
+	turns, h, many, one := newTurns(t, clockguard.System{})
+	turns.begin(h, 1000)
 	firsts := 0
 	for range 999 {
 		if turns.first(many) {
@@ -197,6 +201,62 @@ func TestEachUserHasItsFirstEventsOfARound(t *testing.T) {
 	}
 	if firsts != fewEvents/2 || !turns.first(one) {
 		t.Errorf("one user has %d of the first events, the other has its own: %v", firsts, turns.first(one))
+	}
+}
+
+// Once the long turns of a round have taken their time, however few events it has, each user has one
+// more before the others come.
+func TestEachUserHasOneMoreEventOfALongRound(t *testing.T) {
+	for _, events := range []int{10, 1000} {
+		clock := clocktest.NewManual(time.Unix(1e9, 0))
+		turns, h, many, one := newTurns(t, clock)
+		turns.begin(h, events)
+		for range 2 {
+			if !turns.first(many) {
+				t.Fatal("a round begins without its first events")
+			}
+			turns.took(h)
+			clock.Advance(longRound)
+		}
+		turns.took(h)
+		for range 3 {
+			turns.first(many)
+		}
+		if turns.first(many) || !turns.first(one) || turns.first(one) {
+			t.Errorf("of %d events, users have not one more each", events)
+		}
+		if turns.begin(h, events); !turns.first(many) || !turns.first(many) {
+			t.Error("the next round is a long one, too")
+		}
+	}
+}
+
+// What may wait has one time together in a round. The clock is looked at after each of it that was
+// long, and else after many. One of each kind is answered whatever the time is.
+func TestWhatMayWaitHasOneTimeInARound(t *testing.T) {
+	clock := clocktest.NewManual(time.Unix(1e9, 0))
+	clock.Advance(time.Second)
+	turns, h, _, _ := newTurns(t, clock)
+	turns.begin(h, 1000)
+	turns.start()
+	clock.Advance(roundShare)
+	turns.start() // another kind of it
+	if turns.over(1) {
+		t.Error("the clock is looked at after something short")
+	}
+	if turns.took(h); turns.over(0) {
+		t.Error("nothing is answered of what comes next")
+	}
+	if turns.took(h); !turns.over(1) {
+		t.Error("the time is not over after a long turn")
+	}
+	if turns.over(1) || !turns.over(lookEvery-1) {
+		t.Error("the clock is not looked at after each 16")
+	}
+	turns.since = 0 // the next round
+	turns.start()
+	if turns.took(h); turns.over(1) {
+		t.Error("the next round has no time of its own")
 	}
 }
 

@@ -11,41 +11,43 @@ import (
 )
 
 const (
-	// longTurn is for how many bytes of requests or replies a turn counts as long.
-	longTurn = 4 << 10
+	// longTurn is for how many bytes of requests or replies a turn counts as long. What was written
+	// in small pieces takes the kernel as long to read as much larger ones: 200 µs for 4 KiB.
+	longTurn = 1 << 10
 	// longRound is how long the turns of a round may take until the rest of them are short.
 	longRound = time.Millisecond
 	// shortTurn is how many bytes of replies a short turn has, and shortRead what is read for it.
 	shortTurn = 2 << 10
-	shortRead = 4 << 10
+	shortRead = 1 << 10
 	// stride is by how many events the beginning moves on.
 	stride = 61
 
 	// fewEvents is how many events a round may have that are all answered. Of more, all users
 	// together have so many before the others come.
 	fewEvents = 64
-	// These are how long a round may take for events, for requests that have waited, for connections
-	// that have more to answer, and for those that have to end. What there is no time for is left to
-	// the next round.
-	eventShare  = time.Millisecond
-	retryShare  = time.Millisecond
-	resumeShare = time.Millisecond
-	shedShare   = time.Millisecond
-	// lookEvery is after how many of them the clock is read.
+	// roundShare is how long a round may take for what may wait: for requests that have waited, for
+	// events that are not the first, for connections that have more to answer, and for those that
+	// have to end. What there is no time for is left to the next round.
+	roundShare = time.Millisecond
+	// lookEvery is after how many of them the clock is read, where none of them was long, and how
+	// many of each kind that are not a round has time for however long the others take.
 	lookEvery = 16
 )
 
 // turns keeps rounds short, so that a request is not held up by many connections that have much
 // to ask, nor by many that have little. Once the long turns of a round have taken long enough, the
-// other turns in it are short, and connections whose last turn was long have to wait for another
-// round. Users come in turn. Rounds with few events and without long turns do not look at the clock.
+// other turns in it are short, connections whose last turn was long have to wait for another round,
+// and each user has one more event before the others come. Users come in turn. Rounds with few events
+// and without long turns do not look at the clock.
 type turns struct {
 	clock   clockguard.Clock
 	users   map[budget.User]*load
+	since   clockguard.Mono // when this round began with what may wait; 0: it has not
 	begun   clockguard.Mono // of the first long turn's end; 0: there was none in this round
-	rounds  uint64          // of many events
-	each    int             // how many events each user has before the others come
+	rounds  uint64
+	each    int // how many events each user has before the others come
 	short   bool
+	look    bool // what came last was long
 	partial bool // the last round left events to this one
 	offset  int
 }
@@ -111,9 +113,8 @@ func (t *turns) ofEpoll(epoll int) *load {
 // as those that are put off come again in the same order.
 func (t *turns) begin(h *resp.Handler, n int) (first int) {
 	t.begun, t.each = 0, 0
-	if n > fewEvents {
+	if t.rounds++; n > fewEvents {
 		t.each = max(1, fewEvents/max(1, len(t.users)))
-		t.rounds++
 	}
 	if t.partial {
 		t.partial = false
@@ -130,25 +131,39 @@ func (t *turns) begin(h *resp.Handler, n int) (first int) {
 
 // first reports whether a user's next event is among the first of this round.
 func (t *turns) first(of *load) bool {
-	if t.each == 0 {
+	if t.each == 0 && !t.short {
 		return true
 	}
 	if of.round != t.rounds {
 		of.round, of.events = t.rounds, 0
 	}
-	of.events++
+	if of.events++; t.short {
+		return of.events == 1
+	}
 	return of.events <= t.each
 }
 
-// over reports whether the events of a round that began then have had their time, n of which have
-// been answered.
-func (t *turns) over(since clockguard.Mono, n int) bool {
-	return n%lookEvery == lookEvery-1 && t.clock.Now().Mono.Sub(since) >= eventShare
+// start says that what may wait begins now, unless something else of the kind came before in this
+// round.
+func (t *turns) start() {
+	if t.since == 0 {
+		t.since = t.clock.Now().Mono
+	}
+}
+
+// late reports whether this round has had its time for what may wait.
+func (t *turns) late() bool { return t.clock.Now().Mono.Sub(t.since) >= roundShare }
+
+// over is late, looked at before the nth if one before it was long, and else after each lookEvery.
+func (t *turns) over(n int) bool {
+	look := n > 0 && t.look || n%lookEvery == lookEvery-1
+	t.look = false
+	return look && t.late()
 }
 
 // took notes a long turn.
 func (t *turns) took(h *resp.Handler) {
-	if t.short {
+	if t.look = true; t.short {
 		return
 	}
 	now := t.clock.Now().Mono
