@@ -95,6 +95,9 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 			if w.kind == singles {
 				out = h.ids.append(out, w.form, s.resp3, run.First, run.N)
 				h.counts.answered(w, uint64(run.N))
+				if h.extra += takeRoom; len(out)+h.extra >= h.output && w.left > 0 {
+					return out, Next{State: Write}
+				}
 			} else {
 				w.taken = append(w.taken, run)
 			}

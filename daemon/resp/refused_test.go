@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // A row of NEXTs that are all refused has far longer replies than one of IDs: they are written in
@@ -41,5 +43,32 @@ func TestRefusalsAndINFOCountForMoreThanTheirReplies(t *testing.T) {
 		if n := used / len(request); n == 0 || n > most || next.State != resp.Write {
 			t.Errorf("%d of %q in a turn, want at most %d", n, request, most)
 		}
+	}
+}
+
+// single is a source that gives IDs one by one.
+type single struct{}
+
+func (single) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
+	return generator.Run{First: 1, N: 1}, issue.Wait{}
+}
+
+// IDs that come one by one count for more than their replies, too. A row goes on where it stopped.
+func TestIDsThatComeOneByOneAreGivenInSeveralTurns(t *testing.T) {
+	h := handler(t, single{}, "twitter", resp.Limits{Output: 32 << 10})
+	var s resp.Session
+	const row = 1000
+	in := bytes.Repeat([]byte("*1\r\n$4\r\nNEXT\r\n"), row)
+	got, turns := 0, 0
+	for state := resp.Write; state == resp.Write; turns++ {
+		used, replies, next := h.Serve(&s, in, nil)
+		in, state = in[used:], next.State
+		n := bytes.Count(replies, []byte(":1\r\n"))
+		if got += n; n > 500 {
+			t.Fatalf("%d IDs in a turn", n)
+		}
+	}
+	if got != row || len(in) > 0 || turns < 3 {
+		t.Errorf("%d of %d IDs in %d turns, with %d bytes unread", got, row, turns, len(in))
 	}
 }

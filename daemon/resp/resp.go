@@ -183,9 +183,10 @@ func Shorten(h *Handler, output int) {
 	}
 }
 
-// These are for how many bytes of replies a refusal and an INFO count besides their own. To make them
-// takes as long as so many bytes of IDs.
+// These are for how many bytes of replies a refusal, an INFO, and IDs that were taken at once count
+// besides their own. To make or to take them takes as long as so many bytes of IDs.
 const (
+	takeRoom    = 64
 	refusalRoom = 512
 	infoRoom    = 8 << 10
 )
