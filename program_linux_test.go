@@ -198,6 +198,39 @@ func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
 			t.Errorf("the socket is left: %v", err)
 		}
 	})
+
+	t.Run("a signal to stop that comes a second after the first ends it at once", func(t *testing.T) {
+		d := start(t, program, nil)
+		late, err := net.Dial("unix", d.socket) // takes no replies, which holds the end up
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer late.Close()
+		if _, err := late.Write([]byte(strings.Repeat("NEXT 65536\r\n", 8))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := late.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		begun := time.Now()
+		d.signal(syscall.SIGTERM)
+		go func() { ended <- d.Wait() }()
+		again := time.NewTicker(10 * time.Millisecond)
+		defer again.Stop()
+		for {
+			select {
+			case err := <-ended:
+				var exit *exec.ExitError
+				if took := time.Since(begun); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM || took < time.Second {
+					t.Errorf("after %v it ends with %v, want by the signal and not before a second", took, err)
+				}
+				return
+			case <-again.C:
+				d.signal(syscall.SIGTERM)
+			}
+		}
+	})
 }
 
 // connectAgain connects, asks for nothing, and connects again once that is ended, until ctx ends or
