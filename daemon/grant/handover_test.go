@@ -1,8 +1,11 @@
 package grant_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
@@ -71,6 +74,63 @@ func TestATakenOverLaneEndsWhenItsWorkerIDWasOpened(t *testing.T) {
 		t.Error("the lane goes on")
 	}
 	after.issueAll()
+}
+
+// Lanes that were taken over issue already. They claim one after the other: all at once would take the
+// processor from the requests that have waited. One that needs another worker ID does not wait, and
+// none does where the grants end soon.
+func TestTakenOverLanesClaimOneAfterTheOther(t *testing.T) {
+	for _, soon := range []bool{false, true} {
+		w := newFixture(t)
+		h := w.host("J")
+		before := h.startLanes(3)
+		var handed []grant.Handed
+		for _, p := range before.all {
+			handed = append(handed, grant.HandOver(p.Holder))
+		}
+		before.crash()
+		if soon {
+			w.clock.Advance(window/2 + step)
+		}
+		l := h.bootLanes(3)
+		l.lifecycle.TakeOver(l.inherited, handed)
+		if err := l.join(); err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var claimed [3]bool
+		l.coord.asked = func(r coord.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			claimed[r.Lane] = true
+		}
+		has := func() [3]bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return claimed
+		}
+		l.all[2].ReLease(l.all[2].inUse())
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for i := range l.all {
+			all.Go(func() {
+				if err := l.lifecycle.Hold(ctx, i); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		w.clock.BlockUntil(3)
+		if has() != [3]bool{true, soon, true} {
+			t.Errorf("grants end soon: %v, and before any time has passed, lanes have claimed: %v", soon, has())
+		}
+		for !has()[1] {
+			w.clock.Advance(time.Millisecond)
+			w.clock.BlockUntil(3)
+		}
+		stop()
+		all.Wait()
+		l.issueAll()
+	}
 }
 
 // What was handed over counts with the journal that it was handed over beside, and no other.
