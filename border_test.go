@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const module = "github.com/flakeward/flakeward"
@@ -170,11 +170,11 @@ func plant(t *testing.T, root, path, text string) {
 // TestANormalBuildHasNoFaults: neither a variable of the drills nor a function that injects faults
 // is in the program that ships. A drill build has both, or this would look for the wrong names.
 func TestANormalBuildHasNoFaults(t *testing.T) {
-	for _, tags := range []string{"", "drill"} {
-		program := filepath.Join(t.TempDir(), "flakeward")
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", tags, "-o", program, ".").CombinedOutput(); err != nil {
-			t.Fatalf("go build: %v\n%s", err, out)
-		}
+	for tags, build := range map[string]func() (string, error){
+		"":      program,
+		"drill": func() (string, error) { return process.Build(t.Context(), t.TempDir()) },
+	} {
+		program := must.Get(build())(t)
 		content := must.Get(os.ReadFile(program))(t)
 		// The names of functions stand in the program for stack traces.
 		for _, name := range []string{"FLAKEWARD_DRILL", module + "/internal/fault.", module + "/internal/fault/inject.", module + "/audit/"} {

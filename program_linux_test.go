@@ -107,10 +107,7 @@ func pipe(t *testing.T) (reading, writing *os.File) {
 }
 
 func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "flakeward")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := must.Get(program())(t)
 
 	t.Run("a log that nobody reads holds nobody up", func(t *testing.T) {
 		_, full := pipe(t)

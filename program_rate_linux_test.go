@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,10 +16,7 @@ import (
 // A user gets no more IDs than --rate allows, over all its connections, and is told why; a user with
 // a rate of its own has that.
 func TestProgramKeepsAUserToItsRate(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "flakeward")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := must.Get(program())(t)
 	const perSecond, burst, batch, batches = 1000, 100, 50, 20
 	dial := func(d *started) (net.Conn, *wire.Reader) {
 		c := must.Get(net.Dial("unix", d.socket))(t)

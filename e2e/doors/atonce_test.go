@@ -28,10 +28,11 @@ var tools = flag.String("tools", "", "the `directory` of buf, grpcurl and ghz; w
 // prints has the IDs that it was given, and no two are alike.
 func TestClientsOfEachDialectAtOnce(t *testing.T) {
 	dir := sockettest.Dir(t)
-	program, socket := filepath.Join(dir, "flakeward"), filepath.Join(dir, "s")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/flakeward/flakeward").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	program, err := process.BuildNormal(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
 	}
+	socket := filepath.Join(dir, "s")
 	daemon := exec.Command(program, "daemon", "--coord", "embedded:", "--socket", socket, "--state-dir", filepath.Join(dir, "state"))
 	daemon.SysProcAttr = process.Orphanless()
 	if err := daemon.Start(); err != nil {

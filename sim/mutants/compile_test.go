@@ -26,6 +26,7 @@ type compiler struct {
 	of     map[string]built // by the folder, from root
 	fset   *token.FileSet
 	others types.Importer
+	parsed map[string]*ast.File // files that are not broken, by their paths
 }
 
 // built is one package, as `go list` says it.
@@ -40,13 +41,15 @@ func newCompiler(ctx context.Context, root string, tags string) (*compiler, erro
 	if err != nil {
 		return nil, err
 	}
-	list := exec.CommandContext(ctx, "go", "list", "-export", "-deps", "-tags", tags, "-json=ImportPath,Dir,Export,GoFiles", "./...")
-	list.Dir, list.Stderr = root, os.Stderr
+	// With the flags of what is released, so that little is compiled for this alone.
+	list := exec.CommandContext(ctx, "go", "list", "-export", "-deps", "-trimpath", "-tags", "urfave_cli_no_docs,grpcnotrace,"+tags,
+		"-json=ImportPath,Dir,Export,GoFiles", "./...")
+	list.Dir, list.Stderr, list.Env = root, os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("the source in %s does not compile: %w", root, err)
 	}
-	c := &compiler{root: root, of: map[string]built{}, fset: token.NewFileSet()}
+	c := &compiler{root: root, of: map[string]built{}, fset: token.NewFileSet(), parsed: map[string]*ast.File{}}
 	exports := map[string]string{}
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var b built
@@ -112,9 +115,16 @@ func (c *compiler) check(dir, broken string, touched []string) error {
 		if slices.Contains(touched, filepath.Join(dir, name)) {
 			from = broken
 		}
-		f, err := parser.ParseFile(c.fset, filepath.Join(from, dir, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+		path := filepath.Join(from, dir, name)
+		f := c.parsed[path]
+		if f == nil {
+			var err error
+			if f, err = parser.ParseFile(c.fset, path, nil, parser.SkipObjectResolution); err != nil {
+				return err
+			}
+		}
+		if from == c.root {
+			c.parsed[path] = f
 		}
 		files = append(files, f)
 	}
