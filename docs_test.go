@@ -163,9 +163,9 @@ var (
 
 // A message that the code has and the page has not would leave its reader without a next step.
 func TestDocsHaveEveryWarningOfTheDaemon(t *testing.T) {
-	_, page, found := strings.Cut(readFile(t, "docs/operations.md"), "\n## Conditions\n")
+	_, page, found := strings.Cut(readFile(t, "docs/operations.md"), "\n## Log messages\n")
 	if !found {
-		t.Fatal("docs/operations.md has no section Conditions")
+		t.Fatal("docs/operations.md has no section Log messages")
 	}
 	source := goSource(t, "daemon") + goSource(t, "coord") + goSource(t, "generator") + goSource(t, "cli")
 	var rows []string
@@ -204,4 +204,18 @@ func goSource(t *testing.T, root string) string {
 		return err
 	}))
 	return text.String()
+}
+
+// Each stage of scripts/full has its row, whether it was run or not.
+func TestVerificationPageHasEveryStage(t *testing.T) {
+	page := readFile(t, "docs/verification.md")
+	stages := regexp.MustCompile(`(?m)^(?:stages=')?([a-z-]+)\|([^|]+)\|`).FindAllStringSubmatch(readFile(t, "scripts/full"), -1)
+	if len(stages) < 20 {
+		t.Fatalf("scripts/full has %d stages", len(stages))
+	}
+	for _, s := range stages {
+		if !strings.Contains(page, "\n| "+s[1]+" | `"+s[2]+"` |") {
+			t.Errorf("docs/verification.md has no row of the stage %s: %s", s[1], s[2])
+		}
+	}
 }

@@ -109,7 +109,7 @@ func TestExplained(t *testing.T) {
 // are new each time.
 func TestRedisScript(t *testing.T) {
 	if _, err := exec.LookPath(redisbench.Server); err != nil {
-		lacking(t, err)
+		t.Fatal(err)
 	}
 	server, socket, err := redis.start(t.Context(), setting{}, t.TempDir()+"/redis")
 	if err != nil {
