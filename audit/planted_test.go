@@ -58,7 +58,7 @@ func TestPlanted(t *testing.T) {
 			r.Connection, r.IDs = 99, []evidence.Run{{First: r.IDs[0].First + unused, Step: 1, N: 7}}
 			s.hosts[0].replies = append(s.hosts[0].replies, r)
 		}, kinds{Unrecorded: 7}},
-		{"received, and recorded but for the middle", func(s *stage) {
+		{"received, and recorded except for the middle", func(s *stage) {
 			l := s.end(0)
 			r := s.reply(0).IDs[0]
 			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r })

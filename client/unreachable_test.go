@@ -74,7 +74,7 @@ func TestHopeless(t *testing.T) {
 	}
 }
 
-// A daemon that is started again is not noticed, but for the wait.
+// A daemon that is started again is not noticed, except for the wait.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

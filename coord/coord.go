@@ -27,7 +27,7 @@ import (
 // ErrOtherCluster, also while there is no layout record, and writes nothing there.
 // That is final: every later call answers so too, except that a claim which was lost
 // before goes on to answer ErrLost. Where a back-end can tell that its servers went back
-// to an earlier state, its calls answer *RestoredError from then on, but for Look and Clocks.
+// to an earlier state, its calls answer *RestoredError from then on, except for Look and Clocks.
 type Coordinator interface {
 	// Join makes the cluster's layout record if there is none and compares it
 	// otherwise, as Layout.Fits does. Join is called before

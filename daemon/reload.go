@@ -22,7 +22,7 @@ type reload struct {
 	admin   *adminServer // nil: there is none
 }
 
-// access is what the coordinator is reached with, but for who asks.
+// access is what the coordinator is reached with, except for who asks.
 func (r reload) access() (connect.Config, error) {
 	access, err := r.config.Access()
 	access.Clock, access.Log, access.Current = r.clock, r.config.Log.Named("coord"), r.current

@@ -57,13 +57,13 @@ func TestSettled(t *testing.T) {
 			{log: run(1, 1, 5), snapshots: []int64{z(2, 3)}}, {log: run(1, 1, 5)}}, err: "a majority has"},
 		"none goes on": {servers: []server{{log: full, snapshots: []int64{0, z(2, 0)}}, {log: union(run(1, 1, 4), run(2, 1, 3)), snapshots: []int64{z(2, 0)}}, {log: run(1, 1, 4)}},
 			err: "cannot be told"},
-		"purged":                       {servers: []server{{log: run(0, 5, 9), snapshots: []int64{z(0, 6)}}}, err: "not complete"},
-		"purged at an epoch's start":   {servers: []server{{log: run(2, 1, 9), snapshots: []int64{z(2, 3)}}}, err: "not complete"},
-		"purged, but for the snapshot": {servers: []server{{log: run(2, 1, 9), snapshots: []int64{0, z(1, 8)}}}, err: "not complete"},
-		"purged, all of it":            {servers: []server{{snapshots: []int64{z(0, 6)}}}, err: "not complete"},
-		"a hole between epochs":        {servers: []server{{log: union(run(1, 1, 3), run(2, 1, 3)), snapshots: []int64{0, z(1, 5)}}}, err: "not complete"},
-		"a hole in an epoch":           {servers: []server{{log: union(run(1, 1, 3), run(1, 5, 6)), snapshots: start}}, err: "not complete"},
-		"a minority's alone":           {servers: []server{{log: run(1, 1, 3)}, {}, {}}},
+		"purged":                          {servers: []server{{log: run(0, 5, 9), snapshots: []int64{z(0, 6)}}}, err: "not complete"},
+		"purged at an epoch's start":      {servers: []server{{log: run(2, 1, 9), snapshots: []int64{z(2, 3)}}}, err: "not complete"},
+		"purged, except for the snapshot": {servers: []server{{log: run(2, 1, 9), snapshots: []int64{0, z(1, 8)}}}, err: "not complete"},
+		"purged, all of it":               {servers: []server{{snapshots: []int64{z(0, 6)}}}, err: "not complete"},
+		"a hole between epochs":           {servers: []server{{log: union(run(1, 1, 3), run(2, 1, 3)), snapshots: []int64{0, z(1, 5)}}}, err: "not complete"},
+		"a hole in an epoch":              {servers: []server{{log: union(run(1, 1, 3), run(1, 5, 6)), snapshots: start}}, err: "not complete"},
+		"a minority's alone":              {servers: []server{{log: run(1, 1, 3)}, {}, {}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := settledOf(c.servers...)

@@ -161,7 +161,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// same reports whether two values are, but for their lines.
+// same reports whether two values are, except for their lines.
 func same(a, b Value) bool {
 	return a.Text == b.Text && slices.EqualFunc(a.Entries, b.Entries, func(a, b Entry) bool { return a.Name == b.Name && same(a.Value, b.Value) })
 }

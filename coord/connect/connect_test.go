@@ -143,7 +143,7 @@ func FuzzParse(f *testing.F) {
 		if l.user != "" {
 			l.user, l.password = "***", "***"
 		}
-		// What is shown says the same, but for user and password.
+		// What is shown says the same, except for user and password.
 		again, err := parse(strings.Replace(l.String(), "***@", "%2A%2A%2A:***@", 1))
 		if err != nil || !reflect.DeepEqual(again, l) {
 			t.Errorf("%q is %+v, shown as %q, which is %+v, %v", url, l, l, again, err)

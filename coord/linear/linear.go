@@ -8,7 +8,7 @@
 //   - An opening happens only while nobody holds the worker ID: the claim that held it was
 //     released, its node was deleted, its session ended, or all marks were raised since.
 //     Its floor is the record's ceiling, or what all were raised to if that is more, so it
-//     is at or above every ceiling that was acknowledged to anybody before, but for what a
+//     is at or above every ceiling that was acknowledged to anybody before, except for what a
 //     Release gave back. It continues if and only if the record's holder was
 //     Request.Opening, of the same cluster epoch, and its mark at or below Request.Mark. One that
 //     does not continue was sent after its claim had said so, not before. It has issued

@@ -65,7 +65,7 @@ func TestScheduleTheOtherCluster(t *testing.T) {
 		}
 		again.says(again.Condition(), old, again.cluster)
 		if c := again.contents(); c.Cluster != old || c.Lanes[0].Opening != before.Opening || c.Lanes[0].Mark != before.Mark || c.Lanes[0].Ceiling != 0 {
-			t.Errorf("the journal is %+v, want it as it was but for the grant, %+v", c, before)
+			t.Errorf("the journal is %+v, want it as it was except for the grant, %+v", c, before)
 		}
 		if err := again.Shut(t.Context()); err != nil {
 			t.Error(err)

@@ -185,7 +185,7 @@ func (k *Holder) NotJoined(err error) { k.contact.notJoined(err) }
 // Attach gives the holder the coordinator that it has joined, before Acquire or Hold. What the
 // journal or a cold start brought from another cluster ends here: there the worker ID is another
 // one's. Unless the cluster that was found is the one that Config.Accept names, or that an earlier
-// start went over to, that is a *ForeignError, and the holder must not be used any more but for
+// start went over to, that is a *ForeignError, and the holder must not be used any more except for
 // Shut. Any other error is of the journal, and Attach may be called again.
 func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	err := k.migration.enter(cluster.UUID, k.Coord)

@@ -87,7 +87,7 @@ type host struct {
 	name  string
 	pid   int
 	dir   string
-	clock *clocktest.Manual // the fixture's, but for a host whose clock is wrong
+	clock *clocktest.Manual // the fixture's, except for a host whose clock is wrong
 
 	at      string               // grant.Config.Coord; empty: coordAt
 	accept  string               // grant.Config.Accept

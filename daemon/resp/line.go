@@ -7,7 +7,7 @@ import (
 
 // line is an ID in decimal digits as a reply, kept to make the next one from, on whichever
 // connection that is asked for: nearly always it differs in the last two digits alone. Its zero
-// value but for the kind is empty.
+// value except for the kind is empty.
 type line struct {
 	kind   byte // of the reply: ':' integer, '(' big number, '$' bulk string
 	id     int64

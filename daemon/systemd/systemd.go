@@ -35,7 +35,7 @@ const (
 
 // Service is what systemd has asked of this process. A nil *Service, as where systemd has not
 // started it, asks for nothing, and all its methods do nothing. They may be called from any
-// goroutine, but for Listener, which is called once.
+// goroutine, except for Listener, which is called once.
 type Service struct {
 	manager  *net.UnixConn // nil: it wants no messages
 	watchdog time.Duration

@@ -73,7 +73,7 @@ inline placeCopy() {
   restart()
 }
 #ifdef MOVED_DELETES_CLAIM
-/* As a restart at home does with its predecessor's. */
+/* As a restart in its place does with its predecessor's. */
 inline deleteNamed() {
   RUNS && away[d] && jcur[d].w != NONE && jcur[d].is && node[jcur[d].w] != 0 ->
   printf("daemon %d: deletes the claim that the copy names, on worker ID %d\n", d, jcur[d].w);

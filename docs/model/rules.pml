@@ -132,7 +132,7 @@
 #else
 #define MAYINHERIT true
 #endif
-/* The claims that a journal names are deleted at home only. */
+/* The claims that a journal names are deleted in its place only. */
 #ifdef MOVES
 #define MAYREAP !away[d]
 #else

@@ -44,7 +44,7 @@ byte expiries[2];
 #endif
 
 /* Nothing knows a time: each reading of a clock is any tick. With -DROLLBACKS=n a
-   daemon has a clock that only rises, but for n times. It shows what is issued; one
+   daemon has a clock that only rises, except for n times. It shows what is issued; one
    that was set back may give any tick after it (the ring, a borrowed tick). The
    journal's mark is at most a tick ahead of it. */
 #ifdef ROLLBACKS

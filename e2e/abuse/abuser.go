@@ -98,7 +98,7 @@ func (a abuse) connect(ctx context.Context, socket string) {
 	if a.act != nil {
 		a.act(ctx, c)
 	}
-	// Until the daemon ends it: what it sends is not read, but for its end.
+	// Until the daemon ends it: what it sends is not read, except for its end.
 	var rest [1]byte
 	for a.act == nil || ctx.Err() == nil {
 		if _, err := c.Read(rest[:]); err != nil {

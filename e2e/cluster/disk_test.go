@@ -92,7 +92,7 @@ func (d *disked) during(what string) (gap time.Duration) {
 		}
 		return moved >= d.steps
 	})
-	// As many as were due, but for what is on its way.
+	// As many as were due, except for what is on its way.
 	due := int(time.Since(begun).Seconds() * float64(d.rate) / 2)
 	d.load.await(due / 2)
 	if info := d.info(); info["state"] != "ready" || info["condition"] != "" {

@@ -42,7 +42,7 @@ func init() {
 		},
 		Drill{
 			Name:   "rolling-restart",
-			What:   "every daemon is stopped and started, one after the other, under load: no request fails, but for connections refused on its own host meanwhile",
+			What:   "every daemon is stopped and started, one after the other, under load: no request fails, except for connections refused on its own host meanwhile",
 			Script: rollingRestart,
 			Judge:  judgeRollingRestart,
 		},

@@ -22,7 +22,7 @@ import (
 )
 
 const usage = `sidecar load --socket PATH --out DIR [flags]   ask for IDs until SIGTERM; DIR/*.replies is what became of it
-sidecar cut both|in|out                        drop all packets of this network namespace, but for loopback's
+sidecar cut both|in|out                        drop all packets of this network namespace, except for loopback's
 sidecar heal                                   no longer; prints how many were dropped
 sidecar fill DIR                               use up the disk that DIR is on; prints the bytes it took
 sidecar free DIR                               give them back

@@ -45,7 +45,7 @@ type Options struct {
 	Log hclog.Logger
 }
 
-// Cluster is a cluster of etcd. Its methods are for the test's goroutine, but for
+// Cluster is a cluster of etcd. Its methods are for the test's goroutine, except for
 // Stop, Start, Hang and Leader, which are safe for concurrent use on different
 // members.
 type Cluster struct {

@@ -22,7 +22,7 @@ type Options = zkserver.Options
 type TLS = zkserver.TLS
 
 // timeout is how long servers may take for anything. They take well below a second,
-// but for machines that are busy with something else.
+// except for machines that are busy with something else.
 const timeout = 4 * time.Minute
 
 // Ensemble is ZooKeeper for one test. Each method that does not return an error ends

@@ -41,7 +41,7 @@ type TLS struct {
 }
 
 // Ensemble is a number of ZooKeeper servers, their ports and their data. Its methods
-// are for one goroutine, but for Addresses, TLSAddresses and Word.
+// are for one goroutine, except for Addresses, TLSAddresses and Word.
 type Ensemble struct {
 	options Options
 	java    install
