@@ -229,6 +229,7 @@ func TestADaemonThatWasLeftBehind(t *testing.T) {
 // Two clusters become one: the daemons of the one go over to the other. Their datacenters keep the
 // IDs of before apart; without datacenters a raise above all that the one has granted does.
 func TestTwoClustersAreJoined(t *testing.T) {
+	t.Parallel()
 	for _, datacenters := range []bool{true, false} {
 		t.Run(fmt.Sprint("datacenters ", datacenters), func(t *testing.T) {
 			e := etcdtest.Start(t, etcdtest.Options{})

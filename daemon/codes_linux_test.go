@@ -134,6 +134,7 @@ func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
 // The coordinator is away for longer than the grant lasts, which is for long enough that half of it is
 // worth a line.
 func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
+	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
 	c.Cluster.Coord = etcd.URL("x")
@@ -213,6 +214,7 @@ func (d brokenDisk) WriteAt(data []byte, at int64) error {
 }
 
 func TestADiskThatFailsIsSeen(t *testing.T) {
+	t.Parallel()
 	var broken atomic.Bool
 	c := config(dir(t))
 	c.Journal.Disk = func(real journal.Disk) journal.Disk { return brokenDisk{real, &broken} }

@@ -208,6 +208,7 @@ func TestStartTimeout(t *testing.T) {
 }
 
 func TestCoordinatorUnreachable(t *testing.T) {
+	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	etcd.Stop(0)
 	c := config(dir(t))

@@ -25,6 +25,7 @@ import (
 // refuses, until it is told to go over. Then it never issues twice what it has issued, with ticks
 // so long that the old and the new lane would meet in one.
 func TestWipedCoordinator(t *testing.T) {
+	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
 	c.Cluster.Coord = etcd.URL("test")
@@ -103,6 +104,7 @@ func holdOn(r *running) (hangUp func()) {
 // A daemon that started from its journal while the coordinator was away stops when that comes back
 // as another cluster.
 func TestColdStartMeetsAnotherCluster(t *testing.T) {
+	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	etcd.Stop(0)
 	nothing := etcd.Backup()

@@ -14,6 +14,7 @@ import (
 
 // A clone that cannot start anew ends with the reason, whether or not that would pass.
 func TestACloneThatCannotStartAnewEndsTheDaemon(t *testing.T) {
+	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	for name, test := range map[string]struct {
 		hinder func(r *running)

@@ -106,6 +106,7 @@ func TestPermissionTakenAway(t *testing.T) {
 // What a password was exchanged for ends, by its time or with the server that gave it,
 // and is asked for anew.
 func TestTokensAreRenewed(t *testing.T) {
+	t.Parallel()
 	server := &record{}
 	c := users(t, etcdtest.Options{TokenTTL: time.Second, Log: hclog.New(&hclog.LoggerOptions{Output: server, Level: hclog.Trace})})
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: "ours", Password: secret}, etcd.Config{TTL: 10 * time.Second})
@@ -159,6 +160,7 @@ func TestPasswordReadAgain(t *testing.T) {
 
 // Authorities that were read again are those that the next connection goes by.
 func TestAuthoritiesReadAgain(t *testing.T) {
+	t.Parallel()
 	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
 	c := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()})
 	current := &secure.Current{}

@@ -108,6 +108,7 @@ func startEmbedded(t testing.TB, config embedded.Config) *embedded.Server {
 }
 
 func TestConformanceEmbedded(t *testing.T) {
+	t.Parallel()
 	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
 		s := startEmbedded(t, embedded.Config{})
 		return newHarness(s.Client(), etcd.Config{Where: "embedded", MakeRoom: s.MakeRoom}).kit(func(t testing.TB) {

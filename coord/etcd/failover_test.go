@@ -105,6 +105,7 @@ func TestSessionOutlivesAMemberThatHangs(t *testing.T) {
 // The whole cluster hangs for less than the lease lives: it is renewed in time
 // afterwards.
 func TestSessionOutlivesAPause(t *testing.T) {
+	t.Parallel()
 	c := etcdtest.Start(t, etcdtest.Options{})
 	const ttl = 6 * time.Second
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints()}, etcd.Config{TTL: ttl, TryTimeout: time.Second})

@@ -62,6 +62,7 @@ func (s servers) extended(c coord.Claim, to generator.Tick) {
 // out; nothing of the daemon's stays there, and only a new start that follows a raise
 // goes on.
 func TestRestoredFromABackup(t *testing.T) {
+	t.Parallel()
 	calls := []struct {
 		name string
 		run  func(c *etcd.Coordinator, claim coord.Claim) error
@@ -188,6 +189,7 @@ func TestDataReplaced(t *testing.T) {
 // Members that are stopped and come back behind the others answer no earlier
 // revision: nothing is taken for a restore.
 func TestMembersThatLagAreNoRestore(t *testing.T) {
+	t.Parallel()
 	s := newServers(t, 3)
 	c := s.daemon("a")
 	claim := must.Get(coordtest.Claim(t.Context(), c, want(1, "", 0)))(t)

@@ -86,6 +86,7 @@ func TestTLSMistakes(t *testing.T) {
 
 // A server's certificate is replaced while a daemon tries: it goes on by itself.
 func TestTLSMended(t *testing.T) {
+	t.Parallel()
 	ca := certtest.New(t, "ca")
 	var shown atomic.Pointer[tls.Certificate]
 	bad, good := ca.ExpiredServer().Certificate, ca.Server().Certificate

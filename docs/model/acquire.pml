@@ -14,7 +14,7 @@ inline drop(worker) {
 }
 
 /* A node of one's own that nothing uses is deleted: the predecessor's, or an orphan
-   (coord/claims/orphans.go). */
+   (coord/claims/nodes.go). */
 #define UNUSED(worker) (HAS(worker) && !USES(worker))
 inline reap() {
   RUNS && MAYREAP && (UNUSED(0) || UNUSED(1)) ->
@@ -35,7 +35,7 @@ inline stray() {
 #ifdef STALE
 /* The record is read; the claim, its look at the others and the opening come later. */
 inline readRecord() {
-  RUNS && UNTAKEN.w == NONE && seen[d].w == NONE ->
+  RUNS && PENDING.w == NONE && seen[d].w == NONE ->
   if :: w = 0 :: WORKERS > 1 -> w = 1 fi;
   d_step {
     seen[d].w = w; seen[d].fresh = 1; seen[d].cont = CONTINUES(CUR, w); seen[d].ceil = rec[w].ceil;
@@ -70,7 +70,7 @@ inline claimNode() {
 /* The claim and its opening (node.go: claimWorker, open): a re-lease, a claim after
    a loss, the first, or one that is to be kept in reserve. */
 inline acquire() {
-  RUNS && JOINED && SEEN && UNTAKEN.w == NONE && ((FREE(0) && READ(0)) || (FREE(1) && READ(1))) ->
+  RUNS && JOINED && SEEN && PENDING.w == NONE && ((FREE(0) && READ(0)) || (FREE(1) && READ(1))) ->
   if :: FREE(0) && READ(0) -> w = 0 :: FREE(1) && READ(1) -> w = 1 fi;
 #ifdef SPARES
   if :: s = 0 :: CUR.lane == OPEN && (SPARE.w == NONE || SPARE.lane == NOLANE && !SPARE.claim) -> s = 1 fi;
@@ -79,7 +79,7 @@ inline acquire() {
   if
   :: d_step { SEALED ->
        claimNode();
-       UNTAKEN.w = w; UNTAKEN.cont = b; UNTAKEN.spare = s; UNTAKEN.floor = FLOOR; store(w, b, t); UNTAKEN.is = 1;
+       PENDING.w = w; PENDING.cont = b; PENDING.spare = s; PENDING.floor = FLOOR; store(w, b, t); PENDING.is = 1;
        printf("daemon %d: opens record %d, ceiling %d, continues %d, spare %d\n", d, w, t, b, s) }
   :: d_step { SEALED && MAYLOSE -> LOST;
        claimNode(); store(w, b, t);
@@ -110,47 +110,47 @@ inline setAside() {
 
 /* The acknowledged opening is journaled (acquire.go: take). */
 inline takeUp() {
-  RUNS && UNTAKEN.w != NONE && !UNTAKEN.spare ->
-  t = (jcur[d].w == UNTAKEN.w -> jcur[d].mark : 0);
+  RUNS && PENDING.w != NONE && !PENDING.spare ->
+  t = (jcur[d].w == PENDING.w -> jcur[d].mark : 0);
   if
-  :: UNTAKEN.cont -> /* the lane goes on, or the journal's mark is the floor */
+  :: PENDING.cont -> /* the lane goes on, or the journal's mark is the floor */
      if :: CUR.lane == NOLANE -> openLane(CUR.mark) :: else fi;
 #ifndef GRANT_PUT_BACK
-     CUR.granted = MIN(CUR.granted, UNTAKEN.floor)
+     CUR.granted = MIN(CUR.granted, PENDING.floor)
 #endif
   :: else -> /* the record's ceiling is the floor */
      setAside();
-     clearHolding(CUR); CUR.w = UNTAKEN.w; CUR.op = 1; CUR.mark = MAX(UNTAKEN.floor, ABOVE(CUR.w)); openLane(CUR.mark)
+     clearHolding(CUR); CUR.w = PENDING.w; CUR.op = 1; CUR.mark = MAX(PENDING.floor, ABOVE(CUR.w)); openLane(CUR.mark)
   fi;
-  CUR.is = UNTAKEN.is; CUR.claim = 1; CUR.was = 0;
+  CUR.is = PENDING.is; CUR.claim = 1; CUR.was = 0;
 #ifdef HOLDER_IS_START
   CUR.own = 1;
 #endif
   journal();
 #ifdef NEW_HOLDER_OLD_MARK
-  if :: !UNTAKEN.cont -> jcur[d].mark = t :: else fi;
+  if :: !PENDING.cont -> jcur[d].mark = t :: else fi;
 #endif
   printf("daemon %d: journals its opening of worker ID %d, mark %d, granted %d\n", d, jcur[d].w, jcur[d].mark, jcur[d].granted);
-  clearClaim(UNTAKEN); t = 0; tidyHolding(LEAV)
+  clearClaim(PENDING); t = 0; tidyHolding(LEAV)
 }
 /* The same, as the write fails at its end: the new journal is on disk, the old state
    goes on. */
 inline takeUpFails() {
-  RUNS && UNTAKEN.w != NONE ->
+  RUNS && PENDING.w != NONE ->
   if
-  :: CUR.lane == OPEN && LEAV.lane == NOLANE && !UNTAKEN.cont -> copyEntry(jleav[d], jcur[d])
+  :: CUR.lane == OPEN && LEAV.lane == NOLANE && !PENDING.cont -> copyEntry(jleav[d], jcur[d])
   :: else
   fi;
-  jcur[d].w = UNTAKEN.w; jcur[d].is = UNTAKEN.is; jcur[d].own = 0; jcur[d].was = 0;
+  jcur[d].w = PENDING.w; jcur[d].is = PENDING.is; jcur[d].own = 0; jcur[d].was = 0;
   if
-  :: UNTAKEN.cont -> jcur[d].mark = CUR.mark; jcur[d].granted = MIN(CUR.granted, UNTAKEN.floor)
-  :: else -> jcur[d].mark = UNTAKEN.floor; jcur[d].granted = 0
+  :: PENDING.cont -> jcur[d].mark = CUR.mark; jcur[d].granted = MIN(CUR.granted, PENDING.floor)
+  :: else -> jcur[d].mark = PENDING.floor; jcur[d].granted = 0
   fi;
   printf("daemon %d: journals its opening of worker ID %d, mark %d, and takes it for not written\n", d, jcur[d].w, jcur[d].mark)
 }
 
 /* Extend (held.go), as Publish calls it (acquire.go). */
-#define MAYEXTEND (RUNS && CUR.lane == OPEN && UNTAKEN.w == NONE && STANDS(CUR))
+#define MAYEXTEND (RUNS && CUR.lane == OPEN && PENDING.w == NONE && STANDS(CUR))
 inline extend(h) {
   t = h.granted; do :: t < LIMIT(h.w) -> t++ :: break od;
   w = RAISED(h.w, t); /* invariant 1 */
@@ -175,7 +175,7 @@ inline extend(h) {
 /* ErrLost. */
 inline lose(h) {
   RUNS && h.claim && !STANDS(h) -> h.claim = 0; printf("daemon %d: learns that its claim on worker ID %d is lost\n", d, h.w);
-  if :: !UNTAKEN.cont -> tidyHolding(h) :: else fi
+  if :: !PENDING.cont -> tidyHolding(h) :: else fi
 }
 
 /* The end of a release: the record is lowered and the claim deleted in one write. */

@@ -92,9 +92,9 @@ inline deleteNamed() {
 /* The other daemon's machine as it is at this moment, with memory, disk and session, runs
    here as well. */
 inline runImage() {
-  cur[1 - d].w != NONE || untaken[1 - d].w != NONE ->
+  cur[1 - d].w != NONE || pending[1 - d].w != NONE ->
   printf("daemon %d: its machine is a clone of the other's from now on, worker ID %d\n", d, cur[1 - d].w);
-  copyHolding(CUR, cur[1 - d]); copyHolding(LEAV, leav[1 - d]); copyClaim(UNTAKEN, untaken[1 - d]);
+  copyHolding(CUR, cur[1 - d]); copyHolding(LEAV, leav[1 - d]); copyClaim(PENDING, pending[1 - d]);
   copyEntry(jcur[d], jcur[1 - d]); copyEntry(jleav[d], jleav[1 - d]); stopping[d] = stopping[1 - d];
 #ifdef LOOKS
   take[d] = take[1 - d];
@@ -104,9 +104,9 @@ inline runImage() {
 #else
 /* The machine as it is at this moment: memory, disk, session. */
 inline takeImage() {
-  CUR.w != NONE || UNTAKEN.w != NONE ->
+  CUR.w != NONE || PENDING.w != NONE ->
   printf("daemon %d: an image is made of its machine\n", d);
-  copyHolding(imageCur, CUR); copyHolding(imageLeav, LEAV); copyClaim(imageUntaken, UNTAKEN);
+  copyHolding(imageCur, CUR); copyHolding(imageLeav, LEAV); copyClaim(imagePending, PENDING);
   copyEntry(imageJcur, jcur[d]); copyEntry(imageJleav, jleav[d]); imageStopping = stopping[d];
 #ifdef LOOKS
   imageTake = take[d];
@@ -115,9 +115,9 @@ inline takeImage() {
 }
 /* The image runs. Its VM generation is another one, and so its journal has moved. */
 inline runImage() {
-  imageCur.w != NONE || imageUntaken.w != NONE ->
+  imageCur.w != NONE || imagePending.w != NONE ->
   printf("daemon %d: its machine is a clone from now on, worker ID %d\n", d, imageCur.w);
-  copyHolding(CUR, imageCur); copyHolding(LEAV, imageLeav); copyClaim(UNTAKEN, imageUntaken);
+  copyHolding(CUR, imageCur); copyHolding(LEAV, imageLeav); copyClaim(PENDING, imagePending);
   copyEntry(jcur[d], imageJcur); copyEntry(jleav[d], imageJleav); stopping[d] = imageStopping;
 #ifdef LOOKS
   take[d] = imageTake;
@@ -129,8 +129,8 @@ inline runImage() {
 inline notice() {
   CHANGED ->
 #ifdef CLONE_ENDS_SESSION
-  if :: node[0] != 0 && (CUR.w == 0 || LEAV.w == 0 || UNTAKEN.w == 0) -> vanish(0) :: else fi;
-  if :: node[1] != 0 && (CUR.w == 1 || LEAV.w == 1 || UNTAKEN.w == 1) -> vanish(1) :: else fi;
+  if :: node[0] != 0 && (CUR.w == 0 || LEAV.w == 0 || PENDING.w == 0) -> vanish(0) :: else fi;
+  if :: node[1] != 0 && (CUR.w == 1 || LEAV.w == 1 || PENDING.w == 1) -> vanish(1) :: else fi;
 #endif
   printf("daemon %d: notices that its machine was cloned, and starts anew\n", d);
   restart()

@@ -39,7 +39,7 @@ inline restart() {
 #endif
   foldFloors();
   jcur[d].own = 0; jleav[d].own = 0;
-  inherit(CUR, jcur[d]); clearHolding(LEAV); clearClaim(UNTAKEN);
+  inherit(CUR, jcur[d]); clearHolding(LEAV); clearClaim(PENDING);
 #ifdef SPARES
   inherit(SPARE, jspare[d]);
 #endif
@@ -63,7 +63,7 @@ inline openLane(at) {
 
 /* Issuing from the journal's grant, without the coordinator (ColdStart, resume); from
    the worker ID that was being left if the newest has no grant, or the clock is past it. */
-#define COLD (RUNS && CUR.lane == NOLANE && CUR.op && UNTAKEN.w == NONE && ANSWERS)
+#define COLD (RUNS && CUR.lane == NOLANE && CUR.op && PENDING.w == NONE && ANSWERS)
 inline coldStart() {
   COLD && CUR.granted > CUR.mark -> printf("daemon %d: starts cold with worker ID %d above %d\n", d, CUR.w, CUR.mark);
   openLane(CUR.mark)
@@ -75,7 +75,7 @@ inline coldStartOlder() {
 }
 /* Where the newest is not in the journal, the one that was being left is the newest. */
 inline inheritOlder() {
-  RUNS && MAYINHERIT && CUR.w == NONE && LEAV.w == NONE && UNTAKEN.w == NONE && jleav[d].w != NONE ->
+  RUNS && MAYINHERIT && CUR.w == NONE && LEAV.w == NONE && PENDING.w == NONE && jleav[d].w != NONE ->
   printf("daemon %d: goes on from the worker ID before, %d, mark %d\n", d, jleav[d].w, jleav[d].mark);
   inherit(CUR, jleav[d])
 }
@@ -85,7 +85,7 @@ inline inheritOlder() {
 #define BEHIND(h) (RUNS && h.lane == OPEN && h.mark < h.granted && NEAR(h.mark + 1))
 inline renew() {
   BEHIND(CUR) -> CUR.mark++; printf("daemon %d: journals mark %d of worker ID %d\n", d, CUR.mark, CUR.w);
-  journal(); if :: !UNTAKEN.cont -> tidyHolding(CUR) :: else fi
+  journal(); if :: !PENDING.cont -> tidyHolding(CUR) :: else fi
 }
 inline renewLeaving() {
   BEHIND(LEAV) && LEAV.op -> LEAV.mark++; printf("daemon %d: journals mark %d of worker ID %d, which is left\n", d, LEAV.mark, LEAV.w);
@@ -103,7 +103,7 @@ inline issue(h) {
 #ifndef SLOT_TWICE
   h.free = 0;
 #endif
-  h.last = MAX(h.last, watch); if :: !UNTAKEN.cont -> tidyHolding(h) :: else fi;
+  h.last = MAX(h.last, watch); if :: !PENDING.cont -> tidyHolding(h) :: else fi;
   assert(!issued || EXCUSED); issued = 1;
 #ifdef WIPES
   knew[d] = 1

@@ -35,21 +35,21 @@ inline settleHolding(h, o) {
 #endif
 #ifdef CLONES
 #define CLAIMED(c, l, u, worker) ((c.claim && c.w == worker) || (l.claim && l.w == worker) || u.w == worker)
-#define SHARED(o, worker) ((cloned[o] && CLAIMED(cur[o], leav[o], untaken[o], worker)) || CLAIMED(imageCur, imageLeav, imageUntaken, worker))
+#define SHARED(o, worker) ((cloned[o] && CLAIMED(cur[o], leav[o], pending[o], worker)) || CLAIMED(imageCur, imageLeav, imagePending, worker))
 #else
 #define SHARED(o, worker) false
 #endif
 inline settleNode(o, worker) {
   if
   :: node[worker] == 1 + o && !(cur[o].claim && cur[o].w == worker) && !(leav[o].claim && leav[o].w == worker) &&
-     untaken[o].w != worker && !KEEPS(o, worker) && !SHARED(1 - o, worker) && !(late.kind != NOCALL && late.w == worker) -> node[worker] = 0
+     pending[o].w != worker && !KEEPS(o, worker) && !SHARED(1 - o, worker) && !(late.kind != NOCALL && late.w == worker) -> node[worker] = 0
   :: else
   fi
 }
 inline settleDaemon(o) {
   if
-  :: untaken[o].cont /* a mark is still to be taken over */
-  :: !untaken[o].cont && stopping[o] -> skip
+  :: pending[o].cont /* a mark is still to be taken over */
+  :: !pending[o].cont && stopping[o] -> skip
   :: else -> settleHolding(cur[o], o);
 #ifdef SPARES
      settleHolding(spare[o], o)
@@ -82,7 +82,7 @@ inline settleCopies() {
 #endif
 #ifdef CLONES
   settleClone(imageCur); settleClone(imageLeav);
-  if :: !imageUntaken.cont && !imageStopping -> settleImage(imageCur) :: else fi;
+  if :: !imagePending.cont && !imageStopping -> settleImage(imageCur) :: else fi;
   settleImage(imageLeav);
   clearEntry(imageJcur); clearEntry(imageJleav);
   if :: cloned[0] -> settleClone(cur[0]); settleClone(leav[0]); clearEntry(jcur[0]); clearEntry(jleav[0]) :: else fi;
@@ -111,7 +111,7 @@ hidden byte number;
 #endif
 #define FIRST(o) ((PLACED(o) * 131072 + PACKED(cur[o])) * 1024 + ENTERED(jcur[o]))
 #define SECOND(o) (PACKED(leav[o]) * 1024 + ENTERED(jleav[o]))
-#define THIRD(o) (((((untaken[o].w * 2 + untaken[o].is) * 2 + untaken[o].cont) * 8 + untaken[o].floor) * 4 + stopping[o]) * 256 + COUNTED(o))
+#define THIRD(o) (((((pending[o].w * 2 + pending[o].is) * 2 + pending[o].cont) * 8 + pending[o].floor) * 4 + stopping[o]) * 256 + COUNTED(o))
 #if defined(CRASHES) && defined(LOSSES) && defined(EXPIRIES)
 #define COUNTED(o) ((crashes[o] * 4 + losses[o]) * 4 + expiries[o])
 #else
@@ -123,7 +123,7 @@ inline swapNumber(a, b) { number = a; a = b; b = number }
 inline swap() {
   swapHolding(cur[0], cur[1]); swapHolding(leav[0], leav[1]);
   swapEntry(jcur[0], jcur[1]); swapEntry(jleav[0], jleav[1]);
-  copyClaim(opening, untaken[0]); copyClaim(untaken[0], untaken[1]); copyClaim(untaken[1], opening);
+  copyClaim(opening, pending[0]); copyClaim(pending[0], pending[1]); copyClaim(pending[1], opening);
 #ifdef SPARES
   swapHolding(spare[0], spare[1]); swapEntry(jspare[0], jspare[1]);
 #endif

@@ -23,7 +23,7 @@
 #else
 #define RESERVED(worker) false
 #endif
-#define USES(worker) ((CUR.claim && CUR.w == worker) || (LEAV.claim && LEAV.w == worker) || UNTAKEN.w == worker || RESERVED(worker))
+#define USES(worker) ((CUR.claim && CUR.w == worker) || (LEAV.claim && LEAV.w == worker) || PENDING.w == worker || RESERVED(worker))
 
 /* Invariant 2: a write is stored only if its claim's node is there and nobody else
    has opened the record (coord/claims/held.go: write). Writes of one's own do not
@@ -48,7 +48,7 @@
 #endif
 #define CONTINUES(h, worker) (h.op && h.w == worker && HOLDER(h) && RECENT(h))
 
-/* Up to where a lane issues (invariants 3 and 5; daemon/grant/keeper.go: raise). */
+/* Up to where a lane issues (invariants 3 and 5; daemon/grant/holdings.go: raise). */
 #ifdef JOURNAL_AFTER
 #define CEILING(h) MIN(h.granted, h.mark + 1)
 #else

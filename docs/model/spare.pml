@@ -7,20 +7,20 @@
 
 /* Its opening is acknowledged, and journaled. */
 inline takeSpare() {
-  RUNS && UNTAKEN.w != NONE && UNTAKEN.spare ->
+  RUNS && PENDING.w != NONE && PENDING.spare ->
   if
-  :: UNTAKEN.cont -> SPARE.granted = MIN(SPARE.granted, UNTAKEN.floor)
-  :: else -> clearHolding(SPARE); SPARE.w = UNTAKEN.w; SPARE.op = 1; SPARE.mark = UNTAKEN.floor
+  :: PENDING.cont -> SPARE.granted = MIN(SPARE.granted, PENDING.floor)
+  :: else -> clearHolding(SPARE); SPARE.w = PENDING.w; SPARE.op = 1; SPARE.mark = PENDING.floor
   fi;
-  SPARE.is = UNTAKEN.is; SPARE.claim = 1; clearClaim(UNTAKEN); journal();
+  SPARE.is = PENDING.is; SPARE.claim = 1; clearClaim(PENDING); journal();
   printf("daemon %d: journals its spare, worker ID %d, mark %d, granted %d\n", d, SPARE.w, SPARE.mark, SPARE.granted)
 }
 
-#define MAYEXTENDSPARE (RUNS && CUR.lane == OPEN && SPARE.lane == NOLANE && UNTAKEN.w == NONE && STANDS(SPARE))
+#define MAYEXTENDSPARE (RUNS && CUR.lane == OPEN && SPARE.lane == NOLANE && PENDING.w == NONE && STANDS(SPARE))
 
 /* The re-lease. The claim may be lost by then, for its grant is not. */
 inline useSpare() {
-  RUNS && CUR.lane == OPEN && LEAV.w == NONE && UNTAKEN.w == NONE && SPARE.w != NONE && SPARE.lane == NOLANE ->
+  RUNS && CUR.lane == OPEN && LEAV.w == NONE && PENDING.w == NONE && SPARE.w != NONE && SPARE.lane == NOLANE ->
   setAside(); copyHolding(CUR, SPARE); clearHolding(SPARE); openLane(CUR.mark);
   printf("daemon %d: changes to its spare, worker ID %d, above %d, granted %d\n", d, CUR.w, CUR.mark, CUR.granted);
 #ifdef SPARE_UNJOURNALED
@@ -39,7 +39,7 @@ inline coldSpare() {
 
 /* It is given back unused, in the order of every release. */
 inline leaveSpare() {
-  RUNS && UNTAKEN.w == NONE && SPARE.w != NONE && SPARE.lane == NOLANE ->
+  RUNS && PENDING.w == NONE && SPARE.w != NONE && SPARE.lane == NOLANE ->
   SPARE.lane = CLOSED; SPARE.last = SPARE.mark;
 #ifndef SPARE_LOWERED_FIRST
   SPARE.op = 0; SPARE.mark = 0; SPARE.granted = 0; journal();

@@ -90,7 +90,7 @@ typedef Entry {          /* daemon/journal/journal.go: Entry */
   unsigned granted : 3
 }
 
-typedef Claim {          /* opened, not in the journal yet: Keeper.untaken */
+typedef Claim {          /* opened, not in the journal yet */
   unsigned w : 2;
   bit is;
   bit cont;              /* Continues() */
@@ -131,7 +131,7 @@ Call late;
 /* The daemons' memory. */
 byte stopping[2];        /* a clean stop: 1 its lane is closed, 2 it is given back */
 Holding cur[2], leav[2];
-Claim untaken[2];
+Claim pending[2];
 #ifdef SPARES
 Holding spare[2];        /* a second worker ID, granted and not issued from */
 #endif
@@ -163,7 +163,7 @@ Entry copied, copiedLeav;
 #ifdef CLONES
 /* An image of a machine: its memory, its disk. With NOW it runs the moment it is made. */
 Holding imageCur, imageLeav;
-Claim imageUntaken;
+Claim imagePending;
 Entry imageJcur, imageJleav;
 byte imageStopping;
 #ifdef LOOKS
@@ -197,7 +197,7 @@ bit issued;
 #define CUR cur[d]
 #define LEAV leav[d]
 #define SPARE spare[d]
-#define UNTAKEN untaken[d]
+#define PENDING pending[d]
 
 inline clearHolding(h) {
   h.w = NONE; h.op = 0; h.is = 0; h.own = 0; h.was = 0; h.claim = 0;
@@ -220,7 +220,7 @@ inline copyClaim(to, c) { to.w = c.w; to.is = c.is; to.cont = c.cont; to.spare =
 inline clearClaim(c) { c.w = NONE; c.is = 0; c.cont = 0; c.spare = 0; c.floor = 0 }
 
 inline nothing(d) {
-  clearHolding(CUR); clearHolding(LEAV); clearClaim(UNTAKEN); clearEntry(jcur[d]); clearEntry(jleav[d]);
+  clearHolding(CUR); clearHolding(LEAV); clearClaim(PENDING); clearEntry(jcur[d]); clearEntry(jleav[d]);
 #ifdef SPARES
   clearHolding(SPARE); clearEntry(jspare[d]);
 #endif
@@ -234,7 +234,7 @@ inline nothing(d) {
   clearEntry(copied); clearEntry(copiedLeav);
 #endif
 #ifdef CLONES
-  clearHolding(imageCur); clearHolding(imageLeav); clearClaim(imageUntaken);
+  clearHolding(imageCur); clearHolding(imageLeav); clearClaim(imagePending);
   clearEntry(imageJcur); clearEntry(imageJleav);
 #endif
   skip

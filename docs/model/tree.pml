@@ -49,10 +49,10 @@ inline tidyHolding(h) {
 }
 
 inline tidy(o) {
-  if :: !untaken[o].cont -> tidyHolding(cur[o]) :: else fi; /* its mark is still to be taken over */
+  if :: !pending[o].cont -> tidyHolding(cur[o]) :: else fi; /* its mark is still to be taken over */
   tidyHolding(leav[o]); tidyEntry(jcur[o]); tidyEntry(jleav[o]);
 #ifdef SPARES
-  if :: !untaken[o].cont -> tidyHolding(spare[o]) :: else fi;
+  if :: !pending[o].cont -> tidyHolding(spare[o]) :: else fi;
   tidyEntry(jspare[o]);
 #endif
 #ifdef PUTBACKS
@@ -62,7 +62,7 @@ inline tidy(o) {
   tidyEntry(copied); tidyEntry(copiedLeav);
 #endif
 #ifdef CLONES
-  if :: !imageUntaken.cont -> tidyHolding(imageCur) :: else fi;
+  if :: !imagePending.cont -> tidyHolding(imageCur) :: else fi;
   tidyHolding(imageLeav); tidyEntry(imageJcur); tidyEntry(imageJleav);
 #endif
   skip
@@ -88,9 +88,9 @@ inline displace(o, who, worker) {
 #ifdef CLONES
   displaced(imageCur, false, worker); displaced(imageLeav, false, worker);
   displaced(imageJcur, false, worker); displaced(imageJleav, false, worker);
-  if :: imageUntaken.w == worker -> imageUntaken.is = 0 :: else fi;
+  if :: imagePending.w == worker -> imagePending.is = 0 :: else fi;
 #endif
-  if :: untaken[o].w == worker -> untaken[o].is = 0 :: else fi
+  if :: pending[o].w == worker -> pending[o].is = 0 :: else fi
 }
 inline opened(who, worker) {
   written(worker); displace(0, who, worker); displace(1, who, worker); tidy(0); tidy(1)
@@ -104,7 +104,7 @@ inline opened(who, worker) {
 #define VOID(ref) ref.is = 0
 #endif
 inline voided(o) {
-  VOID(cur[o]); VOID(leav[o]); VOID(jcur[o]); VOID(jleav[o]); untaken[o].is = 0;
+  VOID(cur[o]); VOID(leav[o]); VOID(jcur[o]); VOID(jleav[o]); pending[o].is = 0;
 #ifdef SPARES
   VOID(spare[o]); VOID(jspare[o]);
 #endif
