@@ -26,7 +26,13 @@ type compiler struct {
 	of     map[string]built // by the folder, from root
 	fset   *token.FileSet
 	others types.Importer
-	parsed map[string]*ast.File // files that are not broken, by their paths
+	parsed map[parsed]*ast.File
+}
+
+// parsed is a file that is not broken, with or without its functions.
+type parsed struct {
+	path    string
+	without bool
 }
 
 // built is one package, as `go list` says it.
@@ -49,7 +55,7 @@ func newCompiler(ctx context.Context, root string, tags string) (*compiler, erro
 	if err != nil {
 		return nil, fmt.Errorf("the source in %s does not compile: %w", root, err)
 	}
-	c := &compiler{root: root, of: map[string]built{}, fset: token.NewFileSet(), parsed: map[string]*ast.File{}}
+	c := &compiler{root: root, of: map[string]built{}, fset: token.NewFileSet(), parsed: map[parsed]*ast.File{}}
 	exports := map[string]string{}
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var b built
@@ -103,33 +109,87 @@ func (c *compiler) Check(ctx context.Context, t mutant) (err error) {
 	return nil
 }
 
-// check checks the types of one package, of whose files those that were touched are below broken.
+// check checks the types of one package, of whose files those that were touched are below broken. If they
+// differ within functions alone, the functions of the other files are left out: no type in them can change.
 func (c *compiler) check(dir, broken string, touched []string) error {
 	b, ok := c.of[dir]
 	if !ok {
 		return fmt.Errorf("there is no package in %s", dir)
 	}
+	changed := map[string]*ast.File{}
+	within := true
+	for _, name := range b.GoFiles {
+		if name := filepath.Join(dir, name); slices.Contains(touched, name) {
+			_, before, err := c.outside(filepath.Join(c.root, name))
+			if err != nil {
+				return err
+			}
+			is, after, err := c.outside(filepath.Join(broken, name))
+			if err != nil {
+				return err
+			}
+			changed[name], within = is, within && before == after
+		}
+	}
 	var files []*ast.File
 	for _, name := range b.GoFiles {
-		from := c.root
-		if slices.Contains(touched, filepath.Join(dir, name)) {
-			from = broken
-		}
-		path := filepath.Join(from, dir, name)
-		f := c.parsed[path]
+		name := filepath.Join(dir, name)
+		f := changed[name]
 		if f == nil {
 			var err error
-			if f, err = parser.ParseFile(c.fset, path, nil, parser.SkipObjectResolution); err != nil {
+			if f, err = c.parse(filepath.Join(c.root, name), within); err != nil {
 				return err
 			}
 		}
-		if from == c.root {
-			c.parsed[path] = f
-		}
 		files = append(files, f)
 	}
-	_, err := (&types.Config{Importer: c.others}).Check(b.ImportPath, c.fset, files, nil)
-	return err
+	var wrong error
+	config := types.Config{Importer: c.others, Error: func(err error) {
+		// An import may be for functions that are left out.
+		if e := (types.Error{}); wrong == nil && !(within && errors.As(err, &e) && e.Soft && strings.HasPrefix(c.fset.Position(e.Pos).Filename, c.root)) {
+			wrong = err
+		}
+	}}
+	_, _ = config.Check(b.ImportPath, c.fset, files, nil) // its error is the first of those
+	return wrong
+}
+
+// outside parses a file, and returns it with its text outside of functions.
+func (c *compiler) outside(path string) (f *ast.File, text string, err error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if f, err = parser.ParseFile(c.fset, path, source, parser.SkipObjectResolution); err != nil {
+		return nil, "", err
+	}
+	at := 0
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
+			text += string(source[at:c.fset.Position(d.Body.Pos()).Offset])
+			at = c.fset.Position(d.Body.End()).Offset
+		}
+	}
+	return f, text + string(source[at:]), nil
+}
+
+// parse parses a file that is not broken, once with its functions and once without.
+func (c *compiler) parse(path string, without bool) (*ast.File, error) {
+	key := parsed{path, without}
+	if f := c.parsed[key]; f != nil {
+		return f, nil
+	}
+	f, err := parser.ParseFile(c.fset, path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && without {
+			d.Body = nil
+		}
+	}
+	c.parsed[key] = f
+	return f, nil
 }
 
 // files are those that the patch touches, from the root of the source.

@@ -104,9 +104,18 @@ func TestCompiler(t *testing.T) {
 	root, patches := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), "module example.org/m\n\ngo 1.24\n")
 	write(t, filepath.Join(root, "x.go"), "package m\n\nvar X = 1\n")
-	write(t, filepath.Join(patches, "bad.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 1\n+var X = y\n")
-	write(t, filepath.Join(patches, "good.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 1\n+var X = 2\n")
-	write(t, filepath.Join(patches, "stale.patch"), "# Breaks x.\n--- a/x.go\n+++ b/x.go\n@@ -3 +3 @@\n-var X = 7\n+var X = 2\n")
+	write(t, filepath.Join(root, "y.go"), "package m\n\nimport \"strings\"\n\nfunc Y() string { return strings.ToUpper(z()) }\n")
+	write(t, filepath.Join(root, "z.go"), "package m\n\nfunc z() string {\n\treturn \"z\"\n}\n")
+	patch := func(name, file, lines string) {
+		write(t, filepath.Join(patches, name+".patch"), "# Breaks it.\n--- a/"+file+"\n+++ b/"+file+"\n"+lines)
+	}
+	patch("bad", "x.go", "@@ -3 +3 @@\n-var X = 1\n+var X = y\n")
+	patch("good", "x.go", "@@ -3 +3 @@\n-var X = 1\n+var X = 2\n")
+	patch("stale", "x.go", "@@ -3 +3 @@\n-var X = 7\n+var X = 2\n")
+	patch("within", "z.go", "@@ -3,3 +3,3 @@\n func z() string {\n-\treturn \"z\"\n+\treturn \"y\"\n }\n")
+	patch("within-bad", "z.go", "@@ -3,3 +3,3 @@\n func z() string {\n-\treturn \"z\"\n+\treturn x\n }\n")
+	patch("within-unused", "z.go", "@@ -3,3 +3,4 @@\n func z() string {\n+\tv := 1\n \treturn \"z\"\n }\n")
+	patch("without", "z.go", "@@ -3,3 +3,3 @@\n-func z() string {\n+func w() string {\n \treturn \"z\"\n }\n")
 	all, err := loadPatches(patches, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +124,7 @@ func TestCompiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []string{"undefined: y", "", errStale.Error()} {
+	for i, want := range []string{"undefined: y", "", errStale.Error(), "undefined: x", "declared and not used: v", "", "undefined: z"} {
 		if err := compiler.Check(t.Context(), all[i]); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", all[i].Name, err)
 		}
