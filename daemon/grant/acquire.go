@@ -104,7 +104,7 @@ func (c *claimer) begin(ctx context.Context, claim coord.Claim) error {
 	// An opening that could not be journaled is kept for the next try: to give it back would lower
 	// the record below what the lane before it may still issue.
 	c.unjournaled = claim
-	switch err := c.take(claim); {
+	switch err := c.adopt(claim); {
 	case errors.Is(err, errUnusable):
 		c.unjournaled = nil
 		return c.contact.noted(err)
@@ -119,8 +119,8 @@ func (c *claimer) begin(ctx context.Context, claim coord.Claim) error {
 // layout's last tick.
 var errUnusable = errors.New("the worker ID cannot be used; take its record back to where it was")
 
-// take makes an acknowledged opening the one in the journal.
-func (c *claimer) take(claim coord.Claim) error {
+// adopt makes an acknowledged opening the one in the journal.
+func (c *claimer) adopt(claim coord.Claim) error {
 	c.held.writer.lock()
 	defer c.held.writer.unlock()
 	s := c.held.snapshot()

@@ -108,7 +108,7 @@ inline setAside() {
   fi
 }
 
-/* The acknowledged opening is journaled (acquire.go: take). */
+/* The acknowledged opening is journaled (acquire.go: adopt). */
 inline takeUp() {
   RUNS && PENDING.w != NONE && !PENDING.spare ->
   t = (jcur[d].w == PENDING.w -> jcur[d].mark : 0);

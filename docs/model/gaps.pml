@@ -139,7 +139,7 @@ inline choose() {
 }
 #define ROOM (rec.ceil < TICKS || rec.gap[0].to)
 
-/* An opening that does not continue (pending.go: open; acquire.go: take). */
+/* An opening that does not continue (pending.go: open; acquire.go: adopt). */
 inline openAnew() {
   openedAt(u, t); displace();
   clearHolding(CUR); CUR.op = 1; CUR.is = 1; CUR.claim = 1; CUR.mark = t; openLane(t); journal()

@@ -105,7 +105,7 @@ func TestReachOfTheTables(t *testing.T) {
 		"coord/claims claimant.sticky", "coord/claims membership.judge", "coord/claims nodes.deleteOrphans", "coord/claims pending.open", "coord/claims held.write",
 		"coord/claims decodeLayout", "coord/claims decodeRecord", "coord/claims decodeHistory", "coord/claims decodeHost",
 		"daemon/journal encode", "daemon/journal bodyOf", "daemon/journal contentsOf", "daemon/journal Entry.check", "daemon/journal prepare", "daemon/journal File.prepare",
-		"daemon/grant claimer.leave", "daemon/grant claimer.take", "daemon/grant holdings.write",
+		"daemon/grant claimer.leave", "daemon/grant claimer.adopt", "daemon/grant holdings.write",
 	} {
 		if !has[want] {
 			t.Errorf("%s is not looked at", want)
