@@ -181,9 +181,7 @@ func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
 		await(t, log, unix.IN_MODIFY, func() { d.signal(syscall.SIGTERM) })
 		d.signal(syscall.SIGTERM)
 		d.signal(os.Interrupt)
-		if _, err := io.Copy(io.Discard, late); err != nil {
-			t.Error(err)
-		}
+		must.Get(io.Copy(io.Discard, late))(t)
 		d.end()
 		if before := readFile(t, rotated); !strings.Contains(before, "joined") || strings.Contains(before, "stopped") {
 			t.Errorf("the file that was moved has\n%s", before)

@@ -256,9 +256,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 			})
 		}
 		nextID(t, c)
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, c.Close())
 		if !client.Ended(c) {
 			t.Error("Close did not wait for the goroutine's end")
 		}

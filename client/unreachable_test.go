@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Nobody listens: one goroutine dials, more and more seldom, as long as somebody waits.
@@ -235,9 +236,7 @@ func TestClose(t *testing.T) {
 				}
 				<-time.After(time.Second)
 				for range 2 {
-					if err := c.Close(); err != nil {
-						t.Error(err)
-					}
+					must.Do(t, c.Close())
 				}
 				group.Wait()
 				if _, err := c.Next(t.Context()); !errors.Is(err, client.ErrClosed) {

@@ -101,9 +101,7 @@ func TestUUIDsOfAColdStart(t *testing.T) {
 	after := cold.text("NEXT", "AS", "uuid")
 	coder := form.New(layoutOf(t, c), cold.info()["cluster_id"], nil)
 	for _, uuid := range []string{before, after} {
-		if _, err := coder.Parse(form.UUID, uuid); err != nil {
-			t.Error(err)
-		}
+		must.Get(coder.Parse(form.UUID, uuid))(t)
 	}
 	if before >= after {
 		t.Errorf("%s came before %s", before, after)

@@ -62,9 +62,7 @@ func TestRenewIsNotAwaitedForever(t *testing.T) {
 			}
 			cancel()
 			<-ended
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, l.Close())
 		})
 	}
 }

@@ -53,9 +53,7 @@ func TestRenew(t *testing.T) {
 	if err := <-asked; err != nil {
 		t.Errorf("who asked hears: %v", err)
 	}
-	if err := before.End(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, before.End())
 	if id := after.next(); id <= first {
 		t.Errorf("%d came after %d", id, first)
 	}

@@ -101,9 +101,7 @@ func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 		}
 		u.call("Stream", request, reply)
 	}
-	if err := errors.Join(stream.CloseRequest(), stream.CloseResponse()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(stream.CloseRequest(), stream.CloseResponse()))
 	file := flakewardv1.File_flakeward_v1_flakeward_proto
 	for i := range file.Services().Len() {
 		methods := file.Services().Get(i).Methods()

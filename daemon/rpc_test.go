@@ -167,9 +167,7 @@ func TestRemoteCallsSayWhyThereAreNoIDs(t *testing.T) {
 			t.Errorf("%d: %v, %v", count, r, err)
 		}
 	}
-	if err := errors.Join(stream.CloseRequest(), stream.CloseResponse()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, errors.Join(stream.CloseRequest(), stream.CloseResponse()))
 }
 
 // grpc-go, which most gRPC clients in Go are, gets IDs, health and reflection from the socket.

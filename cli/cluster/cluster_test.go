@@ -160,9 +160,7 @@ func TestMember(t *testing.T) {
 		if got.State != Granted || got.Ceiling != nil || got.words.ceiling != "+106751d23h" {
 			t.Errorf("got %+v", got)
 		}
-		if _, err := json.Marshal(got); err != nil {
-			t.Error(err)
-		}
+		must.Get(json.Marshal(got))(t)
 	})
 }
 

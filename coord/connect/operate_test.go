@@ -80,17 +80,13 @@ func TestOperateEmbeddedLongPath(t *testing.T) {
 	if _, err := Operate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "shorter state directory") {
 		t.Errorf("Operate: %v; want what to do", err)
 	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, d.Close())
 }
 
 // What a server that another user starts leaves behind, the daemon could not open.
 func TestOwnsDir(t *testing.T) {
 	dir := stateDir(t)
-	if err := ownsDir(dir, os.Geteuid()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, ownsDir(dir, os.Geteuid()))
 	if err := ownsDir(dir, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "run it as the daemon's user") {
 		t.Errorf("%v; want who is to run it", err)
 	}

@@ -109,11 +109,7 @@ func TestTwoMoveAtOnce(t *testing.T) {
 				both <- err
 			}()
 		}
-		for range 2 {
-			if err := <-both; err != nil {
-				t.Error(err)
-			}
-		}
+		must.Do(t, <-both, <-both)
 		f.moved("to one target")
 
 		other := newFixture(t, from(), to())

@@ -113,9 +113,7 @@ func TestHandshakeAndOthers(t *testing.T) {
 	if err := secure.Handshake(other); err != other {
 		t.Error(err)
 	}
-	if err := secure.Explain(nil); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, secure.Explain(nil))
 }
 
 func TestFilesThatCannotBeUsed(t *testing.T) {

@@ -137,9 +137,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 		}
 		c := dial(t, zk.Servers{Addresses: []string{mute, e.Addresses()[0]}, Chroot: root}, zk.Config{Identity: identity(), TryTimeout: 20 * time.Second})
 		start := time.Now()
-		if _, err := c.Join(t.Context(), layout); err != nil {
-			t.Error(err)
-		}
+		must.Get(c.Join(t.Context(), layout))(t)
 		t.Logf("joined after %v", time.Since(start))
 	}
 }

@@ -67,9 +67,7 @@ func TestScheduleTheOtherCluster(t *testing.T) {
 		if c := again.contents(); c.Cluster != old || c.Lanes[0].Opening != before.Opening || c.Lanes[0].Mark != before.Mark || c.Lanes[0].Ceiling != 0 {
 			t.Errorf("the journal is %+v, want it as it was except for the grant, %+v", c, before)
 		}
-		if err := again.Shut(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, again.Shut(t.Context()))
 		found := again.cluster
 		again.crash()
 		cold, coldErr := h.coldStart()
@@ -173,9 +171,7 @@ func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
 		if e := cold.onDisk(); e.Ceiling != 0 || e.Mark < last {
 			t.Errorf("the journal has mark %d and a grant up to %d, want at least %d and none", e.Mark, e.Ceiling, last)
 		}
-		if err := cold.Shut(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, cold.Shut(t.Context()))
 		if e := cold.onDisk(); e.Ceiling != 0 || e.Mark < last {
 			t.Errorf("after the stop the journal has mark %d and a grant up to %d, want at least %d and none", e.Mark, e.Ceiling, last)
 		}
@@ -201,9 +197,7 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 	wrong := elsewhere.boot()
 	must.Get(wrong.inherit())(t)
 	wrong.says(wrong.refused(), "etcd://another", coordAt)
-	if err := wrong.Shut(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, wrong.Shut(t.Context()))
 	wrong.crash()
 	after, err := os.ReadFile(filepath.Join(h.dir, "journal"))
 	if err != nil || !bytes.Equal(before, after) {

@@ -158,7 +158,5 @@ func TestAllHeldIsAskedSeldom(t *testing.T) {
 		t.Errorf("holds worker ID %d 6 s later, want %d, which was given back", late.worker(), held[0].worker())
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-ended)
 }

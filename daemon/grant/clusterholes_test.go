@@ -112,9 +112,7 @@ func TestHole2AFastClockStealsNothing(t *testing.T) {
 				t.Errorf("%v ahead: the second claim ended with %v, want that all are held", ahead, err)
 			}
 			gone.issueAll()
-			if err := first.Publish(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, first.Publish(t.Context()))
 			first.issueAll()
 		})
 	}
@@ -223,11 +221,7 @@ func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 			return len(names) == 1 && now != before.Claim && p.Holding().Claim == now && p.inUse().Ceiling() > first, err
 		})
 		stop()
-		for range 2 {
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		}
+		must.Do(t, <-ended, <-ended)
 		if after := p.Holding(); after.Worker != before.Worker || !after.Claimed {
 			t.Errorf("holds worker ID %d, claimed: %v, had %d", after.Worker, after.Claimed, before.Worker)
 		}

@@ -73,9 +73,7 @@ func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	must.Do(t, <-ended)
 }
 
 // Where every free worker ID has been issued from later than the clock is, nothing is gained by

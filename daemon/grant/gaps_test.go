@@ -107,9 +107,5 @@ func TestAGapsEndIsLeftInTime(t *testing.T) {
 		t.Errorf("still holds %+v", h)
 	}
 	stop()
-	for range 2 {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
+	must.Do(t, <-ended, <-ended)
 }

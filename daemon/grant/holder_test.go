@@ -300,11 +300,7 @@ func TestLoops(t *testing.T) {
 		t.Error("the first lane goes on")
 	}
 	stop()
-	for range 2 {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
+	must.Do(t, <-ended, <-ended)
 }
 
 func (p *process) inUse() *generator.Lane {

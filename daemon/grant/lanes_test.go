@@ -47,9 +47,7 @@ func TestLanesGetTheirWorkerIDsBack(t *testing.T) {
 		}
 		w.clock.Advance(window)
 		for _, p := range diskless.all {
-			if err := p.Publish(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, p.Publish(t.Context()))
 		}
 		diskless.issueAll()
 	})
@@ -135,9 +133,7 @@ func TestLanesShareWhatIsIssued(t *testing.T) {
 		}
 		w.clock.Advance(wait)
 		for _, p := range second.all {
-			if err := p.Publish(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, p.Publish(t.Context()))
 		}
 		second.issueAll() // notes what was issued before
 	})
@@ -239,9 +235,7 @@ func TestFewerLanesAndMoreAgain(t *testing.T) {
 		}
 		w.clock.Advance(window + wait)
 		for _, p := range again.all {
-			if err := p.Publish(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, p.Publish(t.Context()))
 		}
 		again.issueAll()
 	})

@@ -49,18 +49,14 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 					t.Errorf("lane 1 holds %+v after all was abandoned", got)
 				}
 				w.clock.Advance(step)
-				if err := p.Renew(); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, p.Renew())
 				if n := p.issueAll(); n > 0 {
 					t.Errorf("lane 1 issued %d IDs after all was abandoned", n)
 				}
 				if err := p.Acquire(t.Context(), false); !errors.Is(err, coord.ErrOtherCluster) {
 					t.Errorf("lane 1 claimed again with %v", err)
 				}
-				if err := p.Shut(context.WithoutCancel(ctx)); err != nil {
-					t.Error(err)
-				}
+				must.Do(t, p.Shut(context.WithoutCancel(ctx)))
 				if e := p.contentsOfLane().Lanes[0]; e.Ceiling != 0 {
 					t.Errorf("the journal keeps a grant of the cluster that is no more: %+v", e)
 				}
@@ -82,9 +78,7 @@ func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
 		must.Fail(t, l.lifecycle.Hold(t.Context(), 0), coord.ErrOtherCluster)
 		for i, p := range l.all {
 			before := p.contentsOfLane().Lanes[0]
-			if err := p.Shut(t.Context()); err != nil {
-				t.Error(err)
-			}
+			must.Do(t, p.Shut(t.Context()))
 			after := p.contentsOfLane().Lanes[0]
 			if before.Ceiling = 0; after != before {
 				t.Errorf("of %d lanes, lane %d's journal is %+v, want %+v", n, i, after, before)

@@ -189,9 +189,7 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 		})
 		w.clock.BlockUntil(1)
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must.Do(t, <-ended)
 		for _, p := range []*process{a, b, fresh} {
 			p.issueFrom(to)
 		}

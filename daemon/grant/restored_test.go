@@ -70,9 +70,7 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 		if p.Holding().Granted != granted {
 			t.Errorf("the grant went from %d to %d", granted, p.Holding().Granted)
 		}
-		if err := p.Shut(t.Context()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, p.Shut(t.Context()))
 	}
 }
 

@@ -39,9 +39,7 @@ func TestWipedUnderALiveDaemon(t *testing.T) {
 			t.Errorf("remade %v: a claim ended with %v", remade, err)
 		}
 		// What is left in the journal is no grant to start from.
-		if err := a.Shut(ctx); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, a.Shut(ctx))
 		if e := a.onDisk(); e.Ceiling != 0 {
 			t.Errorf("the journal keeps a grant up to %d", e.Ceiling)
 		}

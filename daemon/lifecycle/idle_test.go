@@ -47,9 +47,7 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 			holder.ExtendNow()
 		}
 		must.Do(t, holder.Renew())
-		if err := l.Watch(ctx, lookless{}); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, l.Watch(ctx, lookless{}))
 		if !slices.Equal(clock.slept, []time.Duration{c.want, c.want}) {
 			t.Errorf("%s: the clock was looked at after %v, want each %v", name, clock.slept, c.want)
 		}

@@ -30,9 +30,7 @@ func TestNoStartFromAGrantOutsideOfTheRange(t *testing.T) {
 				t.Errorf("worker ID %d and the range %v: to start from is %v, want %v", 7+lane, ids, got, want[lane])
 			}
 		}
-		if err := dir.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, dir.Close())
 	}
 }
 
@@ -69,8 +67,6 @@ func TestNoStartFromAGrantBelowTheTickToBeginAbove(t *testing.T) {
 		if got := len(issuer.lanes) == len(handed); got != test.goOn || !got && len(issuer.lanes) != 0 {
 			t.Errorf("%+v: %d of %d lanes go on", test, len(issuer.lanes), len(handed))
 		}
-		if err := dir.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, dir.Close())
 	}
 }

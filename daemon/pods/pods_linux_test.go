@@ -268,9 +268,7 @@ func TestSocketsAreHandedOver(t *testing.T) {
 	}
 	before.Keep()
 	for _, l := range before.server.open {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, l.Close())
 	}
 	clear(before.server.open)
 	c, err := net.Dial("unix", socketOf(dir, "a"))

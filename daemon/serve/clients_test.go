@@ -111,9 +111,7 @@ func TestManyConnections(t *testing.T) {
 		if c := h.Counters(); c.Connections != uint64(clients) {
 			t.Errorf("counters %+v", c)
 		}
-		if err := h.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, h.Drain(context.Background()))
 	})
 }
 
@@ -135,9 +133,7 @@ func TestClientsThatVanish(t *testing.T) {
 		p := h.dial(t)
 		p.send("NEXT 2\r\n")
 		p.in.Discard(len("*2\r\n:0\r\n:1\r\n")) //nolint:errcheck // the drain below hangs otherwise
-		if err := h.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, h.Drain(context.Background()))
 		if c := h.Counters(); c.Connections != 0 || c.Accepted != 7 {
 			t.Errorf("counters %+v", c)
 		}

@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Once Disconnect has returned, nothing is sent to those who were connected before, whatever they
@@ -24,9 +26,7 @@ func TestDisconnectEndsWhoIsConnected(t *testing.T) {
 		p := h.dial(t)
 		p.send("PING\r\nDECODE 0\r\n")
 		p.want("+PONG\r\n*12\r\n")
-		if err := h.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, h.Drain(context.Background()))
 		h.Disconnect() // harmless afterwards
 		if c := h.Counters(); c.Connections != 0 || c.Accepted != 3 {
 			t.Errorf("counters %+v", c)
@@ -49,9 +49,7 @@ func TestDisconnectWhileStopping(t *testing.T) {
 				h.Disconnect()
 			}
 		}()
-		if err := h.Drain(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, h.Drain(context.Background()))
 		<-done
 	})
 }

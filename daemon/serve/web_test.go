@@ -256,9 +256,7 @@ func TestDrainAnswersWhatSpeaksHTTP(t *testing.T) {
 		close(answer)
 		busy.wantResponse(200, "/slow")
 		busy.wantEnd()
-		if err := <-drained; err != nil {
-			t.Error(err)
-		}
+		must.Do(t, <-drained)
 		if c := h.Counters(); c.Connections != 0 {
 			t.Errorf("%+v", c)
 		}

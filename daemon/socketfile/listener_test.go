@@ -60,9 +60,7 @@ func TestRestore(t *testing.T) {
 	if _, err := before.Write([]byte("x")); err != nil {
 		t.Errorf("the connection from before: %v", err)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 	if err := <-accepted; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept after Close: %v", err)
 	}
@@ -83,9 +81,7 @@ func TestRestoreLeavesAnothersFile(t *testing.T) {
 	if made || !errors.As(err, &replaced) {
 		t.Errorf("Restore: %t, %v", made, err)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 	checkAlive(t, other, path)
 }
 

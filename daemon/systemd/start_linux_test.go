@@ -68,9 +68,7 @@ func TestStart(t *testing.T) {
 	if said, err = lines.ReadString('\n'); err != nil || said != "ended\n" {
 		t.Errorf("the daemon says %q (%v) after the newcomer's end", said, err)
 	}
-	if err := daemon.Wait(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, daemon.Wait())
 	if _, err := unix.Wait4(-1, nil, 0, nil); err != nil {
 		t.Errorf("the newcomer is no child of systemd's: %v", err)
 	}

@@ -198,9 +198,7 @@ func TestALongPathIsNoHindrance(t *testing.T) {
 	}
 	waiting(t, dir)
 	p := must.Get(Ask(t.Context(), dir, "new", ours))(t)
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, p.Close())
 }
 
 func TestWhoDoesNotFitIsRefused(t *testing.T) {
@@ -348,9 +346,7 @@ func TestRenew(t *testing.T) {
 	}
 	cancel()
 	<-ended
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, l.Close())
 }
 
 // Whatever comes in a message's place is an error, and leaves no descriptor open.

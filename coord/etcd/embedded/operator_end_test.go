@@ -24,8 +24,6 @@ func TestOperatorConnectsAtTheEnd(t *testing.T) {
 		for err == nil { // until the other end is closed
 			_, err = conn.Read(make([]byte, 64))
 		}
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Do(t, conn.Close())
 	}
 }

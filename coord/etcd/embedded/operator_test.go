@@ -66,9 +66,7 @@ func TestLongPath(t *testing.T) {
 	var log bytes.Buffer
 	s := must.Get(embedded.Start(t.Context(), embedded.Config{Dir: dir, Log: hclog.New(&hclog.LoggerOptions{Output: &log})}))(t)
 	defer stop(t, s)
-	if _, err := s.Client().Put(t.Context(), "/k", "v"); err != nil {
-		t.Error(err)
-	}
+	must.Get(s.Client().Put(t.Context(), "/k", "v"))(t)
 	if _, err := embedded.Dial(t.Context(), dir, nil); err == nil || !strings.Contains(err.Error(), "shorter state directory") {
 		t.Errorf("Dial: %v; want what to do", err)
 	}

@@ -136,9 +136,7 @@ func TestUsers(t *testing.T) {
 	c.AddUser("u", "p", "/mine/")
 	client := must.Get(clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Username: "u", Password: "p", Logger: zap.NewNop()}))(t)
 	defer client.Close()
-	if _, err := client.Put(t.Context(), "/mine/k", ""); err != nil {
-		t.Error(err)
-	}
+	must.Get(client.Put(t.Context(), "/mine/k", ""))(t)
 	if _, err := client.Put(t.Context(), "/other/k", ""); err == nil {
 		t.Error("a user wrote where it may not")
 	}

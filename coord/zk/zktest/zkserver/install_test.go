@@ -41,7 +41,5 @@ func TestServerThatEnds(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `For input string: "soon"`) {
 		t.Errorf("the error of a server with a wrong setting: %v", err)
 	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Do(t, e.Close())
 }
