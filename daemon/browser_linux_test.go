@@ -2,15 +2,14 @@ package daemon_test
 
 import (
 	"bufio"
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // The page is shown on the socket and on the address, to who may see what else is there.
@@ -42,9 +41,7 @@ func TestThePageIsShown(t *testing.T) {
 // looks listens as a browser does that shows the page, and returns what ends with the stream.
 func looks(t *testing.T, socket string) <-chan error {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	}}}
+	client := sockettest.HTTP(t, socket, false)
 	reply, err := client.Get("http://f/page/events")
 	if err != nil || reply.StatusCode != http.StatusOK {
 		t.Fatalf("%v, %v", reply, err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"os/exec"
@@ -18,29 +17,19 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // overSocket is a client of the daemon's socket.
 func overSocket(t *testing.T, d *daemontest.Daemon) *http.Client {
 	t.Helper()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", d.Config.Socket.Path)
-	}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
+	return sockettest.HTTP(t, d.Config.Socket.Path, false)
 }
 
 // get returns the status and the reply.
 func get(t *testing.T, c *http.Client, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r := must.Get(http.NewRequest(http.MethodGet, "http://f"+path, nil))(t)
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	reply := must.Get(c.Do(r))(t)
-	defer reply.Body.Close() //nolint:errcheck // it has been read
-	body := must.Get(io.ReadAll(reply.Body))(t)
-	return reply, string(body)
+	return sockettest.Ask(t, c, http.MethodGet, "http://f"+path, header...)
 }
 
 // IDs over HTTP and over RESP, on one socket, come from the same lane: each is there once.

@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // A coordinator that was wiped is another cluster. The daemon says so and ends; a new start
@@ -93,7 +94,7 @@ func TestWipedCoordinator(t *testing.T) {
 // while the daemon ends.
 func holdOn(r *running) (hangUp func()) {
 	r.t.Helper()
-	r.http = browser(r.t, r.config, true)
+	r.http = sockettest.HTTP(r.t, r.config.Socket.Path, true)
 	ctx, hangUp := context.WithCancel(r.t.Context())
 	stream := flakewardv1connect.NewIdServiceClient(r.http, "http://f", connect.WithGRPC()).Stream(ctx)
 	must.Do(r.t, stream.Send(&flakewardv1.StreamRequest{Count: 1}))

@@ -2,13 +2,11 @@ package daemon_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +22,7 @@ import (
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // withPods is a daemon's configuration with sockets of pods.
@@ -106,21 +105,12 @@ func TestPodsAreUsers(t *testing.T) {
 	if got := inRESP.line(); !strings.Contains(got, "UNAVAILABLE") {
 		t.Errorf("over its rate, the first pod gets %q", got)
 	}
-	toOther := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", b.Socket.Path)
-	}
-	one, two := &http.Transport{DialContext: toOther}, &http.Transport{DialContext: toOther, Protocols: new(http.Protocols)}
-	two.Protocols.SetUnencryptedHTTP2(true)
-	defer one.CloseIdleConnections()
-	defer two.CloseIdleConnections()
-	reply := must.Get((&http.Client{Transport: one}).Get("http://f/v1/ids?count=60"))(t)
+	_, body := get(t, sockettest.HTTP(t, b.Socket.Path, false), "/v1/ids?count=60")
 	var got struct{ IDs []string }
-	if err := json.NewDecoder(reply.Body).Decode(&got); err != nil || len(got.IDs) != 60 {
+	if err := json.Unmarshal([]byte(body), &got); err != nil || len(got.IDs) != 60 {
 		t.Errorf("the other pod gets %d IDs by HTTP: %v", len(got.IDs), err)
 	}
-	_, _ = io.Copy(io.Discard, reply.Body)
-	_ = reply.Body.Close()
-	rpc := flakewardv1connect.NewIdServiceClient(&http.Client{Transport: two}, "http://f", connect.WithGRPC())
+	rpc := flakewardv1connect.NewIdServiceClient(sockettest.HTTP(t, b.Socket.Path, true), "http://f", connect.WithGRPC())
 	if next, err := rpc.Next(t.Context(), connect.NewRequest(&flakewardv1.NextRequest{Count: 40})); err != nil || len(next.Msg.Ids) != 40 {
 		t.Errorf("the other pod gets by gRPC: %v", err)
 	}

@@ -1,9 +1,7 @@
 package daemon_test
 
 import (
-	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,19 +12,8 @@ import (
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
-
-// browser speaks HTTP on a configuration's socket.
-func browser(t *testing.T, c daemon.Config, two bool) *http.Client {
-	t.Helper()
-	tr := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket.Path)
-	}}
-	tr.Protocols.SetHTTP1(!two)
-	tr.Protocols.SetUnencryptedHTTP2(two)
-	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr}
-}
 
 // bulk is the reply to a request whose reply is one text.
 func (a *asker) bulk(request string) string {
@@ -70,7 +57,7 @@ func TestAPodSeesNoOtherUser(t *testing.T) {
 		"/", "/?id=1", "/page/style.css", "/page/script.js", "/page/icon.svg", "/metrics", "/v1/status", "/v1/cluster",
 	}
 	for _, two := range []bool{false, true} {
-		web := browser(t, a, two)
+		web := sockettest.HTTP(t, a.Socket.Path, two)
 		for _, path := range served {
 			if reply, body := get(t, web, path); reply.StatusCode != 200 {
 				t.Errorf("a pod gets for %s: %s", path, body)
@@ -85,7 +72,7 @@ func TestAPodSeesNoOtherUser(t *testing.T) {
 			}
 		}
 	}
-	node := browser(t, c, false)
+	node := sockettest.HTTP(t, c.Socket.Path, false)
 	for _, path := range []string{"/", "/metrics", "/v1/status", "/v1/cluster"} {
 		if reply, _ := get(t, node, path); reply.StatusCode != 200 {
 			t.Errorf("the node's socket answers %s to %s", reply.Status, path)
@@ -107,7 +94,7 @@ func TestAPodSeesNoOtherUser(t *testing.T) {
 			t.Errorf("nothing says whether a pod may see %s", path)
 		}
 	}
-	rpc := flakewardv1connect.NewIdServiceClient(browser(t, a, true), "http://f", connect.WithGRPC())
+	rpc := flakewardv1connect.NewIdServiceClient(sockettest.HTTP(t, a.Socket.Path, true), "http://f", connect.WithGRPC())
 	if _, err := rpc.Next(t.Context(), connect.NewRequest(&flakewardv1.NextRequest{Count: 1})); err != nil {
 		t.Errorf("a pod gets by gRPC: %v", err)
 	}
@@ -121,7 +108,7 @@ func TestAPodTakesNoStreamOfThePage(t *testing.T) {
 	stream := func(c daemon.Config) int {
 		t.Helper()
 		r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, "http://f/page/events", nil))(t)
-		reply := must.Get(browser(t, c, false).Do(r))(t)
+		reply := must.Get(sockettest.HTTP(t, c.Socket.Path, false).Do(r))(t)
 		t.Cleanup(func() { _ = reply.Body.Close() })
 		return reply.StatusCode
 	}

@@ -1,10 +1,7 @@
 package daemon_test
 
 import (
-	"context"
 	"errors"
-	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,20 +20,13 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // rpcClients are one client for each protocol that the socket speaks.
 func rpcClients(t *testing.T, d *daemontest.Daemon) map[string]flakewardv1connect.IdServiceClient {
 	t.Helper()
-	transport := &http.Transport{
-		Protocols: new(http.Protocols),
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", d.Config.Socket.Path)
-		},
-	}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	t.Cleanup(transport.CloseIdleConnections)
-	c := &http.Client{Transport: transport}
+	c := sockettest.HTTP(t, d.Config.Socket.Path, true)
 	return map[string]flakewardv1connect.IdServiceClient{
 		"gRPC":         flakewardv1connect.NewIdServiceClient(c, "http://f", connect.WithGRPC()),
 		"gRPC-Web":     flakewardv1connect.NewIdServiceClient(c, "http://f", connect.WithGRPCWeb()),

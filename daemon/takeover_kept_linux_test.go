@@ -2,8 +2,6 @@ package daemon_test
 
 import (
 	"context"
-	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // Nobody gets a burst anew because the daemon was updated.
@@ -83,12 +82,7 @@ func TestTakeoverUnderRemoteCalls(t *testing.T) {
 	defer retrying.Close()
 	once := must.Get(grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableRetry()))(t)
 	defer once.Close()
-	transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", path)
-	}}
-	transport.Protocols.SetUnencryptedHTTP2(true)
-	defer transport.CloseIdleConnections()
-	overConnect := flakewardv1connect.NewIdServiceClient(&http.Client{Transport: transport}, "http://f")
+	overConnect := flakewardv1connect.NewIdServiceClient(sockettest.HTTP(t, path, true), "http://f")
 	grpcNext := func(c *grpc.ClientConn) func(context.Context) ([]int64, error) {
 		return func(ctx context.Context) ([]int64, error) {
 			var reply flakewardv1.NextResponse

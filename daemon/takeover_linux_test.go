@@ -21,6 +21,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // asker is a client that never tries again, and wants every ID above the one before.
@@ -182,11 +183,7 @@ func TestTakeoverEndsHTTPInOrder(t *testing.T) {
 	c.Admin.Address = l.Addr().String()
 	must.Do(t, l.Close())
 	d := start(t, c)
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", c.Socket.Path)
-	}}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
+	client := sockettest.HTTP(t, c.Socket.Path, false)
 	stop := make(chan struct{})
 	var pulling sync.WaitGroup
 	var mu sync.Mutex

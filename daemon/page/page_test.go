@@ -28,6 +28,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // stage is a page whose daemon a test plays.
@@ -103,14 +104,7 @@ func newStage(t testing.TB) *stage {
 
 func (s *stage) get(t *testing.T, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r := must.Get(http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil))(t)
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	reply := must.Get(http.DefaultClient.Do(r))(t)
-	defer reply.Body.Close() //nolint:errcheck // it has been read
-	body := must.Get(io.ReadAll(reply.Body))(t)
-	return reply, string(body)
+	return sockettest.Ask(t, http.DefaultClient, http.MethodGet, s.server.URL+path, header...)
 }
 
 // Without a script, all of it is in the reply.

@@ -25,6 +25,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // store is a source that counts up while it has something.
@@ -126,10 +127,9 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 	tune(h)
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(listener) }()
-	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", s.path) }}
-	s.client = &http.Client{Transport: transport}
+	s.client = sockettest.HTTP(t, s.path, false)
 	t.Cleanup(func() {
-		transport.CloseIdleConnections()
+		s.client.CloseIdleConnections()
 		_ = h.Close()
 		<-served
 		s.server.Wait()
@@ -140,14 +140,7 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 
 func (s *site) do(t *testing.T, method, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	r := must.Get(http.NewRequest(method, "http://f"+path, nil))(t)
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	reply := must.Get(s.client.Do(r))(t)
-	defer reply.Body.Close() //nolint:errcheck // it has been read
-	body := must.Get(io.ReadAll(reply.Body))(t)
-	return reply, string(body)
+	return sockettest.Ask(t, s.client, method, "http://f"+path, header...)
 }
 
 func TestReplies(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // answering makes a Config serve HTTP with what says the path.
@@ -84,13 +85,8 @@ func TestAFirstLineMayArriveInParts(t *testing.T) {
 func TestHTTP2WithoutTLS(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
-		transport := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", h.path) }}
-		defer transport.CloseIdleConnections()
-		transport.Protocols.SetUnencryptedHTTP2(true)
-		r := must.Get((&http.Client{Transport: transport}).Get("http://f/"))(t)
-		defer r.Body.Close() //nolint:errcheck // it has been read
-		if body, err := io.ReadAll(r.Body); string(body) != "HTTP/2.0" || err != nil {
-			t.Errorf("got %q (%v)", body, err)
+		if _, body := sockettest.Ask(t, sockettest.HTTP(t, h.path, true), http.MethodGet, "http://f/"); body != "HTTP/2.0" {
+			t.Errorf("got %q", body)
 		}
 	})
 }
