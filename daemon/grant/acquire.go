@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
@@ -31,6 +33,27 @@ type claimer struct {
 	unjournaled coord.Claim       // opened, and not in the journal yet
 	stale       []string          // claim nodes that the next claim deletes
 	shown       coord.Hold        // what the last publish shows of the clock
+}
+
+// apart is how long after the lane before it a lane claims that issues from its journal's grant: the
+// requests that it has meanwhile need the processor more.
+const apart = 20 * time.Millisecond
+
+// letOthers has a lane that issues from its journal's grant wait for those before it to claim, unless
+// that grant ends soon or a request needs another worker ID.
+func (c *claimer) letOthers(ctx context.Context) {
+	cur := c.held.snapshot().current
+	if !cur.cold || cur.granted-c.pace.tick() < c.pace.window/2 {
+		return
+	}
+	due := c.pace.now().Mono + clockguard.Mono(time.Duration(c.lane)*apart)
+	for c.demand.unwanted.Load() == nil && ctx.Err() == nil {
+		left := due.Sub(c.pace.now().Mono)
+		if left <= 0 {
+			return
+		}
+		c.pace.pause(ctx, left, c.demand.wake)
+	}
 }
 
 // deleteStale has the next claim delete the claim nodes that a journal names: they are of dead

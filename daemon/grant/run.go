@@ -21,9 +21,6 @@ const (
 	// firstTimeout bounds a claim while nothing is served that a quicker answer could help: many
 	// daemons may be claiming at once.
 	firstTimeout = 15 * time.Second
-	// apart is how long after the lane before it a lane claims that issues from its journal's grant: the
-	// requests that it has meanwhile need the processor more.
-	apart = 20 * time.Millisecond
 	// lastTimeout bounds the question whether the coordinator is there for giving a worker ID back.
 	// Whoever stops a daemon waits for it, often with a limit of ten seconds.
 	lastTimeout = 2 * time.Second
@@ -84,7 +81,7 @@ func (k *Holder) Mark(ctx context.Context) error {
 // changes a worker ID that a request asked to have changed. Attach has been called before. It
 // returns an error only if the coordinator is another cluster's now, or in a copy: ErrCopied.
 func (k *Holder) Hold(ctx context.Context) error {
-	k.letOthers(ctx)
+	k.claimer.letOthers(ctx)
 	retry, rested := firstRetry, false
 	for ctx.Err() == nil {
 		err := k.holdOnce(ctx)
@@ -113,23 +110,6 @@ func (k *Holder) Hold(ctx context.Context) error {
 		retry = min(2*retry, lastRetry)
 	}
 	return nil
-}
-
-// letOthers has a lane that issues from its journal's grant wait for those before it to claim, unless
-// that grant ends soon or a request needs another worker ID.
-func (k *Holder) letOthers(ctx context.Context) {
-	cur := k.held.snapshot().current
-	if !cur.cold || cur.granted-k.pace.tick() < k.pace.window/2 {
-		return
-	}
-	due := k.pace.now().Mono + clockguard.Mono(time.Duration(k.Lane)*apart)
-	for k.demand.unwanted.Load() == nil && ctx.Err() == nil {
-		left := due.Sub(k.pace.now().Mono)
-		if left <= 0 {
-			return
-		}
-		k.pace.pause(ctx, left, k.demand.wake)
-	}
 }
 
 // errRevoked is what a lane meets after another has found out.
