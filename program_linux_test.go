@@ -131,7 +131,7 @@ func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
 
 	t.Run("few descriptors and a loop of connects fill no log, and status answers", func(t *testing.T) {
 		limited, log := filepath.Join(t.TempDir(), "limited"), filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(limited, []byte("#!/bin/sh\nulimit -n 128\nexec "+program+` "$@"`+"\n"), 0o700); err != nil { //nolint:gosec // it is run
+		if err := os.WriteFile(limited, []byte("#!/bin/sh\nulimit -n 128\nexec "+program+` "$@"`+"\n"), 0o700); err != nil { // it is run
 			t.Fatal(err)
 		}
 		d := start(t, limited, nil, "--log-file", log)
@@ -248,7 +248,7 @@ func connectAgain(ctx context.Context, socket string) {
 func await(t *testing.T, file string, event uint32, do func()) {
 	t.Helper()
 	fd := must.Get(unix.InotifyInit1(unix.IN_CLOEXEC))(t)
-	defer unix.Close(fd) //nolint:errcheck // nothing is written to it
+	defer unix.Close(fd) // nothing is written to it
 	must.Get(unix.InotifyAddWatch(fd, filepath.Dir(file), event))(t)
 	do()
 	must.Get(unix.Read(fd, make([]byte, unix.SizeofInotifyEvent+unix.NAME_MAX+1)))(t)

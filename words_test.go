@@ -16,7 +16,7 @@ var privateWords = map[string]string{
 	"ailment": "condition", "appetite": "load", "barred": "poisoned", "bell": "notifier", "birth": "sample", "buried": "deleted",
 	"bury": "delete", "clogged": "backpressured", "crew": "workers", "disown": "revoke", "disowned": "revoked", "doubts": "writes in doubt",
 	"forsake": "revoke", "forsaken": "revoked", "glance": "sample", "hurry": "extend now", "keeper": "holder", "lossy": "volatile",
-	"nap": "batching sleep", "naps": "batching sleep",
+	"nap": "batching sleep", "naps": "batching sleep", "nolint": "nothing, as no linter that reads it runs",
 	"parked": "suspended", "patience": "timeout", "patient": "timeout", "rouse": "wake", "seam": "error path", "seams": "error paths", "seat": "preference key",
 	"puller": "client", "pullers": "clients", "seats": "preference keys", "stretch": "interval", "strobe": "oscillation", "teeth": "mutants", "tenure": "holder interval", "testify": "record",
 	"testimony": "evidence", "ticket": "order", "tickets": "orders", "tooth": "mutant", "torture": "stress", "untaken": "pending", "visited": "inspected", "visitor": "operator",

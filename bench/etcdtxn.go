@@ -141,7 +141,7 @@ func count(ctx context.Context, what counting, report *json.Encoder) error {
 				errs[i] = err
 				return
 			}
-			defer c.Close() //nolint:errcheck // nothing is left to do
+			defer c.Close() // nothing is left to do
 			errs[i] = countUp(over, c, &counts, &retries)
 		})
 	}

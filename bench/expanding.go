@@ -56,7 +56,7 @@ func serveExpand(ctx context.Context, a expandLoad, report *json.Encoder) error 
 		if err != nil {
 			return err
 		}
-		defer conn.Close() //nolint:errcheck // nothing is written that could be lost
+		defer conn.Close() // nothing is written that could be lost
 		defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 		eaters[i] = newExpander(conn, a)
 		if err := eaters[i].begin(); err != nil {
@@ -189,7 +189,7 @@ func readSet(path string, into *expand.Set) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close() // only read
 	if _, err := into.ReadFrom(f); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

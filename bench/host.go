@@ -85,7 +85,7 @@ func ask(ctx context.Context, socket string, read func(*wire.Reader) error, requ
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is written that could be lost
+	defer conn.Close() // nothing is written that could be lost
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if _, err := conn.Write(wire.AppendCommand(nil, request...)); err != nil {
 		return err

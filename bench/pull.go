@@ -52,7 +52,7 @@ func pull(ctx context.Context, o order, report *json.Encoder) error {
 	if err != nil {
 		return fmt.Errorf("no connection to the daemon: %w", err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing is written that could be lost
+	defer conn.Close() // nothing is written that could be lost
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	return o.follow(conn, report)
 }

@@ -76,7 +76,7 @@ func TestReloadTellsAnotherUserWhoMayAsk(t *testing.T) {
 	must.Do(t, os.Chmod(dir, 0o755))
 	if os.Getuid() != 0 { // then all that is the user's own is open to it
 		must.Do(t, os.Chmod(state, 0))
-		defer os.Chmod(state, 0o700) //nolint:errcheck // for who tidies up
+		defer os.Chmod(state, 0o700) // for who tidies up
 	}
 	unprivileged(t, func() {
 		if err := daemon.Renew(t.Context(), daemon.Config{StateDir: state}); err == nil || !strings.Contains(err.Error(), "ask as its user") {

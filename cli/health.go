@@ -78,7 +78,7 @@ func (f *clientFlags) probe(ctx context.Context, address, path string) (text str
 	if err != nil {
 		return "", false, (&client{socket: f.socket}).explain(context.WithoutCancel(ctx), err)
 	}
-	defer reply.Body.Close() //nolint:errcheck // it has been read
+	defer reply.Body.Close() // it has been read
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostProbe))
 	if err != nil {
 		return "", false, fmt.Errorf("asking the daemon at %s: %w", cmp.Or(address, f.socket), err)

@@ -52,7 +52,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer ids.Close() //nolint:errcheck // is nil
+	defer ids.Close() // is nil
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -78,7 +78,7 @@ func ExampleClient_Take() {
 		fmt.Println(err)
 		return
 	}
-	defer ids.Close() //nolint:errcheck // is nil
+	defer ids.Close() // is nil
 
 	runs, err := ids.Take(context.Background(), 3)
 	if err != nil {
@@ -104,7 +104,7 @@ func ExampleClient_IDs() {
 		fmt.Println(err)
 		return
 	}
-	defer ids.Close() //nolint:errcheck // is nil
+	defer ids.Close() // is nil
 
 	last, rises := int64(0), true
 	for id, err := range ids.IDs(context.Background(), 100) {
@@ -128,7 +128,7 @@ func ExampleClient_As() {
 		fmt.Println(err)
 		return
 	}
-	defer ids.Close() //nolint:errcheck // is nil
+	defer ids.Close() // is nil
 
 	texts, err := ids.As(client.Base62).Take(context.Background(), 3)
 	fmt.Println(texts, err)
@@ -144,7 +144,7 @@ func ExampleClient_TakeIDs() {
 		fmt.Println(err)
 		return
 	}
-	defer ids.Close() //nolint:errcheck // is nil
+	defer ids.Close() // is nil
 
 	all, err := ids.TakeIDs(context.Background(), 3)
 	fmt.Println(all, err)
@@ -161,7 +161,7 @@ func ExampleCluster() {
 		fmt.Println(err)
 		return
 	}
-	defer ids.Close() //nolint:errcheck // is nil
+	defer ids.Close() // is nil
 
 	_, err = ids.Next(context.Background())
 	var other *client.ClusterError

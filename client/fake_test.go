@@ -76,7 +76,7 @@ func (f *fake) open(opts ...client.Option) *client.Client {
 }
 
 func (f *fake) serve(conn net.Conn) {
-	defer conn.Close() //nolint:errcheck // it is a pipe
+	defer conn.Close() // it is a pipe
 	in := bufio.NewReader(conn)
 	for {
 		words, err := sockettest.Request(in)

@@ -46,7 +46,7 @@ func listen(address string) (*listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the driver's socket %s: %w", path, err)
 	}
-	defer os.RemoveAll(hidden) //nolint:errcheck // empty by then
+	defer os.RemoveAll(hidden) // empty by then
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(hidden, "s"), Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on the driver's socket %s: %w", path, err)

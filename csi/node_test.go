@@ -112,7 +112,7 @@ func (h host) serves(target string) {
 	if err != nil {
 		h.Fatal(err)
 	}
-	defer dir.Close() //nolint:errcheck // only read
+	defer dir.Close() // only read
 	// By its descriptor, since kubelet's paths are longer than a socket's may be.
 	var d net.Dialer
 	c, err := d.DialContext(h.Context(), "unix", fmt.Sprintf("/proc/self/fd/%d/flakeward.sock", dir.Fd()))

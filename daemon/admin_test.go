@@ -63,7 +63,7 @@ func TestAConnectionOfAnAddressIsToldHowManyRequestsItMayHave(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // it has nothing to lose
+	defer conn.Close() // it has nothing to lose
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestAnAddressWithTLSAndItsFilesAreReadAgain(t *testing.T) {
 
 func TestAnAddressThatIsTakenIsToldAtTheStart(t *testing.T) {
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer l.Close() //nolint:errcheck // it has nothing to lose
+	defer l.Close() // it has nothing to lose
 	c := daemontest.Config(t.TempDir())
 	c.Admin.Address = l.Addr().String()
 	if err := daemontest.Launch(t, c, daemon.Run).Refusal(); err == nil || !strings.Contains(err.Error(), "--admin") {

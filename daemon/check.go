@@ -79,7 +79,7 @@ func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer o.Close() //nolint:errcheck // nothing was written
+	defer o.Close() // nothing was written
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	uuid, err := lifecycle.Candidate{

@@ -123,7 +123,7 @@ func TestADaemonThatIsWellShowsNoCode(t *testing.T) {
 // A coordinator that takes connections and answers none.
 func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
 	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer silent.Close() //nolint:errcheck // it has nothing to lose
+	defer silent.Close() // it has nothing to lose
 	c := config(dir(t))
 	c.Cluster.Coord = "etcd://" + silent.Addr().String() + "/x"
 	r := launch(t, c)

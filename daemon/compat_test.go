@@ -66,7 +66,7 @@ func TestADaemonAnswersAsOtherServicesDo(t *testing.T) {
 		t.Errorf("%d IDs", len(seen))
 	}
 	redis := redis.NewClient(&redis.Options{Network: "unix", Addr: d.Config.Socket.Path})
-	defer redis.Close() //nolint:errcheck // it has nothing to lose
+	defer redis.Close() // it has nothing to lose
 	list, err := redis.ClientList(t.Context()).Result()
 	served := 0
 	for _, of := range regexp.MustCompile(` served=(\d+) `).FindAllStringSubmatch(list, -1) {

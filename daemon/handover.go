@@ -98,7 +98,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 		return o
 	}
 	o.ended.Go(func() {
-		defer l.Close() //nolint:errcheck // nobody comes any more
+		defer l.Close() // nobody comes any more
 		s, err := l.Await(ctx, settlingOf(d).wait, func(a *takeover.Asker) { d.renewal.ask(work, a) })
 		switch {
 		case err == nil:
@@ -129,7 +129,7 @@ var errHandedOver = errors.New("another daemon has taken over")
 // errHandedOver. If the newcomer is gone, the daemon begins anew, above what was issued, and what
 // begin needs is returned.
 func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (lifecycle.Inherited, error) {
-	defer to.Close() //nolint:errcheck // all has been said
+	defer to.Close() // all has been said
 	begun := d.clock.Now().Mono
 	if err := settlingOf(d).behind(); err != nil { // since it was asked
 		_ = to.Refuse(ctx, err)

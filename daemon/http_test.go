@@ -37,7 +37,7 @@ func TestHTTPAndRESPShareASocket(t *testing.T) {
 	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
 	web := overSocket(t, d)
 	redis := redis.NewClient(&redis.Options{Network: "unix", Addr: d.Config.Socket.Path})
-	defer redis.Close() //nolint:errcheck // it has nothing to lose
+	defer redis.Close() // it has nothing to lose
 	seen := map[string]bool{}
 	for range 50 {
 		reply, body := get(t, web, "/v1/ids?count=3")

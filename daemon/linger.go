@@ -107,7 +107,7 @@ func (s served) ask(ctx context.Context) (pong bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer c.Close() //nolint:errcheck // all has been said
+	defer c.Close() // all has been said
 	end := func() { _ = c.Close() }
 	stop := context.AfterFunc(asking, end)
 	// Who refuses may have closed the connection already. Its reply can be read all the same.

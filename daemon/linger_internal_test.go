@@ -41,7 +41,7 @@ func narrow(t *testing.T) (l net.Listener, path string) {
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	must.Do(t, err)
 	f := os.NewFile(uintptr(fd), path)
-	defer f.Close() //nolint:errcheck // the listener has its own
+	defer f.Close() // the listener has its own
 	err = errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0))
 	if err == nil {
 		l, err = net.FileListener(f)
@@ -81,7 +81,7 @@ func TestASocketThatNobodyAnswersOnIsNotServed(t *testing.T) {
 			_, path := narrow(t)
 			if full {
 				other := must.Get(net.Dial("unix", path))(t)
-				defer other.Close() //nolint:errcheck // the test is over
+				defer other.Close() // the test is over
 			}
 			slept, ended := waiting(t, path, 100*time.Millisecond)
 			for {
@@ -107,7 +107,7 @@ func TestASocketThatNobodyAnswersOnIsNotServed(t *testing.T) {
 func TestASocketWithAFullQueueIsServed(t *testing.T) {
 	l, path := narrow(t)
 	other := must.Get(net.Dial("unix", path))(t)
-	defer other.Close() //nolint:errcheck // the test is over
+	defer other.Close() // the test is over
 	slept, ended := waiting(t, path, time.Minute)
 	for range 2 {
 		select {

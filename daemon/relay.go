@@ -36,7 +36,7 @@ func (r *relay) take(ctx context.Context, tenant uint32, n int) (runs []generato
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close() //nolint:errcheck // all has been said
+	defer c.Close() // all has been said
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	request := fmt.Sprintf("RUN %d", n)
 	if tenant != 0 {

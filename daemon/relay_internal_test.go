@@ -53,7 +53,7 @@ func serveOne(l net.Listener, reply string) (request, rest string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	defer c.Close() //nolint:errcheck // all has been said
+	defer c.Close() // all has been said
 	asked := bufio.NewReader(c)
 	if request, err = asked.ReadString('\n'); err != nil {
 		return request, "", err
@@ -105,7 +105,7 @@ func TestRelayToASilentDaemon(t *testing.T) {
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	for range mostRelayed { // each would have a turn by chance, if there were one
-		if _, err := r.take(gone, 0, 1); err != context.Canceled { //nolint:errorlint // an error of the connection has it within
+		if _, err := r.take(gone, 0, 1); err != context.Canceled { // an error of the connection has it within
 			t.Fatalf("one more than may be passed on: %v", err)
 		}
 	}

@@ -164,7 +164,7 @@ func TestRemoteCallsSayWhyThereAreNoIDs(t *testing.T) {
 func TestClientOfGRPC(t *testing.T) {
 	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
 	conn := must.Get(grpc.NewClient("unix:"+d.Config.Socket.Path, grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
-	defer conn.Close() //nolint:errcheck // it has nothing to lose
+	defer conn.Close() // it has nothing to lose
 	var next flakewardv1.NextResponse
 	if err := conn.Invoke(t.Context(), flakewardv1connect.IdServiceNextProcedure, &flakewardv1.NextRequest{}, &next); err != nil || len(next.Ids) != 1 {
 		t.Errorf("%v, %v", &next, err)

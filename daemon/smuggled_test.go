@@ -149,7 +149,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 			before := issued(t, other.web)
 			conn := must.Get(net.Dial("unix", d.Config.Socket.Path))(t)
 			_ = conn.SetReadDeadline(deadline)
-			defer conn.Close()                                   //nolint:errcheck // it has nothing to lose
+			defer conn.Close()                                   // it has nothing to lose
 			go func() { _, _ = io.WriteString(conn, tt.send) }() // its end may find the connection closed
 			most := strings.Count(tt.want, " ") + 1
 			got, ended := replies(bufio.NewReader(conn), most)

@@ -44,7 +44,7 @@ func replayed(ctx context.Context, client *clientv3.Client, prefix string) ([]Ve
 	// A watcher of its own: a client's others share a stream, and with it the answers
 	// about progress.
 	watcher := clientv3.NewWatcher(client)
-	defer watcher.Close() //nolint:errcheck // what it says is that ctx ended
+	defer watcher.Close() // what it says is that ctx ended
 	events := watcher.Watch(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(1))
 	replay := etcdReplay{prefix: prefix, until: now.Header.Revision, last: map[string]*mvccpb.KeyValue{}}
 	ask := time.NewTicker(progressEvery)

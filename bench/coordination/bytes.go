@@ -29,7 +29,7 @@ func used(path string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close() //nolint:errcheck // it was read only
+	defer f.Close() // it was read only
 	end, err := f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return 0, err

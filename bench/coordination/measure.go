@@ -65,7 +65,7 @@ func measure(ctx context.Context, backend string, daemons int, o options) (l lin
 	defer c.Close()
 
 	all := make([]*daemon, daemons)
-	defer func() { each(all, func(d *daemon) error { return d.close() }) }() //nolint:errcheck // the server ends with its data
+	defer func() { each(all, func(d *daemon) error { return d.close() }) }() // the server ends with its data
 	for i := range all {
 		identity := coord.Identity{Host: fmt.Sprintf("host-%05d.example.net", i), PID: 1000 + i, Incarnation: fmt.Sprintf("%026d", i), Version: "v1.0.0"}
 		coordinator, err := s.dial(c.Address(), identity)

@@ -95,7 +95,7 @@ func (d *realDisk) Read() ([]byte, error) {
 		if f, err = d.open(os.O_RDONLY); err != nil {
 			return nil, err
 		}
-		defer f.Close() //nolint:errcheck // it was only read
+		defer f.Close() // it was only read
 	}
 	data := make([]byte, fileSize)
 	n, err := f.ReadAt(data, 0)

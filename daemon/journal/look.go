@@ -29,7 +29,7 @@ func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([
 		return nil, unopened("open", err)
 	}
 	d := &Dir{path: path, root: root}
-	defer d.Close() //nolint:errcheck // it was only read
+	defer d.Close() // it was only read
 	if d.self, err = root.Open("."); err != nil {
 		return nil, unopened("open", err)
 	}
@@ -65,7 +65,7 @@ func makeable(dir, path string, fileSystem func(dir *os.File) (fileSystemType, e
 	if err != nil {
 		return unopened("make", err)
 	}
-	defer above.Close() //nolint:errcheck // it was only looked at
+	defer above.Close() // it was only looked at
 	if err := local(above, path, fileSystem, false); err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ func TestAUnixSocketTellsWhoConnected(t *testing.T) {
 
 func TestNobodyIsKnownElsewhere(t *testing.T) {
 	near, far := net.Pipe()
-	defer near.Close() //nolint:errcheck // it has nothing to lose
-	defer far.Close()  //nolint:errcheck // it has nothing to lose
+	defer near.Close() // it has nothing to lose
+	defer far.Close()  // it has nothing to lose
 	for _, c := range []net.Conn{connect(t, "tcp", "127.0.0.1:0"), near} {
 		if got := peercred.Of(c); got != (peercred.Credentials{}) {
 			t.Errorf("a %T is known to be %+v", c, got)

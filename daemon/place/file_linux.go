@@ -22,7 +22,7 @@ func Of(f *os.File) (File, error) {
 		}
 		break
 	}
-	known := File{Device: uint64(s.Dev), Inode: s.Ino} //nolint:unconvert // of another width elsewhere
+	known := File{Device: uint64(s.Dev), Inode: s.Ino} // of another width elsewhere
 	if h, _, err := unix.NameToHandleAt(int(f.Fd()), "", unix.AT_EMPTY_PATH); err == nil {
 		known.Handle = fmt.Sprintf("%d:%s", h.Type(), hex.EncodeToString(h.Bytes()))
 	}

@@ -18,5 +18,5 @@ func Of(f *os.File) (File, error) {
 	if !ok {
 		return File{}, fmt.Errorf("%s: its device and inode are not known on this system", f.Name())
 	}
-	return File{Device: uint64(s.Dev), Inode: uint64(s.Ino)}, nil //nolint:unconvert // of other widths elsewhere
+	return File{Device: uint64(s.Dev), Inode: uint64(s.Ino)}, nil // of other widths elsewhere
 }

@@ -64,7 +64,7 @@ func readSmall(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() // it was only read
 	b, err := io.ReadAll(io.LimitReader(f, maxIdentity+1))
 	if err != nil {
 		return "", err

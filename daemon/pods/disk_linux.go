@@ -69,7 +69,7 @@ func list(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // it was only looked at
+	defer f.Close() // it was only looked at
 	return f.Readdirnames(-1)
 }
 
@@ -101,7 +101,7 @@ func openIn(dir, name string) (user string, l *listener, err error) {
 	case err != nil:
 		return "", nil, err
 	}
-	defer unix.Close(of) //nolint:errcheck // it was only looked at
+	defer unix.Close(of) // it was only looked at
 	if user, err = readUser(of); err != nil {
 		return "", nil, err
 	}
@@ -114,7 +114,7 @@ func openIn(dir, name string) (user string, l *listener, err error) {
 	case err != nil:
 		return "", nil, err
 	}
-	defer unix.Close(in) //nolint:errcheck // it was only looked at
+	defer unix.Close(in) // it was only looked at
 	l, err = listen(in, filepath.Join(dir, name, "socket", socketName))
 	return user, l, err
 }
@@ -136,7 +136,7 @@ func readUser(of int) (string, error) {
 	if err != nil {
 		return bad("cannot be opened: " + err.Error())
 	}
-	defer unix.Close(fd) //nolint:errcheck // it was only read
+	defer unix.Close(fd) // it was only read
 	if err := unix.Fstat(fd, &s); err != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
 		return bad("is no regular file")
 	}
@@ -190,7 +190,7 @@ func listen(in int, path string) (*listener, error) {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), path)
-	defer f.Close() //nolint:errcheck // the listener has its own descriptor
+	defer f.Close() // the listener has its own descriptor
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: short}); err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}

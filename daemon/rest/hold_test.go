@@ -109,7 +109,7 @@ func TestAConnectionOfHTTP2IsToldItsLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // it has nothing to lose
+	defer c.Close() // it has nothing to lose
 	in := http2.NewFramer(c, c)
 	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
 		t.Fatal(err)

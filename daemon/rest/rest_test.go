@@ -304,7 +304,7 @@ func TestAStreamSendsWhatThereIsAndSaysWhyItEnds(t *testing.T) {
 	r, _ := http.NewRequest("GET", "http://f/v1/ids?count=5", nil)
 	r.Header.Set("Accept", "application/x-ndjson")
 	reply := must.Get(s.client.Do(r))(t)
-	defer reply.Body.Close() //nolint:errcheck // it has been read
+	defer reply.Body.Close() // it has been read
 	lines := bufio.NewScanner(reply.Body)
 	for i := range 2 { // while the rest is waited for
 		if !lines.Scan() || lines.Text() != fmt.Sprintf(`{"id":"%d"}`, i) {

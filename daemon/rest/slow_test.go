@@ -28,7 +28,7 @@ func TestSlowClientsLoseTheirConnection(t *testing.T) {
 				h.WriteTimeout /= 350
 			})
 			c := must.Get(net.Dial("unix", s.path))(t)
-			defer c.Close() //nolint:errcheck // it has nothing to lose
+			defer c.Close() // it has nothing to lose
 			must.Get(io.WriteString(c, text))(t)
 			select {
 			case <-s.ended:

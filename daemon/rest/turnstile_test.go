@@ -27,7 +27,7 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 		go func() {
 			r, err := http.NewRequest(http.MethodGet, url, nil)
 			if err == nil {
-				_, err = by.RoundTrip(r) //nolint:bodyclose // there is none
+				_, err = by.RoundTrip(r) // there is none
 			}
 			ended <- err
 		}()

@@ -70,7 +70,7 @@ func fetch(ctx context.Context, c *http.Client, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer reply.Body.Close() //nolint:errcheck // it has been read
+	defer reply.Body.Close() // it has been read
 	body, err := io.ReadAll(reply.Body)
 	if err == nil && (reply.StatusCode != 200 || strings.Contains(string(body), "problem")) {
 		err = fmt.Errorf("%s: %s", reply.Status, body)
@@ -216,7 +216,7 @@ func (s *site) half() error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // that is the test
+	defer conn.Close() // that is the test
 	const path = flakewardv1connect.IdServiceNextProcedure
 	texts := []string{
 		"POST " + path + " HTTP/1.1\r\nHost: f\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{",

@@ -132,7 +132,7 @@ func TestClientsThatVanish(t *testing.T) {
 		h.Wake()
 		p := h.dial(t)
 		p.send("NEXT 2\r\n")
-		p.in.Discard(len("*2\r\n:0\r\n:1\r\n")) //nolint:errcheck // the drain below hangs otherwise
+		p.in.Discard(len("*2\r\n:0\r\n:1\r\n")) // the drain below hangs otherwise
 		must.Do(t, h.Drain(context.Background()))
 		if c := h.Counters(); c.Connections != 0 || c.Accepted != 7 {
 			t.Errorf("counters %+v", c)

@@ -31,7 +31,7 @@ func FuzzConnection(f *testing.F) {
 	f.Cleanup(func() { _ = other.Close() })
 	f.Fuzz(func(t *testing.T, text []byte, at uint16) {
 		conn := must.Get(net.Dial("unix", d.Config.Socket.Path))(t)
-		defer conn.Close()                                //nolint:errcheck // it has nothing to lose
+		defer conn.Close()                                // it has nothing to lose
 		_ = conn.SetDeadline(time.Now().Add(time.Minute)) // by which a test that hangs fails
 		cut := min(int(at), len(text))
 		go func() { // its end may find the connection closed

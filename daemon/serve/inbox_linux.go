@@ -34,7 +34,7 @@ type requests struct {
 }
 
 func (b *inbox) add(nc net.Conn, g client) error {
-	defer nc.Close() //nolint:errcheck // the loop has its own descriptor
+	defer nc.Close() // the loop has its own descriptor
 	fd, err := duplicate(nc)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestAnotherUserGetsThePlaceOfTheLongestIdle(t *testing.T) {
 	e := must.Get(startLoop(s.config, s.web))(t)
 	h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
 	l := must.Get(net.Listen("unix", h.path))(t)
-	defer l.Close() //nolint:errcheck // it has nothing to lose
+	defer l.Close() // it has nothing to lose
 	come := func(uid uint32) *peer {
 		p := h.dial(t)
 		c := must.Get(l.Accept())(t)

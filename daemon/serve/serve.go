@@ -247,7 +247,7 @@ var errServed = errors.New("the server has served its listener already, or was d
 // Serve accepts and answers connections until Drain is called, and then returns nil, or until ctx
 // ends, and then closes all of them and returns ctx's error. It closes l. A Server serves once.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	defer l.Close() //nolint:errcheck // for the early ways out; the others have closed it
+	defer l.Close() // for the early ways out; the others have closed it
 	if s.started.Swap(true) {
 		return errServed
 	}

@@ -153,7 +153,7 @@ func TestAnotherUserGetsThePlaceOfAConnectionThatSpeaksHTTP(t *testing.T) {
 		s.web.begin()
 		h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
 		l := must.Get(net.Listen("unix", h.path))(t)
-		defer l.Close() //nolint:errcheck // it has nothing to lose
+		defer l.Close() // it has nothing to lose
 		come := func(uid uint32, text string) *peer {
 			p := h.dial(t)
 			c := must.Get(l.Accept())(t)

@@ -301,7 +301,7 @@ func TestHoldersNumberIsTheLast(t *testing.T) {
 func TestNamespaceLockOfASilentHolder(t *testing.T) {
 	p := somewhere(t)
 	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
-	defer unix.Close(fd) //nolint:errcheck // ends with the test
+	defer unix.Close(fd) // ends with the test
 	must.Do(t, unix.Bind(fd, &unix.SockaddrUnix{Name: p.namespace}))
 	if e := refused(t, p); e.PID != 0 || !strings.Contains(e.Error(), "another process holds") {
 		t.Errorf("refused by %v", e)

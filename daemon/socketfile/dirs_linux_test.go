@@ -70,7 +70,7 @@ func TestClosed(t *testing.T) {
 	for dir, mode := range map[string]fs.FileMode{filepath.Dir(base): 0o755, base: 0o755, shut: 0o600} {
 		must.Do(t, os.Chmod(dir, mode))
 	}
-	defer os.Chmod(shut, 0o700) //nolint:errcheck // for the cleaning up
+	defer os.Chmod(shut, 0o700) // for the cleaning up
 	asNobody(t, func() {
 		if got := socketfile.Closed(filepath.Join(shut, "b", "s")); got != shut {
 			t.Errorf("closed is %q, want %q", got, shut)

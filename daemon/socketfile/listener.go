@@ -35,7 +35,7 @@ type Listener struct {
 // Adopt is Listen with the socket on which another process has listened at path. It closes the file
 // that it is given.
 func Adopt(f *os.File, path string, mode os.FileMode, gid int) (*Listener, error) {
-	defer f.Close() //nolint:errcheck // the listener has its own descriptor
+	defer f.Close() // the listener has its own descriptor
 	if mode == 0 {
 		mode = DefaultMode
 	}

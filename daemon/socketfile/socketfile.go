@@ -214,7 +214,7 @@ func bind(path string, mode os.FileMode, gid int) (l *net.UnixListener, file uni
 		return nil, file, fmt.Errorf("cannot make a socket: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), path)
-	defer f.Close() //nolint:errcheck // the listener has its own descriptor
+	defer f.Close() // the listener has its own descriptor
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return nil, file, fmt.Errorf("cannot bind a socket to %s: %w", path, err)
 	}

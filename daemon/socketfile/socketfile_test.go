@@ -104,7 +104,7 @@ func TestLiveSocketIsLeftAlone(t *testing.T) {
 func TestFullSocketIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	fd := must.Get(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0))(t)
-	defer unix.Close(fd) //nolint:errcheck // ends with the test
+	defer unix.Close(fd) // ends with the test
 	must.Do(t, errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 0)))
 	for {
 		c, err := net.Dial("unix", path)

@@ -41,7 +41,7 @@ func (s *Service) Start(program string, args ...string) (ended <-chan struct{}, 
 
 // awaitExit returns once the process has ended, and closes its descriptor.
 func awaitExit(pidfd int) {
-	defer unix.Close(pidfd) //nolint:errcheck // it was only looked at
+	defer unix.Close(pidfd) // it was only looked at
 	for {
 		end := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 		if _, err := unix.Poll(end, -1); !errors.Is(err, unix.EINTR) {

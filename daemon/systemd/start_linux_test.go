@@ -81,7 +81,7 @@ func TestStartOfNothing(t *testing.T) {
 		t.Errorf("it was started: %v", err)
 	}
 	var none *Service
-	if _, err := none.Start(os.Args[0]); err != errNotStarted { //nolint:errorlint // it is that one
+	if _, err := none.Start(os.Args[0]); err != errNotStarted { // it is that one
 		t.Errorf("without systemd: %v", err)
 	}
 }

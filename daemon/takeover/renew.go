@@ -15,7 +15,7 @@ type Asker struct{ link link }
 
 // Answer tells the asker that a newcomer has taken over, or why none has.
 func (a *Asker) Answer(ctx context.Context, err error) {
-	defer a.link.Close() //nolint:errcheck // all has been said
+	defer a.link.Close() // all has been said
 	if err != nil {
 		_ = a.link.refuse(ctx, err.Error())
 		return
@@ -30,7 +30,7 @@ func Renew(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // all has been said
+	defer c.Close() // all has been said
 	if err := c.send(ctx, message{Kind: renew, Protocol: Protocol}, stillTimeout); err != nil {
 		return err
 	}

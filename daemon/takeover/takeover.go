@@ -81,7 +81,7 @@ func inDir(dir string, do func(path string) error) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close() //nolint:errcheck // it was only looked at
+	defer d.Close() // it was only looked at
 	return do(fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), name))
 }
 

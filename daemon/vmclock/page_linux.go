@@ -38,7 +38,7 @@ func Open(path string) (*Page, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	defer unix.Close(fd) //nolint:errcheck // the mapping stays
+	defer unix.Close(fd) // the mapping stays
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

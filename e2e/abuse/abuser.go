@@ -94,7 +94,7 @@ func (a abuse) connect(ctx context.Context, socket string) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	defer c.Close() //nolint:errcheck // nothing is written that could be lost
+	defer c.Close() // nothing is written that could be lost
 	if a.act != nil {
 		a.act(ctx, c)
 	}

@@ -83,7 +83,7 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tfloor: p50\tp99\tmax\tIDs\tIDs/s\tlog lines\tlimits\twrong") //nolint:errcheck // to a terminal
+	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tfloor: p50\tp99\tmax\tIDs\tIDs/s\tlog lines\tlimits\twrong") // to a terminal
 	var errs error
 	for _, a := range abuses {
 		if !only.MatchString(a.name) {
@@ -108,7 +108,7 @@ func (o options) run(ctx context.Context) error {
 		if f.wrong != "" {
 			errs = errors.Join(errs, fmt.Errorf("%s:%s", a.name, f.wrong))
 		}
-		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%v\t%.0f\t%d\t%s\t%.60s\n", a.name, f.peak>>20, //nolint:errcheck // to a terminal
+		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%v\t%.0f\t%d\t%s\t%.60s\n", a.name, f.peak>>20, // to a terminal
 			f.another, f.same, f.apart, f.floor, f.rate, f.logLines, f.limits, f.wrong)
 		if err := out.Flush(); err != nil {
 			return err

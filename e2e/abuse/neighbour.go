@@ -64,11 +64,11 @@ func beNeighbour(ctx context.Context, socket string, uid int, lasts time.Duratio
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // nothing is written that could be lost
+	defer c.Close() // nothing is written that could be lost
 	if err := ask(c); err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout, "ready") //nolint:errcheck // to a pipe
+	fmt.Fprintln(stdout, "ready") // to a pipe
 	ctx, enough := context.WithTimeout(ctx, lasts)
 	defer enough()
 	var took []time.Duration
@@ -83,10 +83,10 @@ func beNeighbour(ctx context.Context, socket string, uid int, lasts time.Duratio
 	}
 	out := bufio.NewWriter(stdout)
 	for _, t := range took {
-		fmt.Fprintln(out, t.Nanoseconds()) //nolint:errcheck // Flush tells
+		fmt.Fprintln(out, t.Nanoseconds()) // Flush tells
 	}
 	if err != nil {
-		fmt.Fprintln(out, err) //nolint:errcheck // Flush tells
+		fmt.Fprintln(out, err) // Flush tells
 	}
 	return out.Flush()
 }

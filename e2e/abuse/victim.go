@@ -48,7 +48,7 @@ func begin(ctx context.Context, program func(dir, socket string) []string) (d *d
 	if d.dir, err = os.MkdirTemp("", "flakeward-abuse-"); err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // the abuser is another user
+	if err := os.Chmod(d.dir, 0o755); err != nil { // the abuser is another user
 		return nil, err
 	}
 	d.socket = filepath.Join(d.dir, "s")
@@ -131,7 +131,7 @@ func (o options) measureFloor(ctx context.Context, a abuse, f *finding) (err err
 	if err != nil {
 		return err
 	}
-	if err := os.Chmod(d.socket, 0o666); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(d.socket, 0o666); err != nil { // as above
 		return err
 	}
 	end, err := o.abuse(ctx, a, d, apart, &f.floor, new(seen), new(seen))

@@ -115,7 +115,7 @@ func (w *testCluster) apart(m machine) (machine, *faultproxy.Proxy) {
 			result <- made{err: err}
 			return
 		}
-		defer here.Close() //nolint:errcheck // it was only opened
+		defer here.Close() // it was only opened
 		if n.err = unix.Unshare(unix.CLONE_NEWNET); n.err == nil {
 			n.err = exec.Command("ip", "link", "set", "lo", "up").Run()
 		}

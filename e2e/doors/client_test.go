@@ -236,7 +236,7 @@ func TestAGeneratedClientUsesTheWholeDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer operator.Close() //nolint:errcheck // nothing depends on it
+	defer operator.Close() // nothing depends on it
 	if _, err := operator.Inspect(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (e *etcd) statuses(ctx context.Context, addresses map[string]string) map[st
 			if err != nil {
 				return
 			}
-			defer client.Close() //nolint:errcheck // it was only asked
+			defer client.Close() // it was only asked
 			if s, err := client.Status(ctx, client.Endpoints()[0]); err == nil {
 				mu.Lock()
 				all[name] = s
@@ -88,7 +88,7 @@ func (e *etcd) shows(ctx context.Context, address string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	defer response.Body.Close() //nolint:errcheck // its headers were wanted
+	defer response.Body.Close() // its headers were wanted
 	return http.ParseTime(response.Header.Get("Date"))
 }
 
@@ -98,7 +98,7 @@ func (e *etcd) with(ctx context.Context, addresses map[string]string, f func(ctx
 	if err != nil {
 		return err
 	}
-	defer client.Close() //nolint:errcheck // what was wanted of it has been answered
+	defer client.Close() // what was wanted of it has been answered
 	return f(ctx, client)
 }
 

@@ -39,7 +39,7 @@ func (s *suite) run(ctx context.Context, d Drill, record *report.Drill, log func
 		fail("it cannot be set up", err)
 		return
 	}
-	defer r.file.Close() //nolint:errcheck // the log has the steps too
+	defer r.file.Close() // the log has the steps too
 	s.members.r, s.members.ends = r, map[string]func(){}
 
 	setup := time.Now()

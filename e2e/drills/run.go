@@ -54,7 +54,7 @@ func (r *Run) Step(format string, args ...any) {
 	r.steps++
 	line := fmt.Sprintf("%2d. %7.3fs  %s", r.steps, time.Duration(evidence.Now()-r.begun).Seconds(), fmt.Sprintf(format, args...))
 	if r.file != nil {
-		fmt.Fprintln(r.file, line) //nolint:errcheck // the log has it too
+		fmt.Fprintln(r.file, line) // the log has it too
 	}
 	r.log("%s", line)
 }

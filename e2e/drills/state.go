@@ -118,7 +118,7 @@ func (h *Host) JournalOf(ctx context.Context, lane int) (journal.Contents, error
 	if err != nil {
 		return journal.Contents{}, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // it is the system's to clean up
+	defer os.RemoveAll(dir) // it is the system's to clean up
 	name := "journal"
 	if lane > 0 {
 		name += "-" + strconv.Itoa(lane)
@@ -164,12 +164,12 @@ func (h *Host) Info(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.Name, err)
 	}
-	defer dir.Close() //nolint:errcheck // it was only opened
+	defer dir.Close() // it was only opened
 	conn, err := dialer.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(int(dir.Fd()))+"/flakeward.sock")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", h.Name, err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing more is wanted of it
+	defer conn.Close() // nothing more is wanted of it
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	if _, err := conn.Write(wire.AppendCommand(nil, "INFO")); err != nil {

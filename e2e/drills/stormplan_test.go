@@ -109,7 +109,7 @@ type forecast struct {
 
 func newForecast(seed int64, coordinator string) *forecast {
 	h := fnv.New64a()
-	h.Write([]byte(coordinator)) //nolint:errcheck // a hash's never fails
+	h.Write([]byte(coordinator)) // a hash's never fails
 	return &forecast{
 		rng:   rand.New(rand.NewPCG(uint64(seed), h.Sum64())),
 		hosts: deck[string]{cards: hostBlows}, member: deck[string]{cards: memberBlows}, clocks: deck[time.Duration]{cards: offsets},

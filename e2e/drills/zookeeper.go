@@ -37,7 +37,7 @@ func srvr(ctx context.Context, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close() //nolint:errcheck // it was only asked
+	defer conn.Close() // it was only asked
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	if _, err := conn.Write([]byte("srvr")); err != nil {

@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string, out, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // programs, which nobody wants any more
+	defer os.RemoveAll(dir) // programs, which nobody wants any more
 	cache, err := output(ctx, "env", "GOCACHE")
 	if err != nil {
 		return err

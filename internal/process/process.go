@@ -136,7 +136,7 @@ func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	}
 	go func() {
 		defer close(d.ended)
-		defer kept.Close() //nolint:errcheck // the log is for people who look into a failure
+		defer kept.Close() // the log is for people who look into a failure
 		d.follow(io.TeeReader(log, kept))
 		d.err = d.command.Wait()
 	}()

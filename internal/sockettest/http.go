@@ -32,6 +32,6 @@ func Ask(t testing.TB, c *http.Client, method, url string, header ...string) (*h
 		r.Header.Set(header[i], header[i+1])
 	}
 	reply := must.Get(c.Do(r))(t)
-	defer reply.Body.Close() //nolint:errcheck // it has been read
+	defer reply.Body.Close() // it has been read
 	return reply, string(must.Get(io.ReadAll(reply.Body))(t))
 }

@@ -53,7 +53,7 @@ func Serve(t testing.TB, handle func(number int, c *Conn)) (socket string) {
 				return
 			}
 			all.Go(func() {
-				defer c.Close() //nolint:errcheck // the test reads what it is sent
+				defer c.Close() // the test reads what it is sent
 				handle(number, &Conn{c.(*net.UnixConn), bufio.NewReader(c)})
 			})
 		}

@@ -29,7 +29,7 @@ var invariant = sync.OnceValue(func() bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close() // read only
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if name, value, _ := strings.Cut(lines.Text(), ":"); strings.TrimSpace(name) == "flags" {
 			flags := strings.Fields(value)

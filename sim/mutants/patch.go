@@ -73,7 +73,7 @@ func read(name, path string) (mutant, error) {
 	if err != nil {
 		return mutant{}, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() // it was only read
 	t := mutant{Name: name, Path: path, words: map[string][]string{}}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {

@@ -29,7 +29,7 @@ func (c *copied) simulate(ctx context.Context, recovers bool) (seed uint64, viol
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, "", fmt.Errorf("it does not compile, which breaks nothing: %w\n%s", err, out)
 	}
-	defer os.Remove(program) //nolint:errcheck // the folder goes, too
+	defer os.Remove(program) // the folder goes, too
 	limited, cancel := context.WithTimeoutCause(ctx, simLimit, fmt.Errorf("%d seeds do not end within %v", c.seeds, simLimit))
 	defer cancel()
 	// It says which seed was the lowest before it shrinks that one, for which nobody waits here.

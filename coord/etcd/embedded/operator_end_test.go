@@ -13,7 +13,7 @@ import (
 func TestOperatorConnectsAtTheEnd(t *testing.T) {
 	dir := sockettest.Dir(t)
 	s := must.Get(Start(t.Context(), Config{Dir: dir}))(t)
-	defer s.Close() //nolint:errcheck // the server is not what is tested
+	defer s.Close() // the server is not what is tested
 	for i := range 20 {
 		if i > 0 {
 			s.asked = must.Get(serveOperators(dir, s.server))(t)

@@ -169,7 +169,7 @@ func TestCut(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer c.Close() //nolint:errcheck // the end of the test
+				defer c.Close() // the end of the test
 				if err := answers(c, true, deaf); err != nil {
 					t.Fatal(err)
 				}
@@ -192,7 +192,7 @@ func TestCut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer c.Close() //nolint:errcheck // the end of the test
+			defer c.Close() // the end of the test
 			if err := answers(c, true, deaf); err != nil {
 				t.Errorf("loopback: %v", err)
 			}

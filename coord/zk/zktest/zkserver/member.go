@@ -67,7 +67,7 @@ func (m *member) start(java install) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the process has its own copy
+	defer log.Close() // the process has its own copy
 	command := exec.Command(java.java, append(append([]string{}, jvm...),
 		"-Dlogback.configurationFile="+m.logging(), "-cp", java.classPath,
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", m.config())...)

@@ -19,7 +19,7 @@ func reserve() (port, error) {
 	if err != nil {
 		return port{}, fmt.Errorf("cannot find a free port: %w", err)
 	}
-	defer l.Close() //nolint:errcheck // nothing was sent
+	defer l.Close() // nothing was sent
 	return port{number: l.Addr().(*net.TCPAddr).Port}, nil
 }
 

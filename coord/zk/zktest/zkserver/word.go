@@ -27,7 +27,7 @@ func ask(ctx context.Context, address, word string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close() //nolint:errcheck // the answer is there, or the error is
+	defer conn.Close() // the answer is there, or the error is
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	if _, err := io.WriteString(conn, word); err != nil {
 		return "", err
