@@ -225,8 +225,11 @@ func TestEachUserHasOneMoreEventOfALongRound(t *testing.T) {
 		if turns.first(many) || !turns.first(one) || turns.first(one) {
 			t.Errorf("of %d events, users have not one more each", events)
 		}
-		if turns.begin(h, events); !turns.first(many) || !turns.first(many) {
-			t.Error("the next round is a long one, too")
+		turns.begin(h, events)
+		for range 2 {
+			if !turns.first(many) {
+				t.Error("the next round is a long one, too")
+			}
 		}
 	}
 }
