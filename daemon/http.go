@@ -31,7 +31,7 @@ type web struct {
 
 // newWeb makes what answers them with IDs from a source.
 func newWeb(d *Daemon, source resp.Source) (*web, error) {
-	w := &web{count: &counter{table: &d.counts, took: d.counts.Durations(webDialect)}, members: &members{d: d, asking: make(chan struct{}, 1)}}
+	w := &web{count: &counter{table: &d.counts}, members: &members{d: d, asking: make(chan struct{}, 1)}}
 	w.taker = await.New(source, d.clock, w.count)
 	config := w.config(d)
 	w.page = newPage(d, w.members, config)
@@ -72,7 +72,6 @@ func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
 type counter struct {
 	server *serve.Server
 	table  *tally.Table
-	took   *tally.Histogram
 }
 
 // webDialect is the dialect of HTTP's requests where they are counted.
@@ -95,4 +94,4 @@ func (c *counter) Issued(lane int, ids uint64) {
 func (c *counter) Burnt(ids uint64) { c.table.Burnt.Add(ids) }
 
 // Took counts how long a request took.
-func (c *counter) Took(d time.Duration) { c.took.Observe(1, d) }
+func (c *counter) Took(d time.Duration) { c.table.Durations(webDialect).Observe(1, d) }

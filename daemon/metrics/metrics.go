@@ -50,12 +50,16 @@ const scrapesAtOnce = 4
 // memory is what is shown of the Go runtime's memory, in place of the many figures of go_memstats.
 var memory = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^(/memory/classes/(heap/objects|total):bytes|/gc/heap/goal:bytes)$`)}
 
+// settings are those of the Go runtime, which do not change and are not shown: --memory is.
+var settings = regexp.MustCompile(`^/(gc/gogc|gc/gomemlimit|sched/gomaxprocs):`)
+
 // New makes metrics with a registry of their own.
 func New(from Sources) *Metrics {
 	m := &Metrics{user: from.User, clock: from.Clock, journal: newJournalMetrics(), calls: newCallMetrics(), open: make(map[queue.User]int)}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(newCollector(from), m.journal.flushes, m.journal.failed, m.calls.durations, m.calls.outcomes,
-		collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(memory)),
+		collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(memory),
+			collectors.WithoutGoCollectorRuntimeMetrics(settings)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.answer = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m

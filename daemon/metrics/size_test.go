@@ -115,6 +115,7 @@ func (w *fixture) fill(t testing.TB) {
 	}
 	for i := range 30 {
 		w.counts.Durations("resp").Observe(1e9, time.Microsecond<<i)
+		w.counts.Durations("http").Observe(1e9, time.Microsecond<<i)
 	}
 	w.figures.Answers, w.figures.Waits = make(map[clockguard.Answer]uint64), map[string]uint64{"rate": 1e15}
 	for _, of := range issue.WaitsFor() {
