@@ -21,8 +21,10 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/daemon/turnstile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 )
@@ -80,7 +82,7 @@ const (
 	mostStreams   = 100      // of an HTTP/2 connection, at once
 	mostAhead     = 64 << 10 // bytes that such a connection may send before they are read: the least that HTTP/2 has
 	frameBytes    = 16 << 10 // the largest frame
-	streamBytes   = 20 << 10 // what such a request takes: a stack, and buffers
+	streamBytes   = 32 << 10 // what such a request takes: a stack, and buffers
 )
 
 // Server answers requests. Its methods may be called from any goroutine.
@@ -89,7 +91,7 @@ type Server struct {
 	routes map[string]*route
 	open   sync.WaitGroup // connections
 	idle   *idlers
-	enter  turnstile
+	enter  turnstile.Turnstile[queue.User]
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -202,7 +204,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r, of := s.client(r)
 	defer of.release()
-	if !s.enter.pass(r.Context(), of.issue.User) {
+	if !s.enter.Pass(r.Context(), of.issue.User) {
 		return // there is nobody to answer
 	}
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })

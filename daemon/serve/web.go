@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/turnstile"
 )
 
 // HTTP answers the connections that speak it; *http.Server is one. The connections that its listener
@@ -43,6 +44,8 @@ type web struct {
 	serve  sync.WaitGroup
 	ctx    context.Context // ends with stop
 	cancel context.CancelFunc
+
+	reads turnstile.Turnstile[budget.User] // of HTTP/2
 
 	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
 

@@ -74,6 +74,7 @@ func (v *WebConn) Read(b []byte) (int, error) {
 		if n == 0 {
 			return 0, err
 		}
+		v.web.reads.Pass(v.web.ctx, v.user()) // what is read may begin a hundred requests
 		v.read = v.ahead[:n]
 	}
 	n := copy(b, v.read)

@@ -18,13 +18,14 @@ type abuse struct {
 	flags       []string // of the daemon
 	descriptors int      // its limit; 0: this process's
 	connections int
+	web         bool // the least server does not speak it
 	// act uses one connection until it ends or ctx does; nil: the connection is only held.
 	act func(ctx context.Context, c net.Conn)
 }
 
 const manyTenants = "--layout=time=38@1ms,tenant=16,worker=2,sequence=6;epoch=2026-01-01"
 
-var abuses = []abuse{
+var abuses = append([]abuse{
 	{name: "nothing"},
 	{name: "refusals-unread", connections: 1000, act: unread("X\r\n")},
 	{name: "refusals-unread-10000", connections: 10000, act: unread("X\r\n")},
@@ -43,7 +44,7 @@ var abuses = []abuse{
 	{name: "connections-10000", connections: 10000, act: once},
 	{name: "connections-over-the-limit", flags: []string{"--max-connections=100"}, connections: 400},
 	{name: "descriptors-128", descriptors: 128, connections: 400},
-}
+}, webAbuses...)
 
 func find(name string) (abuse, bool) {
 	i := slices.IndexFunc(abuses, func(a abuse) bool { return a.name == name })

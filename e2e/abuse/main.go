@@ -90,7 +90,7 @@ func (o options) run(ctx context.Context) error {
 			continue
 		}
 		f, err := o.measure(ctx, a)
-		if err == nil && o.floor != "" && len(a.flags) == 0 && a.descriptors == 0 {
+		if err == nil && o.floor != "" && len(a.flags) == 0 && a.descriptors == 0 && !a.web {
 			err = o.measureFloor(ctx, a, &f)
 		}
 		if err != nil {
