@@ -104,8 +104,8 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 	}
 }
 
-// A state directory that is removed leaves a trace in the directory that it lay in: a new one in its
-// place waits until the clock has passed that.
+// A state directory that is removed leaves a trace in the directory that it lay in: a new one in
+// its place waits until the clock has passed that.
 func TestALostStateDirectoryIsOutwaited(t *testing.T) {
 	if again := lose(t, func(t *testing.T, c *daemon.Config) {
 		must.Do(t, os.RemoveAll(c.StateDir))
@@ -114,9 +114,9 @@ func TestALostStateDirectoryIsOutwaited(t *testing.T) {
 	}
 }
 
-// lose has a daemon issue with a clock that is right, loses its state directory, and has another one
-// issue under the same worker IDs, which are all that there are, with a clock that is behind. It
-// returns how many IDs came twice.
+// lose has a daemon issue with a clock that is right, loses its state directory, and has another
+// one issue under the same worker IDs, which are all that there are, with a clock that is behind.
+// It returns how many IDs came twice.
 func lose(t *testing.T, lost func(*testing.T, *daemon.Config)) (again int) {
 	const setBack = 1500 * time.Millisecond
 	c := config(dir(t))

@@ -295,8 +295,8 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 	})
 }
 
-// TestWritesThatFailLeaveTheLastOne: however many writes fail in a row, each torn on the disk, the last
-// one that did not is still there after a power cut.
+// TestWritesThatFailLeaveTheLastOne: however many writes fail in a row, each torn on the disk, the
+// last one that did not is still there after a power cut.
 func TestWritesThatFailLeaveTheLastOne(t *testing.T) {
 	for before := generator.Tick(1); before < 4; before++ {
 		m := newMemory()

@@ -70,8 +70,8 @@ func TestAJournalWrittenElsewhereSaysSo(t *testing.T) {
 	}
 }
 
-// TestACopyByHardLinksHasAJournalOfItsOwn: of two directories in which one file is the journal, each
-// daemon finds what it wrote itself.
+// TestACopyByHardLinksHasAJournalOfItsOwn: of two directories in which one file is the journal,
+// each daemon finds what it wrote itself.
 func TestACopyByHardLinksHasAJournalOfItsOwn(t *testing.T) {
 	for _, originalFirst := range []bool{true, false} {
 		original := open(t, filepath.Join(t.TempDir(), "state"))

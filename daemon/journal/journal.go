@@ -107,8 +107,8 @@ func (o Options) OpenDir(path string, host place.Host) (*Dir, error) {
 	return o.openDir(path, host, nil, fileSystemOf)
 }
 
-// Adopt is OpenDir with the directory's lock as another process has handed it over, which holds it as
-// well; nil: it is taken. It is closed with the Dir.
+// Adopt is OpenDir with the directory's lock as another process has handed it over, which holds it
+// as well; nil: it is taken. It is closed with the Dir.
 func (o Options) Adopt(path string, host place.Host, lock *os.File) (*Dir, error) {
 	return o.openDir(path, host, lock, fileSystemOf)
 }
@@ -171,7 +171,8 @@ func (d *Dir) fits(fileSystem func(dir *os.File) (fileSystemType, error), onFUSE
 	return local(d.self, d.path, fileSystem, onFUSE)
 }
 
-// local refuses a file system that keeps no lock. dir is the state directory at path, or where it would be made.
+// local refuses a file system that keeps no lock. dir is the state directory at path, or where it
+// would be made.
 func local(dir *os.File, path string, fileSystem func(dir *os.File) (fileSystemType, error), onFUSE bool) error {
 	kind, err := fileSystem(dir)
 	if err != nil {

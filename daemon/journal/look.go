@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Look reads the journals in the state directory at path, and changes nothing there: another process
-// may hold it meanwhile. Journals that say nothing, or are not to be trusted, are left out, as a
-// start would. The error is what a start would be refused for; a directory that is missing is none
-// if it can be made.
+// Look reads the journals in the state directory at path, and changes nothing there: another
+// process may hold it meanwhile. Journals that say nothing, or are not to be trusted, are left out,
+// as a start would. The error is what a start would be refused for; a directory that is missing is
+// none if it can be made.
 func Look(path string) ([]Contents, error) { return look(path, fileSystemOf) }
 
 func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([]Contents, error) {
@@ -53,7 +53,8 @@ func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([
 	return all, nil
 }
 
-// makeable returns an error unless the directory at path could be made in dir, which may be missing as well.
+// makeable returns an error unless the directory at path could be made in dir, which may be missing
+// as well.
 func makeable(dir, path string, fileSystem func(dir *os.File) (fileSystemType, error)) error {
 	above, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {

@@ -49,8 +49,8 @@ func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
 	return nil
 }
 
-// watchEvery returns how long Watch sleeps. A request finds a step of the clock by itself. A copy of
-// the machine has to be found at once, before its session says anything to the coordinator.
+// watchEvery returns how long Watch sleeps. A request finds a step of the clock by itself. A copy
+// of the machine has to be found at once, before its session says anything to the coordinator.
 func (l *Lifecycle) watchEvery() time.Duration {
 	if l.Machine.Now != nil {
 		return WatchEvery
@@ -76,8 +76,8 @@ func notify(wake chan struct{}) {
 	}
 }
 
-// Settle decides about steps ahead that are held, until ctx ends: it asks who can tell the time, and
-// has the clock followed once that is confirmed.
+// Settle decides about steps ahead that are held, until ctx ends: it asks who can tell the time,
+// and has the clock followed once that is confirmed.
 func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 	var last error
 	var owed bool // a line has to say so
@@ -250,8 +250,8 @@ type ClockAheadError struct {
 	known time.Duration // by how much known time is ahead of them
 }
 
-// Lead returns by how much known time is ahead of most of the servers that answered. It is less than
-// Ahead if the clock has stepped ahead since the start and is held.
+// Lead returns by how much known time is ahead of most of the servers that answered. It is less
+// than Ahead if the clock has stepped ahead since the start and is held.
 func (e *ClockAheadError) Lead() time.Duration { return e.known }
 
 func (e *ClockAheadError) Error() string {
@@ -304,8 +304,8 @@ func (l *Lifecycle) verify(ctx context.Context) {
 	}
 }
 
-// resume goes on from the latest time that a journal of this boot knows. Witnesses are asked all the
-// same if nobody had confirmed it, as after a boot without the coordinator.
+// resume goes on from the latest time that a journal of this boot knows. Witnesses are asked all
+// the same if nobody had confirmed it, as after a boot without the coordinator.
 func (l *Lifecycle) resume(all []laneJournal) {
 	var last journal.Known
 	for _, found := range all {

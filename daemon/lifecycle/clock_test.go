@@ -222,8 +222,8 @@ func (b booted) Boot() int64                         { return int64(b.clock.mono
 func (b booted) WasSet() bool                        { return false }
 func (b booted) Synchronised() (time.Duration, bool) { return 0, false }
 
-// A daemon that is killed in a hold goes on in that hold, whatever its clock shows by then, and asks
-// nobody. After a boot its clock counts, as nothing else does.
+// A daemon that is killed in a hold goes on in that hold, whatever its clock shows by then, and
+// asks nobody. After a boot its clock counts, as nothing else does.
 func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 	for _, tt := range []struct {
 		name string

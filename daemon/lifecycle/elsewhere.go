@@ -10,8 +10,8 @@ import (
 )
 
 // NoClusterError means that the coordinator holds no cluster, and that the journals are of one that
-// was joined at another coordinator. It is final, and nothing was made: a cluster in the wrong place
-// would stay there.
+// was joined at another coordinator. It is final, and nothing was made: a cluster in the wrong
+// place would stay there.
 type NoClusterError struct {
 	Coord   string // the coordinator
 	Journal string // the UUID of the cluster that the journals are of

@@ -16,7 +16,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// While nobody asks for IDs the clock is looked at rarely, unless the machine shows when it is copied.
+// While nobody asks for IDs the clock is looked at rarely, unless the machine shows when it is
+// copied.
 func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 	for name, c := range map[string]struct {
 		idle, asked bool

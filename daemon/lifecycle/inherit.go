@@ -43,7 +43,7 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 	var first *journal.Contents
 	var idle []func()
 	all := make([]laneJournal, dir.Lanes())
-	l.Moved, l.lost = true, dir.Changed()
+	l.Moved, l.dir, l.lost = true, dir, dir.Changed()
 	for lane := range all {
 		f, err := dir.Lane(lane)
 		if err != nil {
@@ -103,8 +103,8 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 }
 
 // outside reports whether the journal has a worker ID that the cluster must not assign, or a grant
-// that reaches down to ticks where it must not issue. Then no cold start issues from it: the cluster
-// was made without the range, or without the tick that all worker IDs begin above.
+// that reaches down to ticks where it must not issue. Then no cold start issues from it: the
+// cluster was made without the range, or without the tick that all worker IDs begin above.
 func (l *Lifecycle) outside(c *journal.Contents, log hclog.Logger) bool {
 	for _, e := range c.Lanes {
 		if l.Range.Count != 0 && !e.Left && !l.Range.Has(e.Worker) {

@@ -1,7 +1,7 @@
-// Package lifecycle has what a daemon does from its start to its end, in the order that its promises
-// need: what it takes over from its journal, how it joins its cluster, how it watches its clock,
-// and how it leaves. Package daemon runs it beside what serves requests, and a simulated daemon
-// runs the very same.
+// Package lifecycle has what a daemon does from its start to its end, in the order that its
+// promises need: what it takes over from its journal, how it joins its cluster, how it watches its
+// clock, and how it leaves. Package daemon runs it beside what serves requests, and a simulated
+// daemon runs the very same.
 package lifecycle
 
 import (
@@ -79,6 +79,7 @@ type Lifecycle struct {
 	Log    hclog.Logger
 
 	coordinator atomic.Pointer[coord.Coordinator] // the one that was joined
+	dir         *journal.Dir                      // which Inherit read
 	lost        time.Time                         // when the state directory may have been removed, if no journal says anything; zero: it is not known
 	unused      Inherited                         // journals that nothing starts from; they tell which cluster this is
 	resumed     bool                              // known time goes on from a journal's, or was confirmed at the start
@@ -106,10 +107,11 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 	return clockguard.NewLimits(max(maxSleep, tick), time.Duration(lane.Span())*tick, tick)
 }
 
-// Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was opened,
-// for Leave. It waits until the clock of a start that knows of no earlier time is confirmed. While
-// the coordinator does not answer, issuing begins from the grants in what was inherited, where there
-// are some that have not ended. A cluster that this daemon does not fit into is an error.
+// Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was
+// opened, for Leave. It waits until the clock of a start that knows of no earlier time is
+// confirmed. While the coordinator does not answer, issuing begins from the grants in what was
+// inherited, where there are some that have not ended. A cluster that this daemon does not fit into
+// is an error.
 func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
 	timeout, retry := joinTimeout, firstJoinRetry
 	if inherited.any() {

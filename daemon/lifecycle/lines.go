@@ -26,8 +26,8 @@ func (l *lines) may(now clockguard.Mono) bool {
 	return true
 }
 
-// stepped logs what Watch observes of the clock. A line that has to wait is logged as soon as it may
-// be, if it is still true by then. So the last line says how the clock is.
+// stepped logs what Watch observes of the clock. A line that has to wait is logged as soon as it
+// may be, if it is still true by then. So the last line says how the clock is.
 type stepped struct {
 	lifecycle    *Lifecycle
 	holds, steps lines

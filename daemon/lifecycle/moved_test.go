@@ -108,8 +108,8 @@ type unwritten struct{}
 func (unwritten) Write(journal.Contents) error { return nil }
 
 // TestOfAJournalThatMovedOnlyTheMarksCount: a journal that lies elsewhere than where it was written
-// names nobody's opening, grant or claim, of any lane; its marks are floors. In its place it names all
-// of them.
+// names nobody's opening, grant or claim, of any lane; its marks are floors. In its place it names
+// all of them.
 func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 	for _, inPlace := range []bool{true, false} {
 		clock, layout := &hands{}, mustLayout(t)
@@ -151,8 +151,8 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 	}
 }
 
-// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal in its place is issued
-// from.
+// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal in its place is
+// issued from.
 func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
 	for _, inPlace := range []bool{true, false} {
 		ctx, cancel := context.WithCancel(t.Context())

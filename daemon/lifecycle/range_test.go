@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A journal whose worker ID is outside of the range that the daemon was told is nothing to start from:
-// its cluster was made without the range, and another generator has the worker ID.
+// A journal whose worker ID is outside of the range that the daemon was told is nothing to start
+// from: its cluster was made without the range, and another generator has the worker ID.
 func TestNoStartFromAGrantOutsideOfTheRange(t *testing.T) {
 	for ids, want := range map[coord.WorkerRange][2]bool{
 		{}:                   {true, true},
@@ -34,8 +34,8 @@ func TestNoStartFromAGrantOutsideOfTheRange(t *testing.T) {
 	}
 }
 
-// A journal whose grant begins below the tick that the daemon was told is nothing to start from, and
-// nothing to go on from: its cluster was made without it, and another generator issued there.
+// A journal whose grant begins below the tick that the daemon was told is nothing to start from,
+// and nothing to go on from: its cluster was made without it, and another generator issued there.
 func TestNoStartFromAGrantBelowTheTickToBeginAbove(t *testing.T) {
 	for _, test := range []struct {
 		above generator.Tick // from the journal's mark on

@@ -146,7 +146,8 @@ func (s *supply) over(now clockguard.Reading) {
 	s.ends, s.stopped, s.half = time.Time{}, time.Time{}, false
 }
 
-// lookAtClock says that the clock is behind what all lanes have issued, and when it is not any more.
+// lookAtClock says that the clock is behind what all lanes have issued, and when it is not any
+// more.
 func (s *supply) lookAtClock(now clockguard.Reading) {
 	until := s.lifecycle.Layout.StartOf(s.lifecycle.Holders[0].Holding().Issued)
 	for _, k := range s.lifecycle.Holders[1:] {

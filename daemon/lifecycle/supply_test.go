@@ -160,7 +160,8 @@ func (o *outage) note() {
 	o.log.Reset()
 }
 
-// ask asks for an ID, and once more after the deadline if there is none, and notes when that changes.
+// ask asks for an ID, and once more after the deadline if there is none, and notes when that
+// changes.
 func (o *outage) ask() {
 	var c issue.Connection
 	answer := ""
@@ -229,8 +230,8 @@ func TestAFullDiskIsToldAsItHappens(t *testing.T) {
 	o.told(said, want)
 }
 
-// A worker ID that is lost is issued from to the end of its grant. What keeps another one from being
-// had is told once, as often as it is tried.
+// A worker ID that is lost is issued from to the end of its grant. What keeps another one from
+// being had is told once, as often as it is tried.
 func TestALostWorkerIDIsToldAsItHappens(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
 	due := map[time.Duration]func(){
