@@ -48,7 +48,9 @@ func (a *Asker) Take(ctx context.Context, tenant string, count uint32) ([]genera
 	if a.client.from != nil {
 		a.client.from.Served(n)
 	}
-	a.client.runs = runs
+	if cap(runs) <= keptRoom/runBytes {
+		a.client.runs = runs
+	}
 	return runs, nil
 }
 

@@ -44,8 +44,8 @@ func untilHeld(t *testing.T, bytes *atomic.Int64, what string, is func(n int64) 
 	}
 }
 
-// A request of HTTP/2 counts for its connection with its header until it has ended, and one whose client
-// goes as well.
+// A request of HTTP/2 counts for its connection with its header until it has ended, and one whose
+// client goes as well.
 func TestRequestsOfHTTP2CountForTheirConnection(t *testing.T) {
 	const long = 10_000
 	s, bytes := holding(t, nil)
@@ -101,8 +101,8 @@ func TestALargeReplyCountsForItsConnection(t *testing.T) {
 	}
 }
 
-// What a connection of HTTP/2 may have the server keep is what it is told: small frames, and little that
-// is sent ahead.
+// What a connection of HTTP/2 may have the server keep is what it is told: small frames, and little
+// that is sent ahead.
 func TestAConnectionOfHTTP2IsToldItsLimits(t *testing.T) {
 	s := start(t, "twitter", nil)
 	c, err := net.Dial("unix", s.path)

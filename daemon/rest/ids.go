@@ -79,8 +79,8 @@ func (s *Server) appendEach(out []byte, as form.Form, runs []generator.Run, befo
 	return out
 }
 
-// stream sends each ID as soon as there is one, as an object on a line of its own. What ends a stream
-// too early is the last line.
+// stream sends each ID as soon as there is one, as an object on a line of its own. What ends a
+// stream too early is the last line.
 func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 	flush := http.NewResponseController(q.w)
 	sent := 0

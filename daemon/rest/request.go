@@ -59,8 +59,8 @@ func (c *client) release() {
 	c.reply = 0
 }
 
-// client finds whose a request is. One of HTTP/2 has a client of its own, as it comes beside others of
-// its connection, and what it takes is counted until release.
+// client finds whose a request is. One of HTTP/2 has a client of its own, as it comes beside others
+// of its connection, and what it takes is counted until release.
 func (s *Server) client(r *http.Request) (*http.Request, *client) {
 	of, _ := r.Context().Value(clientKey{}).(*client)
 	if of != nil && r.ProtoMajor == 1 {
@@ -126,8 +126,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client) *requ
 	return &request{s: s, w: w, r: r, client: of, code: OK}
 }
 
-// boundBody has a body read to its end by when the reply must have been taken: net/http bounds the header
-// alone.
+// boundBody has a body read to its end by when the reply must have been taken: net/http bounds the
+// header alone.
 func boundBody(w http.ResponseWriter, r *http.Request) {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {

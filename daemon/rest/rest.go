@@ -2,8 +2,8 @@
 // as a stream. docs/http.md describes it, and so does the document that it serves at
 // /v1/openapi.json.
 //
-// It knows the daemon by what Config has: functions that it calls. It opens no socket. All errors are
-// problems as RFC 9457 has them, with the codes of the one table of refusals.
+// It knows the daemon by what Config has: functions that it calls. It opens no socket. All errors
+// are problems as RFC 9457 has them, with the codes of the one table of refusals.
 package rest
 
 import (
@@ -21,7 +21,6 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/turnstile"
@@ -91,7 +90,7 @@ type Server struct {
 	routes map[string]*route
 	open   sync.WaitGroup // connections
 	idle   *idlers
-	enter  turnstile.Turnstile[queue.User]
+	enter  turnstile.Turnstile
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -150,8 +149,8 @@ func New(c Config) *Server {
 	return s
 }
 
-// HTTP makes what serves listeners: HTTP/1, and HTTP/2 without TLS. It serves once, and Wait follows
-// its end.
+// HTTP makes what serves listeners: HTTP/1, and HTTP/2 without TLS. It serves once, and Wait
+// follows its end.
 func (s *Server) HTTP() *http.Server {
 	h := &http.Server{
 		Handler:           s,
@@ -204,10 +203,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r, of := s.client(r)
 	defer of.release()
-	if !s.enter.Pass(r.Context(), of.issue.User) {
-		return // there is nobody to answer
-	}
-	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
+	entered := s.enter.Pass(r.Context(), of.issue.User)
+	isRPC := entered && s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
 	if isRPC && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
 		if r.ProtoMajor == 1 {
 			boundBody(w, r)
@@ -227,6 +224,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.at = at
 	refusal := q.unserved()
 	switch {
+	case !entered: // a client that has closed only its own side still listens
+		q.refuse(gone)
 	case refusal != nil:
 		q.refuse(refusal)
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:

@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// Whoever sends no more of a request's header, or takes no more of a reply, loses the connection: neither
-// is kept for ever.
+// Whoever sends no more of a request's header, or takes no more of a reply, loses the connection:
+// neither is kept for ever.
 func TestSlowClientsLoseTheirConnection(t *testing.T) {
 	for name, text := range map[string]string{
 		"half a header":                   "GET /v1/ids HTTP/1.1\r\nHost: f\r\n",

@@ -2,13 +2,32 @@ package rest
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/queue"
+	"github.com/flakeward/flakeward/internal/must"
 )
+
+// A client that has closed its own side while its request waits for its turn still listens. It is
+// refused: an empty reply would say that all is well.
+func TestWhoClosesItsSideBeforeItsTurnIsRefused(t *testing.T) {
+	s := start(t, "twitter", func(*Config) {})
+	release := s.server.enter.Hold(queue.User{UID: 1})
+	defer release()
+	conn := must.Get(net.Dial("unix", s.path))(t)
+	defer conn.Close()
+	must.Get(conn.Write([]byte("GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n")))(t)
+	must.Do(t, conn.(*net.UnixConn).CloseWrite())
+	reply := string(must.Get(io.ReadAll(conn))(t))
+	if !strings.HasPrefix(reply, "HTTP/1.1 503 ") || !strings.Contains(reply, `"code":"gone"`) {
+		t.Errorf("the reply is\n%s", reply)
+	}
+}
 
 // A request of either version, and a call, begins when it is its turn.
 func TestARequestWaitsForItsTurn(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// Whatever a connection sends, in two parts, and whatever dialect that is taken for: it ends once its
-// client has ended it, and the next client gets an ID.
+// Whatever a connection sends, in two parts, and whatever dialect that is taken for: it ends once
+// its client has ended it, and the next client gets an ID.
 func FuzzConnection(f *testing.F) {
 	for _, seed := range []string{
 		"GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n", "GET /v1/ids?count=3 HTTP/1.1\r\nHost: f\r\nAccept: application/x-ndjson\r\n\r\nGET / HTTP/1.0\r\n\r\n",

@@ -108,7 +108,8 @@ func (l *holdable) Accept() (net.Conn, error) {
 	return l.UnixListener.Accept()
 }
 
-// While the server stands still, nobody is accepted by any socket, one that comes meanwhile included.
+// While the server stands still, nobody is accepted by any socket, one that comes meanwhile
+// included.
 func TestFreezeHoldsPods(t *testing.T) {
 	h := start(t, "system", newStore(-1), nil)
 	_, by := h.pod(t, 1, "n/a")

@@ -10,9 +10,10 @@ import (
 
 func startEngine(c Config, a *web) (engine, error) { return startLoop(c, a) }
 
-// refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and hands over those
-// who have connected and were not accepted, one after the other. Accept does not return them any more once the listener
-// is closed. Those at a socket that is kept wait for the next process that serves it.
+// refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and hands over
+// those who have connected and were not accepted, one after the other. Accept does not return them
+// any more once the listener is closed. Those at a socket that is kept wait for the next process
+// that serves it.
 func refuseMore(l net.Listener, connected func(net.Conn)) {
 	if k, ok := l.(interface{ Kept() bool }); ok && k.Kept() {
 		return

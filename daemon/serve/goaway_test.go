@@ -44,9 +44,9 @@ func (silentHTTP) SetKeepAlivesEnabled(bool)      {}
 func (silentHTTP) Shutdown(context.Context) error { return nil }
 func (silentHTTP) Close() error                   { return nil }
 
-// A connection of HTTP/2 that has asked for something since the end began was told to go with the reply,
-// by a GOAWAY that names its last stream. A second one that names a later stream is an error of the
-// protocol, so it gets none.
+// A connection of HTTP/2 that has asked for something since the end began was told to go with the
+// reply, by a GOAWAY that names its last stream. A second one that names a later stream is an error
+// of the protocol, so it gets none.
 func TestWhoAskedAtTheEndIsToldToGoOnce(t *testing.T) {
 	accepted := make(chan *WebConn, 2)
 	asks := func() {}

@@ -12,9 +12,9 @@ import (
 
 type connKey struct{}
 
-// Where requests of a connection have more kept than the budget allows, it is that connection which ends:
-// neither an older one that speaks HTTP nor one that speaks RESP and has half a request. What ends with a
-// request counts no more.
+// Where requests of a connection have more kept than the budget allows, it is that connection which
+// ends: neither an older one that speaks HTTP nor one that speaks RESP and has half a request. What
+// ends with a request counts no more.
 func TestOverTheBudgetTheConnectionEndsWhoseRequestsTakeMost(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		const most = 8 << 20

@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// Of the user who has most, the connection ends that has asked for nothing for the longest time, and
-// none that has a request under way.
+// Of the user who has most, the connection ends that has asked for nothing for the longest time,
+// and none that has a request under way.
 func TestAnotherUserGetsThePlaceOfTheLongestIdle(t *testing.T) {
 	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	source := newStore(0)

@@ -204,8 +204,8 @@ func TestEachUserHasItsFirstEventsOfARound(t *testing.T) {
 	}
 }
 
-// Once the long turns of a round have taken their time, however few events it has, each user has one
-// more before the others come.
+// Once the long turns of a round have taken their time, however few events it has, each user has
+// one more before the others come.
 func TestEachUserHasOneMoreEventOfALongRound(t *testing.T) {
 	for _, events := range []int{10, 1000} {
 		clock := clocktest.NewManual(time.Unix(1e9, 0))

@@ -215,8 +215,8 @@ func (s *Server) Wake() {
 	}
 }
 
-// Live returns nil once the engine has answered that it goes round, or has ended in order. Otherwise
-// it returns ctx's error when that ends.
+// Live returns nil once the engine has answered that it goes round, or has ended in order.
+// Otherwise it returns ctx's error when that ends.
 func (s *Server) Live(ctx context.Context) error {
 	e := s.engine.Load()
 	if e == nil {

@@ -29,16 +29,17 @@ const (
 	// events that are not the first, for connections that have more to answer, and for those that
 	// have to end. What there is no time for is left to the next round.
 	roundShare = time.Millisecond
-	// lookEvery is after how many of them the clock is read, where none of them was long, and how
-	// many of each kind that are not a round has time for however long the others take.
+	// lookEvery is how many of them come between two readings of the clock, where none of them is
+	// long. So a round has at least lookEvery-1 of a kind none of which is long, however long the
+	// other kinds take.
 	lookEvery = 16
 )
 
 // turns keeps rounds short, so that a request is not held up by many connections that have much
 // to ask, nor by many that have little. Once the long turns of a round have taken long enough, the
 // other turns in it are short, connections whose last turn was long have to wait for another round,
-// and each user has one more event before the others come. Users come in turn. Rounds with few events
-// and without long turns do not look at the clock.
+// and each user has one more event before the others come. Users come in turn. Rounds with few
+// events and without long turns do not look at the clock.
 type turns struct {
 	clock   clockguard.Clock
 	users   map[budget.User]*load
@@ -154,7 +155,7 @@ func (t *turns) start() {
 // late reports whether this round has had its time for what may wait.
 func (t *turns) late() bool { return t.clock.Now().Mono.Sub(t.since) >= roundShare }
 
-// over is late, looked at before the nth if one before it was long, and else after each lookEvery.
+// over reports late, and reads the clock only after a long turn or before each lookEvery-th.
 func (t *turns) over(n int) bool {
 	look := n > 0 && t.look || n%lookEvery == lookEvery-1
 	t.look = false

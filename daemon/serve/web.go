@@ -18,8 +18,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/turnstile"
 )
 
-// HTTP answers the connections that speak it; *http.Server is one. The connections that its listener
-// returns are *WebConn.
+// HTTP answers the connections that speak it; *http.Server is one. The connections that its
+// listener returns are *WebConn.
 type HTTP interface {
 	Serve(net.Listener) error       // returns once the listener is closed
 	SetKeepAlivesEnabled(bool)      // without them, a connection ends with its next reply
@@ -31,8 +31,8 @@ const (
 	// webConnBytes is what a connection that speaks HTTP takes: buffers in both directions, a stack,
 	// and a request.
 	webConnBytes = 24 << 10
-	// http2Bytes is what one of HTTP/2 takes besides: what it may send ahead, the largest frame, buffers,
-	// tables of header fields, and a second stack. Its requests have their own.
+	// http2Bytes is what one of HTTP/2 takes besides: what it may send ahead, the largest frame,
+	// buffers, tables of header fields, and a second stack. Its requests have their own.
 	http2Bytes = 96 << 10
 )
 
@@ -45,7 +45,7 @@ type web struct {
 	ctx    context.Context // ends with stop
 	cancel context.CancelFunc
 
-	reads turnstile.Turnstile[budget.User] // of HTTP/2
+	reads turnstile.Turnstile // of HTTP/2
 
 	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
 
@@ -70,8 +70,8 @@ func (a *web) begin() {
 	}
 }
 
-// come takes over a connection, with its account: c, or fd where that is nil. Of it was read what is
-// given. It reports whether more than the budget is kept from now on.
+// come takes over a connection, with its account: c, or fd where that is nil. Of it was read what
+// is given. It reports whether more than the budget is kept from now on.
 func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []byte) (over bool) {
 	v := &WebConn{Conn: c, client: g, web: a, read: slices.Clone(read), fd: fd, account: account}
 	ahead := 0
@@ -165,8 +165,8 @@ func (a *web) len() int {
 	return len(a.open)
 }
 
-// session is the first of the connections, by their numbers, that is above after, as CLIENT LIST shows
-// it; nil: there is none.
+// session is the first of the connections, by their numbers, that is above after, as CLIENT LIST
+// shows it; nil: there is none.
 func (a *web) session(after int64) *resp.Session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,8 +182,8 @@ func (a *web) session(after int64) *resp.Session {
 	return resp.Elsewhere("http", next.id, next.who, next.served.Load())
 }
 
-// relieve ends one of those connections whom may names, and reports whether there was one: the oldest,
-// or where memory is needed the one whose requests take most.
+// relieve ends one of those connections whom may names, and reports whether there was one: the
+// oldest, or where memory is needed the one whose requests take most.
 func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
 	leaves := a.first(may, why == Heavy)
 	if leaves == nil || leaves.Close() != nil {
@@ -194,8 +194,8 @@ func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
 	return true
 }
 
-// first is the oldest of those whom may names, or of them the one whose requests take most; nil: there
-// is none.
+// first is the oldest of those whom may names, or of them the one whose requests take most; nil:
+// there is none.
 func (a *web) first(may func(*WebConn) bool, most bool) (first *WebConn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -331,8 +331,8 @@ func (c *readingConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A frame of HTTP/2 is read in parts by net/http, and at once from the system. Nothing of it is lost or
-// in another order, and HTTP/1, which reads much at once, has no further room.
+// A frame of HTTP/2 is read in parts by net/http, and at once from the system. Nothing of it is
+// lost or in another order, and HTTP/1, which reads much at once, has no further room.
 func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
 	long := strings.Repeat("x", 3*aheadBytes)
 	for _, c := range []struct {

@@ -60,8 +60,8 @@ func (v *WebConn) Hold(by int) {
 	}
 }
 
-// aheadBytes is how much of a connection of HTTP/2 is read at once. net/http reads the header of each
-// frame and its rest apart, which would be a system call each.
+// aheadBytes is how much of a connection of HTTP/2 is read at once. net/http reads the header of
+// each frame and its rest apart, which would be a system call each.
 const aheadBytes = 4 << 10
 
 // Read reads what was read before first. It is called by one goroutine at a time.
@@ -105,13 +105,14 @@ func (v *WebConn) Close() error {
 	return c.Close()
 }
 
-// goAway is the frame that has a client of HTTP/2 open no stream any more, and end the connection when
-// its last one is through. Its last stream is the highest there can be: whatever has been sent is
-// answered.
+// goAway is the frame that has a client of HTTP/2 open no stream any more, and end the connection
+// when its last one is through. Its last stream is the highest there can be: whatever has been sent
+// is answered.
 var goAway = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0}
 
-// GoAway sends that frame on a connection that has been idle for a while, if it speaks HTTP/2, and reports
-// whether it does: net/http sends its own with a reply alone. Nothing else is half sent then.
+// GoAway sends that frame on a connection that has been idle for a while, if it speaks HTTP/2, and
+// reports whether it does: net/http sends its own with a reply alone. Nothing else is half sent
+// then.
 func (v *WebConn) GoAway() bool {
 	v.web.mu.Lock()
 	c := v.Conn

@@ -9,13 +9,13 @@ import (
 
 // Turnstile lets goroutines pass one after the other, and lets others run after each. So however many
 // come at once, few of them can run at a time, and the event loop, which is one goroutine among them,
-// waits for no more than those. Users have their turns, and what a user has begun passes in the order in
-// which it came. The zero value is ready for use.
-type Turnstile[User comparable] struct {
+// waits for no more than those. Users, which are comparable values, have their turns, and what a user
+// has begun passes in the order in which it came. The zero value is ready for use.
+type Turnstile struct {
 	mu    sync.Mutex
-	busy  bool   // somebody passes
-	users []User // for whom somebody waits, the next one first
-	waits map[User][]*entrant
+	busy  bool  // somebody passes
+	users []any // for whom somebody waits, the next one first
+	waits map[any][]*entrant
 }
 
 // entrant is a goroutine that waits.
@@ -25,7 +25,7 @@ type entrant struct {
 }
 
 // Pass returns true when it is the caller's turn, or false if ctx ends before.
-func (t *Turnstile[User]) Pass(ctx context.Context, u User) bool {
+func (t *Turnstile) Pass(ctx context.Context, u any) bool {
 	if e := t.begin(u); e != nil {
 		select {
 		case <-e.turn:
@@ -42,7 +42,7 @@ func (t *Turnstile[User]) Pass(ctx context.Context, u User) bool {
 }
 
 // begin returns nil if it is the caller's turn, or else what it waits for.
-func (t *Turnstile[User]) begin(u User) *entrant {
+func (t *Turnstile) begin(u any) *entrant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.busy {
@@ -50,7 +50,7 @@ func (t *Turnstile[User]) begin(u User) *entrant {
 		return nil
 	}
 	if t.waits == nil {
-		t.waits = make(map[User][]*entrant)
+		t.waits = make(map[any][]*entrant)
 	}
 	if len(t.waits[u]) == 0 {
 		t.users = append(t.users, u)
@@ -61,7 +61,7 @@ func (t *Turnstile[User]) begin(u User) *entrant {
 }
 
 // leave reports whether it no longer waits; false: it is its turn.
-func (t *Turnstile[User]) leave(e *entrant) bool {
+func (t *Turnstile) leave(e *entrant) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.gone = true
@@ -74,14 +74,14 @@ func (t *Turnstile[User]) leave(e *entrant) bool {
 }
 
 // Waiting is how many wait for the user's turns, some of whom may have gone.
-func (t *Turnstile[User]) Waiting(u User) int {
+func (t *Turnstile) Waiting(u any) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waits[u])
 }
 
 // Hold has all wait until the function that it returns is called: for tests.
-func (t *Turnstile[User]) Hold(u User) (release func()) {
+func (t *Turnstile) Hold(u any) (release func()) {
 	if e := t.begin(u); e != nil {
 		<-e.turn
 	}
@@ -89,7 +89,7 @@ func (t *Turnstile[User]) Hold(u User) (release func()) {
 }
 
 // next has the next one begin.
-func (t *Turnstile[User]) next() {
+func (t *Turnstile) next() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.users) > 0 {

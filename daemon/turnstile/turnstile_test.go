@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// While one passes, others wait: their users in turn, each user's in order, and not those that have gone.
+// While one passes, others wait: their users in turn, each user's in order, and not those that have
+// gone.
 func TestUsersEnterInTurn(t *testing.T) {
-	var s Turnstile[int]
+	var s Turnstile
 	const crowd, other = 1, 2
 	if s.begin(crowd) != nil {
 		t.Fatal("the first waits")
