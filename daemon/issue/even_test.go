@@ -131,8 +131,9 @@ func TestIDsAreEvenAtEveryRate(t *testing.T) {
 	t.Log(table.String())
 }
 
-// One client that asks for 1,000 or 5,000 IDs at a time, and is woken late now and then, gets as many
-// from a lane that rolls as from one that does not: at least 99% of what the layout has room for.
+// One client that asks for 1,000 or 5,000 IDs at a time, and is woken late now and then, gets as
+// many from a lane that rolls as from one that does not: at least 99% of what the layout has room
+// for.
 func TestRollingKeepsTheCeiling(t *testing.T) {
 	const length = 10 * time.Second
 	for _, count := range []int{1000, 5000} {

@@ -159,7 +159,9 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 			return Wait{For: min(wait, left)}, false
 		}
 		again := *c.told
-		again.Count, again.After = asked, wait
+		if again.Count = asked; again.After > 0 { // 0: it can never be had
+			again.After = wait
+		}
 		return Wait{Err: &again}, false
 	}
 	c.deadline = 0 // who has waited until then is promised as much as one who comes now

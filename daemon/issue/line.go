@@ -86,7 +86,8 @@ func (l *line) join(c *Connection, lane *generator.Lane, tenant uint32, tick gen
 	l.waiting.Add(1)
 }
 
-// took notes that the connection's request got n, and lets it go if it has all. The caller holds mu.
+// took notes that the connection's request got n, and lets it go if it has all. The caller holds
+// mu.
 func (l *line) took(c *Connection, n int) {
 	if c.line == nil {
 		return

@@ -111,7 +111,8 @@ func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
 	}
 }
 
-// What only a burst has is not said to be never there: it is when the burst has come together again.
+// What only a burst has is not said to be never there: it is when the burst has come together
+// again.
 func TestABurstThatWasUsedComesAgain(t *testing.T) {
 	g, take := limited(t, "", "7=1/s+100")
 	conn := issue.Connection{User: queue.User{UID: 7}}
@@ -162,7 +163,8 @@ func TestASmallBurstDoesNotLowerTheRate(t *testing.T) {
 	}
 }
 
-// Of many users, those that came first are shown each on its own for good, and nobody's IDs are lost.
+// Of many users, those that came first are shown each on its own for good, and nobody's IDs are
+// lost.
 func TestUsersAreShownUpToABound(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})
 	rates := must.Get(issue.ParseRates("1000/s+100", "5=none"))(t)

@@ -12,8 +12,8 @@ import (
 
 const maxBlock = 2 * time.Second // of the pools here
 
-// askRate has the connection ask for n, as often as it is told to wait, and returns what it got, for
-// how long it waited, and why it was refused.
+// askRate has the connection ask for n, as often as it is told to wait, and returns what it got,
+// for how long it waited, and why it was refused.
 func askRate(t *testing.T, g *pool, c *issue.Connection, from source, n int) (got int, waited time.Duration, err error) {
 	t.Helper()
 	c.Begin()
@@ -31,8 +31,8 @@ func askRate(t *testing.T, g *pool, c *issue.Connection, from source, n int) (go
 	return got, waited, err
 }
 
-// Who is told a time later than MaxBlock, and asks again at once, is told after MaxBlock what is left
-// of that time. At that time it gets what it asks for, whether it waited for it or not.
+// Who is told a time later than MaxBlock, and asks again at once, is told after MaxBlock what is
+// left of that time. At that time it gets what it asks for, whether it waited for it or not.
 func TestTheTimeThatWasToldIsNotWaitedForLongerThanMaxBlock(t *testing.T) {
 	for whose, rates := range map[string]issue.Rates{
 		"user":   {Each: issue.Rate{PerSecond: 10, Burst: 100}},

@@ -74,8 +74,8 @@ func TestAListOfConnectionsIsMadeInParts(t *testing.T) {
 	}
 }
 
-// A pod's list is made in parts as well, counts as the session's own memory, and has the sessions of
-// the pod's user alone.
+// A pod's list is made in parts as well, counts as the session's own memory, and has the sessions
+// of the pod's user alone.
 func TestAPodsListHasItsOwnSessionsOnly(t *testing.T) {
 	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	mine, other := &peercred.Pod{User: "n/mine"}, &peercred.Pod{User: "n/other"}

@@ -17,8 +17,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// TestRequestsAreCountedByCommandAndCode: each once, when it is done, also those of a transaction and
-// those of a row.
+// TestRequestsAreCountedByCommandAndCode: each once, when it is done, also those of a transaction
+// and those of a row.
 func TestRequestsAreCountedByCommandAndCode(t *testing.T) {
 	of := func(command, code string) tally.Request {
 		return tally.Request{Dialect: "resp", Command: command, Code: code}
@@ -79,8 +79,8 @@ func (nobody) ExtendNow()              {}
 func (nobody) CanAcquire() bool        { return false }
 func (nobody) Condition() error        { return errors.New("x") }
 
-// TestDurationsCountFromWhenARequestFirstAsked: one that waited counts from then on, and one that was
-// served at once from the first reading of its round.
+// TestDurationsCountFromWhenARequestFirstAsked: one that waited counts from then on, and one that
+// was served at once from the first reading of its round.
 func TestDurationsCountFromWhenARequestFirstAsked(t *testing.T) {
 	l := layout(t, "twitter")
 	clock := clocktest.NewManual(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
@@ -114,8 +114,8 @@ func TestDurationsCountFromWhenARequestFirstAsked(t *testing.T) {
 	}
 }
 
-// TestHalfARequestHasNotWaited: one that begins behind a request which waits, and comes whole after that
-// was answered, draws on no tick before it came.
+// TestHalfARequestHasNotWaited: one that begins behind a request which waits, and comes whole after
+// that was answered, draws on no tick before it came.
 func TestHalfARequestHasNotWaited(t *testing.T) {
 	l := layout(t, "twitter")
 	clock := clocktest.NewManual(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))

@@ -111,8 +111,8 @@ func (w *forms) can(f form.Form) *Refusal {
 	return nil
 }
 
-// check returns why IDs that were issued cannot be written in form f. They can, except for a connection
-// with the form public that was taken over by a daemon without the key.
+// check returns why IDs that were issued cannot be written in form f. They can, except for a
+// connection with the form public that was taken over by a daemon without the key.
 func (w *forms) check(f form.Form) error {
 	if f != form.UUID && f != form.Public {
 		return nil

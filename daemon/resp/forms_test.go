@@ -240,7 +240,8 @@ func TestFormsAllocateNothing(t *testing.T) {
 }
 
 // A connection that another process goes on with keeps its form, and the request that it is in the
-// middle of. If that process lacks the key of public IDs, the client is told, and gets no other IDs.
+// middle of. If that process lacks the key of public IDs, the client is told, and gets no other
+// IDs.
 func TestAFormIsHandedOver(t *testing.T) {
 	for _, c := range []struct{ in, later, want string }{
 		{"FORM hex\r\nNEXT 3 AS base62\r\n", "NEXT\r\n", "+OK\r\n*3\r\n$11\r\n00000000000\r\n$11\r\n00000000001\r\n$11\r\n00000000002\r\n$16\r\n0000000000000003\r\n"},

@@ -111,7 +111,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 			}
 			// The others of these requests have been here as long: their deadline is the same, and
 			// they are refused as well unless there are IDs by now. A refusal is longer than an ID.
-			if w.left--; len(out) >= h.output {
+			if w.left--; len(out)+h.extra >= h.output {
 				return out, Next{State: Write}
 			}
 		default:

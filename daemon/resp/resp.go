@@ -183,8 +183,8 @@ func Shorten(h *Handler, output int) {
 	}
 }
 
-// These are for how many bytes of replies a refusal, an INFO, and IDs that were taken at once count
-// besides their own. To make or to take them takes as long as so many bytes of IDs.
+// takeRoom, refusalRoom and infoRoom count as bytes of replies for each taking of IDs, each refusal
+// and each INFO: that work takes as long as writing so many bytes of IDs.
 const (
 	takeRoom    = 64
 	refusalRoom = 512

@@ -6,9 +6,9 @@ import (
 	"github.com/flakeward/flakeward/internal/form"
 )
 
-// Saved is a session as one process hands it to another: what was agreed with the client, its order,
-// and how far the request is that it is in the middle of. Nobody issues while it is on its way, so what
-// says nothing is left out.
+// Saved is a session as one process hands it to another: what was agreed with the client, its
+// order, and how far the request is that it is in the middle of. Nobody issues while it is on its
+// way, so what says nothing is left out.
 type Saved struct {
 	Name   []byte `json:",omitempty"`
 	RESP3  bool   `json:",omitempty"`

@@ -47,8 +47,8 @@ func chosen(section string, names [][]byte) bool {
 	return len(names) == 0
 }
 
-// decode is DECODE id [AS form]: a map of the fields that the layout has. Its ID has the form of the
-// connection.
+// decode is DECODE id [AS form]: a map of the fields that the layout has. Its ID has the form of
+// the connection.
 func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 	id, r := h.ids.read(args[0], args[1:])
 	if r != nil {

@@ -33,8 +33,8 @@ func TestATenantIsAskedForByItsName(t *testing.T) {
 	}
 }
 
-// A request without a tenant is for tenant 0, so it has that one's form, alone, in a pipeline, and in
-// a transaction.
+// A request without a tenant is for tenant 0, so it has that one's form, alone, in a pipeline, and
+// in a transaction.
 func TestARequestWithoutATenantHasTheFormOfTenant0(t *testing.T) {
 	l := must.Get(generator.ParseLayout("flakeward"))(t)
 	tenants := must.Get(tenant.New(l, []tenant.Tenant{{Name: "rest", Form: "base62"}}))(t)
