@@ -1,6 +1,6 @@
 # flakeward: everything is built, checked and measured with Go alone. `make test`
-# wants a C compiler for the race detector, FUSE, Prometheus, Chromium, ZooKeeper with Java, PostgreSQL and the Redis
-# clients of several languages to test against, which it installs if it may; `make bench` likewise Redis.
+# wants a C compiler for the race detector, FUSE, Prometheus, Chromium, ZooKeeper with Java, Redis, PostgreSQL and the
+# Redis clients of several languages to test against, which it installs if it may.
 
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
@@ -189,7 +189,7 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # the drills' own machinery. The last line says `N passed, N failed`.
 # The simulated cluster, formats and reports run in one thread, and programs under test in processes of their own: there
 # the race detector only costs time.
-# Three packages at a time on two cores, and those first whose tests mostly wait for servers.
+# Four packages at a time on two cores, and those first whose tests mostly wait for servers.
 # Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
 LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
@@ -219,7 +219,7 @@ test: race-detector zookeeper clients peers prometheus chromium $(GOTESTSUM) ## 
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
 # is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each
-# week, about half an hour; the short form is for every change. The last line says
+# week, about half an hour; the short form is for a change of a parser. The last line says
 # `N targets fuzzed for 60s each, N failed`.
 fuzz: ## every parser, FUZZTIME (60s) each
 	@$(GO) run ./internal/fuzzall -time $(FUZZTIME) -p $(FUZZERS) $(PACKAGES)

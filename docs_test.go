@@ -38,6 +38,27 @@ func TestREADMEIsReadInOneGo(t *testing.T) {
 	}
 }
 
+func TestREADMEHasTheFiguresOfTheBenchmarks(t *testing.T) {
+	_, table, _ := strings.Cut(readFile(t, "README.md"), "\n## Five figures\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	figure := regexp.MustCompile(`\d[\d,.]*(?:/s| ms)`)
+	measured := map[string]bool{}
+	for _, f := range figure.FindAllString(readFile(t, filepath.Join("docs", "benchmarks.md")), -1) {
+		measured[f] = true
+	}
+	n := 0
+	for _, cells := range regexp.MustCompile(`(?m)^\| [^|]*\|(.*)$`).FindAllStringSubmatch(table, -1) {
+		for _, f := range figure.FindAllString(cells[1], -1) {
+			if n++; !measured[f] {
+				t.Errorf("README.md has the figure %s, docs/benchmarks.md does not", f)
+			}
+		}
+	}
+	if n != 8 {
+		t.Errorf("README.md's table has %d figures, 8 are wanted", n)
+	}
+}
+
 func TestDocsAreWrapped(t *testing.T) {
 	for path, page := range pages(t) {
 		if strings.Contains(page, "<!-- Made by ") {
@@ -89,7 +110,8 @@ func anchors(page string) map[string]bool {
 }
 
 // A row with ... at its end has all packages below its own.
-// Each thing that is not promised has a test that shows why, and each such test a thing that it is for.
+// Each thing that is not promised has a test that shows why, and each such test a thing that it is
+// for.
 func TestWhatIsNotPromisedIsShown(t *testing.T) {
 	page := readFile(t, filepath.Join("docs", "guarantees.md"))
 	_, list, _ := strings.Cut(page, "\n## What is not promised\n")

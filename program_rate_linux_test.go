@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// A user gets no more IDs than --rate allows, over all its connections, and is told why; a user with
-// a rate of its own has that.
+// A user gets no more IDs than --rate allows, over all its connections, and is told why; a user
+// with a rate of its own has that.
 func TestProgramKeepsAUserToItsRate(t *testing.T) {
 	program := must.Get(program())(t)
 	const perSecond, burst, batch, batches = 1000, 100, 50, 20

@@ -19,8 +19,8 @@ type paced struct {
 	RealTime bool // the generator gives itself real-time priority
 }
 
-// servePace is the open-loop generator in a process of its own. It reports when its schedule begins,
-// in nanoseconds of CLOCK_MONOTONIC, and at its end a pace.Result.
+// servePace is the open-loop generator in a process of its own. It reports when its schedule
+// begins, in nanoseconds of CLOCK_MONOTONIC, and at its end a pace.Result.
 func servePace(ctx context.Context, l paced, report *json.Encoder) error {
 	var told error
 	l.Begun = func(at int64) { told = report.Encode(at) }

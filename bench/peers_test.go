@@ -212,8 +212,8 @@ func TestGoClientFigures(t *testing.T) {
 	}
 }
 
-// An expander sets every ID of every reply, asks as often as it was answered, and counts for its rate
-// only what came in its time.
+// An expander sets every ID of every reply, asks as often as it was answered, and counts for its
+// rate only what came in its time.
 func TestEater(t *testing.T) {
 	client, daemon := net.Pipe()
 	if err := daemon.SetDeadline(time.Now().Add(time.Minute)); err != nil { // ends a test that goes wrong

@@ -15,8 +15,8 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// unprivileged does something as a user who may not write to root's directories. The system tells the
-// user of a thread by itself, and this one ends with the goroutine.
+// unprivileged does something as a user who may not write to root's directories. The system tells
+// the user of a thread by itself, and this one ends with the goroutine.
 func unprivileged(t *testing.T, do func()) {
 	t.Helper()
 	done := make(chan struct{})

@@ -293,8 +293,8 @@ func TestClientsReadTheDaemonsConfiguration(t *testing.T) {
 	}
 }
 
-// A daemon that is full refuses a connection unasked and closes it. Whether the request can still be
-// sent or not, the refusal is what is said.
+// A daemon that is full refuses a connection unasked and closes it. Whether the request can still
+// be sent or not, the refusal is what is said.
 func TestARefusedConnectionSaysWhy(t *testing.T) {
 	for range 40 {
 		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))

@@ -28,8 +28,8 @@ func makeClusterOf(t *testing.T, url string, datacenter int, ids coord.WorkerRan
 	return found.UUID
 }
 
-// Clusters on etcd and on ZooKeeper are compared by their records, and nothing is made where there is
-// none.
+// Clusters on etcd and on ZooKeeper are compared by their records, and nothing is made where there
+// is none.
 func TestLayoutCheckOnRealCoordinators(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	servers := zktest.Shared(t)

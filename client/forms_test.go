@@ -116,7 +116,8 @@ func TestTextsOutliveARestart(t *testing.T) {
 	}
 }
 
-// A call for texts ends with its context and with the client, whether it asks or waits for its turn.
+// A call for texts ends with its context and with the client, whether it asks or waits for its
+// turn.
 func TestCallsForTextsEnd(t *testing.T) {
 	for name, end := range map[string]func(c *client.Client, cancel func()) error{
 		"context": func(_ *client.Client, cancel func()) error { cancel(); return context.Canceled },

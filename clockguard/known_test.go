@@ -210,8 +210,8 @@ func TestAStoppedProcessIsNoSuspendedMachine(t *testing.T) {
 	b.wants(t, 0, "stopped at the start, and a step of less")
 }
 
-// Clocks of virtual machines are set by a little again and again. That must not begin the hold anew,
-// or it would never end by itself.
+// Clocks of virtual machines are set by a little again and again. That must not begin the hold
+// anew, or it would never end by itself.
 func TestSmallStepsDoNotProlongAHold(t *testing.T) {
 	b := newBench()
 	b.Manual.Step(time.Hour)

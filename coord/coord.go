@@ -24,18 +24,18 @@ import (
 //
 // After Join, every call but Close, and every call on a claim, acts in the cluster
 // that was joined or not at all. If the tree was wiped or made anew since, it answers
-// ErrOtherCluster, also while there is no layout record, and writes nothing there.
+// ErrOtherCluster, also while there is no cluster record, and writes nothing there.
 // That is final: every later call answers so too, except that a claim which was lost
 // before goes on to answer ErrLost. Where a back-end can tell that its servers went back
 // to an earlier state, its calls answer *RestoredError from then on, except for Look and Clocks.
 type Coordinator interface {
-	// Join makes the cluster's layout record if there is none and compares it
+	// Join makes the cluster's cluster record if there is none and compares it
 	// otherwise, as Layout.Fits does. Join is called before
 	// any other method; those answer ErrNotJoined until it has succeeded. The
 	// largest Layout.Window that ever joined stays in the record.
 	Join(ctx context.Context, layout Layout) (Cluster, error)
 
-	// Look reads the layout record again, and nothing else. It answers also where no
+	// Look reads the cluster record again, and nothing else. It answers also where no
 	// other call does any more: after a *RestoredError, and after ErrTurnedAway, over
 	// a connection of its own if need be. So a raise that follows a restore is seen by
 	// those that may not be granted anything from then on.
@@ -186,7 +186,7 @@ const MaxWorkers = 1 << 22
 
 // Cluster is what a joined daemon knows of its cluster.
 type Cluster struct {
-	// UUID was drawn when the layout record was made. A coordinator that was
+	// UUID was drawn when the cluster record was made. A coordinator that was
 	// wiped has another one.
 	UUID string
 	// Raise is what all marks were raised to last.
@@ -205,9 +205,9 @@ type Raise struct {
 	// void.
 	ClusterEpoch string
 	// Number orders the cluster epochs that one Coordinator has reported: the later one has the
-	// higher number, and a cluster epoch keeps its own, also after a restore that brings it back. Where a
-	// server that lags reported an earlier one, the cluster's gets a higher number when it is met again.
-	// Answers reach their callers in any order.
+	// higher number, and a cluster epoch keeps its own, also after a restore that brings it back.
+	// Where a server that lags reported an earlier one, the cluster's gets a higher number when it is
+	// met again. Answers reach their callers in any order.
 	Number int
 }
 

@@ -45,7 +45,7 @@ var ErrOtherCluster = errors.New("the coordinator holds another cluster than the
 // ClusterError is ErrOtherCluster with the UUIDs of both clusters.
 type ClusterError struct {
 	Ours    string // the UUID that Join returned
-	Cluster string // the UUID found; empty if the layout record is gone or cannot be read
+	Cluster string // the UUID found; empty if the cluster record is gone or cannot be read
 }
 
 func (e *ClusterError) Error() string {

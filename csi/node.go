@@ -103,7 +103,8 @@ func (n *node) publish(ctx context.Context, v volume) (err error) {
 		return nil
 	}
 	defer func() {
-		// Kubelet asks again after Unavailable, or has it unpublished. Of the rest it may not speak again.
+		// Kubelet asks again after Unavailable, or has it unpublished. Of the rest it may not speak
+		// again.
 		if made && err != nil && status.Code(err) != codes.Unavailable {
 			err = errors.Join(err, n.dir.Remove(v.id))
 		}

@@ -27,8 +27,8 @@ type adminServer struct {
 // adminSocket tells users who come by that address from those of the socket.
 const adminSocket = 1
 
-// adminStreams is how many requests of an HTTP/2 connection are answered at once: the budget of memory
-// does not count connections of the address.
+// adminStreams is how many requests of an HTTP/2 connection are answered at once: the budget of
+// memory does not count connections of the address.
 const adminStreams = 16
 
 // openAdmin makes the server of the address, if there is one. Its requests are answered from a

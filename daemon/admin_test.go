@@ -55,7 +55,8 @@ func TestAnAddressShowsAllButIDs(t *testing.T) {
 	}
 }
 
-// The budget of memory does not count connections of the address, so each may ask for little at once.
+// The budget of memory does not count connections of the address, so each may ask for little at
+// once.
 func TestAConnectionOfAnAddressIsToldHowManyRequestsItMayHave(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.Admin.Address = "127.0.0.1:0"

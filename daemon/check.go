@@ -19,10 +19,10 @@ import (
 // askTimeout bounds the question to the coordinator.
 const askTimeout = 5 * time.Second
 
-// Check returns all that a start would be refused for on this host, besides what Validate finds: the
-// socket's path and group, the state directory, the files for the coordinator and for --admin, the
-// keys of public IDs, and a layout whose time is over. It writes nothing. That another daemon runs on
-// the same paths is no fault of the settings.
+// Check returns all that a start would be refused for on this host, besides what Validate finds:
+// the socket's path and group, the state directory, the files for the coordinator and for --admin,
+// the keys of public IDs, and a layout whose time is over. It writes nothing. That another daemon
+// runs on the same paths is no fault of the settings.
 func (c Config) Check() error {
 	_, group := groupID(c.Socket.Group)
 	_, state := journal.Look(c.StateDir)
@@ -38,8 +38,8 @@ func (c Config) Check() error {
 	return errors.Join(group, socketfile.Check(c.Socket.Path), state, err, tls, keys, c.checkTime())
 }
 
-// checkTime returns that the layout's time is over by the clock. A clock that shows a time before the
-// layout begins is waited for.
+// checkTime returns that the layout's time is over by the clock. A clock that shows a time before
+// the layout begins is waited for.
 func (c Config) checkTime() error {
 	layout, err := generator.ParseLayout(c.IDs.Layout)
 	if err != nil {

@@ -83,8 +83,8 @@ func (a *asker) paced(n int, pause time.Duration, stop <-chan struct{}) (longest
 	}
 }
 
-// underLoad has a client of each daemon ask, for 20,000 IDs a second in all, until the returned function
-// is called. That returns the IDs, and the longest wait.
+// underLoad has a client of each daemon ask, for 20,000 IDs a second in all, until the returned
+// function is called. That returns the IDs, and the longest wait.
 func underLoad(t *testing.T, daemons []*running) (end func() ([]int64, time.Duration)) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -194,8 +194,8 @@ func TestAnEmbeddedClusterIsMoved(t *testing.T) {
 	t.Logf("%d IDs; the longest wait: %v", len(all), longest)
 }
 
-// A daemon whose cluster was moved away says so, and goes on to the end of its grant, over a restart
-// as well.
+// A daemon whose cluster was moved away says so, and goes on to the end of its grant, over a
+// restart as well.
 func TestADaemonThatWasLeftBehind(t *testing.T) {
 	e := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))

@@ -22,8 +22,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// notBroughtAbout are the codes that no test here brings about on a daemon, with the reason. Package
-// metrics has each of them counted.
+// notBroughtAbout are the codes that no test here brings about on a daemon, with the reason.
+// Package metrics has each of them counted.
 var notBroughtAbout = map[condition.Code]string{
 	condition.NoWorker:     "a lane is without a worker ID and without a reason for a moment between two steps of a claim",
 	condition.WorkersAhead: "a lane in a gap comes to the gap's end while all other worker IDs were used ahead; daemon/grant brings that about",
@@ -131,8 +131,8 @@ func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
 	r.shows("starting")
 }
 
-// The coordinator is away for longer than the grant lasts, which is for long enough that half of it is
-// worth a line.
+// The coordinator is away for longer than the grant lasts, which is for long enough that half of it
+// is worth a line.
 func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
@@ -149,8 +149,8 @@ func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
 	r.shows("issuing")
 }
 
-// An operator takes the claim away, and raises all marks: by nothing, so that another worker ID serves in
-// the tick of the connection's last ID, and then by far.
+// An operator takes the claim away, and raises all marks: by nothing, so that another worker ID
+// serves in the tick of the connection's last ID, and then by far.
 func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))

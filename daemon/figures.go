@@ -85,7 +85,8 @@ func clockFigures(clock *clockguard.Known, all lanes, now clockguard.Reading) me
 	return c
 }
 
-// marksAhead is how far the highest floor or ceiling of a lane is ahead of known time; 0 if none is.
+// marksAhead is how far the highest floor or ceiling of a lane is ahead of known time; 0 if none
+// is.
 func (all lanes) marksAhead(now clockguard.Reading) (ahead time.Duration) {
 	for _, l := range all {
 		h := l.holder.Load().Holding()

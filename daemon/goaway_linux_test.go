@@ -18,8 +18,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A connection of HTTP/2 that asks for nothing is told to go before it is closed, at a takeover and at a
-// stop: what its client has sent until it hears that is answered.
+// A connection of HTTP/2 that asks for nothing is told to go before it is closed, at a takeover and
+// at a stop: what its client has sent until it hears that is answered.
 func TestAnIdleHTTP2ConnectionIsToldToGo(t *testing.T) {
 	for name, leave := range map[string]func(*testing.T, *running){
 		"takeover": func(t *testing.T, d *running) {
@@ -45,8 +45,8 @@ func TestAnIdleHTTP2ConnectionIsToldToGo(t *testing.T) {
 	}
 }
 
-// A connection of HTTP/2 that always has a request under way is told to go with the next reply after a
-// takeover: without that it would be cut off in the middle of one.
+// A connection of HTTP/2 that always has a request under way is told to go with the next reply
+// after a takeover: without that it would be cut off in the middle of one.
 func TestABusyHTTP2ConnectionIsToldToGo(t *testing.T) {
 	d := start(t, config(dir(t)))
 	h := dialHTTP2(t, d.config)

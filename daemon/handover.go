@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand still.
+	// freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand
+	// still.
 	freezeTimeout = 250 * time.Millisecond
 	// behindTimeout bounds how long a newcomer waits for a clock that is behind. It is less than the
 	// newcomer waits for any answer.
@@ -28,9 +29,9 @@ const (
 	behindEvery = 20 * time.Millisecond
 )
 
-// settling is what a takeover is put off for: a clock that was set back below what was issued, by more
-// than a request sleeps for. Then a lane issues from what its ring remembers, and no other process
-// would have that.
+// settling is what a takeover is put off for: a clock that was set back below what was issued, by
+// more than a request sleeps for. Then a lane issues from what its ring remembers, and no other
+// process would have that.
 type settling struct {
 	lanes  lanes
 	layout *generator.Layout
@@ -199,8 +200,9 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	return inherited, err
 }
 
-// passOn has requests of HTTP and gRPC, whose connections stay here, answered by the daemon that has taken
-// over. Where users have rates, it does not: that daemon would take them for this process's.
+// passOn has requests of HTTP and gRPC, whose connections stay here, answered by the daemon that
+// has taken over. Where users have rates, it does not: that daemon would take them for this
+// process's.
 func passOn(d *Daemon) {
 	if d.limited != nil {
 		d.web.taker.GiveUp(nil)
@@ -209,7 +211,8 @@ func passOn(d *Daemon) {
 	d.web.taker.GiveUp(newRelay(d.config.Socket.Path).take)
 }
 
-// detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes them.
+// detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes
+// them.
 func (p *parts) detach(log hclog.Logger) {
 	if p.coordinator == nil {
 		return

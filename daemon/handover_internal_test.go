@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A lane that issues behind its highest ID does so by what its own process remembers: a newcomer waits
-// until the clock has passed that ID, and is refused if that takes long.
+// A lane that issues behind its highest ID does so by what its own process remembers: a newcomer
+// waits until the clock has passed that ID, and is refused if that takes long.
 func TestAClockThatIsBehindPutsATakeoverOff(t *testing.T) {
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	manual := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))

@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// The page names the host that held an ID, also once all marks were raised while the daemon ran: then it
-// says that as well, as who held the worker ID in a part of the raised time may be lost.
+// The page names the host that held an ID, also once all marks were raised while the daemon ran:
+// then it says that as well, as who held the worker ID in a part of the raised time may be lost.
 func TestThePageNamesTheHolderOfAnIDAfterARaise(t *testing.T) {
 	c := config(dir(t))
 	c.Cluster.Coord, c.Host, c.Grant.Publish = etcdtest.Start(t, etcdtest.Options{}).URL("x"), "alpha", 100*time.Millisecond

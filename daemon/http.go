@@ -56,8 +56,8 @@ func (w *web) config(d *Daemon) rest.Config {
 	}
 }
 
-// end answers what is under way, and returns once all that serves has ended. The socket's server has
-// been told to.
+// end answers what is under way, and returns once all that serves has ended. The socket's server
+// has been told to.
 func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()

@@ -35,8 +35,8 @@ func (l *lane) ExtendNow() { l.holder.Load().ExtendNow() }
 // CanAcquire asks the holder.
 func (l *lane) CanAcquire() bool { return l.holder.Load().CanAcquire() }
 
-// Condition asks the holder, and, where that says that its lane has stopped, those of the other lanes:
-// requests were served until the last of them had stopped.
+// Condition asks the holder, and, where that says that its lane has stopped, those of the other
+// lanes: requests were served until the last of them had stopped.
 func (l *lane) Condition() error {
 	last := l.holder.Load().Condition()
 	for _, other := range l.all {

@@ -54,16 +54,17 @@ func linger(ctx context.Context, d *Daemon) {
 	}
 }
 
-// served is a socket that another process serves. To connect to it shows nothing: the service manager
-// may hold the listening socket, too, and then the kernel accepts for nobody. A reply to PING does.
+// served is a socket that another process serves. To connect to it shows nothing: the service
+// manager may hold the listening socket, too, and then the kernel accepts for nobody. A reply to
+// PING does.
 type served struct {
 	path    string
 	clock   clockguard.Clock
 	silence time.Duration // for how long nobody may answer
 }
 
-// wait returns once nobody serves the socket, and the error says what shows that. It returns nil when
-// ctx ends.
+// wait returns once nobody serves the socket, and the error says what shows that. It returns nil
+// when ctx ends.
 func (s served) wait(ctx context.Context) error {
 	answered, again := s.clock.Now().Mono, askSoon
 	for {
@@ -87,8 +88,8 @@ func (s served) wait(ctx context.Context) error {
 	}
 }
 
-// unclear reports whether somebody may serve, though the question had no answer: the queue of those who
-// connect is full, or the connection was closed.
+// unclear reports whether somebody may serve, though the question had no answer: the queue of those
+// who connect is full, or the connection was closed.
 func unclear(err error) bool {
 	for _, e := range []error{syscall.EAGAIN, io.EOF, syscall.ECONNRESET} {
 		if errors.Is(err, e) {

@@ -73,8 +73,8 @@ func waiting(t *testing.T, path string, silence time.Duration) (slept <-chan tim
 	return clock.slept, end
 }
 
-// Where a service manager holds the listening socket, too, one can connect to it when nobody serves.
-// A newcomer that has died is noticed all the same.
+// Where a service manager holds the listening socket, too, one can connect to it when nobody
+// serves. A newcomer that has died is noticed all the same.
 func TestASocketThatNobodyAnswersOnIsNotServed(t *testing.T) {
 	for name, full := range map[string]bool{"room in the queue": false, "a full queue": true} {
 		t.Run(name, func(t *testing.T) {

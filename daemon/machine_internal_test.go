@@ -10,7 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// A daemon whose file names no identity, as a container's that was given none, is told how to have one.
+// A daemon whose file names no identity, as a container's that was given none, is told how to have
+// one.
 func TestAMachineWithoutAnIdentityIsToldHowToHaveOne(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "identity")
 	if err := os.WriteFile(given, []byte("machine 1\n"), 0o600); err != nil {

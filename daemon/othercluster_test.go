@@ -90,8 +90,8 @@ func TestWipedCoordinator(t *testing.T) {
 	issue(start(t, c))
 }
 
-// holdOn has scrapes come by a connection with a stream, which is answered as long as that is open, also
-// while the daemon ends.
+// holdOn has scrapes come by a connection with a stream, which is answered as long as that is open,
+// also while the daemon ends.
 func holdOn(r *running) (hangUp func()) {
 	r.t.Helper()
 	r.http = sockettest.HTTP(r.t, r.config.Socket.Path, true)

@@ -83,7 +83,8 @@ func (r *running) clients() map[string]int {
 	return users
 }
 
-// Who comes by a pod's socket is the pod in every dialect, with a rate of its own, whatever the UID.
+// Who comes by a pod's socket is the pod in every dialect, with a rate of its own, whatever the
+// UID.
 func TestPodsAreUsers(t *testing.T) {
 	c := withPods(t)
 	c.Waiting.Rate, c.Waiting.MaxBlock = "1/s+100", time.Second
@@ -158,8 +159,8 @@ func TestPodsAreUsers(t *testing.T) {
 	}
 }
 
-// Two pods of one UID have the same share, though one of them has many connections that ask for much.
-// As one user, the other would have one turn of 17.
+// Two pods of one UID have the same share, though one of them has many connections that ask for
+// much. As one user, the other would have one turn of 17.
 func TestAGreedyPodLeavesTheOtherItsShare(t *testing.T) {
 	c := withPods(t)
 	c.IDs.Layout = "time=41@1ms,worker=10,sequence=4;epoch=2026-01-01" // 16 a millisecond
@@ -211,8 +212,8 @@ func TestAGreedyPodLeavesTheOtherItsShare(t *testing.T) {
 	}
 }
 
-// Nobody notices on pods' sockets that one daemon goes on in another's place: no request fails, nobody
-// who connects is refused, and the pods keep their names.
+// Nobody notices on pods' sockets that one daemon goes on in another's place: no request fails,
+// nobody who connects is refused, and the pods keep their names.
 func TestTakeoverWithPods(t *testing.T) {
 	c := withPods(t)
 	d := start(t, c)

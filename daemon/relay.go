@@ -15,8 +15,8 @@ import (
 // mostRelayed is how many requests are passed on at once: each has a connection of its own.
 const mostRelayed = 16
 
-// relay passes requests on to the daemon that has taken over. Their connections stay behind, and so does
-// who may have begun to wait on them.
+// relay passes requests on to the daemon that has taken over. Their connections stay behind, and so
+// does who may have begun to wait on them.
 type relay struct {
 	path  string // of the socket
 	turns chan struct{}
@@ -48,8 +48,8 @@ func (r *relay) take(ctx context.Context, tenant uint32, n int) (runs []generato
 	return readRuns(bufio.NewReader(c), n)
 }
 
-// readRuns reads the reply to RUN: the step, and the first ID and the length of each run. They must be n
-// IDs.
+// readRuns reads the reply to RUN: the step, and the first ID and the length of each run. They must
+// be n IDs.
 func readRuns(reply *bufio.Reader, n int) (runs []generator.Run, err error) {
 	numbers, err := readNumber(reply, '*')
 	if err != nil {

@@ -88,7 +88,8 @@ func TestRelay(t *testing.T) {
 	}
 }
 
-// A daemon that has taken over, and does not answer, has few connections, and keeps nobody who gives up.
+// A daemon that has taken over, and does not answer, has few connections, and keeps nobody who
+// gives up.
 func TestRelayToASilentDaemon(t *testing.T) {
 	l, path := takenOver(t)
 	r := newRelay(path)

@@ -15,7 +15,8 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// timeouts is a clock whose timeouts end when the test says so. It tells of their use, and of its end.
+// timeouts is a clock whose timeouts end when the test says so. It tells of their use, and of its
+// end.
 type timeouts struct {
 	clockguard.Waiter // its other methods are not called
 	begun             chan context.CancelFunc
@@ -28,8 +29,8 @@ func (c timeouts) WithTimeout(ctx context.Context, _ time.Duration) (context.Con
 	return ctx, func() { cancel(); close(c.over) }
 }
 
-// A program that neither takes over nor ends is not waited for without end, nor by a daemon that ends.
-// Who asked hears one answer, and the log has no other: what comes after it is of no account.
+// A program that neither takes over nor ends is not waited for without end, nor by a daemon that
+// ends. Who asked hears one answer, and the log has no other: what comes after it is of no account.
 func TestRenewIsNotAwaitedForever(t *testing.T) {
 	const failed = "nobody has taken over"
 	for want, end := range map[string]func(late context.CancelFunc, ended chan struct{}, r *renewal){

@@ -28,8 +28,8 @@ func serviceOf(t *testing.T, in string) (manager *net.UnixConn, service func() *
 	}
 }
 
-// A daemon that is asked to has the next one started, which takes over. systemd hears from the old one
-// which process that is, before it hears anything from the new one.
+// A daemon that is asked to has the next one started, which takes over. systemd hears from the old
+// one which process that is, before it hears anything from the new one.
 func TestRenew(t *testing.T) {
 	c := config(dir(t))
 	manager, service := serviceOf(t, filepath.Dir(c.Socket.Path))

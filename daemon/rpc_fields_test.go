@@ -45,8 +45,8 @@ func (u used) message(m protoreflect.Message) {
 	})
 }
 
-// The generated client uses each method, each field and each form of the definition: a new one that the
-// daemon does not serve, or that nobody has tried, shows here.
+// The generated client uses each method, each field and each form of the definition: a new one that
+// the daemon does not serve, or that nobody has tried, shows here.
 func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.IDs.Layout, c.IDs.Datacenter = "time=40@1ms,datacenter=2,worker=5,tenant=4,sequence=12;epoch=2026-01-01", 1

@@ -112,8 +112,8 @@ func TestRemoteCallsGiveIDs(t *testing.T) {
 	}
 }
 
-// An error says what happened by gRPC's code and the daemon's own, and when to try again. A stream goes
-// on after one.
+// An error says what happened by gRPC's code and the daemon's own, and when to try again. A stream
+// goes on after one.
 func TestRemoteCallsSayWhyThereAreNoIDs(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.IDs.Layout = "sonyflake;epoch=2026-01-01"

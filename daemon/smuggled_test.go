@@ -34,8 +34,8 @@ func issued(t *testing.T, web *http.Client) int {
 	return status.Stats.Issued
 }
 
-// replies reads until the connection ends or has given as many replies as that: the status of each of
-// HTTP, and the first word of each line of RESP.
+// replies reads until the connection ends or has given as many replies as that: the status of each
+// of HTTP, and the first word of each line of RESP.
 func replies(in *bufio.Reader, most int) (all []string, ended bool) {
 	for len(all) < most {
 		start, err := in.Peek(1)

@@ -22,8 +22,8 @@ func (d *Daemon) closeDir() error {
 	return dir.Close()
 }
 
-// openDir takes the state directory, by a lock that was handed over unless that is nil, and the machine
-// as it is now.
+// openDir takes the state directory, by a lock that was handed over unless that is nil, and the
+// machine as it is now.
 func (d *Daemon) openDir(lock *os.File) (err error) {
 	d.dir, err = d.config.Journal.Adopt(d.config.StateDir, d.machine.host(), lock)
 	return err

@@ -71,8 +71,8 @@ func TestTakeoverFromALaterVersion(t *testing.T) {
 	last.next()
 }
 
-// No remote call fails, whether its client tries again or not. Each client has called the last daemon
-// before the next one takes over: one that meets two ends with one call gives up by itself.
+// No remote call fails, whether its client tries again or not. Each client has called the last
+// daemon before the next one takes over: one that meets two ends with one call gives up by itself.
 func TestTakeoverUnderRemoteCalls(t *testing.T) {
 	d := start(t, config(dir(t)))
 	path := d.config.Socket.Path

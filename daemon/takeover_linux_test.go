@@ -70,8 +70,8 @@ func (a *asker) id() bool {
 	return true
 }
 
-// array reads n IDs that were asked for at once: until over is closed no faster than 200 in 50 ms, so
-// that there are some left, and no slower, as a client that takes nothing is closed.
+// array reads n IDs that were asked for at once: until over is closed no faster than 200 in 50 ms,
+// so that there are some left, and no slower, as a client that takes nothing is closed.
 func (a *asker) array(n int, over <-chan struct{}) {
 	if got := a.line(); got != fmt.Sprint("*", n) {
 		a.t.Errorf("NEXT %d: %q", n, got)
@@ -122,8 +122,8 @@ func takeOver(t *testing.T, before *running) *running {
 	return after
 }
 
-// runUntilTakenOver runs a newcomer, and again where it was too slow: on a busy machine it is left out,
-// and the running daemon goes on.
+// runUntilTakenOver runs a newcomer, and again where it was too slow: on a busy machine it is left
+// out, and the running daemon goes on.
 func runUntilTakenOver(ctx context.Context, c daemon.Config) (err error) {
 	for range 20 {
 		if err = daemon.Run(ctx, c); !errors.Is(err, takeover.ErrBroken) {
@@ -302,8 +302,8 @@ func TestTakeoverIsRefused(t *testing.T) {
 	}
 }
 
-// A newcomer that is gone, or says nothing, when it should have everything leaves the running daemon
-// serving, above what it had issued.
+// A newcomer that is gone, or says nothing, when it should have everything leaves the running
+// daemon serving, above what it had issued.
 func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 	d := start(t, config(dir(t)))
 	a, stop := dial(t, d.config), make(chan struct{})

@@ -370,8 +370,9 @@ func TestHighestNeverFalls(t *testing.T) {
 	wg.Wait()
 }
 
-// TestCloseBesideATake: what Close returns is not passed by a Take that goes on while Close reads the
-// slots. The ring is long, so that this takes a while, and what is taken lies behind what is read.
+// TestCloseBesideATake: what Close returns is not passed by a Take that goes on while Close reads
+// the slots. The ring is long, so that this takes a while, and what is taken lies behind what is
+// read.
 func TestCloseBesideATake(t *testing.T) {
 	l := parse(t, "time=40@1us,worker=1,sequence=1;epoch=2026-01-01")
 	for range 8 {

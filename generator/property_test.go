@@ -177,8 +177,9 @@ func TestPropertyStartAndTickAgree(t *testing.T) {
 	})
 }
 
-// TestPropertyBounds: an ID is within the bounds of exactly the spans that its time is in, whatever its
-// datacenter, worker and tenant are. Two spans that adjoin have no ID in common and leave none out.
+// TestPropertyBounds: an ID is within the bounds of exactly the spans that its time is in, whatever
+// its datacenter, worker and tenant are. Two spans that adjoin have no ID in common and leave none
+// out.
 func TestPropertyBounds(t *testing.T) {
 	l := parse(t, "time=20@10ms,datacenter=3,worker=5,tenant=2,sequence=6;epoch=2026-01-01")
 	end := l.End().Sub(l.Epoch())

@@ -51,8 +51,8 @@ func TestATickBeginsWhereTheLastStopped(t *testing.T) {
 	}
 }
 
-// The ceiling is not lowered: whatever one tick gave, the next has room for as much, and a tick that
-// was used up is followed by a whole one.
+// The ceiling is not lowered: whatever one tick gave, the next has room for as much, and a tick
+// that was used up is followed by a whole one.
 func TestATickHasRoomForWhatTheLastOneGave(t *testing.T) {
 	for n := 1; n <= 4096; n++ {
 		_, take := rolling(t, "flakeward")
@@ -110,8 +110,8 @@ func TestEveryRateIsEven(t *testing.T) {
 	}
 }
 
-// Where room is scarce a tick begins at 0: below the highest tick that was issued, which the clock's
-// guard asks for after a step back, and where TakeFirst draws on the past.
+// Where room is scarce a tick begins at 0: below the highest tick that was issued, which the
+// clock's guard asks for after a step back, and where TakeFirst draws on the past.
 func TestATickOfThePastBeginsAtZero(t *testing.T) {
 	ln, take := rolling(t, "flakeward")
 	take(0, 100, 7)

@@ -164,8 +164,8 @@ func TestMember(t *testing.T) {
 	})
 }
 
-// A member that has claimed since a raise waits until the clock has passed what all marks were raised to.
-// One that has not goes on by its grant of before.
+// A member that has claimed since a raise waits until the clock has passed what all marks were
+// raised to. One that has not goes on by its grant of before.
 func TestMembersWaitForWhatWasRaisedTo(t *testing.T) {
 	c := sample(t, text, at(time.Minute))
 	c.Window, c.ClusterEpoch = 20*time.Second, "epoch2"

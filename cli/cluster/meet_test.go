@@ -12,7 +12,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// found is a cluster with a record of that text, which may begin with a range of worker IDs and a colon.
+// found is a cluster with a record of that text, which may begin with a range of worker IDs and a
+// colon.
 func found(t rapid.TB, n int, text string) cluster.Found {
 	t.Helper()
 	limits, layout, ok := strings.Cut(text, ": ")

@@ -131,8 +131,8 @@ func (cl claimant) fresh(ctx context.Context, lost int) (*pending, error) {
 }
 
 // looking makes no node before a listing has shown that there is something to be had. Then it tries
-// the sticky worker ID, unless a re-lease asks, the one that a new node's number assigns, and one of
-// those that the listing shows.
+// the sticky worker ID, unless a re-lease asks, the one that a new node's number assigns, and one
+// of those that the listing shows.
 func (cl claimant) looking(ctx context.Context, lost int) (*pending, error) {
 	near, sticky, err := cl.near(ctx)
 	if err != nil {
@@ -176,8 +176,8 @@ func (cl claimant) near(ctx context.Context) (worker int, sticky bool, err error
 // at once find different ones, and where most have no record it is soon over.
 func (cl claimant) somewhere() int { return cl.ids.First + cl.c.random.pick(cl.ids.Count) }
 
-// choice is among how many worker IDs a claim chooses: whoever lists at the same time sees the same,
-// so the more often a claim came too late, the more of them.
+// choice is among how many worker IDs a claim chooses: whoever lists at the same time sees the
+// same, so the more often a claim came too late, the more of them.
 func choice(lost int) int { return 1 << min(lost, 10) }
 
 // choose tries one of the worker IDs that were found.

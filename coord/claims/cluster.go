@@ -5,7 +5,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// cluster is the layout record as a coordinator knows it. It does not change; when
+// cluster is the cluster record as a coordinator knows it. It does not change; when
 // the record does, the coordinator gets another one.
 type cluster struct {
 	entry   Entry

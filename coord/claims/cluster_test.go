@@ -50,7 +50,7 @@ func newScripted(t *testing.T) (*scripted, *Coordinator) {
 	return s, c
 }
 
-// Of two requests that find the layout record changed, the one that was answered
+// Of two requests that find the cluster record changed, the one that was answered
 // later may have found it earlier: that is not taken for the newest.
 func TestAnswersOutOfOrder(t *testing.T) {
 	s, c := newScripted(t)
@@ -108,10 +108,11 @@ func TestLookThatIsLate(t *testing.T) {
 	}
 }
 
-// Of two cluster epochs the one that was learned of later has the higher number, also if a Look that found
-// the earlier one is answered after that; and a cluster epoch that a restore brings back has the number that
-// it had. One that is met again after a server that lags has told of an earlier one is the newest again: a
-// daemon that has only just started knows no better than to take the earlier one for new.
+// Of two cluster epochs the one that was learned of later has the higher number, also if a Look
+// that found the earlier one is answered after that; and a cluster epoch that a restore brings back
+// has the number that it had. One that is met again after a server that lags has told of an earlier
+// one is the newest again: a daemon that has only just started knows no better than to take the
+// earlier one for new.
 func TestClusterEpochsAreNumberedInTheirOrder(t *testing.T) {
 	s, c := newScripted(t)
 	s.history = func(layout Entry) (Entry, error) {
@@ -145,8 +146,8 @@ func TestClusterEpochsAreNumberedInTheirOrder(t *testing.T) {
 	look(epoch(4, "EARLIER"), "FOURTH", 5)
 }
 
-// A daemon that a server that lags has told of an earlier raise, and that asks no more, is not limited to
-// that for ever: a request that the servers do says which cluster epoch there is.
+// A daemon that a server that lags has told of an earlier raise, and that asks no more, is not
+// limited to that for ever: a request that the servers do says which cluster epoch there is.
 func TestAServedRequestMakesItsClusterEpochTheNewest(t *testing.T) {
 	s, c := newScripted(t)
 	s.history = func(layout Entry) (Entry, error) {
@@ -198,7 +199,7 @@ func TestAnAnswerFromBeforeARestoreIsNotTheNewest(t *testing.T) {
 	}
 }
 
-// What a layout record that is another one means.
+// What a cluster record that is another one means.
 func TestJudge(t *testing.T) {
 	const ours = `{"layout":"l","uuid":"u","workers":8}`
 	restored := &coord.RestoredError{Why: "it went back"}

@@ -14,7 +14,7 @@
 // changes hands. Every later write is fenced in the same way and carries a nonce, by
 // which a writer that got no answer finds out whether it was its own that was stored.
 //
-// All of it happens in one cluster: each request is fenced by the layout record too.
+// All of it happens in one cluster: each request is fenced by the cluster record too.
 // That record also carries the floor and the cluster epoch. To raise all marks after a restore
 // is one compare-and-swap on it: whatever was opened in an earlier cluster epoch is lost, and
 // no record's ceiling counts for less than the floor.
@@ -163,7 +163,7 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	}
 }
 
-// widen stores the window in the layout record, unless it has one as large. It comes
+// widen stores the window in the cluster record, unless it has one as large. It comes
 // before anything is claimed, so the record's is never less than one that is in use.
 func (c *Coordinator) widen(ctx context.Context, stored Entry, found layout, window generator.Tick) (Entry, layout, error) {
 	if window <= found.Window {
@@ -198,7 +198,7 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	return coord.Cluster{UUID: found.UUID, Raise: c.cluster.learn(was, before, c.cluster.clusterOf(found, stored))}, nil
 }
 
-// lookOrMake returns the layout record. It makes one only if no cluster has been
+// lookOrMake returns the cluster record. It makes one only if no cluster has been
 // joined before: one that was may not be made anew.
 func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout, ids coord.WorkerRange) (Entry, error) {
 	_, err := c.cluster.ready()

@@ -14,7 +14,7 @@ import (
 type held struct {
 	c         *Coordinator
 	node      Node
-	epoch     string // the layout record's at the opening
+	epoch     string // the cluster record's at the opening
 	opening   string
 	continues bool
 	floor     generator.Tick

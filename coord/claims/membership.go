@@ -21,14 +21,14 @@ type membership struct {
 	joined  *cluster       // nil before Join or Inspect
 	epochs  map[string]int // those that were learned of, numbered in their order
 	newest  coord.Raise    // of the last of them
-	asOf    int64          // the version of the layout record in which that was learned
+	asOf    int64          // the version of the cluster record in which that was learned
 	closed  bool
 	other   *coord.ClusterError
 	gone    *coord.RestoredError
 	renamed bool // the cluster is a copy: the hosts' preferences are the original's
 }
 
-// clusterOf returns the cluster of a layout record.
+// clusterOf returns the cluster of a cluster record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
 	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, window: l.Window, allowed: l.Range, numbers: l.Numbered, above: l.Above}
 	if m.startOffset {
@@ -37,8 +37,8 @@ func (m *membership) clusterOf(l layout, entry Entry) *cluster {
 	return j
 }
 
-// readLayout decodes the layout record of a cluster that is served here. One that is being moved, or
-// was, is a *coord.StageError.
+// readLayout decodes the cluster record of a cluster that is served here. One that is being moved,
+// or was, is a *coord.StageError.
 func (m *membership) readLayout(stored Entry) (layout, error) {
 	l, err := m.decodeLayout(stored)
 	if err == nil {
@@ -50,7 +50,7 @@ func (m *membership) readLayout(stored Entry) (layout, error) {
 	return l, err
 }
 
-// decodeLayout decodes the layout record.
+// decodeLayout decodes the cluster record.
 func (m *membership) decodeLayout(stored Entry) (layout, error) {
 	l, err := decodeLayout(stored.Value)
 	if err != nil {
@@ -119,9 +119,9 @@ func (m *membership) adopt(j *cluster) {
 	m.joined = j
 }
 
-// number numbers j's cluster epoch, unless it has a number. One that is met again in a later version of
-// the layout record than the newest was learned from gets another number: a server that lags has told of
-// the newest, which is over. The caller holds mu.
+// number numbers j's cluster epoch, unless it has a number. One that is met again in a later
+// version of the cluster record than the newest was learned from gets another number: a server that
+// lags has told of the newest, which is over. The caller holds mu.
 func (m *membership) number(j *cluster) {
 	number, seen := m.epochs[j.epoch]
 	if seen && (j.epoch == m.newest.ClusterEpoch || j.entry.Version <= m.asOf) {
@@ -140,8 +140,8 @@ func (m *membership) number(j *cluster) {
 	}
 }
 
-// served notes that the servers have done a request of the cluster j, and so, that its cluster epoch is not
-// over.
+// served notes that the servers have done a request of the cluster j, and so, that its cluster
+// epoch is not over.
 func (m *membership) served(j *cluster) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -151,9 +151,9 @@ func (m *membership) served(j *cluster) {
 	}
 }
 
-// learn numbers the cluster epoch of a record that was found when latest returned was and before, and
-// returns the raise that was learned of last. What is found binds no call: after a restore all of
-// them fail.
+// learn numbers the cluster epoch of a record that was found when latest returned was and before,
+// and returns the raise that was learned of last. What is found binds no call: after a restore all
+// of them fail.
 func (m *membership) learn(was *cluster, before coord.Raise, found *cluster) coord.Raise {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,8 +208,8 @@ func (m *membership) replaced(uuid string) error {
 }
 
 // inCluster makes a request in the cluster that was joined and in no other. If the
-// layout record has changed and is still that cluster's, the request is made again:
-// it did nothing. Each time it gets what the layout record says.
+// cluster record has changed and is still that cluster's, the request is made again:
+// it did nothing. Each time it gets what the cluster record says.
 func (m *membership) inCluster(ctx context.Context, request func(j *cluster) error) error {
 	for {
 		_, newest := m.latest()
@@ -234,7 +234,7 @@ func (m *membership) inCluster(ctx context.Context, request func(j *cluster) err
 	}
 }
 
-// judge decides what a layout record means that is not the one of j, and takes it
+// judge decides what a cluster record means that is not the one of j, and takes it
 // over if it is the same cluster's. The newest raise is that of before the request.
 func (m *membership) judge(j *cluster, newest coord.Raise, moved *MovedError) error {
 	var now layout

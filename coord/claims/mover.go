@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// moving is a part of the layout record of a cluster that is being moved, or was.
+// moving is a part of the cluster record of a cluster that is being moved, or was.
 type moving struct {
 	Stage coord.Stage `json:"stage"` // Closed, Sealed or Left
 	ID    string      `json:"id"`
@@ -32,7 +32,7 @@ func (m *moving) check() error {
 	return fmt.Errorf("%q is no stage of a move", m.Stage)
 }
 
-// place is what the layout record says.
+// place is what the cluster record says.
 func (l layout) place() coord.Place {
 	p := coord.Place{
 		Stage: coord.Serving, UUID: l.UUID, Layout: l.Layout, Workers: l.Workers,
@@ -45,7 +45,7 @@ func (l layout) place() coord.Place {
 	return p
 }
 
-// layoutOf is the layout record of a place.
+// layoutOf is the cluster record of a place.
 func layoutOf(p coord.Place) layout {
 	l := layout{
 		Layout: p.Layout, UUID: p.UUID, Workers: p.Workers, Floor: p.Floor, Epoch: p.ClusterEpoch, Window: p.Window,
@@ -58,7 +58,7 @@ func layoutOf(p coord.Place) layout {
 	return l
 }
 
-// served is an error unless the layout record is of a cluster that is served here.
+// served is an error unless the cluster record is of a cluster that is served here.
 func (l layout) served() error {
 	if l.Move == nil {
 		return nil
@@ -95,7 +95,7 @@ func (m mover) raced() error {
 	return fmt.Errorf("%s: the cluster record %s has changed: %w", m.c.store.Name(), m.c.store.Path("layout"), coord.ErrRaced)
 }
 
-// at returns the layout record of a place, if it is that.
+// at returns the cluster record of a place, if it is that.
 func (m mover) at(ctx context.Context, want coord.Place) (Entry, error) {
 	found, stored, err := m.look(ctx)
 	if err == nil && found != want {
@@ -178,8 +178,8 @@ func (m mover) History(ctx context.Context, at coord.Place, c coord.Copy) (coord
 }
 
 // Store implements coord.Mover. Every write of a record is fenced by a claim node, so it makes one,
-// which the write deletes again. Older ones on the worker ID are void: one is of a move that was cut,
-// or of a holder from before the cluster left, which the write makes lose the record. They are
+// which the write deletes again. Older ones on the worker ID are void: one is of a move that was
+// cut, or of a holder from before the cluster left, which the write makes lose the record. They are
 // deleted first, as they would bar the worker ID until their sessions end.
 func (m mover) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 	stored, err := m.at(ctx, at)

@@ -24,7 +24,7 @@ func (cl claimant) worker(ctx context.Context, worker int, strict bool) (*pendin
 // owned is a claim node that owns its worker ID, with the record as it was then.
 type owned struct {
 	Created
-	cluster *cluster // the layout record as it was then
+	cluster *cluster // the cluster record as it was then
 	record  record
 	since   int64 // as the node's value says
 }

@@ -58,7 +58,7 @@ func (c *Coordinator) Marks(ctx context.Context) ([]coord.Mark, error) {
 	return marks, nil
 }
 
-// Raise implements coord.Operator. It replaces the layout record, which every
+// Raise implements coord.Operator. It replaces the cluster record, which every
 // request of everybody is fenced by: that is the one step.
 func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raised, error) {
 	if to < 0 {
@@ -97,7 +97,7 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 }
 
 // NewUUID implements coord.Operator. The cluster epoch is new as well: a write that was prepared in
-// the original, and compares a layout record, must not fit here.
+// the original, and compares a cluster record, must not fit here.
 func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	id, err := uuid.NewRandomFromReader(c.random.from)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // version that the holder has seen last, and the holder's own claim node has to exist. All that the
 // claim was granted stays granted.
 //
-// A write without an answer is sent again unchanged, as in pending.open. If the caller gives up, the
-// write stays in doubt, and the next call on the claim finds out whether it was stored.
+// A write without an answer is sent again unchanged, as in pending.open. If the caller gives up,
+// the write stays in doubt, and the next call on the claim finds out whether it was stored.
 func (h *held) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Claim, error) {
 	if err := h.begin(ctx, doingOpen); err != nil {
 		return nil, err

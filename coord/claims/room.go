@@ -25,17 +25,18 @@ const maxGaps = 4
 // An opening grants nothing. It chooses one interval, and its claim is granted the ticks of that
 // one alone, from the beginning on.
 
-// vacancy is where a record can be opened: above floor, in the free interval that begins above from.
+// vacancy is where a record can be opened: above floor, in the free interval that begins above
+// from.
 type vacancy struct {
 	from  generator.Tick
 	until generator.Tick // the interval's last tick; 0: it has no end
 	floor generator.Tick // above from if the opening is a leap, which leaves what is between free
 }
 
-// vacancy chooses where a claimant opens the record whose time is at: in the first free interval that
-// has as many ticks left as the cluster's window. Above the ceiling there are always as many. Where
-// the interval begins more than a window before that time, the opening is a leap: so a time that is
-// wrong, and years ahead, costs no more than what is granted there.
+// vacancy chooses where a claimant opens the record whose time is at: in the first free interval
+// that has as many ticks left as the cluster's window. Above the ceiling there are always as many.
+// Where the interval begins more than a window before that time, the opening is a leap: so a time
+// that is wrong, and years ahead, costs no more than what is granted there.
 func (r record) vacancy(at, window generator.Tick) vacancy {
 	for _, g := range r.Gaps {
 		if g.To-max(at, g.From) >= max(1, window) {
@@ -67,8 +68,8 @@ func (r record) granted() generator.Tick {
 	return r.Until
 }
 
-// own is the index of the gap that the record's opening is in; -1: it is in none, or all of the gap is
-// granted.
+// own is the index of the gap that the record's opening is in; -1: it is in none, or all of the gap
+// is granted.
 func (r record) own() int {
 	return slices.IndexFunc(r.Gaps, func(g gap) bool { return g.To == r.Until })
 }
@@ -144,9 +145,9 @@ func (r record) raisedTo(floor generator.Tick) record {
 	return r.withGaps(gaps)
 }
 
-// withGaps is the record with those of the gaps that it keeps: the gap that its opening is in, and the
-// widest others. Without its own gap the opening could be granted nothing more. That gap is not joined
-// with one that it touches, because the opening may issue nothing in the other.
+// withGaps is the record with those of the gaps that it keeps: the gap that its opening is in, and
+// the widest others. Without its own gap the opening could be granted nothing more. That gap is not
+// joined with one that it touches, because the opening may issue nothing in the other.
 func (r record) withGaps(gaps []gap) record {
 	var kept []gap
 	for _, g := range gaps {

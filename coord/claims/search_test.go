@@ -63,8 +63,8 @@ func claimantOn(t rapid.TB, l *listed, ids coord.WorkerRange, request coord.Requ
 	return claimant{c, request, ids}
 }
 
-// Whatever is held and recorded, a search finds the lowest floors, the nearest among equals, and how
-// many worker IDs are free.
+// Whatever is held and recorded, a search finds the lowest floors, the nearest among equals, and
+// how many worker IDs are free.
 func TestASearchFindsTheBest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		workers := rapid.IntRange(1, 40).Draw(t, "workers")

@@ -10,7 +10,7 @@ import (
 )
 
 // Store is a coordinator's tree as one session sees it: a few reads and writes of
-// plain bytes, each of which is fenced by the layout record. What the bytes mean,
+// plain bytes, each of which is fenced by the cluster record. What the bytes mean,
 // and who may hold what, is decided above it, in Coordinator, the same for every
 // back-end.
 //
@@ -21,7 +21,7 @@ import (
 // whether the write takes place, now or later. One that the servers refused, and will
 // refuse again, wraps ErrRefused.
 //
-// A method that takes the layout record does its work only if that is still stored;
+// A method that takes the cluster record does its work only if that is still stored;
 // otherwise it does nothing and returns *MovedError.
 type Store interface {
 	// Name is how errors call the servers, such as "etcd (h1:2379, h2:2379)".
@@ -31,7 +31,7 @@ type Store interface {
 	// "workers/7".
 	Path(what string) string
 
-	// Look returns the layout record; its Version is 0 if there is none.
+	// Look returns the cluster record; its Version is 0 if there is none.
 	Look(ctx context.Context) (layout Entry, err error)
 
 	// LookAnew is Look for one who was refused everything else: it does not mind that
@@ -39,11 +39,11 @@ type Store interface {
 	// away for that, it asks on another one, which is ended again.
 	LookAnew(ctx context.Context) (layout Entry, err error)
 
-	// Join stores the layout record unless there is one, and returns the one that
+	// Join stores the cluster record unless there is one, and returns the one that
 	// is stored then.
 	Join(ctx context.Context, layout []byte) (stored Entry, err error)
 
-	// Replace stores a layout record in the place of one, and returns it as stored.
+	// Replace stores a cluster record in the place of one, and returns it as stored.
 	Replace(ctx context.Context, layout Entry, value []byte) (stored Entry, err error)
 
 	// Create makes a claim node under the session, after opening a session if
@@ -110,7 +110,7 @@ type Entry struct {
 // no use.
 var ErrRefused = errors.New("refused")
 
-// MovedError means that the layout record is not the one that the caller knows.
+// MovedError means that the cluster record is not the one that the caller knows.
 type MovedError struct {
 	Found Entry // Version 0: there is none
 	// Restored is set if the same answer showed that the servers have gone back to

@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// layout is the cluster's layout record, as JSON. A field that an earlier version must not ignore
+// layout is the cluster's cluster record, as JSON. A field that an earlier version must not ignore
 // changes the stored text of the layout: see apart and moving.
 type layout struct {
 	Layout string `json:"layout"`
@@ -39,9 +39,9 @@ type layout struct {
 	Move *moving `json:"move,omitempty"`
 }
 
-// apart ends the stored text of the layout in a record with Range, Numbered or Above. A version that
-// does not know these fields would ignore them, and write the record without them. The text is not
-// its layout's, so it refuses the cluster.
+// apart ends the stored text of the layout in a record with Range, Numbered or Above. A version
+// that does not know these fields would ignore them, and write the record without them. The text is
+// not its layout's, so it refuses the cluster.
 const apart = "; with --worker-range or --above-id, which takes a later version"
 
 // isApart reports whether the cluster keeps apart from another generator.
@@ -94,7 +94,7 @@ type record struct {
 	Claim string `json:"claim"`
 	// Nonce is new in every write: by it a writer knows its own.
 	Nonce string `json:"nonce"`
-	// Era is the layout record's when this was opened.
+	// Era is the cluster record's when this was opened.
 	Epoch string `json:"era,omitempty"`
 	// Hold is the holder's clock if it is not believed.
 	Hold hold `json:"hold,omitzero"`

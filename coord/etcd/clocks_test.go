@@ -67,8 +67,8 @@ func elsewhere(config *tls.Config, endpoints ...string) *clocks {
 	return &clocks{servers: Servers{Endpoints: endpoints, TLS: config}, own: func(netip.Addr) bool { return false }}
 }
 
-// What each server shows is returned as it is, and of one that shows nothing, why not. One that says
-// nothing costs a second, and costs the others' answers no precision.
+// What each server shows is returned as it is, and of one that shows nothing, why not. One that
+// says nothing costs a second, and costs the others' answers no precision.
 func TestClocksOfServers(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must.Do(t, err)

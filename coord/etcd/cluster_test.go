@@ -21,7 +21,7 @@ func (tr tree) revision() int64 {
 	return got.Header.Revision
 }
 
-// layoutRecord returns the layout record of c's tree.
+// layoutRecord returns the cluster record of c's tree.
 func (tr tree) layoutRecord(c *etcd.Coordinator) (key, value string) {
 	tr.t.Helper()
 	key = c.Root() + "layout"
@@ -37,7 +37,7 @@ func (tr tree) do(op clientv3.Op) {
 	must.Get(tr.s.Client().Do(tr.t.Context(), op))(tr.t)
 }
 
-// The layout record alone is another's, and claims and records are just as their
+// The cluster record alone is another's, and claims and records are just as their
 // writers saw them last, as a tree made anew can have them by chance: its
 // revisions start over. Nothing is written.
 func TestLayoutRecordReplaced(t *testing.T) {
@@ -112,7 +112,7 @@ func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
 	}
 }
 
-// A layout record that says the same in another way is the same cluster's; with
+// A cluster record that says the same in another way is the same cluster's; with
 // another layout in it nothing is written, though not for good.
 func TestLayoutRecordRewritten(t *testing.T) {
 	tr := newTree(t)

@@ -3,7 +3,7 @@
 //
 // A claim node is a key attached to the lease of this coordinator's session; nodes
 // are ordered by their create revisions. The version of anything else is its
-// modification revision. Every request is one transaction that compares the layout
+// modification revision. Every request is one transaction that compares the cluster
 // record's value too. Leases and the client's view of them decide only when a worker
 // ID changes hands.
 package etcd

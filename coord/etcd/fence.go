@@ -34,7 +34,7 @@ const (
 // restored.
 type transactions struct {
 	client *client
-	layout string // the key of the layout record
+	layout string // the key of the cluster record
 	past   past
 }
 
@@ -50,7 +50,7 @@ func (t *transactions) commit(ctx context.Context, k kind, cmps []clientv3.Cmp, 
 	return resp, nil
 }
 
-// inCluster is commit in the tree of the cluster that has the layout record, and in no
+// inCluster is commit in the tree of the cluster that has the cluster record, and in no
 // other: if that is another one, which it compares byte for byte, it does nothing and
 // the error is *claims.MovedError. A tree that was made anew is another one, though
 // its revisions start over and may be just those that cmps wants.

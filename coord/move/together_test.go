@@ -37,8 +37,8 @@ func (m hooked) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 }
 
 // One operator moves, a second one goes on with the same move and is slow, a third one takes it
-// back: the first does not seal again by the same name. What the second one wrote late would replace
-// what the source granted in between.
+// back: the first does not seal again by the same name. What the second one wrote late would
+// replace what the source granted in between.
 func TestTakenBackWhileTwoMove(t *testing.T) {
 	bothWays(t, func(t *testing.T, from, to func() string) {
 		f := newFixture(t, from(), to())

@@ -162,6 +162,7 @@ func TestConformanceOneServer(t *testing.T) {
 
 func TestConformanceEnsemble(t *testing.T) {
 	t.Parallel()
-	// A follower that a busy disk holds up stays in the ensemble for half a minute: the kit loses no server.
+	// A follower that a busy disk holds up stays in the ensemble for half a minute: the kit loses no
+	// server.
 	conform(t, zktest.Start(t, zktest.Options{Members: 3, Config: map[string]string{"syncLimit": "60"}}))
 }

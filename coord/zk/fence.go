@@ -13,7 +13,7 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
-// seen is the layout record as it was read or written last. Its version is not one of
+// seen is the cluster record as it was read or written last. Its version is not one of
 // a kind: a layout that was made anew counts from the beginning. So each has a child,
 // whose name is random and was never used before. ZooKeeper deletes no node that has
 // children: as long as this one is there, the layout is the one that it was made in.
@@ -26,7 +26,7 @@ func (l seen) is(layout claims.Entry) bool {
 	return l.entry.Version == layout.Version && bytes.Equal(l.entry.Value, layout.Value)
 }
 
-// fences makes the fences of Multis from the layout record as it was seen last.
+// fences makes the fences of Multis from the cluster record as it was seen last.
 type fences struct {
 	tree
 	client *client
@@ -41,7 +41,7 @@ func (s *fences) remember(l seen) {
 	s.seen = l
 }
 
-// read reads the layout record and its children, both of one node.
+// read reads the cluster record and its children, both of one node.
 func (s *fences) read(ctx context.Context) (seen, error) {
 	for {
 		var found seen
@@ -88,7 +88,7 @@ func (s *fences) listTokens(ctx context.Context) (tokens []string, parent int64,
 	return tokens, found.parent, err
 }
 
-// fence is the beginning of each Multi: that happens only while the layout record is
+// fence is the beginning of each Multi: that happens only while the cluster record is
 // the one that it was made with.
 type fence struct {
 	layout  claims.Entry
@@ -132,7 +132,7 @@ func (s *fences) checkToken(f fence) any {
 	return &gozk.CheckVersionRequest{Path: s.token(f.token), Version: anyVersion}
 }
 
-// complete reads the layout record, and makes its child if it has none: an operator has
+// complete reads the cluster record, and makes its child if it has none: an operator has
 // put it there by hand, or from a backup.
 func (s *fences) complete(ctx context.Context, layout claims.Entry, version int32) (seen, error) {
 	if err := s.client.sync(ctx, kindLook); err != nil {
@@ -165,8 +165,8 @@ func (s *fences) makeToken(name string) any {
 	return &gozk.CreateRequest{Path: s.token(name), Acl: s.client.access, Flags: gozk.FlagPersistent}
 }
 
-// stands reads the layout record and returns *claims.MovedError if it is another one. A
-// layout record that was made anew with the same bytes is another one too, for a fence
+// stands reads the cluster record and returns *claims.MovedError if it is another one. A
+// cluster record that was made anew with the same bytes is another one too, for a fence
 // with a token: what failed at that is made again with the new one.
 func (s *fences) stands(ctx context.Context, f fence) error {
 	found, err := s.read(ctx)

@@ -18,7 +18,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// fixture is one tree with a layout record, and a client that acts behind the stores'
+// fixture is one tree with a cluster record, and a client that acts behind the stores'
 // backs.
 type fixture struct {
 	testing.TB

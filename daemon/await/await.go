@@ -1,6 +1,6 @@
-// Package await takes IDs for callers that wait, each in a goroutine of its own. Their requests wait
-// in the same queue as those of the event loop. A caller whose context ends leaves it: nothing is
-// taken for it any more, and what was taken is burnt and counted.
+// Package await takes IDs for callers that wait, each in a goroutine of its own. Their requests
+// wait in the same queue as those of the event loop. A caller whose context ends leaves it: nothing
+// is taken for it any more, and what was taken is burnt and counted.
 package await
 
 import (
@@ -56,8 +56,8 @@ var ErrOver = errors.New("another daemon goes on in this one's place: connect ag
 // Elsewhere takes n IDs from another daemon. Its error says why there are none.
 type Elsewhere func(ctx context.Context, tenant uint32, n int) ([]generator.Run, error)
 
-// GiveUp has requests that wait, now and from now on, answered by to. Where that is nil or fails, they
-// are refused with ErrOver. It is called once.
+// GiveUp has requests that wait, now and from now on, answered by to. Where that is nil or fails,
+// they are refused with ErrOver. It is called once.
 func (t *Taker) GiveUp(to Elsewhere) {
 	t.passOn = to
 	close(t.over)

@@ -79,7 +79,8 @@ func (s *slow) Now() clockguard.Reading {
 	return r
 }
 
-// A request took from when it came until it had all, or was refused; one whose caller has gone did not.
+// A request took from when it came until it had all, or was refused; one whose caller has gone did
+// not.
 func TestItIsToldHowLongRequestsTook(t *testing.T) {
 	s, counts, clock := newStore(0), &counts{}, &slow{}
 	taker := New(s, clock, counts)
@@ -186,7 +187,8 @@ func TestARequestThatWaitsIsGivenUpWithTheDaemon(t *testing.T) {
 	}
 }
 
-// Who waits when the daemon was taken over gets IDs from the other one, or hears that there are none.
+// Who waits when the daemon was taken over gets IDs from the other one, or hears that there are
+// none.
 func TestARequestThatWaitsIsPassedOn(t *testing.T) {
 	for _, fails := range []error{nil, errors.New("nobody is there")} {
 		s := newStore(3)

@@ -35,12 +35,12 @@ type claimer struct {
 	shown       coord.Hold        // what the last publish shows of the clock
 }
 
-// apart is how long after the lane before it a lane claims that issues from its journal's grant: the
-// requests that it has meanwhile need the processor more.
+// apart is the time between the claims of two neighbouring lanes that issue from their journal's
+// grant: the requests that they have meanwhile need the processor more.
 const apart = 20 * time.Millisecond
 
-// letOthers has a lane that issues from its journal's grant wait for those before it to claim, unless
-// that grant ends soon or a request needs another worker ID.
+// letOthers has a lane that issues from its journal's grant wait for those before it to claim,
+// unless that grant ends soon or a request needs another worker ID.
 func (c *claimer) letOthers(ctx context.Context) {
 	cur := c.held.snapshot().current
 	if !cur.cold || cur.granted-c.pace.tick() < c.pace.window/2 {
@@ -149,8 +149,8 @@ func (c *claimer) adopt(claim coord.Claim) error {
 	s := c.held.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
 	if continues && coord.ClusterEpochOf(s.current.opening) != coord.ClusterEpochOf(claim.Opening()) {
-		// An opening whose ID does not tell its cluster epoch, as those of earlier versions do not: its lane
-		// was limited for good.
+		// An opening whose ID does not tell its cluster epoch, as those of earlier versions do not: its
+		// lane was limited for good.
 		c.held.revokeWorker(claim.Worker())
 		s, continues = c.held.snapshot(), false
 	}

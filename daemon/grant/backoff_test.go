@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// allAhead is a process whose clock has gone back an hour, where all marks were raised to what it was
-// then: no worker ID has room before.
+// allAhead is a process whose clock has gone back an hour, where all marks were raised to what it
+// was then: no worker ID has room before.
 func (w *fixture) allAhead(name string) *process {
 	w.t.Helper()
 	w.used(0, 1, 2, 3)
@@ -105,7 +105,8 @@ func TestAStepOfTheClockEndsTheWait(t *testing.T) {
 	}
 }
 
-// The answer says when a worker ID can be had: it is asked for then, however long the wait would be.
+// The answer says when a worker ID can be had: it is asked for then, however long the wait would
+// be.
 func TestTheLowestFloorEndsTheWait(t *testing.T) {
 	w := newFixture(t)
 	p := w.allAhead("J")

@@ -56,8 +56,8 @@ func (l *lanes) serve() {
 }
 
 // Lane 1 claims first in the cluster that was gone over to, and is assigned what lane 0 had; its
-// journal is then of that worker ID. A crash, and lane 0 is assigned what lane 1 had: what was issued
-// from it is not forgotten, for lane 1's journal still has the mark.
+// journal is then of that worker ID. A crash, and lane 0 is assigned what lane 1 had: what was
+// issued from it is not forgotten, for lane 1's journal still has the mark.
 func TestMarksOutliveACrashBetweenTwoJournals(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")

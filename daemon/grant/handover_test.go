@@ -76,9 +76,9 @@ func TestATakenOverLaneEndsWhenItsWorkerIDWasOpened(t *testing.T) {
 	after.issueAll()
 }
 
-// Lanes that were taken over issue already. They claim one after the other: all at once would take the
-// processor from the requests that have waited. One that needs another worker ID does not wait, and
-// none does where the grants end soon.
+// Lanes that were taken over issue already. They claim one after the other: all at once would take
+// the processor from the requests that have waited. One that needs another worker ID does not wait,
+// and none does where the grants end soon.
 func TestTakenOverLanesClaimOneAfterTheOther(t *testing.T) {
 	for _, soon := range []bool{false, true} {
 		w := newFixture(t)

@@ -42,8 +42,8 @@ type Config struct {
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
 	Hold       func() coord.Hold // the clock's, which is published; nil: it is always believed
-	// Kept is the known time that the journal keeps, CLOCK_BOOTTIME of the same moment, and whether that
-	// time was ever confirmed; nil: there is none.
+	// Kept is the known time that the journal keeps, CLOCK_BOOTTIME of the same moment, and whether
+	// that time was ever confirmed; nil: there is none.
 	Kept    func() (known, boot int64, sure bool)
 	Random  func() float64 // in [0,1), for jitter; nil: the runtime's
 	Journal Journal

@@ -55,7 +55,8 @@ func newFixtureOn(t *testing.T, tree backend) *fixture {
 	return &fixture{t: t, tree: tree, clock: clocktest.NewManual(epoch.Add(1000 * time.Hour)), layout: parse(t, text), issued: map[int64]string{}}
 }
 
-// used is a fixture of whose worker IDs some were issued from all the time: none before now is free.
+// used is a fixture of whose worker IDs some were issued from all the time: none before now is
+// free.
 func (w *fixture) used(workers ...int) *fixture {
 	w.t.Helper()
 	c := must.Get(w.tree.open(coord.Identity{Host: "used", Incarnation: rand.Text()}))(w.t)

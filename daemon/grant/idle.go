@@ -11,8 +11,8 @@ import (
 // restParts is how many times in a window a grant is extended while nobody asks for IDs.
 const restParts = 6
 
-// idleness is whether anybody asks a holder for IDs. While nobody does, the journal's marks stay where
-// they are, so that the first request waits for one write. The grant is extended rarely, and
+// idleness is whether anybody asks a holder for IDs. While nobody does, the journal's marks stay
+// where they are, so that the first request waits for one write. The grant is extended rarely, and
 // journaled then: the next start can issue from it without the coordinator.
 type idleness struct {
 	after time.Duration // Timing.Idle
@@ -53,8 +53,8 @@ func (p *pace) unused(h holding, after time.Duration) bool {
 	return max(ago, -ago) >= ticks(p.layout, after)
 }
 
-// resting reports whether the next publish can wait: the holder is idle, and the record has the mark,
-// so that no older journal would be believed.
+// resting reports whether the next publish can wait: the holder is idle, and the record has the
+// mark, so that no older journal would be believed.
 func (hs *holdings) resting() bool {
 	current := hs.snapshot().current
 	return hs.idle.Load() && current.published >= current.mark
@@ -71,8 +71,8 @@ func (s state) keep(c journal.Contents) {
 	}
 }
 
-// unkept reports whether the journal lacks what the coordinator has granted. While marks rise, it gets
-// that with the next one.
+// unkept reports whether the journal lacks what the coordinator has granted. While marks rise, it
+// gets that with the next one.
 func unkept(all ...holding) bool {
 	for _, h := range all {
 		if h.opening != "" && h.granted != h.kept {
@@ -82,8 +82,9 @@ func unkept(all ...holding) bool {
 	return false
 }
 
-// rested is how long the pause until the next publish is while the holder is idle. The first of such
-// pauses is any part of that, so that daemons which went idle together do not publish together.
+// rested is how long the pause until the next publish is while the holder is idle. The first of
+// such pauses is any part of that, so that daemons which went idle together do not publish
+// together.
 func (p *pace) rested(window time.Duration, first bool) time.Duration {
 	longest := window / restParts
 	if first {
@@ -92,8 +93,8 @@ func (p *pace) rested(window time.Duration, first bool) time.Duration {
 	return p.jitter(longest)
 }
 
-// dormant reports whether nobody asks for IDs, and the first who does is served after one write of the
-// journal.
+// dormant reports whether nobody asks for IDs, and the first who does is served after one write of
+// the journal.
 func (hs *holdings) dormant(h holding) bool {
 	tick := hs.pace.tick()
 	return hs.idle.Load() && h.lane != nil && !h.lane.Closed() && tick > h.lane.Floor() && tick <= h.granted && hs.writer.disk.get() == nil

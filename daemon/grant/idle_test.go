@@ -65,8 +65,8 @@ func (i *idler) pass(d time.Duration) {
 	i.fixture.clock.BlockUntil(2)
 }
 
-// rest lets time pass until nobody has asked for so long that the holder is idle, and the record has
-// the mark.
+// rest lets time pass until nobody has asked for so long that the holder is idle, and the record
+// has the mark.
 func (i *idler) rest() {
 	i.t.Helper()
 	i.pass(2*idleTiming.Idle + 2*idleTiming.Publish)
@@ -183,7 +183,8 @@ func TestAnIdleHolderRestsOnlyOnceTheRecordHasTheMark(t *testing.T) {
 	}
 }
 
-// What the first pause of an idle holder is goes by chance, from a publish to a sixth of the window.
+// What the first pause of an idle holder is goes by chance, from a publish to a sixth of the
+// window.
 func TestHoldersThatGoIdleTogetherDoNotPublishTogether(t *testing.T) {
 	first := func(random float64) (took time.Duration) {
 		w := newFixture(t)

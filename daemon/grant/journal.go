@@ -60,9 +60,9 @@ func (w *writer) failing() *condition.Condition {
 }
 
 // renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does
-// nothing while a mark is still half a step ahead. While nobody asks for IDs the marks stay, and the
-// journal is written if more was granted since, or if the last write failed. After an error a lane
-// goes on to the mark that is on disk and no further.
+// nothing while a mark is still half a step ahead. While nobody asks for IDs the marks stay, and
+// the journal is written if more was granted since, or if the last write failed. After an error a
+// lane goes on to the mark that is on disk and no further.
 func (hs *holdings) renew() error {
 	if err := copied(hs.writer.machine); err != nil {
 		return err

@@ -78,8 +78,8 @@ func (o *overGranted) limited(how string) {
 	}
 }
 
-// The next host is assigned the very worker ID, as the coordinator's sequence counter is that of the
-// backup too. It begins at what all was raised to, within a grant that the coordinator does not
+// The next host is assigned the very worker ID, as the coordinator's sequence counter is that of
+// the backup too. It begins at what all was raised to, within a grant that the coordinator does not
 // know. Whichever way the holder of that grant learns of the raise, nothing is issued twice.
 func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 	for name, learns := range map[string]func(o *overGranted){
@@ -225,7 +225,8 @@ func TestRaiseIsJournaledFirst(t *testing.T) {
 	})
 }
 
-// A claim that waits for the journal has not asked the coordinator, so nothing says that it is away.
+// A claim that waits for the journal has not asked the coordinator, so nothing says that it is
+// away.
 func TestNoColdStartWhileTheJournalCannotSayWhatWasRaised(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("A")

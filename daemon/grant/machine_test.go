@@ -47,8 +47,8 @@ func (p *process) steps() map[string]func() error {
 	}
 }
 
-// A machine that is cloned between a claim and its opening: the claim is the original's, so the clone
-// neither opens it nor deletes its node.
+// A machine that is cloned between a claim and its opening: the claim is the original's, so the
+// clone neither opens it nor deletes its node.
 func TestACloneLeavesAPendingClaim(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("H")

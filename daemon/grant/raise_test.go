@@ -74,8 +74,8 @@ func (p *process) issueFrom(tick generator.Tick) {
 	}
 }
 
-// While all wait for the time that marks were raised to, each request asks for another worker ID, in
-// vain, and the grant is extended all the same. The log and the condition do not go to and fro.
+// While all wait for the time that marks were raised to, each request asks for another worker ID,
+// in vain, and the grant is extended all the same. The log and the condition do not go to and fro.
 func TestWaitingForTheRaisedTimeIsToldOnce(t *testing.T) {
 	w, log := newFixture(t), new(bytes.Buffer)
 	h := w.host("A")

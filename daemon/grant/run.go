@@ -160,8 +160,8 @@ func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
 }
 
 // pauseHolding waits until the next grant is due, or a request needs what only the coordinator can
-// give. While nobody asks for IDs the grant is due later; before says that the pause before this one
-// ended so, and rested that this one did.
+// give. While nobody asks for IDs the grant is due later; before says that the pause before this
+// one ended so, and rested that this one did.
 func (k *Holder) pauseHolding(ctx context.Context, before bool) (rested bool) {
 	begun := k.pace.now().Mono
 	due := begun + clockguard.Mono(k.pace.jitter(k.Timing.Publish))

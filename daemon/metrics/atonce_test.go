@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/tally"
 )
 
-// However many scrapes a user begins at once, four are answered, and the others are told to come again.
-// That is nothing to another user.
+// However many scrapes a user begins at once, four are answered, and the others are told to come
+// again. That is nothing to another user.
 func TestAFifthScrapeAtOnceIsRefused(t *testing.T) {
 	w := newFixture(t)
 	begun, goOn := make(chan struct{}, 10), make(chan struct{})

@@ -95,8 +95,8 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	}
 }
 
-// TestATimedCoordinatorStillTellsWhatItCan: package daemon asks it whether it has failed for good, and
-// package lifecycle what cluster there is.
+// TestATimedCoordinatorStillTellsWhatItCan: package daemon asks it whether it has failed for good,
+// and package lifecycle what cluster there is.
 func TestATimedCoordinatorStillTellsWhatItCan(t *testing.T) {
 	w := newFixture(t)
 	type can interface {

@@ -44,7 +44,8 @@ type Metrics struct {
 	open map[queue.User]int // scrapes that are answered
 }
 
-// scrapesAtOnce is how many scrapes of a user are answered at once; who comes beside them gets a 503.
+// scrapesAtOnce is how many scrapes of a user are answered at once; who comes beside them gets a
+// 503.
 const scrapesAtOnce = 4
 
 // memory is what is shown of the Go runtime's memory, in place of the many figures of go_memstats.

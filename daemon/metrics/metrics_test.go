@@ -147,8 +147,8 @@ func TestARefusalIsCountedByWhatStoppedIssuing(t *testing.T) {
 	}
 }
 
-// TestDurationsHaveBothForms: a scraper that speaks protobuf gets native and classic buckets, and both
-// have all requests.
+// TestDurationsHaveBothForms: a scraper that speaks protobuf gets native and classic buckets, and
+// both have all requests.
 func TestDurationsHaveBothForms(t *testing.T) {
 	w := newFixture(t)
 	w.counts.Durations("resp").Observe(3, 700*time.Nanosecond)
@@ -196,8 +196,8 @@ func (r bodyReader) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// TestThePageHasEveryMetric: docs/metrics.md and the code have the same metrics, with the same labels
-// and meaning.
+// TestThePageHasEveryMetric: docs/metrics.md and the code have the same metrics, with the same
+// labels and meaning.
 func TestThePageHasEveryMetric(t *testing.T) {
 	page := must.Get(os.ReadFile("../../docs/metrics.md"))(t)
 	rows := regexp.MustCompile("(?m)^\\| `flakeward_.*$").FindAllString(string(page), -1)

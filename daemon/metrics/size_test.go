@@ -59,9 +59,9 @@ func (w *fixture) callAll(ctx context.Context, err error) {
 	_ = claim.Release(ctx, 0)
 }
 
-// fill makes everything appear that can: all lanes have issued in each form, each command was served
-// and refused for each reason, each call of the coordinator has ended in each way, and as many users
-// as are shown have taken IDs.
+// fill makes everything appear that can: all lanes have issued in each form, each command was
+// served and refused for each reason, each call of the coordinator has ended in each way, and as
+// many users as are shown have taken IDs.
 func (w *fixture) fill(t testing.TB) {
 	t.Helper()
 	now := time.Now().UnixNano()

@@ -13,8 +13,8 @@ import (
 //go:embed page.html style.css script.js icon.svg
 var files embed.FS
 
-// assetsVersion is another one with each change of a file. A page whose script is of another version
-// loads itself again.
+// assetsVersion is another one with each change of a file. A page whose script is of another
+// version loads itself again.
 var assetsVersion = sync.OnceValue(func() string {
 	sum := sha256.New()
 	for _, name := range []string{"page.html", "style.css", "script.js", "icon.svg"} {
@@ -40,8 +40,8 @@ func asset(name, kind string) http.HandlerFunc {
 	}
 }
 
-// policy allows the page its own files, and nothing else: no script or style within the page, nothing
-// from elsewhere, no frame around it.
+// policy allows the page its own files, and nothing else: no script or style within the page,
+// nothing from elsewhere, no frame around it.
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -66,7 +66,8 @@ func foreign(r *http.Request) bool {
 	return site != "" && site != "same-origin" && site != "none"
 }
 
-// renderer makes HTML. The template is read when it is needed first: most daemons are never looked at.
+// renderer makes HTML. The template is read when it is needed first: most daemons are never looked
+// at.
 type renderer struct {
 	template func() (*template.Template, error)
 }

@@ -1,11 +1,11 @@
 // Package page is the daemon's page in a browser, for people who want to look rather than read: the
-// clock's line, rate and latency of the last 15 minutes, what the guard did, what keeps IDs from being
-// issued, the cluster's members, and an ID taken apart.
+// clock's line, rate and latency of the last 15 minutes, what the guard did, what keeps IDs from
+// being issued, the cluster's members, and an ID taken apart.
 //
-// It is rendered here alone. Each second, while somebody looks, the elements that have changed go to
-// the browsers as server-sent events, and a script of some lines puts them into their places. Without
-// the script, the page is the same at the moment of its request. What it shows is read from counters
-// that are there anyway, once a second: issuing knows nothing of it.
+// It is rendered here alone. Each second, while somebody looks, the elements that have changed go
+// to the browsers as server-sent events, and a script of some lines puts them into their places.
+// Without the script, the page is the same at the moment of its request. What it shows is read from
+// counters that are there anyway, once a second: issuing knows nothing of it.
 package page
 
 import (
@@ -166,8 +166,8 @@ func (p *Page) publish(figures metrics.Figures) {
 	p.streams.publish(html)
 }
 
-// ask asks the coordinator whether it is there, and for the members if what is known of them is old.
-// It reports whether there is news. The caller has the turn.
+// ask asks the coordinator whether it is there, and for the members if what is known of them is
+// old. It reports whether there is news. The caller has the turn.
 func (p *Page) ask(ctx context.Context) (news bool) {
 	contact, cancel := clockguard.WithTimeout(ctx, p.config.Clock, contactTimeout)
 	begun := p.config.Clock.Now()

@@ -134,8 +134,8 @@ func TestThePageIsWholeWithoutScripts(t *testing.T) {
 }
 
 // No reply may run or load anything but the page's own files.
-// Each text at a lane's line has a row of its own: where a daemon has been idle, the last ID, the floor and
-// the mark are at nearly the same place.
+// Each text at a lane's line has a row of its own: where a daemon has been idle, the last ID, the
+// floor and the mark are at nearly the same place.
 func TestTextsAtTheLineHaveARowEach(t *testing.T) {
 	s := newStage(t)
 	_, body := s.get(t, "/")

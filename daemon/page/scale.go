@@ -53,8 +53,8 @@ var axis = []struct {
 	{place(time.Second), "+1 s", true}, {place(time.Minute), "+1 min", false}, {place(lineEnd), "+1 h", false},
 }
 
-// chartHeight is that of a chart in its own units. A cell is one unit wide, and the newest is at the
-// right end.
+// chartHeight is that of a chart in its own units. A cell is one unit wide, and the newest is at
+// the right end.
 const chartHeight = 60
 
 // path is a line through the heights, from 0 to 1, of the newest cells; below 0: there is none. It

@@ -62,7 +62,8 @@ func (s *streams) watched() bool {
 	return len(s.open) > 0
 }
 
-// publish has all streams send what has changed, and ends those that have not taken what came before.
+// publish has all streams send what has changed, and ends those that have not taken what came
+// before.
 func (s *streams) publish(html map[string]string) {
 	s.mu.Lock()
 	if s.closed {

@@ -40,7 +40,8 @@ type view struct {
 // Axis is what is written below the clock's line.
 func (view) Axis() any { return axis }
 
-// Forms are those in which an ID can be asked for, besides integers and UUIDs, which are told apart.
+// Forms are those in which an ID can be asked for, besides integers and UUIDs, which are told
+// apart.
 func (view) Forms() []string { return []string{"base62", "hex", "public"} }
 
 type stateView struct {

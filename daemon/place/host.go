@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Where Linux has the boot ID (proc_sys_kernel(5)), the machine ID (machine-id(5)), and the system's
-// UUID of the DMI table (SMBIOS, DSP0134, 7.2.1), which root alone may read.
+// Where Linux has the boot ID (proc_sys_kernel(5)), the machine ID (machine-id(5)), and the
+// system's UUID of the DMI table (SMBIOS, DSP0134, 7.2.1), which root alone may read.
 const (
 	bootIDFile      = "/proc/sys/kernel/random/boot_id"
 	machineIDFile   = "/etc/machine-id"

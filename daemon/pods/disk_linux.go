@@ -24,8 +24,8 @@ const (
 	longestUser = 320
 )
 
-// listener is a listening socket. Its Close takes the file away, if it still is that file, and unless
-// the socket is kept.
+// listener is a listening socket. Its Close takes the file away, if it still is that file, and
+// unless the socket is kept.
 type listener struct {
 	*net.UnixListener
 	path          string
@@ -152,8 +152,8 @@ func readUser(of int) (string, error) {
 	return user, nil
 }
 
-// wrongUser says what is wrong with a user; empty: nothing. CLIENT LIST shows it between spaces, and
-// nobody may be taken for a UID.
+// wrongUser says what is wrong with a user; empty: nothing. CLIENT LIST shows it between spaces,
+// and nobody may be taken for a UID.
 func wrongUser(user string) string {
 	namespace, pod, _ := strings.Cut(user, "/")
 	switch {

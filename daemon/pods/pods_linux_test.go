@@ -16,8 +16,8 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// Sockets come and go with directories; one that is made anew at once is another's, with a number of
-// its own; a user with two directories has one number until both have gone.
+// Sockets come and go with directories; one that is made anew at once is another's, with a number
+// of its own; a user with two directories has one number until both have gone.
 func TestSocketsComeAndGo(t *testing.T) {
 	dir := filepath.Join(sockettest.Dir(t), "not", "there", "yet")
 	s := play(t, dir, nil)
@@ -63,8 +63,8 @@ func TestSocketsComeAndGo(t *testing.T) {
 	}
 }
 
-// What is not as it should be is refused with a code, and neither followed nor waited for. The others
-// get their sockets.
+// What is not as it should be is refused with a code, and neither followed nor waited for. The
+// others get their sockets.
 func TestWhatIsNotAsItShouldBe(t *testing.T) {
 	dir, elsewhere := sockettest.Dir(t), sockettest.Dir(t)
 	put(t, elsewhere, "target", "evil/target")
@@ -155,8 +155,8 @@ func TestADirectoryInTheMaking(t *testing.T) {
 	s.until(map[string]string{"slow": "a/b"})
 }
 
-// A scan that comes while somebody removes a directory puts no new socket in the way. If the directory
-// stays, the next one does.
+// A scan that comes while somebody removes a directory puts no new socket in the way. If the
+// directory stays, the next one does.
 func TestADirectoryThatIsBeingRemoved(t *testing.T) {
 	dir := sockettest.Dir(t)
 	put(t, dir, "a", "n/a")
@@ -232,8 +232,8 @@ func TestAnotherDirectoryInThePlace(t *testing.T) {
 	s.until(map[string]string{"b": "n/b", "c": "n/c"})
 }
 
-// A file that another process puts in the socket's place is left alone, and the socket without a file
-// is closed.
+// A file that another process puts in the socket's place is left alone, and the socket without a
+// file is closed.
 func TestAnotherFileInThePlace(t *testing.T) {
 	dir := sockettest.Dir(t)
 	put(t, dir, "a", "n/a")

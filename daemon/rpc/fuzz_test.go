@@ -32,8 +32,8 @@ func (s *endless) Issued(_ int, n uint64) { s.issued += int64(n) }
 func (s *endless) Burnt(n uint64)         { s.burnt += int64(n) }
 func (s *endless) Took(time.Duration)     {}
 
-// A message of each method, in each encoding, is answered, or refused with a code of Connect; IDs are
-// taken only for what is answered, and no more than one request may have.
+// A message of each method, in each encoding, is answered, or refused with a code of Connect; IDs
+// are taken only for what is answered, and no more than one request may have.
 func FuzzMessage(f *testing.F) {
 	layout := must.Get(generator.ParseLayout("time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01"))(f)
 	const most = 1000

@@ -159,8 +159,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Whoever has gone, in whatever way, gets no ID and keeps none from others: the next tick is whole, and
-// who asks for all of it need not wait. Neither a goroutine nor memory is left.
+// Whoever has gone, in whatever way, gets no ID and keeps none from others: the next tick is whole,
+// and who asks for all of it need not wait. Neither a goroutine nor memory is left.
 func TestCallersThatGoTakeNoIDs(t *testing.T) {
 	s := start(t)
 	each := 4 // callers of each way and call, at once

@@ -53,8 +53,8 @@ func New(c rest.Config) http.Handler {
 	return retried(mux)
 }
 
-// lasting lets a stream last as long as its client wants. What the client does not take waits for it
-// in HTTP/2's own window. Other calls have the time that the server gives each reply.
+// lasting lets a stream last as long as its client wants. What the client does not take waits for
+// it in HTTP/2's own window. Other calls have the time that the server gives each reply.
 func lasting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
@@ -219,8 +219,8 @@ func failed(p rest.Problem) error {
 	return err
 }
 
-// counting counts calls by their method and how they ended. A stream's messages are counted by their
-// IDs alone.
+// counting counts calls by their method and how they ended. A stream's messages are counted by
+// their IDs alone.
 type counting struct{ rest.Counter }
 
 func (c counting) note(spec connect.Spec, err error) {

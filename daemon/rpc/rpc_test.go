@@ -51,8 +51,8 @@ func (r *reply) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// TestStreamsLastAndUnaryCallsKeepTheirTimeout: a client that does not take the reply of a unary call
-// is not waited for without end.
+// TestStreamsLastAndUnaryCallsKeepTheirTimeout: a client that does not take the reply of a unary
+// call is not waited for without end.
 func TestStreamsLastAndUnaryCallsKeepTheirTimeout(t *testing.T) {
 	h := newHandler(t)
 	lasting := map[string]bool{

@@ -173,8 +173,8 @@ func (s *site) crowd(t *testing.T, each int, wait bool, be func(*caller, <-chan 
 	s.whole(t)
 }
 
-// whole moves the clock on to the next tick, has somebody take as much of it as one may who need not
-// wait, and takes the rest, so that who comes next waits.
+// whole moves the clock on to the next tick, has somebody take as much of it as one may who need
+// not wait, and takes the rest, so that who comes next waits.
 func (s *site) whole(t *testing.T) {
 	t.Helper()
 	s.clock.Advance(s.layout.TickLength())

@@ -91,7 +91,8 @@ func Check(path string) error {
 	return writable(filepath.Dir(path), path)
 }
 
-// writable returns an error unless this user could make the socket in dir, which may be missing as well.
+// writable returns an error unless this user could make the socket in dir, which may be missing as
+// well.
 func writable(dir, path string) error {
 	err := unix.Access(dir, unix.W_OK|unix.X_OK)
 	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {

@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// roleName is the variable by which the test's own program is a daemon that starts another, or the one
-// that is started.
+// roleName is the variable by which the test's own program is a daemon that starts another, or the
+// one that is started.
 const roleName = "SYSTEMD_TEST_ROLE"
 
 func TestMain(m *testing.M) {

@@ -113,8 +113,8 @@ func TestMessages(t *testing.T) {
 	m.wants("STOPPING=1")
 }
 
-// Until systemd knows this process as the main one, nothing is said. Then it hears the last status, and
-// that the daemon is ready.
+// Until systemd knows this process as the main one, nothing is said. Then it hears the last status,
+// and that the daemon is ready.
 func TestHoldUntil(t *testing.T) {
 	m := newManager(t)
 	s := service(t)

@@ -18,8 +18,8 @@ type Predecessor struct {
 	Version string
 }
 
-// dial connects to the daemon that runs on the state directory at dir. The error is ErrNobody if none
-// does.
+// dial connects to the daemon that runs on the state directory at dir. The error is ErrNobody if
+// none does.
 func dial(ctx context.Context, dir string) (link, error) {
 	var c net.Conn
 	err := inDir(dir, func(path string) (err error) {
@@ -63,8 +63,8 @@ func (p *Predecessor) greet(ctx context.Context, version string, settings Settin
 	return err
 }
 
-// Ready says that this process can go on in the running daemon's place. Receive follows at once: that
-// daemon waits for it without serving.
+// Ready says that this process can go on in the running daemon's place. Receive follows at once:
+// that daemon waits for it without serving.
 func (p *Predecessor) Ready(ctx context.Context) error {
 	fault.Point(fault.NewcomerRehearsed)
 	err := p.link.send(ctx, message{Kind: ready}, stillTimeout)
@@ -72,8 +72,8 @@ func (p *Predecessor) Ready(ctx context.Context) error {
 	return err
 }
 
-// Receive returns what the running daemon hands over, with at most so many connections and sockets of
-// pods. After an error this process has nothing.
+// Receive returns what the running daemon hands over, with at most so many connections and sockets
+// of pods. After an error this process has nothing.
 func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open, err error) {
 	defer func() {
 		if err != nil {
@@ -126,8 +126,8 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open
 	return c, all, nil
 }
 
-// Over is closed once the other side has ended the conversation, or is gone. It comes after Receive, and
-// takes the place of Close.
+// Over is closed once the other side has ended the conversation, or is gone. It comes after
+// Receive, and takes the place of Close.
 func (p *Predecessor) Over() <-chan struct{} {
 	over := make(chan struct{})
 	go func() {

@@ -23,8 +23,9 @@ func (a *Asker) Answer(ctx context.Context, err error) {
 	_ = a.link.send(ctx, message{Kind: renewed}, stillTimeout)
 }
 
-// Renew asks the daemon that runs on the state directory at dir to start its program anew, and returns
-// once that has taken over. The error says why it has not, and is ErrNobody if no daemon runs.
+// Renew asks the daemon that runs on the state directory at dir to start its program anew, and
+// returns once that has taken over. The error says why it has not, and is ErrNobody if no daemon
+// runs.
 func Renew(ctx context.Context, dir string) error {
 	c, err := dial(ctx, dir)
 	if err != nil {

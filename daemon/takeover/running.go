@@ -27,8 +27,8 @@ type Listener struct {
 	log      hclog.Logger
 }
 
-// Listen waits in the state directory at dir, whose lock the caller holds. The settings are asked for
-// when somebody comes.
+// Listen waits in the state directory at dir, whose lock the caller holds. The settings are asked
+// for when somebody comes.
 func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*Listener, error) {
 	path := filepath.Join(dir, name)
 	// Whose the file was, that process is gone, or has handed all over: the lock is held.
@@ -54,9 +54,9 @@ func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*L
 // path is the newcomer's.
 func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
 
-// Await answers newcomers, one after the other, until one is ready. One that fits has to wait as long
-// as may does, which returns why it is refused after all. Who asks for a newcomer to be started goes to
-// renewing. The error is that of the listener, or ctx's.
+// Await answers newcomers, one after the other, until one is ready. One that fits has to wait as
+// long as may does, which returns why it is refused after all. Who asks for a newcomer to be
+// started goes to renewing. The error is that of the listener, or ctx's.
 func (l *Listener) Await(ctx context.Context, may func(context.Context) error, renewing func(*Asker)) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
 	for {
@@ -80,8 +80,8 @@ func (l *Listener) Await(ctx context.Context, may func(context.Context) error, r
 	}
 }
 
-// greet answers one newcomer, and waits until it is ready. It returns nil for who asks for one to be
-// started.
+// greet answers one newcomer, and waits until it is ready. It returns nil for who asks for one to
+// be started.
 func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) error) (*Successor, error) {
 	m, descriptors, err := c.receive(ctx, offer, stillTimeout, renew)
 	closeAll(descriptors)
@@ -171,8 +171,8 @@ func (s *Successor) Offer(ctx context.Context, all Open) error {
 	return err
 }
 
-// Commit hands over everything. After an error nothing is handed over; otherwise the caller must not
-// issue, write or call the coordinator any more.
+// Commit hands over everything. After an error nothing is handed over; otherwise the caller must
+// not issue, write or call the coordinator any more.
 func (s *Successor) Commit(ctx context.Context, c Commit) error {
 	descriptors, err := descriptorsIn(append([]*os.File{c.Lock, c.Listener}, c.Others...))
 	if err != nil {

@@ -66,12 +66,12 @@ const (
 	longest = 1 << 30
 )
 
-// stillTimeout is how long one message may take while nobody issues. A newcomer that is stopped at that
-// time is left out. Only tests change it.
+// stillTimeout is how long one message may take while nobody issues. A newcomer that is stopped at
+// that time is left out. Only tests change it.
 var stillTimeout = 250 * time.Millisecond
 
-// inDir has what do does with the socket's path in a directory. One that is too long for a socket is
-// replaced by a short one, which Linux has for every open directory.
+// inDir has what do does with the socket's path in a directory. One that is too long for a socket
+// is replaced by a short one, which Linux has for every open directory.
 func inDir(dir string, do func(path string) error) error {
 	path := filepath.Join(dir, name)
 	if len(path) < len(unix.RawSockaddrUnix{}.Path) {
@@ -246,8 +246,8 @@ func (l link) send(ctx context.Context, m message, timeout time.Duration, descri
 	return nil
 }
 
-// receive receives a message of that kind, or of one of the others, within the timeout. A REFUSE is a
-// *RefusedError.
+// receive receives a message of that kind, or of one of the others, within the timeout. A REFUSE is
+// a *RefusedError.
 func (l link) receive(ctx context.Context, want kind, timeout time.Duration, others ...kind) (m message, descriptors []int, err error) {
 	err = l.within(ctx, timeout, func() error {
 		m, descriptors, err = l.read()
@@ -298,8 +298,8 @@ func (l link) read() (m message, descriptors []int, err error) {
 	return m, descriptors, err
 }
 
-// descriptorsOf returns the descriptors that came with a message. No program that is started gets them: on
-// Linux net receives them so.
+// descriptorsOf returns the descriptors that came with a message. No program that is started gets
+// them: on Linux net receives them so.
 func descriptorsOf(rights []byte) (descriptors []int, err error) {
 	if len(rights) == 0 {
 		return nil, nil

@@ -221,8 +221,8 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
-// A newcomer goes on with files that have to be the daemon's: one of another user is refused, and so is
-// who asks for one. Root may connect to whatever belongs to others.
+// A newcomer goes on with files that have to be the daemon's: one of another user is refused, and
+// so is who asks for one. Root may connect to whatever belongs to others.
 func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
 	dir := sockettest.Dir(t)
 	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())

@@ -34,8 +34,8 @@ networkPolicy: {enabled: true}
 // helmLabels are what only the chart adds.
 var helmLabels = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "helm.sh/chart"}
 
-// comparable returns the objects by kind and name, without what tells an overlay from the chart: Helm's
-// labels, how each has a change of the settings make a new pod, and labels of the whole.
+// comparable returns the objects by kind and name, without what tells an overlay from the chart:
+// Helm's labels, how each has a change of the settings make a new pod, and labels of the whole.
 func comparable(t *testing.T, all []object) map[string]any {
 	t.Helper()
 	by := map[string]any{}
@@ -148,7 +148,8 @@ func TestUnknownFieldsAreFound(t *testing.T) {
 	}
 }
 
-// The chart's schema refuses what would give equal IDs, or take the ground from under the manifests.
+// The chart's schema refuses what would give equal IDs, or take the ground from under the
+// manifests.
 func TestTheSchemaRefuses(t *testing.T) {
 	for values, want := range map[string]string{
 		"":                               "coord",

@@ -1,6 +1,6 @@
 // Command abuse does to a real daemon what no client should, and measures what that costs it and
-// other clients: the daemon's memory and rate, the latency of a client of another user and of one of
-// the same user, the log. A third client asks another daemon on the same machine, which nobody
+// other clients: the daemon's memory and rate, the latency of a client of another user and of one
+// of the same user, the log. A third client asks another daemon on the same machine, which nobody
 // abuses: it waits for the processors alone, which the abuser's own process takes from everybody.
 //
 //	go build -o /tmp/flakeward . && go build -o /tmp/abuse ./e2e/abuse && sudo /tmp/abuse -binary /tmp/flakeward

@@ -41,7 +41,7 @@ func TestHole6RacingFirstBoots(t *testing.T) {
 			workers[worker] = n.config.Host
 		}
 		all.Wait()
-		// Each proposed a UUID of its own for the layout record.
+		// Each proposed a UUID of its own for the cluster record.
 		if len(workers) != daemons || len(clusters) != 1 {
 			w.Errorf("%d daemons hold %d worker IDs of %d clusters", daemons, len(workers), len(clusters))
 		}

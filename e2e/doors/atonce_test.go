@@ -24,8 +24,8 @@ import (
 // tools has buf, grpcurl and ghz, which take minutes to build: `make doors` does.
 var tools = flag.String("tools", "", "the `directory` of buf, grpcurl and ghz; without it, they are left out")
 
-// Each client works as it is, while all the others use the same socket of the real program. What each
-// prints has the IDs that it was given, and no two are alike.
+// Each client works as it is, while all the others use the same socket of the real program. What
+// each prints has the IDs that it was given, and no two are alike.
 func TestClientsOfEachDialectAtOnce(t *testing.T) {
 	dir := sockettest.Dir(t)
 	program, err := process.BuildNormal(t.Context(), dir)

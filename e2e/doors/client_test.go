@@ -69,8 +69,8 @@ func until[T any](t *testing.T, what string, ask func() T, done func(T) bool) T 
 }
 
 // A client that was generated from the document uses each of its paths, parameters and values, gets
-// each reply that is in it, and reads each field of these as it was sent: what the document has and no
-// daemon serves, or a client cannot read, shows here.
+// each reply that is in it, and reads each field of these as it was sent: what the document has and
+// no daemon serves, or a client cannot read, shows here.
 func TestAGeneratedClientUsesTheWholeDocument(t *testing.T) {
 	etcd, clock := etcdtest.Start(t, etcdtest.Options{}), &stepped{}
 	c := daemontest.Config(sockettest.Dir(t))
@@ -215,7 +215,8 @@ func TestAGeneratedClientUsesTheWholeDocument(t *testing.T) {
 	goOn()
 	_ = hangs.Close()
 
-	// The clock steps ahead, and is followed; is right again; all marks are raised, an hour ahead; the coordinator goes.
+	// The clock steps ahead, and is followed; is right again; all marks are raised, an hour ahead; the
+	// coordinator goes.
 	member := func() openapi.Member {
 		ids(openapi.IdsParams{}) // a daemon that nobody asks publishes rarely
 		if got := cluster().JSON200; got != nil && len(got.Members) > 0 {

@@ -16,7 +16,8 @@ import (
 
 var dist = flag.String("dist", "", "the directory with the packages; DIR-again has them built once more, and DIR/next the version after")
 
-// mostExposed is the highest exposure that `systemd-analyze security` may find; a bare unit's is 9.6.
+// mostExposed is the highest exposure that `systemd-analyze security` may find; a bare unit's is
+// 9.6.
 const mostExposed = 1.5
 
 func deb(t *testing.T, dir string) string {

@@ -31,14 +31,15 @@ type clients struct {
 // errWrong is what no fault excuses.
 var errWrong = errors.New("a promise is broken")
 
-// ask has clients ask. What they get goes to issued, which is theirs until they have ended. Where they
-// may be cut, a connection that ends is no failure.
+// ask has clients ask. What they get goes to issued, which is theirs until they have ended. Where
+// they may be cut, a connection that ends is no failure.
 func ask(t *testing.T, socket string, connections int, issued map[int64]struct{}, cut bool) *clients {
 	t.Helper()
 	return askFor(t, socket, connections, issued, cut, 0, func(int) string { return "*1\r\n$4\r\nNEXT\r\n" })
 }
 
-// askFor is ask with each connection's request for an ID, at a rate of all together; 0: as fast as they can.
+// askFor is ask with each connection's request for an ID, at a rate of all together; 0: as fast as
+// they can.
 func askFor(t *testing.T, socket string, connections int, issued map[int64]struct{}, cut bool, rate int, request func(connection int) string) *clients {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -62,8 +63,8 @@ func askFor(t *testing.T, socket string, connections int, issued map[int64]struc
 	return c
 }
 
-// askAt has one connection to each socket ask for rate IDs a second, in rows of n. No connection may
-// end, and each request must be answered.
+// askAt has one connection to each socket ask for rate IDs a second, in rows of n. No connection
+// may end, and each request must be answered.
 func askAt(t *testing.T, sockets []string, rate, n int) *clients {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -86,8 +87,8 @@ func askAt(t *testing.T, sockets []string, rate, n int) *clients {
 // longestRow is the longest row in which a connection of ask asks.
 const longestRow = 16
 
-// pull asks in rows of n until ctx ends, one row each pause, from any time of it: after a stall it catches
-// up. It wants each ID above the one before.
+// pull asks in rows of n until ctx ends, one row each pause, from any time of it: after a stall it
+// catches up. It wants each ID above the one before.
 func (c *clients) pull(ctx context.Context, conn net.Conn, one string, n int, pause time.Duration) error {
 	replies, request, last := bufio.NewReader(conn), []byte(strings.Repeat(one, n)), int64(0)
 	ids := make([]int64, 0, n)
@@ -170,7 +171,8 @@ func answers(t *testing.T, socket string, over <-chan struct{}) (answered bool) 
 var overall = regexp.MustCompile(`rps=[0-9.]+ \(overall: ([0-9.]+)\)`)
 
 // benchmark is redis-benchmark, which is made of hiredis, with 50 connections: it ends at the first
-// connection that is closed and at the first error. The func that is returned ends it, and says its rate.
+// connection that is closed and at the first error. The func that is returned ends it, and says its
+// rate.
 func benchmark(t *testing.T, socket string) (ran func()) {
 	t.Helper()
 	c, rates := exec.Command("redis-benchmark", "-s", socket, "-c", "50", "-n", "2000000000", "-q", "NEXT"), &strings.Builder{}

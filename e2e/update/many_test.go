@@ -12,8 +12,8 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// Many connections of many tenants, on many lanes with bursts, are handed over as a few are: while they
-// ask 50,000 times a second, and while they ask for all that there is.
+// Many connections of many tenants, on many lanes with bursts, are handed over as a few are: while
+// they ask 50,000 times a second, and while they ask for all that there is.
 func TestAnUpdateOfManyIsNotNoticed(t *testing.T) {
 	program, err := binary()
 	if err != nil {

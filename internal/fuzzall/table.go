@@ -33,7 +33,7 @@ var table = []row{
 	{"the journal", "daemon/journal", "decode bodyOf contentsOf", "FuzzDecode FuzzBody", "what is accepted is byte for byte what would be written"},
 	{"the lock of the state directory, and of a user", "internal/filelock", "readPID", "FuzzPID", "the process that is told is the one that it names, or none"},
 	{"VMClock's page", "daemon/vmclock", "parseHeader", "FuzzHeader", "used if and only if the words that say so do; reading changes nothing"},
-	{"records, the layout record, claims' values, hosts", "coord/claims", "decode decodeRecord decodeLayout decodeMember decodeHost", "FuzzDecodeRecord FuzzDecodeLayout FuzzDecodeMember FuzzDecodeHost",
+	{"records, the cluster record, claims' values, hosts", "coord/claims", "decode decodeRecord decodeLayout decodeMember decodeHost", "FuzzDecodeRecord FuzzDecodeLayout FuzzDecodeMember FuzzDecodeHost",
 		"an error comes with nothing; what is accepted is possible, and is encoded to what decodes to the same"},
 	{"histories", "coord/claims", "decodeHistory", "FuzzDecodeHistory", "the same, and its ticks never fall"},
 	{"etcd: names of claims", "coord/etcd", "parseName Parse", "FuzzParseName", "what is accepted is printed as it was"},

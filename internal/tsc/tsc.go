@@ -1,5 +1,5 @@
-// Package tsc measures ages with the processor's time stamp counter. Reading it took 10 to 26 ns where
-// it was measured.
+// Package tsc measures ages with the processor's time stamp counter. Reading it took 10 to 26 ns
+// where it was measured.
 //
 // The system's monotonic clock costs several times as much. It reads the same counter where the
 // kernel trusts it. The kernel's clock source is then "tsc": the counters of all processors agree,
@@ -25,9 +25,9 @@ func Now() Sample {
 	return b
 }
 
-// Younger reports whether less than limit has passed since the sample, by the monotonic clock and by
-// the wall clock. The wall clock goes on while the machine is suspended; the monotonic clock does not.
-// After the wall clock was set forward, Younger may report false too early.
+// Younger reports whether less than limit has passed since the sample, by the monotonic clock and
+// by the wall clock. The wall clock goes on while the machine is suspended; the monotonic clock
+// does not. After the wall clock was set forward, Younger may report false too early.
 func (b Sample) Younger(limit time.Duration) bool {
 	now := time.Now()
 	return younger(now.Sub(b.At), time.Duration(now.UnixNano()-b.At.UnixNano()), limit)

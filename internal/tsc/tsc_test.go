@@ -11,8 +11,8 @@ import (
 // epoch is when the simulated clocks and the counter begin.
 var epoch = time.Now()
 
-// at is a sample at a moment of real time, as the clocks and a counter of that rate show it. late is
-// how much later the counter was read, and after that the clock again.
+// at is a sample at a moment of real time, as the clocks and a counter of that rate show it. late
+// is how much later the counter was read, and after that the clock again.
 func at(real, late, later time.Duration, rate float64) Sample {
 	return Sample{At: epoch.Add(real), Cycles: uint64(rate * float64(real+late)), after: epoch.Add(real + late + later)}
 }

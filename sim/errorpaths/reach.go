@@ -23,8 +23,8 @@ type function struct {
 
 // reach returns the functions of the package that roots lead to, in the order of the source:
 // whatever a function names it may call. A call through an interface leads to the methods of all
-// types of the package that have them, except for the types that are elsewhere: what is simulated has
-// something else in their place.
+// types of the package that have them, except for the types that are elsewhere: what is simulated
+// has something else in their place.
 func (c checked) reach(roots []string, elsewhere []string) ([]function, error) {
 	declared := map[*types.Func]function{}
 	named := map[string]*types.Func{}

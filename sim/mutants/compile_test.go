@@ -109,8 +109,9 @@ func (c *compiler) Check(ctx context.Context, t mutant) (err error) {
 	return nil
 }
 
-// check checks the types of one package, of whose files those that were touched are below broken. If they
-// differ within functions alone, the functions of the other files are left out: no type in them can change.
+// check checks the types of one package, of whose files those that were touched are below broken.
+// If they differ within functions alone, the functions of the other files are left out: no type in
+// them can change.
 func (c *compiler) check(dir, broken string, touched []string) error {
 	b, ok := c.of[dir]
 	if !ok {

@@ -30,8 +30,8 @@ func (t mutant) Has(key string) bool {
 	return ok
 }
 
-// loadPatches reads the patches of the names in dir, or all of them. Their heads have all keys of must,
-// each with words, and no others but those of may.
+// loadPatches reads the patches of the names in dir, or all of them. Their heads have all keys of
+// must, each with words, and no others but those of may.
 func loadPatches(dir string, names, must, may []string) ([]mutant, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -126,8 +126,8 @@ func (t mutant) git(ctx context.Context, dir string, flags ...string) error {
 	return nil
 }
 
-// copySource copies the source in root to the folder to: what git tracks there, unless it was deleted,
-// and what it would.
+// copySource copies the source in root to the folder to: what git tracks there, unless it was
+// deleted, and what it would.
 func copySource(ctx context.Context, root, to string) error {
 	ls := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	ls.Dir = root

@@ -91,7 +91,7 @@ func (sim *Simulation) damageLayout(f Fault) bool {
 	return sim.spoil(f, &damage{bad, sim.tree.Layout, func() { sim.tree.SetLayout(right) }})
 }
 
-// damagedLayout reports whether the layout record is spoiled now.
+// damagedLayout reports whether the cluster record is spoiled now.
 func (sim *Simulation) damagedLayout() bool {
 	return slices.ContainsFunc(sim.damaged, func(d *damage) bool { return bytes.Equal(d.bad, sim.tree.Layout()) })
 }

@@ -99,9 +99,10 @@ func (p *Plan) bursts(r *rand.Rand, tick string) {
 	}
 }
 
-// unevenly draws, for some daemons with several lanes, bursts in order, and that the coordinator is out
-// of reach for longer than the grants last. Those end one after the other, and in between connections
-// go on in a lane that others have left room in. There are worker IDs for all lanes then.
+// unevenly draws, for some daemons with several lanes, bursts in order, and that the coordinator is
+// out of reach for longer than the grants last. Those end one after the other, and in between
+// connections go on in a lane that others have left room in. There are worker IDs for all lanes
+// then.
 func (p *Plan) unevenly(r *rand.Rand) (faults []Fault) {
 	for d, lanes := range p.Lanes {
 		if lanes == 1 || p.Timing.Window > 10*time.Second || r.IntN(3) > 0 {
@@ -261,7 +262,7 @@ func (p Plan) contested(r *rand.Rand) []Fault {
 	}
 	// The worker ID that is assigned is held, and the one that is chosen instead gets a mark that
 	// is too far ahead. What was asked for is not wanted any more when that is known: at the answer
-	// that the layout record is another one, or that the claim is made.
+	// that the cluster record is another one, or that the claim is made.
 	known := fault(1, Restart, "reply", "create a claim", 2+r.IntN(2))
 	if p.Servers == tree.ZooKeeper && known.N == 3 {
 		known.What, known.N = "read what was claimed", 2

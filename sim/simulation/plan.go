@@ -130,7 +130,7 @@ const (
 	Raise   // an operator raises all marks
 	Restored
 	Wiped
-	DamagedLayout // the layout record is, until an operator puts it back
+	DamagedLayout // the cluster record is, until an operator puts it back
 	DamagedRecord // a worker ID's is, until an operator makes another with a late ceiling
 	DamagedHint   // a history is, or a host's preference
 	DirMoved      // the state directory's path leads elsewhere, until the daemon is started again

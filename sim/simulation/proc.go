@@ -301,8 +301,8 @@ func (p *proc) stop(down time.Duration) {
 	})
 }
 
-// handOver ends the process as one does from which another takes over, and starts that other. If lost
-// is set, the other is killed before it begins, and what was handed over is lost with it.
+// handOver ends the process as one does from which another takes over, and starts that other. If
+// lost is set, the other is killed before it begins, and what was handed over is lost with it.
 func (p *proc) handOver(down time.Duration, lost bool) {
 	p.windDown(func() {
 		var handed []grant.Handed

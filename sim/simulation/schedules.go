@@ -44,7 +44,7 @@ func (p Plan) schedule(r *rand.Rand) []Fault {
 			at(0, Fault{Kind: DiskFails, What: string(disk.StepSync), For: between(r, 3*time.Second, 8*time.Second)}),
 			at(time.Second+time.Duration(upTo(r, 3*time.Second)), Fault{Kind: PowerCut, For: soon}),
 		}
-	case 3: // the layout record changes under a request whose caller stops
+	case 3: // the cluster record changes under a request whose caller stops
 		what := pick(r, "extend a grant", "open a record", "create a claim", "list the claims")
 		return []Fault{send(0, what, 1, Fault{Kind: Raise}), reply(0, what, 1, Fault{Kind: Restart, For: soon}), at(soon, again)}
 	case 4: // all claim at once, and one of them stops

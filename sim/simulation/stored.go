@@ -42,7 +42,7 @@ func clusterOf(layout []byte) string {
 	return l.UUID
 }
 
-// epochOf returns the cluster epoch that a layout record names.
+// epochOf returns the cluster epoch that a cluster record names.
 func epochOf(layout []byte) string {
 	var l struct {
 		Epoch string `json:"era"`

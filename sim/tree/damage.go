@@ -2,7 +2,7 @@ package tree
 
 import "github.com/flakeward/flakeward/coord/claims"
 
-// SetLayout changes the layout record, whatever it was.
+// SetLayout changes the cluster record, whatever it was.
 func (t *Tree) SetLayout(value []byte) {
 	t.layout = claims.Entry{Value: value, Version: t.next(t.layout)}
 }

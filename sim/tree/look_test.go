@@ -138,8 +138,8 @@ func TestAClaimThatLooksKeepsToItsWorkerID(t *testing.T) {
 	})
 }
 
-// Two claimants that look first find an orphan of their own each on the only free worker ID, and the
-// other's.
+// Two claimants that look first find an orphan of their own each on the only free worker ID, and
+// the other's.
 func TestOrphansOfTwoThatLook(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind tree.Kind) {
 		servers := tree.New(kind)

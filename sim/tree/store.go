@@ -145,7 +145,7 @@ func (s *Store) plain(ctx context.Context, what string, do func(t *Tree) func())
 	return err
 }
 
-// fenced is carry in the tree of the cluster that has the layout record.
+// fenced is carry in the tree of the cluster that has the cluster record.
 func (s *Store) fenced(ctx context.Context, what string, layout claims.Entry, do func(t *Tree) func()) error {
 	var moved *claims.MovedError
 	_, known, _ := s.seen() // if it is gone nothing more is written, but it may yet turn out to be another cluster

@@ -123,7 +123,7 @@ func (t *Tree) Claimed() map[int]bool {
 	return claimed
 }
 
-// Layout is the layout record's value; nil if there is none.
+// Layout is the cluster record's value; nil if there is none.
 func (t *Tree) Layout() []byte { return t.layout.Value }
 
 // Record is a worker ID's.
@@ -154,7 +154,7 @@ func (t *Tree) join(value []byte) claims.Entry {
 	return t.layout
 }
 
-// in reports whether the layout record is still that one.
+// in reports whether the cluster record is still that one.
 func (t *Tree) in(layout claims.Entry) bool {
 	return t.layout.Version != 0 && bytes.Equal(t.layout.Value, layout.Value)
 }
