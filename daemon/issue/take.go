@@ -50,9 +50,9 @@ func (i *Issuer) minimum(c *Connection, lane *generator.Lane, tick generator.Tic
 }
 
 // insufficient reports whether a burst may serve the request: the clock's tick has not enough
-// numbers for it. A lane that has reached its ceiling has none to spare.
+// numbers for it.
 func (i *Issuer) insufficient(lane *generator.Lane, tick generator.Tick, tenant uint32, n int) bool {
-	return i.burst > 0 && tick <= lane.Ceiling() && lane.Room(tenant, tick) < n
+	return i.burst > 0 && lane.Room(tenant, tick) < n
 }
 
 // ready reports whether the lane can serve the connection's next request in order, at once.
