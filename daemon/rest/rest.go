@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -81,7 +82,9 @@ const (
 	mostStreams   = 100      // of an HTTP/2 connection, at once
 	mostAhead     = 64 << 10 // bytes that such a connection may send before they are read: the least that HTTP/2 has
 	frameBytes    = 16 << 10 // the largest frame
-	streamBytes   = 32 << 10 // what such a request takes: a stack, and buffers
+	// fewRequests are no crowd: turns cost each of them a tenth of its time.
+	fewRequests = 64
+	streamBytes = 32 << 10 // what such a request takes: a stack, and buffers
 )
 
 // Server answers requests. Its methods may be called from any goroutine.
@@ -91,6 +94,8 @@ type Server struct {
 	open   sync.WaitGroup // connections
 	idle   *idlers
 	enter  turnstile.Turnstile
+	few    int64        // so many requests at once begin without waiting for their turn
+	asked  atomic.Int64 // requests that have not ended
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -117,7 +122,7 @@ func New(c Config) *Server {
 	if after <= 0 {
 		after = defaultIdle
 	}
-	s := &Server{config: c, idle: newIdlers(c.Clock, after)}
+	s := &Server{config: c, idle: newIdlers(c.Clock, after), few: fewRequests}
 	if c.Log == nil {
 		s.config.Log = hclog.NewNullLogger()
 	}
@@ -203,7 +208,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r, of := s.client(r)
 	defer of.release()
-	entered := s.enter.Pass(r.Context(), of.issue.User)
+	open := s.asked.Add(1)
+	defer s.asked.Add(-1)
+	entered := open <= s.few || s.enter.Pass(r.Context(), of.issue.User)
 	isRPC := entered && s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
 	if isRPC && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
 		if r.ProtoMajor == 1 {

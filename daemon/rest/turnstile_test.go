@@ -17,6 +17,7 @@ import (
 // refused: an empty reply would say that all is well.
 func TestWhoClosesItsSideBeforeItsTurnIsRefused(t *testing.T) {
 	s := start(t, "twitter", func(*Config) {})
+	s.server.few = 0
 	release := s.server.enter.Hold(queue.User{UID: 1})
 	defer release()
 	conn := must.Get(net.Dial("unix", s.path))(t)
@@ -40,6 +41,7 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 	defer second.CloseIdleConnections()
 	second.Protocols.SetUnencryptedHTTP2(true)
 	enter := &s.server.enter
+	s.server.few = 0
 	release := enter.Hold(queue.User{UID: 1})
 	ended := make(chan error, 3)
 	for url, by := range map[string]http.RoundTripper{"http://f/": s.client.Transport, "http://g/": second, "http://h/flakeward.v1.IdService/Next": second} {
