@@ -73,15 +73,10 @@ func (k *kit) claimedWith(what string, n *node, r coord.Request, between func(co
 func (k *kit) acknowledged(what string, observer *node, c coord.Claim, p coord.Progress) {
 	k.Helper()
 	k.retried(what+": Extend", func() error { return c.Extend(k.Context(), p) })
-	var m coord.Member
-	for range 500 { // Members is of one moment, and of several servers one may lag
-		var ok bool
-		m, ok = observer.member(c.Worker())
-		if ok && m.Claim == c.Name() && m.Opening == c.Opening() && m.Ceiling == p.Ceiling && m.Mark == p.Mark {
-			return
-		}
+	m, ok := observer.member(c.Worker())
+	if !ok || m.Claim != c.Name() || m.Opening != c.Opening() || m.Ceiling != p.Ceiling || m.Mark != p.Mark {
+		k.Fatalf("%s: Extend(%+v) of %s was acknowledged, stored is %+v", what, p, c.Name(), m)
 	}
-	k.Fatalf("%s: Extend(%+v) of %s was acknowledged, stored is %+v", what, p, c.Name(), m)
 }
 
 // alone extends until the claim is the only one of its incarnation.
