@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -53,7 +54,7 @@ func fillDisk(t *testing.T, disk string) {
 	c := config(dir(t))
 	c.StateDir = filepath.Join(disk, "state")
 	c.Grant.Publish = 200 * time.Millisecond
-	c.Waiting.MaxBlock = 300 * time.Millisecond
+	c.Waiting.MaxBlock = timeout // a mark may be late where the machine is busy
 	r := start(t, c)
 	r.next()
 	for _, text := range []string{"it is on tmpfs, which is lost at a reboot", "IDs can be issued again", c.StateDir} {
@@ -81,7 +82,7 @@ func fillDisk(t *testing.T, disk string) {
 		r.next()
 		info := r.info()
 		marks[info["journal_mark"]], ceilings[info["ceiling"]] = true, true
-		if state := info["state"]; state != "ready" {
+		if state := info["state"]; state != "ready" && !strings.HasSuffix(info["condition"], condition.ErrLate.Error()) {
 			t.Fatalf("on a full disk, INFO says %q: %s", state, info["condition"])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
@@ -40,6 +41,24 @@ func (p *process) take() generator.Outcome {
 		p.note(run.First)
 	}
 	return out
+}
+
+// Whoever looks while an answer is being taken in sees no grant that ends for want of that answer.
+func TestAGrantIsNotSeenToEndForWhatItsAnswerHasMended(t *testing.T) {
+	p := newFixture(t).host("J").reboot()
+	looked := 0
+	p.changed = func() {
+		looked++
+		var c *condition.Condition
+		if errors.As(p.Condition(), &c) && !c.Stopped {
+			t.Errorf("issuing is possible until %v, and %s ends it", c.Ends, c.Code)
+		}
+	}
+	p.attach()
+	p.acquire()
+	if looked == 0 {
+		t.Error("nobody has looked; the test is void")
+	}
 }
 
 func TestTheLaneIsHeldByTheNearerOfTheTwoCeilings(t *testing.T) {

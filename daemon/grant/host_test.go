@@ -125,12 +125,19 @@ type process struct {
 	disk    *faultyDisk
 	dir     *journal.Dir
 
+	changed func() // nil: nobody is told that requests have to look again
+
 	mu   sync.Mutex
 	lane *generator.Lane // in use
 }
 
 func (p *process) Use(lane *generator.Lane) { p.mu.Lock(); p.lane = lane; p.mu.Unlock() }
-func (p *process) Changed()                 {}
+
+func (p *process) Changed() {
+	if p.changed != nil {
+		p.changed()
+	}
+}
 
 // boot starts a process as far as the journal; the coordinator is not attached yet.
 func (h *host) boot() *process {

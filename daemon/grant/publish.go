@@ -43,13 +43,13 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark, Hold: c.pace.hold()}); err != nil {
 		return c.notGranted(h, err)
 	}
+	_ = c.contact.noted(nil) // before the grant is seen, or it would be one that a failure ends
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
 			now.current.granted = max(now.current.granted, ceiling)
 		}
 	}) // which limits it: the answer may be older than a raise that was reported to another lane
 	s = c.held.snapshot()
-	_ = c.contact.noted(nil)
 	c.contact.published.Store(c.pace.now().Wall)
 	c.held.raise()
 	if err := c.held.renew(); err != nil {
