@@ -188,27 +188,29 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # All tests, under the race detector, those of what only a drill build has, and those of
 # the drills' own machinery. The last line says `N passed, N failed`.
 # The simulated cluster, formats and reports run in one thread, and programs under test in processes of their own: there
-# the race detector only costs time.
+# the race detector only costs time. Whole daemons on real servers are watched in `make full`; here their packages are.
 # Four packages at a time on two cores, and those first whose tests mostly wait for servers.
 # Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
 LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
-ALONE := . ./bench/... ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
+ALONE := . ./bench/... ./e2e/cluster ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
 # Go does not see that files outside a test's module have changed, so these never come from its cache.
 FOREIGN := ./deploy/manifests
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \
-	awk '{ print ($$0 ~ "/(e2e/cluster|audit/history|coord/etcd|coord/zk|flakeward/daemon)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
-# Under the race detector a storm of claims, and a drill of a crowd, has a quarter of its daemons; so it is run once
-# more, whole and by itself. There the conformance kit runs on three etcd servers too: under the detector it runs
-# on one, with the same client, and three more servers in the process that it watches take ten times as long.
-WHOLE := '^Test(Storm|ConformanceCluster|Sticky|Hole6RacingFirstBoots|WorkerIDsUsedUp)$$'
+	awk '{ print ($$0 ~ "/(audit/history|coord/etcd|coord/zk|flakeward/daemon)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
+# Under the race detector a storm of claims has a quarter of its daemons; so it is run once more, whole and by itself.
+# There the conformance kit runs on three etcd servers too: under the detector it runs on one, with the same client, and
+# three more servers in the process that it watches take ten times as long. Nor is what it does of use to a long
+# computation of one goroutine.
+STORM  := TestStorm
+APART  := TestConformanceCluster|TestEveryRateIsEven|TestIDsAreEvenAtEveryRate|TestEachSettingHasAVariableAndAKey|FuzzSettings
 
 define TESTS
 failed=0
-CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -p 4 -timeout 15m -skip '^TestConformanceCluster$$' $$($(TESTED)) || failed=1
-CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -timeout 15m $(ALONE) || failed=1
+CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -p 4 -timeout 15m -skip '^($(APART))$$' $$($(TESTED)) || failed=1
+CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -p 4 -timeout 15m $(ALONE) || failed=1
 CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 $(FOREIGN) || failed=1
-CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 -p 1 -timeout 15m -run $(WHOLE) ./coord/etcd ./coord/zk ./e2e/cluster || failed=1
+CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 -p 1 -timeout 15m -run '^($(STORM)|$(APART))$$' ./coord/etcd ./coord/zk ./generator ./cli ./daemon/issue || failed=1
 CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) || failed=1
 CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills || failed=1
 exit $$failed

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -188,14 +189,15 @@ func socketFlag(path *string) urfave.Flag {
 		Usage: "`PATH` of the daemon's Unix socket"}
 }
 
-// settingNames are the names of all settings.
-func settingNames() []string {
+// settingNames are the names of all settings. Each command asks for them, and the library takes
+// names apart by a regular expression.
+var settingNames = sync.OnceValue(func() []string {
 	var names []string
 	for _, f := range defaultSettings(paths{}).flags() {
 		names = append(names, f.Names()[0])
 	}
-	return names
-}
+	return slices.Clip(names)
+})
 
 const configName = "config"
 
