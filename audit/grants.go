@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 
 // slow is how long after a worker ID was claimed anew an ID may still be recorded that was taken
 // from the lane before, which was closed before the claim was sent. Where it was released, closing
-// is what counts, and there is no such limit.
+// is what counts, and there is no such limit. Where the holder itself has opened the record anew,
+// it counts from the first grant: until then the lane before goes on.
 const slow = evidence.Mono(time.Second)
 
 // holder is a lane in one start of a daemon, with the range of ticks that it issued.
@@ -56,10 +58,11 @@ type grant struct {
 
 // former is a lane that was replaced in the same start by another of the same worker ID.
 type former struct {
-	holder  *holder
-	ceiling generator.Tick
-	at      evidence.Mono // of the claim
-	until   evidence.Mono
+	holder *holder
+	grant
+	at     evidence.Mono // of the claim
+	until  evidence.Mono
+	goesOn bool // the holder has opened the record anew: it was not closed before
 }
 
 // grants judges the daemons' logs by Granted and Disjoint.
@@ -115,7 +118,7 @@ func (g *grants) judge(l *start) error {
 			begun = true
 		case evidence.Issued:
 			return g.run(e)
-		case evidence.Claimed:
+		case evidence.Claimed, evidence.Reopened:
 			g.claimed(e)
 		case evidence.Extended:
 			g.extended(e)
@@ -181,7 +184,11 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	tick := g.tickOf(r.from)
 	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
 		b.holder.note(g, r.from)
-		g.recordedLate(b, l, r.from)
+		if b.goesOn {
+			b.under.note(g, r.from)
+		} else {
+			g.recordedLate(b, l, r.from)
+		}
 		return
 	}
 	from := &l.grant
@@ -272,7 +279,10 @@ func (g *grants) claimed(e evidence.Event) {
 		return
 	}
 	if l.holder != nil {
-		l.before = &former{holder: l.holder, ceiling: l.ceiling, at: e.At, until: e.At + slow}
+		l.before = &former{holder: l.holder, grant: l.grant, at: e.At, until: e.At + slow}
+		if e.Kind == evidence.Reopened {
+			l.before.until, l.before.goesOn = math.MaxInt64, true
+		}
 	}
 	if l.journal == nil {
 		before := l.grant
@@ -298,6 +308,9 @@ func (g *grants) extended(e evidence.Event) {
 		return
 	}
 	l.journal = nil // a claim is in the journal before it is extended
+	if l.before != nil {
+		l.before.until = min(l.before.until, e.At+slow)
+	}
 	if acknowledged && !l.closed {
 		l.ceiling = max(l.ceiling, e.Ceiling)
 	}

@@ -141,10 +141,10 @@ func (s *stage) released() generator.Tick { return s.event(0, 0, evidence.Releas
 
 // again has host-2 claim worker ID 0 anew in one start, and record an ID of the lane before when
 // some time has passed.
-func (s *stage) again(after evidence.Mono) {
+func (s *stage) again(how evidence.Kind, after evidence.Mono) {
 	h := s.hosts[1]
 	_, tick := s.newest(1)
-	claim := evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 0, Opening: "again", Floor: s.records[0].ceiling}
+	claim := evidence.Event{At: s.now, Kind: how, Worker: 0, Opening: "again", Floor: s.records[0].ceiling}
 	s.records[0].holder = claim.Opening
 	s.store(0)
 	s.record(1, claim)

@@ -22,6 +22,7 @@ func sampleEvents() []Event {
 		{At: 4400, Kind: Issued, Run: Run{First: 5, Step: 1, N: 1}},
 		{At: 5000, Kind: Releasing, Worker: 7, Opening: "o", Last: 12345},
 		{At: 6000, Kind: Released, Worker: 7, Opening: "o", Last: 12345},
+		{At: 7000, Kind: Reopened, Worker: 7, Opening: "o", Floor: 12346},
 		{At: 7000, Kind: Claimed, Lane: 1, Worker: 8, Opening: "p", Floor: 99},
 		{At: 8000, Kind: Issued, Lane: 300, Run: Run{First: 1 << 60, Step: 1, N: 3}},
 	}

@@ -91,7 +91,7 @@ func (l *Events) Close() error {
 // check returns what makes e impossible.
 func (e Event) check() error {
 	switch {
-	case e.Kind < Began || e.Kind > Released:
+	case e.Kind < Began || e.Kind > Reopened:
 		return fmt.Errorf("there is no event of kind %d", e.Kind)
 	case e.Lane < 0:
 		return fmt.Errorf("lane %d is below 0", e.Lane)
@@ -141,6 +141,8 @@ func (c *eventCoding) append(b []byte, e Event) []byte {
 			continues = 1
 		}
 		return binary.AppendVarint(append(b, continues), int64(e.Floor))
+	case Reopened:
+		return binary.AppendVarint(b, int64(e.Floor))
 	case Extended:
 		return binary.AppendVarint(b, int64(e.Ceiling))
 	default:
@@ -171,6 +173,8 @@ func (c *eventCoding) read(b []byte) (Event, bool) {
 			continues := p.byte()
 			p.bad = p.bad || continues > 1
 			e.Continues = continues == 1
+			e.Floor = generator.Tick(p.int())
+		case Reopened:
 			e.Floor = generator.Tick(p.int())
 		case Extended:
 			e.Ceiling = generator.Tick(p.int())

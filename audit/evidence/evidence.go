@@ -38,6 +38,9 @@ const (
 	Releasing
 	// Released is what the coordinator answered to that with success: Worker, Opening, Last.
 	Released
+	// Reopened is an opening that the holder has made of what it holds, whose lane goes on until the
+	// journal has the new one: Worker, Opening, Floor. It is written before the daemon sees the claim.
+	Reopened
 )
 
 // Event is one entry of a daemon's log. Fields that its Kind does not name are zero.

@@ -31,7 +31,7 @@ var runs = rapid.Custom(func(t *rapid.T) Run {
 })
 
 var events = rapid.Custom(func(t *rapid.T) Event {
-	e := Event{At: Mono(rapid.Int64().Draw(t, "at")), Kind: Kind(rapid.Uint8Range(uint8(Began), uint8(Released)).Draw(t, "kind"))}
+	e := Event{At: Mono(rapid.Int64().Draw(t, "at")), Kind: Kind(rapid.Uint8Range(uint8(Began), uint8(Reopened)).Draw(t, "kind"))}
 	tick := func(name string) generator.Tick { return generator.Tick(rapid.Int64().Draw(t, name)) }
 	switch e.Kind {
 	case Began:
@@ -45,6 +45,8 @@ var events = rapid.Custom(func(t *rapid.T) Event {
 		return e
 	case Claimed:
 		e.Continues, e.Floor = rapid.Bool().Draw(t, "continues"), tick("floor")
+	case Reopened:
+		e.Floor = tick("floor")
 	case Extended:
 		e.Ceiling = tick("ceiling")
 	default:

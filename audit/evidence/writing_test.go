@@ -16,7 +16,7 @@ func TestWhatIsImpossibleIsNotWritten(t *testing.T) {
 	must(t, err)
 	for _, e := range []Event{
 		{},
-		{Kind: Released + 1},
+		{Kind: Reopened + 1},
 		{Kind: Issued},
 		{Kind: Issued, Run: Run{First: 1, Step: 0, N: 1}},
 		{Kind: Issued, Run: Run{First: 1 << 62, Step: 1 << 62, N: 3}},

@@ -83,12 +83,12 @@ func (p pending) Open(ctx context.Context) (coord.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	return claimed(held, p.lane, p.log)
+	return claimed(evidence.Claimed, held, p.lane, p.log)
 }
 
 // claimed hands over a claim when it has been written down.
-func claimed(held coord.Claim, lane int, log Log) (coord.Claim, error) {
-	e := evidence.Event{Kind: evidence.Claimed, Lane: lane, Worker: held.Worker(), Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
+func claimed(how evidence.Kind, held coord.Claim, lane int, log Log) (coord.Claim, error) {
+	e := evidence.Event{Kind: how, Lane: lane, Worker: held.Worker(), Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
 	if err := log(e); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (c *claim) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Cl
 	if err != nil {
 		return nil, err
 	}
-	return claimed(next, c.lane, c.log)
+	return claimed(evidence.Reopened, next, c.lane, c.log)
 }
 
 // Extend tells of a ceiling when it has been written down. Otherwise the outcome is as good as
