@@ -15,7 +15,7 @@ const (
 	// in small pieces takes the kernel as long to read as much larger ones: 200 µs for 4 KiB.
 	longTurn = 1 << 10
 	// longRound is how long the turns of a round may take until the rest of them are short.
-	longRound = time.Millisecond
+	longRound = 250 * time.Microsecond
 	// shortTurn is how many bytes of replies a short turn has, and shortRead what is read for it.
 	shortTurn = 2 << 10
 	shortRead = 1 << 10
@@ -28,7 +28,7 @@ const (
 	// roundShare is how long a round may take for what may wait: for requests that have waited, for
 	// events that are not the first, for connections that have more to answer, and for those that
 	// have to end. What there is no time for is left to the next round.
-	roundShare = time.Millisecond
+	roundShare = 250 * time.Microsecond
 	// lookEvery is how many of them come between two readings of the clock, where none of them is
 	// long. So a round has at least lookEvery-1 of a kind none of which is long, however long the
 	// other kinds take.
