@@ -201,7 +201,7 @@ func TestPlanted(t *testing.T) {
 			s.issue(0, s.of(0, tick+100, unused))
 		}, kinds{Overlap: 2, AboveCeiling: 2, LeftBelow: 1}},
 		{"recorded late, within another's ticks", func(s *stage) {
-			s.again(evidence.Claimed, slow - 1)
+			s.again(evidence.Claimed, slow-1)
 			tick := s.tickOf(s.keyOf(s.end(1)[len(s.end(1))-1].Run.First))
 			s.issue(2, s.of(0, tick-1, unused+1))
 			s.issue(2, s.of(0, tick, unused+1))
@@ -223,7 +223,7 @@ func TestPlanted(t *testing.T) {
 			s.issue(1, s.of(0, s.released(), unused))
 		}, kinds{LowFloor: 1, BelowFloor: 1, Overlap: 1}},
 		{"claimed again, and the slots of before", func(s *stage) { s.again(evidence.Claimed, slow) }, kinds{BelowFloor: 1, AboveCeiling: 1, Overlap: 1}},
-		{"claimed again, and recorded late", func(s *stage) { s.again(evidence.Claimed, slow - 1) }, kinds{}},
+		{"claimed again, and recorded late", func(s *stage) { s.again(evidence.Claimed, slow-1) }, kinds{}},
 		{"claimed again, recorded late, and asked for before that", func(s *stage) {
 			s.again(evidence.Claimed, 1)
 			s.receivedLate(0)
