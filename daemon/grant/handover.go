@@ -17,12 +17,13 @@ type Handed struct {
 }
 
 // HandOver closes the lanes and returns what another holder can go on from. The journal stays as it
-// is: its mark is at or above all that was issued. Nothing else of the holder may run meanwhile, and
-// nothing may be called afterwards.
+// is: its mark is at or above all that was issued. Where the last write of it failed, the file may
+// have a mark that a power cut takes back: nobody may issue up to that, and nothing is handed over.
+// Nothing else of the holder may run meanwhile, and nothing may be called afterwards.
 func HandOver(k *Holder) Handed {
 	s := k.held.snapshot()
 	s.draining.stop()
-	if s.current.lane == nil || s.current.opening == "" || s.revoked {
+	if s.current.lane == nil || s.current.opening == "" || s.revoked || k.held.writer.disk.get() != nil {
 		s.current.stop()
 		return Handed{Worker: coord.AnyWorker}
 	}

@@ -26,6 +26,28 @@ func (h *host) takenOver(from grant.Handed) (*process, error) {
 	return p, grant.TakeOver(p.Holder, from)
 }
 
+// What was written and not flushed may be gone after a power cut: nothing is handed over then, and
+// who takes over begins above the mark that it reads, once it could write one of its own.
+func TestAMarkThatWasNotFlushedIsNotHandedOver(t *testing.T) {
+	w := newFixture(t)
+	h := w.host("J")
+	before := h.start()
+	flushed := before.lane.Ceiling()
+	before.disk.unsure = true
+	w.clock.Advance(step)
+	if err := before.Renew(); err == nil {
+		t.Fatal("the disk does not fail; the test is void")
+	}
+	handed := before.handOver()
+	after, err := h.takenOver(handed)
+	if handed.Worker != coord.AnyWorker || !errors.Is(err, grant.ErrNoGrant) {
+		t.Errorf("%+v is handed over, and taken over with %v", handed, err)
+	}
+	if read := after.Holding().Mark; read <= flushed {
+		t.Errorf("the journal is read with mark %d, which was flushed; the test is void", read)
+	}
+}
+
 // Who takes over issues at once, with no wait for the mark that the journal has ahead and without a
 // write, and goes on with the same lane once it has claimed the worker ID.
 func TestATakenOverLaneGoesOnAboveTheLastTick(t *testing.T) {

@@ -107,3 +107,12 @@ func TestALaneGoesOnUntilTheJournalHasWhatWasOpenedAnew(t *testing.T) {
 		t.Errorf("%d records were opened anew: %s", r.Counts.Reopened, r.Violation)
 	}
 }
+
+// A daemon whose disk flushes nothing hands over, and the power is cut: what the newcomer read of the
+// journal was in memory alone.
+func TestAJournalThatWasNotFlushedIsNotHandedOver(t *testing.T) {
+	r := simulation.Run(simulation.PlanOf(2_080_340).With([]int{14, 15, 16, 19, 20}), nil)
+	if r.Violation != "" || r.Counts.IDs == 0 {
+		t.Errorf("%d IDs were issued: %s", r.Counts.IDs, r.Violation)
+	}
+}
