@@ -145,8 +145,8 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	freezing, cancel := clockguard.WithTimeout(ctx, d.clock, freezeTimeout)
 	frozen, err := d.server.Freeze(freezing)
 	cancel()
-	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the end
-	// of a connection again once, and not twice.
+	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
+	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
 	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock(), Others: d.locks.Files()}
 	for _, k := range p.lifecycle.Holders {

@@ -51,9 +51,10 @@ func (c *client) read(ctx context.Context, k kind, path string) (entry claims.En
 
 // sync makes what is read next at least as new as all that was answered before. A server may lag
 // behind the leader, and so behind what another one told. ZooKeeper's own sync is not enough: a
-// leader answers it with what it has committed, and not yet applied, still to come (LeaderZooKeeperServer
-// makes its CommitProcessor without matchSyncs). A write has its place in the order of all writes, and
-// is answered once those before it are applied: this one checks that there is a root, and changes nothing.
+// leader answers it before it has applied all that it has committed (LeaderZooKeeperServer makes its
+// CommitProcessor without matchSyncs). A write has its place in the order of all writes, and is
+// answered once those before it are applied. This one checks that there is a root, and changes
+// nothing.
 func (c *client) sync(ctx context.Context, k kind) error {
 	_, err := ask(ctx, c, k+asOfNow, c.root, func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 		results, err := conn.Multi(&gozk.CheckVersionRequest{Path: c.root, Version: anyVersion})
