@@ -46,6 +46,7 @@ type lane struct {
 	before  *former        // the lane that was closed for this one, in the same start
 	grant                  // of the last claim, or of the ones that it continues
 	journal *grant         // what the journal has, unless it has what was claimed since; nil: it has that
+	read    *start         // found what was claimed since in the journal, be it in memory alone; nil: none did
 	cold    bool           // nothing was claimed in this start
 }
 
@@ -192,9 +193,9 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 		return
 	}
 	from := &l.grant
-	if l.cold && l.journal != nil {
+	if l.cold && l.journal != nil && (l.read == nil || l.read.cuts < l.start.cuts) {
 		// Killed before the journal had the last claim, it goes on from the grant before: all
-		// others have been above that ever since.
+		// others have been above that ever since. A power cut may have taken back what was read.
 		from = l.journal
 	}
 	if tick > from.ceiling {
@@ -274,7 +275,7 @@ func (g *grants) claimed(e evidence.Event) {
 				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.laneName(g.start, e.Lane), g.when(e.At), e.Opening, e.Worker, mine, known.before)
 			})
 		}
-		l.under, l.closed, l.journal = now, false, nil
+		l.under, l.closed, l.read = now, false, g.start
 		l.ceiling = min(l.ceiling, floor) // what was lowered meanwhile is not there any more
 		return
 	}
@@ -286,7 +287,7 @@ func (g *grants) claimed(e evidence.Event) {
 	}
 	if l.journal == nil {
 		before := l.grant
-		l.journal = &before
+		l.journal, l.read = &before, nil
 	}
 	l.grant, l.holder, l.floor = grant{under: now, ceiling: none}, nil, floor
 }
@@ -307,7 +308,7 @@ func (g *grants) extended(e evidence.Event) {
 	if l.under == nil || l.under.opening != e.Opening {
 		return
 	}
-	l.journal = nil // a claim is in the journal before it is extended
+	l.journal, l.read = nil, nil // a claim is flushed to the journal before it is extended
 	if l.before != nil {
 		l.before.until = min(l.before.until, e.At+slow)
 	}

@@ -254,13 +254,25 @@ func TestPlanted(t *testing.T) {
 		{"claimed anew and killed, twice, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(2), 0)) }, kinds{}},
 		{"claimed anew, killed, and issued above the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1)+1, 0)) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
 		{"claimed anew, killed, and that continued: the grant of before has ended", func(s *stage) {
-			granted := s.killed(1)
-			s.records[2].holder = "continued"
-			s.store(2)
-			s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: "continued", Continues: true, Floor: granted})
-			s.hosts[2].starts = append(s.hosts[2].starts, []evidence.Event{{At: s.now + 1, Kind: evidence.Began, Incarnation: "cold", Layout: s.layout.String()}})
+			granted := s.continuedAndCut()
+			s.end(2)[0].Cuts = 0
 			s.issue(2, s.of(2, granted, 0))
 		}, kinds{AboveCeiling: 1}},
+		{"claimed anew, killed, that continued, and a power cut: the journal has the grant of before", func(s *stage) {
+			s.issue(2, s.of(2, s.continuedAndCut(), 0))
+		}, kinds{}},
+		{"claimed anew, killed, that continued, a power cut, and issued above the grant of before", func(s *stage) {
+			s.issue(2, s.of(2, s.continuedAndCut()+1, 0))
+		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		{"claimed anew, killed, that continued and extended, and a power cut: the journal has that", func(s *stage) {
+			granted := s.continuedAndCut()
+			starts := s.hosts[2].starts
+			last := &starts[len(starts)-2]
+			s.records[2].ceiling = granted + 10
+			s.store(2)
+			*last = append(*last, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 2, Opening: "continued", Ceiling: granted + 10})
+			s.issue(2, s.of(2, granted+10, 0))
+		}, kinds{}},
 		{"claimed anew, extended, killed, and started from that", func(s *stage) {
 			ceiling := s.killed(1) + 10
 			s.records[2].ceiling = ceiling

@@ -181,6 +181,19 @@ func (s *stage) killed(times int) generator.Tick {
 	return h.cur.granted
 }
 
+// continuedAndCut has host-3 killed as it has claimed anew, started from that, and hit by a power
+// cut, after which it starts without the coordinator. It returns the ceiling of the grant before.
+func (s *stage) continuedAndCut() generator.Tick {
+	granted := s.killed(1)
+	s.records[2].holder = "continued"
+	s.store(2)
+	s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: "continued", Continues: true, Floor: granted})
+	s.now++
+	h := s.hosts[2]
+	h.starts = append(h.starts, []evidence.Event{{At: s.now, Kind: evidence.Began, Incarnation: "cold", Layout: s.layout.String(), Cuts: 1}})
+	return granted
+}
+
 // hold has a host hold another worker ID as well.
 func (s *stage) hold(host, worker int, ceiling generator.Tick) {
 	opening := fmt.Sprint("held ", worker)

@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-const eventsMagic = "flakeward events 1\n"
+const eventsMagic = "flakeward events 2\n"
 
 // Events is a daemon's log, being written. Its methods may be called from any goroutine.
 type Events struct {
@@ -95,6 +95,8 @@ func (e Event) check() error {
 		return fmt.Errorf("there is no event of kind %d", e.Kind)
 	case e.Lane < 0:
 		return fmt.Errorf("lane %d is below 0", e.Lane)
+	case e.Cuts < 0:
+		return fmt.Errorf("power was not cut %d times", e.Cuts)
 	case e.Kind == Began && e.Lane != 0:
 		return fmt.Errorf("a start of a daemon is not of lane %d alone", e.Lane)
 	case e.Kind == Issued:
@@ -128,7 +130,8 @@ func (c *eventCoding) append(b []byte, e Event) []byte {
 	case Began:
 		b = appendText(b, e.Host)
 		b = appendText(b, e.Incarnation)
-		return appendText(b, e.Layout)
+		b = appendText(b, e.Layout)
+		return binary.AppendUvarint(b, uint64(e.Cuts))
 	case Issued:
 		return e.Run.append(b, &c.next)
 	}
@@ -163,7 +166,7 @@ func (c *eventCoding) read(b []byte) (Event, bool) {
 	e.At = c.at
 	switch e.Kind {
 	case Began:
-		e.Host, e.Incarnation, e.Layout = p.text(), p.text(), p.text()
+		e.Host, e.Incarnation, e.Layout, e.Cuts = p.text(), p.text(), p.text(), int(p.uint())
 	case Issued:
 		e.Run = p.run(&c.next)
 	default:

@@ -22,8 +22,8 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	// Began is a daemon's start: Host, Incarnation, Layout. All others are of one of its lanes:
-	// Lane.
+	// Began is a daemon's start: Host, Incarnation, Layout, Cuts. All others are of one of its
+	// lanes: Lane.
 	Began Kind = 1 + iota
 	// Issued is IDs that left the lane, written before anything of them is sent: Run.
 	Issued
@@ -49,6 +49,8 @@ type Event struct {
 	Kind Kind
 
 	Host, Incarnation, Layout string
+	// Cuts is how often the host's power had been cut: what was not flushed may be gone.
+	Cuts int
 
 	Lane int // from 0
 	Run  Run

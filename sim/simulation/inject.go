@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -148,9 +149,7 @@ func (sim *Simulation) injectDaemon(f Fault, s *slot) bool {
 	case Kill:
 		p.end("killed", f.For)
 	case PowerCut:
-		left := ""
-		s.all(func(d *disk.Disk) { left += d.PowerCut(sim.random) + " " })
-		p.end("power cut, which leaves "+left[:len(left)-1], f.For)
+		p.end("power cut, which leaves "+s.cutPower(sim.random), f.For)
 	case Restart:
 		if p.ending {
 			return false
@@ -373,4 +372,12 @@ func (sim *Simulation) startAgain() {
 			})
 		})
 	}
+}
+
+// cutPower takes what was not flushed from the daemon's disks, and says what it leaves.
+func (s *slot) cutPower(random *rand.Rand) string {
+	var left []string
+	s.all(func(d *disk.Disk) { left = append(left, d.PowerCut(random)) })
+	s.cuts++
+	return strings.Join(left, " ")
 }

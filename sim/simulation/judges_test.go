@@ -116,3 +116,22 @@ func TestAJournalThatWasNotFlushedIsNotHandedOver(t *testing.T) {
 		t.Errorf("%d IDs were issued: %s", r.Counts.IDs, r.Violation)
 	}
 }
+
+// Who asks for little leaves the rest of each tick to the other user, and a power cut may take back
+// an opening that a start has found in the journal and continued: neither is a violation.
+func TestWhatIsNoViolation(t *testing.T) {
+	for seed, faults := range map[uint64][]int{
+		2100606: {0, 6, 7, 8, 10, 11, 14, 15, 23, 24, 29, 30},
+		2117799: {1, 2, 3, 14},
+	} {
+		plan := simulation.PlanOf(seed)
+		of := plan.Faults
+		plan.Faults = nil
+		for _, i := range faults {
+			plan.Faults = append(plan.Faults, of[i])
+		}
+		if r := simulation.Run(plan, nil); r.Violation != "" {
+			t.Errorf("seed %d: %s", seed, r.Violation)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func (sim *Simulation) reboot(f Fault, h *host) bool {
 			continue
 		}
 		if suddenly {
-			s.all(func(d *disk.Disk) { d.PowerCut(sim.random) })
+			s.cutPower(sim.random)
 		}
 		if s.proc != nil {
 			s.proc.end("ended by a reboot", f.For)

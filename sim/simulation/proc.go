@@ -49,6 +49,7 @@ type slot struct {
 	others       []*disk.Disk // of the other lanes' journals
 	proc         *proc        // nil while none runs
 	starts       uint64
+	cuts         int          // of its power
 	accept       string       // the cluster that the next start accepts
 	armed        []*failpoint // where something goes wrong
 	requestFault *Fault       // what goes wrong with the next request that is sent

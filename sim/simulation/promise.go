@@ -25,7 +25,16 @@ func (c *conn) user() int { return int(c.issue.User.UID) }
 
 // contention is what each user got since requests of all of them wait.
 type contention struct {
-	got [users]int
+	got  [users]int
+	tick generator.Tick
+	of   [users]int // of that tick alone
+}
+
+// comes notes which tick it is.
+func (c *contention) comes(now generator.Tick) {
+	if c.tick != now {
+		c.tick, c.of = now, [users]int{}
+	}
 }
 
 // deals is how many ticks a request may wait for.
@@ -48,15 +57,17 @@ func (c *conn) triedTo(run generator.Run, wait issue.Wait, now clockguard.Readin
 		return
 	}
 	c.steady(wait, now, unordered)
+	tick := p.sim.layout.TickAt(now.Wall)
+	p.contention.comes(tick)
 	switch {
 	case run.N > 0:
-		c.gets(run.N, p.sim.tickOf(run.First) == p.sim.layout.TickAt(now.Wall))
+		c.gets(run.N, p.sim.tickOf(run.First) == tick)
 	case wait.Err != nil:
 		c.refused(wait.Err)
 	default:
 		c.passedOver()
 	}
-	p.contend()
+	p.contend(c, run.N)
 }
 
 // steady notes whether anything but others' requests kept numbers from the request: another lane,
@@ -81,6 +92,7 @@ func (c *conn) gets(n int, now bool) {
 	c.turn.passed = 0
 	if now {
 		c.p.contention.got[c.user()] += n
+		c.p.contention.of[c.user()] += n
 	}
 	for i := range c.p.conns {
 		if other := &c.p.conns[i]; now && other != c && other.user() == c.user() && other.waits() {
@@ -105,8 +117,11 @@ func (c *conn) passedOver() {
 }
 
 // contend judges users' shares for as long as requests of all users wait, each for more than it can
-// have: a user gets two fifths of what both get, for single IDs have the reserve besides.
-func (p *proc) contend() {
+// have: a user gets two fifths of what both get, for single IDs have the reserve besides. Who asks
+// for no more than half of a tick leaves the rest of it to the other.
+func (p *proc) contend(taker *conn, taken int) {
+	wanted := p.contention.of     // of this tick
+	wanted[taker.user()] -= taken // which the taker's request does not show yet
 	var waiting [users]bool
 	for i := range p.conns {
 		c := &p.conns[i]
@@ -114,9 +129,12 @@ func (p *proc) contend() {
 			p.contention = contention{}
 			return
 		}
-		waiting[c.user()] = waiting[c.user()] || c.waits()
+		if c.waits() {
+			waiting[c.user()] = true
+			wanted[c.user()] += c.queue[0].n
+		}
 	}
-	if waiting != [users]bool{true, true} {
+	if waiting != [users]bool{true, true} || 2*min(wanted[0], wanted[1]) <= p.sim.capacity {
 		p.contention = contention{}
 		return
 	}
