@@ -40,6 +40,20 @@ type loop struct {
 }
 
 func startLoop(c Config, a *web) (*loop, error) {
+	l, err := newLoop(c, a)
+	if err != nil {
+		return nil, err
+	}
+	loops.Add(1)
+	l.ended.Go(func() {
+		defer loops.Add(-1)
+		l.run()
+	})
+	return l, nil
+}
+
+// newLoop makes one that does not run yet.
+func newLoop(c Config, a *web) (*loop, error) {
 	n := a.counts
 	l := &loop{
 		deadlines: deadlines{clock: c.Clock, count: &n.waiting},
@@ -65,11 +79,6 @@ func startLoop(c Config, a *web) (*loop, error) {
 		l.close()
 		return nil, err
 	}
-	loops.Add(1)
-	l.ended.Go(func() {
-		defer loops.Add(-1)
-		l.run()
-	})
 	return l, nil
 }
 
