@@ -183,7 +183,9 @@ func (g *grants) run(e evidence.Event) error {
 
 func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	tick := g.tickOf(r.from)
-	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
+	// Where the record was opened anew at an earlier time, the lane that goes on is above all that it
+	// is granted for since.
+	if b := l.before; b != nil && (tick <= l.floor || b.goesOn && tick > l.under.highest()) && tick <= b.ceiling && at < b.until {
 		b.holder.note(g, r.from)
 		if b.goesOn {
 			b.under.note(g, r.from)
@@ -228,6 +230,14 @@ func (h *held) note(g *grants, k key) {
 	if h != nil && (!h.issued || g.tickOf(k) > g.tickOf(h.high)) {
 		h.high, h.start, h.issued = k, g.start, true
 	}
+}
+
+// highest is the last tick that was ever granted under the opening; none: there was none.
+func (h *held) highest() generator.Tick {
+	if h.known == nil {
+		return none
+	}
+	return h.known.highest
 }
 
 func (h *holder) note(g *grants, k key) {

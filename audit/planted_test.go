@@ -249,6 +249,10 @@ func TestPlanted(t *testing.T) {
 			_, tick := s.newest(1)
 			s.record(1, evidence.Event{At: s.now + slow, Kind: evidence.Issued, Run: s.of(0, tick, 3001)})
 		}, kinds{BelowFloor: 1, Overlap: 1}},
+		{"opened anew at an earlier time, and the lane before goes on", func(s *stage) { s.openedBehind(0, 100*slow, 0) }, kinds{}},
+		{"opened anew at an earlier time, and the lane before goes on beyond its grant", func(s *stage) { s.openedBehind(0, 100*slow, 1) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		{"opened anew at an earlier time, extended, and the lane before recorded late", func(s *stage) { s.openedBehind(1, slow-1, 0) }, kinds{}},
+		{"opened anew at an earlier time, extended, and the lane before goes on", func(s *stage) { s.openedBehind(2, slow, 0) }, kinds{AboveCeiling: 1, LeftBelow: 1, Overlap: 1}},
 
 		{"claimed anew, killed, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1), 0)) }, kinds{}},
 		{"claimed anew and killed, twice, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(2), 0)) }, kinds{}},
