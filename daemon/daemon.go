@@ -30,6 +30,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
+	"github.com/flakeward/flakeward/daemon/slice"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/daemon/tally"
@@ -145,6 +146,9 @@ func (d *Daemon) incarnate() {
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	if k, ok := d.config.Kernel.(interface{ Close() }); ok {
 		defer k.Close()
+	}
+	if err := slice.Shorten(); err != nil {
+		d.log.Debug("the kernel gives no short slices: beside much other work, requests may wait for longer", "error", err)
 	}
 	if err := d.awaitEpoch(ctx); err != nil {
 		return err
