@@ -337,3 +337,30 @@ func TestAQueuedRequestDrawsFromWhenItCame(t *testing.T) {
 		}
 	}
 }
+
+// Of a small layout's tick one number is kept for small requests. It is one user's in a tick and
+// another's in the next, also where large requests come in the midst of each.
+func TestWhatIsKeptOfASmallTickIsEachUsersInTurn(t *testing.T) {
+	for _, count := range []int{7, 8, 20, 1000} {
+		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+			g := newPool(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{})
+			g.clock.Advance(time.Second)
+			all := []*crowd{newCrowd(g, 1, 1, count), newCrowd(g, 1, 1, 1), newCrowd(g, 2, 1, 1)}
+			all[1].conns[0].Number, all[2].conns[0].Number = 1, 2
+			var without [3]int // ticks, until now
+			for range 300 {
+				for _, i := range order {
+					before := all[i].got
+					all[i].poll(t)
+					if without[i]++; all[i].got > before {
+						without[i] = 0
+					}
+				}
+				if most := max(without[0], without[1], without[2]); most > 2 {
+					t.Fatalf("requests for %d and single ones in the order %v: one gets nothing in %d ticks", count, order, most)
+				}
+				g.clock.Advance(time.Millisecond)
+			}
+		}
+	}
+}

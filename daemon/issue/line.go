@@ -232,7 +232,9 @@ func (t *turns) share(c *Connection, l *line, lane *generator.Lane, tenant uint3
 
 // deal shares a tick, and what those before it have left, among the requests that wait.
 func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generator.Tick) {
+	deal := t.queue.DealAgain
 	if tick > t.dealt || lane != t.lane {
+		deal = t.queue.Deal
 		t.since = max(t.from, t.dealt)
 	}
 	oldest := max(t.from, tick-generator.Tick(lane.Span()/2))
@@ -247,7 +249,7 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 	}
 	room := lane.Room(tenant, tick)
 	t.reserve = min(room, l.limits.Reserve(int64(tick)))
-	t.queue.Deal(left+room-t.reserve, t.reserve)
+	deal(left+room-t.reserve, t.reserve)
 	t.lane, t.dealt, t.from = lane, tick, max(first, tick-remembered)
 }
 

@@ -2,11 +2,20 @@ package queue
 
 import "slices"
 
-// Deal shares room among all that wait, users in turn and their connections in turn, after it has
-// shared reserve among the reserved ones in the same way. What of the last Deal was not taken is
-// taken back first, so it has to be in room or reserve again; who did not take it is the first in
-// turn.
+// Deal shares a portion among all that wait: room, users in turn and their connections in turn, after
+// reserve, in the same way among the reserved ones. What of the last Deal was not taken is taken back
+// first, so it has to be in room or reserve again; who did not take it is the first in turn.
 func (q *Queue) Deal(room, reserve int) {
+	if len(q.users) > 1 && q.users[0] == q.favoured { // what cannot be divided is another's now
+		q.users = append(q.users[1:], q.favoured)
+	}
+	q.favoured = nil
+	q.DealAgain(room, reserve)
+}
+
+// DealAgain is Deal for a portion of which something was dealt before. Users keep their places: with
+// two deals of each portion, those who change places would be where they were.
+func (q *Queue) DealAgain(room, reserve int) {
 	for _, r := range slices.Backward(q.dealt) {
 		if r == nil { // it has left
 			continue
@@ -20,7 +29,7 @@ func (q *Queue) Deal(room, reserve int) {
 			in.prepend(r.line)
 		}
 	}
-	q.shares, q.uneven = 0, false
+	q.shares = 0
 	clear(q.dealt)
 	q.dealt = q.dealt[:0]
 	if q.reserved > 0 {
@@ -30,9 +39,6 @@ func (q *Queue) Deal(room, reserve int) {
 		q.share(reserve, (*user).dealRows)
 	}
 	q.share(room, (*user).deal)
-	if q.uneven && len(q.users) > 1 { // what cannot be divided is another's the next time
-		q.users = append(q.users[1:], q.users[0])
-	}
 }
 
 // share gives each user as much of room as the others, and what one does not want to the others.
@@ -40,7 +46,9 @@ func (q *Queue) share(room int, deal func(u *user, q *Queue, portion int) (given
 	wanting := len(q.users)
 	for room > 0 && wanting > 0 {
 		portion := max(1, room/wanting)
-		q.uneven = q.uneven || room < wanting
+		if room < wanting {
+			q.favoured = q.users[0]
+		}
 		wanting = 0
 		for _, u := range q.users {
 			given := deal(u, q, min(portion, room))

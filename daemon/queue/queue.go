@@ -69,7 +69,7 @@ type Queue struct {
 	reserved int        // those of them that what is kept is for
 	rows     int        // the others that it is for if those do not want it
 	shares   int        // what was dealt and not taken
-	uneven   bool       // in the last Deal some users got one more than others
+	favoured *user      // some users got one more of this portion than others, and it was the first; nil: none did
 	dealt    []*Request // who got a share in the last Deal; nil: it has left
 	spare    []*user
 }

@@ -117,6 +117,13 @@ func TestAJournalThatWasNotFlushedIsNotHandedOver(t *testing.T) {
 	}
 }
 
+// A request for one ID gets its turn, though large ones come in the midst of each tick.
+func TestASingleIDHasATurnBesideLargeRequests(t *testing.T) {
+	if r := simulation.Run(simulation.PlanOf(2201129), nil); r.Violation != "" {
+		t.Error(r.Violation)
+	}
+}
+
 // Who asks for little leaves the rest of each tick to the other user. A power cut may take back an
 // opening that a start has found in the journal and continued. Where a record is opened anew at an
 // earlier time, the lane before goes on above that. None of it is a violation.
