@@ -256,6 +256,7 @@ func (d *Daemon) build() error {
 		Allow:    d.access.allow(),
 		Operator: operator,
 		HTTP:     d.web.socket.HTTP(),
+		Crowd:    d.web.socket.Crowd(),
 		Log:      d.log.Named("serve"),
 		Clock:    d.clock,
 		Count:    &d.counts,

@@ -80,6 +80,7 @@ const (
 	defaultIdle   = 2 * time.Minute
 	mostHeader    = 16 << 10 // bytes, of the first line and all fields
 	mostStreams   = 100      // of an HTTP/2 connection, at once
+	crowdStreams  = 4        // the same where its user has many connections
 	mostAhead     = 64 << 10 // bytes that such a connection may send before they are read: the least that HTTP/2 has
 	frameBytes    = 16 << 10 // the largest frame
 	// fewRequests are no crowd: turns cost each of them a tenth of its time.
@@ -156,7 +157,12 @@ func New(c Config) *Server {
 
 // HTTP makes what serves listeners: HTTP/1, and HTTP/2 without TLS. It serves once, and Wait
 // follows its end.
-func (s *Server) HTTP() *http.Server {
+func (s *Server) HTTP() *http.Server { return s.serving(mostStreams) }
+
+// Crowd is HTTP for connections of a user that has many: each may ask for less at once.
+func (s *Server) Crowd() *http.Server { return s.serving(crowdStreams) }
+
+func (s *Server) serving(streams int) *http.Server {
 	h := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: headerTimeout,
@@ -166,7 +172,7 @@ func (s *Server) HTTP() *http.Server {
 		ConnContext:       s.meet,
 		ErrorLog:          s.config.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: mostStreams, MaxReadFrameSize: frameBytes, MaxReceiveBufferPerConnection: mostAhead, MaxReceiveBufferPerStream: mostAhead,
+			MaxConcurrentStreams: streams, MaxReadFrameSize: frameBytes, MaxReceiveBufferPerConnection: mostAhead, MaxReceiveBufferPerStream: mostAhead,
 		},
 		Protocols: new(http.Protocols),
 	}

@@ -53,6 +53,7 @@ type Config struct {
 	Allow    func(peercred.Credentials) bool // who may connect; nil: everybody who can open the socket
 	Operator func(budget.User) bool          // who may use the reserve of connections; nil: nobody
 	HTTP     HTTP                            // answers the connections that speak HTTP; nil: all are answered with RESP
+	Crowd    HTTP                            // answers those of HTTP/2 of a user that has many; nil: HTTP does
 	Log      hclog.Logger                    // nil: nothing is logged
 	Clock    clockguard.Clock                // nil: the machine's
 	Count    *tally.Table                    // where requests are counted; nil: a table of the server's own

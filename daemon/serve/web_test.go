@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -331,6 +332,55 @@ func (c *readingConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// Of a user with many connections of HTTP/2, those after the first few are a crowd. Nobody else's
+// are, and none of HTTP/1.
+func TestManyConnectionsOfHTTP2AreACrowd(t *testing.T) {
+	a := newWeb(Config{HTTP: &http.Server{}, Crowd: &http.Server{}}, &counts{})
+	come := func(uid uint32, first string) {
+		a.come(&readingConn{}, -1, client{who: peercred.Credentials{Known: true, UID: uid}}, budget.Account{}, []byte(first))
+	}
+	for range fewHTTP2 + 3 {
+		come(1, preface)
+	}
+	come(2, preface)
+	come(1, getX)
+	if few, crowd := len(a.entrances[0].queue), len(a.entrances[1].queue); few != fewHTTP2+2 || crowd != 3 {
+		t.Errorf("%d and %d, want %d and 3", few, crowd, fewHTTP2+2)
+	}
+}
+
+// Where many connections are open, what is read of one waits for its turn; of few, it does not.
+func TestReadsOfManyConnectionsComeInTurn(t *testing.T) {
+	a := newWeb(Config{HTTP: &http.Server{}}, &counts{})
+	for range fewWeb {
+		a.come(&readingConn{}, -1, client{}, budget.Account{}, []byte(getX))
+	}
+	one := must.Get(a.entrances[0].Accept())(t).(*WebConn)
+	one.Conn, one.read = &readingConn{parts: []string{"few", "many"}}, nil
+	release := a.reads.Hold(one.user())
+	if n, err := one.Read(make([]byte, 10)); n != len("few") || err != nil {
+		t.Fatalf("%d bytes (%v)", n, err)
+	}
+	a.come(&readingConn{}, -1, client{}, budget.Account{}, []byte(getX))
+	read := make(chan int)
+	go func() {
+		n, _ := one.Read(make([]byte, 10))
+		read <- n
+	}()
+	for a.reads.Waiting(one.user()) == 0 {
+		select {
+		case <-read:
+			t.Fatal("it did not wait")
+		default:
+			runtime.Gosched()
+		}
+	}
+	release()
+	if n := <-read; n != len("many") {
+		t.Errorf("%d bytes", n)
+	}
+}
+
 // A frame of HTTP/2 is read in parts by net/http, and at once from the system. Nothing of it is
 // lost or in another order, and HTTP/1, which reads much at once, has no further room.
 func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
@@ -339,10 +389,10 @@ func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
 		first string
 		reads int
 	}{{preface + "\r\nAB", 1 + 4}, {getX, 2 + 4}} {
-		a := newWeb(Config{}, &counts{})
+		a := newWeb(Config{HTTP: &http.Server{}}, &counts{})
 		conn := &readingConn{parts: []string{"headerbody", long}}
 		a.come(conn, -1, client{}, budget.Account{}, []byte(c.first))
-		got := must.Get(a.Accept())(t)
+		got := must.Get(a.entrances[0].Accept())(t)
 		var all []byte
 		for _, n := range []int{len(c.first), 6, 4, aheadBytes, aheadBytes, aheadBytes} {
 			part := make([]byte, n)

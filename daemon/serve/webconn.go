@@ -68,7 +68,11 @@ const aheadBytes = 4 << 10
 func (v *WebConn) Read(b []byte) (int, error) {
 	if len(v.read) == 0 {
 		if len(b) >= len(v.ahead) {
-			return v.Conn.Read(b)
+			n, err := v.Conn.Read(b)
+			if n > 0 && v.web.many.Load() > fewWeb {
+				v.web.reads.Pass(v.web.ctx, v.user())
+			}
+			return n, err
 		}
 		n, err := v.Conn.Read(v.ahead)
 		if n == 0 {
@@ -90,6 +94,7 @@ func (v *WebConn) Close() error {
 	_, open := v.web.open[v]
 	if open {
 		delete(v.web.open, v)
+		v.web.many.Store(int64(len(v.web.open)))
 		v.account.Hold(0)
 		v.web.comes.Broadcast()
 	}
