@@ -50,7 +50,7 @@ type web struct {
 	reads turnstile.Turnstile // of HTTP/2, and of all where they are many
 	many  atomic.Int64        // how many connections are open
 
-	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
+	tooMuch func() // called when more is kept than the budget allows; nil: nobody cares
 
 	mu     sync.Mutex
 	comes  sync.Cond // somebody came or left, or the listeners were closed
@@ -225,8 +225,11 @@ func (a *web) session(after int64) *resp.Session {
 // oldest, or where memory is needed the one whose requests take most.
 func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
 	leaves := a.first(may, why == Heavy)
-	if leaves == nil || leaves.Close() != nil {
+	if leaves == nil {
 		return false
+	}
+	if leaves.Close() != nil {
+		return true // somebody else has ended it
 	}
 	a.counts.refused[why].Add(1)
 	a.config.Log.Warn("a client's connection is ended", "code", why, "user", leaves.who.User(), "pid", leaves.who.PID, "connection", leaves.id)
