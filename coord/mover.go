@@ -59,7 +59,7 @@ type Mover interface {
 
 	// Store makes the worker ID's record and history those of the copy, byte for byte and in one
 	// step. Claims that name the worker ID are deleted before. ErrRaced, and nothing is written, if
-	// the place is not at.
+	// the place is not at, or another stores that record at the same time.
 	Store(ctx context.Context, at Place, c Copy) error
 }
 

@@ -195,6 +195,9 @@ func (m mover) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 	})
 	if err != nil {
 		m.c.nodes.orphan(token)
+		if errors.Is(err, ErrGone) {
+			return m.stored(c.Worker)
+		}
 		return m.fenced(err)
 	}
 	for _, void := range made.Before {
@@ -212,5 +215,10 @@ func (m mover) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 		return nil
 	}
 	m.c.nodes.discard(ctx, made.Node)
-	return cmp.Or(m.fenced(err), fmt.Errorf("%s: the record of worker ID %d is written by another as well: %w", m.c.store.Name(), c.Worker, coord.ErrRaced))
+	return cmp.Or(m.fenced(err), m.stored(c.Worker))
+}
+
+// stored is the error for a record that another stores at the same time.
+func (m mover) stored(worker int) error {
+	return fmt.Errorf("%s: the record of worker ID %d is written by another as well: %w", m.c.store.Name(), worker, coord.ErrRaced)
 }

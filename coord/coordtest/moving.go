@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -17,6 +19,7 @@ var moving = []testCase{
 	{"moving: the cluster record is changed only from the place that is there", changedFrom},
 	{"moving: who holds a record goes on from its copy", continuedFromCopy},
 	{"moving: a copy is stored only in the place that is named", storedIn},
+	{"moving: of two that store one record each stores it or is told to look anew", storedByTwo},
 	{"moving: a lost reply leaves all of it done or none", storedInDoubt},
 }
 
@@ -206,6 +209,35 @@ func storedIn(k *kit) {
 	}
 	if all := k.records(m); len(all) != 1 {
 		k.Errorf("the records are %+v", all)
+	}
+}
+
+func storedByTwo(k *kit) {
+	n := k.start("a")
+	k.extend(n.claim(wanting(1)), coord.Progress{Ceiling: 1000, Issued: 300, Mark: 400})
+	m := k.mover()
+	at := k.change(m, coord.Closed)
+	c := k.stored(m, 1)
+	c.Worker = 5
+	var both errgroup.Group
+	for _, m := range []coord.Mover{m, k.mover()} {
+		both.Go(func() error {
+			for range 50 {
+				if err := m.Store(k.Context(), at, c); err != nil && !errors.Is(err, coord.ErrRaced) {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := both.Wait(); err != nil {
+		k.Errorf("Store while another does: %v, want none or ErrRaced", err)
+	}
+	if err := m.Store(k.Context(), at, c); err != nil {
+		k.Errorf("Store after both: %v", err)
+	}
+	if got := k.stored(m, 5); !bytes.Equal(got.Record, c.Record) || got.Held {
+		k.Errorf("worker ID 5 has %s, held %v; want %s, held by nobody", got.Record, got.Held, c.Record)
 	}
 }
 

@@ -137,7 +137,7 @@ func (s *store) rivals(ctx context.Context, claim claims.Claimant, node claims.N
 	}
 	created = same[len(same)-1].Created
 	if created == 0 {
-		return 0, nil, fmt.Errorf("%s: %s: the node %s is gone already: the session ended, or an operator cleared it; it is tried again later", s.client.name, kindCreate, node.Name)
+		return 0, nil, fmt.Errorf("%s: %s: the node %s: %w", s.client.name, kindCreate, node.Name, claims.ErrGone)
 	}
 	for _, other := range same {
 		if other.Created != 0 && other.Created < created {
