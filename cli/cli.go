@@ -11,7 +11,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/daemon"
@@ -54,7 +53,7 @@ var errMeet = errors.New("clusters that can issue the same ID must not write to 
 // ExitCode returns the status for what Run returned.
 func ExitCode(err error) int {
 	var usage *usageError
-	var refusal redis.Error
+	var refused *refusedError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -62,9 +61,9 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case errors.Is(err, errNoDaemon):
 		return ExitNoDaemon
-	case errors.As(err, &refusal) && strings.HasPrefix(refusal.Error(), unavailable):
+	case errors.As(err, &refused) && strings.HasPrefix(string(refused.reply), unavailable):
 		return ExitNotReady
-	case errors.As(err, &refusal):
+	case errors.As(err, &refused):
 		return ExitRefused
 	case errors.Is(err, errNotReady):
 		return ExitNotReady

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // errNoDaemon is in every error that says that nobody answers at the socket.
@@ -23,9 +22,10 @@ var errNoDaemon = errors.New("no daemon")
 
 // client asks the daemon at a socket, one request after the other.
 type client struct {
-	socket string
-	redis  *redis.Client
-	stop   func() bool
+	flags *clientFlags
+	conn  net.Conn // nil: there was no request yet
+	in    *wire.Reader
+	stop  func() bool // whoever closes the connection when a command is cut short
 }
 
 // clientFlags are the flags of a command that asks the daemon.
@@ -47,102 +47,124 @@ func (f *clientFlags) flags() []urfave.Flag {
 	}
 }
 
-// open makes a client for a command. It does not connect yet. When ctx ends, so
-// does a request that is under way.
-func (f *clientFlags) open(ctx context.Context) *client {
-	logging.Disable() // what goes wrong is in the errors
-	options := &redis.Options{
-		Network:       "unix",
-		Addr:          f.socket,
-		DialTimeout:   f.timeout,
-		ReadTimeout:   f.timeout,
-		WriteTimeout:  f.timeout,
-		DialerRetries: 1,
-		MaxRetries:    -1,
-		PoolSize:      1,
-		// Requests that only a Redis server has an answer for.
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+// open makes a client for a command. It does not connect yet.
+func (f *clientFlags) open() *client { return &client{flags: f} }
+
+// longestLine of a reply, in bytes, is a refusal.
+const longestLine = 64 << 10
+
+// connect dials the socket unless that was done. When ctx ends, so does the connection.
+func (c *client) connect(ctx context.Context) error {
+	if c.conn != nil {
+		return nil
 	}
-	dial := redis.NewDialer(options)
-	options.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if err := f.own.checkDir(address); err != nil {
-			return nil, err
-		}
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &refusing{Conn: conn}, nil
+	conn, err := c.flags.dial(ctx)
+	if err != nil {
+		return err
 	}
-	c := &client{socket: f.socket, redis: redis.NewClient(options)}
-	c.stop = context.AfterFunc(ctx, func() { _ = c.redis.Close() })
-	return c
+	c.conn, c.in = conn, wire.NewReaderSize(conn, longestLine)
+	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+	return nil
 }
 
 // close ends the connection.
 func (c *client) close() {
-	if c.stop() {
-		_ = c.redis.Close()
+	if c.conn != nil && c.stop() {
+		_ = c.conn.Close()
 	}
 }
 
-// ask sends one request and returns the reply as go-redis reads it.
-func (c *client) ask(ctx context.Context, words ...any) (any, error) {
-	reply, err := c.redis.Do(ctx, words...).Result()
-	if err != nil {
-		return nil, c.explain(ctx, err)
+// ask sends one request, and has its reply read.
+func (c *client) ask(ctx context.Context, read func(*wire.Reader) error, words ...string) error {
+	err := c.connect(ctx)
+	if err == nil {
+		err = c.conn.SetDeadline(time.Now().Add(c.flags.timeout))
 	}
-	return reply, nil
+	if err == nil {
+		if _, err = c.conn.Write(wire.AppendCommand(nil, words...)); err != nil {
+			err = c.in.Refusal(err)
+		} else {
+			err = read(c.in)
+		}
+	}
+	return c.flags.explain(ctx, words[0], err)
 }
 
 // status asks for what the daemon says of itself.
 func (c *client) status(ctx context.Context) (info.Info, error) {
-	reply, err := c.ask(ctx, "INFO")
+	var text string
+	err := c.ask(ctx, func(r *wire.Reader) (err error) {
+		text, err = r.Bulk()
+		return err
+	}, "INFO")
 	if err != nil {
 		return nil, err
-	}
-	text, ok := reply.(string)
-	if !ok {
-		return nil, c.odd("INFO", reply)
 	}
 	in := info.Parse(text)
 	if _, own := in.Get(info.Version); !own {
 		if version, redis := in.Get(info.Redis); redis {
-			return nil, fmt.Errorf("what listens at %s is a Redis server (version %s) and no flakeward daemon: name the daemon's socket with --socket", c.socket, version)
+			return nil, fmt.Errorf("what listens at %s is a Redis server (version %s) and no flakeward daemon: name the daemon's socket with --socket", c.flags.socket, version)
 		}
 	}
 	return in, nil
 }
 
+// dial connects to the daemon's socket.
+func (f *clientFlags) dial(ctx context.Context) (net.Conn, error) {
+	if err := f.own.checkDir(f.socket); err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{Timeout: f.timeout}).DialContext(ctx, "unix", f.socket)
+}
+
+// refusedError is an error reply.
+type refusedError struct {
+	socket string
+	reply  wire.Refused
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("the daemon at %s answers: %s", e.socket, string(e.reply))
+}
+
 // explain says what an error means for whoever asked.
-func (c *client) explain(ctx context.Context, err error) error {
-	var refusal redis.Error
-	var refused refusedError
+func (f *clientFlags) explain(ctx context.Context, request string, err error) error {
+	socket := f.socket
+	var refused wire.Refused
 	var unsafeDir *socketfile.UnsafeDirError
 	switch {
+	case err == nil:
+		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &unsafeDir):
 		return unsafeDir
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w at %s: there is no such socket; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, c.socket)
+		return fmt.Errorf("%w at %s: there is no such socket; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, socket)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTSOCK):
-		return fmt.Errorf("%w at %s: nobody listens there; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, c.socket)
+		return fmt.Errorf("%w at %s: nobody listens there; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, socket)
 	case errors.Is(err, fs.ErrPermission):
-		if dir := socketfile.Closed(c.socket); dir != "" {
-			return fmt.Errorf("the directory %s of the socket %s may not be entered by this user: its mode and group say who may", dir, c.socket)
+		if dir := socketfile.Closed(socket); dir != "" {
+			return fmt.Errorf("the directory %s of the socket %s may not be entered by this user: its mode and group say who may", dir, socket)
 		}
-		return fmt.Errorf("the socket %s may not be used by this user: its mode and group say who may (the daemon's --socket-mode and --socket-group)", c.socket)
+		return fmt.Errorf("the socket %s may not be used by this user: its mode and group say who may (the daemon's --socket-mode and --socket-group)", socket)
+	case errors.As(err, &refused) && endsConnection(refused):
+		return fmt.Errorf("the daemon at %s refuses the connection: %s", socket, string(refused))
 	case errors.As(err, &refused):
-		return fmt.Errorf("the daemon at %s refuses the connection: %w", c.socket, refused)
-	case errors.As(err, &refusal):
-		return fmt.Errorf("the daemon at %s answers: %w", c.socket, err)
+		return &refusedError{socket: socket, reply: refused}
+	case errors.Is(err, wire.ErrFrame):
+		return fmt.Errorf("the reply to %s at %s is of a kind not known here: is it a flakeward daemon, and of this version? %w", request, socket, err)
 	}
-	return fmt.Errorf("asking the daemon at %s: %w", c.socket, err)
+	return fmt.Errorf("asking the daemon at %s: %w", socket, err)
 }
 
-// odd is the error for a reply of another shape than the protocol has.
-func (c *client) odd(request string, reply any) error {
-	return fmt.Errorf("the reply to %s at %s is of a kind not known here (%T): is it a flakeward daemon, and of this version?", request, c.socket, reply)
+// endsConnection reports whether a reply is one after which a daemon closes the connection. A daemon
+// that has too many connections sends it unasked.
+func endsConnection(reply wire.Refused) bool {
+	for _, text := range []string{"ERR too many connections", "ERR too much memory", "ERR not allowed"} {
+		if strings.HasPrefix(string(reply), text) {
+			return true
+		}
+	}
+	return false
 }

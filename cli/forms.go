@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strconv"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -115,16 +114,3 @@ func whoKnows(err error) error {
 
 // text is an ID as it is written.
 func (i *ids) text(id int64) string { return string(i.coder.Append(nil, i.form, id)) }
-
-// asText is an ID of a reply as the daemon wrote it: an integer, a string or a big number.
-func asText(reply any) (text string, ok bool) {
-	switch v := reply.(type) {
-	case int64:
-		return strconv.FormatInt(v, 10), true
-	case string:
-		return v, v != ""
-	case fmt.Stringer:
-		return v.String(), true
-	}
-	return "", false
-}

@@ -59,7 +59,7 @@ func (f *clientFlags) probe(ctx context.Context, address, path string) (text str
 	host := "flakeward"
 	transport := &http.Transport{DisableKeepAlives: true}
 	if address == "" {
-		transport.DialContext = f.dialSocket
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return f.dial(ctx) }
 	} else {
 		host = address
 	}
@@ -76,7 +76,7 @@ func (f *clientFlags) probe(ctx context.Context, address, path string) (text str
 		return "", false, err
 	}
 	if err != nil {
-		return "", false, (&client{socket: f.socket}).explain(context.WithoutCancel(ctx), err)
+		return "", false, f.explain(context.WithoutCancel(ctx), path, err)
 	}
 	defer reply.Body.Close() // it has been read
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostProbe))
@@ -84,12 +84,4 @@ func (f *clientFlags) probe(ctx context.Context, address, path string) (text str
 		return "", false, fmt.Errorf("asking the daemon at %s: %w", cmp.Or(address, f.socket), err)
 	}
 	return string(body), reply.StatusCode == http.StatusOK, nil
-}
-
-// dialSocket connects to the daemon's socket, whatever the address.
-func (f *clientFlags) dialSocket(ctx context.Context, _, _ string) (net.Conn, error) {
-	if err := f.own.checkDir(f.socket); err != nil {
-		return nil, err
-	}
-	return (&net.Dialer{}).DialContext(ctx, "unix", f.socket)
 }

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/daemon/resp"
@@ -32,10 +30,10 @@ const (
 type next struct {
 	client *client
 	out    *bufio.Writer
-	batch  int   // IDs that one request asks for
-	most   int   // and the most that it may
-	tenant []any // the words of the request that name the tenant
-	form   []any // and the form
+	batch  int      // IDs that one request asks for
+	most   int      // and the most that it may
+	tenant []string // the words of the request that name the tenant
+	form   []string // and the form
 }
 
 func nextCommand(own paths) *urfave.Command {
@@ -66,14 +64,14 @@ func nextCommand(own paths) *urfave.Command {
 			if c.IsSet("tenant") && c.String("tenant") == "" {
 				return usagef("--tenant is empty: give a number of the layout's tenant field, or a name of the daemon's configuration")
 			}
-			n := next{client: flags.open(c.Context), out: bufio.NewWriter(c.App.Writer), batch: batch, most: batch}
+			n := next{client: flags.open(), out: bufio.NewWriter(c.App.Writer), batch: batch, most: batch}
 			defer n.client.close()
 			if c.IsSet("tenant") {
-				n.tenant = []any{"TENANT", c.String("tenant")}
+				n.tenant = []string{"TENANT", c.String("tenant")}
 			}
 			as, named := formOf(c)
 			if named {
-				n.form = []any{"AS", as.String()}
+				n.form = []string{"AS", as.String()}
 			}
 			if named && as != form.Integer && c.Bool("run") {
 				return usagef("--run prints integers: leave --as %s out", as)
@@ -114,12 +112,12 @@ func (n *next) all(ctx context.Context, count int, take func(context.Context, in
 // tooMany reports whether the daemon refused a request because of its count, and has the next one
 // ask for fewer.
 func (n *next) tooMany(ctx context.Context, asked int, err error) bool {
-	var refusal redis.Error
-	if !errors.As(err, &refusal) {
+	var refused *refusedError
+	if !errors.As(err, &refused) {
 		return false
 	}
-	text := refusal.Error()
-	if largest, now, ok := wire.AtMost(wire.Refused(text)); ok && int(largest) < asked {
+	text := string(refused.reply)
+	if largest, now, ok := wire.AtMost(refused.reply); ok && int(largest) < asked {
 		n.batch = int(largest)
 		if !now {
 			n.most = n.batch
@@ -146,72 +144,36 @@ func (n *next) fewer(ctx context.Context, asked int) int {
 	return asked / 2
 }
 
-// ids takes and prints n IDs, in whichever form they come.
+// ids takes and prints IDs, in whichever form they come.
 func (n *next) ids(ctx context.Context, count int) (int, error) {
-	array, err := n.array(ctx, "NEXT", count, n.form...)
-	if err != nil {
-		return 0, err
-	}
-	for _, element := range array {
-		id, ok := asText(element)
-		if !ok {
-			return 0, n.client.odd("NEXT", element)
-		}
+	var ids []string
+	err := n.ask(ctx, func(r *wire.Reader) (err error) {
+		ids, err = r.IDs(count)
+		return err
+	}, "NEXT", count, n.form...)
+	for _, id := range ids {
 		n.line(id)
 	}
-	if len(array) == 0 {
-		return 0, n.client.odd("NEXT", "an empty array")
-	}
-	return len(array), nil
+	return len(ids), err
 }
 
-// runs takes n IDs and prints the runs they come in.
-func (n *next) runs(ctx context.Context, count int) (int, error) {
-	numbers, err := n.numbers(ctx, "RUN", count)
-	if err != nil {
-		return 0, err
+// runs takes IDs and prints the runs they come in.
+func (n *next) runs(ctx context.Context, count int) (taken int, err error) {
+	var runs []wire.Pair
+	var step int64
+	err = n.ask(ctx, func(r *wire.Reader) (err error) {
+		runs, step, err = r.Runs(nil, int64(count))
+		return err
+	}, "RUN", count)
+	for _, run := range runs {
+		n.line(fmt.Sprint(run.First), fmt.Sprint(run.N), fmt.Sprint(step))
+		taken += int(run.N)
 	}
-	if len(numbers) < 3 || len(numbers)%2 == 0 {
-		return 0, n.client.odd("RUN", numbers)
-	}
-	step, taken := numbers[0], 0
-	for i := 1; i < len(numbers); i += 2 {
-		first, length := numbers[i], numbers[i+1]
-		if length < 1 {
-			return 0, n.client.odd("RUN", numbers)
-		}
-		n.line(fmt.Sprint(first), fmt.Sprint(length), fmt.Sprint(step))
-		taken += int(length)
-	}
-	return taken, nil
+	return taken, err
 }
 
-func (n *next) numbers(ctx context.Context, command string, count int) ([]int64, error) {
-	array, err := n.array(ctx, command, count)
-	if err != nil {
-		return nil, err
-	}
-	numbers := make([]int64, 0, len(array))
-	for _, element := range array {
-		number, ok := element.(int64)
-		if !ok {
-			return nil, n.client.odd(command, element)
-		}
-		numbers = append(numbers, number)
-	}
-	return numbers, nil
-}
-
-func (n *next) array(ctx context.Context, command string, count int, more ...any) ([]any, error) {
-	reply, err := n.client.ask(ctx, slices.Concat([]any{command, count}, n.tenant, more)...)
-	if err != nil {
-		return nil, err
-	}
-	array, ok := reply.([]any)
-	if !ok {
-		return nil, n.client.odd(command, reply)
-	}
-	return array, nil
+func (n *next) ask(ctx context.Context, read func(*wire.Reader) error, command string, count int, more ...string) error {
+	return n.client.ask(ctx, read, slices.Concat([]string{command, strconv.Itoa(count)}, n.tenant, more)...)
 }
 
 // line prints words on one line. An error shows at the flush.
@@ -220,7 +182,7 @@ func (n *next) line(words ...string) {
 		if i > 0 {
 			_ = n.out.WriteByte(' ')
 		}
-		_, _ = io.WriteString(n.out, word)
+		_, _ = n.out.WriteString(word)
 	}
 	_ = n.out.WriteByte('\n')
 }

@@ -62,7 +62,7 @@ func (f *operatorFlags) locate(c *urfave.Context) error {
 	if !c.IsSet(socketName) || c.IsSet(coordName) || c.IsSet(stateDirName) {
 		return nil
 	}
-	client := f.client.open(c.Context)
+	client := f.client.open()
 	defer client.close()
 	in, err := client.status(c.Context)
 	if err != nil {

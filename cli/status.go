@@ -71,7 +71,7 @@ func clusterStatus(c *urfave.Context, flags *operatorFlags) error {
 
 // localStatus asks the daemon on this host.
 func localStatus(c *urfave.Context, flags *clientFlags) error {
-	client := flags.open(c.Context)
+	client := flags.open()
 	defer client.close()
 	in, err := client.status(c.Context)
 	if err != nil {

@@ -83,7 +83,7 @@ const namesTimeout = time.Second
 func (f *clientFlags) namesOfDaemon(ctx context.Context) tenantNames {
 	ctx, cancel := context.WithTimeout(ctx, namesTimeout)
 	defer cancel()
-	client := f.open(ctx)
+	client := f.open()
 	defer client.close()
 	in, err := client.status(ctx)
 	if err != nil {

@@ -39,8 +39,8 @@ var ErrFrame = errors.New("no such reply in RESP")
 
 const (
 	bufferSize = 256 << 10
-	maxArray   = 1 << 20  // elements
-	maxBulk    = 64 << 10 // bytes; INFO has about two thousand
+	maxArray   = 1 << 20 // elements
+	maxBulk    = 1 << 20 // bytes; INFO of one lane has about five thousand, of 64 some ten times as many
 )
 
 // Pair is a run of IDs: the first, and how many there are. The step between them is the reply's.
@@ -147,27 +147,49 @@ func (r *Reader) Bulk() (string, error) {
 }
 
 // Bulks reads an array of n bulk strings, none of them empty.
-func (r *Reader) Bulks(n int) ([]string, error) {
+func (r *Reader) Bulks(n int) ([]string, error) { return r.array(n, r.text) }
+
+// IDs reads an array of n IDs in whichever form they are: integers, or bulk strings.
+func (r *Reader) IDs(n int) ([]string, error) {
+	return r.array(n, func() (string, error) {
+		if kind, err := r.in.Peek(1); err != nil || kind[0] != ':' {
+			return r.text()
+		}
+		id, err := r.int()
+		return strconv.FormatInt(id, 10), err
+	})
+}
+
+func (r *Reader) array(n int, element func() (string, error)) ([]string, error) {
 	got, err := r.head('*')
 	if err != nil {
 		return nil, err
 	}
 	if got != int64(n) {
-		return nil, fmt.Errorf("%w: an array of %d, where %d strings were expected", ErrFrame, got, n)
+		return nil, fmt.Errorf("%w: an array of %d, where one of %d was expected", ErrFrame, got, n)
 	}
 	all := make([]string, 0, n)
 	for range n {
-		text, err := r.Bulk()
-		var refusal Refused
-		switch {
-		case errors.As(err, &refusal), err == nil && text == "":
-			return nil, fmt.Errorf("%w: an element that is no text", ErrFrame)
-		case err != nil:
-			return nil, within(err)
+		text, err := element()
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, text)
 	}
 	return all, nil
+}
+
+// text reads an array's element that is a bulk string.
+func (r *Reader) text() (string, error) {
+	text, err := r.Bulk()
+	var refusal Refused
+	switch {
+	case errors.As(err, &refusal), err == nil && text == "":
+		return "", fmt.Errorf("%w: an element that is no text", ErrFrame)
+	case err != nil:
+		return "", within(err)
+	}
+	return text, nil
 }
 
 // head reads a reply's first line: a kind and a number, or a refusal.
