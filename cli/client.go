@@ -25,7 +25,7 @@ type client struct {
 	flags *clientFlags
 	conn  net.Conn // nil: there was no request yet
 	in    *wire.Reader
-	stop  func() bool // whoever closes the connection when a command is cut short
+	stop  func() bool // ends the watch on the context, and reports whether the connection is open still
 }
 
 // clientFlags are the flags of a command that asks the daemon.
@@ -50,13 +50,16 @@ func (f *clientFlags) flags() []urfave.Flag {
 // open makes a client for a command. It does not connect yet.
 func (f *clientFlags) open() *client { return &client{flags: f} }
 
-// longestLine of a reply, in bytes, is a refusal.
+// longestLine is how long a line of a reply may be, in bytes. An error reply is one line.
 const longestLine = 64 << 10
 
 // connect dials the socket unless that was done. When ctx ends, so does the connection.
 func (c *client) connect(ctx context.Context) error {
-	if c.conn != nil {
+	switch {
+	case c.conn != nil:
 		return nil
+	case c.flags.timeout <= 0:
+		return usagef("--%s is %v: give a duration above 0", timeoutName, c.flags.timeout)
 	}
 	conn, err := c.flags.dial(ctx)
 	if err != nil {
@@ -86,6 +89,11 @@ func (c *client) ask(ctx context.Context, read func(*wire.Reader) error, words .
 		} else {
 			err = read(c.in)
 		}
+	}
+	var refused wire.Refused
+	if err != nil && !errors.As(err, &refused) {
+		c.close() // what is left of the reply is no answer to the next request
+		c.conn = nil
 	}
 	return c.flags.explain(ctx, words[0], err)
 }
@@ -131,12 +139,15 @@ func (e *refusedError) Error() string {
 func (f *clientFlags) explain(ctx context.Context, request string, err error) error {
 	socket := f.socket
 	var refused wire.Refused
+	var usage *usageError
 	var unsafeDir *socketfile.UnsafeDirError
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.As(err, &usage):
+		return usage
 	case errors.As(err, &unsafeDir):
 		return unsafeDir
 	case errors.Is(err, fs.ErrNotExist):

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -147,6 +148,27 @@ func TestNextTakesAsManyAtOnceAsTheDaemonLets(t *testing.T) {
 			}
 		})
 	}
+	t.Run("its INFO comes too late", func(t *testing.T) {
+		late := make(chan struct{})
+		socket := sockettest.Serve(t, func(number int, c *sockettest.Conn) {
+			c.Answer(func(request string) (string, bool) {
+				switch {
+				case request == "INFO":
+					<-late
+					return bulk("max_count:10\r\n"), true
+				case number == 0:
+					return refused, true
+				}
+				n, _ := strconv.Atoi(strings.TrimPrefix(request, "NEXT "))
+				return some(n), true
+			})
+		})
+		out, _, err := command(t, "", "next", "--socket", socket, "--timeout", "100ms", "25")
+		close(late)
+		if n := strings.Count(out, "\n"); n != 25 || err != nil {
+			t.Errorf("%d lines, %v", n, err)
+		}
+	})
 	t.Run("one is too many", func(t *testing.T) {
 		if _, _, err := command(t, "", "next", "--socket", script{"NEXT": {refused}}.serve(t, nil), "25"); err == nil || !strings.Contains(err.Error(), "over the limit") {
 			t.Errorf("the error is %v", err)
@@ -165,6 +187,7 @@ func TestNextRefuses(t *testing.T) {
 		{"no count", "", []string{"many"}, `the count "many" is not`, ExitUsage},
 		{"a count of 0", "", []string{"0"}, `the count "0" is not`, ExitUsage},
 		{"a negative count", "", []string{"--", "-4"}, `the count "-4" is not`, ExitUsage},
+		{"no time", "", []string{"--timeout", "0s"}, "--timeout is 0s: give a duration above 0", ExitUsage},
 		{"two counts", "", []string{"1", "2"}, `got "2" too`, ExitUsage},
 		{"a tenant that is none", "", []string{"--tenant", ""}, "tenant", ExitUsage},
 		{"a misspelt tenant", "-ERR there is no tenant 'order': did you mean 'orders'?\r\n", []string{"--tenant", "order"}, "did you mean 'orders'?", ExitRefused},

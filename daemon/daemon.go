@@ -30,11 +30,11 @@ import (
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
-	"github.com/flakeward/flakeward/daemon/slice"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/daemon/tenant"
+	"github.com/flakeward/flakeward/daemon/timeslice"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/form"
@@ -147,8 +147,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if k, ok := d.config.Kernel.(interface{ Close() }); ok {
 		defer k.Close()
 	}
-	if err := slice.Shorten(); err != nil {
-		d.log.Debug("the kernel gives no short slices: beside much other work, requests may wait for longer", "error", err)
+	if err := timeslice.Request(); err != nil {
+		d.log.Debug("short time slices cannot be requested: beside much other work, requests may wait for longer", "error", err)
 	}
 	if err := d.awaitEpoch(ctx); err != nil {
 		return err

@@ -88,6 +88,24 @@ func inUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
+// From a user's sixty-fifth connection of HTTP/2 on, each may ask for 4 things at once, and not for
+// 100.
+func TestAUsersManyConnectionsOfHTTP2MayAskForLessAtOnce(t *testing.T) {
+	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
+	next := func(want uint32) {
+		t.Helper()
+		r := dialRaw(t, d)
+		settings := must.Get(r.ReadFrame())(t).(*http2.SettingsFrame)
+		if got, _ := settings.Value(http2.SettingMaxConcurrentStreams); got != want {
+			t.Fatalf("a connection may ask for %d things at once, want %d", got, want)
+		}
+	}
+	for range 64 {
+		next(100)
+	}
+	next(4)
+}
+
 // While a client floods its connection, others get IDs, and the heap grows by little. What a
 // connection would have to keep, it is closed for.
 func TestFloodsOfHTTP2HurtNobodyElse(t *testing.T) {

@@ -195,8 +195,8 @@ func (m mover) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 	})
 	if err != nil {
 		m.c.nodes.orphan(token)
-		if errors.Is(err, ErrGone) {
-			return m.stored(c.Worker)
+		if errors.Is(err, ErrGone) { // another who stores the record deleted it
+			return fmt.Errorf("%w: %w", coord.ErrRaced, err)
 		}
 		return m.fenced(err)
 	}
@@ -215,10 +215,5 @@ func (m mover) Store(ctx context.Context, at coord.Place, c coord.Copy) error {
 		return nil
 	}
 	m.c.nodes.discard(ctx, made.Node)
-	return cmp.Or(m.fenced(err), m.stored(c.Worker))
-}
-
-// stored is the error for a record that another stores at the same time.
-func (m mover) stored(worker int) error {
-	return fmt.Errorf("%s: the record of worker ID %d is written by another as well: %w", m.c.store.Name(), worker, coord.ErrRaced)
+	return cmp.Or(m.fenced(err), fmt.Errorf("%s: the record of worker ID %d is written by another as well: %w", m.c.store.Name(), c.Worker, coord.ErrRaced))
 }

@@ -222,7 +222,7 @@ func storedByTwo(k *kit) {
 	var both errgroup.Group
 	for _, m := range []coord.Mover{m, k.mover()} {
 		both.Go(func() error {
-			for range 50 {
+			for range 20 {
 				if err := m.Store(k.Context(), at, c); err != nil && !errors.Is(err, coord.ErrRaced) {
 					return err
 				}

@@ -90,6 +90,7 @@ func (m Move) places(ctx context.Context) (from, to coord.Place, err error) {
 // Run moves the cluster, or goes on with a move that was cut off. To run it again does no harm.
 func (m Move) Run(ctx context.Context) (Result, error) {
 	var r Result
+	var raced error // the last one
 	sealed := false
 	for range tries {
 		from, to, err := m.places(ctx)
@@ -113,9 +114,12 @@ func (m Move) Run(ctx context.Context) (Result, error) {
 		if err != nil && (!errors.Is(err, coord.ErrRaced) || ctx.Err() != nil) {
 			return r, err
 		}
+		if err != nil {
+			raced = err
+		}
 		sealed = sealed || from.Stage == coord.Sealed || err == nil && m.closed(from, to)
 	}
-	return r, refuse("others change the cluster record at the same time; run it again when they have ended")
+	return r, refuse("others change the cluster record at the same time; run it again when they have ended (the last try that failed: %v)", raced)
 }
 
 // step does what comes next.

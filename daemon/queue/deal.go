@@ -2,19 +2,20 @@ package queue
 
 import "slices"
 
-// Deal shares a portion among all that wait: room, users in turn and their connections in turn, after
-// reserve, in the same way among the reserved ones. What of the last Deal was not taken is taken back
-// first, so it has to be in room or reserve again; who did not take it is the first in turn.
+// Deal shares a portion among all that wait. First it takes back what of the last Deal was not taken,
+// which has to be in room or reserve again; who did not take it is the first in turn. Then it shares
+// reserve among the reserved requests, and room among all: users in turn, and their connections in
+// turn. Where some users get one more than others, those after them are the first to in the next
+// portion.
 func (q *Queue) Deal(room, reserve int) {
-	if len(q.users) > 1 && q.users[0] == q.favoured { // what cannot be divided is another's now
-		q.users = append(q.users[1:], q.favoured)
+	for i := range q.orders {
+		q.orders[i].first = q.orders[i].then
 	}
-	q.favoured = nil
 	q.DealAgain(room, reserve)
 }
 
-// DealAgain is Deal for a portion of which something was dealt before. Users keep their places: with
-// two deals of each portion, those who change places would be where they were.
+// DealAgain is Deal for a portion of which something was dealt before. It begins with the same users:
+// if the first ones changed twice a portion, two users would be where they were in each.
 func (q *Queue) DealAgain(room, reserve int) {
 	for _, r := range slices.Backward(q.dealt) {
 		if r == nil { // it has left
@@ -33,28 +34,31 @@ func (q *Queue) DealAgain(room, reserve int) {
 	clear(q.dealt)
 	q.dealt = q.dealt[:0]
 	if q.reserved > 0 {
-		reserve = q.share(reserve, (*user).dealReserved)
+		reserve = q.share(&q.orders[ofReserved], reserve, (*user).dealReserved)
 	}
 	if q.rows > 0 {
-		q.share(reserve, (*user).dealRows)
+		q.share(&q.orders[ofRows], reserve, (*user).dealRows)
 	}
-	q.share(room, (*user).deal)
+	q.share(&q.orders[ofAll], room, (*user).deal)
 }
 
 // share gives each user as much of room as the others, and what one does not want to the others.
-func (q *Queue) share(room int, deal func(u *user, q *Queue, portion int) (given int)) (left int) {
-	wanting := len(q.users)
+func (q *Queue) share(o *order, room int, deal func(u *user, q *Queue, portion int) (given int)) (left int) {
+	first, wanting := max(0, slices.Index(q.users, o.first)), len(q.users)
+	o.then = o.first
 	for room > 0 && wanting > 0 {
-		portion := max(1, room/wanting)
-		if room < wanting {
-			q.favoured = q.users[0]
-		}
+		portion, rest := max(1, room/wanting), room < wanting
 		wanting = 0
-		for _, u := range q.users {
-			given := deal(u, q, min(portion, room))
+		for i := range q.users {
+			at := (first + i) % len(q.users)
+			given := deal(q.users[at], q, min(portion, room))
 			room -= given
-			if given > 0 {
-				wanting++
+			if given == 0 {
+				continue
+			}
+			wanting++
+			if rest {
+				o.then = q.users[(at+1)%len(q.users)]
 			}
 		}
 	}

@@ -6,6 +6,8 @@
 // then takes its share. Nothing is random, so that a simulation can replay it.
 package queue
 
+import "slices"
+
 // User is whom a share is for: a UID, and the socket by which it came.
 type User struct {
 	UID    uint32
@@ -60,19 +62,30 @@ type Ask struct {
 	Row   bool // it is N requests for one each, of which the first is promised
 }
 
-// Queue is the requests that wait for the same portions. The zero value with limits is empty. It
-// must not be used by two goroutines at once.
+// Queue is the requests that wait for the same portions. New makes one. It must not be used by two
+// goroutines at once.
 type Queue struct {
 	limits   Limits
-	users    []*user    // those that wait, in turn
+	users    []*user    // those that wait
 	waits    int        // requests
 	reserved int        // those of them that what is kept is for
 	rows     int        // the others that it is for if those do not want it
 	shares   int        // what was dealt and not taken
-	favoured *user      // some users got one more of this portion than others, and it was the first; nil: none did
 	dealt    []*Request // who got a share in the last Deal; nil: it has left
+	orders   [3]order
 	spare    []*user
 }
+
+// order is with which user a share begins, and with which it does in the next portion. nil: with
+// whoever has waited for the longest time.
+type order struct{ first, then *user }
+
+// What is shared has an order of its own: users who want nothing of the one may want of the other.
+const (
+	ofReserved = iota
+	ofRows
+	ofAll
+)
 
 // New makes an empty queue.
 func New(l Limits) *Queue {
@@ -278,10 +291,19 @@ func (q *Queue) find(id User) *user {
 const mostSpare = 16
 
 func (q *Queue) forget(u *user) {
-	for i, other := range q.users {
-		if other == u {
-			q.users = append(q.users[:i], q.users[i+1:]...)
-			break
+	at := slices.Index(q.users, u)
+	q.users = slices.Delete(q.users, at, at+1)
+	var next *user
+	if len(q.users) > 0 {
+		next = q.users[at%len(q.users)]
+	}
+	for i := range q.orders {
+		o := &q.orders[i]
+		if o.first == u {
+			o.first = next
+		}
+		if o.then == u {
+			o.then = next
 		}
 	}
 	if len(q.spare) < mostSpare {

@@ -108,6 +108,31 @@ func TestUsersChangePlacesOnceAPortion(t *testing.T) {
 	}
 }
 
+// Who wants nothing of what is kept for small requests changes nothing in whose it is.
+func TestEachKindOfShareHasItsTurns(t *testing.T) {
+	for _, portion := range []struct{ room, reserve int }{{0, 1}, {1, 1}, {7, 1}, {2, 3}} {
+		l := queue.Limits{Portion: 8, Deals: 200}
+		q := queue.New(l)
+		crowd(q, l, 1, 1, 1e6)
+		small := [][]*waiter{crowd(q, l, 2, 20, 1), crowd(q, l, 3, 20, 1)}
+		got := make([]int, len(small))
+		for range 3000 {
+			q.Deal(portion.room, portion.reserve)
+			for user, all := range small {
+				for _, w := range all {
+					if w.take(1) > 0 {
+						got[user]++
+						w.ask(q, 0, 1, l, 0)
+					}
+				}
+			}
+		}
+		if d := got[0] - got[1]; d < -1 || d > 1 || got[0] < 1000*portion.reserve {
+			t.Errorf("with portions of %+v two users of one kind have %d", portion, got)
+		}
+	}
+}
+
 func TestConnectionsHaveEqualTurns(t *testing.T) {
 	l := queue.Limits{Portion: 4096, Deals: 2000}
 	q := queue.New(l)

@@ -426,16 +426,3 @@ func TestAHandlerWithoutAServerAnswers(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
-
-// A connection of a user that has many may ask for less at once.
-func TestACrowdAsksForLessAtOnce(t *testing.T) {
-	s := New(Config{})
-	for streams, h := range map[int]*http.Server{mostStreams: s.HTTP(), crowdStreams: s.Crowd()} {
-		if got := h.HTTP2.MaxConcurrentStreams; got != streams {
-			t.Errorf("%d requests at once, want %d", got, streams)
-		}
-	}
-	if crowdStreams >= mostStreams {
-		t.Error("a crowd asks for as much as others")
-	}
-}

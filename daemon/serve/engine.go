@@ -12,7 +12,7 @@ import (
 type engine interface {
 	add(c net.Conn, g client) error // takes c over; on an error too
 	wake()                          // tries again what waits for a change
-	tooMuch()                       // more is kept than the budget allows: ends connections
+	tooMuch(u budget.User)          // more is kept than the budget allows, for that user too: ends connections
 	live() <-chan struct{}          // closed once the engine has gone round, or has ended
 	disconnect()                    // closes the connections that were answered something; returns once nothing more is sent to them
 	dismiss(pod *peercred.Pod)      // closes the connections that came by the pod's socket, all that were added before

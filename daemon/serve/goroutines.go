@@ -102,15 +102,8 @@ func (e *goroutines) wake() {
 	e.changed, e.change = context.WithCancel(e.ctx)
 }
 
-// tooMuch ends connections that speak HTTP until the budget is kept to, or there is none of the user
-// for whom most is kept. Two that come at once may see the same one leave.
-func (e *goroutines) tooMuch() {
-	for {
-		u, excess := e.config.Budget.Heaviest()
-		if excess <= 0 || !e.web.relieve(func(v *WebConn) bool { return v.user() == u }, Heavy) {
-			return
-		}
-	}
+func (e *goroutines) tooMuch(u budget.User) {
+	e.web.relieve(func(v *WebConn) bool { return v.user() == u }, Heavy)
 }
 
 // live is closed: there is no round.
@@ -192,7 +185,7 @@ func (e *goroutines) listen(c net.Conn, g client) *received {
 			over := e.web.come(c, -1, g, e.config.Budget.Open(g.user()), in.data)
 			e.mu.Unlock()
 			if over {
-				e.tooMuch()
+				e.tooMuch(g.user())
 			}
 			return nil
 		}

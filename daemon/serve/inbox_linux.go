@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
@@ -46,7 +47,7 @@ func (b *inbox) add(nc net.Conn, g client) error {
 	return nil
 }
 
-func (b *inbox) tooMuch() { b.ask(func(r *requests) { r.over = true }) }
+func (b *inbox) tooMuch(budget.User) { b.ask(func(r *requests) { r.over = true }) }
 
 func (b *inbox) wake() { b.ask(func(r *requests) { r.changed = true }) }
 

@@ -184,9 +184,9 @@ func New(c Config) *Server {
 	s := &Server{config: c, start: startEngine, done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
 	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
 	s.web = newWeb(c, &s.counts)
-	s.web.tooMuch = func() {
+	s.web.tooMuch = func(u budget.User) {
 		if e := s.engine.Load(); e != nil {
-			(*e).tooMuch()
+			(*e).tooMuch(u)
 		}
 	}
 	return s

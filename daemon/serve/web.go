@@ -48,14 +48,15 @@ type web struct {
 	cancel    context.CancelFunc
 
 	reads turnstile.Turnstile // of HTTP/2, and of all where they are many
-	many  atomic.Int64        // how many connections are open
+	many  atomic.Int64        // how many connections are open, for those who do not hold the lock
 
-	tooMuch func() // called when more is kept than the budget allows; nil: nobody cares
+	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
 
 	mu     sync.Mutex
 	comes  sync.Cond // somebody came or left, or the listeners were closed
 	open   map[*WebConn]struct{}
-	closed bool // nobody comes any more
+	http2  map[budget.User]int // how many of them speak HTTP/2
+	closed bool                // nobody comes any more
 }
 
 // entrance is the listener from which a server gets its connections. web.mu guards the queue.
@@ -70,12 +71,13 @@ const (
 	fewWeb = 64
 	// fewHTTP2 is how many connections of HTTP/2 a user has before its next may ask for less at once
 	// each. With a hundred requests in each of 300, memory for them was asked for and given up all
-	// the time, and another user's slowest hundredth of requests took 30 to 70 ms; now less than 1.
-	fewHTTP2 = 8
+	// the time, and another user's slowest hundredth of requests took 30 to 70 ms. A client that is
+	// told so late asks again after a second or more, so it is told so where it must be.
+	fewHTTP2 = 64
 )
 
 func newWeb(c Config, n *counts) *web {
-	a := &web{config: c, counts: n, open: make(map[*WebConn]struct{})}
+	a := &web{config: c, counts: n, open: make(map[*WebConn]struct{}), http2: make(map[budget.User]int)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.comes.L = &a.mu
 	for _, h := range []HTTP{c.HTTP, c.Crowd} {
@@ -103,8 +105,7 @@ func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []
 		ahead = aheadBytes + http2Bytes
 	}
 	a.mu.Lock()
-	a.open[v] = struct{}{}
-	a.many.Store(int64(len(a.open)))
+	a.add(v)
 	over = v.account.Hold(account.Held() + webConnBytes + cap(v.read) + ahead)
 	closed := a.closed
 	if !closed {
@@ -119,15 +120,35 @@ func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []
 	return over
 }
 
-// entrance is where the connection goes in. The caller holds the lock.
-func (a *web) entrance(v *WebConn) *entrance {
-	n := 0
-	for other := range a.open {
-		if other.ahead != nil && other.user() == v.user() {
-			n++
+// add counts a connection in. The caller holds the lock, as that of remove and entrance does.
+func (a *web) add(v *WebConn) {
+	a.open[v] = struct{}{}
+	a.many.Store(int64(len(a.open)))
+	if v.ahead != nil {
+		a.http2[v.user()]++
+	}
+}
+
+// remove counts it out, once, and reports whether it was there.
+func (a *web) remove(v *WebConn) bool {
+	if _, open := a.open[v]; !open {
+		return false
+	}
+	delete(a.open, v)
+	a.many.Store(int64(len(a.open)))
+	if v.ahead != nil {
+		if a.http2[v.user()]--; a.http2[v.user()] == 0 {
+			delete(a.http2, v.user())
 		}
 	}
-	if v.ahead != nil && n > fewHTTP2 {
+	v.account.Hold(0)
+	a.comes.Broadcast()
+	return true
+}
+
+// entrance is where the connection goes in.
+func (a *web) entrance(v *WebConn) *entrance {
+	if v.ahead != nil && a.http2[v.user()] > fewHTTP2 {
 		return a.entrances[len(a.entrances)-1]
 	}
 	return a.entrances[0]
@@ -161,10 +182,7 @@ func (v *WebConn) connect() error {
 	v.Conn, v.fd = c, -1
 	if err != nil {
 		v.web.config.Log.Warn("a connection is dropped", "connection", v.id, "error", err)
-		delete(v.web.open, v)
-		v.web.many.Store(int64(len(v.web.open)))
-		v.account.Hold(0)
-		v.web.comes.Broadcast()
+		v.web.remove(v)
 		v.web.counts.end(v.user())
 	}
 	return err
@@ -190,7 +208,7 @@ func (a *web) Close() error {
 // Addr is nobody's.
 func (a *web) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
 
-// connections are those there are.
+// conns are the open connections.
 func (a *web) conns() []*WebConn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -224,16 +242,18 @@ func (a *web) session(after int64) *resp.Session {
 // relieve ends one of those connections whom may names, and reports whether there was one: the
 // oldest, or where memory is needed the one whose requests take most.
 func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
-	leaves := a.first(may, why == Heavy)
-	if leaves == nil {
-		return false
+	for {
+		leaves := a.first(may, why == Heavy)
+		if leaves == nil {
+			return false
+		}
+		if leaves.Close() != nil {
+			continue // it has ended meanwhile, maybe for another who looked at the same time
+		}
+		a.counts.refused[why].Add(1)
+		a.config.Log.Warn("a client's connection is ended", "code", why, "user", leaves.who.User(), "pid", leaves.who.PID, "connection", leaves.id)
+		return true
 	}
-	if leaves.Close() != nil {
-		return true // somebody else has ended it
-	}
-	a.counts.refused[why].Add(1)
-	a.config.Log.Warn("a client's connection is ended", "code", why, "user", leaves.who.User(), "pid", leaves.who.PID, "connection", leaves.id)
-	return true
 }
 
 // first is the oldest of those whom may names, or of them the one whose requests take most; nil:
@@ -298,21 +318,21 @@ func (a *web) end() {
 				idle[v] = v.asked.Load()
 			}
 		}
-		a.awaitEmpty(latecomers)
+		a.awaitLatecomers()
 		for v, asked := range idle {
 			if !v.asking.Load() && v.asked.Load() == asked {
 				v.GoAway()
 			}
 		}
 		if len(idle) > 0 {
-			a.awaitEmpty(latecomers)
+			a.awaitLatecomers()
 		}
 		for _, v := range a.conns() {
 			if !v.asking.Load() {
 				_ = v.Close()
 			}
 		}
-		a.await(a.ctx, a.empty)
+		a.awaitEmpty(a.ctx)
 		for _, d := range a.entrances {
 			_ = d.http.Shutdown(a.ctx)
 			_ = d.http.Close()
@@ -339,18 +359,15 @@ func (a *web) leave() {
 // latecomers is how long a drain waits for requests that have not arrived in whole.
 const latecomers = time.Second
 
-// awaitEmpty returns once all have gone, or after the time.
-func (a *web) awaitEmpty(limit time.Duration) {
-	ctx, cancel := clockguard.WithTimeout(a.ctx, a.config.Clock, limit)
+// awaitLatecomers returns once all have gone, or after that time.
+func (a *web) awaitLatecomers() {
+	ctx, cancel := clockguard.WithTimeout(a.ctx, a.config.Clock, latecomers)
 	defer cancel()
-	a.await(ctx, a.empty)
+	a.awaitEmpty(ctx)
 }
 
-// empty reports whether all have gone. The caller holds the lock.
-func (a *web) empty() bool { return len(a.open) == 0 }
-
-// await returns once that has come true, or with ctx.
-func (a *web) await(ctx context.Context, is func() bool) {
+// awaitEmpty returns once all have gone, or with ctx.
+func (a *web) awaitEmpty(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -359,7 +376,7 @@ func (a *web) await(ctx context.Context, is func() bool) {
 	defer stop()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for !is() && ctx.Err() == nil {
+	for len(a.open) > 0 && ctx.Err() == nil {
 		a.comes.Wait()
 	}
 }

@@ -56,7 +56,7 @@ func (v *WebConn) Hold(by int) {
 	}
 	a.mu.Unlock()
 	if over && a.tooMuch != nil {
-		a.tooMuch()
+		a.tooMuch(v.user())
 	}
 }
 
@@ -67,18 +67,17 @@ const aheadBytes = 4 << 10
 // Read reads what was read before first. It is called by one goroutine at a time.
 func (v *WebConn) Read(b []byte) (int, error) {
 	if len(v.read) == 0 {
-		if len(b) >= len(v.ahead) {
-			n, err := v.Conn.Read(b)
-			if n > 0 && v.web.many.Load() > fewWeb {
-				v.web.reads.Pass(v.web.ctx, v.user())
-			}
+		into, ahead := b, len(b) < len(v.ahead)
+		if ahead {
+			into = v.ahead
+		}
+		n, err := v.Conn.Read(into)
+		if n > 0 && (v.ahead != nil || v.web.many.Load() > fewWeb) {
+			v.web.reads.Pass(v.web.ctx, v.user()) // what is read of HTTP/2 may begin a hundred requests
+		}
+		if !ahead || n == 0 {
 			return n, err
 		}
-		n, err := v.Conn.Read(v.ahead)
-		if n == 0 {
-			return 0, err
-		}
-		v.web.reads.Pass(v.web.ctx, v.user()) // what is read may begin a hundred requests
 		v.read = v.ahead[:n]
 	}
 	n := copy(b, v.read)
@@ -91,13 +90,7 @@ func (v *WebConn) Read(b []byte) (int, error) {
 // Close ends the connection. It may be called more than once.
 func (v *WebConn) Close() error {
 	v.web.mu.Lock()
-	_, open := v.web.open[v]
-	if open {
-		delete(v.web.open, v)
-		v.web.many.Store(int64(len(v.web.open)))
-		v.account.Hold(0)
-		v.web.comes.Broadcast()
-	}
+	open := v.web.remove(v)
 	c := v.Conn
 	v.web.mu.Unlock()
 	if !open {

@@ -24,7 +24,7 @@ var table = []row{
 	{"requests of HTTP", "daemon/rest", "parse decode count tenant number accepts", "FuzzRequest FuzzCompat", "answered with what was asked for, or with a problem whose status fits; no ID is taken for what is refused"},
 	{"messages of gRPC and Connect", "daemon/rpc", "Next Run Decode Stream", "FuzzMessage", "answered, or refused with a code; IDs are taken for what is answered alone, and no more than a request may have"},
 	{"what is asked of the page", "daemon/page", "takeApart", "FuzzPage", "shown as text: the page has the elements that it has for any other word"},
-	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk Bulks", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
+	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk Bulks IDs", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
 	{"refusals of daemons, INFO of what may be none", "client", "unavailable maxCount", "FuzzUnavailable FuzzMaxCount", "its reason is in the text, and no time is below 0; the limit that the first line says, or none"},
 	{"kubelet's requests for volumes", "csi", "parsePublish parseVolume", "FuzzPublish", "refused as wrong, or the directory's name and the line for the daemon have their forms, and both requests mean the same directory"},
 	{"messages of a takeover", "daemon/takeover", "read", "FuzzRead", "a message of the kind that was waited for, or an error and no open descriptor"},

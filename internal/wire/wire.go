@@ -156,6 +156,9 @@ func (r *Reader) IDs(n int) ([]string, error) {
 			return r.text()
 		}
 		id, err := r.int()
+		if err == nil && id < 0 {
+			err = fmt.Errorf("%w: an ID of %d", ErrFrame, id)
+		}
 		return strconv.FormatInt(id, 10), err
 	})
 }

@@ -1,4 +1,4 @@
-package slice
+package timeslice
 
 import (
 	"runtime"
@@ -16,8 +16,8 @@ func TestSlicesAreShort(t *testing.T) {
 	if before.Runtime == 0 {
 		t.Skip("this kernel has no slices of a thread's own")
 	}
-	must.Do(t, Shorten())
-	must.Do(t, Shorten()) // changes nothing
+	must.Do(t, Request())
+	must.Do(t, Request()) // changes nothing
 	seen := make(chan unix.SchedAttr)
 	end := make(chan struct{})
 	const threads = 50
@@ -34,7 +34,7 @@ func TestSlicesAreShort(t *testing.T) {
 		}()
 	}
 	want := *before
-	want.Runtime = uint64(Length)
+	want.Runtime = uint64(length)
 	for range threads {
 		if got := <-seen; got != want {
 			t.Errorf("got %+v, want %+v", got, want)
