@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/daemontest"
@@ -286,17 +285,21 @@ func lasting(ctx context.Context, function string) string {
 
 // More IDs than the daemon can give within its --max-block are taken in several requests.
 func TestTakesMoreThanCanBeHadAtATime(t *testing.T) {
-	config := daemontest.Config(dir(t))
-	config.IDs.Layout = "sonyflake"
-	config.Waiting.MaxBlock = 200 * time.Millisecond
-	d := daemontest.Start(t, config)
-	const n = 6000 // a lane has 5,120 in that time
-	runs := must.Get(open(t, d.Config.Socket.Path, client.Timeout(timeout)).Take(t.Context(), n))(t)
-	got := 0
-	for _, r := range runs {
-		got += r.N
-	}
-	if got != n {
-		t.Errorf("%d of %d", got, n)
+	for _, layout := range []string{"sonyflake", "js53"} { // both have 25,600 a second
+		t.Run(layout, func(t *testing.T) {
+			t.Parallel()
+			config := daemontest.Config(dir(t))
+			config.IDs.Layout = layout
+			d := daemontest.Start(t, config)
+			const n = 60_000
+			runs := must.Get(open(t, d.Config.Socket.Path, client.Timeout(timeout)).Take(t.Context(), n))(t)
+			got := 0
+			for _, r := range runs {
+				got += r.N
+			}
+			if got != n {
+				t.Errorf("%d of %d", got, n)
+			}
+		})
 	}
 }
