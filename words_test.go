@@ -45,7 +45,11 @@ func TestStandardWords(t *testing.T) {
 		if path == "words_test.go" {
 			return nil
 		}
-		for i, line := range strings.Split(readFile(t, path), "\n") {
+		text := readFile(t, path)
+		if strings.Contains(text, "\x00") { // a program that make built
+			return nil
+		}
+		for i, line := range strings.Split(text, "\n") {
 			for _, word := range wordPart.FindAllString(zooKeeper.ReplaceAllString(line, ""), -1) {
 				if standard, private := privateWords[strings.ToLower(word)]; private {
 					t.Errorf("%s:%d says %q: the word is %q", path, i+1, word, standard)
