@@ -50,7 +50,8 @@ type Host struct {
 // Step is a change of a clock's offset from the machine's own.
 type Step struct {
 	At     evidence.Mono
-	Offset int64 // nanoseconds, from then on; before the first step it is 0
+	Set    evidence.Mono // the clock had that offset by then, for whoever looked; 0: at once
+	Offset int64         // nanoseconds, from then on; before the first step it is 0
 }
 
 // stream hands out the entries of one log, in their order and the same ones whenever it is called.

@@ -14,7 +14,8 @@ import (
 // A step of a host's clock takes effect when its daemon next looks at the file, within a few
 // milliseconds; a daemon that was paused looks when it goes on, and so does one whose machine is
 // busy. So both what was before and what is after a step count as possible from shortly before it
-// until the daemon has issued for settling since: pauses do not count towards that.
+// until the daemon has issued for settling since it was set: pauses do not count towards that, nor
+// does the time that a busy disk takes for the file.
 const (
 	early    = evidence.Mono(5 * time.Millisecond)
 	settling = evidence.Mono(time.Second)
@@ -37,7 +38,7 @@ type clock struct {
 
 // stepped is one step, and what became of it.
 type stepped struct {
-	at        evidence.Mono
+	at, set   evidence.Mono
 	from, to  int64 // offsets, in nanoseconds
 	issuing   evidence.Mono
 	last      evidence.Mono
@@ -58,7 +59,7 @@ func newClock(steps []Step) *clock {
 	c := &clock{highs: map[assignment]generator.Tick{}, cells: map[int][]cell{}}
 	offset := int64(0)
 	for _, s := range steps {
-		c.steps = append(c.steps, stepped{at: s.At, from: offset, to: s.Offset, settled: always, caughtUp: map[int]evidence.Mono{}})
+		c.steps = append(c.steps, stepped{at: s.At, set: max(s.At, s.Set), from: offset, to: s.Offset, settled: always, caughtUp: map[int]evidence.Mono{}})
 		offset = s.Offset
 	}
 	return c
@@ -69,7 +70,7 @@ func (c *clock) issued(at evidence.Mono, by assignment, tick generator.Tick) {
 	rises := tick > c.highs[by]
 	c.highs[by] = max(c.highs[by], tick)
 	for c.next < len(c.steps) && c.steps[c.next].at < at {
-		c.steps[c.next].last = c.steps[c.next].at
+		c.steps[c.next].last = c.steps[c.next].set
 		c.open = append(c.open, c.next)
 		c.next++
 	}

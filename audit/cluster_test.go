@@ -102,7 +102,7 @@ func (h *computer) step(offset time.Duration) {
 	h.tick()
 	h.next = int64(offset)
 	h.due = h.w.now + evidence.Mono(h.w.pick(4_000_001))
-	h.steps = append(h.steps, Step{h.w.now, int64(offset)})
+	h.steps = append(h.steps, Step{At: h.w.now, Offset: int64(offset)})
 }
 
 // start starts the daemon. Without the coordinator it issues from the journal, if that has a grant.

@@ -202,6 +202,23 @@ func TestClock(t *testing.T) {
 	}
 }
 
+// A step whose file takes two seconds to be written may take effect at any time until then, and a
+// second of issuing later.
+func TestClockWhoseFileIsWrittenSlowly(t *testing.T) {
+	second := evidence.Mono(time.Second)
+	c := newClock([]Step{{At: 10 * second, Offset: -int64(2 * time.Second / 5)}, {At: 20 * second, Set: 22 * second, Offset: int64(time.Second / 2)}})
+	for at := second; at < 40*second; at += second / 1000 {
+		c.issued(at, assignment{}, generator.Tick(at/(second/1000)))
+	}
+	for at, want := range map[evidence.Mono]cell{
+		19: {low: -400, high: -400}, 21: {low: -400, high: 500}, 22: {low: -400, high: 500}, 24: {low: 500, high: 500},
+	} {
+		if got := c.between(0, at*second, at*second); got.low != want.low*1e6 || got.high != want.high*1e6 {
+			t.Errorf("at %d s: %+v, want %+v ms", at, got, want)
+		}
+	}
+}
+
 // A step ahead of more than a second may not be believed until the clock is back, so that known
 // time is what it was; a smaller one is followed.
 func TestClockThatIsNotBelieved(t *testing.T) {

@@ -65,7 +65,7 @@ func TestPlantedDisorder(t *testing.T) {
 			s.down(0, 500+1+s.span+1)
 		}, kinds{Descent: 1, Behind: 1}},
 		{"down by a second after the clock was made up for", func(s *stage) {
-			s.hosts[1].steps = []Step{{s.hosts[1].starts[1][0].At, -int64(time.Millisecond)}}
+			s.hosts[1].steps = []Step{{At: s.hosts[1].starts[1][0].At, Offset: -int64(time.Millisecond)}}
 			s.down(0, 1000)
 		}, kinds{Descent: 1, Behind: 1}},
 		{"another worker ID, as far back as the clock", func(s *stage) {
@@ -131,12 +131,12 @@ func TestPlantedDisorder(t *testing.T) {
 		{"behind another host, which gave the same tick later", func(s *stage) { s.crossing(50, 50) }, kinds{Behind: 1}},
 		{"not behind another host, which answered later", func(s *stage) { s.crossing(1, 50) }, kinds{}},
 		{"behind another host, whose clock is ahead", func(s *stage) {
-			s.hosts[0].steps = []Step{{s.now - evidence.Mono(3*time.Second), int64(998 * time.Millisecond)}}
+			s.hosts[0].steps = []Step{{At: s.now - evidence.Mono(3*time.Second), Offset: int64(998 * time.Millisecond)}}
 			s.hosts[2].steps = s.hosts[0].steps
 			s.down(99, 1000)
 		}, kinds{Behind: 1}},
 		{"behind another host by no more than its clock is ahead", func(s *stage) {
-			s.hosts[0].steps = []Step{{s.now - evidence.Mono(3*time.Second), int64(time.Second)}}
+			s.hosts[0].steps = []Step{{At: s.now - evidence.Mono(3*time.Second), Offset: int64(time.Second)}}
 			s.hosts[2].steps = s.hosts[0].steps
 			s.down(99, 1000)
 		}, kinds{}},
@@ -146,7 +146,7 @@ func TestPlantedDisorder(t *testing.T) {
 		}, kinds{}},
 		{"behind another host whose clock was put right", func(s *stage) {
 			_, tick := s.newest(0)
-			s.hosts[0].steps = []Step{{s.now - evidence.Mono(4*time.Second), int64(time.Hour)}, {s.now, 0}}
+			s.hosts[0].steps = []Step{{At: s.now - evidence.Mono(4*time.Second), Offset: int64(time.Hour)}, {At: s.now}}
 			s.hold(0, 9, tick+3_700_000)
 			s.issue(0, s.of(9, tick+3_600_000, 0))
 			s.hold(0, 10, tick+3_700_000)

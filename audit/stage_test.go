@@ -239,7 +239,7 @@ func (s *stage) hold(host, worker int, ceiling generator.Tick) {
 // IDs of 9 for 30 s.
 func (s *stage) hourBack() {
 	connection, tick := s.newest(0)
-	s.hosts[0].steps = []Step{{s.now, -int64(time.Hour)}}
+	s.hosts[0].steps = []Step{{At: s.now, Offset: -int64(time.Hour)}}
 	low := tick - 3_600_000
 	s.hold(0, 9, low+100_000)
 	s.hold(0, 10, low+100_000)
@@ -251,7 +251,7 @@ func (s *stage) hourBack() {
 
 // back has a clock stepped back shortly before now.
 func (s *stage) back(host int, by time.Duration) {
-	s.hosts[host].steps = append(s.hosts[host].steps, Step{s.now - 1, -int64(by)})
+	s.hosts[host].steps = append(s.hosts[host].steps, Step{At: s.now - 1, Offset: -int64(by)})
 }
 
 // down has a client of host-2 receive an ID that is that many ticks below the newest that any host

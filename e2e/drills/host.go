@@ -108,7 +108,7 @@ func (h *Host) setClock(offset time.Duration) (before time.Duration, err error) 
 		return 0, fmt.Errorf("the clock of %s cannot be set: %w", h.Name, err)
 	}
 	before, h.off = h.off, offset
-	h.steps = append(h.steps, audit.Step{At: at, Offset: int64(offset)})
+	h.steps = append(h.steps, audit.Step{At: at, Set: evidence.Now(), Offset: int64(offset)})
 	return before, nil
 }
 
