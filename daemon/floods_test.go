@@ -88,7 +88,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// From a user's sixty-fifth connection of HTTP/2 on, each may ask for 4 things at once, and not for
+// From a user's thirty-third connection of HTTP/2 on, each may ask for 4 things at once, and not for
 // 100.
 func TestAUsersManyConnectionsOfHTTP2MayAskForLessAtOnce(t *testing.T) {
 	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
@@ -100,7 +100,7 @@ func TestAUsersManyConnectionsOfHTTP2MayAskForLessAtOnce(t *testing.T) {
 			t.Fatalf("a connection may ask for %d things at once, want %d", got, want)
 		}
 	}
-	for range 64 {
+	for range 32 {
 		next(100)
 	}
 	next(4)

@@ -73,7 +73,7 @@ const (
 	// each. With a hundred requests in each of 300, memory for them was asked for and given up all
 	// the time, and another user's slowest hundredth of requests took 30 to 70 ms. A client that is
 	// told so late asks again after a second or more, so it is told so where it must be.
-	fewHTTP2 = 64
+	fewHTTP2 = 32
 )
 
 func newWeb(c Config, n *counts) *web {
