@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
@@ -268,14 +270,21 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
+// refusing is an address at which nobody listens, and nobody else can before the test ends.
+func refusing(t *testing.T) string {
+	fd := must.Get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0))(t)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	must.Do(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	bound := must.Get(unix.Getsockname(fd))(t).(*unix.SockaddrInet4)
+	return netip.AddrPortFrom(netip.AddrFrom4(bound.Addr), uint16(bound.Port)).String()
+}
+
 // A cluster that cannot be reached is an error of Join that names it, in time and
 // without the password; so is one that accepts and says nothing.
 func TestUnreachable(t *testing.T) {
 	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
-	gone := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	gone.Close()
-	for address, reason := range map[string]string{silent.Addr().String(): "", gone.Addr().String(): "connection refused"} {
+	for address, reason := range map[string]string{silent.Addr().String(): "", refusing(t): "connection refused"} {
 		for _, user := range []string{"", "u:geheim@"} {
 			var log bytes.Buffer
 			c, err := Open(t.Context(), Config{
