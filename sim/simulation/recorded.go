@@ -19,7 +19,7 @@ func (r recorded) Write(c journal.Contents) error {
 		r.of.durable, p.slot.lost, p.slot.inPlace[r.of.number] = c.Lanes, false, true
 		if r.of.number == 0 { // that is the one that operators put their hands on
 			p.slot.tampered = false
-			p.slot.sheltered = p.slot.sheltered && grants(c.Lanes, p.slot.old)
+			p.slot.sheltered = grants(c.Lanes, p.slot.old)
 		}
 	}
 	if p.sim.out != nil {
