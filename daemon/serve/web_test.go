@@ -349,6 +349,26 @@ func TestManyConnectionsOfHTTP2AreACrowd(t *testing.T) {
 	}
 }
 
+// closingConn is one whose end has that error.
+type closingConn struct {
+	net.Conn
+	err error
+}
+
+func (c closingConn) Close() error { return c.err }
+
+// Where the one that has to end has ended meanwhile, another one ends.
+func TestWhoHasEndedMeanwhileRelievesNobody(t *testing.T) {
+	n := &counts{connections: budget.NewConnections(10, 0, nil)}
+	a := newWeb(New(Config{HTTP: &http.Server{}}).config, n)
+	for id, c := range []net.Conn{closingConn{err: net.ErrClosed}, closingConn{}} {
+		a.come(c, -1, client{id: int64(id)}, budget.Account{}, []byte(getX))
+	}
+	if !a.relieve(func(*WebConn) bool { return true }, Full) || a.len() != 0 || n.refused[Full].Load() != 1 {
+		t.Errorf("%d are open, and %d were ended; want 0 and 1", a.len(), n.refused[Full].Load())
+	}
+}
+
 // Where many connections are open, what is read of one waits for its turn; of few, it does not.
 func TestReadsOfManyConnectionsComeInTurn(t *testing.T) {
 	a := newWeb(Config{HTTP: &http.Server{}}, &counts{})
