@@ -20,6 +20,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -83,7 +84,7 @@ func onZooKeeper(t *testing.T, options zktest.Options) (*zktest.Ensemble, server
 			var value []byte
 			var stat *gozk.Stat
 			persist(t, func() (err error) {
-				if _, err = c.Sync("/" + tree); err == nil {
+				if err = zkserver.CatchUp(c); err == nil {
 					value, stat, err = c.Get(path(tree, worker))
 				}
 				return err

@@ -13,6 +13,7 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -29,7 +30,7 @@ func (w *fixture) remake(value, token string) {
 
 func (w *fixture) tokens() []string {
 	w.Helper()
-	must.Get(w.client.Sync(w.root))(w)
+	must.Do(w, zkserver.CatchUp(w.client))
 	names, _, err := w.client.Children(w.root + "/layout")
 	must.Do(w, err)
 	return names

@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -78,7 +79,7 @@ func (w *fixture) get(path string) string {
 
 func (w *fixture) claims() []string {
 	w.Helper()
-	must.Get(w.client.Sync(w.root))(w)
+	must.Do(w, zkserver.CatchUp(w.client))
 	names, _, err := w.client.Children(w.root + "/claims")
 	must.Do(w, err)
 	return names

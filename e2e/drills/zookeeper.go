@@ -18,6 +18,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 )
 
 var dialer net.Dialer
@@ -152,7 +153,7 @@ func (z *zookeeper) claims(ctx context.Context, tree string) (names []string, er
 	err = z.with(ctx, addresses, func(conn *zk.Conn) error {
 		path := tree + "/claims"
 		// Without it, a member that lags may show what is gone.
-		if _, err := conn.Sync(path); err != nil {
+		if err := zkserver.CatchUp(conn); err != nil {
 			return err
 		}
 		names, _, err = conn.Children(path)

@@ -2,14 +2,18 @@ package zktest_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(zktest.Main(m)) }
@@ -121,6 +125,42 @@ func TestEnsemble(t *testing.T) {
 	e.Restore(old)
 	e.Start()
 	expect(t, "restored", get(t, e.Client(), "/a"), "3")
+}
+
+// With ZooKeeper's own sync in place of CatchUp, some of these reads are old.
+func TestCaughtUpReadsShowWhatAnotherWasAnswered(t *testing.T) {
+	e := zktest.Start(t, zktest.Options{Members: 3})
+	leader := e.Leader()
+	var all errgroup.Group
+	for n := range 16 {
+		reader := must.Get(zkserver.Connect(e.Addresses()[leader : leader+1]))(t)
+		t.Cleanup(reader.Close)
+		follower := (leader + 1 + n%2) % e.Members()
+		teller := must.Get(zkserver.Connect(e.Addresses()[follower : follower+1]))(t)
+		t.Cleanup(teller.Close)
+		path := fmt.Sprintf("/%d", n)
+		put(t, teller, path, "0")
+		all.Go(func() error {
+			for i := range int32(400) {
+				stat, err := teller.Set(path, nil, i)
+				if err != nil {
+					return err
+				}
+				if err := zkserver.CatchUp(reader); err != nil {
+					return err
+				}
+				_, seen, err := reader.Get(path)
+				if err != nil {
+					return err
+				}
+				if seen.Version != stat.Version {
+					return fmt.Errorf("the leader shows version %d of %s after a follower's answer of %d", seen.Version, path, stat.Version)
+				}
+			}
+			return nil
+		})
+	}
+	must.Do(t, all.Wait())
 }
 
 func TestSharedServer(t *testing.T) {

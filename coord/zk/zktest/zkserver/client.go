@@ -20,6 +20,14 @@ func Connect(addresses []string) (*zk.Conn, error) {
 	return c, err
 }
 
+// CatchUp makes what conn reads next at least as new as all that any client was answered before.
+// It is a write that changes nothing: a leader answers ZooKeeper's own sync before it has applied
+// all that it has committed, and so shows an old value now and then (see coord/zk, sync).
+func CatchUp(conn *zk.Conn) error {
+	_, err := conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
+	return err
+}
+
 func dial(network, address string, timeout time.Duration) (net.Conn, error) {
 	conn, err := net.DialTimeout(network, address, timeout)
 	return hasty{conn}, err
