@@ -115,6 +115,40 @@ func TestAnEighthOfATickIsKept(t *testing.T) {
 	}
 }
 
+// Small requests that have taken what is kept of a tick have no more kept for them from what was
+// dealt to others, whoever asks then.
+func TestWhatIsKeptIsKeptOnce(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	var number uint32
+	take := func(n int) {
+		t.Helper()
+		number++
+		if run, wait := g.Take(&issue.Connection{Number: number}, 0, n); run.N != n {
+			t.Fatalf("a request for %d gets %d, %+v", n, run.N, wait)
+		}
+	}
+	small := func(n int) {
+		for ; n > 0; n-- {
+			take(1)
+		}
+	}
+	take(perTick * 7 / 8)
+	small(perTick / 8)
+	waiting := issue.Connection{Number: 1 << 20}
+	const n = perTick/64 + 1
+	if run, wait := g.Take(&waiting, 0, n); run.N != 0 {
+		t.Fatalf("the request does not wait: it gets %d, %+v", run.N, wait)
+	}
+	g.clock.Advance(time.Millisecond)
+	take(perTick / 2)
+	small(perTick/2 - n - 1)
+	g.Take(&issue.Connection{Number: 1<<20 + 1}, 0, perTick/2) // for one there are numbers left
+	if run, wait := g.Take(&waiting, 0, n); run.N < perTick/64 {
+		t.Errorf("who was dealt %d gets %d, less than a turn; %+v", n, run.N, wait)
+	}
+}
+
 // What is left of a batch when a burst has served the rest has no part in what is kept.
 func TestTheRestOfABatchIsNotSmall(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{Burst: 10 * time.Millisecond})

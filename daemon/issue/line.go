@@ -78,7 +78,7 @@ func (l *line) join(c *Connection, lane *generator.Lane, tenant uint32, tick gen
 		if t, l.spare = l.spare, nil; t == nil {
 			t = &turns{queue: queue.New(l.limits)}
 		}
-		t.lane, t.dealt, t.from, t.since, t.reserve = lane, tick, tick, tick, 0
+		t.lane, t.dealt, t.from, t.since, t.reserve = lane, tick, tick, tick, l.limits.Reserve(int64(tick))
 		l.turns[tenant] = t
 	}
 	t.queue.Join(c.User, &c.place, &c.request, l.ask(c, n), c)
@@ -236,6 +236,7 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 	if tick > t.dealt || lane != t.lane {
 		deal = t.queue.Deal
 		t.since = max(t.from, t.dealt)
+		t.reserve = l.limits.Reserve(int64(tick)) // once a tick: what is taken of it is not kept anew
 	}
 	oldest := max(t.from, tick-generator.Tick(lane.Span()/2))
 	left, first := lane.RoomFirst(tenant, oldest, tick-1)
@@ -248,7 +249,7 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 		left, _ = lane.RoomFirst(tenant, t.since, tick-1)
 	}
 	room := lane.Room(tenant, tick)
-	t.reserve = min(room, l.limits.Reserve(int64(tick)))
+	t.reserve = min(room, t.reserve)
 	deal(left+room-t.reserve, t.reserve)
 	t.lane, t.dealt, t.from = lane, tick, max(first, tick-remembered)
 }
