@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -205,6 +206,12 @@ func (p *proc) journals() []*journal.Contents {
 	return found
 }
 
+// usable reports whether lane i can use what a journal says, if it lies where it was written.
+func (p *proc) usable(i int, c *journal.Contents) bool {
+	unknown := func(e journal.Entry) bool { return e.Worker >= p.sim.layout.Workers() }
+	return len(c.Lanes) > 0 && c.Layout == p.parts[i].holder.LayoutText() && !slices.ContainsFunc(c.Lanes, unknown)
+}
+
 // believed judges what a start goes on from: the journals that it has left itself, and no other's.
 func (p *proc) believed(found []*journal.Contents) {
 	sim, s := p.sim, p.slot
@@ -223,11 +230,12 @@ func (p *proc) believed(found []*journal.Contents) {
 		if i >= len(p.parts) {
 			continue
 		}
-		if first == nil && len(c.Lanes) > 0 && c.Layout == p.parts[i].holder.LayoutText() {
+		usable := p.usable(i, c)
+		if first == nil && usable {
 			first = c // that says which cluster the journals are of: one that says nothing of worker IDs does not
 		}
 		took := p.inherited[i] != nil
-		switch usable := s.wrongly == 0 && first != nil && len(c.Lanes) > 0 && c.Cluster == first.Cluster && c.Layout == p.parts[i].holder.LayoutText(); {
+		switch usable := usable && s.wrongly == 0 && c.Cluster == first.Cluster; {
 		case took && !inPlace:
 			sim.violate(s, "lane %d goes on from a journal that was written elsewhere: %+v, and not %+v", i, c.Place, s.disks()[i].Where)
 		case !took && s.inPlace[i] && usable && !sim.plan.Lying:
