@@ -149,6 +149,35 @@ func TestWhatIsKeptIsKeptOnce(t *testing.T) {
 	}
 }
 
+// Small requests that are dealt more than what is kept take the rest from what large ones get. What
+// is kept is still there for those to whom it was dealt.
+func TestWhatIsKeptIsForThoseWhoWereDealtIt(t *testing.T) {
+	const small, kept = perTick / 64, 8 // requests that have an eighth together
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	g.Take(&issue.Connection{Number: 1}, 0, perTick*7/8)
+	for i := range uint32(kept) {
+		g.Take(&issue.Connection{Number: 2 + i}, 0, small)
+	}
+	all := make([]issue.Connection, 2*kept)
+	for i := range all {
+		all[i].Number = 100 + uint32(i)
+		if run, wait := g.Take(&all[i], 0, small); run.N != 0 {
+			t.Fatalf("small request %d does not wait: it gets %d, %+v", i, run.N, wait)
+		}
+	}
+	g.clock.Advance(time.Millisecond)
+	for i := range all {
+		if i == kept {
+			g.Take(&issue.Connection{Number: 200}, 0, perTick)
+		}
+		of := (i + kept) % len(all) // who was dealt what is kept comes last
+		if run, wait := g.Take(&all[of], 0, small); run.N != small {
+			t.Errorf("small request %d gets %d, %+v", of, run.N, wait)
+		}
+	}
+}
+
 // What is left of a batch when a burst has served the rest has no part in what is kept.
 func TestTheRestOfABatchIsNotSmall(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{Burst: 10 * time.Millisecond})

@@ -78,7 +78,7 @@ func (l *line) join(c *Connection, lane *generator.Lane, tenant uint32, tick gen
 		if t, l.spare = l.spare, nil; t == nil {
 			t = &turns{queue: queue.New(l.limits)}
 		}
-		t.lane, t.dealt, t.from, t.since, t.reserve = lane, tick, tick, tick, l.limits.Reserve(int64(tick))
+		t.lane, t.dealt, t.from, t.since, t.reserve = lane, tick, tick, tick, l.reserve
 		l.turns[tenant] = t
 	}
 	t.queue.Join(c.User, &c.place, &c.request, l.ask(c, n), c)
@@ -86,15 +86,16 @@ func (l *line) join(c *Connection, lane *generator.Lane, tenant uint32, tick gen
 	l.waiting.Add(1)
 }
 
-// took notes that the connection's request got n, and lets it go if it has all. The caller holds
-// mu.
-func (l *line) took(c *Connection, n int) {
+// took notes that the connection's request got n, and lets it go if it has all. It returns how many
+// of them what is kept is less by if they are of the clock's tick. The caller holds mu.
+func (l *line) took(c *Connection, n int) (reserve int) {
 	if c.line == nil {
-		return
+		return n
 	}
-	if c.request.Took(n); !c.request.Waits() {
+	if reserve = c.request.Took(n); !c.request.Waits() {
 		l.left(c)
 	}
+	return reserve
 }
 
 func (l *line) left(c *Connection) {
@@ -203,10 +204,9 @@ func takeNow(i *Issuer, c *Connection, s sample, t *turns, tenant uint32, n, mos
 	}
 	i.record(c, s.lane, tick)
 	c.awaited = tick
-	if kept && t != nil {
-		t.reserve = max(0, t.reserve-run.N)
+	if taken := i.line.took(c, run.N); kept && t != nil {
+		t.reserve = max(0, t.reserve-taken)
 	}
-	i.line.took(c, run.N)
 	return outcome{run: run}
 }
 
@@ -236,7 +236,7 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 	if tick > t.dealt || lane != t.lane {
 		deal = t.queue.Deal
 		t.since = max(t.from, t.dealt)
-		t.reserve = l.limits.Reserve(int64(tick)) // once a tick: what is taken of it is not kept anew
+		t.reserve = t.queue.Reserve() // once a tick: what is taken of it is not kept anew
 	}
 	oldest := max(t.from, tick-generator.Tick(lane.Span()/2))
 	left, first := lane.RoomFirst(tenant, oldest, tick-1)

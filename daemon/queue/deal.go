@@ -24,7 +24,7 @@ func (q *Queue) DealAgain(room, reserve int) {
 		r.at = 0
 		if r.share > 0 {
 			r.turn = min(r.whole, r.turn+r.share)
-			r.share = 0
+			r.share, r.kept = 0, 0
 			in := r.line.in
 			in.remove(r.line)
 			in.prepend(r.line)
@@ -38,6 +38,9 @@ func (q *Queue) DealAgain(room, reserve int) {
 	}
 	if q.rows > 0 {
 		q.share(&q.orders[ofRows], reserve, (*user).dealRows)
+	}
+	for _, r := range q.dealt {
+		r.kept = r.share
 	}
 	q.share(&q.orders[ofAll], room, (*user).deal)
 }

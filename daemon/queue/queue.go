@@ -37,18 +37,6 @@ const turns = 32
 // Small is the largest request that counts as small, at least 1.
 func (l Limits) Small() int { return max(1, l.Portion/smallPart) }
 
-// Reserve is what the portion with that number keeps for small requests. Of portions of less than
-// eight, which have no eighth, some keep 1, so that it is an eighth on average.
-func (l Limits) Reserve(portion int64) int {
-	if l.Portion < reservePart {
-		if portion%reservePart < int64(l.Portion) {
-			return 1
-		}
-		return 0
-	}
-	return l.Portion / reservePart
-}
-
 // batch is what large requests can count on of eight portions.
 func (l Limits) batch() int { return l.Portion * (reservePart - 1) }
 
@@ -71,6 +59,7 @@ type Queue struct {
 	reserved int        // those of them that what is kept is for
 	rows     int        // the others that it is for if those do not want it
 	shares   int        // what was dealt and not taken
+	eighths  int        // what of the portions until now was not enough to keep 1 of it
 	dealt    []*Request // who got a share in the last Deal; nil: it has left
 	orders   [3]order
 	spare    []*user
@@ -124,6 +113,7 @@ type Request struct {
 	next     *Request
 	left     int // what it still wants
 	share    int // what of that it may take now
+	kept     int // what of the share is of what is kept for small requests
 	turn     int // what is left of its connection's turn
 	whole    int // a turn
 	reserved bool
@@ -138,6 +128,15 @@ func (q *Queue) Reserved() int { return q.reserved }
 
 // Dealt is what was shared in the last Deal and has not been taken yet.
 func (q *Queue) Dealt() int { return q.shares }
+
+// Reserve is what the next portion keeps for small requests: an eighth of it, on the average of those
+// for which Reserve was called. So some portions of less than eight keep 1, however their times lie.
+func (q *Queue) Reserve() int {
+	q.eighths += q.limits.Portion
+	reserve := q.eighths / reservePart
+	q.eighths %= reservePart
+	return reserve
+}
 
 // Shares names the requests that have a share.
 func (q *Queue) Shares(name func(*Request)) {
@@ -220,8 +219,11 @@ func (l *Line) stand() {
 	l.in.append(l)
 }
 
-// Took notes that the request took n of its share. A request that has all does not wait any more.
-func (r *Request) Took(n int) {
+// Took notes that the request took n of its share, and returns how much of that is of the reserve. A
+// request that has all does not wait any more.
+func (r *Request) Took(n int) (reserve int) {
+	reserve = min(n, r.kept)
+	r.kept -= reserve
 	r.queue.shares -= min(n, r.share)
 	r.share = max(0, r.share-n)
 	r.left -= n
@@ -231,6 +233,7 @@ func (r *Request) Took(n int) {
 	if r.left <= 0 {
 		r.Leave()
 	}
+	return reserve
 }
 
 // Leave takes the request out of its queue, if it stands in one. Others get its share at the next

@@ -150,6 +150,20 @@ func TestConnectionsHaveEqualTurns(t *testing.T) {
 	}
 }
 
+// An eighth is kept of eight portions, however few numbers each has.
+func TestAnEighthIsKept(t *testing.T) {
+	for _, portion := range []int{1, 2, 3, 7, 8, 12, 4096} {
+		q := queue.New(queue.Limits{Portion: portion, Deals: 1})
+		got := 0
+		for i := range 80 {
+			got += q.Reserve()
+			if least := portion * (i + 1) / 8; got != least {
+				t.Errorf("of %d portions of %d, %d are kept, want %d", i+1, portion, got, least)
+			}
+		}
+	}
+}
+
 func TestTheReserveIsForSmallRequests(t *testing.T) {
 	l := queue.Limits{Portion: 4096, Deals: 2000}
 	q := queue.New(l)
@@ -234,7 +248,7 @@ func TestPromisesAreKept(t *testing.T) {
 					w.ask(q, int(at), n, l, at)
 				}
 			}
-			reserve := l.Reserve(at)
+			reserve := q.Reserve()
 			q.Deal(left+l.Portion-reserve, reserve)
 			dealt, wanted := 0, 0
 			for _, w := range waiters {
@@ -299,8 +313,8 @@ func TestASingleNumberIsRefusedOnlyIfThereIsNone(t *testing.T) {
 		t.Errorf("beside them, 1000 are promised: %+v", p)
 	}
 	got := 0
-	for at := range int64(l.Deals) {
-		reserve := l.Reserve(at)
+	for range l.Deals {
+		reserve := q.Reserve()
 		q.Deal(l.Portion-reserve, reserve)
 		for _, w := range all {
 			got += w.take(1)
