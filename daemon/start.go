@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
@@ -49,6 +50,7 @@ func (d *Daemon) start(handed []grant.Handed) (lifecycle.Inherited, error) {
 		Range:   joins.Range,
 		Above:   joins.Above,
 		Accepts: d.config.acceptCluster() != "",
+		Idle:    debug.FreeOSMemory, // what the start and the last requests took
 		Status:  d.config.Service.Status,
 		Events:  d.events,
 		Log:     d.log,

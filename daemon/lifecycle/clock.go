@@ -27,8 +27,15 @@ const (
 // Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns
 // grant.ErrCopied when the machine is a copy, and nil otherwise.
 func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
-	supply, clock := newSupply(l), &stepped{lifecycle: l}
-	for l.Clock.Sleep(ctx, l.watchEvery()) == nil {
+	supply, clock, idle := newSupply(l), &stepped{lifecycle: l}, false
+	for {
+		was := idle
+		if idle = l.idle(); idle && !was && l.Idle != nil {
+			l.Idle()
+		}
+		if l.Clock.Sleep(ctx, l.watchEvery(idle)) != nil {
+			return nil
+		}
 		if l.Machine.Changed() {
 			return grant.ErrCopied
 		}
@@ -46,21 +53,25 @@ func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
 		issuer.Check()
 		issuer.Changed() // a request may be waiting for an instant that has moved
 	}
-	return nil
 }
 
 // watchEvery returns how long Watch sleeps. A request finds a step of the clock by itself. A copy
 // of the machine has to be found at once, before its session says anything to the coordinator.
-func (l *Lifecycle) watchEvery() time.Duration {
-	if l.Machine.Now != nil {
+func (l *Lifecycle) watchEvery(idle bool) time.Duration {
+	if l.Machine.Now != nil || !idle {
 		return WatchEvery
 	}
+	return WatchIdle
+}
+
+// idle reports whether nobody asks any lane for IDs.
+func (l *Lifecycle) idle() bool {
 	for _, k := range l.Holders {
 		if !k.Holding().Idle {
-			return WatchEvery
+			return false
 		}
 	}
-	return WatchIdle
+	return true
 }
 
 // wake returns the channel by which Watch wakes Settle and verify.

@@ -72,6 +72,9 @@ type Lifecycle struct {
 	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
 	// none, none is to be trusted, or all were written elsewhere.
 	Moved bool
+	// Idle is called whenever all lanes have become idle; nil: nobody is to know. Watch looks at
+	// nothing until it returns.
+	Idle func()
 	// Status is told in a line how issuing is, whenever that changes; nil: nobody is to know.
 	Status func(string)
 	// Events counts what the log says with a code; nil: nobody counts it.
