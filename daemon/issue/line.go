@@ -236,7 +236,7 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 	if tick > t.dealt || lane != t.lane {
 		deal = t.queue.Deal
 		t.since = max(t.from, t.dealt)
-		t.reserve = t.queue.Reserve() // once a tick: what is taken of it is not kept anew
+		t.reserve = t.queue.NextReserve() // once a tick: what is taken of it is not kept anew
 	}
 	oldest := max(t.from, tick-generator.Tick(lane.Span()/2))
 	left, first := lane.RoomFirst(tenant, oldest, tick-1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -28,10 +29,12 @@ const (
 // grant.ErrCopied when the machine is a copy, and nil otherwise.
 func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
 	supply, clock, idle := newSupply(l), &stepped{lifecycle: l}, false
+	var told sync.WaitGroup
+	defer told.Wait()
 	for {
 		was := idle
 		if idle = l.idle(); idle && !was && l.Idle != nil {
-			l.Idle()
+			told.Go(l.Idle) // a step, or a copy of the machine, is found meanwhile
 		}
 		if l.Clock.Sleep(ctx, l.watchEvery(idle)) != nil {
 			return nil

@@ -29,7 +29,7 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 		"asked again":               {idle: true, asked: true, want: lifecycle.WatchEvery},
 		"idle, copies can be found": {idle: true, machine: generator.Generation{Now: new(atomic.Uint64)}, want: lifecycle.WatchEvery},
 	} {
-		called := 0
+		var called atomic.Int32
 		ctx, cancel := context.WithCancel(t.Context())
 		clock := &hands{last: 2, end: cancel}
 		l, _ := newLifecycle(t, clock, nil)
@@ -41,7 +41,7 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 		kept := journal.Contents{Cluster: "the cluster", Coord: "there", Layout: holder.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "o", Mark: now - 10, Ceiling: now + 60_000}}}
 		must.Do(t, holder.Inherit(kept))
 		must.Do(t, holder.ColdStart(kept))
-		l.Holders, l.Machine, l.Idle = []*grant.Holder{holder}, c.machine, func() { called++ }
+		l.Holders, l.Machine, l.Idle = []*grant.Holder{holder}, c.machine, func() { called.Add(1) }
 		if c.idle {
 			clock.mono += 10 * time.Second
 		}
@@ -53,8 +53,12 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 		if !slices.Equal(clock.slept, []time.Duration{c.want, c.want}) {
 			t.Errorf("%s: the clock was looked at after %v, want each %v", name, clock.slept, c.want)
 		}
-		if idle := c.idle && !c.asked; idle && called != 1 || !idle && called != 0 {
-			t.Errorf("%s: Idle was called %d times", name, called)
+		want := int32(0)
+		if c.idle && !c.asked {
+			want = 1
+		}
+		if got := called.Load(); got != want {
+			t.Errorf("%s: Idle was called %d times, want %d", name, got, want)
 		}
 		cancel()
 	}

@@ -72,8 +72,8 @@ type Lifecycle struct {
 	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
 	// none, none is to be trusted, or all were written elsewhere.
 	Moved bool
-	// Idle is called whenever all lanes have become idle; nil: nobody is to know. Watch looks at
-	// nothing until it returns.
+	// Idle is called whenever all lanes have become idle, in a goroutine that Watch waits for at its
+	// end; nil: nobody is to know.
 	Idle func()
 	// Status is told in a line how issuing is, whenever that changes; nil: nobody is to know.
 	Status func(string)

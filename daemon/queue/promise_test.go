@@ -36,7 +36,7 @@ func (h *host) ask(user, n int, row bool) (w *waiter, ok bool) {
 
 // deal has a tick pass, in which each takes its share.
 func (h *host) deal() {
-	reserve := h.q.Reserve()
+	reserve := h.q.NextReserve()
 	h.q.Deal(h.l.Portion-reserve, reserve)
 	waiting := h.all[:0]
 	for _, w := range h.all {

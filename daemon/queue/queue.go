@@ -129,9 +129,9 @@ func (q *Queue) Reserved() int { return q.reserved }
 // Dealt is what was shared in the last Deal and has not been taken yet.
 func (q *Queue) Dealt() int { return q.shares }
 
-// Reserve is what the next portion keeps for small requests: an eighth of it, on the average of those
-// for which Reserve was called. So some portions of less than eight keep 1, however their times lie.
-func (q *Queue) Reserve() int {
+// NextReserve is what the next portion keeps for small requests: an eighth of it, on the average of those
+// for which it was called. So some portions of less than eight keep 1, however their times lie.
+func (q *Queue) NextReserve() int {
 	q.eighths += q.limits.Portion
 	reserve := q.eighths / reservePart
 	q.eighths %= reservePart

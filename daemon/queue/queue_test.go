@@ -156,7 +156,7 @@ func TestAnEighthIsKept(t *testing.T) {
 		q := queue.New(queue.Limits{Portion: portion, Deals: 1})
 		got := 0
 		for i := range 80 {
-			got += q.Reserve()
+			got += q.NextReserve()
 			if least := portion * (i + 1) / 8; got != least {
 				t.Errorf("of %d portions of %d, %d are kept, want %d", i+1, portion, got, least)
 			}
@@ -248,7 +248,7 @@ func TestPromisesAreKept(t *testing.T) {
 					w.ask(q, int(at), n, l, at)
 				}
 			}
-			reserve := q.Reserve()
+			reserve := q.NextReserve()
 			q.Deal(left+l.Portion-reserve, reserve)
 			dealt, wanted := 0, 0
 			for _, w := range waiters {
@@ -314,7 +314,7 @@ func TestASingleNumberIsRefusedOnlyIfThereIsNone(t *testing.T) {
 	}
 	got := 0
 	for range l.Deals {
-		reserve := q.Reserve()
+		reserve := q.NextReserve()
 		q.Deal(l.Portion-reserve, reserve)
 		for _, w := range all {
 			got += w.take(1)
