@@ -176,6 +176,30 @@ func TestTheReserveIsForSmallRequests(t *testing.T) {
 	}
 }
 
+// What a request takes counts as of the reserve as far as the last deal gave it of that.
+func TestARequestSaysWhatItTakesOfTheReserve(t *testing.T) {
+	for name, c := range map[string]struct {
+		deal func(*queue.Queue)
+		want int
+	}{
+		"all of it":                     {func(q *queue.Queue) { q.Deal(0, 5) }, 5},
+		"a part of it":                  {func(q *queue.Queue) { q.Deal(5, 2) }, 2},
+		"nothing of it":                 {func(q *queue.Queue) { q.Deal(5, 0) }, 0},
+		"what it had of it went back":   {func(q *queue.Queue) { q.Deal(0, 5); q.DealAgain(5, 0) }, 0},
+		"what it had besides went back": {func(q *queue.Queue) { q.Deal(5, 0); q.DealAgain(0, 5) }, 5},
+	} {
+		l := queue.Limits{Portion: 4096, Deals: 2000}
+		q := queue.New(l)
+		var line queue.Line
+		var r queue.Request
+		q.Join(uid(1), &line, &r, ask(l, 5), nil)
+		c.deal(q)
+		if got := r.Took(5); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestWhatIsNotTakenKeepsItsTurn(t *testing.T) {
 	l := queue.Limits{Portion: 640, Deals: 2000}
 	q := queue.New(l)
