@@ -178,6 +178,45 @@ func TestWhatIsKeptIsForThoseWhoWereDealtIt(t *testing.T) {
 	}
 }
 
+// Where a tick was dealt while the clock was ahead, what small requests take of those before it is not
+// what is kept of it.
+func TestWhatIsKeptOfATickIsNotTakenOfOneBefore(t *testing.T) {
+	g := newPool(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	g.Take(&issue.Connection{Number: 1}, 0, 7)
+	g.Take(&issue.Connection{Number: 2}, 0, 1)
+	large, single, later := issue.Connection{Number: 3}, issue.Connection{Number: 4}, issue.Connection{Number: 5}
+	left := 30
+	takeAll := func() {
+		t.Helper()
+		for {
+			run, wait := g.Take(&large, 0, left)
+			if left -= run.N; wait.Err != nil {
+				t.Fatal(wait.Err)
+			}
+			if run.N == 0 {
+				return
+			}
+		}
+	}
+	take := func(c *issue.Connection, n, want int) {
+		t.Helper()
+		if run, wait := g.Take(c, 0, n); run.N != want {
+			t.Fatalf("a request for %d gets %d, %+v; want %d", n, run.N, wait, want)
+		}
+	}
+	takeAll()
+	take(&single, 1, 0)
+	g.clock.Step(2 * time.Millisecond)
+	take(&later, 8, 0) // the tick is dealt to those before it
+	g.clock.Step(-time.Millisecond)
+	take(&single, 1, 1)
+	takeAll()
+	g.clock.Step(time.Millisecond)
+	takeAll()
+	take(&single, 1, 1)
+}
+
 // What is left of a batch when a burst has served the rest has no part in what is kept.
 func TestTheRestOfABatchIsNotSmall(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{Burst: 10 * time.Millisecond})

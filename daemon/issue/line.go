@@ -87,7 +87,7 @@ func (l *line) join(c *Connection, lane *generator.Lane, tenant uint32, tick gen
 }
 
 // took notes that the connection's request got n, and lets it go if it has all. It returns how many
-// of them what is kept is less by if they are of the clock's tick. The caller holds mu.
+// of them what is kept is less by if they are of the tick that was dealt. The caller holds mu.
 func (l *line) took(c *Connection, n int) (reserve int) {
 	if c.line == nil {
 		return n
@@ -204,7 +204,8 @@ func takeNow(i *Issuer, c *Connection, s sample, t *turns, tenant uint32, n, mos
 	}
 	i.record(c, s.lane, tick)
 	c.awaited = tick
-	if taken := i.line.took(c, run.N); kept && t != nil {
+	// A clock that was ahead had a later tick dealt: what is kept is of that.
+	if taken := i.line.took(c, run.N); kept && t != nil && tick == t.dealt {
 		t.reserve = max(0, t.reserve-taken)
 	}
 	return outcome{run: run}
