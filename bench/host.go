@@ -44,16 +44,19 @@ func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) 
 	if err != nil {
 		return nil, 0, err
 	}
-	err = await(ctx, s, h.socket, func(in *wire.Reader) error {
-		_, _, err := in.Runs(nil, 1) // integers, whatever the daemon's --form is
-		return err
-	}, "RUN", "1")
+	err = await(ctx, s, h.socket, oneRun, "RUN", "1")
 	took := time.Since(begun)
 	if err != nil {
 		s.Kill()
 		return nil, 0, err
 	}
 	return s, took, nil
+}
+
+// oneRun reads a reply to RUN 1: integers, whatever the daemon's --form is.
+func oneRun(in *wire.Reader) error {
+	_, _, err := in.Runs(nil, 1)
+	return err
 }
 
 // await asks a server until it answers, on a new connection each time: it may not listen yet, or

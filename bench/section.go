@@ -29,6 +29,7 @@ var sections = []section{
 	{"grpc", "calls and streams of gRPC, next to an echo from the same library", nil, measureGRPC},
 	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisbench.Server}, measureOpen},
 	{"idle", "connections that do nothing, next to Redis", []string{redisbench.Server, redisbench.Program}, measureIdle},
+	{"rest", "daemons that nobody asks, a thousand on one etcd", nil, measureRest},
 	{"growth", "what an ID costs as connections, lanes, tenants and batches grow", []string{redisbench.Server, redisbench.Program}, measureGrowth},
 	{"postgres", "single IDs, next to a sequence of PostgreSQL", []string{redisbench.Program}, measurePostgres},
 	{"etcd", "single IDs, next to a counter in etcd", []string{redisbench.Program}, measureEtcd},
