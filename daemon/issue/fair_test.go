@@ -8,6 +8,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // crowd is connections that ask for as much as they can get, again and again.
@@ -178,14 +179,14 @@ func TestWhatIsKeptIsForThoseWhoWereDealtIt(t *testing.T) {
 	}
 }
 
-// Where a tick was dealt while the clock was ahead, what small requests take of those before it is not
-// what is kept of it.
-func TestWhatIsKeptOfATickIsNotTakenOfOneBefore(t *testing.T) {
+// Where the clock goes back to a tick before the one that was dealt, what is kept is of that: here
+// where nothing could be kept of the one that was dealt, as the lane skips it.
+func TestWhatIsKeptIsOfTheClocksTick(t *testing.T) {
 	g := newPool(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
 	g.Take(&issue.Connection{Number: 1}, 0, 7)
 	g.Take(&issue.Connection{Number: 2}, 0, 1)
-	large, single, later := issue.Connection{Number: 3}, issue.Connection{Number: 4}, issue.Connection{Number: 5}
+	large, single := issue.Connection{Number: 3}, issue.Connection{Number: 4}
 	left := 30
 	takeAll := func() {
 		t.Helper()
@@ -199,22 +200,24 @@ func TestWhatIsKeptOfATickIsNotTakenOfOneBefore(t *testing.T) {
 			}
 		}
 	}
-	take := func(c *issue.Connection, n, want int) {
-		t.Helper()
-		if run, wait := g.Take(c, 0, n); run.N != want {
-			t.Fatalf("a request for %d gets %d, %+v; want %d", n, run.N, wait, want)
-		}
+	takeAll()
+	if run, wait := g.Take(&single, 0, 1); run.N != 0 {
+		t.Fatalf("the small request does not wait: %+v, %+v", run, wait)
 	}
-	takeAll()
-	take(&single, 1, 0)
 	g.clock.Step(2 * time.Millisecond)
-	take(&later, 8, 0) // the tick is dealt to those before it
+	lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-10))(t)
+	lane.Raise(g.tick() + 1000)
+	lane.Skip(g.tick())
+	g.issuers[0].Use(lane)
+	takeAll()
+	if left != 30 {
+		t.Fatalf("%d are given of the tick that the lane skips", 30-left)
+	}
 	g.clock.Step(-time.Millisecond)
-	take(&single, 1, 1)
 	takeAll()
-	g.clock.Step(time.Millisecond)
-	takeAll()
-	take(&single, 1, 1)
+	if run, wait := g.Take(&single, 0, 1); run.N != 1 {
+		t.Errorf("large requests leave a small one %d, %+v", run.N, wait)
+	}
 }
 
 // What is left of a batch when a burst has served the rest has no part in what is kept.

@@ -31,7 +31,7 @@ const cacheLine = 128
 type turns struct {
 	queue   *queue.Queue
 	lane    *generator.Lane // that was dealt from last
-	dealt   generator.Tick  // the last tick that was
+	dealt   generator.Tick  // the tick that was
 	from    generator.Tick  // the first one that may have numbers left for who waits
 	since   generator.Tick  // the first one whose numbers were shared with the last
 	reserve int             // what of the last tick is kept for small requests and not taken yet
@@ -87,7 +87,7 @@ func (l *line) join(c *Connection, lane *generator.Lane, tenant uint32, tick gen
 }
 
 // took notes that the connection's request got n, and lets it go if it has all. It returns how many
-// of them what is kept is less by if they are of the tick that was dealt. The caller holds mu.
+// of them what is kept is less by if they are of the clock's tick. The caller holds mu.
 func (l *line) took(c *Connection, n int) (reserve int) {
 	if c.line == nil {
 		return n
@@ -136,7 +136,7 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 		}
 		c.admitted = true
 	}
-	if t != nil && (tick > t.dealt || s.lane != t.lane) {
+	if t != nil && (tick != t.dealt || s.lane != t.lane) {
 		t.deal(l, s.lane, tenant, tick)
 	}
 	most, last := n, tick-1 // what it may take, and up to which tick it may draw
@@ -204,8 +204,7 @@ func takeNow(i *Issuer, c *Connection, s sample, t *turns, tenant uint32, n, mos
 	}
 	i.record(c, s.lane, tick)
 	c.awaited = tick
-	// A clock that was ahead had a later tick dealt: what is kept is of that.
-	if taken := i.line.took(c, run.N); kept && t != nil && tick == t.dealt {
+	if taken := i.line.took(c, run.N); kept && t != nil {
 		t.reserve = max(0, t.reserve-taken)
 	}
 	return outcome{run: run}
@@ -237,7 +236,9 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 	if tick > t.dealt || lane != t.lane {
 		deal = t.queue.Deal
 		t.since = max(t.from, t.dealt)
-		t.reserve = t.queue.NextReserve() // once a tick: what is taken of it is not kept anew
+	}
+	if tick != t.dealt || lane != t.lane { // also where the clock went back: what is kept is of one tick
+		t.reserve = t.queue.NextReserve() // once: what is taken of it is not kept anew
 	}
 	oldest := max(t.from, tick-generator.Tick(lane.Span()/2))
 	left, first := lane.RoomFirst(tenant, oldest, tick-1)
