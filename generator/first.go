@@ -27,6 +27,9 @@ func room(ln *Lane, tenant uint32, t Tick, quarter uint64) int {
 	}
 	r := ln.rings[tenant].Load()
 	if r == nil {
+		if t == ln.skipped {
+			return 0
+		}
 		return int(ln.capacity)
 	}
 	word := r.slots[uint64(t)&ln.mask].Load()

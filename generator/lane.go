@@ -76,6 +76,7 @@ type Lane struct {
 	_         [cacheLine]byte
 	highest   atomic.Int64 // written once a tick
 	_         [cacheLine]byte
+	skipped   Tick         // no Take gives it; noTick: all are given
 	last      atomic.Int64 // what Close returned; openLast until then
 	started   atomic.Int64 // see Start; notStarted until then
 	room      atomic.Int64 // how many more rings there may be; 0 to most
@@ -90,6 +91,9 @@ const openLast = -1
 
 // notStarted stands in Lane.started for "not put to use yet": every tick is after it.
 const notStarted = -1
+
+// noTick stands in Lane.skipped for none.
+const noTick = -1
 
 // NewLane returns a lane that issues the given worker ID at ticks above floor.
 // Its ceiling is the floor, so that it issues nothing until Raise. It refuses
@@ -126,6 +130,7 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 		tenShift:  l.shift[Tenant],
 		rings:     make([]atomic.Pointer[ring], 1<<l.width[Tenant]),
 		limit:     l.maxTick,
+		skipped:   noTick,
 	}
 	ln.ceiling.Store(int64(floor))
 	ln.highest.Store(int64(floor))
@@ -272,6 +277,10 @@ func (ln *Lane) Start(now Tick) { ln.started.CompareAndSwap(notStarted, int64(no
 // Started returns the tick that Start noted; -1 before.
 func (ln *Lane) Started() Tick { return Tick(ln.started.Load()) }
 
+// Skip has no Take give tick t: an earlier process may have issued in it. It must be
+// called before the first Take.
+func (ln *Lane) Skip(t Tick) { ln.skipped = t }
+
 // Close closes the lane for good and returns a tick at or above every tick
 // that was or will be given by a Take: the floor, or the highest in a slot if
 // that is larger. It closes first and reads the slots then (see Take). Further
@@ -288,7 +297,9 @@ func (ln *Lane) Close() Tick {
 			continue
 		}
 		for j := range r.slots {
-			last = max(last, int64(r.slots[j].Load()>>ln.usedBits))
+			if held := int64(r.slots[j].Load() >> ln.usedBits); held != int64(ln.skipped) {
+				last = max(last, held)
+			}
 		}
 	}
 	// Of two calls at once, each has read the slots after the lane was closed:

@@ -56,6 +56,9 @@ func (ln *Lane) makeRing(tenant uint32) *ring {
 		return nil
 	}
 	r := &ring{slots: make([]atomic.Uint64, ln.size)}
+	if t := ln.skipped; t != noTick {
+		r.slots[uint64(t)&ln.mask].Store(uint64(t)<<ln.usedBits | ln.capacity)
+	}
 	ln.rings[tenant].Store(r)
 	if tenant != 0 {
 		ln.room.Add(-1) // once the ring is there: Admits looks at one and then the other
@@ -97,7 +100,10 @@ func (ln *Lane) NextRoom(tenant uint32, from, to Tick) (Tick, bool) {
 	}
 	r := ln.rings[tenant].Load()
 	if r == nil {
-		return from, true
+		if from == ln.skipped {
+			from++
+		}
+		return from, from <= to
 	}
 	// Room in the first turn of the ring is the answer. Without it, each slot
 	// has room from the tick that it holds, or a turn later if that is used

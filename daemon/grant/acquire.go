@@ -28,6 +28,10 @@ type claimer struct {
 	fromZero   bool
 	lane       int // Config.Lane
 	log        hclog.Logger
+	// skipped is a tick in which nothing is issued: the clock's when this process had the state
+	// directory. An earlier one may have issued in it what neither journal nor coordinator say, where
+	// they were put back or are lost.
+	skipped generator.Tick
 
 	coord       coord.Coordinator // the one that was joined; set before anything is claimed
 	unjournaled coord.Claim       // opened, and not in the journal yet

@@ -76,6 +76,7 @@ func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, er
 		return nil, fmt.Errorf("worker ID %d: %w: %w", worker, errUnusable, err)
 	}
 	lane.Bind(c.machine)
+	lane.Skip(c.skipped)
 	if c.tenants > 0 {
 		lane.BoundTenants(c.tenants)
 	}

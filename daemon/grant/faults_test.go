@@ -171,6 +171,7 @@ func TestColdStartOnAFullDisk(t *testing.T) {
 		t.Error("issued without a journal")
 	}
 	again.disk.full = false
+	w.clock.Advance(time.Millisecond)
 	must.Do(t, again.Renew())
 	if out := again.take(); out != generator.Issued {
 		t.Errorf("with room again a request met %v", out)

@@ -43,5 +43,6 @@ func TakeOver(k *Holder, from Handed) error {
 		return fmt.Errorf("%w: the journal is of worker ID %d up to tick %d, and worker ID %d up to tick %d was handed over",
 			ErrNoGrant, cur.worker, cur.mark, from.Worker, from.Last)
 	}
+	k.claimer.skipped = from.Last // all that was issued is known
 	return k.claimer.goOn(from.Last)
 }

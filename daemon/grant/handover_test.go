@@ -67,9 +67,13 @@ func TestATakenOverLaneGoesOnAboveTheLastTick(t *testing.T) {
 	if n := before.issueAll(); n != 0 {
 		t.Errorf("%d IDs were issued after the handover", n)
 	}
+	w.clock.Advance(2 * time.Millisecond)
 	after := must.Get(h.takenOver(handed))(t)
 	if after.lane.Floor() != last || after.lane.Ceiling() != mark {
 		t.Errorf("the lane is from %d to %d, want from %d to the journal's mark %d", after.lane.Floor(), after.lane.Ceiling(), last, mark)
+	}
+	if out := after.take(); out != generator.Issued {
+		t.Errorf("in the tick in which it takes over it gives %v", out)
 	}
 	after.issues()
 	lane := after.lane

@@ -96,7 +96,7 @@ func New(c Config, issuer Issuer) *Holder {
 	return &Holder{
 		Config: c, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
-			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued,
+			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued, skipped: p.at(),
 			machine: c.Machine, datacenter: c.Datacenter, tenants: c.Tenants, fromZero: c.FromZero, lane: c.Lane, log: c.Log,
 		},
 		migration: &migration{held: held, layout: c.Layout, issuer: issuer, log: c.Log, accept: c.Accept},

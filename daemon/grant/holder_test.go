@@ -215,6 +215,7 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 	w := newFixture(t).used(0)
 	h := w.host("J")
 	p := h.startFor(0)
+	w.clock.Advance(time.Millisecond)
 	p.take()
 	first, last := p.worker(), w.tick()
 	w.clock.Step(-time.Hour)

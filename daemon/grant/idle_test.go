@@ -116,6 +116,7 @@ func TestAnIdleHolderCanStartAgainWithoutTheCoordinator(t *testing.T) {
 	if err != nil {
 		t.Fatalf("no cold start after an idle spell: %v", err)
 	}
+	w.clock.Advance(time.Millisecond)
 	if again.take() != generator.Issued {
 		t.Error("nothing is issued after a cold start")
 	}

@@ -3,6 +3,7 @@ package grant_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
@@ -132,4 +133,40 @@ func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
 	must.Do(t, p.dir.Write(old))
 	p.crash()
 	h.start().issueAll()
+}
+
+// A journal that is younger than the last publish is believed when it is put back. In a tick that
+// lasts longer than that, the start issues nothing, though its mark is below it.
+func TestAYoungJournalThatIsPutBackWithinATickRepeatsNothing(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		w := newFixture(t)
+		h := w.host("H")
+		p := h.start()
+		w.clock.Advance(step)
+		must.Do(t, p.Renew())
+		old := h.copied()
+		old.twin = true
+		w.clock.Advance(3 * step)
+		must.Do(t, p.Renew())
+		if out := p.take(); out != generator.Issued {
+			t.Fatalf("before: %v", out)
+		}
+		p.crash()
+		start := old.start
+		if cold {
+			start = func() *process { return must.Get(old.coldStart())(t) }
+		}
+		again := start()
+		if floor := again.inUse().Floor(); floor >= w.tick() {
+			t.Fatalf("the mark is not below the tick: %d, now %d", floor, w.tick())
+		}
+		if out := again.take(); out != generator.Full {
+			t.Errorf("cold %v: in the tick of the start: %v", cold, out)
+		}
+		w.clock.Advance(time.Millisecond)
+		must.Do(t, again.Renew())
+		if out := again.take(); out != generator.Issued {
+			t.Errorf("cold %v: in the next tick: %v", cold, out)
+		}
+	}
 }

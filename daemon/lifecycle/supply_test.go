@@ -167,9 +167,10 @@ func (o *outage) ask() {
 	answer := ""
 	if run, _ := o.issuer.Take(&c, 0, 1); run.N == 0 {
 		o.mono += time.Millisecond
-		_, wait := o.issuer.Take(&c, 0, 1)
+		if run, wait := o.issuer.Take(&c, 0, 1); run.N == 0 {
+			answer = fmt.Sprint(wait.Err)
+		}
 		o.mono -= time.Millisecond
-		answer = fmt.Sprint(wait.Err)
 	}
 	if answer != o.answer {
 		o.said = append(o.said, fmt.Sprintf("%6.1fs NEXT: %s\n", o.mono.Seconds(), answer))
