@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -33,6 +35,36 @@ func TestTheWaitForALostStateDirectoryIsKeptAndEnds(t *testing.T) {
 	clock.by.Store(int64(2 * time.Minute))
 	r.UntilReady()
 	r.Stop()
+}
+
+// A daemon whose state directory is removed goes on until its next write of the journal. Who starts in
+// its place waits for that, though the clock is right, and repeats nothing.
+func TestADirectoryThatIsRemovedUnderADaemonIsOutwaited(t *testing.T) {
+	c := config(dir(t))
+	c.IDs.Layout, c.IDs.Lanes, c.Waiting.MaxBlock = fewWorkers, 2, 100*time.Millisecond
+	before, seen := launchBy(t, c, func(ctx context.Context, c daemon.Config) error {
+		_ = daemon.Run(ctx, c) // it ends with the directory that it cannot give back anything in
+		return nil
+	}), map[int64]bool{}
+	before.UntilReady()
+	before.all(seen)
+	must.Do(t, os.RemoveAll(c.StateDir))
+	place := c.StateDir
+	c = config(dir(t))
+	c.IDs.Layout, c.IDs.Lanes, c.StateDir = fewWorkers, 2, place
+	after := launch(t, c)
+	after.says("waiting, as a lost one may have issued IDs")
+	for ids, err := []int64(nil), error(nil); err == nil; {
+		if ids, err = before.client.Do(t.Context(), "NEXT", 4096).Int64Slice(); err == nil {
+			for _, id := range ids {
+				seen[id] = true
+			}
+		}
+	}
+	after.UntilReady()
+	if again := after.all(seen); again > 0 {
+		t.Errorf("%d IDs came twice", again)
+	}
 }
 
 // set is a wall clock that is set ahead.

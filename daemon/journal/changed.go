@@ -9,7 +9,7 @@ import (
 
 // Changed returns the last modification of the directory or of its nearest existing parent, as of
 // before OpenDir. If another directory was removed from this place, that was no later. Zero: not
-// known.
+// known, or both are as they were made.
 func (d *Dir) Changed() time.Time { return d.changed }
 
 // lostName is the file that keeps the time of a change, as its own.
@@ -30,19 +30,30 @@ func (d *Dir) KeepChange() error {
 func (d *Dir) ForgetChange() error { return d.root.Remove(lostName) }
 
 func lastChange(path string) time.Time {
-	var last time.Time
-	for _, p := range []string{path, filepath.Join(path, lostName)} {
-		if info, err := os.Stat(p); err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
-		}
+	last, _ := changeOf(path)
+	if kept, there := changeOf(filepath.Join(path, lostName)); there && kept.After(last) {
+		last = kept
 	}
 	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
-		info, err := os.Stat(above)
-		if err == nil && info.ModTime().After(last) {
-			last = info.ModTime()
+		change, there := changeOf(above)
+		if there && change.After(last) {
+			last = change
 		}
-		if err == nil || above == filepath.Dir(above) {
+		if there || above == filepath.Dir(above) {
 			return last
 		}
 	}
+}
+
+// changeOf is the last modification of a file that is there; zero if there was none since it was
+// made.
+func changeOf(path string) (change time.Time, there bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}, false
+	}
+	if info.ModTime().Equal(born(path)) {
+		return time.Time{}, true
+	}
+	return info.ModTime(), true
 }

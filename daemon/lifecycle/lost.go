@@ -18,13 +18,13 @@ func (l *Lifecycle) outwait(ctx context.Context) error {
 	timing, tick := l.Holders[0].Timing, l.Layout.TickLength()
 	past := max(timing.Step, 2*tick) + tick
 	ahead := func() time.Duration { return l.lost.Sub(time.Unix(0, l.Clock.Now().Wall)) }
-	if a := ahead(); !l.Alone || l.lost.IsZero() || l.Belief.Trust || a <= 0 || a > timing.Window {
+	if a := ahead(); !l.Alone || l.lost.IsZero() || l.Belief.Trust || a <= -past || a > timing.Window {
 		return nil
 	}
 	if err := l.dir.KeepChange(); err != nil {
 		return fmt.Errorf("state directory: when what was here before may have been lost cannot be noted: %w", err)
 	}
-	l.Log.Warn("the clock is behind the last change where the state directory is made anew: waiting, as a lost one may have issued IDs until then",
+	l.Log.Warn("the clock is not past the last change where the state directory is made anew: waiting, as a lost one may have issued IDs until then",
 		"changed", l.lost, "wait", (ahead() + past).Round(time.Millisecond))
 	l.status("waiting until the clock has passed the last change where the state directory is made anew")
 	for left := ahead() + past; left > 0; left = ahead() + past {
