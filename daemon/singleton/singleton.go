@@ -2,8 +2,8 @@
 // daemon. Each of the two would have a coordinator of its own, which knows nothing of the other,
 // and both would issue the same IDs.
 //
-// Two locks find the other daemon: one of the network namespace, one of the user. Neither is ever
-// stale: the kernel frees both when the process ends, however it ends. They are a help for those
+// Locks of the network namespace and of the user find the other daemon. None is ever stale: the
+// kernel frees them when the process ends, however it ends. They are a help for those
 // who start a daemon without settings and no part of what makes an ID unique: two hosts, and two
 // containers, share neither.
 package singleton
@@ -52,12 +52,13 @@ func (l *Locks) Files() []*os.File {
 
 // Acquire takes the lock of this process's network namespace (on Linux) and that of its user. It
 // does not wait: the error is a *HeldError if another process, or another part of this one, holds
-// either.
+// one of them.
 //
-// The user's lock is a file in $XDG_RUNTIME_DIR/flakeward, or, where that is no directory of the
-// user, in flakeward-UID in the directory for temporary files. A system without a place for it,
-// such as a container with a read-only file system, is named in log and has the other lock alone. A
-// directory that another user could write to is an error.
+// The user's lock is two files: one in $XDG_RUNTIME_DIR/flakeward, where that is a directory of the
+// user, and one in flakeward-UID in the directory for temporary files, as not every process of a
+// user has that variable. A system without a place for a file, such as a container with a read-only
+// file system, is named in log and goes without. If there is no other, a directory that another user
+// could write to is an error.
 func Acquire(log hclog.Logger) (*Locks, error) {
 	return acquire(places{
 		namespace: abstractName,
@@ -94,15 +95,18 @@ func acquire(p places, log hclog.Logger) (_ *Locks, err error) {
 	if namespace != nil {
 		l.held = append(l.held, namespace)
 	}
-	file, err := lockUser(p)
-	switch {
-	case err == nil:
-		l.held = append(l.held, file)
-	case isNoPlace(err):
-		log.Warn("there is no place for this user's lock, so a second daemon without --coord is not found in another network namespace",
-			"error", err)
-	default:
-		return nil, err
+	for i, dir := range p.userDirs() {
+		file, err := lockUser(dir, p.user)
+		var held *HeldError
+		switch {
+		case err == nil:
+			l.held = append(l.held, file)
+		case !errors.As(err, &held) && (isNoPlace(err) || i > 0):
+			log.Warn("there is no place for this user's lock, so a second daemon without --coord may not be found in another network namespace",
+				"error", err)
+		default:
+			return nil, err
+		}
 	}
 	return l, nil
 }
@@ -119,16 +123,12 @@ func (l *Locks) Close() (err error) {
 	return err
 }
 
-// userDir returns the directory of the user's lock, which is made if it is missing.
-func (p places) userDir() (string, error) {
+// userDirs returns the directories of the user's lock.
+func (p places) userDirs() (all []string) {
 	// The specification wants relative paths to be ignored, and says that the directory is the
 	// user's. After su it may be another one's.
-	dir := filepath.Join(p.temporary, "flakeward-"+strconv.Itoa(p.user))
 	if filepath.IsAbs(p.runtime) && checkOwn(p.runtime, p.user) == nil {
-		dir = filepath.Join(p.runtime, "flakeward")
+		all = append(all, filepath.Join(p.runtime, "flakeward"))
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return "", fmt.Errorf("the directory of this user's lock: %w", err)
-	}
-	return dir, checkOwn(dir, p.user)
+	return append(all, filepath.Join(p.temporary, "flakeward-"+strconv.Itoa(p.user)))
 }

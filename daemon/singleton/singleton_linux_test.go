@@ -124,6 +124,13 @@ func TestSecondDaemonOfAUserIsRefused(t *testing.T) {
 	}
 	says(t, e, e.Place, fmt.Sprint("process ", os.Getpid()))
 
+	// Not every process of a user has XDG_RUNTIME_DIR.
+	without := somewhere(t)
+	without.runtime, without.temporary = "", first.temporary
+	if e := refused(t, without); e.Lock != "this user" || filepath.Dir(filepath.Dir(e.Place)) != first.temporary {
+		t.Errorf("without a runtime directory: refused by %+v", e)
+	}
+
 	// Nothing is left locked by the one that was refused: neither socket nor descriptor.
 	third := somewhere(t)
 	third.namespace = second.namespace

@@ -33,10 +33,12 @@ func checkOwn(dir string, user int) error {
 	return err
 }
 
-// lockUser takes the lock of the user.
-func lockUser(p places) (_ *os.File, err error) {
-	dir, err := p.userDir()
-	if err != nil {
+// lockUser takes the lock of the user in a directory, which is made if it is missing.
+func lockUser(dir string, user int) (_ *os.File, err error) {
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("the directory of this user's lock: %w", err)
+	}
+	if err := checkOwn(dir, user); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, lockName)
