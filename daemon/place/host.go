@@ -14,11 +14,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Where Linux has the boot ID (proc_sys_kernel(5)), the machine ID (machine-id(5)), and the
-// system's UUID of the DMI table (SMBIOS, DSP0134, 7.2.1), which root alone may read.
+// Where Linux has the boot ID (proc_sys_kernel(5)) and the system's UUID of the DMI table (SMBIOS,
+// DSP0134, 7.2.1), which root alone may read.
 const (
 	bootIDFile      = "/proc/sys/kernel/random/boot_id"
-	machineIDFile   = "/etc/machine-id"
 	productUUIDFile = "/sys/class/dmi/id/product_uuid"
 )
 
@@ -31,9 +30,9 @@ var ErrNoIdentity = errors.New("no hardware identity")
 // ThisHost returns what this host is known by. The identity is what the named file holds, without
 // white space around it, or the DMI table's system UUID if the name is empty. The error is
 // ErrNoIdentity, wrapped with the reason, if there is none; the rest of the host is right then.
-func ThisHost(identity string) (Host, error) { return hostOf(bootIDFile, machineIDFile, identity) }
+func ThisHost(identity string) (Host, error) { return hostOf(bootIDFile, identity) }
 
-func hostOf(boot, machineID, identity string) (Host, error) {
+func hostOf(boot, identity string) (Host, error) {
 	var h Host
 	if b, err := readSmall(boot); err == nil {
 		h.Boot = b
@@ -45,11 +44,7 @@ func hostOf(boot, machineID, identity string) (Host, error) {
 	if err != nil {
 		return h, fmt.Errorf("%w: %w", ErrNoIdentity, err)
 	}
-	why := worthless(text)
-	if copied, err := readSmall(machineID); err == nil && copied == text {
-		why = "has what " + machineID + " has, which images and templates copy"
-	}
-	if why != "" {
+	if why := worthless(text); why != "" {
 		return h, fmt.Errorf("%w: %s %s", ErrNoIdentity, identity, why)
 	}
 	// A digest, as some identities are secrets of their hosts and a journal is copied about.
@@ -97,6 +92,9 @@ func worthless(text string) string {
 		return "is empty"
 	case same, strings.Trim(letters, "0-") == "", strings.Trim(letters, "f-") == "":
 		return fmt.Sprintf("has %q, which stands for none", text)
+	case len(text) == hex.EncodedLen(len(id)) && err == nil && text == letters:
+		// As machine-id(5) has it. A container may be handed its host's and have none itself.
+		return "has the form of /etc/machine-id, which images and templates copy"
 	case err == nil && (slices.Contains(placeholders, id) || slices.Contains(placeholders, turned(id))):
 		return fmt.Sprintf("has %q, which many machines have", text)
 	}
