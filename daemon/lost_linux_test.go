@@ -28,7 +28,7 @@ func TestTheWaitForALostStateDirectoryIsKeptAndEnds(t *testing.T) {
 		r.says("waiting, as a lost one may have issued IDs")
 		r.Stop()
 		long := time.Now().Add(-time.Hour)
-		must.Do(t, os.Chtimes(above, long, long))
+		must.Do(t, os.Chtimes(above, long, long), os.Chtimes(c.StateDir, long, long))
 	}
 	r := launch(t, c)
 	r.says("waiting, as a lost one may have issued IDs")
