@@ -22,7 +22,7 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 	return withConfig(&urfave.Command{
 		Name:  "marks",
 		Usage: "show how far each worker ID was granted, or raise it after a restore",
-		Description: "One line for each worker ID that was ever held: its ceiling, up to which it may have been issued from, and that against\n" +
+		Description: "One line for each worker ID that was ever held: its ceiling, which is at or above each ID that was issued, and that against\n" +
 			"the clock; the last tick and the mark that its last holder published; and the claim that holds it now.\n" +
 			coordinatorSource,
 		Flags:       append(flags.flags(), jsonFlag("print one JSON object")),
@@ -76,13 +76,13 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 		Usage: "block issuing until a future time: after the coordinator was restored from a backup",
 		Description: "A coordinator that was restored from a backup does not know what it granted since, and would grant it again. This raises the\n" +
 			"ceilings of all worker IDs in one step, gives every record a holder that no journal knows, and ends all claims.\n" +
-			"No ID is issued before that time but by daemons whose grant, from before the restore, has not ended.\n" +
+			"Until that time IDs are issued only by daemons whose grant, from before the restore, has not ended.\n" +
 			"The time has to be later than all that any daemon may have been granted since the backup was made: now and the\n" +
 			"largest --window in use at the least. The cluster's record has the largest that any daemon has joined with. Unless told,\n" +
 			"the time is that and " + cluster.Span(cluster.Margin) + " from now, and later than every ceiling there is. One that is less than that window from now,\n" +
 			"or before a ceiling there is, has to be forced: IDs may be issued twice then. A larger window that has joined only since\n" +
 			"the backup is not in it, and a record of an earlier version has none: give --by, the largest --window and a margin.\n" +
-			"It is reckoned by this host's clock: see first that it is right.\n" +
+			"This host's clock decides where that is: see first that it is right.\n" +
 			"Nothing lowers a mark again.\n" +
 			"Afterwards, start the daemons again that say that the coordinator was restored; the others claim again by themselves.\n" +
 			coordinatorSource,

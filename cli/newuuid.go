@@ -37,7 +37,7 @@ func newUUIDCommand(own paths, out *outside) *urfave.Command {
 		Name:  "new-uuid",
 		Usage: "give the cluster in this coordinator a UUID of its own: after it was made from another one's backup",
 		Description: "A coordinator that was filled from the backup of another one, as a staging cluster may be from production's, holds a cluster\n" +
-			"of the same UUID: journals and clients of the one pass in the other. This gives the cluster that --coord names a fresh\n" +
+			"of the same UUID: each takes the other's journals and clients for its own. This gives the cluster that --coord names a fresh\n" +
 			"UUID, and voids all that was opened before, in one step. The records stay: no ID is issued below their ceilings.\n" +
 			"Run it before the first daemon is started on the copy, and never on the original: daemons that are connected stop, and\n" +
 			"start again only with --accept-cluster and the new UUID.\n" +

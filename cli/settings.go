@@ -129,7 +129,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.BoolFlag{Name: "takeover-downgrade", Destination: &c.Downgrade, Value: c.Downgrade, Category: "Marks",
 			Usage: "with --takeover: also from a daemon of a later version than this one"},
 		&urfave.PathFlag{Name: "machine-identity", Destination: &c.MachineIdentity, Value: c.MachineIdentity, Category: "Marks",
-			Usage: "`FILE` that tells this machine from every other, over boots; empty: the DMI table's UUID, which root alone may read"},
+			Usage: "`FILE` that tells this machine from every other, over boots, so none that is in an image or on a cloned disk; empty: the DMI table's UUID, which root alone may read"},
 		&urfave.PathFlag{Name: "vm-clock", Destination: &c.VMClock, Value: c.VMClock, Category: "Marks",
 			Usage: "`PATH` of the VMClock device, which tells a copy of the running virtual machine from its original; empty: none is looked for"},
 		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "Marks",

@@ -52,7 +52,8 @@ func (m *machine) host() place.Host {
 		m.log.Info("the machine has no identity that lasts over a boot: after one, another worker ID is claimed; "+
 			"--machine-identity FILE gives it one", "reason", err)
 	default:
-		m.log.Warn("--machine-identity names no usable identity: after a boot, another worker ID is claimed", "reason", err)
+		m.log.Warn("--machine-identity names no usable identity: after a boot, another worker ID is claimed; name a file "+
+			"that no other machine has, such as a copy of /sys/class/dmi/id/product_uuid, which root can make at each boot", "reason", err)
 	}
 	m.generation = generator.Generation{}
 	if m.page == nil {

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,6 +103,50 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 	}); again == 0 {
 		t.Error("no ID came twice: the documentation says that it may")
 	}
+}
+
+// Not promised: an embedded coordinator that is put back with the journal, each into the files that
+// are there, knows of nothing since. A clock that is behind then issues it again.
+func TestNotPromisedAnEmbeddedCoordinatorThatIsPutBackInPlace(t *testing.T) {
+	const setBack = 1500 * time.Millisecond
+	c := config(dir(t))
+	r := start(t, c)
+	r.all(map[int64]bool{})
+	r.Stop()
+	old := map[string][]byte{}
+	each(t, c.StateDir, func(path string) { old[path] = must.Get(os.ReadFile(path))(t) })
+	r, seen := start(t, c), map[int64]bool{}
+	for begun := time.Now(); time.Since(begun) < setBack; {
+		r.all(seen)
+	}
+	last := time.Now()
+	r.Stop()
+	each(t, c.StateDir, func(path string) {
+		if was, there := old[path]; there {
+			must.Do(t, os.WriteFile(path, was, 0o600))
+		} else {
+			must.Do(t, os.Remove(path))
+		}
+	})
+	c.Clock = behind{by: setBack + time.Since(last)}
+	r = start(t, c)
+	for begun := time.Now(); time.Since(begun) < 2*setBack; {
+		if r.all(seen) > 0 {
+			return
+		}
+	}
+	t.Error("no ID came twice: the documentation says that it may")
+}
+
+// each names the files below a directory.
+func each(t *testing.T, dir string, do func(path string)) {
+	t.Helper()
+	must.Do(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			do(path)
+		}
+		return err
+	}))
 }
 
 // A state directory that is removed leaves a trace in the directory that it lay in: a new one in

@@ -219,3 +219,18 @@ func TestTakeFirstKeepsAboveTheStart(t *testing.T) {
 		}
 	}
 }
+
+// Not promised: a copy of a process's memory has a lane that has given the same, and gives the same
+// from then on, unless the machine's generation tells them apart.
+func TestNotPromisedCopiesOfARunningProcess(t *testing.T) {
+	var next [2]Run
+	for i := range next {
+		ln := limitLane(t)
+		ln.Raise(5000)
+		ln.Take(0, 200, 3)
+		next[i], _ = ln.Take(0, 200, 1)
+	}
+	if next[0].N != 1 || next[0] != next[1] {
+		t.Errorf("they give %+v: the documentation says that they may be the same", next)
+	}
+}

@@ -102,6 +102,26 @@ func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T
 	w.wantRepeats(func() { old.start().issueAll() })
 }
 
+// A daemon that is cut off, and whose grant reaches beyond what all marks were raised to: it does not
+// see the raise.
+func TestNotPromisedAGrantBeyondTheRaiseWithoutTheCoordinator(t *testing.T) {
+	w := newFixture(t)
+	before := w.host("A").start()
+	restore := w.save()
+	w.clock.Advance(window / 2)
+	must.Do(t, before.Publish(t.Context()))
+	restore()
+	before.coord.before = func(string) error { return errCut }
+	w.raise(w.tick() + 1)
+	w.clock.Advance(window / 2)
+	must.Do(t, before.Renew())
+	w.wantRepeats(func() {
+		after := w.host("B").startFor(before.worker())
+		after.issueAll()
+		before.issueAll()
+	})
+}
+
 // IDs that were issued, and not only granted, while a clock was ahead, after the backup and beyond
 // what all marks were raised to.
 func TestNotPromisedIDsThatWereIssuedBeyondTheRaise(t *testing.T) {

@@ -142,8 +142,8 @@ func read(f *journal.File, log hclog.Logger) (c *journal.Contents, inPlace bool)
 		log.Warn("the journal is not used; the record rules", "error", err)
 		return nil, false
 	case why != "":
-		log.Warn("the journal was not written here, so it may be a copy of another daemon's: nothing of it counts but that no ID is issued "+
-			"at or below its marks, and another worker ID is claimed", "reason", why)
+		log.Warn("the journal was not written here, so it may be a copy of another daemon's: no ID is issued at or below its marks, "+
+			"nothing else of it counts, and another worker ID is claimed", "reason", why)
 		said = said.Floors()
 		return &said, false
 	}
