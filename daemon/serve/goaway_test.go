@@ -65,7 +65,7 @@ func TestWhoAskedAtTheEndIsToldToGoOnce(t *testing.T) {
 		}
 		must.Do(t, err)
 		a.counts.connections.Come(0)
-		a.come(ours[i], -1, client{}, budget.Account{}, []byte(preface))
+		a.come(ours[i], -1, client{id: int64(i)}, budget.Account{}, []byte(preface))
 		all[i] = <-accepted
 	}
 	asks = func() {

@@ -53,8 +53,8 @@ type web struct {
 	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
 
 	mu     sync.Mutex
-	comes  sync.Cond // somebody came or left, or the listeners were closed
-	open   map[*WebConn]struct{}
+	comes  sync.Cond           // somebody came or left, or the listeners were closed
+	open   []*WebConn          // by their numbers
 	http2  map[budget.User]int // how many of them speak HTTP/2
 	closed bool                // nobody comes any more
 }
@@ -77,7 +77,7 @@ const (
 )
 
 func newWeb(c Config, n *counts) *web {
-	a := &web{config: c, counts: n, open: make(map[*WebConn]struct{}), http2: make(map[budget.User]int)}
+	a := &web{config: c, counts: n, http2: make(map[budget.User]int)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.comes.L = &a.mu
 	for _, h := range []HTTP{c.HTTP, c.Crowd} {
@@ -122,7 +122,7 @@ func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []
 
 // add counts a connection in. The caller holds the lock, as that of remove and entrance does.
 func (a *web) add(v *WebConn) {
-	a.open[v] = struct{}{}
+	a.open = slices.Insert(a.open, a.after(v.id), v)
 	a.many.Store(int64(len(a.open)))
 	if v.ahead != nil {
 		a.http2[v.user()]++
@@ -131,10 +131,11 @@ func (a *web) add(v *WebConn) {
 
 // remove counts it out, once, and reports whether it was there.
 func (a *web) remove(v *WebConn) bool {
-	if _, open := a.open[v]; !open {
+	if !a.has(v) {
 		return false
 	}
-	delete(a.open, v)
+	at := a.after(v.id) - 1
+	a.open = slices.Delete(a.open, at, at+1)
 	a.many.Store(int64(len(a.open)))
 	if v.ahead != nil {
 		if a.http2[v.user()]--; a.http2[v.user()] == 0 {
@@ -144,6 +145,24 @@ func (a *web) remove(v *WebConn) bool {
 	v.account.Hold(0)
 	a.comes.Broadcast()
 	return true
+}
+
+// after is the place in open of the first connection whose number is above id, which no two share.
+// It takes few steps: a CLIENT LIST asks for it at each line, between the requests of all.
+func (a *web) after(id int64) int {
+	at, _ := slices.BinarySearchFunc(a.open, id, func(v *WebConn, id int64) int {
+		if v.id > id {
+			return 1
+		}
+		return -1
+	})
+	return at
+}
+
+// has reports whether the connection has not been counted out.
+func (a *web) has(v *WebConn) bool {
+	at := a.after(v.id) - 1
+	return at >= 0 && a.open[at] == v
 }
 
 // entrance is where the connection goes in.
@@ -168,7 +187,7 @@ func (a *entrance) Accept() (net.Conn, error) {
 		v := a.queue[0]
 		a.queue[0] = nil
 		a.queue = a.queue[1:]
-		if _, open := a.open[v]; open && (v.Conn != nil || v.connect() == nil) {
+		if a.has(v) && (v.Conn != nil || v.connect() == nil) {
 			return v, nil
 		}
 	}
@@ -212,11 +231,7 @@ func (a *web) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
 func (a *web) conns() []*WebConn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make([]*WebConn, 0, len(a.open))
-	for v := range a.open {
-		all = append(all, v)
-	}
-	return all
+	return slices.Clone(a.open)
 }
 
 // len is how many there are.
@@ -227,15 +242,11 @@ func (a *web) len() int { return int(a.many.Load()) }
 func (a *web) session(after int64) *resp.Session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var next *WebConn
-	for v := range a.open {
-		if v.id > after && (next == nil || v.id < next.id) {
-			next = v
-		}
-	}
-	if next == nil {
+	at := a.after(after)
+	if at == len(a.open) {
 		return nil
 	}
+	next := a.open[at]
 	return resp.Elsewhere("http", next.id, next.who, next.served.Load())
 }
 
@@ -261,10 +272,10 @@ func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
 func (a *web) first(may func(*WebConn) bool, most bool) (first *WebConn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for v := range a.open {
+	for _, v := range a.open {
 		switch {
 		case !may(v):
-		case first == nil, most && v.held > first.held, (!most || v.held == first.held) && v.id < first.id:
+		case first == nil, most && v.held > first.held:
 			first = v
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -425,5 +427,52 @@ func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
 		if conn.reads != c.reads {
 			t.Errorf("%.10q: %d reads, want %d", c.first, conn.reads, c.reads)
 		}
+	}
+}
+
+// CLIENT LIST has each connection that is open once, in the order of their numbers, also where they
+// come to HTTP in another.
+func TestSessionsComeInTheOrderOfTheirNumbers(t *testing.T) {
+	a := newWeb(Config{}, &counts{})
+	var open []*WebConn
+	for _, id := range rand.Perm(100) {
+		v := &WebConn{client: client{id: int64(id + 1)}, web: a, fd: -1}
+		a.add(v)
+		open = append(open, v)
+	}
+	want := map[int64]bool{}
+	for i, v := range open {
+		if i%3 == 0 && (!a.remove(v) || a.remove(v)) {
+			t.Fatalf("connection %d is not counted out once", v.id)
+		}
+		want[v.id] = i%3 != 0
+	}
+	last := int64(0)
+	for s := a.session(0); s != nil; s = a.session(s.ID) {
+		if s.ID <= last || !want[s.ID] {
+			t.Errorf("after %d comes %d", last, s.ID)
+		}
+		delete(want, s.ID)
+		last = s.ID
+	}
+	for id, is := range want {
+		if is {
+			t.Errorf("connection %d is not named", id)
+		}
+	}
+}
+
+// A line of CLIENT LIST beside few and many connections of HTTP.
+func BenchmarkSession(b *testing.B) {
+	for _, n := range []int{10, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			a := newWeb(Config{}, &counts{})
+			for id := range n {
+				a.add(&WebConn{client: client{id: int64(id + 1)}, web: a, fd: -1})
+			}
+			for i := 0; b.Loop(); i++ {
+				a.session(int64(i % n))
+			}
+		})
 	}
 }

@@ -50,7 +50,7 @@ func (v *WebConn) Hold(by int) {
 	a := v.web
 	a.mu.Lock()
 	over := false
-	if _, open := a.open[v]; open {
+	if a.has(v) {
 		v.held += by
 		over = v.account.Hold(v.account.Held()+by) && by > 0
 	}
