@@ -27,7 +27,7 @@ func room(ln *Lane, tenant uint32, t Tick, quarter uint64) int {
 	}
 	r := ln.rings[tenant].Load()
 	if r == nil {
-		if t == ln.skipped {
+		if t == ln.skipped || int64(t) <= ln.retired.Load() {
 			return 0
 		}
 		return int(ln.capacity)
@@ -64,6 +64,9 @@ func (ln *Lane) TakeFirst(tenant uint32, from, to Tick, n int) (Run, Tick, Outco
 	}
 	r := ln.rings[tenant].Load()
 	if r == nil {
+		if from = max(from, Tick(ln.retired.Load())+1); from > to {
+			return Run{}, 0, Full
+		}
 		run, out := ln.Take(tenant, from, n)
 		return run, from, out
 	}

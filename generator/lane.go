@@ -51,8 +51,8 @@ const (
 )
 
 // Lane is one worker ID being issued from. All methods are safe for concurrent
-// use, and all but Raise and Limit, which take turns, are lock-free. Take allocates
-// only at a tenant's first ID.
+// use. All but Raise, Limit and Close, which take turns, are lock-free; so is Take but where it
+// allocates: at the first ID of a tenant that the lane does not remember.
 type Lane struct {
 	// Immutable.
 	layout    *Layout
@@ -80,8 +80,11 @@ type Lane struct {
 	last      atomic.Int64 // what Close returned; openLast until then
 	started   atomic.Int64 // see Start; notStarted until then
 	room      atomic.Int64 // how many more rings there may be; 0 to most
+	retired   atomic.Int64 // no ring that is made gives a tick at or below it: see retireIdle
+	idleFrom  atomic.Int64 // before this tick there is no ring to retire
 
-	making   sync.Mutex // guards the making of rings, and every change of room
+	making   sync.Mutex // guards the making and retiring of rings, and every change of room
+	hand     uint32     // the tenant whose ring was looked at last for one to retire
 	limiting sync.Mutex // guards limit, and every change of the ceiling but Close's
 	limit    Tick       // the ceiling is never raised above it
 }
@@ -135,6 +138,7 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 	ln.ceiling.Store(int64(floor))
 	ln.highest.Store(int64(floor))
 	ln.last.Store(openLast)
+	ln.retired.Store(noTick)
 	ln.started.Store(notStarted)
 	ln.BoundTenants(len(ln.rings))
 	return ln, nil
@@ -162,10 +166,10 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 //     number is thrown away if t is above it by then: the lane was closed, or
 //     limited to less. So every number that is given was in its slot before
 //     the lane was closed, and Close, which reads the slots after that, sees
-//     its tick or a later one. This holds also for a ring that is made while
-//     Close walks the tenants: Close may miss that ring, but all numbers in it
-//     were taken after the lane was closed. And no Take that begins after
-//     Limit has returned gives a tick above the limit.
+//     its tick or a later one. No ring is made or retired while Close walks the
+//     tenants: in one that is made after it, all numbers are taken after the
+//     lane was closed. And no Take that begins after Limit has returned gives a
+//     tick above the limit.
 //  4. The machine's generation is looked at after the number was taken as well
 //     (see Bind), and the number is thrown away if it changed: the original
 //     may give the same one. So a copy gives nothing, wherever in a Take the
@@ -188,7 +192,7 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 	}
 	r := ln.rings[tenant].Load()
 	if r == nil {
-		if r = ln.makeRing(tenant); r == nil {
+		if r = ln.makeRing(tenant, t); r == nil {
 			return Run{}, TooManyTenants
 		}
 	}
@@ -290,22 +294,30 @@ func (ln *Lane) Close() Tick {
 		return Tick(last)
 	}
 	ln.ceiling.Store(closedCeiling)
-	last := int64(ln.floor)
+	ln.making.Lock()
+	defer ln.making.Unlock()
+	last := int64(ln.floor) // what is retired stands in the ring that took its place
 	for i := range ln.rings {
 		r := ln.rings[i].Load()
 		if r == nil {
 			continue
 		}
 		for j := range r.slots {
-			if held := int64(r.slots[j].Load() >> ln.usedBits); held != int64(ln.skipped) {
-				last = max(last, held)
-			}
+			last = max(last, held(ln, r.slots[j].Load()))
 		}
 	}
 	// Of two calls at once, each has read the slots after the lane was closed:
 	// either answer is right. Both return the one that was stored first.
 	ln.last.CompareAndSwap(openLast, last)
 	return Tick(ln.last.Load())
+}
+
+// held is the tick of a slot's word, unless it is the one that is skipped: then noTick.
+func held(ln *Lane, word uint64) int64 {
+	if t := Tick(word >> ln.usedBits); t != ln.skipped {
+		return int64(t)
+	}
+	return noTick
 }
 
 // Closed returns whether the lane is closed, or gives nothing because the machine has another

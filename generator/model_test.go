@@ -26,6 +26,50 @@ type model struct {
 	last           map[uint32]generator.Tick // by tenant: the highest that it has taken from
 	highest        generator.Tick
 	ids            map[int64]bool
+
+	most    int                       // tenants besides 0 that it remembers
+	rings   map[uint32]bool           // those that it does
+	made    map[uint32]generator.Tick // when it began to
+	hand    uint32                    // the one that was looked at last for one to forget
+	retired generator.Tick            // the highest of those forgotten; -1 before
+}
+
+// admits finds room for the tenant at the tick, if need be in the place of one that is idle.
+func (m *model) admits(tenant uint32, tick generator.Tick) bool {
+	if m.rings[tenant] {
+		return true
+	}
+	tenants := uint32(m.layout.Max(generator.Tenant))
+	for looked := uint32(0); tenant != 0 && m.remembered() == m.most; looked++ {
+		if looked == tenants {
+			return false
+		}
+		m.hand = m.hand%tenants + 1
+		if m.rings[m.hand] && max(m.made[m.hand], m.last[m.hand])+generator.Tick(m.span) <= tick {
+			delete(m.rings, m.hand)
+			m.retired = max(m.retired, m.last[m.hand])
+		}
+	}
+	m.rings[tenant] = true
+	m.made[tenant], m.last[tenant] = tick, 0
+	for slot := range m.span {
+		delete(m.held, [2]int{int(tenant), slot})
+	}
+	for past := max(0, m.retired-generator.Tick(m.span)+1); past <= m.retired; past++ {
+		m.held[[2]int{int(tenant), int(past) % m.span}] = past
+		m.used[key(tenant, past)] = m.capacity
+	}
+	return true
+}
+
+// remembered is how many tenants besides 0 are.
+func (m *model) remembered() (n int) {
+	for tenant := range m.rings {
+		if tenant != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 func key(tenant uint32, tick generator.Tick) string { return fmt.Sprint(tenant, "/", tick) }
@@ -41,6 +85,8 @@ func (m *model) take(tenant uint32, tick generator.Tick, n int) (int, generator.
 		return 0, generator.BelowFloor
 	case uint64(tenant) > m.layout.Max(generator.Tenant):
 		return 0, generator.BadTenant
+	case !m.admits(tenant, tick):
+		return 0, generator.TooManyTenants
 	case m.held[slot] > tick:
 		return 0, generator.Passed
 	case m.next(tenant, tick) == m.capacity:
@@ -75,6 +121,10 @@ func (m *model) nextRoom(tenant uint32, from, to generator.Tick) (generator.Tick
 	if m.closed || uint64(tenant) > m.layout.Max(generator.Tenant) {
 		return 0, false
 	}
+	if !m.rings[tenant] {
+		from = max(from, m.floor+1, m.retired+1)
+		return from, from <= min(to, m.ceiling)
+	}
 	for tick := max(from, m.floor+1); tick <= min(to, m.ceiling); tick++ {
 		if m.held[[2]int{int(tenant), int(tick) % m.span}] <= tick && m.used[key(tenant, tick)] < m.capacity {
 			return tick, true
@@ -91,7 +141,7 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 		seqBits := rapid.IntRange(1, 5).Draw(t, "sequence")
 		fields := []string{"time=8@" + rapid.SampledFrom([]string{"1s", "500ms", "300ms"}).Draw(t, "tick"), "worker=2", fmt.Sprintf("sequence=%d", seqBits)}
 		if rapid.Bool().Draw(t, "tenants") {
-			fields = append(fields, "tenant=1")
+			fields = append(fields, "tenant=2")
 		}
 		text := ""
 		for _, f := range rapid.Permutation(fields).Draw(t, "order") {
@@ -101,15 +151,20 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 		tick := rapid.Custom(func(t *rapid.T) generator.Tick {
 			return generator.Tick(rapid.OneOf(rapid.Int64Range(-2, 40), rapid.Int64Range(250, 258)).Draw(t, "t"))
 		})
-		tenant := rapid.Uint32Range(0, 2)
+		tenant := rapid.Uint32Range(0, 4)
 		m := &model{
 			layout: l, capacity: 1 << seqBits, worker: 3,
 			floor: generator.Tick(rapid.Int64Range(0, 5).Draw(t, "floor")),
 			held:  make(map[[2]int]generator.Tick), used: make(map[string]int), ids: make(map[int64]bool), last: make(map[uint32]generator.Tick),
+			rings: make(map[uint32]bool), made: make(map[uint32]generator.Tick), retired: -1, most: int(l.Max(generator.Tenant)),
 		}
 		m.ceiling, m.highest, m.limit = m.floor, m.floor, l.MaxTick()
 		ln := must.Get(generator.NewLane(l, 0, int(m.worker), m.floor))(t)
 		m.span = ln.Span()
+		if bound := rapid.IntRange(0, 3).Draw(t, "bound"); bound < m.most {
+			ln.BoundTenants(bound)
+			m.most = bound
+		}
 		if rapid.Bool().Draw(t, "roll") {
 			ln.Roll()
 			m.rolls = l.Step() == 1 && seqBits >= 3
@@ -117,8 +172,8 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				tenant, tick, n := tenant.Draw(t, "tenant"), tick.Draw(t, "at"), rapid.IntRange(1, 20).Draw(t, "n")
-				used := m.next(tenant, tick)
 				wantN, want := m.take(tenant, tick, n)
+				used := m.next(tenant, tick) - wantN
 				run, outcome := ln.Take(tenant, tick, n)
 				if outcome != want || run.N != wantN {
 					t.Fatalf("Take(%d, %d, %d) = %d, %s; want %d, %s", tenant, tick, n, run.N, outcome, wantN, want)

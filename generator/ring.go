@@ -25,6 +25,7 @@ const (
 // the same tick is larger than before.
 type ring struct {
 	slots     []atomic.Uint64
+	made      Tick // the tick that it was made for
 	_         [cacheLine]byte
 	exhausted exhausted    // written only by TakeFirst, when ticks are used up
 	last      atomic.Int64 // the highest tick in a slot; written once a tick
@@ -44,19 +45,20 @@ func ringSize(tick time.Duration) int {
 	return int(size)
 }
 
-// makeRing returns the tenant's ring, made by this call or by another; nil if there is no room for
-// another tenant.
-func (ln *Lane) makeRing(tenant uint32) *ring {
+// makeRing returns the tenant's ring, made by this call or by another, for a Take of tick t; nil if
+// there is no room for another tenant.
+func (ln *Lane) makeRing(tenant uint32, t Tick) *ring {
 	ln.making.Lock()
 	defer ln.making.Unlock()
 	if made := ln.rings[tenant].Load(); made != nil {
 		return made
 	}
-	if tenant != 0 && ln.room.Load() == 0 {
+	if tenant != 0 && ln.room.Load() == 0 && !retireIdle(ln, t) {
 		return nil
 	}
-	r := &ring{slots: make([]atomic.Uint64, ln.size)}
-	if t := ln.skipped; t != noTick {
+	r := &ring{slots: make([]atomic.Uint64, ln.size), made: t}
+	r.useUp(ln, Tick(ln.retired.Load()))
+	if t := ln.skipped; t > Tick(ln.retired.Load()) {
 		r.slots[uint64(t)&ln.mask].Store(uint64(t)<<ln.usedBits | ln.capacity)
 	}
 	ln.rings[tenant].Store(r)
@@ -71,19 +73,25 @@ func RingBytes(l *Layout) int64 {
 	return int64(ringSize(l.TickLength()))*8 + int64(unsafe.Sizeof(ring{}))
 }
 
-// BoundTenants has the lane issue to at most n tenants besides 0, which stands for none and always
-// has room: each takes RingBytes. It must be called before the first Take.
+// BoundTenants has the lane remember at most n tenants besides 0, which stands for none and always
+// has room: each takes RingBytes. Another tenant takes the place of one that has got nothing for Span
+// ticks, if there is one. It must be called before the first Take.
 func (ln *Lane) BoundTenants(n int) {
 	ln.most = int64(max(0, min(n, len(ln.rings)-1)))
 	ln.room.Store(ln.most)
 }
 
-// Tenants returns how many tenants besides 0 the lane has issued to.
+// Tenants returns how many tenants besides 0 the lane remembers.
 func (ln *Lane) Tenants() int { return int(ln.most - ln.room.Load()) }
 
-// Admits reports whether the tenant has been issued to, or there is room for it.
-func (ln *Lane) Admits(tenant uint32) bool {
-	return tenant == 0 || uint64(tenant) < uint64(len(ln.rings)) && (ln.rings[tenant].Load() != nil || ln.room.Load() > 0)
+// Admits reports whether the lane remembers the tenant, or may have room for it at tick t. If a Take
+// finds that it has none, Admits knows it from then on.
+func (ln *Lane) Admits(tenant uint32, t Tick) bool {
+	if tenant == 0 {
+		return true
+	}
+	return uint64(tenant) < uint64(len(ln.rings)) &&
+		(ln.rings[tenant].Load() != nil || ln.room.Load() > 0 || ln.most > 0 && int64(t) >= ln.idleFrom.Load())
 }
 
 // Span returns how many ticks of the past the lane remembers: the size of its
@@ -100,6 +108,7 @@ func (ln *Lane) NextRoom(tenant uint32, from, to Tick) (Tick, bool) {
 	}
 	r := ln.rings[tenant].Load()
 	if r == nil {
+		from = max(from, Tick(ln.retired.Load())+1)
 		if from == ln.skipped {
 			from++
 		}

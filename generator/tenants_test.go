@@ -27,8 +27,8 @@ func TestATenantBeyondTheBoundIsRefusedAndTheOthersGoOn(t *testing.T) {
 	if _, _, out := lane.TakeFirst(9, 1, 3, 1); out != generator.TooManyTenants {
 		t.Errorf("a search for room says %s", out)
 	}
-	if lane.Admits(9) || !lane.Admits(8) || !lane.Admits(0) || lane.Tenants() != 2 {
-		t.Errorf("9: %v, 8: %v, 0: %v, of %d tenants", lane.Admits(9), lane.Admits(8), lane.Admits(0), lane.Tenants())
+	if lane.Admits(9, 3) || !lane.Admits(8, 3) || !lane.Admits(0, 3) || lane.Tenants() != 2 {
+		t.Errorf("9: %v, 8: %v, 0: %v, of %d tenants", lane.Admits(9, 3), lane.Admits(8, 3), lane.Admits(0, 3), lane.Tenants())
 	}
 }
 

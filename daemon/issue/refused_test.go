@@ -1,6 +1,7 @@
 package issue_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -22,4 +23,30 @@ func TestARefusedCountMakesNoRing(t *testing.T) {
 			t.Errorf("burst %v: the lane remembers %d tenants, before it was %d", burst, n, before)
 		}
 	}
+}
+
+// Who asks for the IDs of ever more tenants keeps nobody else out for longer than it goes on with each
+// of them.
+func TestATenantIsAdmittedOnceAnotherIsIdle(t *testing.T) {
+	g := newPool(t, "time=40@1ms,worker=4,tenant=2,sequence=6;epoch=2026-01-01", 1, issue.Limits{})
+	g.lanes[0].BoundTenants(2)
+	g.clock.Advance(time.Second)
+	var conn issue.Connection
+	take := func(tenant uint32, want error) {
+		t.Helper()
+		conn.Begin()
+		if run, wait := g.Take(&conn, tenant, 1); (run.N == 1) != (want == nil) || want != nil && !errors.Is(wait.Err, want) {
+			t.Errorf("tenant %d gets %d, waits %+v, want %v", tenant, run.N, wait, want)
+		}
+	}
+	take(1, nil)
+	take(2, nil)
+	g.clock.Advance(time.Second)
+	take(2, nil)
+	take(3, issue.ErrTenants)
+	g.clock.Advance(2 * time.Second)
+	take(2, nil)
+	take(3, nil)
+	take(1, issue.ErrTenants) // 3 has its place, and 2 is not idle
+	take(0, nil)
 }

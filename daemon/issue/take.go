@@ -74,13 +74,13 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 	if s.lane == nil {
 		return s.unavailable(0, ErrNoLane)
 	}
-	if uint64(tenant) <= i.layout.Max(generator.Tenant) && !s.lane.Admits(tenant) {
+	tick := i.tick(s)
+	if uint64(tenant) <= i.layout.Max(generator.Tenant) && !s.lane.Admits(tenant, tick) {
 		return refused(ErrTenants)
 	}
 	if err := i.layout.CheckTime(time.Unix(0, s.now.Wall)); err != nil {
 		return refused(outside{err})
 	}
-	tick := i.tick(s)
 	if tick < s.highest || tick <= s.lane.Floor() {
 		return i.behind(c, s, tenant, n)
 	}

@@ -75,7 +75,7 @@ var refusals = [kinds]struct{ prefix, text string }{
 	QueueFull:          {"ERR", "the requests since MULTI have more than %d bytes, the limit of a transaction: send fewer at once, or a pipeline without MULTI"},
 	ExecAbort:          {"EXECABORT", "no request since MULTI was run, as one of them was refused"},
 	Unavailable:        {"UNAVAILABLE", "%v"},
-	TooManyTenants:     {"ERR", "too many tenants: there is no memory for the IDs of tenant %d; use one of those that have got some, or raise --memory"},
+	TooManyTenants:     {"ERR", "too many tenants: there is no memory for the IDs of tenant %d; use one of those that have got some just now, try again once another is idle, or raise --memory"},
 	TooManyConnections: {"ERR", "too many connections: the limit is %d; close some, or raise --max-connections"},
 	NoConnectionLeft:   {"ERR", "too many connections: the limit is %d, and other users have them all; try again later, or raise --max-connections"},
 	TooMuchMemory:      {"ERR", "too much memory: this connection takes %d KiB, the most of all, and no more is left; read replies, and send whole requests"},
