@@ -17,10 +17,15 @@ const (
 	shortestPause = 5 * time.Millisecond
 	longestPause  = time.Second
 
-	// fullPause follows a client that there was no room for. So clients that connect again and
-	// again cost no processor, and a connection of the reserve lives for as many of these pauses as
-	// the reserve has places.
+	// fullPause follows a client that got a place in the reserve, or another's. So a connection of
+	// the reserve lives for as many of these pauses as the reserve has places.
 	fullPause = 2 * time.Millisecond
+
+	// refusals is how many clients are refused in a second, so that those who connect again and again
+	// take little of the processor. Others stand behind them in the kernel's queue, so as many as
+	// that has room for are refused without a pause: net.core.somaxconn is 4096 unless it was changed.
+	refusals      = 10000
+	refusalsAhead = 4096
 )
 
 // accept hands a door's connections to the engine until the listener is closed or the door's context
@@ -30,11 +35,10 @@ func (s *Server) accept(e engine, d *door) error {
 	for {
 		c, err := d.listener.Accept()
 		switch {
-		case err == nil && s.admit(e, c, d.pod):
-			pause = 0
-			continue
 		case err == nil:
-			pause = fullPause
+			if pause = s.admit(e, c, d.pod); pause == 0 {
+				continue
+			}
 		case d.ctx.Err() != nil:
 			return nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -55,13 +59,13 @@ func (s *Server) accept(e engine, d *door) error {
 }
 
 // admit hands a connection to the engine, unless its user may not connect or there are too many. It
-// reports whether there was room. Everybody may connect who can open a pod's socket.
-func (s *Server) admit(e engine, c net.Conn, pod *peercred.Pod) (room bool) {
+// returns how long to wait before the next. Everybody may connect who can open a pod's socket.
+func (s *Server) admit(e engine, c net.Conn, pod *peercred.Pod) time.Duration {
 	g := client{who: peercred.Of(c)}
 	g.who.Pod = pod
 	if allow := s.config.Allow; pod == nil && allow != nil && !allow(g.who) {
 		s.refuse(c, g, NotAllowed, resp.Refuse(resp.NotAllowed, g.who.User()))
-		return false
+		return s.paced()
 	}
 	if g.verdict, g.from = s.counts.connections.Come(g.user()); g.verdict == budget.Refuse {
 		kind := resp.TooManyConnections
@@ -69,7 +73,7 @@ func (s *Server) admit(e engine, c net.Conn, pod *peercred.Pod) (room bool) {
 			kind = resp.NoConnectionLeft
 		}
 		s.refuse(c, g, Full, resp.Refuse(kind, s.counts.connections.Limit()))
-		return false
+		return s.paced()
 	}
 	s.counts.accepted.Add(1)
 	g.id = s.admitted.Add(1)
@@ -77,7 +81,16 @@ func (s *Server) admit(e engine, c net.Conn, pod *peercred.Pod) (room bool) {
 		s.counts.end(g.user())
 		s.config.Log.Warn("a connection is dropped", "error", err)
 	}
-	return g.verdict == budget.Admit
+	if g.verdict == budget.Admit {
+		return 0
+	}
+	return fullPause
+}
+
+// paced returns how long to wait after a client that was refused.
+func (s *Server) paced() time.Duration {
+	now := time.Unix(0, int64(s.config.Clock.Now().Mono))
+	return s.refusals.ReserveN(now, 1).DelayFrom(now)
 }
 
 func (s *Server) refuse(c net.Conn, g client, why Reason, r *resp.Refusal) {

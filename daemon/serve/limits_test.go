@@ -1,13 +1,17 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
@@ -106,6 +110,67 @@ func TestWhoMayNotConnectIsToldSo(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
+}
+
+// wantRefusal is for a connection that the server closes after one line.
+func (p *peer) wantRefusal(begins string) {
+	p.t.Helper()
+	if line, err := p.in.ReadString('\n'); err != nil || !strings.HasPrefix(line, begins) {
+		p.t.Fatalf("got %q (%v), want %s", line, err, begins)
+	}
+	p.wantEnd()
+}
+
+// sleepless is a clock on which nobody may pause.
+type sleepless struct {
+	clockguard.System
+	t *testing.T
+}
+
+func (c sleepless) Sleep(ctx context.Context, d time.Duration) error {
+	c.t.Errorf("a pause of %v", d)
+	return c.System.Sleep(ctx, d)
+}
+
+// Those who may not connect, or have more connections than others, stand before everybody else in the
+// kernel's queue of those who connect.
+func TestWhoIsRefusedKeepsNobodyElseWaiting(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		var allowed atomic.Bool
+		h := start(t, engine, newStore(-1), func(c *Config) {
+			c.Clock = sleepless{t: t}
+			c.Limits.Connections = 1
+			c.Allow = func(peercred.Credentials) bool { return allowed.Load() }
+		})
+		for range 100 {
+			h.dial(t).wantRefusal("-ERR not allowed: ")
+		}
+		allowed.Store(true)
+		p := h.dial(t)
+		p.send("PING\r\n")
+		p.want("+PONG\r\n")
+		for range 100 {
+			h.dial(t).wantRefusal("-ERR too many connections: ")
+		}
+	})
+}
+
+// A client that connects again and again takes little of the processor.
+func TestRefusalsArePacedOnceThereAreMoreThanTheQueueHolds(t *testing.T) {
+	clock := clocktest.NewManual(time.Unix(0, 0))
+	s := New(Config{Source: newStore(-1), Layout: twitter(t), Clock: clock})
+	for i := range refusalsAhead {
+		if pause := s.paced(); pause != 0 {
+			t.Fatalf("a pause of %v after %d", pause, i+1)
+		}
+	}
+	if pause := s.paced(); pause != time.Second/refusals {
+		t.Errorf("the next pause is %v", pause)
+	}
+	clock.Advance(time.Second)
+	if pause := s.paced(); pause != 0 {
+		t.Errorf("a pause of %v a second later", pause)
+	}
 }
 
 func TestAConnectionThatAsksForNothingIsClosedOnlyWhereThatIsAskedFor(t *testing.T) {

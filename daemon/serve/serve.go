@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/time/rate"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
@@ -153,6 +154,7 @@ type Server struct {
 	web      *web
 	counts   counts
 	admitted atomic.Int64           // the number of the last connection
+	refusals *rate.Limiter          // how fast clients are refused
 	engine   atomic.Pointer[engine] // nil until Serve
 	done     chan struct{}          // closed when Serve is about to return
 	quit     chan struct{}          // closed when accepting has to end
@@ -181,7 +183,7 @@ func New(c Config) *Server {
 	if c.Budget == nil {
 		c.Budget = budget.New(math.MaxInt64)
 	}
-	s := &Server{config: c, start: startEngine, done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
+	s := &Server{config: c, start: startEngine, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
 	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
 	s.web = newWeb(c, &s.counts)
 	s.web.tooMuch = func(u budget.User) {
