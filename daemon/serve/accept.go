@@ -24,7 +24,7 @@ const (
 	// refusals is how many clients are refused in a second, so that those who connect again and again
 	// take little of the processor. Others stand behind them in the kernel's queue, so as many as
 	// that has room for are refused without a pause: net.core.somaxconn is 4096 unless it was changed.
-	refusals      = 10000
+	refusals      = 20000
 	refusalsAhead = 4096
 )
 

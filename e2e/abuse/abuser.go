@@ -19,6 +19,8 @@ type abuse struct {
 	descriptors int      // its limit; 0: this process's
 	connections int
 	web         bool // the least server does not speak it
+	anew        bool // the other clients connect for each request
+	alone       bool // the abuser's user is not served, so none of its clients is measured
 	// act uses one connection until it ends or ctx does; nil: the connection is only held.
 	act func(ctx context.Context, c net.Conn)
 }
@@ -44,6 +46,9 @@ var abuses = append([]abuse{
 	{name: "connections-10000", connections: 10000, act: once},
 	{name: "connections-over-the-limit", flags: []string{"--max-connections=100"}, connections: 400},
 	{name: "descriptors-128", descriptors: 128, connections: 400},
+	{name: "connects", connections: 100, anew: true, act: brief},
+	{name: "connects-refused", flags: []string{"--allow-uid=0"}, connections: 100, anew: true, alone: true},
+	{name: "over-the-rate", flags: []string{"--rate=5000/s"}, connections: 1000, act: crowd},
 }, webAbuses...)
 
 func find(name string) (abuse, bool) {
@@ -168,4 +173,10 @@ func crowd(ctx context.Context, c net.Conn) {
 // once asks for one ID.
 func once(_ context.Context, c net.Conn) {
 	_, _ = c.Write([]byte("NEXT\r\n"))
+}
+
+// brief asks for one ID and goes.
+func brief(_ context.Context, c net.Conn) {
+	_ = ask(c)
+	_ = c.Close() // nothing is written that could be lost
 }

@@ -57,6 +57,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "a regular expression for the names of abuses; empty: all")
 	flag.IntVar(&o.uid, "uid", 65534, "the user that the abuser is, where this program runs as root; 0: root")
 	as := flag.String("as", "", "be the abuser of this name, or a neighbour (for the program itself)")
+	anew := flag.Bool("anew", false, "have the neighbour connect for each request (for the program itself)")
 	socket := flag.String("socket", "", "the socket to use (for the program itself)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -66,7 +67,7 @@ func main() {
 	case "":
 		err = o.run(ctx)
 	case asNeighbour:
-		err = beNeighbour(ctx, *socket, o.uid, o.lasts, os.Stdout)
+		err = beNeighbour(ctx, *socket, o.uid, *anew, o.lasts, os.Stdout)
 	default:
 		err = be(ctx, *as, *socket, o.uid)
 	}

@@ -24,8 +24,8 @@ type seen struct {
 
 // startNeighbour starts a client in a process of its own, which is connected when this returns. The
 // result comes once it has ended.
-func startNeighbour(ctx context.Context, socket string, uid int, lasts time.Duration) (func() (seen, error), error) {
-	command := exec.CommandContext(ctx, os.Args[0], "-as", asNeighbour, "-socket", socket, "-uid", strconv.Itoa(uid), "-for", lasts.String())
+func startNeighbour(ctx context.Context, socket string, uid int, anew bool, lasts time.Duration) (func() (seen, error), error) {
+	command := exec.CommandContext(ctx, os.Args[0], "-as", asNeighbour, "-socket", socket, "-uid", strconv.Itoa(uid), "-for", lasts.String(), "-anew="+strconv.FormatBool(anew))
 	command.Stderr = os.Stderr
 	stdout, err := command.StdoutPipe()
 	if err != nil {
@@ -56,7 +56,7 @@ func startNeighbour(ctx context.Context, socket string, uid int, lasts time.Dura
 
 // beNeighbour asks until the time is over, or the daemon ends the connection, and prints how long
 // each request took.
-func beNeighbour(ctx context.Context, socket string, uid int, lasts time.Duration, stdout io.Writer) error {
+func beNeighbour(ctx context.Context, socket string, uid int, anew bool, lasts time.Duration, stdout io.Writer) error {
 	if err := become(uid); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func beNeighbour(ctx context.Context, socket string, uid int, lasts time.Duratio
 	if err != nil {
 		return err
 	}
-	defer c.Close() // nothing is written that could be lost
+	defer func() { _ = c.Close() }() // nothing is written that could be lost
 	if err := ask(c); err != nil {
 		return err
 	}
@@ -77,6 +77,12 @@ func beNeighbour(ctx context.Context, socket string, uid int, lasts time.Duratio
 	for ctx.Err() == nil && err == nil {
 		<-next.C
 		begun := time.Now()
+		if anew {
+			_ = c.Close() // as above
+			if c, err = net.Dial("unix", socket); err != nil {
+				return err
+			}
+		}
 		if err = ask(c); err == nil {
 			took = append(took, time.Since(begun))
 		}

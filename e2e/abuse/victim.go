@@ -150,7 +150,11 @@ func (o options) abuse(ctx context.Context, a abuse, d, apart *daemon, another, 
 		of  *daemon
 		uid int
 	}{{d, 0}, {d, o.uid}, {apart, 0}} {
-		if results[i], err = startNeighbour(ctx, n.of.socket, n.uid, o.lasts); err != nil {
+		if i == 1 && a.alone {
+			results[i] = func() (seen, error) { return seen{}, nil }
+			continue
+		}
+		if results[i], err = startNeighbour(ctx, n.of.socket, n.uid, a.anew, o.lasts); err != nil {
 			return nil, err
 		}
 	}
