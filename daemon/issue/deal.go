@@ -20,12 +20,6 @@ func (p *Pool) Deal(named func(*Connection)) (again time.Duration) {
 	return again
 }
 
-// Deal is Pool.Deal.
-func (l *Limited) Deal(named func(*Connection)) (again time.Duration) { return l.pool.Deal(named) }
-
-// Arrived is Pool.Arrived.
-func (l *Limited) Arrived(c *Connection) { l.pool.Arrived(c) }
-
 // deal deals the tick of the sample, which is of the line's issuer.
 func (l *line) deal(s sample, i *Issuer, named func(*Connection)) time.Duration {
 	if l.waiting.Load() == 0 {

@@ -27,6 +27,9 @@ type Limited struct {
 	users map[queue.User]*allowance
 	shown []queue.User // who came first, up to mostShown
 	gone  uint64       // IDs of users that were forgotten and not shown
+
+	turns   sync.Mutex // guards the rest; it is taken last
+	waiting []*allowance
 }
 
 // allowance is what a user or a tenant may take.
@@ -190,14 +193,15 @@ func (l *Limited) grant(c *Connection, r *ration, n int) Wait {
 	defer a.mu.Unlock()
 	allowed := a.allowed(now)
 	if !r.request.Waits() && (a.queue.Len() > 0 || allowed == 0) {
+		if a.queue.Len() == 0 {
+			l.begin(a)
+		}
 		a.queue.Join(c.User, &r.place, &r.request, a.ask(c, n), c)
 	}
 	share := min(n, allowed)
 	if r.request.Waits() {
-		// What was dealt to others stays theirs until they come. To deal anew each time would pass
-		// over users who come in the same order again and again.
-		if r.request.Share() == 0 && allowed > a.queue.Dealt() {
-			a.queue.Deal(allowed, allowed/8)
+		if r.request.Share() == 0 {
+			a.deal(allowed)
 		}
 		share = min(share, r.request.Share())
 	}
@@ -218,7 +222,21 @@ func (l *Limited) grant(c *Connection, r *ration, n int) Wait {
 		r.request.Leave()
 		return Wait{Err: &UnavailableError{Reason: a.reason, For: a.spans(n), After: l.maxBlock}}
 	}
-	return Wait{For: min(left, max(a.spans(min(n, a.limits.Small())), time.Millisecond))}
+	return Wait{For: min(left, a.again(n)), InTurn: left}
+}
+
+// deal shares what the rate allows now. What was dealt to others stays theirs until they come: to deal
+// anew each time would pass over users who come in the same order again and again. The caller holds
+// mu.
+func (a *allowance) deal(allowed int) {
+	if allowed > a.queue.Dealt() {
+		a.queue.Deal(allowed, allowed/8)
+	}
+}
+
+// again is when a request for n that waits may get something of what comes.
+func (a *allowance) again(n int) time.Duration {
+	return max(a.spans(min(n, a.limits.Small())), time.Millisecond)
 }
 
 // allowed is how many IDs the rate allows now. The caller holds mu.

@@ -192,3 +192,47 @@ func TestUsersAreShownUpToABound(t *testing.T) {
 		t.Errorf("over the rate it gets %+v, %+v; %d wait", run, wait, source.Waits())
 	}
 }
+
+// Of thousands that wait for their user's rate, only those need be tried that get something.
+func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	source := g.Limit(must.Get(issue.ParseRates("1000/s+1", ""))(t), g.clock, 2*time.Second).(*issue.Limited)
+	conns := make([]issue.Connection, 500)
+	try := func(c *issue.Connection) (served bool) {
+		t.Helper()
+		run, wait := source.Take(c, 0, 1)
+		if wait.Err != nil || run.N == 0 && wait.InTurn <= 0 {
+			t.Fatalf("connection %d waits %+v", c.Number, wait)
+		}
+		return run.N > 0
+	}
+	served := 0
+	for i := range conns {
+		conns[i] = issue.Connection{Number: uint32(i), User: queue.User{UID: 7}}
+		if try(&conns[i]) {
+			served++
+		}
+	}
+	tries := 0
+	for range len(conns) {
+		g.clock.Advance(time.Millisecond)
+		var named []*issue.Connection
+		again := source.Deal(func(c *issue.Connection) { named = append(named, c) })
+		if again <= 0 && served < len(conns) {
+			t.Fatalf("%d wait, and nothing is dealt again", len(conns)-served)
+		}
+		for _, c := range named {
+			tries++
+			if try(c) {
+				served++
+			}
+		}
+	}
+	if served != len(conns) || tries > 2*len(conns) {
+		t.Errorf("%d of %d are served after %d tries", served, len(conns), tries)
+	}
+	if again := source.Deal(func(*issue.Connection) { t.Error("a connection is named that does not wait") }); again != 0 {
+		t.Errorf("nobody waits, and it is dealt again in %v", again)
+	}
+}

@@ -49,6 +49,7 @@ var abuses = append([]abuse{
 	{name: "connects", connections: 100, anew: true, act: brief},
 	{name: "connects-refused", flags: []string{"--allow-uid=0"}, connections: 100, anew: true, alone: true},
 	{name: "over-the-rate", flags: []string{"--rate=5000/s"}, connections: 1000, act: crowd},
+	{name: "singles-over-the-rate", flags: []string{"--rate=2000/s"}, connections: 3000, act: singles},
 }, webAbuses...)
 
 func find(name string) (abuse, bool) {
@@ -173,6 +174,12 @@ func crowd(ctx context.Context, c net.Conn) {
 // once asks for one ID.
 func once(_ context.Context, c net.Conn) {
 	_, _ = c.Write([]byte("NEXT\r\n"))
+}
+
+// singles asks for one ID, and again at once.
+func singles(ctx context.Context, c net.Conn) {
+	for ctx.Err() == nil && ask(c) == nil {
+	}
 }
 
 // brief asks for one ID and goes.
