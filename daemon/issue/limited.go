@@ -25,6 +25,7 @@ type Limited struct {
 
 	mu    sync.Mutex
 	users map[queue.User]*allowance
+	many  int          // how many users there are when those who rest are forgotten
 	shown []queue.User // who came first, up to mostShown
 	gone  uint64       // IDs of users that were forgotten and not shown
 
@@ -38,7 +39,8 @@ type allowance struct {
 	whose  string // what has it, for errors
 	reason error  // why a request waits for it
 	limits queue.Limits
-	shown  bool // by itself; guarded by Limited.mu
+	shown  bool        // by itself; guarded by Limited.mu
+	over   atomic.Bool // its user was forgotten: it is another's now, or nobody's
 
 	mu     sync.Mutex // guards the rest, and what connections have of it
 	bucket *rate.Limiter
@@ -62,7 +64,7 @@ func (p *Pool) Limit(rates Rates, clock clockguard.Clock, maxBlock time.Duration
 	if !rates.limited() {
 		return p
 	}
-	l := &Limited{pool: p, rates: rates, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance)}
+	l := &Limited{pool: p, rates: rates, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers}
 	l.tenants = make(map[uint32]*allowance, len(rates.ByTenant))
 	for tenant, of := range rates.ByTenant {
 		if of.limited() {
@@ -77,7 +79,7 @@ const portions = 100
 
 // Take is Pool.Take within the rates of the connection's user and of the tenant.
 func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {
-	if c.user.of == nil {
+	if c.user.of == nil || c.user.of.over.Load() {
 		c.user.of = l.user(c.User)
 	}
 	if of := l.tenants[tenant]; c.tenant.of != of {
@@ -123,6 +125,7 @@ func (l *Limited) user(of queue.User) *allowance {
 	defer l.mu.Unlock()
 	a := l.users[of]
 	if a == nil {
+		l.forgetResting()
 		a = l.newAllowance(l.rates.of(of.UID), "user", ErrRate)
 		l.users[of] = a
 		if a.rate.limited() && len(l.shown) < mostShown {

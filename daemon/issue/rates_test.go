@@ -236,3 +236,28 @@ func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
 		t.Errorf("nobody waits, and it is dealt again in %v", again)
 	}
 }
+
+// A user who was forgotten because it rested has one rate again, whichever of its connections asks.
+func TestAUserWhoWasForgottenHasOneRate(t *testing.T) {
+	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	source := g.Limit(must.Get(issue.ParseRates("100/s+100", ""))(t), g.clock, 2*time.Second)
+	take := func(c *issue.Connection, n int) int {
+		c.Begin()
+		run, _ := source.Take(c, 0, n)
+		return run.N
+	}
+	const us = 2000
+	before, after := issue.Connection{User: queue.User{UID: us}}, issue.Connection{User: queue.User{UID: us}}
+	for uid := range uint32(5 * us) {
+		c := &issue.Connection{User: queue.User{UID: uid}}
+		if uid == us {
+			c = &before
+		}
+		take(c, 1)
+		g.clock.Advance(10 * time.Millisecond)
+	}
+	if got := take(&before, 100) + take(&after, 100); got != 100 {
+		t.Errorf("two connections of a user get %d IDs at once, its burst is 100", got)
+	}
+}

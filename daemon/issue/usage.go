@@ -3,6 +3,7 @@ package issue
 import (
 	"slices"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/queue"
 )
 
@@ -47,6 +48,35 @@ func (l *Limited) Forget(u queue.User) {
 		return
 	}
 	l.shown = slices.DeleteFunc(l.shown, func(other queue.User) bool { return other == u })
+}
+
+// mostUsers is how many users are remembered at least. One may come by the UIDs of a whole range.
+const mostUsers = 1024
+
+// forgetResting forgets the users who may take as much as one who has never come, where there are
+// many: they lose nothing. The caller holds mu.
+func (l *Limited) forgetResting() {
+	if len(l.users) < l.many {
+		return
+	}
+	now := l.clock.Now().Mono
+	for u, a := range l.users {
+		if !a.shown && a.rests(now) {
+			delete(l.users, u)
+			l.gone += a.taken()
+		}
+	}
+	l.many = max(mostUsers, 2*len(l.users))
+}
+
+// rests reports whether nothing is known of it that matters, and then ends it: its user's connections
+// look for the user's again.
+func (a *allowance) rests(now clockguard.Mono) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rests := !a.rate.limited() || a.queue.Len() == 0 && a.allowed(now) >= a.bucket.Burst()
+	a.over.Store(rests)
+	return rests
 }
 
 func (a *allowance) taken() uint64 {
