@@ -20,6 +20,7 @@ type abuse struct {
 	connections int
 	web         bool // the least server does not speak it
 	anew        bool // the other clients connect for each request
+	log         logPipe
 	alone       bool // the abuser's user is not served, so none of its clients is measured
 	// act uses one connection until it ends or ctx does; nil: the connection is only held.
 	act func(ctx context.Context, c net.Conn)
@@ -48,6 +49,8 @@ var abuses = append([]abuse{
 	{name: "descriptors-128", descriptors: 128, connections: 400},
 	{name: "connects", connections: 100, anew: true, act: brief},
 	{name: "connects-refused", flags: []string{"--allow-uid=0"}, connections: 100, anew: true, alone: true},
+	{name: "log-unread", flags: []string{"--allow-uid=0"}, log: unreadLog, connections: 100, alone: true},
+	{name: "log-closed", flags: []string{"--allow-uid=0"}, log: closedLog, connections: 100, alone: true},
 	{name: "over-the-rate", flags: []string{"--rate=5000/s"}, connections: 1000, act: crowd},
 	{name: "singles-over-the-rate", flags: []string{"--rate=2000/s"}, connections: 3000, act: singles},
 }, webAbuses...)

@@ -23,6 +23,7 @@ import (
 // daemon is one that this program has started.
 type daemon struct {
 	process *os.Process
+	pipe    *os.File // of the log, if nobody reads it
 	socket  string
 	dir     string
 	log     bytes.Buffer
@@ -30,9 +31,21 @@ type daemon struct {
 	c       net.Conn
 }
 
+// logPipe is what becomes of a daemon's log.
+type logPipe int
+
+const (
+	keptLog   logPipe = iota
+	unreadLog         // a full pipe that nobody reads
+	closedLog         // a pipe whose reader has gone
+)
+
+// pipeHolds is how many bytes a pipe takes that nobody reads: pipe(7).
+const pipeHolds = 64 << 10
+
 // start runs a daemon, and connects once it issues.
 func (o options) start(ctx context.Context, a abuse) (*daemon, error) {
-	return begin(ctx, func(dir, socket string) []string {
+	return begin(ctx, a.log, func(dir, socket string) []string {
 		args := append([]string{o.binary, "daemon", "--socket", socket, "--socket-mode=0666", "--state-dir", filepath.Join(dir, "state"),
 			"--coord=embedded:", fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
 		if a.descriptors > 0 {
@@ -43,7 +56,7 @@ func (o options) start(ctx context.Context, a abuse) (*daemon, error) {
 }
 
 // begin runs a server, and connects once it answers.
-func begin(ctx context.Context, program func(dir, socket string) []string) (d *daemon, err error) {
+func begin(ctx context.Context, log logPipe, program func(dir, socket string) []string) (d *daemon, err error) {
 	d = &daemon{ended: make(chan error, 1)}
 	if d.dir, err = os.MkdirTemp("", "flakeward-abuse-"); err != nil {
 		return nil, err
@@ -55,8 +68,24 @@ func begin(ctx context.Context, program func(dir, socket string) []string) (d *d
 	args := program(d.dir, d.socket)
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stderr = &d.log
+	if log != keptLog {
+		read, write, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		defer write.Close() // the daemon has its own
+		if log == unreadLog {
+			if _, err := write.Write(make([]byte, pipeHolds)); err != nil {
+				return nil, err
+			}
+		}
+		d.pipe, command.Stderr = read, write
+	}
 	if err := command.Start(); err != nil {
 		return nil, err
+	}
+	if log == closedLog {
+		_ = d.pipe.Close() // it was not written to
 	}
 	d.process = command.Process
 	go func() { d.ended <- command.Wait() }()
@@ -70,6 +99,9 @@ func begin(ctx context.Context, program func(dir, socket string) []string) (d *d
 // stop ends it.
 func (d *daemon) stop() error {
 	_ = d.c.Close()
+	if d.pipe != nil {
+		_ = d.pipe.Close() // it may be closed
+	}
 	_ = d.process.Signal(syscall.SIGTERM)
 	err := <-d.ended
 	return errors.Join(err, os.RemoveAll(d.dir))
@@ -127,7 +159,7 @@ func (o options) measureFloor(ctx context.Context, a abuse, f *finding) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, apart.stop()) }()
-	d, err := begin(ctx, func(_, socket string) []string { return []string{o.floor, socket} })
+	d, err := begin(ctx, keptLog, func(_, socket string) []string { return []string{o.floor, socket} })
 	if err != nil {
 		return err
 	}
