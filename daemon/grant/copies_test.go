@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
@@ -18,6 +19,21 @@ func (h *host) copied() *host {
 	c.clock = h.clock
 	must.Do(h.t, os.CopyFS(c.dir, os.DirFS(h.dir)))
 	return c
+}
+
+// putBack starts a host, and has its journal as it was so many steps ago put back in the same file: p
+// runs still, and old is the host with that journal.
+func (w *fixture) putBack(steps time.Duration) (p *process, old *host) {
+	w.t.Helper()
+	h := w.host("H")
+	p = h.start()
+	w.clock.Advance(step)
+	must.Do(w.t, p.Renew())
+	old = h.copied()
+	old.twin = true
+	w.clock.Advance(steps * step)
+	must.Do(w.t, p.Renew())
+	return p, old
 }
 
 // A copy of a live state directory: the daemon on it neither deletes the original's claim nor goes

@@ -87,14 +87,7 @@ func TestNotPromisedTwoClusters(t *testing.T) {
 // that is back by as much.
 func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T) {
 	w := newFixture(t)
-	h := w.host("H")
-	p := h.start()
-	w.clock.Advance(step)
-	must.Do(t, p.Renew())
-	old := h.copied()
-	old.twin = true
-	w.clock.Advance(2 * step)
-	must.Do(t, p.Renew())
+	p, old := w.putBack(2)
 	p.issueAll()
 	p.crash()
 	w.clock.Advance(step)

@@ -140,14 +140,7 @@ func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
 func TestAYoungJournalThatIsPutBackWithinATickRepeatsNothing(t *testing.T) {
 	for _, cold := range []bool{false, true} {
 		w := newFixture(t)
-		h := w.host("H")
-		p := h.start()
-		w.clock.Advance(step)
-		must.Do(t, p.Renew())
-		old := h.copied()
-		old.twin = true
-		w.clock.Advance(3 * step)
-		must.Do(t, p.Renew())
+		p, old := w.putBack(3)
 		if out := p.take(); out != generator.Issued {
 			t.Fatalf("before: %v", out)
 		}

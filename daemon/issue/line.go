@@ -34,7 +34,7 @@ type turns struct {
 	dealt   generator.Tick  // the tick that was
 	from    generator.Tick  // the first one that may have numbers left for who waits
 	since   generator.Tick  // the first one whose numbers were shared with the last
-	reserve int             // what of the last tick is kept for small requests and not taken yet
+	reserve int             // what of that tick is kept for small requests and not taken yet
 }
 
 // remembered is how many ticks back numbers are still dealt that nobody took when they were.

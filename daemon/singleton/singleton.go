@@ -3,9 +3,9 @@
 // and both would issue the same IDs.
 //
 // Locks of the network namespace and of the user find the other daemon. None is ever stale: the
-// kernel frees them when the process ends, however it ends. They are a help for those
-// who start a daemon without settings and no part of what makes an ID unique: two hosts, and two
-// containers, share neither.
+// kernel frees them when the process ends, however it ends. They are a help for those who start a
+// daemon without settings and no part of what makes an ID unique: two hosts, and two containers,
+// share none.
 package singleton
 
 import (
