@@ -92,8 +92,8 @@
           'FlakewardWaitsTooLong',
           'warning',
           '5m',
-          '{{ $labels.instance }} refuses {{ $value | humanize }} requests a second as {{ $labels.code }}.',
-          'instance_code:flakeward_requests:rate5m{%s, code=~"%s"} > 0' % [c.selector, oneOf(c.unavailable)]
+          '{{ $labels.instance }} refuses {{ $value | humanize }} requests for IDs a second as {{ $labels.code }}.',
+          'sum without (dialect, command) (rate(flakeward_requests_total{%s, command=~"%s", code=~"%s"}[5m])) > 0' % [c.selector, oneOf(c.idCommands), oneOf(c.unavailable)]
         ),
         alert(
           'FlakewardRequestsRefused',

@@ -11,6 +11,22 @@
     layoutLeftSeconds: 2 * 365.25 * 24 * 3600,
     // How many of all requests may be refused for what they ask.
     refusedRequests: 0.01,
+    // Commands that ask for IDs: Redis' protocol has them in capitals, gRPC as one word each. Others may be refused with
+    // the same codes while IDs are to be had, as those that ask the coordinator.
+    idCommands: [
+      'NEXT',
+      'RUN',
+      'ids',
+      'runs',
+      'next',
+      'run',
+      'stream',
+      'leaf-segment',
+      'leaf-snowflake',
+      'tinyid',
+      'tinyid-simple',
+      'uid-generator',
+    ],
     // Codes of requests that got no ID because none could be had. Others are the client's mistakes.
     unavailable: [
       'unavailable',

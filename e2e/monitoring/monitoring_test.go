@@ -3,6 +3,7 @@ package monitoring
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,12 +15,16 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/redis/go-redis/v9"
 	"go.yaml.in/yaml/v3"
 
+	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
+	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -46,9 +51,21 @@ func run(t *testing.T, stdin, name string, args ...string) string {
 // start starts a daemon that has served and refused something, and returns where it is scraped.
 func start(t *testing.T) *httptest.Server {
 	t.Helper()
-	found := make(chan *daemon.Daemon, 1)
 	c := daemontest.Config(sockettest.Dir(t))
 	c.Waiting.Rate, c.Grant.Step = "1000000/s", time.Second
+	server := launch(t, c)
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
+	defer func() { _ = client.Close() }()
+	for _, words := range [][]any{{"NEXT"}, {"NEXT", 100}, {"RUN", 1000}, {"NEXT", 0}} {
+		_ = client.Do(t.Context(), words...).Err() // the last is refused
+	}
+	return server
+}
+
+// launch starts a daemon, and returns where it is scraped.
+func launch(t *testing.T, c daemon.Config) *httptest.Server {
+	t.Helper()
+	found := make(chan *daemon.Daemon, 1)
 	d := daemontest.Launch(t, c, func(ctx context.Context, c daemon.Config) error {
 		d, err := daemon.New(c)
 		if err != nil {
@@ -58,11 +75,6 @@ func start(t *testing.T) *httptest.Server {
 		return d.Run(ctx)
 	})
 	d.UntilReady()
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
-	defer func() { _ = client.Close() }()
-	for _, words := range [][]any{{"NEXT"}, {"NEXT", 100}, {"RUN", 1000}, {"NEXT", 0}} {
-		_ = client.Do(t.Context(), words...).Err() // the last is refused
-	}
 	server := httptest.NewServer((<-found).Metrics())
 	t.Cleanup(server.Close)
 	return server
@@ -204,6 +216,56 @@ func TestAlertsKnowTheCodes(t *testing.T) {
 		if known == slices.Contains(never, e.Code) {
 			t.Errorf("FlakewardWaitsTooLong has %s: %t", e.Code, known)
 		}
+	}
+}
+
+var counted = regexp.MustCompile(`flakeward_requests_total\{[^}]*command="([^"]*)"`)
+
+// TestAlertsKnowTheCommandsThatAskForIDs: FlakewardWaitsTooLong is about these commands alone. Others
+// may be refused with the same codes while IDs are to be had.
+func TestAlertsKnowTheCommandsThatAskForIDs(t *testing.T) {
+	c := daemontest.Config(sockettest.Dir(t))
+	c.Compat = "leaf,tinyid,uid-generator"
+	server := launch(t, c)
+	redis := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
+	defer func() { _ = redis.Close() }()
+	must.Do(t, redis.Do(t.Context(), "NEXT").Err())
+	must.Do(t, redis.Do(t.Context(), "RUN", 1).Err())
+	client := sockettest.HTTP(t, c.Socket.Path, true)
+	for _, path := range []string{
+		"/v1/ids", "/v1/runs", "/api/segment/get/x", "/api/snowflake/get/x", "/tinyid/id/nextId?bizType=x", "/tinyid/id/nextIdSimple?bizType=x", "/testGet",
+	} {
+		reply := must.Get(client.Get("http://socket" + path))(t)
+		_, _ = io.Copy(io.Discard, reply.Body)
+		_ = reply.Body.Close()
+	}
+	rpc := flakewardv1connect.NewIdServiceClient(client, "http://socket")
+	must.Get(rpc.Next(t.Context(), connect.NewRequest(&flakewardv1.NextRequest{})))(t)
+	must.Get(rpc.Run(t.Context(), connect.NewRequest(&flakewardv1.RunRequest{Count: 1})))(t)
+	stream := rpc.Stream(t.Context())
+	must.Do(t, stream.Send(&flakewardv1.StreamRequest{}))
+	must.Get(stream.Receive())(t)
+	must.Do(t, stream.CloseRequest())
+	_, err := stream.Receive()
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	var asked []string
+	for _, match := range counted.FindAllStringSubmatch(scrape(t, server), -1) {
+		if command := match[1]; command != "HELLO" && command != "CLIENT" { // of the client, as it connects
+			asked = append(asked, command)
+		}
+	}
+	alerts, _ := read(t, rendered+"alerts.yaml")
+	named := regexp.MustCompile(`command=~\\?"([^"\\]*)\\?", code`).FindStringSubmatch(alerts)
+	if named == nil {
+		t.Fatal("no alert names commands")
+	}
+	known := strings.Split(named[1], "|")
+	slices.Sort(asked)
+	slices.Sort(known)
+	if asked = slices.Compact(asked); !slices.Equal(asked, known) {
+		t.Errorf("FlakewardWaitsTooLong is about %q, and IDs are asked for by %q", known, asked)
 	}
 }
 
