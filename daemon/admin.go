@@ -47,6 +47,7 @@ func (w *web) openAdmin(d *Daemon, config rest.Config) (err error) {
 	w.admin.rest = rest.New(config)
 	w.admin.http = w.admin.rest.HTTP()
 	w.admin.http.HTTP2.MaxConcurrentStreams = adminStreams
+	w.admin.Attend(w.admin.http)
 	return nil
 }
 

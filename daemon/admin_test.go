@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/net/http2"
 
@@ -74,6 +75,26 @@ func TestAConnectionOfAnAddressIsToldHowManyRequestsItMayHave(t *testing.T) {
 	}
 	if most, ok := f.(*http2.SettingsFrame).Value(http2.SettingMaxConcurrentStreams); !ok || most != 16 {
 		t.Errorf("%d requests at once, want 16", most)
+	}
+}
+
+// Whoever connects to the address and says nothing keeps out neither probes nor Prometheus.
+func TestAnAddressFullOfSilentConnectionsAnswers(t *testing.T) {
+	c := daemontest.Config(t.TempDir())
+	c.Admin.Address = "127.0.0.1:0"
+	to := address(t, daemontest.Start(t, c))
+	for range 2 * 256 {
+		conn := must.Get(net.Dial("tcp", to))(t)
+		defer conn.Close() // it has nothing to lose
+	}
+	client := at(t, to, &http.Transport{})
+	client.Timeout = 10 * time.Second
+	for _, path := range []string{"/livez", "/metrics"} {
+		reply := must.Get(client.Get("http://localhost" + path))(t)
+		_ = reply.Body.Close()
+		if reply.StatusCode != 200 {
+			t.Errorf("%s: %s", path, reply.Status)
+		}
 	}
 }
 

@@ -18,8 +18,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
@@ -69,7 +67,7 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// connections is how many there may be at once; who comes beside them waits.
+// connections is how many there may be at once.
 const connections = 256
 
 // Server decides about clients. Its methods may be called from any goroutine.
@@ -146,7 +144,7 @@ func (s *Server) Listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--admin: %w: choose another address, or stop what listens there", err)
 	}
-	l = netutil.LimitListener(l, connections)
+	l = newSlots(l, connections)
 	if s.config.Cert == "" {
 		return l, nil
 	}
@@ -169,7 +167,7 @@ func (s *Server) Refuse(r *http.Request, ids bool) *resp.Refusal {
 	read := s.read.Load()
 	path := r.URL.Path
 	switch {
-	case read.token != nil && path != "/livez" && path != "/readyz" && !s.knows(read, r):
+	case read.token != nil && path != "/livez" && path != "/readyz" && !read.knows(r):
 		return resp.Refuse(resp.NoToken)
 	case read.token == nil && read.tls == nil && !local(hostOf(r)):
 		// A page in a browser can have its own name lead here.
@@ -180,11 +178,17 @@ func (s *Server) Refuse(r *http.Request, ids bool) *resp.Refusal {
 	return nil
 }
 
+// known reports whether the request has the token, where one is asked for.
+func (s *Server) known(r *http.Request) bool {
+	read := s.read.Load()
+	return read.token == nil || read.knows(r)
+}
+
 // knows reports whether the request has the token.
-func (s *Server) knows(read *files, r *http.Request) bool {
+func (f *files) knows(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	sum := sha256.Sum256([]byte(token))
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], read.token[:]) == 1
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], f.token[:]) == 1
 }
 
 func hostOf(r *http.Request) string {
