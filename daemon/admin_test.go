@@ -102,11 +102,15 @@ func TestAnAddressIssuesIDsIfAsked(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.Admin.Address, c.Admin.IDs = "127.0.0.1:0", true
 	d := daemontest.Start(t, c)
-	reply, err := http.Get("http://" + address(t, d) + "/v1/ids")
-	if err != nil || reply.StatusCode != 200 {
-		t.Fatalf("%v, %v", reply, err)
+	for site, want := range map[string]int{"none": 200, "cross-site": 403} {
+		r := must.Get(http.NewRequest("GET", "http://"+address(t, d)+"/v1/ids", nil))(t)
+		r.Header.Set("Sec-Fetch-Site", site)
+		reply := must.Get(http.DefaultClient.Do(r))(t)
+		_ = reply.Body.Close()
+		if reply.StatusCode != want {
+			t.Errorf("from %s: %s", site, reply.Status)
+		}
 	}
-	_ = reply.Body.Close()
 }
 
 // Over TLS, clients need a certificate and the token; both are read again on SIGHUP.

@@ -174,8 +174,17 @@ func (s *Server) Refuse(r *http.Request, ids bool) *resp.Refusal {
 		return resp.Refuse(resp.NotHere, "a host of another name", "127.0.0.1 or localhost")
 	case !s.config.IDs && (ids || strings.HasPrefix(path, "/flakeward.")):
 		return resp.Refuse(resp.NotHere, "an ID", "the socket, or start the daemon with --admin-ids")
+	case foreign(r) && (ids || strings.HasPrefix(path, "/flakeward.")):
+		return resp.Refuse(resp.NotHere, "an ID for a page of another site", "a program that is no browser, or a page of this address")
 	}
 	return nil
+}
+
+// foreign reports whether a browser asks for a page of another site. The page cannot read the reply
+// then, but the IDs would be gone.
+func foreign(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none"
 }
 
 // known reports whether the request has the token, where one is asked for.

@@ -101,6 +101,27 @@ func TestWithoutATokenOnlyThisHostsNamesLeadHere(t *testing.T) {
 	}
 }
 
+// A page in a browser can have it send requests to this host, and with the client certificate that
+// the user has: no ID is issued for a page of another site.
+func TestAPageOfAnotherSiteGetsNoIDs(t *testing.T) {
+	for name, c := range map[string]Config{"nothing": {}, "a token": {TokenFile: write(t, "0123456789abcdef")}} {
+		c.Address, c.IDs = "127.0.0.1:0", true
+		s := must.Get(New(c))(t)
+		for site, refused := range map[string]bool{"": false, "none": false, "same-origin": false, "same-site": true, "cross-site": true, "other": true} {
+			for path, ids := range map[string]bool{"/v1/ids": true, "/flakeward.v1.IdService/Next": false, "/v1/status": false} {
+				r := &http.Request{Host: "127.0.0.1:7070", URL: mustURL(t, path), Header: http.Header{"Authorization": {"Bearer 0123456789abcdef"}}}
+				if site != "" {
+					r.Header.Set("Sec-Fetch-Site", site)
+				}
+				refusal := s.Refuse(r, ids)
+				if got, want := refusal != nil, refused && path != "/v1/status"; got != want || got && refusal.Code != "not-here" {
+					t.Errorf("with %s, %q, from %q: %v", name, path, site, refusal)
+				}
+			}
+		}
+	}
+}
+
 func TestFilesThatCannotBeUsedAreNamed(t *testing.T) {
 	junk := write(t, "junk")
 	for _, c := range []Config{{Cert: junk, Key: junk}, {TokenFile: junk}, {TokenFile: junk + "x"}} {
