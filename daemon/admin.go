@@ -57,7 +57,7 @@ func (a *adminServer) listen(handedOver bool) (err error) {
 	if a == nil {
 		return nil
 	}
-	if a.listener, err = a.Listen(); err != nil && handedOver {
+	if a.listener, err = a.Listen(); handedOver && err != nil && !errors.Is(err, admin.ErrNotLocal) {
 		return nil
 	}
 	return err

@@ -61,7 +61,10 @@ func (c Config) Validate(bad func(flag, format string, args ...any)) {
 	}
 }
 
-// local reports whether only this host can reach an address.
+// open reports whether anybody who can reach the address could ask, or hear the token.
+func (c Config) open() bool { return c.Cert == "" || c.ClientCA == "" && c.TokenFile == "" }
+
+// local reports whether only this host can reach an address, as far as its text tells.
 func local(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
@@ -73,6 +76,7 @@ const connections = 256
 // Server decides about clients. Its methods may be called from any goroutine.
 type Server struct {
 	config Config
+	listen func(network, address string) (net.Listener, error)
 	read   atomic.Pointer[files]
 }
 
@@ -84,7 +88,7 @@ type files struct {
 
 // New reads the files.
 func New(c Config) (*Server, error) {
-	s := &Server{config: c}
+	s := &Server{config: c, listen: net.Listen}
 	return s, s.Reload()
 }
 
@@ -138,11 +142,19 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
+// ErrNotLocal is the error of Listen where the address has to be one of this host alone.
+var ErrNotLocal = errors.New("is not an address of this host alone")
+
 // Listen opens the address.
 func (s *Server) Listen() (net.Listener, error) {
-	l, err := net.Listen("tcp", s.config.Address)
+	l, err := s.listen("tcp", s.config.Address)
 	if err != nil {
 		return nil, fmt.Errorf("--admin: %w: choose another address, or stop what listens there", err)
+	}
+	// The resolver says where a name leads, localhost as any other.
+	if at, ok := l.Addr().(*net.TCPAddr); s.config.open() && !(ok && at.IP.IsLoopback()) {
+		_ = l.Close() // nobody was accepted
+		return nil, fmt.Errorf("--admin: %s leads to %s, which %w: give --admin-cert and --admin-key, and --admin-client-ca or --admin-token-file; or listen on 127.0.0.1", s.config.Address, l.Addr(), ErrNotLocal)
 	}
 	l = newSlots(l, connections)
 	if s.config.Cert == "" {

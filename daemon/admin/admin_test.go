@@ -1,7 +1,9 @@
 package admin
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flakeward/flakeward/internal/certtest"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -44,6 +47,37 @@ func TestWhereAnybodyCouldAskTheAddressIsRefused(t *testing.T) {
 		})
 		if strings.Join(flags, ",") != tt.flag {
 			t.Errorf("%+v: complains of %q, want %q", tt.config, flags, tt.flag)
+		}
+	}
+}
+
+// The name localhost may lead anywhere: what counts is where the daemon listens.
+func TestANameThatDoesNotLeadToTheLoopbackIsRefused(t *testing.T) {
+	pair := certtest.New(t, "one").Server()
+	token := write(t, "0123456789abcdef")
+	for _, tt := range []struct {
+		config Config
+		leads  string
+		opens  bool
+	}{
+		{Config{}, "127.0.0.1:0", true},
+		{Config{TokenFile: token}, "127.0.0.1:0", true},
+		{Config{}, "0.0.0.0:0", false},
+		{Config{TokenFile: token}, "0.0.0.0:0", false},
+		{Config{Cert: pair.CertFile, Key: pair.KeyFile}, "0.0.0.0:0", false},
+		{Config{Cert: pair.CertFile, Key: pair.KeyFile, TokenFile: token}, "0.0.0.0:0", true},
+	} {
+		tt.config.Address = "localhost:0"
+		s := must.Get(New(tt.config))(t)
+		s.listen = func(network, _ string) (net.Listener, error) { return net.Listen(network, tt.leads) }
+		l, err := s.Listen()
+		switch {
+		case (err == nil) != tt.opens:
+			t.Errorf("%+v at %s: %v", tt.config, tt.leads, err)
+		case err == nil:
+			_ = l.Close() // it has nothing to lose
+		case !errors.Is(err, ErrNotLocal) || !strings.Contains(err.Error(), "localhost:0") || !strings.Contains(err.Error(), "or listen on 127.0.0.1"):
+			t.Error(err)
 		}
 	}
 }
