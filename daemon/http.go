@@ -31,7 +31,7 @@ type web struct {
 
 // newWeb makes what answers them with IDs from a source.
 func newWeb(d *Daemon, source resp.Source) (*web, error) {
-	w := &web{count: &counter{table: &d.counts}, members: &members{d: d, asking: make(chan struct{}, 1)}}
+	w := &web{count: &counter{table: &d.counts}, members: newMembers(d)}
 	w.taker = await.New(source, d.clock, w.count)
 	config := w.config(d)
 	w.page = newPage(d, w.members, config)
@@ -66,6 +66,7 @@ func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
 	serving.Wait()
 	w.socket.Wait()
 	w.taker.Close()
+	w.members.close()
 }
 
 // counter counts what the requests of HTTP come to.

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,21 +16,62 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// membersFor is how long an answer of the coordinator is shown again.
-const membersFor = time.Second
+const (
+	// membersFor is how long an answer of the coordinator is shown again, or that there was none.
+	membersFor = time.Second
+	// membersTimeout is how long the coordinator may take.
+	membersTimeout = 5 * time.Second
+	// mostHolders is how often it is asked for holders in membersFor: each time reads all marks.
+	mostHolders = 4
+)
 
-// members asks the coordinator for the cluster's members, one request at a time.
+// members asks the coordinator for the cluster's members and for holders of IDs: not more often than
+// it can bear, however often clients ask, and however long it takes.
 type members struct {
 	d           *Daemon
-	asking      chan struct{} // has one while somebody asks
 	coordinator atomic.Pointer[coord.Coordinator]
 	operator    atomic.Pointer[coord.Operator] // the same one
 	joined      atomic.Pointer[coord.Cluster]
-	last        cluster.Status // what was shown last,
-	at          clockguard.Mono
+
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu   sync.Mutex
+	last *listing // that was asked for last; nil: none was
+
+	asking  chan struct{} // has one while somebody asks for a holder
+	since   clockguard.Mono
+	holders int   // that were asked for since then
+	away    error // why there was none; nil: there was
+}
+
+// listing is a question for the members.
+type listing struct {
+	of   string        // the cluster's UUID
+	done chan struct{} // closed once there is an answer:
+	at   clockguard.Mono
+	is   cluster.Status
+	err  error
+}
+
+func newMembers(d *Daemon) *members {
+	m := &members{d: d, asking: make(chan struct{}, 1), since: d.clock.Now().Mono - clockguard.Mono(membersFor)}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	return m
+}
+
+// close ends what is asked, and returns once that has ended.
+func (m *members) close() {
+	m.mu.Lock()
+	m.cancel()
+	m.mu.Unlock()
+	m.work.Wait()
 }
 
 var errNotJoined = errors.New("no cluster is joined yet; wait, or see flakeward status for what keeps it")
+
+var errTooOften = fmt.Errorf("the coordinator is asked for %d holders in %v at most; try again later", mostHolders, membersFor)
 
 // show is the members as JSON shows them.
 func (m *members) show(ctx context.Context) (any, error) {
@@ -39,30 +82,66 @@ func (m *members) show(ctx context.Context) (any, error) {
 	return is, nil
 }
 
-// status is the members.
+// status is the members. All who ask while the coordinator is asked get the same answer.
 func (m *members) status(ctx context.Context) (is cluster.Status, err error) {
 	c, joined := m.coordinator.Load(), m.joined.Load()
 	if c == nil || joined == nil {
 		return is, errNotJoined
 	}
-	if err := m.acquire(ctx); err != nil {
+	l, err := m.listing(*c, joined.UUID)
+	if err != nil {
 		return is, err
 	}
-	defer m.release()
-	now := m.d.clock.Now()
-	if m.at != 0 && now.Mono.Sub(m.at) < membersFor && m.last.Cluster == joined.UUID {
+	select {
+	case <-l.done:
+		return l.is, l.err
+	case <-ctx.Done():
+		return is, ctx.Err()
+	}
+}
+
+// listing is the question for the members that is answered now, or was a moment ago.
+func (m *members) listing(c coord.Coordinator, of string) (*listing, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last != nil && m.last.of == of && !m.old(m.last) {
 		return m.last, nil
 	}
-	seen, err := (*c).Look(ctx) // the marks may have been raised since the start
+	if err := m.ctx.Err(); err != nil {
+		return nil, err
+	}
+	l := &listing{of: of, done: make(chan struct{})}
+	m.last = l
+	m.work.Go(func() {
+		ctx, cancel := clockguard.WithTimeout(m.ctx, m.d.clock, membersTimeout)
+		defer cancel()
+		l.is, l.err = m.list(ctx, c)
+		l.at = m.d.clock.Now().Mono
+		close(l.done)
+	})
+	return l, nil
+}
+
+// old reports whether an answer is to be asked for again.
+func (m *members) old(l *listing) bool {
+	select {
+	case <-l.done:
+		return m.d.clock.Now().Mono.Sub(l.at) >= membersFor
+	default:
+		return false
+	}
+}
+
+func (m *members) list(ctx context.Context, c coord.Coordinator) (is cluster.Status, err error) {
+	seen, err := c.Look(ctx) // the marks may have been raised since the start
 	if err != nil {
 		return is, err
 	}
-	all, err := (*c).Members(ctx)
+	all, err := c.Members(ctx)
 	if err != nil {
 		return is, err
 	}
-	m.last, m.at = cluster.StatusOf(m.of(&seen), time.Unix(0, now.Wall), all), now.Mono
-	return m.last, nil
+	return cluster.StatusOf(m.of(&seen), time.Unix(0, m.d.clock.Now().Wall), all), nil
 }
 
 func (m *members) of(joined *coord.Cluster) cluster.Cluster {
@@ -103,7 +182,26 @@ func (m *members) holder(ctx context.Context, id generator.Parts) (found cluster
 		return found, err
 	}
 	defer m.release()
-	seen, err := (*c).Look(ctx)
+	if now := m.d.clock.Now().Mono; now.Sub(m.since) >= membersFor {
+		m.since, m.holders, m.away = now, 0, nil
+	}
+	switch {
+	case m.away != nil:
+		return found, m.away
+	case m.holders == mostHolders:
+		return found, errTooOften
+	}
+	m.holders++
+	found, err = m.find(ctx, *c, *o, id)
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) { // that would be the client's end
+		m.since, m.away = m.d.clock.Now().Mono, fmt.Errorf("the coordinator does not answer: %w", err)
+		err = m.away
+	}
+	return found, err
+}
+
+func (m *members) find(ctx context.Context, c coord.Coordinator, o coord.Operator, id generator.Parts) (found cluster.Finding, err error) {
+	seen, err := c.Look(ctx)
 	if err != nil {
 		return found, err
 	}
@@ -111,11 +209,11 @@ func (m *members) holder(ctx context.Context, id generator.Parts) (found cluster
 	if id.Worker >= uint64(of.Workers) {
 		return of.Holder(id, nil, nil), nil
 	}
-	marks, err := (*o).Marks(ctx)
+	marks, err := o.Marks(ctx)
 	if err != nil {
 		return found, err
 	}
-	history, err := (*o).History(ctx, int(id.Worker))
+	history, err := o.History(ctx, int(id.Worker))
 	if err != nil {
 		return found, err
 	}

@@ -61,7 +61,7 @@ func (p *Page) takeApart(ctx context.Context, text, as string) *idView {
 	defer cancel()
 	found, err := p.config.Holder(ctx, parts)
 	if err != nil {
-		v.Note = "whose it was is not known, as the coordinator does not answer: " + err.Error()
+		v.Note = "whose it was is not known: " + err.Error()
 		return v
 	}
 	v.Note = found.Note
