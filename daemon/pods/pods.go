@@ -89,6 +89,7 @@ func (p *Pods) Run(ctx context.Context) {
 	if p == nil {
 		return
 	}
+	defer p.refused.log.Close()
 	w, err := newWatcher(ctx)
 	if err != nil {
 		p.config.Log.Warn("directories of pods are not watched, and found within five seconds only", "code", "pod-sockets-not-watched", "error", err)

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/flakeward/flakeward/internal/logging"
 )
 
@@ -40,7 +38,7 @@ const (
 
 // refusals are the directories without a socket, and what was said of them.
 type refusals struct {
-	logs map[Code]hclog.Logger
+	log logging.Limited
 
 	mu  sync.Mutex
 	all map[string]refusal
@@ -52,11 +50,7 @@ type refusal struct {
 }
 
 func newRefusals(c Config) *refusals {
-	r := &refusals{logs: make(map[Code]hclog.Logger), all: make(map[string]refusal)}
-	for _, code := range []Code{CodeFull, CodeIncomplete, CodeDirectory, CodeUser, CodeInUse, CodeFailed} {
-		r.logs[code] = logging.Limit(c.Log, logEvery, func() time.Duration { return time.Duration(c.Clock.Now().Mono) })
-	}
-	return r
+	return &refusals{log: logging.Limit(c.Log, logEvery, c.Clock), all: make(map[string]refusal)}
 }
 
 // add notes why a directory has no socket, and says it once. One that is not complete may be in the
@@ -75,7 +69,7 @@ func (r *refusals) add(name string, why error) (soon bool) {
 	}
 	r.mu.Unlock()
 	if say {
-		r.logs[refused.Code].Warn("a pod gets no socket", "code", refused.Code, "directory", name, "reason", refused.Reason)
+		r.log.Warn("a pod gets no socket", "code", refused.Code, "directory", name, "reason", refused.Reason)
 	}
 	return refused.Code == CodeIncomplete || refused.Code == CodeFailed
 }

@@ -150,6 +150,7 @@ func (c *counts) end(u budget.User) {
 // goroutine.
 type Server struct {
 	config   Config
+	logs     logging.Limited // the same as the config's
 	start    func(Config, *web) (engine, error)
 	web      *web
 	counts   counts
@@ -179,11 +180,12 @@ func New(c Config) *Server {
 		c.Clock = clockguard.System{}
 	}
 	// All that is logged here, clients can cause.
-	c.Log = logging.Limit(c.Log, logEvery, func() time.Duration { return time.Duration(c.Clock.Now().Mono) })
+	limited := logging.Limit(c.Log, logEvery, c.Clock)
+	c.Log = limited
 	if c.Budget == nil {
 		c.Budget = budget.New(math.MaxInt64)
 	}
-	s := &Server{config: c, start: startEngine, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
+	s := &Server{config: c, logs: limited, start: startEngine, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
 	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
 	s.web = newWeb(c, &s.counts)
 	s.web.tooMuch = func(u budget.User) {
@@ -255,6 +257,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errServed
 	}
 	defer close(s.done)
+	defer s.logs.Close()
 	e, err := s.start(s.config, s.web)
 	if err != nil {
 		s.doors.end(nil)

@@ -2,14 +2,14 @@ package logging
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
 
 // filter returns a line's keys and values as they are to be logged, and whether it is to be logged.
-type filter func(level hclog.Level, message string, args []any) ([]any, bool)
+// It may keep the logger.
+type filter func(to hclog.Logger, level hclog.Level, message string, args []any) ([]any, bool)
 
 // filtered is a logger behind a filter.
 type filtered struct {
@@ -19,7 +19,7 @@ type filtered struct {
 
 // Log implements hclog.Logger, as do the others.
 func (f filtered) Log(level hclog.Level, message string, args ...any) {
-	if args, ok := f.filter(level, message, args); ok {
+	if args, ok := f.filter(f.Logger, level, message, args); ok {
 		f.Logger.Log(level, message, args...)
 	}
 }
@@ -45,7 +45,7 @@ func (f filtered) ResetNamed(name string) hclog.Logger {
 // New makes a logger that writes durations with their units, and times in RFC 3339 to the
 // millisecond in UTC, in JSON as in text.
 func New(options *hclog.LoggerOptions) hclog.Logger {
-	return filtered{hclog.New(options), func(_ hclog.Level, _ string, args []any) ([]any, bool) { return written(args), true }}
+	return filtered{hclog.New(options), func(_ hclog.Logger, _ hclog.Level, _ string, args []any) ([]any, bool) { return written(args), true }}
 }
 
 // TimeFormat is how times are written in the log and in replies.
@@ -70,47 +70,4 @@ func written(args []any) []any {
 		args[i] = text
 	}
 	return args
-}
-
-// Limit makes a logger for what clients can cause. It logs each message at most once every so long,
-// as now tells the time, and then says how many were left out before: left_out.
-func Limit(to hclog.Logger, every time.Duration, now func() time.Duration) hclog.Logger {
-	l := &limiter{every: every, now: now, seen: map[string]*passed{}}
-	return filtered{to, l.pass}
-}
-
-// limiter counts lines by their message. The messages are those of the source, so they are few.
-type limiter struct {
-	every time.Duration
-	now   func() time.Duration
-
-	mu   sync.Mutex
-	seen map[string]*passed
-}
-
-// passed is when a message was logged last, and how many of it were left out since.
-type passed struct {
-	at      time.Duration
-	leftOut uint64
-}
-
-func (l *limiter) pass(_ hclog.Level, message string, args []any) ([]any, bool) {
-	now := l.now()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	last := l.seen[message]
-	switch {
-	case last == nil:
-		l.seen[message] = &passed{at: now}
-		return args, true
-	case now-last.at < l.every:
-		last.leftOut++
-		return nil, false
-	}
-	leftOut := last.leftOut
-	*last = passed{at: now}
-	if leftOut > 0 {
-		args = append(slices.Clone(args), "left_out", leftOut)
-	}
-	return args, true
 }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/internal/logging"
+	"github.com/flakeward/flakeward/internal/logtest"
 )
 
 // stuck is an output that blocks until it is let go, and then fails with an error or keeps what is
@@ -161,19 +163,82 @@ func TestJSONHasUnits(t *testing.T) {
 	}
 }
 
-func TestEachMessageIsLimitedAloneAndWhatIsLeftOutIsCounted(t *testing.T) {
-	var out bytes.Buffer
-	var now time.Duration
-	log := logging.Limit(logging.New(&hclog.LoggerOptions{Output: &out, DisableTime: true}), time.Second, func() time.Duration { return now }).Named("serve")
-	for range 5 {
-		log.Warn("flood", "from", 1)
-		now += 100 * time.Millisecond
-	}
-	log.Warn("other")
-	now += time.Second
-	log.Warn("flood", "from", 2)
-	want := "[WARN]  serve: flood: from=1\n[WARN]  serve: other\n[WARN]  serve: flood: from=2 left_out=4\n"
+// limited is a limited log of lines with the time left out, and its clock.
+func limited() (logging.Limited, *logtest.Buffer, *clocktest.Manual) {
+	out, clock := &logtest.Buffer{}, clocktest.NewManual(time.Unix(1_800_000_000, 0))
+	return logging.Limit(logging.New(&hclog.LoggerOptions{Output: out, DisableTime: true}), time.Second, clock), out, clock
+}
+
+func same(t *testing.T, out *logtest.Buffer, want string) {
+	t.Helper()
 	if out.String() != want {
-		t.Errorf("logged\n%swant\n%s", out.String(), want)
+		t.Errorf("logged\n%swant\n%s", out, want)
 	}
+}
+
+// The last line of a burst is logged with the number of those before it, also if none comes later.
+func TestEachMessageIsLimitedAloneAndWhatIsLeftOutIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, out, clock := limited()
+		serve := log.Named("serve")
+		for n := range 5 {
+			serve.Warn("flood", "from", n)
+			clock.Advance(100 * time.Millisecond)
+		}
+		serve.Warn("other")
+		serve.Debug("not logged")
+		want := "[WARN]  serve: flood: from=0\n[WARN]  serve: other\n"
+		same(t, out, want)
+		synctest.Wait()
+		clock.Advance(500 * time.Millisecond)
+		synctest.Wait()
+		want += "[WARN]  serve: flood: from=4 left_out=3\n"
+		same(t, out, want)
+		serve.Warn("flood", "from", 5)
+		same(t, out, want)
+		log.Close()
+		want += "[WARN]  serve: flood: from=5\n"
+		same(t, out, want)
+		serve.Warn("flood", "from", 6)
+		same(t, out, want+"[WARN]  serve: flood: from=6\n")
+	})
+}
+
+// One user's lines hide neither those of another user nor those with another code.
+func TestLinesOfAnotherCodeOrUserAreLimitedAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, out, _ := limited()
+		for range 2 {
+			for _, args := range [][]any{{"code", "full", "user", "a"}, {"code", "full", "user", "b"}, {"code", "memory", "user", "a"}} {
+				log.Warn("refused", args...)
+			}
+		}
+		same(t, out, "[WARN]  refused: code=full user=a\n[WARN]  refused: code=full user=b\n[WARN]  refused: code=memory user=a\n")
+		log.Close()
+	})
+}
+
+// Many users do not make many lines, nor does the log remember all of them.
+func TestTheLimitHoldsForManyUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, out, clock := limited()
+		flood := func() (lines int) {
+			before := strings.Count(out.String(), "\n")
+			for n := range 1000 {
+				log.Warn("refused", "user", n)
+			}
+			return strings.Count(out.String(), "\n") - before
+		}
+		if n := flood(); n > 65 {
+			t.Errorf("of 1000 users, %d had a line", n)
+		}
+		synctest.Wait()
+		clock.Advance(2 * time.Second)
+		synctest.Wait()
+		clock.Advance(2 * time.Second)
+		if n := flood(); n < 2 || n > 65 {
+			t.Errorf("of 1000 users, %d had a line later", n)
+		}
+		log.Close()
+	})
 }
