@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
@@ -58,16 +57,16 @@ func (s *settings) checkLogFile() error {
 	if s.logFile == "" {
 		return nil
 	}
-	f, err := os.OpenFile(s.logFile, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := openLogFile(s.logFile, 0)
 	if err == nil {
 		return f.Close()
 	}
-	if errors.Is(err, fs.ErrNotExist) {
-		dir := filepath.Dir(s.logFile)
-		if err = unix.Access(dir, unix.W_OK|unix.X_OK); err == nil {
-			return nil
-		}
-		err = &fs.PathError{Op: "access", Path: dir, Err: err}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return fmt.Errorf("--log-file cannot be opened: %w", err)
+	dir := filepath.Dir(s.logFile)
+	if err = unix.Access(dir, unix.W_OK|unix.X_OK); err == nil {
+		return nil
+	}
+	return fmt.Errorf("--log-file cannot be opened: %w", &fs.PathError{Op: "access", Path: dir, Err: err})
 }

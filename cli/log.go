@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,12 +63,24 @@ func (l *logFile) reopen() error {
 	if l.path == "" {
 		return nil
 	}
-	f, err := os.OpenFile(l.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	f, err := openLogFile(l.path, os.O_CREATE)
 	if err != nil {
-		return fmt.Errorf("--log-file cannot be opened: %w", err)
+		return err
 	}
 	l.writer.Replace(f)
 	return nil
+}
+
+// openLogFile opens a log's file. It does not wait for a pipe's reader.
+func openLogFile(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|flag, 0o640)
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return nil, fmt.Errorf("--log-file cannot be opened: %s is a pipe that nobody reads: start its reader first, or name a file (%w)", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("--log-file cannot be opened: %w", err)
+	}
+	return f, nil
 }
 
 // close ends the log of a daemon that ended with err, and returns err. Report tells standard error
