@@ -9,6 +9,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/turnstile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/logging"
 )
 
 // Taker takes IDs; *await.Taker is one. Its errors are that of ctx, or why the request is refused.
@@ -78,11 +80,12 @@ const (
 	headerTimeout = 10 * time.Second // in which a request's header must have arrived
 	replyTimeout  = 10 * time.Second // in which a client must take a reply, beside what it waits for IDs
 	defaultIdle   = 2 * time.Minute
-	mostHeader    = 16 << 10 // bytes, of the first line and all fields
-	mostStreams   = 100      // of an HTTP/2 connection, at once
-	crowdStreams  = 4        // the same where its user has many connections
-	mostAhead     = 64 << 10 // bytes that such a connection may send before they are read: the least that HTTP/2 has
-	frameBytes    = 16 << 10 // the largest frame
+	logEvery      = time.Second // between two lines of the log, at least
+	mostHeader    = 16 << 10    // bytes, of the first line and all fields
+	mostStreams   = 100         // of an HTTP/2 connection, at once
+	crowdStreams  = 4           // the same where its user has many connections
+	mostAhead     = 64 << 10    // bytes that such a connection may send before they are read: the least that HTTP/2 has
+	frameBytes    = 16 << 10    // the largest frame
 	// fewRequests are no crowd: turns cost each of them a tenth of its time.
 	fewRequests = 64
 	streamBytes = 32 << 10 // what such a request takes: a stack, and buffers
@@ -90,13 +93,14 @@ const (
 
 // Server answers requests. Its methods may be called from any goroutine.
 type Server struct {
-	config Config
-	routes map[string]*route
-	open   sync.WaitGroup // connections
-	idle   *idlers
-	enter  turnstile.Turnstile
-	few    int64        // so many requests at once begin without waiting for their turn
-	asked  atomic.Int64 // requests that have not ended
+	config   Config
+	routes   map[string]*route
+	open     sync.WaitGroup // connections
+	idle     *idlers
+	enter    turnstile.Turnstile
+	failures logging.Limited // what net/http says of connections
+	few      int64           // so many requests at once begin without waiting for their turn
+	asked    atomic.Int64    // requests that have not ended
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -127,6 +131,7 @@ func New(c Config) *Server {
 	if c.Log == nil {
 		s.config.Log = hclog.NewNullLogger()
 	}
+	s.failures = logging.Limit(s.config.Log, logEvery, c.Clock)
 	s.routes = map[string]*route{
 		"/v1/ids":          path("ids", (*Server).ids, "count", "tenant", "as"),
 		decodePath:         path("decode", (*Server).decode, "as"),
@@ -170,7 +175,7 @@ func (s *Server) serving(streams int) *http.Server {
 		MaxHeaderBytes:    mostHeader,
 		ConnState:         s.follow,
 		ConnContext:       s.meet,
-		ErrorLog:          s.config.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		ErrorLog:          log.New(failures{s.failures}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: streams, MaxReadFrameSize: frameBytes, MaxReceiveBufferPerConnection: mostAhead, MaxReceiveBufferPerStream: mostAhead,
 		},
@@ -186,6 +191,16 @@ func (s *Server) serving(streams int) *http.Server {
 func (s *Server) Wait() {
 	s.open.Wait()
 	s.idle.close()
+	s.failures.Close()
+}
+
+// failures logs what net/http says of connections. Clients can cause it, and it has their addresses:
+// one message for all keeps it within the limit.
+type failures struct{ log hclog.Logger }
+
+func (f failures) Write(text []byte) (int, error) {
+	f.log.Debug("HTTP", "error", strings.TrimSpace(string(text)))
+	return len(text), nil
 }
 
 // follow keeps account of a connection's life.
