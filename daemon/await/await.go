@@ -33,6 +33,7 @@ type Taker struct {
 	count  Counter
 	clock  clockguard.Clock
 	timer  *timer
+	turns  *turns
 	over   chan struct{} // closed by GiveUp
 	passOn Elsewhere     // nil: nowhere. It is set before over is closed
 
@@ -43,12 +44,19 @@ type Taker struct {
 
 // New makes a Taker whose waits are on the clock.
 func New(source Source, clock clockguard.Clock, count Counter) *Taker {
-	return &Taker{source: source, count: count, clock: clock, timer: newTimer(clock), over: make(chan struct{}), changed: make(chan struct{})}
+	timer := newTimer(clock)
+	return &Taker{
+		source: source, count: count, clock: clock, timer: timer, turns: newTurns(source, clock, timer),
+		over: make(chan struct{}), changed: make(chan struct{}),
+	}
 }
 
 // Close ends what the Taker has started. Requests that wait then do so until their contexts end, or
 // a change, so all of them should have ended.
-func (t *Taker) Close() { t.timer.close() }
+func (t *Taker) Close() {
+	t.turns.close()
+	t.timer.close()
+}
 
 // ErrOver is the answer to requests that wait when the daemon has handed its lanes over.
 var ErrOver = errors.New("another daemon goes on in this one's place: connect again")
@@ -162,7 +170,7 @@ func (t *Taker) next(ctx context.Context, c *issue.Connection, tenant uint32, n 
 		changed := t.watch()
 		run, wait = t.source.Take(c, tenant, n) // a change since the last time is not missed
 		if run.N == 0 && wait.Err == nil {
-			t.pause(ctx, changed, wait)
+			t.pause(ctx, c, changed, wait)
 		}
 		t.unwatch()
 		if run.N > 0 || wait.Err != nil {
@@ -196,9 +204,14 @@ func (t *Taker) unwatch() {
 const vagueWait = time.Millisecond
 
 // pause waits as the source says.
-func (t *Taker) pause(ctx context.Context, changed <-chan struct{}, wait issue.Wait) {
-	var due <-chan struct{}
-	if !wait.Event {
+func (t *Taker) pause(ctx context.Context, c *issue.Connection, changed <-chan struct{}, wait issue.Wait) {
+	var due, named <-chan struct{}
+	switch inTurn := wait.InTurn > 0 && t.turns.source != nil; {
+	case inTurn:
+		named = t.turns.wait(c, max(wait.For, 1))
+		defer t.turns.leave(c)
+		wait.For = wait.InTurn
+	case !wait.Event:
 		changed = nil
 		wait.For = max(wait.For, vagueWait)
 	}
@@ -207,6 +220,7 @@ func (t *Taker) pause(ctx context.Context, changed <-chan struct{}, wait issue.W
 	}
 	select {
 	case <-due:
+	case <-named:
 	case <-changed:
 	case <-ctx.Done():
 	case <-t.over:

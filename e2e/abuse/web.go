@@ -17,6 +17,7 @@ const streamsAtOnce = 100
 // webAbuses speak HTTP.
 var webAbuses = []abuse{
 	{name: "http-requests", connections: 1000, web: true, act: askAgain},
+	{name: "http-over-the-rate", flags: []string{"--rate=2000/s"}, connections: 3000, web: true, act: askAgain},
 	{name: "http-batches-unread", connections: 1000, web: true, act: unread("GET /v1/ids?count=60000 HTTP/1.1\r\nHost: f\r\n\r\n")},
 	{name: "http2-streams", connections: 300, web: true, act: streams("POST", "/flakeward.v1.IdService/Stream", false)},
 	{name: "http2-headers", connections: 300, web: true, act: streams("POST", "/flakeward.v1.IdService/Stream", false, hpack.HeaderField{Name: "x", Value: strings.Repeat("0", 15000)})},
