@@ -112,7 +112,7 @@ func (q *request) fail(p Problem) {
 }
 
 // gone is what a client is told that has closed its side of the connection, if it still listens.
-var gone = &resp.Refusal{Code: "gone", Text: "the client closed its side of the connection while the request waited: keep it open for the reply"}
+var gone = &resp.Refusal{Code: Gone, Text: "the client closed its side of the connection while the request waited: keep it open for the reply"}
 
 // isGone reports whether an error means that the client has gone.
 func isGone(err error) bool {

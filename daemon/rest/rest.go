@@ -45,8 +45,11 @@ type Counter interface {
 	Issued(lane int, ids uint64)  // IDs that were sent by a stream
 }
 
-// OK is the code of a request that was served.
-const OK = "ok"
+// What a request is counted by, besides the codes of refusals.
+const (
+	OK   = "ok"   // it was served
+	Gone = "gone" // its client left before it was served
+)
 
 // Config is what a Server answers from.
 type Config struct {

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -207,6 +209,16 @@ func TestCallersThatGoTakeNoIDs(t *testing.T) {
 	if after := heap(); after > memory+256<<10 {
 		t.Errorf("%d callers left %d bytes", all, after-memory)
 	}
+	for of := range s.codes {
+		if _, code, _ := strings.Cut(of, " "); code != rest.OK && code != rest.Gone {
+			t.Errorf("%d are counted as %s", s.codes[of], of)
+		}
+	}
+	for _, command := range []string{"next", "stream", "ids"} {
+		if s.codes[command+" "+rest.Gone] == 0 {
+			t.Errorf("of %s none is counted to have gone: %v", command, s.codes)
+		}
+	}
 	t.Logf("%d callers have gone", all)
 }
 
@@ -258,4 +270,27 @@ func TestTheServerKeepsTheDeadlineOfACall(t *testing.T) {
 		c.end()
 	}
 	s.whole(t)
+	if s.codes["next "+rest.Gone] != 3 {
+		t.Errorf("counted are %v", s.codes)
+	}
+}
+
+// What is nobody's doing but the caller's is counted as that, also where a stream broke off.
+func TestWhoHasGoneIsCountedAsGone(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{context.Canceled, rest.Gone},
+		{context.DeadlineExceeded, rest.Gone},
+		{connect.NewError(connect.CodeCanceled, io.EOF), rest.Gone},
+		{connect.NewError(connect.CodeDeadlineExceeded, io.EOF), rest.Gone},
+		{connect.NewError(connect.CodeUnknown, errors.New("client disconnected")), rest.Gone},
+		{connect.NewError(connect.CodeInvalidArgument, io.ErrUnexpectedEOF), "invalid_argument"},
+		{failed(rest.Problem{Code: "grant-ended", Status: http.StatusServiceUnavailable}), "grant-ended"},
+	} {
+		if got := codeOf(tt.err); got != tt.want {
+			t.Errorf("%v is counted as %s, not %s", tt.err, got, tt.want)
+		}
+	}
 }

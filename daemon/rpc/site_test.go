@@ -36,6 +36,7 @@ type site struct {
 	change        chan struct{} // closed with each change of the rest
 	waits, waited int64         // requests that wait, and that ever did
 	issued, burnt uint64
+	codes         map[string]int        // of calls that were counted
 	serving       int                   // requests
 	conns         map[net.Conn]struct{} // that are open
 }
@@ -80,13 +81,15 @@ func (s *site) Waits(n int64)          { s.note(func() { s.waits += n; s.waited 
 func (s *site) Issued(_ int, n uint64) { s.note(func() { s.issued += n }) }
 func (s *site) Burnt(n uint64)         { s.note(func() { s.burnt += n }) }
 func (s *site) Took(time.Duration)     {}
-func (s *site) Request(string, string) {}
+func (s *site) Request(command, code string) {
+	s.note(func() { s.codes[command+" "+code]++ })
+}
 
 // start makes a site whose tick is used up.
 func start(t *testing.T) *site {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
-	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), conns: map[net.Conn]struct{}{}, codes: map[string]int{}}
 	guard := must.Get(clockguard.NewLimits(5*time.Millisecond, 2*time.Second, layout.TickLength()))(t)
 	i := issue.New(layout, s.clock, issue.Limits{Guard: guard, FirstWait: time.Second, MaxBlock: time.Minute}, owner{})
 	s.lane = must.Get(generator.NewLane(layout, 0, 7, 1))(t)
