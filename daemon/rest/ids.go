@@ -93,12 +93,12 @@ func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 		sent += run.N
 		q.served(run.N)
 		if _, err := q.w.Write(q.client.room); err != nil {
-			return err
+			return errBroken
 		}
-		if sent == count {
-			return nil // the end of the reply sends it
+		if sent < count && flush.Flush() != nil { // the end of the reply sends the last
+			return errBroken
 		}
-		return flush.Flush()
+		return nil
 	})
 	if err != nil {
 		p := problemOfTake(err, tenant)

@@ -114,7 +114,11 @@ func (q *request) fail(p Problem) {
 // gone is what a client is told that has closed its side of the connection, if it still listens.
 var gone = &resp.Refusal{Code: Gone, Text: "the client closed its side of the connection while the request waited: keep it open for the reply"}
 
+// errBroken ends a stream that its client takes no more of: a write fails before the request's
+// context ends.
+var errBroken = errors.New("the client takes no more of the reply")
+
 // isGone reports whether an error means that the client has gone.
 func isGone(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errBroken)
 }
