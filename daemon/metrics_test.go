@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
+
+	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
@@ -160,5 +163,48 @@ func BenchmarkAScrapeOf64Lanes(b *testing.B) {
 	d := lanes64(b)
 	for b.Loop() {
 		scrape(d)
+	}
+}
+
+// IDs are counted by the form that was asked for, in whatever dialect. Where none was, that is the
+// daemon's form; numbers and runs are integers.
+func TestIDsOfEveryDialectAreCountedByTheirForm(t *testing.T) {
+	found := make(chan *daemon.Daemon, 1)
+	c := daemontest.Config(t.TempDir())
+	c.IDs.Form, c.Compat = "hex", "tinyid"
+	d := daemontest.Launch(t, c, scraped(found))
+	from := <-found
+	d.UntilReady()
+	web, calls := overSocket(t, d), rpcClients(t, d)["gRPC"]
+	next := func(n uint32, as flakewardv1.Form) {
+		must.Get(calls.Next(t.Context(), connect.NewRequest(&flakewardv1.NextRequest{Count: n, As: as})))(t)
+	}
+	counted := map[string]int{}
+	for _, tt := range []struct {
+		what string
+		form string
+		n    int
+		ask  func()
+	}{
+		{"JSON", "hex", 1, func() { get(t, web, "/v1/ids") }},
+		{"JSON as UUIDs", "uuid", 2, func() { get(t, web, "/v1/ids?count=2&as=uuid") }},
+		{"text", "base62", 3, func() { get(t, web, "/v1/ids?count=3&as=base62", "Accept", "text/plain") }},
+		{"a stream", "string", 4, func() { get(t, web, "/v1/ids?count=4&as=string", "Accept", "application/x-ndjson") }},
+		{"runs", "integer", 5, func() { get(t, web, "/v1/runs?count=5") }},
+		{"another service", "integer", 6, func() { get(t, web, "/tinyid/id/nextId?bizType=a&batchSize=6") }},
+		{"numbers of a call", "integer", 7, func() { next(7, flakewardv1.Form_FORM_UNSPECIFIED) }},
+		{"texts of a call", "uuid", 8, func() { next(8, flakewardv1.Form_FORM_UUID) }},
+		{"runs of a call", "integer", 9, func() {
+			must.Get(calls.Run(t.Context(), connect.NewRequest(&flakewardv1.RunRequest{Count: 9})))(t)
+		}},
+	} {
+		tt.ask()
+		counted[tt.form] += tt.n
+		_, _, got := scrape(from)
+		for name, n := range counted {
+			if has := got[`flakeward_ids_issued_by_form_total{form="`+name+`"}`]; has != fmt.Sprint(n) {
+				t.Errorf("after %s, %s IDs are counted as %s, not %d", tt.what, has, name, n)
+			}
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/await"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -128,10 +129,10 @@ type dry struct{}
 func (dry) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
 	return generator.Run{}, issue.Wait{Event: true}
 }
-func (dry) Waits(int64)        {}
-func (dry) Issued(int, uint64) {}
-func (dry) Burnt(uint64)       {}
-func (dry) Took(time.Duration) {}
+func (dry) Waits(int64)                   {}
+func (dry) Issued(int, form.Form, uint64) {}
+func (dry) Burnt(uint64)                  {}
+func (dry) Took(time.Duration)            {}
 
 // Where users have rates nothing is passed on: it would all be taken from this daemon's own user's.
 func TestRatesAreNotPassedBy(t *testing.T) {
@@ -140,7 +141,7 @@ func TestRatesAreNotPassedBy(t *testing.T) {
 		go func() { _, _, _ = serveOne(l, "*3\r\n:1\r\n:100\r\n:5\r\n") }()
 		d := &Daemon{config: Config{Socket: Socket{Path: path}}, limited: limited, web: &web{taker: await.New(dry{}, clockguard.System{}, dry{})}}
 		passOn(d)
-		runs, err := d.web.taker.Take(t.Context(), &issue.Connection{}, 0, 5, nil)
+		runs, err := d.web.taker.Take(t.Context(), &issue.Connection{}, 0, 5, form.Integer, nil)
 		if limited == nil && (err != nil || len(runs) != 1) || limited != nil && !errors.Is(err, await.ErrOver) {
 			t.Errorf("with rates: %v: %v, %v", limited != nil, runs, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // Source issues IDs; *issue.Pool is one. Take never blocks.
@@ -21,10 +22,10 @@ type Source interface {
 
 // Counter is told what becomes of requests. Its methods may be called from any goroutine.
 type Counter interface {
-	Waits(n int64)               // that many more requests wait; below 0: fewer
-	Issued(lane int, ids uint64) // IDs that a caller got
-	Burnt(ids uint64)            // IDs that were taken for a request which was given up
-	Took(d time.Duration)        // how long a request took that got its IDs or was refused
+	Waits(n int64)                             // that many more requests wait; below 0: fewer
+	Issued(lane int, as form.Form, ids uint64) // IDs that a caller got, to be written so
+	Burnt(ids uint64)                          // IDs that were taken for a request which was given up
+	Took(d time.Duration)                      // how long a request took that got its IDs or was refused
 }
 
 // Taker takes IDs from a Source. Its methods may be called from any goroutine.
@@ -103,10 +104,10 @@ func (t *Taker) Wake() {
 	}
 }
 
-// Take takes n IDs, at least 1, for a new request of c, and appends them to room as runs. It takes
-// all of them or none: the error is ctx's, or why the source refuses the request, such as an
-// *issue.UnavailableError.
-func (t *Taker) Take(ctx context.Context, c *issue.Connection, tenant uint32, n int, room []generator.Run) ([]generator.Run, error) {
+// Take takes n IDs, at least 1, for a new request of c, and appends them to room as runs. They are
+// counted by the form that they will be written in. It takes all of them or none: the error is
+// ctx's, or why the source refuses the request, such as an *issue.UnavailableError.
+func (t *Taker) Take(ctx context.Context, c *issue.Connection, tenant uint32, n int, as form.Form, room []generator.Run) ([]generator.Run, error) {
 	taken := 0
 	err := t.Each(ctx, c, tenant, n, func(run generator.Run) error {
 		room = append(room, run)
@@ -120,7 +121,7 @@ func (t *Taker) Take(ctx context.Context, c *issue.Connection, tenant uint32, n 
 		t.count.Burnt(uint64(taken))
 		return nil, err
 	}
-	t.count.Issued(c.Lane(), uint64(taken))
+	t.count.Issued(c.Lane(), as, uint64(taken))
 	return room, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // store is a Source that counts up while it has something.
@@ -55,10 +56,10 @@ type counts struct {
 	took          atomic.Int64 // and that of all
 }
 
-func (c *counts) Waits(n int64)          { c.waits.Add(n) }
-func (c *counts) Issued(_ int, n uint64) { c.issued.Add(n) }
-func (c *counts) Burnt(n uint64)         { c.burnt.Add(n) }
-func (c *counts) Took(d time.Duration)   { c.answers.Add(1); c.took.Add(int64(d)) }
+func (c *counts) Waits(n int64)                       { c.waits.Add(n) }
+func (c *counts) Issued(_ int, _ form.Form, n uint64) { c.issued.Add(n) }
+func (c *counts) Burnt(n uint64)                      { c.burnt.Add(n) }
+func (c *counts) Took(d time.Duration)                { c.answers.Add(1); c.took.Add(int64(d)) }
 
 func start(t *testing.T, s *store) (*Taker, *counts) {
 	c := &counts{}
@@ -87,7 +88,7 @@ func TestItIsToldHowLongRequestsTook(t *testing.T) {
 	defer taker.Close()
 	ended := make(chan error)
 	take := func(ctx context.Context) {
-		_, err := taker.Take(ctx, &issue.Connection{}, 0, 1, nil)
+		_, err := taker.Take(ctx, &issue.Connection{}, 0, 1, form.Integer, nil)
 		ended <- err
 	}
 	go take(t.Context())
@@ -115,7 +116,7 @@ func TestRunsAreTakenUntilThereAreAll(t *testing.T) {
 	s := newStore(100)
 	s.most = 3
 	taker, counts := start(t, s)
-	runs, err := taker.Take(context.Background(), &issue.Connection{}, 0, 7, nil)
+	runs, err := taker.Take(context.Background(), &issue.Connection{}, 0, 7, form.Integer, nil)
 	if err != nil || len(runs) != 3 || runs[2] != (generator.Run{First: 6, N: 1}) {
 		t.Errorf("%v, %v", runs, err)
 	}
@@ -134,7 +135,7 @@ func TestARequestWaitsForAChangeOrATime(t *testing.T) {
 			taker, counts := start(t, s)
 			done := make(chan error, 1)
 			go func() {
-				_, err := taker.Take(context.Background(), &issue.Connection{}, 0, 1, nil)
+				_, err := taker.Take(context.Background(), &issue.Connection{}, 0, 1, form.Integer, nil)
 				done <- err
 			}()
 			<-s.asked
@@ -159,7 +160,7 @@ func TestWhatWasTakenForACallerWhoHasGoneIsBurnt(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		_, err := taker.Take(ctx, &issue.Connection{}, 0, 8, nil)
+		_, err := taker.Take(ctx, &issue.Connection{}, 0, 8, form.Integer, nil)
 		done <- err
 	}()
 	<-s.asked
@@ -177,7 +178,7 @@ func TestARequestThatWaitsIsGivenUpWithTheDaemon(t *testing.T) {
 	taker, counts := start(t, s)
 	done := make(chan error, 1)
 	go func() {
-		_, err := taker.Take(context.Background(), &issue.Connection{}, 0, 8, nil)
+		_, err := taker.Take(context.Background(), &issue.Connection{}, 0, 8, form.Integer, nil)
 		done <- err
 	}()
 	<-s.asked
@@ -199,7 +200,7 @@ func TestARequestThatWaitsIsPassedOn(t *testing.T) {
 		}
 		done := make(chan taken, 1)
 		go func() {
-			runs, err := taker.Take(context.Background(), &issue.Connection{}, 7, 8, nil)
+			runs, err := taker.Take(context.Background(), &issue.Connection{}, 7, 8, form.Integer, nil)
 			done <- taken{runs, err}
 		}()
 		<-s.asked
@@ -224,7 +225,7 @@ func TestWhoHasGoneBeforeTakesNothing(t *testing.T) {
 	taker, _ := start(t, s)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := taker.Take(ctx, &issue.Connection{}, 0, 1, nil); !errors.Is(err, context.Canceled) || s.left != 5 {
+	if _, err := taker.Take(ctx, &issue.Connection{}, 0, 1, form.Integer, nil); !errors.Is(err, context.Canceled) || s.left != 5 {
 		t.Errorf("%v, and %d are left", err, s.left)
 	}
 }
@@ -240,7 +241,7 @@ func TestTenThousandWhoHaveGoneLeaveNothing(t *testing.T) {
 	var all sync.WaitGroup
 	for range many {
 		all.Go(func() {
-			if _, err := taker.Take(ctx, &issue.Connection{}, 0, 1, nil); !errors.Is(err, context.Canceled) {
+			if _, err := taker.Take(ctx, &issue.Connection{}, 0, 1, form.Integer, nil); !errors.Is(err, context.Canceled) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -312,7 +313,7 @@ func TestWhoIsPassedOnMayGiveUp(t *testing.T) {
 		cancel()
 		return nil, errors.New("the connection was closed")
 	})
-	if _, err := taker.Take(ctx, &issue.Connection{}, 0, 8, nil); !errors.Is(err, context.Canceled) {
+	if _, err := taker.Take(ctx, &issue.Connection{}, 0, 8, form.Integer, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // rationed is a source with one ID in each Deal, for whoever has waited longest.
@@ -67,7 +68,7 @@ func TestOfManyInTurnOnlyThoseTryAgainWhoAreNamed(t *testing.T) {
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
-			if _, err := taker.Take(t.Context(), &issue.Connection{}, 0, 1, nil); err != nil {
+			if _, err := taker.Take(t.Context(), &issue.Connection{}, 0, 1, form.Integer, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -87,7 +88,7 @@ func TestWhoGoesInTurnLeavesNothing(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := taker.Take(ctx, &issue.Connection{}, 0, 1, nil)
+		_, err := taker.Take(ctx, &issue.Connection{}, 0, 1, form.Integer, nil)
 		ended <- err
 	}()
 	<-r.asked
@@ -106,13 +107,13 @@ func TestWhoIsServedSoonerIsDealtSooner(t *testing.T) {
 	r, taker := rationedTaker(t, time.Hour)
 	first, end := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { _, _ = taker.Take(first, &issue.Connection{}, 0, 1, nil) })
+	all.Go(func() { _, _ = taker.Take(first, &issue.Connection{}, 0, 1, form.Integer, nil) })
 	<-r.asked
 	r.mu.Lock()
 	r.again = time.Millisecond
 	r.waiting = nil // it gets nothing for an hour
 	r.mu.Unlock()
-	if _, err := taker.Take(t.Context(), &issue.Connection{}, 0, 1, nil); err != nil {
+	if _, err := taker.Take(t.Context(), &issue.Connection{}, 0, 1, form.Integer, nil); err != nil {
 		t.Error(err)
 	}
 	end()

@@ -29,8 +29,9 @@ func (c Config) Asks(ctx context.Context) *Asker {
 // Replies says that a reply of so many bytes is kept until the request has ended.
 func (a *Asker) Replies(n int) { a.client.replies(n) }
 
-// Take takes as many IDs for the tenant, whose number or name that is; empty: for none.
-func (a *Asker) Take(ctx context.Context, tenant string, count uint32) ([]generator.Run, *Problem) {
+// Take takes as many IDs for the tenant, whose number or name that is; empty: for none. They are
+// counted by the form that they will be written in.
+func (a *Asker) Take(ctx context.Context, tenant string, count uint32, as form.Form) ([]generator.Run, *Problem) {
 	n, refusal := a.config.count(strconv.FormatUint(uint64(count), 10))
 	of := uint32(0)
 	if refusal == nil && tenant != "" {
@@ -40,7 +41,7 @@ func (a *Asker) Take(ctx context.Context, tenant string, count uint32) ([]genera
 		p := problemOf(refusal)
 		return nil, &p
 	}
-	runs, err := a.config.Take.Take(ctx, &a.client.issue, of, n, a.client.runs[:0])
+	runs, err := a.config.Take.Take(ctx, &a.client.issue, of, n, as, a.client.runs[:0])
 	if err != nil {
 		p := problemOfTake(err, of)
 		return nil, &p

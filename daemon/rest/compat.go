@@ -76,7 +76,7 @@ func (q *request) numbers(kind []string, tenant uint32, count int, before, behin
 	}
 	runs, err := q.client.runs[:0], error(nil)
 	if count > 0 {
-		runs, err = q.s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, runs)
+		runs, err = q.s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, form.Integer, runs)
 	}
 	if err != nil {
 		q.refused(err, tenant)

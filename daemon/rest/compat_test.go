@@ -18,6 +18,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -207,9 +208,9 @@ type noting struct {
 	asked *[]uint32
 }
 
-func (n *noting) Take(ctx context.Context, c *issue.Connection, tenant uint32, count int, room []generator.Run) ([]generator.Run, error) {
+func (n *noting) Take(ctx context.Context, c *issue.Connection, tenant uint32, count int, as form.Form, room []generator.Run) ([]generator.Run, error) {
 	*n.asked = append(*n.asked, tenant)
-	return n.Taker.Take(ctx, c, tenant, count, room)
+	return n.Taker.Take(ctx, c, tenant, count, as, room)
 }
 
 func TestServicesAreOffUnlessNamed(t *testing.T) {

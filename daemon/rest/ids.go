@@ -46,7 +46,7 @@ func (s *Server) ids(q *request) {
 	case q.r.Method == http.MethodHead: // which must not have an effect
 		q.head(typeJSON)
 	default:
-		runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, q.client.runs[:0])
+		runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, as, q.client.runs[:0])
 		if err != nil {
 			q.refused(err, tenant)
 			return
@@ -88,7 +88,7 @@ func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 		q.client.room = s.appendEach(q.client.room[:0], as, []generator.Run{run}, `{"id":"`, "\"}\n")
 		q.client.replies(cap(q.client.room))
 		if s.config.Count != nil {
-			s.config.Count.Issued(q.client.issue.Lane(), uint64(run.N))
+			s.config.Count.Issued(q.client.issue.Lane(), as, uint64(run.N))
 		}
 		sent += run.N
 		q.served(run.N)
@@ -119,7 +119,7 @@ func (s *Server) runs(q *request) {
 		q.head(typeJSON)
 		return
 	}
-	runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, q.client.runs[:0])
+	runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, form.Integer, q.client.runs[:0])
 	if err != nil {
 		q.refused(err, tenant)
 		return

@@ -33,16 +33,16 @@ import (
 
 // Taker takes IDs; *await.Taker is one. Its errors are that of ctx, or why the request is refused.
 type Taker interface {
-	// Take appends n IDs, at least 1, to room as runs: all or none.
-	Take(ctx context.Context, c *issue.Connection, tenant uint32, n int, room []generator.Run) ([]generator.Run, error)
+	// Take appends n IDs, at least 1, to room as runs: all or none. It counts them by their form.
+	Take(ctx context.Context, c *issue.Connection, tenant uint32, n int, as form.Form, room []generator.Run) ([]generator.Run, error)
 	// Each passes each run on as soon as it is taken, and counts none. An error of got ends it.
 	Each(ctx context.Context, c *issue.Connection, tenant uint32, n int, got func(generator.Run) error) error
 }
 
 // Counter is told what was done. Its methods may be called from any goroutine.
 type Counter interface {
-	Request(command, code string) // one request was answered; the code is OK, or that of the refusal
-	Issued(lane int, ids uint64)  // IDs that were sent by a stream
+	Request(command, code string)              // one request was answered; the code is OK, or that of the refusal
+	Issued(lane int, as form.Form, ids uint64) // IDs that were sent by a stream, in that form
 }
 
 // What a request is counted by, besides the codes of refusals.

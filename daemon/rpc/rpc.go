@@ -25,6 +25,7 @@ import (
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 const (
@@ -86,13 +87,13 @@ func (s *service) Next(ctx context.Context, r *connect.Request[flakewardv1.NextR
 	if problem != nil {
 		return nil, failed(*problem)
 	}
-	runs, err := take(ctx, asks, r.Msg.Count, r.Msg.Tenant)
+	size := textBytes
+	if r.Msg.As == flakewardv1.Form_FORM_UNSPECIFIED { // numbers, whatever the daemon's form is
+		as, size = form.Integer, idBytes
+	}
+	runs, err := take(ctx, asks, r.Msg.Count, r.Msg.Tenant, as)
 	if err != nil {
 		return nil, err
-	}
-	size := idBytes
-	if r.Msg.As != flakewardv1.Form_FORM_UNSPECIFIED {
-		size = textBytes
 	}
 	asks.Replies(size * int(r.Msg.Count))
 	var all flakewardv1.NextResponse
@@ -120,7 +121,7 @@ func nameOf(f flakewardv1.Form) string {
 
 // Run answers with runs.
 func (s *service) Run(ctx context.Context, r *connect.Request[flakewardv1.RunRequest]) (*connect.Response[flakewardv1.RunResponse], error) {
-	runs, err := take(ctx, s.Asks(ctx), r.Msg.Count, r.Msg.Tenant)
+	runs, err := take(ctx, s.Asks(ctx), r.Msg.Count, r.Msg.Tenant, form.Integer)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +162,7 @@ func (s *service) Stream(ctx context.Context, stream *connect.BidiStream[flakewa
 			return err
 		}
 		answer.Runs, answer.Error = answer.Runs[:0], nil
-		switch runs, problem := asks.Take(ctx, r.Tenant, max(1, r.Count)); {
+		switch runs, problem := asks.Take(ctx, r.Tenant, max(1, r.Count), form.Integer); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case problem != nil:
@@ -184,8 +185,8 @@ func show(runs []generator.Run) []*flakewardv1.IdRun {
 }
 
 // take takes IDs, or returns the error that the caller gets.
-func take(ctx context.Context, asks *rest.Asker, count uint32, tenant string) ([]generator.Run, error) {
-	runs, problem := asks.Take(ctx, tenant, max(1, count))
+func take(ctx context.Context, asks *rest.Asker, count uint32, tenant string, as form.Form) ([]generator.Run, error) {
+	runs, problem := asks.Take(ctx, tenant, max(1, count), as)
 	switch {
 	case problem == nil:
 		return runs, nil

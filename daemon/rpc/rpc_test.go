@@ -19,13 +19,14 @@ import (
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/rpc"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
 // ones is a Taker whose runs all begin with 1.
 type ones struct{}
 
-func (ones) Take(_ context.Context, _ *issue.Connection, _ uint32, n int, room []generator.Run) ([]generator.Run, error) {
+func (ones) Take(_ context.Context, _ *issue.Connection, _ uint32, n int, _ form.Form, room []generator.Run) ([]generator.Run, error) {
 	return append(room, generator.Run{First: 1, N: n}), nil
 }
 

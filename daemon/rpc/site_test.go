@@ -20,6 +20,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -77,10 +78,10 @@ func (s *site) until(is func() bool) {
 }
 
 // The site implements await.Counter.
-func (s *site) Waits(n int64)          { s.note(func() { s.waits += n; s.waited += max(0, n) }) }
-func (s *site) Issued(_ int, n uint64) { s.note(func() { s.issued += n }) }
-func (s *site) Burnt(n uint64)         { s.note(func() { s.burnt += n }) }
-func (s *site) Took(time.Duration)     {}
+func (s *site) Waits(n int64)                       { s.note(func() { s.waits += n; s.waited += max(0, n) }) }
+func (s *site) Issued(_ int, _ form.Form, n uint64) { s.note(func() { s.issued += n }) }
+func (s *site) Burnt(n uint64)                      { s.note(func() { s.burnt += n }) }
+func (s *site) Took(time.Duration)                  {}
 func (s *site) Request(command, code string) {
 	s.note(func() { s.codes[command+" "+code]++ })
 }
