@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -114,16 +115,36 @@ type request struct {
 	code   string     // of the reply
 }
 
-// longAgo is when the body of a request had to be there: none is read.
+// longAgo is when the body of a request had to be there that has been answered.
 var longAgo = time.Unix(1, 0)
 
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client) *request {
+// begin makes a request, which end ends.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client) (q *request, end func()) {
+	q, end = &request{s: s, w: w, r: r, client: of, code: OK}, func() {}
 	if r.ContentLength != 0 && r.ProtoMajor == 1 {
 		// A body is not waited for: the connection ends with the reply.
 		w.Header().Set("Connection", "close")
-		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+		q.r, end = drop(w, r)
 	}
-	return &request{s: s, w: w, r: r, client: of, code: OK}
+	return q, end
+}
+
+// drop reads a body meanwhile, until end: net/http notices that a client has gone only once nothing
+// of the body is left.
+func drop(w http.ResponseWriter, r *http.Request) (of *http.Request, end func()) {
+	ctx, cancel := context.WithCancel(r.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if _, err := io.Copy(io.Discard, r.Body); err != nil {
+			cancel() // the rest of it never comes
+		}
+	}()
+	return r.WithContext(ctx), func() {
+		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+		<-ended
+		cancel()
+	}
 }
 
 // boundBody has a body read to its end by when the reply must have been taken: net/http bounds the

@@ -243,7 +243,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.config.RPC.ServeHTTP(w, r)
 		return
 	}
-	q := s.begin(w, r, of)
+	q, end := s.begin(w, r, of)
+	defer end()
 	where := r.URL.Path
 	at, ok := s.routes[where]
 	if above := strings.LastIndexByte(where, '/'); !ok && above > 0 {

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// hangup is what poll tells of a connection whose client has gone, or has closed its sending side.
+const hangup = unix.POLLRDHUP
+
 func startEngine(c Config, a *web) (engine, error) { return startLoop(c, a) }
 
 // refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and hands over

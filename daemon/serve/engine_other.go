@@ -2,7 +2,14 @@
 
 package serve
 
-import "net"
+import (
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// hangup is what poll tells of a connection whose client has gone.
+const hangup = unix.POLLHUP
 
 func startEngine(c Config, a *web) (engine, error) { return startGoroutines(c, a) }
 

@@ -3,7 +3,10 @@
 package serve
 
 import (
+	"errors"
+	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"syscall"
 
@@ -65,7 +68,42 @@ func (v *WebConn) Hold(by int) {
 const aheadBytes = 4 << 10
 
 // Read reads what was read before first. It is called by one goroutine at a time.
+//
+// Beside a handler, net/http reads a single byte of HTTP/1, so as to notice that the client has
+// gone. It would stop to look with the first byte of a next request, so that byte is held back.
 func (v *WebConn) Read(b []byte) (int, error) {
+	n, err := v.readSome(b)
+	if n == 1 && len(b) == 1 && err == nil && v.ahead == nil {
+		err = v.awaitHangup()
+	}
+	return n, err
+}
+
+// awaitHangup returns io.EOF once the client has closed its sending side, whatever is unread, or nil
+// once the read deadline has passed, by which net/http ends its read.
+func (v *WebConn) awaitHangup() error {
+	of, ok := v.Conn.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := of.SyscallConn()
+	if err == nil {
+		err = raw.Read(func(fd uintptr) bool { // called again with each event
+			poll := []unix.PollFd{{Fd: int32(fd), Events: hangup}}
+			n, _ := unix.Poll(poll, 0)
+			return n > 0
+		})
+	}
+	switch {
+	case err == nil:
+		return io.EOF
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil
+	}
+	return err
+}
+
+func (v *WebConn) readSome(b []byte) (int, error) {
 	if len(v.read) == 0 {
 		into, ahead := b, len(b) < len(v.ahead)
 		if ahead {

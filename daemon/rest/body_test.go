@@ -1,0 +1,43 @@
+package rest
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+// Nobody reads a body, but whoever has sent one, or not all of it, and goes is noticed as well.
+func TestClientsThatSendABodyAndGoTakeNoIDs(t *testing.T) {
+	s := start(t, "twitter", nil)
+	s.set(0, nil)
+	for name, send := range map[string]string{
+		"a body":             "Content-Length: 5\r\n\r\nhello",
+		"half a body":        "Content-Length: 50000000\r\n\r\nhello",
+		"no body yet":        "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+		"chunks":             "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"chunks without end": "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+	} {
+		for way, leave := range map[string]func(*net.UnixConn) error{"closed": (*net.UnixConn).Close, "closed for sending": (*net.UnixConn).CloseWrite} {
+			c := must.Get(net.Dial("unix", s.path))(t)
+			must.Get(io.WriteString(c, "GET /v1/ids HTTP/1.1\r\nHost: f\r\n"+send))(t)
+			for range 2 { // it asks once more, then waits
+				<-s.asked
+			}
+			must.Do(t, leave(c.(*net.UnixConn)))
+			select {
+			case <-s.ended:
+			case <-time.After(20 * time.Second):
+				s.set(1<<20, nil) // or the server waits for the request
+				s.taker.Wake()
+				t.Fatalf("who sends %s is not noticed to have %s", name, way)
+			}
+			_ = c.Close()
+		}
+	}
+	if s.set(1<<20, nil); s.next != 0 || s.issued.Load() != 0 || s.burnt.Load() != 0 {
+		t.Errorf("%d IDs were taken, %d issued, %d burnt", s.next, s.issued.Load(), s.burnt.Load())
+	}
+}
