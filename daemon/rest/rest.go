@@ -64,7 +64,7 @@ type Config struct {
 	Health   Health
 	Clock    clockguard.Clock        // known time
 	Count    Counter                 // nil: nobody counts
-	More     map[string]http.Handler // further paths, for GET and HEAD; no pod's socket has them
+	More     map[string]http.Handler // further paths, for GET and HEAD; no pod's socket has them; errors become problems
 	RPC      http.Handler            // answers the paths that begin as RPCPaths do; nil: there are none
 	Compat   []string                // the services whose paths are answered, too: see Compat
 	// Leaving reports whether another process is about to serve in this one's place: connections of
@@ -155,10 +155,7 @@ func New(c Config) *Server {
 		s.routes["/v1/cluster"] = &route{name: "cluster", serve: (*Server).cluster, node: true}
 	}
 	for path, h := range c.More {
-		s.routes[path] = &route{name: cmp.Or(strings.Trim(path, "/"), "page"), anything: true, node: true, serve: func(_ *Server, q *request) {
-			q.code = OK
-			h.ServeHTTP(q.w, q.r)
-		}}
+		s.routes[path] = other(cmp.Or(strings.Trim(path, "/"), "page"), h)
 	}
 	return s
 }
