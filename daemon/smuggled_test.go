@@ -122,7 +122,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 		"a query in disguise":              {"GET /v1/ids%3fcount=5 HTTP/1.1\r\nHost: f\r\n\r\n" + web, "404 200", 0},
 		"a star":                           {"GET * HTTP/1.1\r\nHost: f\r\n\r\n" + web, "404 200", 0},
 		"options of all":                   {"OPTIONS * HTTP/1.1\r\nHost: f\r\n\r\n" + web, "200 200", 0},
-		"CONNECT":                          {"CONNECT f:80 HTTP/1.1\r\nHost: f:80\r\n\r\n" + web, "405 200", 0},
+		"CONNECT":                          {"CONNECT f:80 HTTP/1.1\r\nHost: f:80\r\n\r\n" + web, "404 200", 0},
 		"a method in lower case":           {"get /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "405 200", 0},
 		"a method that is none":            {"G(T /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "400 END", 0},
 		"a method that is not served":      {"DELETE /v1/ids/1 HTTP/1.1\r\nHost: f\r\n\r\n" + web, "405 200", 0},
@@ -142,7 +142,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 		"RESP that ends as HTTP does":      {"NEXT 5 HTTP/1.1\r\n\r\n", "400 END", 0},
 		"an array with a version":          {"*1 HTTP/1.1\r\n", "-ERR END", 0},
 		"the preface behind RESP":          {"PING\r\nPRI * HTTP/2.0\r\n" + redis, "+PONG -ERR +PONG", 0},
-		"a preface that ends as HTTP/1":    {"PRI * HTTP/1.1\r\nHost: f\r\n\r\n", "405", 0},
+		"a preface that ends as HTTP/1":    {"PRI * HTTP/1.1\r\nHost: f\r\n\r\n", "404", 0},
 		"TLS":                              {"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00\r\n" + redis, "-ERR +PONG", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

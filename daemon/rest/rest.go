@@ -24,6 +24,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/turnstile"
 	"github.com/flakeward/flakeward/generator"
@@ -47,8 +48,8 @@ type Counter interface {
 
 // What a request is counted by, besides the codes of refusals.
 const (
-	OK   = "ok"   // it was served
-	Gone = "gone" // its client left before it was served
+	OK   = tally.OK
+	Gone = tally.Gone
 )
 
 // Config is what a Server answers from.
@@ -248,7 +249,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		at, ok = s.routes[where[:above+1]]
 	}
 	if !ok {
-		at = &route{name: "other", anything: true, serve: func(_ *Server, q *request) { q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(where))) }}
+		at = &route{name: tally.Other}
 	}
 	q.at = at
 	refusal := q.unserved()
@@ -257,6 +258,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.refuse(gone)
 	case refusal != nil:
 		q.refuse(refusal)
+	case !ok: // whatever the method and the parameters
+		q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(where)))
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		if refusal := q.parse(at); refusal != nil {
 			q.refuse(refusal)

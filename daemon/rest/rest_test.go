@@ -233,6 +233,9 @@ func TestWhatIsWrongIsAProblemWithACode(t *testing.T) {
 		{"POST", "/v1/ids", 405, "wrong-method"},
 		{"DELETE", "/v1/ids/1", 405, "wrong-method"},
 		{"BREW", "/v1/layout", 405, "wrong-method"},
+		{"POST", "/v1/nothing", 404, "unknown-path"},
+		{"OPTIONS", "/v1/ids/1/2", 404, "unknown-path"},
+		{"BREW", "/coffee?count=1", 404, "unknown-path"},
 	} {
 		reply, body := s.do(t, tt.method, tt.path)
 		var p Problem
@@ -244,7 +247,7 @@ func TestWhatIsWrongIsAProblemWithACode(t *testing.T) {
 			t.Errorf("%s %s allows %q", tt.method, tt.path, reply.Header.Get("Allow"))
 		}
 	}
-	if s.next != 0 || s.requests.Load() != 21 || s.errors.Load() != 21 {
+	if s.next != 0 || s.requests.Load() != 24 || s.errors.Load() != 24 {
 		t.Errorf("%d IDs were taken; %d requests, %d errors", s.next, s.requests.Load(), s.errors.Load())
 	}
 }
@@ -373,7 +376,7 @@ func TestBadInputIsAnErrorAndHurtsNobodyElse(t *testing.T) {
 		"no method":            {" /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 400 "},
 		"RESP":                 {"*1\r\n$4\r\nNEXT\r\n", "HTTP/1.1 400 "},
 		"a NUL":                {"GET /v1/ids\x00 HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 400 "},
-		"CONNECT":              {"CONNECT f:80 HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 405 "},
+		"CONNECT":              {"CONNECT f:80 HTTP/1.1\r\nHost: f\r\n\r\n", "HTTP/1.1 404 "},
 		"an upgrade":           {"GET /v1/layout HTTP/1.1\r\nHost: f\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", "HTTP/1.1 200 "},
 	} {
 		c := must.Get(net.Dial("unix", s.path))(t)
