@@ -420,6 +420,9 @@ func TestTheClusterThatCannotBeAskedIsAProblem(t *testing.T) {
 	if reply, body := s.do(t, "GET", "/v1/cluster"); reply.StatusCode != 503 || !strings.Contains(body, `"code":"coordinator-gone"`) {
 		t.Errorf("%s %s", reply.Status, body)
 	}
+	if reply, body := s.do(t, "HEAD", "/v1/cluster"); reply.StatusCode != 503 || body != "" || reply.Header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("HEAD: %s %v %s", reply.Status, reply.Header, body)
+	}
 }
 
 func TestAHandlerWithoutAServerAnswers(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed" // for the document
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -96,10 +95,6 @@ const clusterTimeout = 5 * time.Second
 
 // cluster is GET /v1/cluster.
 func (s *Server) cluster(q *request) {
-	if q.r.Method == http.MethodHead {
-		q.head(typeJSON)
-		return
-	}
 	ctx, cancel := context.WithTimeout(q.r.Context(), clusterTimeout)
 	defer cancel()
 	members, err := s.config.Cluster(ctx)
