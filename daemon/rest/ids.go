@@ -80,7 +80,7 @@ func (s *Server) appendEach(out []byte, as form.Form, runs []generator.Run, befo
 }
 
 // stream sends each ID as soon as there is one, as an object on a line of its own. What ends a
-// stream too early is the last line.
+// stream too early is the last line, or the reply where there is no other.
 func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 	flush := http.NewResponseController(q.w)
 	sent := 0
@@ -100,7 +100,10 @@ func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil && sent == 0:
+		q.refused(err, tenant)
+	case err != nil:
 		p := problemOfTake(err, tenant)
 		q.code = p.Code
 		_ = json.NewEncoder(q.w).Encode(map[string]Problem{"problem": p})

@@ -292,6 +292,9 @@ func TestUnavailableSaysWhenToTryAgain(t *testing.T) {
 	} {
 		s.set(0, tt.err)
 		reply, body := s.do(t, "GET", "/v1/ids?count=5")
+		if streamed, text := s.do(t, "GET", "/v1/ids?count=5", "Accept", "application/x-ndjson"); streamed.StatusCode != reply.StatusCode || text != body || streamed.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%v: a stream: %s, %s", tt.err, streamed.Status, text)
+		}
 		var p Problem
 		if err := json.Unmarshal([]byte(body), &p); err != nil || reply.StatusCode != tt.status || p.Code != tt.code || reply.Header.Get("Retry-After") != tt.after {
 			t.Errorf("%v: %s, Retry-After %q, %s (%v)", tt.err, reply.Status, reply.Header.Get("Retry-After"), body, err)
