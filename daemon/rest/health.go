@@ -98,13 +98,3 @@ func (q *request) probe(status int, text string) {
 		_, _ = q.w.Write([]byte(text))
 	}
 }
-
-// wants reports whether the client asked for a type by its name.
-func (q *request) wants(name string) bool {
-	for _, accept := range q.r.Header["Accept"] {
-		if strings.Contains(accept, name) {
-			return true
-		}
-	}
-	return false
-}

@@ -250,19 +250,3 @@ func number(text string) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	return n, text != "" && strings.Trim(text, "0123456789") == "" && (err == nil || n == 1<<64-1)
 }
-
-// accepts reports whether the client asked for a type by its name before JSON.
-func (q *request) accepts(name string) bool {
-	for _, accept := range q.r.Header["Accept"] {
-		for kind := range strings.SplitSeq(accept, ",") {
-			kind, _, _ = strings.Cut(kind, ";")
-			switch strings.TrimSpace(kind) {
-			case name:
-				return true
-			case "application/json", "*/*", "application/*":
-				return false
-			}
-		}
-	}
-	return false
-}
