@@ -57,10 +57,10 @@ func New(c rest.Config) http.Handler {
 // lasting lets a stream last as long as its client wants. What the client does not take waits for
 // it in HTTP/2's own window. Other calls have the time that the server gives each reply.
 func lasting(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return rest.Lasting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		h.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // health implements grpchealth.Checker: the service serves while an ID can be had.
