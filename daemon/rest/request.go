@@ -141,19 +141,23 @@ type request struct {
 	code   string     // of the reply
 }
 
-// longAgo is when the body of a request had to be there that has been answered.
+// longAgo is when the body of a request had to be there that is not read, or no longer.
 var longAgo = time.Unix(1, 0)
 
-// begin makes a request, which end ends.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client) (q *request, end func()) {
-	q, end = &request{s: s, w: w, r: r, client: of, code: OK}, func() {}
-	if r.ContentLength != 0 && r.ProtoMajor == 1 {
+// begin makes a request, whose body is dropped meanwhile, or is not read at all.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client, dropped bool) *request {
+	if bodied(r) {
 		// A body is not waited for: the connection ends with the reply.
 		w.Header().Set("Connection", "close")
-		q.r, end = drop(w, r)
+		if !dropped {
+			_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+		}
 	}
-	return q, end
+	return &request{s: s, w: w, r: r, client: of, code: OK}
 }
+
+// bodied reports whether a request of HTTP/1 has a body.
+func bodied(r *http.Request) bool { return r.ContentLength != 0 && r.ProtoMajor == 1 }
 
 // drop reads a body meanwhile, until end: net/http notices that a client has gone only once nothing
 // of the body is left.

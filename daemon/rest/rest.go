@@ -232,17 +232,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer of.release()
 	open := of.enter(&s.asked)
 	defer of.leave()
+	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
+	dropped := bodied(r) && r.Method == http.MethodGet && !isRPC // others do not wait, or read it themselves
+	if dropped {
+		var end func()
+		r, end = drop(w, r)
+		defer end()
+	}
 	entered := open <= s.few || s.enter.Pass(r.Context(), of.issue.User)
-	isRPC := entered && s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
-	if isRPC && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
+	if isRPC && entered && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
 		if r.ProtoMajor == 1 {
 			boundBody(w, r)
 		}
 		s.config.RPC.ServeHTTP(w, r)
 		return
 	}
-	q, end := s.begin(w, r, of)
-	defer end()
+	q := s.begin(w, r, of, dropped)
 	where := r.URL.Path
 	at, ok := s.routes[where]
 	if above := strings.LastIndexByte(where, '/'); !ok && above > 0 {
