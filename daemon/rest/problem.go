@@ -118,7 +118,9 @@ var gone = &resp.Refusal{Code: Gone, Text: "the client closed its side of the co
 // context ends.
 var errBroken = errors.New("the client takes no more of the reply")
 
-// isGone reports whether an error means that the client has gone.
+// isGone reports whether an error means that the client has gone: it is its request's context's, as it
+// is. What keeps IDs from being issued may have one behind it, too, as where the coordinator did not
+// answer in time.
 func isGone(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errBroken)
+	return err == context.Canceled || err == context.DeadlineExceeded || err == errBroken
 }

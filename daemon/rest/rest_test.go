@@ -20,6 +20,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/await"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tenant"
@@ -289,6 +290,7 @@ func TestUnavailableSaysWhenToTryAgain(t *testing.T) {
 		{&issue.UnavailableError{Reason: issue.ErrTenant}, 400, "unavailable", ""},
 		{&issue.UnavailableError{Reason: issue.ErrTenants}, 503, "too-many-tenants", "1"},
 		{errors.New("x"), 503, "unavailable", "1"},
+		{&issue.UnavailableError{Reason: issue.ErrCeiling, Condition: &condition.Condition{Code: condition.CoordinatorGone, Stopped: true, Err: context.DeadlineExceeded}}, 503, "coordinator-gone", "1"},
 	} {
 		s.set(0, tt.err)
 		reply, body := s.do(t, "GET", "/v1/ids?count=5")
