@@ -42,6 +42,7 @@ const (
 	BrokenFrame
 	UnknownPath
 	WrongMethod
+	BadCall
 	UnknownParameter
 	WrongParameter
 	NotHere
@@ -83,6 +84,7 @@ var refusals = [kinds]struct{ prefix, text string }{
 	BrokenFrame:        {"ERR", "Protocol error: %s; the connection is closed"},
 	UnknownPath:        {"ERR", "there is nothing at '%s': /v1/openapi.json has the paths"},
 	WrongMethod:        {"ERR", "the method '%s' is not for this path: use %s"},
+	BadCall:            {"ERR", "the call cannot be answered: %s"},
 	UnknownParameter:   {"ERR", "the parameter '%s' is not known, or given twice: use %s"},
 	WrongParameter:     {"ERR", "the parameter %s is wrong: %v"},
 	NotHere:            {"ERR", "%s is not served here: use %s"},
@@ -99,7 +101,7 @@ var codes = [kinds]string{
 	WithoutMulti: "without-multi", QueueFull: "queue-full", ExecAbort: "exec-abort", Unavailable: "unavailable",
 	TooManyTenants: "too-many-tenants", TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
 	NotAllowed: "not-allowed", BrokenFrame: "broken-frame",
-	UnknownPath: "unknown-path", WrongMethod: "wrong-method", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", NotHere: "not-here",
+	UnknownPath: "unknown-path", WrongMethod: "wrong-method", BadCall: "bad-call", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", NotHere: "not-here",
 	NoToken: "no-token", UnknownTenant: "unknown-tenant",
 }
 

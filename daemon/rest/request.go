@@ -29,6 +29,7 @@ type client struct {
 	held  int           // bytes that are kept for the request that is under way,
 	reply int           // and those of its reply among them
 	asked *atomic.Int64 // counts that request; nil: nothing does
+	seen  bool          // it is a call, which its method has counted
 }
 
 // conn is a connection that is counted for.

@@ -244,7 +244,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 1 {
 			boundBody(w, r)
 		}
-		s.config.RPC.ServeHTTP(w, r)
+		s.call(w, r, of)
 		return
 	}
 	q := s.begin(w, r, of, dropped)

@@ -23,7 +23,9 @@ import (
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
+	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 )
@@ -40,18 +42,39 @@ const (
 // sending them as they are, and a compressor has 800 kB. Clients may compress their requests.
 func New(c rest.Config) http.Handler {
 	mux := http.NewServeMux()
-	options := connect.WithHandlerOptions(connect.WithReadMaxBytes(mostBytes), connect.WithCompressMinBytes(math.MaxInt), connect.WithInterceptors(counting{c.Count}))
-	path, ids := flakewardv1connect.NewIdServiceHandler(&service{c}, options)
-	mux.Handle(path, ids)
+	options := connect.WithHandlerOptions(
+		connect.WithReadMaxBytes(mostBytes), connect.WithCompressMinBytes(math.MaxInt),
+		connect.WithCodec(strictJSON("json")), connect.WithCodec(strictJSON("json; charset=utf-8")), connect.WithInterceptors(counting{c}),
+	)
+	_, ids := flakewardv1connect.NewIdServiceHandler(&service{c}, options)
+	for _, method := range []string{flakewardv1connect.IdServiceNextProcedure, flakewardv1connect.IdServiceRunProcedure, flakewardv1connect.IdServiceDecodeProcedure} {
+		mux.Handle(method, ids)
+	}
 	mux.Handle(flakewardv1connect.IdServiceStreamProcedure, lasting(ids))
-	path, all := grpchealth.NewHandler(health(c.Health.Ready))
+	path, all := grpchealth.NewHandler(health(c.Health.Ready), options)
 	mux.Handle(path, lasting(all))
+	mux.Handle(watchProcedure, lasting(newWatch(c, options)))
 	names := grpcreflect.NewStaticReflector(flakewardv1connect.IdServiceName, grpchealth.HealthV1ServiceName)
-	path, all = grpcreflect.NewHandlerV1(names)
+	path, all = grpcreflect.NewHandlerV1(names, options)
 	mux.Handle(path, lasting(all))
-	path, all = grpcreflect.NewHandlerV1Alpha(names)
+	path, all = grpcreflect.NewHandlerV1Alpha(names, options)
 	mux.Handle(path, lasting(all))
+	mux.Handle("/", unknown(c))
 	return retried(mux)
+}
+
+// unknown answers calls of methods that there are not, each in the caller's dialect.
+func unknown(c rest.Config) http.Handler {
+	errs := connect.NewErrorWriter()
+	none := connect.NewError(connect.CodeUnimplemented, errors.New("there is no such method: reflection tells those that there are"))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !errs.IsSupported(r) {
+			http.NotFound(w, r)
+			return
+		}
+		c.CountCall(r.Context(), tally.Other, resp.Refuse(resp.UnknownPath, "").Code)
+		_ = errs.Write(w, r, none) // the client has gone
+	})
 }
 
 // lasting lets a stream last as long as its client wants. What the client does not take waits for
@@ -61,20 +84,6 @@ func lasting(h http.Handler) http.Handler {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		h.ServeHTTP(w, r)
 	}))
-}
-
-// health implements grpchealth.Checker: the service serves while an ID can be had.
-type health func() rest.Readiness
-
-// Check implements grpchealth.Checker.
-func (h health) Check(_ context.Context, r *grpchealth.CheckRequest) (*grpchealth.CheckResponse, error) {
-	switch {
-	case r.Service != "" && r.Service != flakewardv1connect.IdServiceName:
-		return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no such service: ask for "+flakewardv1connect.IdServiceName))
-	case h().Ready:
-		return &grpchealth.CheckResponse{Status: grpchealth.StatusServing}, nil
-	}
-	return &grpchealth.CheckResponse{Status: grpchealth.StatusNotServing}, nil
 }
 
 // service implements the service of the definition.
@@ -153,6 +162,7 @@ func (s *service) Decode(ctx context.Context, r *connect.Request[flakewardv1.Dec
 func (s *service) Stream(ctx context.Context, stream *connect.BidiStream[flakewardv1.StreamRequest, flakewardv1.StreamResponse]) error {
 	asks := s.Asks(ctx)
 	answer := &flakewardv1.StreamResponse{Step: s.Layout.Step()}
+	method := rest.MethodOf(flakewardv1connect.IdServiceStreamProcedure)
 	for {
 		r, err := stream.Receive()
 		if errors.Is(err, io.EOF) {
@@ -162,10 +172,12 @@ func (s *service) Stream(ctx context.Context, stream *connect.BidiStream[flakewa
 			return err
 		}
 		answer.Runs, answer.Error = answer.Runs[:0], nil
+		code := rest.OK
 		switch runs, problem := asks.Take(ctx, r.Tenant, max(1, r.Count), form.Integer); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case problem != nil:
+			code = problem.Code
 			answer.Error = &flakewardv1.StreamError{Code: problem.Code, Message: problem.Detail, RetryAfterMs: problem.RetryAfter().Milliseconds()}
 		default:
 			answer.Runs = show(runs)
@@ -173,6 +185,7 @@ func (s *service) Stream(ctx context.Context, stream *connect.BidiStream[flakewa
 		if err := stream.Send(answer); err != nil {
 			return err
 		}
+		s.CountCall(ctx, method, code)
 	}
 }
 
@@ -220,35 +233,35 @@ func failed(p rest.Problem) error {
 	return err
 }
 
-// counting counts calls by their method and how they ended. A stream's messages are counted by
-// their IDs alone.
-type counting struct{ rest.Counter }
+// counting counts calls by their method and how they ended, and those of Stream by their messages.
+type counting struct{ rest.Config }
 
-func (c counting) note(spec connect.Spec, err error) {
-	if c.Counter == nil {
-		return
-	}
+func (c counting) note(ctx context.Context, spec connect.Spec, err error) {
 	code := rest.OK
 	if err != nil {
 		code = codeOf(err)
 	}
-	c.Request(strings.ToLower(spec.Procedure[strings.LastIndexByte(spec.Procedure, '/')+1:]), code)
+	c.CountCall(ctx, rest.MethodOf(spec.Procedure), code)
 }
 
 // WrapUnary implements connect.Interceptor, as the others do.
 func (c counting) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, r connect.AnyRequest) (connect.AnyResponse, error) {
 		reply, err := next(ctx, r)
-		c.note(r.Spec(), err)
+		c.note(ctx, r.Spec(), err)
 		return reply, err
 	}
 }
 
-// WrapStreamingHandler counts a stream once.
+// WrapStreamingHandler counts a stream once, and one whose messages are counted only if it fails.
 func (c counting) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
 	return func(ctx context.Context, stream connect.StreamingHandlerConn) error {
 		err := next(ctx, stream)
-		c.note(stream.Spec(), err)
+		if err == nil && stream.Spec().Procedure == flakewardv1connect.IdServiceStreamProcedure {
+			c.SeenCall(ctx)
+		} else {
+			c.note(ctx, stream.Spec(), err)
+		}
 		return err
 	}
 }

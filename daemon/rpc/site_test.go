@@ -90,7 +90,7 @@ func (s *site) Request(command, code string) {
 func start(t *testing.T) *site {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
-	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), conns: map[net.Conn]struct{}{}, codes: map[string]int{}}
+	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), codes: map[string]int{}}
 	guard := must.Get(clockguard.NewLimits(5*time.Millisecond, 2*time.Second, layout.TickLength()))(t)
 	i := issue.New(layout, s.clock, issue.Limits{Guard: guard, FirstWait: time.Second, MaxBlock: time.Minute}, owner{})
 	s.lane = must.Get(generator.NewLane(layout, 0, 7, 1))(t)
@@ -104,10 +104,19 @@ func start(t *testing.T) *site {
 		Status: func() []resp.Section { return nil },
 		Health: rest.Health{Ready: func() rest.Readiness { return rest.Readiness{Ready: true} }, Live: func(context.Context) error { return nil }},
 	}
+	t.Cleanup(taker.Close)
+	s.serve(t, c)
+	s.exhaust()
+	return s
+}
+
+// serve serves until the test has ended.
+func (s *site) serve(t *testing.T, c rest.Config) {
+	s.conns = map[net.Conn]struct{}{}
 	c.RPC = New(c)
 	server := rest.New(c)
 	h := server.HTTP()
-	follow, serve := h.ConnState, h.Handler
+	follow, handler := h.ConnState, h.Handler
 	h.ConnState = func(conn net.Conn, state http.ConnState) {
 		follow(conn, state)
 		switch state {
@@ -120,7 +129,7 @@ func start(t *testing.T) *site {
 	h.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.note(func() { s.serving++ })
 		defer s.note(func() { s.serving-- })
-		serve.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r)
 	})
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	s.address = l.Addr().String()
@@ -130,10 +139,7 @@ func start(t *testing.T) *site {
 		_ = h.Close()
 		<-served
 		server.Wait()
-		taker.Close()
 	})
-	s.exhaust()
-	return s
 }
 
 // exhaust takes what the tick has left, and returns how much that was.

@@ -1,0 +1,100 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/flakeward/flakeward/daemon/resp"
+	"github.com/flakeward/flakeward/daemon/tally"
+)
+
+// CountCall counts a remote procedure call, or a message of one: what its method is called and how it
+// ended.
+func (c Config) CountCall(ctx context.Context, method, code string) {
+	c.SeenCall(ctx)
+	if c.Count != nil {
+		c.Count.Request(method, code)
+	}
+}
+
+// SeenCall says that the call which ctx is of is counted by its messages.
+func (c Config) SeenCall(ctx context.Context) {
+	if of, ok := ctx.Value(clientKey{}).(*client); ok {
+		of.seen = true
+	}
+}
+
+// MethodOf is what the method of a call's path is counted as.
+func MethodOf(path string) string {
+	return strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
+}
+
+// call has a remote procedure call answered. One that is refused before it comes to its method is
+// counted here, and told what to do.
+func (s *Server) call(w http.ResponseWriter, r *http.Request, of *client) {
+	of.seen = false
+	reply := &callReply{ResponseWriter: w}
+	s.config.RPC.ServeHTTP(reply, r)
+	if of.seen {
+		return
+	}
+	q, method := &request{s: s, w: w, r: r, client: of, at: &route{}}, MethodOf(r.URL.Path)
+	switch {
+	case r.Context().Err() != nil:
+		q.code = Gone
+	case reply.held == 0:
+		q.code = resp.Refuse(resp.BadCall, "").Code
+	case reply.held == http.StatusNotFound:
+		q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(r.URL.Path)))
+		method = tally.Other
+	case reply.held == http.StatusMethodNotAllowed:
+		q.refuse(resp.Refuse(resp.WrongMethod, resp.Shown(r.Method), http.MethodPost))
+	default:
+		p := problemOf(resp.Refuse(resp.BadCall, callWants[reply.held]))
+		p.Status, p.Title = reply.held, http.StatusText(reply.held)
+		q.fail(p)
+	}
+	if s.config.Count != nil {
+		s.config.Count.Request(method, q.code)
+	}
+}
+
+// callWants says what a call has to be, by the status of those that are not.
+var callWants = map[int]string{
+	http.StatusUnsupportedMediaType:    "send application/json, application/proto, application/grpc or application/grpc-web as Content-Type",
+	http.StatusHTTPVersionNotSupported: "use HTTP/2, which a method in both directions needs",
+}
+
+// callReply holds back a status that its call is refused with.
+type callReply struct {
+	http.ResponseWriter
+	held int // 0: none is
+}
+
+// Unwrap is for http.ResponseController.
+func (c *callReply) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (c *callReply) WriteHeader(status int) {
+	if _, wants := callWants[status]; wants || status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
+		c.held = status
+		return
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (c *callReply) Write(b []byte) (int, error) {
+	if c.held != 0 {
+		return len(b), nil
+	}
+	return c.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (c *callReply) Flush() {
+	if c.held == 0 {
+		_ = http.NewResponseController(c.ResponseWriter).Flush() // the connection is gone
+	}
+}
