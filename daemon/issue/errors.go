@@ -42,9 +42,9 @@ func (e *TooManyError) Error() string {
 	}
 	text += fmt.Sprintf(": at most %d can", e.Largest)
 	if e.After == 0 {
-		return text + fmt.Sprintf("; code=%s: ask for no more at a time", condition.CountTooLarge)
+		return text + fmt.Sprintf("; code=%s: ask for no more at a time", Code(e))
 	}
-	return text + fmt.Sprintf(" now; code=%s: ask for no more, or try again in %v", condition.CountTooLarge, e.After)
+	return text + fmt.Sprintf(" now; code=%s: ask for no more, or try again in %v", Code(e), e.After)
 }
 
 // UnavailableError is the answer to a request that no ID could be issued for.

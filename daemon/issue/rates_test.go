@@ -2,6 +2,7 @@ package issue_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -95,6 +96,9 @@ func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
 	var many *issue.TooManyError
 	if !errors.As(wait.Err, &many) || many.Largest < 100 || many.Largest > 2100 || many.After != 0 {
 		t.Fatalf("5000 at 1000/s within 2 s: %v", wait.Err)
+	}
+	if code := issue.Code(many); code != "user-rate" || !strings.Contains(many.Error(), "code="+code+": ") {
+		t.Errorf("its code is %s, and it says %q", code, many)
 	}
 	conn.Begin()
 	n := many.Largest

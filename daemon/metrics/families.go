@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"math"
 	"runtime"
 	"strconv"
 	"time"
@@ -90,7 +91,12 @@ var families = []family{
 	value("clock_held_offset_seconds", gauge, "By how much the host's clock is ahead of known time and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
 	value("clock_not_ready", gauge, "1 if the clock of the start is ahead of the coordinator's servers, otherwise 0.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
 	value("clock_synchronised", gauge, "1 if the kernel calls the clock synchronised, otherwise 0.", func(s *scrape) float64 { return truth(s.Clock.Synchronised) }),
-	value("clock_error_bound_seconds", gauge, "The kernel's bound on the clock's error.", func(s *scrape) float64 { return s.Clock.MaxError.Seconds() }),
+	value("clock_error_bound_seconds", gauge, "The kernel's bound on the clock's error; +Inf: the clock is not synchronised, and nothing bounds it.", func(s *scrape) float64 {
+		if !s.Clock.Synchronised {
+			return math.Inf(1)
+		}
+		return s.Clock.MaxError.Seconds()
+	}),
 	{"clock_steps_total", counter, []string{"direction"}, "Steps of the host's clock, ahead or back.",
 		func(s *scrape, put put) {
 			put(float64(s.Clock.Steps.Ahead), "ahead")

@@ -87,6 +87,17 @@ var (
 	}
 )
 
+// A clock that nothing bounds is no perfect one.
+func TestTheErrorOfAClockThatIsNotSynchronisedHasNoBound(t *testing.T) {
+	w := newFixture(t)
+	for bound, clock := range map[string]metrics.Clock{"+Inf": {}, "0.25": {Synchronised: true, MaxError: 250 * time.Millisecond}} {
+		w.figures.Clock = clock
+		if got := w.scrape(t)["flakeward_clock_error_bound_seconds"]; got != bound {
+			t.Errorf("%+v: %s, want %s", clock, got, bound)
+		}
+	}
+}
+
 // TestEachCodeOfTheTableChangesAMetric: a new code needs a line here, and a metric.
 func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 	ways := map[condition.Code]struct {

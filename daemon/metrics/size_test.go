@@ -41,6 +41,7 @@ func commandsOf(w *fixture) (all []string) {
 // httpCommands are those of HTTP and gRPC.
 var httpCommands = []string{
 	"ids", "runs", "decode", "bounds", "status", "layout", "cluster", "openapi", "livez", "readyz", "metrics", "page", "other", "next", "run", "stream",
+	"health", "reflection",
 	"leaf-segment", "leaf-snowflake", "leaf-decode", "tinyid", "tinyid-simple", "uid-generator", "uid-generator-decode",
 }
 
@@ -97,7 +98,7 @@ func (w *fixture) fill(t testing.TB) {
 	for k := resp.UnknownCommand; k <= resp.NoToken; k++ {
 		code := resp.Refuse(k, 0, 0).Code
 		switch k {
-		case resp.UnknownPath, resp.WrongMethod, resp.UnknownParameter, resp.WrongParameter, resp.NotHere, resp.NoToken:
+		case resp.UnknownPath, resp.WrongMethod, resp.BadCall, resp.UnknownParameter, resp.WrongParameter, resp.NotHere, resp.NoToken:
 			codes["http"] = append(codes["http"], code)
 		case resp.BadCount, resp.CountTooHigh, resp.BadTenant, resp.NoTenants, resp.UnknownTenant, resp.BadID, resp.WrongID, resp.BadForm, resp.Unavailable, resp.TooManyTenants:
 			both(code)

@@ -27,6 +27,12 @@ func (c Config) SeenCall(ctx context.Context) {
 
 // MethodOf is what the method of a call's path is counted as.
 func MethodOf(path string) string {
+	switch {
+	case strings.HasPrefix(path, "/grpc.health."):
+		return "health"
+	case strings.HasPrefix(path, "/grpc.reflection."):
+		return "reflection"
+	}
 	return strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 }
 

@@ -47,7 +47,7 @@ func TestCallsThatComeToNoMethodAreCountedAndSayWhatToDo(t *testing.T) {
 		"no message":     {"POST", "/flakeward.v1.IdService/Next", "application/json", "", 400, "next bad-call", "send an object"},
 		"misspelt field": {"POST", "/flakeward.v1.IdService/Next", "application/json", `{"tenat":"shop"}`, 400, "next bad-call", `unknown field \"tenat\"`},
 		"misspelt form":  {"POST", "/flakeward.v1.IdService/Next", "application/json; charset=utf-8", `{"as":"hex"}`, 400, "next bad-call", "forms are written as FORM_HEX is"},
-		"health":         {"POST", "/grpc.health.v1.Health/Check", "application/json", "{}", 200, "check ok", "SERVING"},
+		"health":         {"POST", "/grpc.health.v1.Health/Check", "application/json", "{}", 200, "health ok", "SERVING"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := must.Get(http.NewRequestWithContext(t.Context(), tt.method, "http://"+s.address+tt.path, strings.NewReader(tt.body)))(t)
