@@ -132,13 +132,15 @@ func TestTheFirstRequestAfterAnIdleSpellWaitsForOneWrite(t *testing.T) {
 	if out := i.take(); out != generator.AboveCeiling {
 		t.Fatalf("a request was answered %v before the mark was on disk", out)
 	}
-	early := generator.AboveCeiling
-	i.disk.during = func() { early = i.take() }
+	begun, tried := make(chan struct{}), make(chan struct{})
+	i.disk.during = func() { close(begun); <-tried }
 	i.ExtendNow()
-	w.until("the first ID", func(context.Context) (bool, error) { return i.take() == generator.Issued, nil })
-	if early != generator.AboveCeiling {
-		t.Errorf("a request was answered %v while the mark was written", early)
+	<-begun
+	if out := i.take(); out != generator.AboveCeiling {
+		t.Errorf("a request was answered %v while the mark was written", out)
 	}
+	close(tried)
+	w.until("the first ID", func(context.Context) (bool, error) { return i.take() == generator.Issued, nil })
 	if mark := i.onDisk().Mark; i.Holding().Issued > mark {
 		t.Errorf("tick %d was issued, and the mark on disk is %d", i.Holding().Issued, mark)
 	}

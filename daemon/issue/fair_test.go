@@ -469,3 +469,44 @@ func TestWhatIsKeptOfASmallTickIsEachUsersInTurn(t *testing.T) {
 		}
 	}
 }
+
+// What ticks have left that nobody who waits can draw on any more is not shared: who comes first would
+// get it out of the others' part of the clock's tick.
+func TestWhatNobodyCanDrawOnIsNotShared(t *testing.T) {
+	g := newPool(t, "time=40@1ms,worker=4,sequence=8;epoch=2026-01-01", 1, issue.Limits{MaxBlock: 2 * time.Second})
+	g.clock.Advance(time.Second)
+	var conns [4]issue.Connection
+	for i := range conns {
+		conns[i] = issue.Connection{Number: uint32(i), User: queue.User{UID: uint32(i)}}
+	}
+	take := func(i, n int) (got int) {
+		t.Helper()
+		for got < n {
+			run, wait := g.Take(&conns[i], 0, n-got)
+			if wait.Err != nil {
+				t.Fatal(wait.Err)
+			}
+			if run.N == 0 {
+				break
+			}
+			got += run.N
+		}
+		return got
+	}
+	for take(0, 4) > 0 { // the tick is used up
+		conns[0].Begin()
+	}
+	conns[0].End()
+	const left, first, second = 1, 2, 3
+	take(left, 1000)
+	g.clock.Advance(4 * time.Millisecond)
+	take(first, 1000)
+	take(second, 1000)
+	conns[left].End() // it leaves three ticks, from before the others came
+	g.clock.Advance(time.Millisecond)
+	a := take(first, 1000)
+	b := take(second, 1000)
+	if a-b > a/4 || b-a > b/4 || a+b < 128 {
+		t.Errorf("of one tick they get %d and %d IDs", a, b)
+	}
+}
