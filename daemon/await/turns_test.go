@@ -113,7 +113,9 @@ func TestWhoIsServedSoonerIsDealtSooner(t *testing.T) {
 	r.again = time.Millisecond
 	r.waiting = nil // it gets nothing for an hour
 	r.mu.Unlock()
-	if _, err := taker.Take(t.Context(), &issue.Connection{}, 0, 1, form.Integer, nil); err != nil {
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := taker.Take(soon, &issue.Connection{}, 0, 1, form.Integer, nil); err != nil {
 		t.Error(err)
 	}
 	end()
