@@ -40,7 +40,7 @@ func healthCommand(own paths) *urfave.Command {
 				return err
 			}
 			if !ok {
-				return fmt.Errorf("%w: %s", errNotReady, strings.TrimSpace(strings.ReplaceAll(text, "\n", "; ")))
+				return fmt.Errorf("%w: %s", errNotReady, strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "))
 			}
 			_, err = fmt.Fprint(c.App.Writer, text)
 			return err

@@ -41,10 +41,20 @@ const longestShown = 80
 // holderTimeout is how long the coordinator may take.
 const holderTimeout = 2 * time.Second
 
+// pasted is an ID without what comes with it from a document or a program, and in lower case where
+// case means nothing: a reader of UUIDs takes both (RFC 9562, section 4).
+func pasted(text, as string) string {
+	text = strings.Trim(text, " \t\r\n\"'`,;{}")
+	if as == "hex" || as == "uuid" || strings.Count(text, "-") == 4 {
+		return strings.ToLower(text)
+	}
+	return text
+}
+
 // takeApart takes an ID apart, and asks whose it was.
 func (p *Page) takeApart(ctx context.Context, text, as string) *idView {
 	v := &idView{Asked: text[:min(len(text), longestShown)], As: as}
-	id, parts, err := p.config.Decode(text, as)
+	id, parts, err := p.config.Decode(pasted(text, as), as)
 	if err != nil {
 		v.Error = err.Error()
 		return v

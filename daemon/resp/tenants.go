@@ -21,7 +21,7 @@ func Tenant(named *tenant.Tenants, highest uint64, b []byte) (uint32, *Refusal) 
 		if near, ok := named.Nearest(string(b)); ok {
 			return 0, Refuse(UnknownTenant, shown(b), "did you mean '"+near+"'?")
 		}
-		return 0, Refuse(UnknownTenant, shown(b), "INFO tenants has those that have names")
+		return 0, Refuse(UnknownTenant, shown(b), "INFO tenants and /v1/status have those that have names")
 	case highest == 0:
 		return 0, Refuse(NoTenants, shown(b))
 	}

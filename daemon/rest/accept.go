@@ -35,7 +35,7 @@ func (q *request) kinds() iter.Seq[string] {
 		for _, accept := range q.r.Header["Accept"] {
 			for one := range strings.SplitSeq(accept, ",") {
 				kind, params, _ := strings.Cut(one, ";")
-				if !refused(params) && !yield(strings.TrimSpace(kind)) {
+				if !refused(params) && !yield(strings.ToLower(strings.TrimSpace(kind))) {
 					return
 				}
 			}

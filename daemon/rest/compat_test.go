@@ -48,7 +48,7 @@ func TestServicesAreAnsweredInTheirForm(t *testing.T) {
 		{"/api/snowflake/get/order", 200, textOfSpring, "100", 1},
 		{"/api/segment/get/order", 200, textOfSpring, "100", 1},
 		{"/api/segment/get/order?unknown=1", 200, textOfSpring, "100", 1},
-		{"/api/segment/get/", 500, textOfSpring, "there is nothing at '/api/segment/get/': /v1/openapi.json has the paths", 0},
+		{"/api/segment/get/", 500, textOfSpring, "there is nothing at '/api/segment/get/': /v1/openapi.json has the paths, and --compat those of other services", 0},
 		{"/decodeSnowflakeId?snowflakeId=4195003", 200, jsonOfSpring, `{"timestamp":"1288834974658(2010-11-04 01:42:54.658)","sequenceId":"699","workerId":"0"}`, 0},
 		{"/decodeSnowflakeId?snowflakeId=667648", 200, jsonOfSpring, `{"timestamp":"1288834974657(2010-11-04 01:42:54.657)","sequenceId":"0","workerId":"163"}`, 0},
 		{"/tinyid/id/nextId?bizType=test&token=0f67", 200, jsonOfSpring, `{"data":[100],"code":200,"message":""}`, 1},

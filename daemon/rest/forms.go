@@ -11,6 +11,10 @@ import (
 func (q *request) form(tenant uint32) (form.Form, *resp.Refusal) {
 	c := &q.s.config
 	name := q.params.Get("as")
+	if name == "" && q.params.Has("as") {
+		_, err := form.Named(name)
+		return 0, resp.Refuse(resp.BadForm, err)
+	}
 	if name == "" {
 		name = c.Tenants.Form(tenant, c.Form).String()
 	}

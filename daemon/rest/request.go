@@ -220,8 +220,12 @@ func (q *request) parse(at *route) *resp.Refusal {
 		return resp.Refuse(resp.WrongParameter, "list", "it is not as in a URL")
 	}
 	for name, values := range params {
-		if !at.anything && (!slices.Contains(at.params, name) || len(values) > 1) {
+		switch {
+		case at.anything:
+		case !slices.Contains(at.params, name):
 			return resp.Refuse(resp.UnknownParameter, resp.Shown(name), use(at.params))
+		case len(values) > 1:
+			return resp.Refuse(resp.WrongParameter, name, "it is given twice")
 		}
 	}
 	q.params = params

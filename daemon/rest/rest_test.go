@@ -206,6 +206,28 @@ func TestTheFieldsOfALayoutAreShownOnlyIfItHasThem(t *testing.T) {
 	}
 }
 
+// A parameter that is missing, or one whose + was read as a blank, is told from one that is wrong.
+func TestBoundsSayWhatIsWrongWithATime(t *testing.T) {
+	s := start(t, "twitter", nil)
+	for query, want := range map[string]string{
+		"from=-1h":                                       "the parameter to is wrong: it is missing",
+		"from=2026-01-02T00:00:00+01:00&to=now":          "; write + as %2B",
+		"from=2026-01-02T00:00:00%2B01:00&to=2026-01-03": `"from":"`,
+	} {
+		if _, body := s.do(t, "GET", "/v1/bounds?"+query); !strings.Contains(body, want) {
+			t.Errorf("%s: %s, want %s", query, body, want)
+		}
+	}
+}
+
+func TestTypesHaveNoCase(t *testing.T) {
+	s := start(t, "twitter", nil)
+	s.set(1, nil)
+	if reply, body := s.do(t, "GET", "/v1/ids", "Accept", "TEXT/Plain"); !strings.HasPrefix(reply.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("%s: %s", reply.Header.Get("Content-Type"), body)
+	}
+}
+
 func TestWhatIsWrongIsAProblemWithACode(t *testing.T) {
 	s := start(t, "twitter", func(c *Config) { c.MaxCount = 100 })
 	for _, tt := range []struct {
@@ -223,7 +245,8 @@ func TestWhatIsWrongIsAProblemWithACode(t *testing.T) {
 		{"GET", "/v1/ids?count=+1", 400, "bad-count"},
 		{"GET", "/v1/ids?count=101", 400, "count-too-high"},
 		{"GET", "/v1/ids?count=99999999999999999999999", 400, "count-too-high"},
-		{"GET", "/v1/ids?count=1&count=2", 400, "unknown-parameter"},
+		{"GET", "/v1/ids?count=1&count=2", 400, "wrong-parameter"},
+		{"GET", "/v1/ids?as=", 400, "bad-form"},
 		{"GET", "/v1/ids?counts=1", 400, "unknown-parameter"},
 		{"GET", "/v1/ids?tenant=1", 400, "no-tenants"},
 		{"GET", "/v1/ids?count=%zz", 400, "wrong-parameter"},
@@ -248,7 +271,7 @@ func TestWhatIsWrongIsAProblemWithACode(t *testing.T) {
 			t.Errorf("%s %s allows %q", tt.method, tt.path, reply.Header.Get("Allow"))
 		}
 	}
-	if s.next != 0 || s.requests.Load() != 24 || s.errors.Load() != 24 {
+	if s.next != 0 || s.requests.Load() != 25 || s.errors.Load() != 25 {
 		t.Errorf("%d IDs were taken; %d requests, %d errors", s.next, s.requests.Load(), s.errors.Load())
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	_ "embed" // for the document
 	"encoding/json"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/resp"
@@ -63,8 +65,16 @@ func (s *Server) bounds(q *request) {
 	now := func() time.Time { return one }
 	var span [2]time.Time
 	for i, name := range []string{"from", "to"} {
+		if !q.params.Has(name) {
+			q.refuse(resp.Refuse(resp.WrongParameter, name, "it is missing"))
+			return
+		}
+		text := q.params.Get(name)
 		var err error
-		if span[i], err = instant.Parse(resp.Shown(q.params.Get(name)), now); err != nil {
+		if span[i], err = instant.Parse(resp.Shown(text), now); err != nil {
+			if strings.Contains(text, " ") {
+				err = fmt.Errorf("%w; write + as %%2B", err)
+			}
 			q.refuse(resp.Refuse(resp.WrongParameter, name, err))
 			return
 		}
