@@ -36,7 +36,6 @@ func newWeb(d *Daemon, source resp.Source) (*web, error) {
 	config := w.config(d)
 	w.page = newPage(d, w.members, config)
 	maps.Copy(config.More, w.page.Handlers())
-	config.More[page.Events] = rest.Lasting(config.More[page.Events])
 	config.RPC = rpc.New(config)
 	w.socket = rest.New(config)
 	return w, w.openAdmin(d, config)

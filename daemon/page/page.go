@@ -98,13 +98,10 @@ func New(c Config) *Page {
 	return p
 }
 
-// Events is the path of updates, which last as long as a browser looks.
-const Events = "/page/events"
-
 // Handlers are those of the page's paths.
 func (p *Page) Handlers() map[string]http.Handler {
 	return map[string]http.Handler{
-		"/": secure(p.show), Events: secure(p.stream),
+		"/": secure(p.show), "/page/events": secure(p.stream),
 		"/page/style.css": secure(asset("style.css", "text/css; charset=utf-8")), "/page/script.js": secure(asset("script.js", "text/javascript; charset=utf-8")),
 		"/page/icon.svg": secure(asset("icon.svg", "image/svg+xml")),
 	}

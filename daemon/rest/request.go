@@ -26,10 +26,9 @@ type client struct {
 	from  conn // nil: nobody counts what the connection gets and takes
 	room  []byte
 	runs  []generator.Run
-	held  int           // bytes that are kept for the request that is under way,
-	reply int           // and those of its reply among them
-	asked *atomic.Int64 // counts that request; nil: nothing does
-	seen  bool          // it is a call, which its method has counted
+	held  int  // bytes that are kept for the request that is under way,
+	reply int  // and those of its reply among them
+	seen  bool // it is a call, which its method has counted
 }
 
 // conn is a connection that is counted for.
@@ -60,31 +59,6 @@ func (c *client) release() {
 		c.hold(-c.held)
 	}
 	c.reply = 0
-}
-
-// enter counts the request that begins, and returns how many there are.
-func (c *client) enter(asked *atomic.Int64) int64 {
-	c.asked = asked
-	return asked.Add(1)
-}
-
-// leave counts it out, once.
-func (c *client) leave() {
-	if c.asked != nil {
-		c.asked.Add(-1)
-		c.asked = nil
-	}
-}
-
-// Lasting is for requests that last as long as their clients want. They take no part in a crowd once
-// they have begun: most of the time they do nothing, and others would need turns because of them.
-func Lasting(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if of, ok := r.Context().Value(clientKey{}).(*client); ok {
-			of.leave()
-		}
-		h.ServeHTTP(w, r)
-	})
 }
 
 // client finds whose a request is. One of HTTP/2 has a client of its own, as it comes beside others

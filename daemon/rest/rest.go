@@ -104,7 +104,7 @@ type Server struct {
 	enter    turnstile.Turnstile
 	failures logging.Limited // what net/http says of connections
 	few      int64           // so many requests at once begin without waiting for their turn
-	asked    atomic.Int64    // requests that have not ended, without those that last
+	asked    atomic.Int64    // requests that have not ended
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -230,8 +230,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r, of := s.client(r)
 	defer of.release()
-	open := of.enter(&s.asked)
-	defer of.leave()
+	open := s.asked.Add(1)
+	defer s.asked.Add(-1)
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
 	dropped := bodied(r) && r.Method == http.MethodGet && !isRPC // others do not wait, or read it themselves
 	if dropped {

@@ -6,14 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // A client that has closed its own side while its request waits for its turn still listens. It is
@@ -75,42 +73,5 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-// Streams that last are no crowd: beside them a request needs no turn.
-func TestWhatLastsIsNoCrowd(t *testing.T) {
-	begun, end := make(chan struct{}), make(chan struct{})
-	waits := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		begun <- struct{}{}
-		<-end
-	})
-	s := start(t, "twitter", func(c *Config) { c.More = map[string]http.Handler{"/lasts": Lasting(waits), "/ends": waits} })
-	ended := make(chan error, 4)
-	ask := func(path string) {
-		c := sockettest.HTTP(t, s.path, false)
-		go func() {
-			reply, err := c.Get("http://f" + path)
-			if err == nil {
-				err = reply.Body.Close()
-			}
-			ended <- err
-		}()
-		<-begun
-	}
-	for i, want := range []int64{0, 0, 1, 2} {
-		ask([]string{"/lasts", "/ends"}[i/2])
-		if got := s.server.asked.Load(); got != want {
-			t.Errorf("after %d requests, of which two last, a crowd of %d is counted, not %d", i+1, got, want)
-		}
-	}
-	close(end)
-	for range 4 {
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}
-	for s.server.asked.Load() != 0 { // or the test never ends
-		runtime.Gosched()
 	}
 }

@@ -80,10 +80,10 @@ func unknown(c rest.Config) http.Handler {
 // lasting lets a stream last as long as its client wants. What the client does not take waits for
 // it in HTTP/2's own window. Other calls have the time that the server gives each reply.
 func lasting(h http.Handler) http.Handler {
-	return rest.Lasting(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		h.ServeHTTP(w, r)
-	}))
+	})
 }
 
 // service implements the service of the definition.
