@@ -81,17 +81,17 @@ var families = []family{
 		}
 		return float64(held)
 	}),
-	value("worker_ids", gauge, "Worker IDs that the layout has, for all daemons of a cluster together.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
+	value("worker_ids", gauge, "Worker IDs that the layout has, for all daemons of a cluster.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
 	value("layout_end_timestamp_seconds", gauge, "End of the layout's time.", func(s *scrape) float64 { return float64(s.Layout.End().Unix()) }),
 	value("window_seconds", gauge, "How far ahead of the clock a grant reaches (--window).", func(s *scrape) float64 { return s.Timing.Window.Seconds() }),
 	value("journal_step_seconds", gauge, "How far ahead of the clock the journal's mark reaches (--journal-step).", func(s *scrape) float64 { return s.Timing.JournalStep.Seconds() }),
 	value("max_block_seconds", gauge, "How long a request waits at most (--max-block).", func(s *scrape) float64 { return s.Timing.MaxBlock.Seconds() }),
 
 	value("clock_timestamp_seconds", gauge, "Known time: the host's clock, unless that is ahead and held.", func(s *scrape) float64 { return unix(s.Now.Wall) }),
-	value("clock_held_offset_seconds", gauge, "By how much the host's clock is ahead of known time and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
-	value("clock_not_ready", gauge, "1 if the clock of the start is ahead of the coordinator's servers, otherwise 0.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
-	value("clock_synchronised", gauge, "1 if the kernel calls the clock synchronised, otherwise 0.", func(s *scrape) float64 { return truth(s.Clock.Synchronised) }),
-	value("clock_error_bound_seconds", gauge, "The kernel's bound on the clock's error; +Inf: the clock is not synchronised, and nothing bounds it.", func(s *scrape) float64 {
+	value("clock_held_offset_seconds", gauge, "By how much the host's clock is ahead and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
+	value("clock_not_ready", gauge, "1 if the clock of the start is ahead of the coordinator's servers.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
+	value("clock_synchronised", gauge, "1 if the kernel calls the clock synchronised.", func(s *scrape) float64 { return truth(s.Clock.Synchronised) }),
+	value("clock_error_bound_seconds", gauge, "The kernel's bound on the clock's error; +Inf: it has none.", func(s *scrape) float64 {
 		if !s.Clock.Synchronised {
 			return math.Inf(1)
 		}
@@ -143,8 +143,8 @@ var families = []family{
 				put(unix(s.Layout.UnixNanos(highest)))
 			}
 		}},
-	value("ids_burnt_total", counter, "IDs that were taken for requests which were given up, and went to nobody.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
-	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests that are done, by what they came to: ok, gone if the client left, or why they were refused.",
+	value("ids_burnt_total", counter, "IDs that were taken for requests which were given up.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
+	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests, by what they came to: ok, gone if the client left, or why they were refused.",
 		func(s *scrape, put put) {
 			for of, n := range s.counted.Requests {
 				put(float64(n), of.Dialect, of.Command, of.Code)
@@ -170,7 +170,7 @@ var families = []family{
 	value("memory_limit_bytes", gauge, "What the process may use.", func(s *scrape) float64 { return float64(s.Limits.Memory) }),
 	value("clients_memory_bytes", gauge, "What is kept for connections.", func(s *scrape) float64 { return float64(s.Limits.ClientsUsed) }),
 	value("clients_memory_limit_bytes", gauge, "What may be kept for connections.", func(s *scrape) float64 { return float64(s.Limits.Clients) }),
-	value("tenants", gauge, "Tenants besides 0 that have got IDs, in the lane that has most.", func(s *scrape) float64 { return float64(s.Limits.Tenants) }),
+	value("tenants", gauge, "Tenants besides 0 that a lane remembers, where it is most.", func(s *scrape) float64 { return float64(s.Limits.Tenants) }),
 	value("tenants_limit", gauge, "Tenants besides 0 that a lane has memory for.", func(s *scrape) float64 { return float64(s.Limits.TenantsMost) }),
 	{"user_rate_limit", gauge, []string{"uid", "pod"}, "IDs that a user may take in a second.",
 		func(s *scrape, put put) {
@@ -178,7 +178,7 @@ var families = []family{
 				put(float64(u.Rate.PerSecond), uid(u), u.Pod)
 			}
 		}},
-	{"user_ids_total", counter, []string{"uid", "pod"}, "IDs that a user's rate has allowed. The first 32 users with a rate that came are here, and the others together as other.",
+	{"user_ids_total", counter, []string{"uid", "pod"}, "IDs that a user's rate has allowed: of the first 32 users that came, and of all others as other.",
 		func(s *scrape, put put) {
 			for _, u := range s.Limits.Users {
 				put(float64(u.IDs), uid(u), u.Pod)

@@ -41,7 +41,7 @@ func commandsOf(w *fixture) (all []string) {
 // httpCommands are those of HTTP and gRPC.
 var httpCommands = []string{
 	"ids", "runs", "decode", "bounds", "status", "layout", "cluster", "openapi", "livez", "readyz", "metrics", "page", "other", "next", "run", "stream",
-	"health", "reflection",
+	"health",
 	"leaf-segment", "leaf-snowflake", "leaf-decode", "tinyid", "tinyid-simple", "uid-generator", "uid-generator-decode",
 }
 

@@ -31,7 +31,7 @@ func MethodOf(path string) string {
 	case strings.HasPrefix(path, "/grpc.health."):
 		return "health"
 	case strings.HasPrefix(path, "/grpc.reflection."):
-		return "reflection"
+		return tally.Other
 	}
 	return strings.ToLower(path[strings.LastIndexByte(path, '/')+1:])
 }

@@ -281,7 +281,7 @@ func (s *Store) depends(ctx context.Context, n claims.Node, c claims.Claimant) (
 		return func() { made, there = created, ok }
 	})
 	if err == nil && !there {
-		err = fmt.Errorf("%s: the claim %s is gone already", s.Name(), n.Name)
+		err = fmt.Errorf("%s: the claim %s: %w", s.Name(), n.Name, claims.ErrGone)
 	}
 	return made, err
 }
