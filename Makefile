@@ -179,7 +179,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 # The quick loop: what needs neither a server nor a C compiler.
 SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|simulation))$$
 check: lint $(GOTESTSUM) ## format, vet, lint, and every test that needs no server and no C compiler
-	@scripts/test-report $(GOTESTSUM) "CGO_ENABLED=0 $(GO) test -json $(AS_SHIPPED) -p 2 $$($(GO) list ./... | grep -v -E '$(SERVED)' | tr '\n' ' ')"
+	@scripts/test-report $(GOTESTSUM) "CGO_ENABLED=0 $(GO) test -json $(AS_SHIPPED) -p 2 $$($(GO) list $(AS_SHIPPED) ./... | grep -v -E '$(SERVED)' | tr '\n' ' ')"
 
 # What takes longer than a change may, in one table: docs/verification.md keeps the last one. Hours.
 full: ## everything that is longer than .ci/run: drills, mutants, simulation, power cuts, model
