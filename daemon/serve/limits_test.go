@@ -14,6 +14,8 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // until waits for a count of the server's.
@@ -160,7 +162,7 @@ func TestWhoIsRefusedKeepsNobodyElseWaiting(t *testing.T) {
 // A client that connects again and again takes little of the processor.
 func TestRefusalsArePacedOnceThereAreMoreThanTheQueueHolds(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(0, 0))
-	s := New(Config{Source: newStore(-1), Layout: twitter(t), Clock: clock})
+	s := New(Config{Source: newStore(-1), Layout: must.Get(generator.ParseLayout("twitter"))(t), Clock: clock})
 	for i := range refusalsAhead {
 		if pause := s.paced(); pause != 0 {
 			t.Fatalf("a pause of %v after %d", pause, i+1)
