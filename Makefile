@@ -177,7 +177,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
 
 # The quick loop: what needs neither a server nor a C compiler.
-SERVED := /(audit/history|bench.*|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|simulation))$$
+SERVED := /(audit/history|bench.*|cli|clients|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|simulation))$$
 check: lint $(GOTESTSUM) ## format, vet, lint, and every test that needs no server and no C compiler
 	@scripts/test-report $(GOTESTSUM) "CGO_ENABLED=0 $(GO) test -json $(AS_SHIPPED) -p 2 $$($(GO) list $(AS_SHIPPED) ./... | grep -v -E '$(SERVED)' | tr '\n' ' ')"
 
@@ -193,7 +193,7 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
 LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
-ALONE := . ./bench/... ./e2e/cluster ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
+ALONE := . ./bench/... ./clients ./e2e/cluster ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
 # Go does not see that files outside a test's module have changed, so these never come from its cache.
 FOREIGN := ./deploy/manifests
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \
