@@ -30,15 +30,15 @@ func newLayoutFlags(own paths) *layoutFlags {
 const (
 	layoutName   = "layout"
 	clusterName  = "cluster-uuid"
-	layoutSource = "Without --layout, the daemon at --socket is asked for its layout; if there is none,\n" +
-		"the default layout is used, and said so."
+	layoutSource = "Without --layout, the command asks the daemon at --socket for its layout. Without a daemon it uses the\n" +
+		"default layout, and says so."
 )
 
 func (f *layoutFlags) flags() []urfave.Flag {
 	return append(f.clientFlags.flags(),
 		&urfave.StringFlag{Name: layoutName, Destination: &f.text, Value: f.text, DefaultText: "the daemon's", Usage: layoutUsage},
 		&urfave.StringFlag{Name: clusterName, Destination: &f.cluster, DefaultText: "the daemon's",
-			Usage: "`UUID` of the cluster, for IDs in the form uuid: that of an earlier one reads its UUIDs"})
+			Usage: "read IDs in the form uuid by this cluster `UUID`, such as an earlier cluster's"})
 }
 
 // layout finds the layout to go by, and the names of tenants. That there is no daemon to ask is no error,

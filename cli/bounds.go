@@ -23,13 +23,13 @@ func boundsCommand(own paths) *urfave.Command {
 	flags := newLayoutFlags(own)
 	return withConfig(&urfave.Command{
 		Name:  "bounds",
-		Usage: "print the IDs between which those of a span of time are",
-		Description: "For range scans on a primary key: id >= from AND id < below finds the IDs of all workers, datacenters and tenants whose\n" +
-			"time is in the span. The end is not part of it: --from 2026-11-21 --to 2026-11-22 has none of the 22nd.\n" +
+		Usage: "print the lowest and highest ID of a time range",
+		Description: "Use it for range scans on a primary key: id >= from AND id < below finds the IDs of all workers, datacenters and\n" +
+			"tenants in the range. The end is not part of it: --from 2026-11-21 --to 2026-11-22 finds no ID of the 22nd.\n" +
 			timeUsage + "\n" + layoutSource,
-		Flags: append(append(flags.flags(), flags.formFlags.flags("the `FORM` of the bounds; public IDs have none")...),
-			&urfave.StringFlag{Name: "from", Usage: "first `TIME` of the span"},
-			&urfave.StringFlag{Name: "to", Value: "now", Usage: "`TIME` that the span ends before"},
+		Flags: append(append(flags.flags(), flags.formFlags.flags("write the bounds in this `FORM`; public IDs have none")...),
+			&urfave.StringFlag{Name: "from", Usage: "begin the range at this `TIME`"},
+			&urfave.StringFlag{Name: "to", Value: "now", Usage: "end the range before this `TIME`"},
 			jsonFlag("print one JSON object"),
 		),
 		Action: func(c *urfave.Context) error {

@@ -19,18 +19,48 @@ const (
 	reloadName           = "reload"
 )
 
-// checkFlags have the daemon command look, or ask the running daemon, and serve nothing. They are no
+// checkFlags have the daemon command check, or ask the running daemon, and serve nothing. They are no
 // settings.
 func checkFlags() []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.BoolFlag{Name: checkName, Usage: "say all that would be refused of the settings and on this host, write nothing, and end"},
-		&urfave.BoolFlag{Name: checkCoordinatorName, Usage: "the same, and ask the coordinator whether this daemon fits into its cluster"},
-		&urfave.BoolFlag{Name: reloadName, Usage: "have the running daemon of these settings start the program anew under systemd, wait until that has taken over, and end"},
+		&urfave.BoolFlag{Name: checkName, Usage: "check the settings and this host, list every problem, and exit; changes nothing"},
+		&urfave.BoolFlag{Name: checkCoordinatorName, Usage: "check the coordinator as well, as flakeward check does"},
+		&urfave.BoolFlag{Name: reloadName, Usage: "have the running daemon start its program anew under systemd, wait until that has taken over, and exit"},
 	}
 }
 
-// check says what a start would be refused for.
-func (s *settings) check(c *urfave.Context) error {
+// checkCommand is daemon --check-coordinator by a name of its own. What it finds is its result, and
+// no mistake in how it was called.
+func checkCommand(s *settings) *urfave.Command {
+	command := withTenants(&urfave.Command{
+		Name:  checkName,
+		Usage: "check the daemon's settings, this host and the coordinator; list every problem",
+		Description: "Takes the daemon's settings: give the same --config, FLAKEWARD_* variables and flags, and run it as the\n" +
+			"daemon's user. It changes nothing, here or in the coordinator. A running daemon does not matter.\n" +
+			"Exits with status 0 if the daemon would start, 1 if there is a problem.\n" + allSettings(checkName),
+		Flags: s.flags(),
+		Action: func(c *urfave.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			return found(s.check(c, true))
+		},
+	}, &s.daemon.IDs.Tenants)
+	read := command.Before
+	command.Before = func(c *urfave.Context) error { return found(read(c)) }
+	return command
+}
+
+// found returns an error with the text of err that is no usage error.
+func found(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(err.Error())
+}
+
+// check returns what a start would be refused for.
+func (s *settings) check(c *urfave.Context, coordinator bool) error {
 	config := s.daemon
 	config.Version = Version()
 	config.Log = logging.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Warn, Output: c.App.ErrWriter})
@@ -39,15 +69,19 @@ func (s *settings) check(c *urfave.Context) error {
 		wrong = &usageError{err}
 	}
 	err := errors.Join(wrong, config.Check(), s.checkLogFile())
-	if wrong == nil && c.Bool(checkCoordinatorName) {
-		found, e := config.CheckCoordinator(c.Context)
+	switch {
+	case !coordinator:
+	case wrong != nil:
+		fmt.Fprintln(c.App.Writer, "the coordinator was not asked: fix the settings first")
+	default:
+		answer, e := config.CheckCoordinator(c.Context)
 		if e == nil {
-			fmt.Fprintln(c.App.Writer, found)
+			fmt.Fprintln(c.App.Writer, answer)
 		}
 		err = errors.Join(err, e)
 	}
 	if err == nil {
-		fmt.Fprintln(c.App.Writer, "nothing would be refused")
+		fmt.Fprintln(c.App.Writer, "OK: the daemon would start")
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// checks runs `daemon --check` or its like, and wants no daemon to be started.
+// checks runs `daemon` with --check or its like among args, and wants no daemon to be started.
 func checks(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out, said strings.Builder
@@ -27,7 +27,7 @@ func checks(t *testing.T, args ...string) (string, error) {
 func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 	dir := sockettest.Dir(t)
 	paths := []string{"--socket", filepath.Join(dir, "new", "s"), "--state-dir", filepath.Join(dir, "state", "below")}
-	if out, err := checks(t, append(paths, "--check")...); err != nil || out != "nothing would be refused\n" {
+	if out, err := checks(t, append(paths, "--check")...); err != nil || out != "OK: the daemon would start\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
@@ -63,6 +63,9 @@ func TestCheckCoordinator(t *testing.T) {
 		if err != nil || !strings.Contains(out, "no cluster yet") {
 			t.Errorf("without a cluster: %q, %v", out, err)
 		}
+		if out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--coord", url, "--state-dir", state); err != nil || !strings.Contains(out, "no cluster yet") {
+			t.Errorf("check, without a cluster: %q, %v", out, err)
+		}
 		o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url}))(t)
 		defer o.Close()
 		if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
@@ -84,6 +87,9 @@ func TestCheckCoordinator(t *testing.T) {
 		must.Get(o.NewUUID(t.Context()))(t)
 		if _, err := checks(t, append(args, "--state-dir", state)...); err == nil || !strings.Contains(err.Error(), "--accept-cluster") {
 			t.Errorf("a journal of another cluster: %v", err)
+		}
+		if out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--coord", url, "--state-dir", state); err == nil || ExitCode(err) != ExitFailed || out != "" {
+			t.Errorf("check, with a journal of another cluster: %q, %v", out, err)
 		}
 	})
 }
@@ -110,5 +116,48 @@ func TestCheckSaysAllThatIsWrongInAFile(t *testing.T) {
 	}
 	if ExitCode(err) != ExitUsage {
 		t.Errorf("it ends with %d", ExitCode(err))
+	}
+}
+
+// checksAlone runs `check`.
+func checksAlone(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	out, _, err := command(t, "", append([]string{"check"}, args...)...)
+	return out, err
+}
+
+// The command lists all that daemon --check does, and ends with 1 whatever it found and wherever.
+func TestCheckCommandListsEveryProblem(t *testing.T) {
+	dir := sockettest.Dir(t)
+	out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"))
+	if want := "OK: the daemon would start\n"; err != nil || !strings.HasSuffix(out, want) || !strings.Contains(out, "the coordinator is embedded") {
+		t.Errorf("%q, %v", out, err)
+	}
+	out, err = checksAlone(t, "--socket", dir, "--state-dir", filepath.Join(dir, "state"), "--log-level", "x", "--log-json", "--ttl", "1ms", "--coord", "etcd://a")
+	for _, part := range []string{"--log-level", "not a socket", "--ttl"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v does not name %q", err, part)
+		}
+	}
+	var logged *loggedError
+	if ExitCode(err) != ExitFailed || errors.As(err, &logged) || out != "the coordinator was not asked: fix the settings first\n" {
+		t.Errorf("%q, status %d, %T", out, ExitCode(err), err)
+	}
+	path := filepath.Join(dir, "flakeward.yaml")
+	must.Do(t, os.WriteFile(path, []byte("sockt: /x\nlanes: many\n"), 0o600))
+	_, err = checksAlone(t, "--config", path)
+	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: lanes: \"many\""} {
+		if err == nil || !strings.Contains(err.Error(), path+part) {
+			t.Errorf("%v does not say %q", err, part)
+		}
+	}
+	if ExitCode(err) != ExitFailed {
+		t.Errorf("a wrong file ends with %d", ExitCode(err))
+	}
+	if _, err := checksAlone(t, "--nosuch"); ExitCode(err) != ExitUsage {
+		t.Errorf("a flag that is none ends with %d", ExitCode(err))
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("the check left %v, %v", left, err)
 	}
 }

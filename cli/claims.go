@@ -15,8 +15,8 @@ func claimsCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:  "claims",
-		Usage: "list the claims on worker IDs, or clear one that is stuck",
-		Description: "A claim holds a worker ID for as long as its daemon's session lives.\n" +
+		Usage: "list the claims on worker IDs, or delete a stale one",
+		Description: "A claim keeps a worker ID for one daemon while that daemon's session lives.\n" +
 			coordinatorSource,
 		Flags:       append(flags.flags(), jsonFlag("print one JSON object")),
 		Subcommands: []*urfave.Command{clearCommand(own, out)},
@@ -39,11 +39,11 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:      "clear",
-		Usage:     "delete a claim that is stuck, which frees its worker ID",
+		Usage:     "delete a stale claim, which frees its worker ID",
 		ArgsUsage: "CLAIM",
-		Description: "For a claim whose daemon is gone for good and whose session does not end. CLAIM is its name, as `flakeward claims` lists it.\n" +
-			"A daemon that is alive after all loses the claim and claims again; no ID is issued twice, for whoever takes the worker ID\n" +
-			"next issues only above its ceiling.\n" +
+		Description: "Use it for a claim whose daemon is gone for good and whose session does not expire. CLAIM is its name in `flakeward claims`.\n" +
+			"If the daemon lives after all, it loses the claim and claims again. No ID is issued twice: the next daemon with this\n" +
+			"worker ID issues only IDs above its ceiling.\n" +
 			coordinatorSource,
 		Flags: append(flags.flags(), yesFlag()),
 		Action: func(c *urfave.Context) error {

@@ -99,6 +99,7 @@ func (p *program) run(ctx context.Context, args []string, stdin io.Reader, stdou
 		}
 		return nil
 	}
+	args = p.showSettings(args)
 	err := p.app.RunContext(ctx, flagsFirst(p.app.Commands, args))
 	if err != nil && p.settings.logsJSON(args) {
 		return &loggedError{err}
@@ -113,6 +114,7 @@ func newProgram(own paths, out *outside) *program {
 		Usage:           "unique, time-sortable 64-bit IDs for everything on this host",
 		Version:         Version(),
 		HideHelpCommand: true,
+		Flags:           []urfave.Flag{urfave.HelpFlag}, // which the library adds only where no command is called help
 		// Only main ends the process, also when an error of the library has a
 		// status of its own.
 		ExitErrHandler: func(*urfave.Context, error) {},
@@ -125,6 +127,7 @@ func newProgram(own paths, out *outside) *program {
 		},
 		Commands: append([]*urfave.Command{
 			daemonCommand(own, s, out.serve),
+			checkCommand(s),
 			nextCommand(own),
 			decodeCommand(own),
 			boundsCommand(own),
@@ -138,12 +141,18 @@ func newProgram(own paths, out *outside) *program {
 			moveCommand(own, out),
 			versionCommand(),
 			completionCommand(),
+			helpCommand(),
 		}, csiCommands(own)...),
 	}
 	for _, command := range app.Commands {
 		for _, c := range append([]*urfave.Command{command}, command.Subcommands...) {
 			c.OnUsageError = wrongUsage
 			c.HideHelpCommand = true
+			for _, f := range c.Flags {
+				if f, ok := f.(*urfave.BoolFlag); ok {
+					f.DisableDefaultText = true // it is false
+				}
+			}
 		}
 	}
 	return &program{app: app, settings: s}

@@ -257,6 +257,13 @@ func TestCommands(t *testing.T) {
 		{[]string{"marks", "raise", "--help"}, "--force", ""},
 		{[]string{"claims", "clear", "--help"}, "clear [command options] CLAIM", ""},
 		{[]string{"status", "--help"}, "--watch  ", ""},
+		{[]string{"help"}, "COMMANDS:", ""},
+		{[]string{"help", "next"}, "flakeward next - ", ""},
+		{[]string{"help", "marks", "raise"}, "flakeward marks raise - ", ""},
+		{[]string{"help", "stauts"}, "", `did you mean "status"?`},
+		{[]string{"help", "marks", "rise"}, "", `there is no marks command "rise": did you mean "raise"?`},
+		{[]string{"help", "next", "now"}, "", `there is no next command "now": see flakeward next --help`},
+		{[]string{"check", "now"}, "", `check takes no arguments, but got "now"`},
 		{[]string{"completion"}, "", "bash, zsh or fish"},
 		{[]string{"completion", "tcsh"}, "", "bash, zsh or fish"},
 		{[]string{"completion", "bash"}, "complete -o bashdefault", ""},
@@ -279,8 +286,9 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"", "daemon next decode bounds explain layout status health marks claims cluster move version completion csi"},
+		{"", "daemon check next decode bounds explain layout status health marks claims cluster move version completion help csi"},
 		{"d", "daemon decode"},
+		{"he", "health help"},
 		{"-", "--help --version"},
 		{"next --", "--socket --timeout --tenant --as --run --config --help"},
 		{"next 5 --t", "--timeout --tenant"},

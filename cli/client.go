@@ -43,7 +43,7 @@ func (f *clientFlags) flags() []urfave.Flag {
 	return []urfave.Flag{
 		socketFlag(&f.socket),
 		&urfave.GenericFlag{Name: timeoutName, Value: (*duration)(&f.timeout),
-			Usage: "give up when an answer takes longer than this"},
+			Usage: "fail if an answer takes longer than this `DURATION`"},
 	}
 }
 

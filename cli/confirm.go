@@ -15,7 +15,7 @@ import (
 const yesName = "yes"
 
 func yesFlag() urfave.Flag {
-	return &urfave.BoolFlag{Name: yesName, Usage: "do not ask before it is done; needed where no terminal is there to ask on"}
+	return &urfave.BoolFlag{Name: yesName, Usage: "do not ask for confirmation; required without a terminal"}
 }
 
 // errDeclined is what a command ends with that was not allowed to act.

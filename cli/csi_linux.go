@@ -12,7 +12,7 @@ func csiCommands(own paths) []*urfave.Command {
 	config := csi.Config{}
 	return []*urfave.Command{{
 		Name:  "csi",
-		Usage: "give pods of this Kubernetes node sockets of their own: the CSI node driver " + csi.Name,
+		Usage: "serve a socket to each pod of this Kubernetes node: the CSI node driver " + csi.Name,
 		Description: "Runs in the foreground, as root, once per node, in a container with kubelet's directory mounted\n" +
 			"Bidirectional. A pod asks for its socket by an inline volume of the driver " + csi.Name + ".\n" +
 			"The daemon makes the sockets: it is given the same --pod-sockets. SIGTERM or SIGINT ends the\n" +

@@ -39,21 +39,19 @@ func successor(s *systemd.Service, args []string) func() (<-chan struct{}, error
 func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 	return withTenants(&urfave.Command{
 		Name:  daemonName,
-		Usage: "hand out IDs on a Unix socket until it is told to stop",
-		Description: "Runs in the foreground. SIGTERM or SIGINT ends it after accepted requests are answered;\n" +
-			"a second one ends it at once, if it comes a second later or more. That is safe too, and costs\n" +
-			"the next start about a --journal-step. SIGHUP has it open --log-file and read certificates,\n" +
-			"passwords, tokens and the keys of public IDs again.\n" +
-			"Each setting can also be given as a variable or in the file that --config names.\n" +
-			"Flags win over variables, variables over the file. The names, limits and forms of tenants\n" +
-			"are in the file alone; a change of them takes a restart.",
+		Usage: "issue IDs on a Unix socket until stopped",
+		Description: "Runs in the foreground. SIGTERM or SIGINT stops it: it answers the requests that it has accepted, and exits.\n" +
+			"A second signal, a second later or more, makes it exit at once; that is safe, and delays the next\n" +
+			"start by about a second. SIGHUP reopens --log-file and reloads certificates, passwords, tokens and keys.\n" +
+			"Each setting is a flag, a variable or a line of --config. Flags override variables; variables override\n" +
+			"the file. Tenants are set in the file only.\n" + allSettings(daemonName),
 		Flags: append(s.flags(), checkFlags()...),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
 			if c.Bool(checkName) || c.Bool(checkCoordinatorName) {
-				return s.check(c)
+				return s.check(c, c.Bool(checkCoordinatorName))
 			}
 			config := s.daemon
 			if err := config.Validate(); err != nil {
@@ -74,7 +72,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			}
 			strange, _ := strangeVariables(os.Environ())
 			for _, name := range strange {
-				log.logger.Warn("a variable is no setting and has no effect: flakeward daemon --help has all settings", "variable", name)
+				log.logger.Warn("a variable is no setting and has no effect: flakeward daemon --help --all has all settings", "variable", name)
 			}
 			config.Version, config.Log, config.LogDropped, config.ReopenLog = Version(), log.logger, log.writer.Dropped, log.reopen
 			hangups, stop := hangups()

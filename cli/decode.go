@@ -14,11 +14,11 @@ func decodeCommand(own paths) *urfave.Command {
 	flags := newLayoutFlags(own)
 	return withTenants(&urfave.Command{
 		Name:        "decode",
-		Usage:       "take IDs apart: when, by which worker, which of the tick",
+		Usage:       "decode IDs: time, worker, sequence number",
 		ArgsUsage:   "ID... (or -, to read them from standard input)",
-		Description: formSource + "\n" + layoutSource + "\nTenants have the names that --config gives them, or else the daemon.",
-		Flags: append(append(flags.flags(), flags.formFlags.flags("the `FORM` of the IDs")...),
-			jsonFlag("print a JSON object a line"),
+		Description: formSource + "\n" + layoutSource + "\nThe names of tenants come from --config, or else from the daemon.",
+		Flags: append(append(flags.flags(), flags.formFlags.flags("read the IDs in this `FORM`")...),
+			jsonFlag("print one JSON object per line"),
 		),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {

@@ -20,14 +20,14 @@ func explainCommand(own paths, out *outside) *urfave.Command {
 	flags, forms := newOperatorFlags(own, out), formFlags{}
 	return withTenants(&urfave.Command{
 		Name:      "explain",
-		Usage:     "say whose IDs are: which host and which start of its daemon held their worker ID then",
+		Usage:     "show which host, and which run of its daemon, issued an ID",
 		ArgsUsage: "ID... (or -, to read them from standard input)",
-		Description: "IDs are taken apart by the cluster's own layout. The coordinator keeps the last holders of each worker ID; what is older is no\n" +
-			"longer known. That somebody held a worker ID at a tick does not prove that the ID was issued: only that nobody else did.\n" +
+		Description: "Decodes IDs by the cluster's own layout. The coordinator keeps the last holders of each worker ID; older holders are not\n" +
+			"known. A holder at a tick does not prove that the ID was issued. It proves that nobody else issued it.\n" +
 			formSource + "\n" +
-			fmt.Sprintf("Ends with status 0 if all IDs have a holder, %d if some have none that is known, %d if some are no IDs.\n", ExitUnknown, ExitFailed) +
+			fmt.Sprintf("Exits with status 0 if each ID has a known holder, %d if one has none, %d if one is not an ID.\n", ExitUnknown, ExitFailed) +
 			coordinatorSource,
-		Flags: append(append(flags.flags(), forms.flags("the `FORM` of the IDs")...), jsonFlag("print a JSON object a line")),
+		Flags: append(append(flags.flags(), forms.flags("read the IDs in this `FORM`")...), jsonFlag("print one JSON object per line")),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {
 				return usagef("explain needs at least one ID, or - to read them from standard input")

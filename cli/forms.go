@@ -61,7 +61,7 @@ type formFlags struct {
 func (f *formFlags) flags(usage string) []urfave.Flag {
 	return []urfave.Flag{
 		asFlag(usage),
-		&urfave.PathFlag{Name: publicKeysName, Destination: &f.keys, Usage: "`FILE` of the keys of public IDs"},
+		&urfave.PathFlag{Name: publicKeysName, Destination: &f.keys, Usage: "read the keys of public IDs from this `FILE`"},
 	}
 }
 

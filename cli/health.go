@@ -19,14 +19,14 @@ func healthCommand(own paths) *urfave.Command {
 	var address string
 	return withConfig(&urfave.Command{
 		Name:  "health",
-		Usage: "tell whether the daemon on this host can issue IDs, for probes that run a command",
+		Usage: "check whether this host's daemon can issue IDs, for probes that run a command",
 		Description: fmt.Sprintf("Asks /readyz on the daemon's socket, or /livez with --live, and prints the answer.\n"+
-			"With --address it asks one daemon of several that share the socket one after the other, as over an update.\n"+
-			"Ends with status 0 if it is ok, %d if the daemon answers but cannot issue IDs, %d if nobody listens, %d if it failed otherwise.\n"+
-			"With --live, the coordinator does not matter: restart the daemon where this fails, and not where it is only not ready.",
+			"With --address it asks one certain daemon, as during an update, when two share the socket in turn.\n"+
+			"Exits with status 0 if the daemon is ok, %d if it answers but cannot issue IDs, %d if no daemon listens, %d after another failure.\n"+
+			"Restart a daemon that fails --live. Do not restart one that is only not ready: an outage of the coordinator makes it so.",
 			ExitNotReady, ExitNoDaemon, ExitFailed),
-		Flags: append(flags.flags(), &urfave.BoolFlag{Name: "live", Usage: "only whether the daemon serves, whatever it can issue"},
-			&urfave.StringFlag{Name: "address", Destination: &address, Usage: "ask at this `ADDRESS` of --admin, without TLS: 127.0.0.1:7070, and not on the socket"}),
+		Flags: append(flags.flags(), &urfave.BoolFlag{Name: "live", Usage: "check only that the daemon serves requests"},
+			&urfave.StringFlag{Name: "address", Destination: &address, Usage: "ask at this `ADDRESS` of --admin without TLS, such as 127.0.0.1:7070, instead of the socket"}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err

@@ -20,14 +20,14 @@ func layoutCommand(own paths, out *outside) *urfave.Command {
 	layoutText := generator.DefaultLayout
 	return withConfig(&urfave.Command{
 		Name:      "layout",
-		Usage:     "explain a layout: its fields, how many IDs it gives, and until when",
+		Usage:     "show a layout: its fields, its rate of IDs, its end",
 		ArgsUsage: "[LAYOUT]",
 		Description: "A layout is the name of a preset (twitter), a preset with another epoch (twitter;epoch=2026-01-01),\n" +
 			"or the full form, fields from the highest bits down (time=41@1ms,worker=10,sequence=12;epoch=2026-01-01).",
 		Subcommands: []*urfave.Command{layoutCheckCommand(own, out)},
 		Flags: []urfave.Flag{
-			&urfave.BoolFlag{Name: "list", Usage: "list the presets instead"},
-			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, Usage: "the `LAYOUT`, if not given as the argument"},
+			&urfave.BoolFlag{Name: "list", Usage: "list the presets"},
+			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, Usage: "show this `LAYOUT`, as the argument does"},
 			jsonFlag("print one JSON object, or a list of them with --list"),
 		},
 		Action: func(c *urfave.Context) error {

@@ -21,9 +21,9 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:  "marks",
-		Usage: "show how far each worker ID was granted, or raise it after a restore",
-		Description: "One line for each worker ID that was ever held: its ceiling, which is at or above each ID that was issued, and that against\n" +
-			"the clock; the last tick and the mark that its last holder published; and the claim that holds it now.\n" +
+		Usage: "show how far each worker ID was granted; raise the marks after a restore",
+		Description: "Prints one line for each worker ID with a record: its ceiling, which no issued ID is above, also relative to the clock;\n" +
+			"the last tick and the mark that its last holder published; and its current claim.\n" +
 			coordinatorSource,
 		Flags:       append(flags.flags(), jsonFlag("print one JSON object")),
 		Subcommands: []*urfave.Command{raiseCommand(own, out)},
@@ -73,24 +73,22 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 	furthest, by := cluster.Furthest, cluster.Margin
 	return withConfig(&urfave.Command{
 		Name:  "raise",
-		Usage: "block issuing until a future time: after the coordinator was restored from a backup",
-		Description: "A coordinator that was restored from a backup does not know what it granted since, and would grant it again. This raises the\n" +
-			"ceilings of all worker IDs in one step, gives every record a holder that no journal knows, and ends all claims.\n" +
-			"Until that time IDs are issued only by daemons whose grant, from before the restore, has not ended.\n" +
-			"The time has to be later than all that any daemon may have been granted since the backup was made: now and the\n" +
-			"largest --window in use at the least. The cluster's record has the largest that any daemon has joined with. Unless told,\n" +
-			"the time is that and " + cluster.Span(cluster.Margin) + " from now, and later than every ceiling there is. One that is less than that window from now,\n" +
-			"or before a ceiling there is, has to be forced: IDs may be issued twice then. A larger window that has joined only since\n" +
-			"the backup is not in it, and a record of an earlier version has none: give --by, the largest --window and a margin.\n" +
-			"This host's clock decides where that is: see first that it is right.\n" +
-			"Nothing lowers a mark again.\n" +
-			"Afterwards, start the daemons again that say that the coordinator was restored; the others claim again by themselves.\n" +
+		Usage: "stop issuing until a given time, after the coordinator was restored from a backup",
+		Description: "A coordinator that was restored from a backup does not know its newer grants, and would grant the same times again. This\n" +
+			"command raises the ceilings of all worker IDs in one step, deletes all claims and invalidates all journals.\n" +
+			"Until the given time, only daemons whose grant is from before the restore issue IDs.\n" +
+			"The time must be later than every grant since the backup: at least now plus the largest --window in use. The cluster's\n" +
+			"record has the largest --window that a daemon has joined with. The default is that plus " + cluster.Span(cluster.Margin) + " from now, and above every ceiling.\n" +
+			"An earlier time needs --force; IDs may then be issued twice. A larger window that joined only since the backup is not in\n" +
+			"the record, and a record of an earlier version has none: then give --by, the largest --window plus a margin.\n" +
+			"The command uses this host's clock: check first that it is right. Nothing lowers a mark again.\n" +
+			"Afterwards, restart the daemons that log that the coordinator was restored. The others claim again without a restart.\n" +
 			coordinatorSource,
 		Flags: append(flags.flags(),
-			&urfave.StringFlag{Name: "to", Usage: "raise to this `TIME`: RFC 3339 (2026-05-01T12:00:00Z), without a zone (UTC), or a date (midnight UTC)"},
-			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "the largest --window and 5m, or more to be above every ceiling", Usage: "raise to this long from now"},
-			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise to a time that is further from now"},
-			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may not be late enough, all the same"},
+			&urfave.StringFlag{Name: "to", Usage: "raise to this `TIME`: RFC 3339 (2026-05-01T12:00:00Z), UTC without a zone, or a date (midnight UTC)"},
+			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "the largest --window plus 5m, or above every ceiling", Usage: "raise to this `DURATION` from now"},
+			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise further than this `DURATION` from now"},
+			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
 			yesFlag(),
 		),
 		Action: func(c *urfave.Context) error {

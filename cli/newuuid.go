@@ -14,7 +14,7 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:        "cluster",
-		Usage:       "show which cluster the coordinator holds, give a restored copy a UUID, or add worker IDs",
+		Usage:       "show the coordinator's cluster, give a restored copy a new UUID, or add worker IDs",
 		Description: "Its UUID, its layout, and the worker IDs that it assigns.\n" + coordinatorSource,
 		Flags:       flags.flags(),
 		Subcommands: []*urfave.Command{newUUIDCommand(own, out), widenCommand(own, out)},

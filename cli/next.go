@@ -40,15 +40,15 @@ func nextCommand(own paths) *urfave.Command {
 	flags := newClientFlags(own)
 	return withConfig(&urfave.Command{
 		Name:  "next",
-		Usage: "print new IDs, one a line",
-		Description: fmt.Sprintf("Ends with status 0 if all IDs were printed, %d if the daemon cannot issue IDs now, %d if no daemon listens,\n"+
-			"%d if it refused the request as wrong, %d if another thing failed. What was printed before an error was issued.\n",
+		Usage: "print new IDs, one per line",
+		Description: fmt.Sprintf("Exits with status 0 if all IDs were printed, %d if the daemon cannot issue IDs now, %d if no daemon listens,\n"+
+			"%d if it rejected the request as invalid, %d after another failure. IDs that were printed before an error are valid.\n",
 			ExitNotReady, ExitNoDaemon, ExitRefused, ExitFailed),
-		ArgsUsage: "[count]",
+		ArgsUsage: "[COUNT]",
 		Flags: append(flags.flags(),
-			&urfave.StringFlag{Name: "tenant", Usage: "`TENANT` to take them for, a number of the layout's tenant field or a name of the daemon's configuration"},
-			asFlag("the `FORM` of the IDs: "+strings.Join(form.Names(), ", ")+"; without it, the tenant's or else the daemon's --form"),
-			&urfave.BoolFlag{Name: "run", Usage: "print runs, not IDs: first ID, how many, and the step between neighbours"},
+			&urfave.StringFlag{Name: "tenant", Usage: "issue them for this `TENANT`, a number of the layout's tenant field or a name in the daemon's configuration"},
+			asFlag("write the IDs in this `FORM`: "+strings.Join(form.Names(), ", ")+"; without it, in the tenant's or the daemon's"),
+			&urfave.BoolFlag{Name: "run", Usage: "print runs instead of IDs: first ID, count, step"},
 		),
 		Action: func(c *urfave.Context) error {
 			count := 1

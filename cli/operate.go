@@ -36,9 +36,9 @@ const (
 	coordName    = "coord"
 	stateDirName = "state-dir"
 
-	coordinatorSource = "The coordinator is the one that the daemon's settings name: give the same --config, FLAKEWARD_* variables or flags.\n" +
-		"Without --coord, or with embedded:, it is that of the daemon whose --state-dir is given, running or not. With --socket and\n" +
-		"neither of them, the daemon there is asked which coordinator it has. Times are held against this host's clock."
+	coordinatorSource = "Takes the coordinator from the daemon's settings: give the same --config, FLAKEWARD_* variables or flags.\n" +
+		"Without --coord, or with embedded:, it is the one in --state-dir, whether its daemon runs or not. With --socket and\n" +
+		"neither of them, the command asks that daemon which coordinator it uses. Times are compared with this host's clock."
 )
 
 // places are the settings without --socket and --timeout.

@@ -19,21 +19,21 @@ func statusCommand(own paths, out *outside) *urfave.Command {
 	again := interval{every: 2 * time.Second}
 	return withConfig(&urfave.Command{
 		Name:  "status",
-		Usage: "show how the daemon on this host is, or all of its cluster",
-		Description: fmt.Sprintf("Ends with status 0 if the daemon can issue IDs, %d if it answers but cannot, %d if nobody listens,\n"+
-			"%d if it failed otherwise, as where the daemon refuses the connection.\n", ExitNotReady, ExitNoDaemon, ExitFailed) +
-			"With --cluster, the coordinator is asked instead, and no daemon: one line for each member, with its\n" +
-			"worker ID, how long ago it claimed it, its ceiling against the clock (how long it can issue without\n" +
-			"another grant), the last tick that it issued as of its last publish, and its lag: how far the later of\n" +
-			"its mark and that tick is behind the clock. The lag is less than its --publish as long as it publishes,\n" +
-			"and more while nobody asks it for IDs; ahead by more than its --journal-step means that a clock went back.\n" +
-			fmt.Sprintf("A member that has used up its grant is %s; one whose ceiling is further ahead than any daemon asks\n"+
-				"for is %s: a clock was wrong. Ends with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, cluster.Ahead, ExitFailed) +
+		Usage: "show the state of this host's daemon, or of the whole cluster",
+		Description: fmt.Sprintf("Exits with status 0 if the daemon can issue IDs, %d if it answers but cannot, %d if no daemon listens,\n"+
+			"%d after another failure, such as a refused connection.\n", ExitNotReady, ExitNoDaemon, ExitFailed) +
+			"With --cluster, it asks the coordinator and no daemon, and prints one line for each member: its worker ID, the age of\n" +
+			"its claim, its ceiling relative to the clock (how long it can issue without another grant), the last tick that it\n" +
+			"had issued at its last publish, and its lag: how far the later of its mark and that tick is behind the clock. The lag\n" +
+			"is less than --publish while the daemon publishes, and more while nobody asks for IDs. A lag of more than\n" +
+			"--journal-step ahead means that a clock went back.\n" +
+			fmt.Sprintf("A member whose grant has ended is %s. One whose ceiling is further ahead than any daemon asks for is %s:\n"+
+				"a clock was wrong. Exits with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, cluster.Ahead, ExitFailed) +
 			coordinatorSource,
 		Flags: slices.Concat(flags.flags(), []urfave.Flag{
-			&urfave.BoolFlag{Name: "cluster", Usage: "ask the coordinator for all members"},
+			&urfave.BoolFlag{Name: "cluster", Usage: "show all members, from the coordinator"},
 			again.flag("with --cluster, show it again every 2s, or as often as --watch=5s says, until interrupted"),
-			jsonFlag("print one JSON object: sections, keys, values; with --cluster, the members; with --watch, an object a line"),
+			jsonFlag("print one JSON object: sections, keys, values; with --cluster, the members; with --watch, one object per line"),
 		}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {

@@ -25,7 +25,16 @@ func (d *duration) Set(text string) error {
 	return nil
 }
 
-func (d *duration) String() string { return time.Duration(*d).String() }
+// String writes the duration as people do: 10m, not 10m0s.
+func (d *duration) String() string {
+	text := time.Duration(*d).String()
+	for _, empty := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, empty) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
 
 func (*duration) wanted() string {
 	return "a duration: write a number with a unit, such as 3s or 500ms"

@@ -51,7 +51,7 @@ func versionOf(linked string, build *debug.BuildInfo) string {
 func versionCommand() *urfave.Command {
 	return &urfave.Command{
 		Name:  "version",
-		Usage: "print the version of this program",
+		Usage: "print the version",
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err

@@ -18,7 +18,7 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 	furthest := cluster.Furthest
 	return withConfig(&urfave.Command{
 		Name:      "widen",
-		Usage:     "add worker IDs to those that the cluster assigns: when the other generator that had them has stopped",
+		Usage:     "add worker IDs to the cluster, after the other generator that had them was stopped",
 		ArgsUsage: "LOW-HIGH|all",
 		Description: "A cluster that was made with --worker-range assigns the worker IDs of that range alone. This has it assign those from LOW to\n" +
 			"HIGH, both included, or all of the layout. The range has to have all that are assigned now: none is ever taken away.\n" +
@@ -27,8 +27,8 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 			"their settings afterwards: a start with the old range is refused.\n" +
 			coordinatorSource,
 		Flags: append(flags.flags(),
-			&urfave.Int64Flag{Name: "above-id", Usage: "the highest `ID` that the other generator made; 0: it has made none"},
-			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse an ID whose time is further from now"},
+			&urfave.Int64Flag{Name: "above-id", Usage: "highest `ID` of the other generator; 0: it issued none"},
+			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse an ID whose time is further from now than this `DURATION`"},
 			yesFlag(),
 		),
 		Action: func(c *urfave.Context) error {
