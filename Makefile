@@ -45,7 +45,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper clients prometheus chromium mixin
+.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper etcd clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -216,7 +216,7 @@ CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags e2e -skip TestDrills ./e2e/
 exit $$failed
 endef
 test: export TESTS := $(TESTS)
-test: race-detector zookeeper clients peers prometheus chromium $(GOTESTSUM) ## all tests, with the race detector
+test: race-detector zookeeper etcd clients peers prometheus chromium $(GOTESTSUM) ## all tests, with the race detector
 	@scripts/test-report $(GOTESTSUM) "$$TESTS"
 
 # Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
@@ -317,6 +317,11 @@ race-detector:
 
 zookeeper:
 	@scripts/need-zookeeper
+
+# The servers of several releases that the tests of coord/etcd log in to: Debian's package, the others from their modules.
+# The first build takes some minutes of a processor.
+etcd:
+	@set -eu; for release in 3.4 3.5 3.6 3.7; do GO=$(GO) sh coord/etcd/etcdtest/releases/build.sh $$release .bin/etcd >/dev/null; done
 
 clients:
 	@scripts/need-clients

@@ -21,6 +21,7 @@ type client struct {
 	root     string // of the keys, for errors
 	timeout  time.Duration
 	makeRoom func(ctx context.Context) error
+	login    *login // nil without a user
 
 	// Set before Join or Look succeeds and only read then.
 	lease  clientv3.Lease
@@ -101,8 +102,8 @@ func (c *client) refusal(err error) error {
 		why = fmt.Sprintf("the user %q may not read and write all keys that begin with %s; grant that to it", c.user, c.root)
 	case errors.Is(err, rpctypes.ErrPermissionDenied):
 		why = fmt.Sprintf("the user that the client certificate names may not read and write all keys that begin with %s; grant that to it", c.root)
-	case errors.Is(err, rpctypes.ErrUserEmpty) && c.user != "", errors.Is(err, rpctypes.ErrInvalidAuthToken) && c.user != "":
-		why = fmt.Sprintf("what the user %q was given for the password is no longer known, and asking anew did not help", c.user)
+	case c.user != "" && ended(err):
+		why = fmt.Sprintf("the servers do not accept the token that they gave the user %q a moment ago; compare the clocks of the members, and their --auth-token", c.user)
 	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken):
 		why = "it knows only users: give --coord-user and --coord-password-file, or a client certificate whose common name is a user"
 	default:

@@ -49,15 +49,13 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	s.client.user, s.clocks.servers = servers.User, servers
 	log := s.sessions.log
 	known := newMistakes(log)
-	s.sessions.dial = func(ctx context.Context) (*clientv3.Client, error) { return dial(ctx, servers, log, known) }
+	s.client.login = newLogin(servers)
+	s.sessions.dial = func() (*clientv3.Client, error) { return dial(servers, s.client.login, log, known) }
 	return newCoordinator(s, config)
 }
 
-// dial makes a client. Given a user, that asks the servers for a token, and is
-// ended with ctx; else nothing is sent.
-func dial(ctx context.Context, servers Servers, log hclog.Logger, known *mistakes) (*clientv3.Client, error) {
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel)
+// dial makes a client, and sends nothing.
+func dial(servers Servers, login *login, log hclog.Logger, known *mistakes) (*clientv3.Client, error) {
 	options := []grpc.DialOption{
 		// A server that is back is found within a second, however long it was
 		// away. The library's own limit is two minutes.
@@ -65,17 +63,15 @@ func dial(ctx context.Context, servers Servers, log hclog.Logger, known *mistake
 			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
 			MinConnectTimeout: 3 * time.Second,
 		}),
-		grpc.WithChainUnaryInterceptor(noteTry(servers.TLS != nil, known)),
 	}
+	options = append(options, login.options()...)
+	options = append(options, grpc.WithChainUnaryInterceptor(noteTry(servers.TLS != nil, known)))
 	if servers.TLS != nil {
 		options = append(options, grpc.WithTransportCredentials(newSecured(servers, known)))
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: servers.Endpoints,
 		TLS:       servers.TLS,
-		Username:  servers.User,
-		Password:  servers.Current.Password(servers.Password),
-		Context:   life,
 		Logger:    zaplog.New(log, nil),
 		// A member that was cut off is noticed also when no packet says so. The
 		// client library allows no shorter interval. A session always has a stream;
@@ -84,26 +80,10 @@ func dial(ctx context.Context, servers Servers, log hclog.Logger, known *mistake
 		DialKeepAliveTimeout: 3 * time.Second,
 		DialOptions:          options,
 	})
-	if err != nil {
-		cancel()
-		return nil, err
+	if err == nil && login != nil {
+		login.auth = client.Auth
 	}
-	client.Auth = login{client.Auth, servers}
-	if !stop() { // ctx ended just now, and the client with it
-		return nil, context.Cause(ctx)
-	}
-	return client, nil
-}
-
-// login has the library log in with the password as it was read last.
-type login struct {
-	clientv3.Auth
-	servers Servers
-}
-
-// Authenticate implements clientv3.Auth.
-func (l login) Authenticate(ctx context.Context, user, password string) (*clientv3.AuthenticateResponse, error) {
-	return l.Auth.Authenticate(ctx, user, l.servers.Current.Password(password))
+	return client, err
 }
 
 // triesKey is the context's key of where noteTry notes.

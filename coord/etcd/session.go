@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -180,16 +181,37 @@ func (s *session) renewer(ctx context.Context) (func() (ttl int64, err error), e
 			return resp.TTL, nil
 		}, nil
 	}
-	stream, err := etcdserverpb.NewLeaseClient(s.client.conn).LeaseKeepAlive(clientv3.WithRequireLeader(ctx), grpc.WaitForReady(true))
-	if err != nil {
-		return nil, err
+	// Etcd looks at a stream's token with each renewal since 3.7, and at none before: there a lease
+	// lives on whatever has become of the password.
+	var stream etcdserverpb.Lease_LeaseKeepAliveClient
+	var sent *token
+	open := func() (err error) {
+		sent = s.client.login.last()
+		stream, err = etcdserverpb.NewLeaseClient(s.client.conn).LeaseKeepAlive(clientv3.WithRequireLeader(sent.with(ctx)), grpc.WaitForReady(true))
+		return err
 	}
-	return func() (int64, error) {
-		if err := stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(s.id)}); err != nil {
+	ask := func() (ttl int64, err error) {
+		if err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(s.id)}); err != nil && err != io.EOF { // that of Recv says why
 			return 0, err
 		}
 		resp, err := stream.Recv()
 		return resp.GetTTL(), err
+	}
+	if err := open(); err != nil {
+		return nil, err
+	}
+	return func() (int64, error) {
+		ttl, err := ask()
+		if s.client.login == nil || !ended(err) {
+			return ttl, err
+		}
+		if err := s.client.login.anew(ctx, sent); err != nil {
+			return 0, err
+		}
+		if err := open(); err != nil {
+			return 0, err
+		}
+		return ask()
 	}, nil
 }
 

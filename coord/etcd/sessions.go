@@ -25,7 +25,7 @@ type sessions struct {
 	ttl    time.Duration
 	log    hclog.Logger
 	growth growth
-	dial   func(context.Context) (*clientv3.Client, error) // nil if there is a client
+	dial   func() (*clientv3.Client, error) // nil if there is a client
 
 	opening mutex.Mutex      // held while a client is made or a session opened
 	own     *clientv3.Client // made by dial
@@ -48,12 +48,13 @@ func (s *sessions) connect(ctx context.Context) error {
 	if s.client.lease != nil {
 		return nil
 	}
-	return s.client.try(ctx, "connect", func(ctx context.Context) (err error) {
-		if s.own, err = s.dial(ctx); err == nil {
-			s.client.use(s.own)
-		}
-		return err
-	})
+	own, err := s.dial()
+	if err != nil {
+		return fmt.Errorf("%s: make a client: %w", s.client.name, err)
+	}
+	s.own = own
+	s.client.use(own)
+	return nil
 }
 
 // get returns the current session, or a new one if that is lost.

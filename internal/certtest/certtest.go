@@ -186,3 +186,25 @@ func write(t testing.TB, path string, content []byte) {
 		t.Fatal(err)
 	}
 }
+
+// Keys makes a key to sign with and the one to verify with, in files of PEM.
+func Keys(t testing.TB) (private, public string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	private, public = filepath.Join(dir, "private.pem"), filepath.Join(dir, "public.pem")
+	write(t, private, block("EC PRIVATE KEY", secret))
+	write(t, public, block("PUBLIC KEY", shown))
+	return private, public
+}

@@ -143,15 +143,20 @@ func (c *Cluster) enableAuth() {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(c.t.Context(), readyTimeout)
 	defer cancel()
-	if _, err = client.UserAdd(ctx, "root", c.options.RootPassword); err == nil {
+	if err := turnUsersOn(ctx, client, c.options.RootPassword); err != nil {
+		c.t.Fatalf("etcdtest: turn users on: %v", err)
+	}
+}
+
+func turnUsersOn(ctx context.Context, client *clientv3.Client, password string) error {
+	_, err := client.UserAdd(ctx, "root", password)
+	if err == nil {
 		_, err = client.UserGrantRole(ctx, "root", "root")
 	}
 	if err == nil {
 		_, err = client.AuthEnable(ctx)
 	}
-	if err != nil {
-		c.t.Fatalf("etcdtest: turn users on: %v", err)
-	}
+	return err
 }
 
 // AddUser makes a user who may read and write the keys that begin with prefix, and
@@ -162,6 +167,12 @@ func (c *Cluster) AddUser(name, password, prefix string) {
 	client := c.Client()
 	ctx, cancel := context.WithTimeout(c.t.Context(), readyTimeout)
 	defer cancel()
+	if err := addUser(ctx, client, name, password, prefix); err != nil {
+		c.t.Fatalf("etcdtest: make the user %s: %v", name, err)
+	}
+}
+
+func addUser(ctx context.Context, client *clientv3.Client, name, password, prefix string) error {
 	_, err := client.UserAddWithOptions(ctx, name, password, &clientv3.UserAddOptions{NoPassword: password == ""})
 	if err == nil && prefix != "" {
 		if _, err = client.RoleAdd(ctx, name); err == nil {
@@ -171,9 +182,7 @@ func (c *Cluster) AddUser(name, password, prefix string) {
 			_, err = client.UserGrantRole(ctx, name, name)
 		}
 	}
-	if err != nil {
-		c.t.Fatalf("etcdtest: make the user %s: %v", name, err)
-	}
+	return err
 }
 
 // Stop ends a member at once: its connections are cut, what it was asked stays

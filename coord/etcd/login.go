@@ -1,0 +1,170 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
+)
+
+// The pauses between logins, each of which costs the servers some 60 ms of a processor. A token
+// that the servers refuse at once, as one of members whose clocks differ, is asked for twice a
+// second at most. Where they refuse user and password, the pause doubles from the first to the last
+// one, unless another password was read.
+const (
+	betweenLogins = 500 * time.Millisecond
+	lastRefusal   = 8 * time.Second
+)
+
+// mostTokens is how many tokens a request is sent with: of three members, two may not know the
+// newest yet.
+const mostTokens = 4
+
+// login exchanges user and password for a token, and sends it with each request. Tokens end: by
+// their time, with the server that gave them, or when users and roles are changed. A request that
+// is refused for its token has not been carried out; it is sent once more with another one.
+//
+// The client library, which is given no user, would send the token with the login itself. Etcd 3.4
+// refuses that once the token has ended, and the library then logs in from within that login,
+// without an end. It would also log in for each stream that is opened, however often it was
+// refused.
+type login struct {
+	servers Servers
+	auth    clientv3.Auth // set before the first request
+	current atomic.Pointer[token]
+
+	asking  mutex.Mutex     // held while the servers are asked
+	next    clockguard.Mono // when they may be asked again
+	refused *refusedLogin   // how they answered last; nil: they did not refuse
+}
+
+// token is what was given for user and password; empty while the servers know no users.
+type token struct{ text string }
+
+// refusedLogin is a login that the servers refused.
+type refusedLogin struct {
+	password string
+	pause    time.Duration // after it
+	err      error
+}
+
+// newLogin returns nil without a user: all methods of that do nothing.
+func newLogin(servers Servers) *login {
+	if servers.User == "" {
+		return nil
+	}
+	return &login{servers: servers, asking: mutex.New()}
+}
+
+// with returns a context whose requests have the token.
+func (t *token) with(ctx context.Context) context.Context {
+	if t == nil || t.text == "" {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, t.text)
+}
+
+// last returns the token that requests are sent with; nil: there is none yet.
+func (l *login) last() *token {
+	if l == nil {
+		return nil
+	}
+	return l.current.Load()
+}
+
+// options has requests sent with the token.
+func (l *login) options() []grpc.DialOption {
+	if l == nil {
+		return nil
+	}
+	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(l.send)}
+}
+
+// send is called for each try of a request.
+func (l *login) send(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if method == etcdserverpb.Auth_Authenticate_FullMethodName {
+		return invoke(ctx, method, req, reply, conn, opts...)
+	}
+	var err error
+	for range mostTokens {
+		sent := l.last()
+		if sent != nil {
+			if err = invoke(sent.with(ctx), method, req, reply, conn, opts...); !ended(err) {
+				return err
+			}
+		}
+		if refused := l.anew(ctx, sent); refused != nil {
+			return refused
+		}
+	}
+	return &badToken{rpctypes.Error(err)}
+}
+
+// badToken is of a request that the servers have refused with one new token after the other. The
+// library would send it on and on, if it saw why.
+type badToken struct{ err error }
+
+func (e *badToken) Error() string { return "for each of several new tokens: " + e.err.Error() }
+func (e *badToken) Unwrap() error { return e.err }
+
+// ended reports whether the answer is that a token, or that there is none, is not good any more.
+func ended(err error) bool {
+	if err == nil {
+		return false
+	}
+	err = rpctypes.Error(err)
+	return errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) || errors.Is(err, rpctypes.ErrUserEmpty)
+}
+
+// anew logs in, unless another request has done so since sent was the token.
+func (l *login) anew(ctx context.Context, sent *token) error {
+	if err := l.asking.LockContext(ctx); err != nil {
+		return err
+	}
+	defer l.asking.Unlock()
+	if l.last() != sent {
+		return nil
+	}
+	password := l.servers.Current.Password(l.servers.Password)
+	wait := time.Duration(l.next - clock.Now().Mono)
+	switch again := l.refused != nil && l.refused.password == password; {
+	case again && wait > 0:
+		return l.refused.err
+	case l.refused != nil && !again:
+		l.refused = nil
+	default:
+		pause(ctx, wait)
+	}
+	answer, err := l.auth.Authenticate(ctx, l.servers.User, password)
+	l.next = clock.Now().Mono + clockguard.Mono(betweenLogins)
+	switch {
+	case err == nil:
+		l.refused = nil
+		l.current.Store(&token{answer.Token})
+	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
+		l.refused, err = nil, nil
+		l.current.Store(&token{})
+	case errors.Is(err, rpctypes.ErrAuthFailed):
+		l.refuse(password, err)
+	}
+	return err
+}
+
+// refuse remembers what the servers answered.
+func (l *login) refuse(password string, err error) {
+	longer := betweenLogins
+	if l.refused != nil {
+		longer = min(2*l.refused.pause, lastRefusal)
+	}
+	l.refused = &refusedLogin{password, longer, err}
+	l.next = clock.Now().Mono + clockguard.Mono(longer)
+}
