@@ -144,7 +144,7 @@ var families = []family{
 			}
 		}},
 	value("ids_burnt_total", counter, "IDs that were taken for requests which were given up.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
-	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests, by what they came to: ok, gone if the client left, or why they were refused.",
+	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests, by what they came to.",
 		func(s *scrape, put put) {
 			for of, n := range s.counted.Requests {
 				put(float64(n), of.Dialect, of.Command, of.Code)

@@ -74,6 +74,8 @@ func makeCommands() commands {
 		{"COMMAND", "Lists the commands.", "server", "0.1.0", 0, -1, []argument{text("subcommand", true), text("name", true)}, (*Handler).command, false},
 		{"CONFIG", "Is there for clients that ask for parameters of Redis.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("parameter", true)}, config, false},
 		{"SELECT", "Accepts database 0.", "connection", "0.1.0", 1, 1, []argument{{name: "index", kind: "integer"}}, (*Handler).selectDB, false},
+		{"SUBSCRIBE", "Accepts the channels: no message ever comes.", "pubsub", "0.1.0", 1, -1, []argument{text("channel", false)}, subscribe, false},
+		{"GET", "Answers null: there are no keys.", "string", "0.1.0", 1, 1, []argument{text("key", false)}, get, false},
 		{"DBSIZE", "Answers 0: there are no keys.", "server", "0.1.0", 0, 0, nil, none, false},
 		{"SCAN", "Answers that there are no keys.", "generic", "0.1.0", 1, -1, []argument{{name: "cursor", kind: "integer"}, text("option", true)}, scan, false},
 		{"MEMORY", "Is there for tools that ask for a key's memory.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("key", true)}, memory, false},

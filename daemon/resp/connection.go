@@ -2,7 +2,14 @@ package resp
 
 // The commands about the connection, with what clients send when they connect.
 
-func (h *Handler) ping(_ *Session, args [][]byte, out []byte) []byte {
+func (h *Handler) ping(s *Session, args [][]byte, out []byte) []byte {
+	if len(s.channels) > 0 && !s.resp3 { // a reply that looks like a message
+		message := []byte(nil)
+		if len(args) > 0 {
+			message = args[0]
+		}
+		return appendBulk(appendBulk(appendArray(out, 2), "pong"), message)
+	}
 	if len(args) == 0 {
 		return appendSimple(out, "PONG")
 	}
@@ -110,7 +117,11 @@ func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 	case is(sub, "REPLY"):
 		return h.refuse(out, Refuse(BadOption, shown(sub), "CLIENT REPLY ON: every request is answered"))
 	}
-	return h.refuse(out, Refuse(UnknownSubcommand, shown(sub), "CLIENT with that many arguments"))
+	r := Refuse(UnknownSubcommand, shown(sub), "CLIENT with that many arguments")
+	if either(sub, "MAINT_NOTIFICATIONS", "CAPA") { // of Redis Enterprise, and of Valkey
+		r = declined(r)
+	}
+	return h.refuse(out, r)
 }
 
 const nameUsage = "a name of letters, digits and signs, without spaces"
@@ -136,7 +147,7 @@ func (h *Handler) selectDB(_ *Session, args [][]byte, out []byte) []byte {
 }
 
 func (h *Handler) reset(s *Session, _ [][]byte, out []byte) []byte {
-	s.resp3, s.name, s.transaction, s.chosen = false, nil, nil, false
+	s.resp3, s.name, s.channels, s.transaction, s.chosen = false, nil, nil, nil, false
 	return appendSimple(out, "RESET")
 }
 

@@ -9,6 +9,8 @@ func ok(_ *Handler, _ *Session, _ [][]byte, out []byte) []byte { return appendSi
 
 func none(_ *Handler, _ *Session, _ [][]byte, out []byte) []byte { return appendInt(out, 0) }
 
+func get(_ *Handler, s *Session, _ [][]byte, out []byte) []byte { return s.appendNull(out) }
+
 // scan is SCAN cursor [options]: the iteration is over, and has found nothing.
 func scan(h *Handler, _ *Session, args [][]byte, out []byte) []byte {
 	if _, isNumber := number(args[0]); !isNumber {
@@ -50,9 +52,9 @@ func memory(h *Handler, s *Session, args [][]byte, out []byte) []byte {
 	return s.appendNull(out)
 }
 
-// parameters are those of Redis that tools ask for and that have a value here: nothing is kept, and
-// there is one database.
-var parameters = [][2]string{{"appendonly", "no"}, {"databases", "1"}, {"save", ""}}
+// parameters are those of Redis that tools and clients ask for and that have a value here: nothing is
+// kept, there is one database, and there is no replica that could be written to.
+var parameters = [][2]string{{"appendonly", "no"}, {"databases", "1"}, {"replica-read-only", "yes"}, {"save", ""}}
 
 // config is CONFIG GET parameter [parameter ...]. A parameter may be a pattern.
 func config(h *Handler, s *Session, args [][]byte, out []byte) []byte {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/flakeward/flakeward/daemon/tally"
 )
 
 // Kind is a reason to refuse a request.
@@ -13,6 +15,7 @@ type Kind uint8
 const (
 	UnknownCommand Kind = iota
 	UnknownSubcommand
+	Declined
 	WrongArguments
 	BadCount
 	CountTooHigh
@@ -55,6 +58,7 @@ const (
 var refusals = [kinds]struct{ prefix, text string }{
 	UnknownCommand:     {"ERR", "unknown command '%s': ask for IDs with NEXT or RUN; COMMAND DOCS lists the others"},
 	UnknownSubcommand:  {"ERR", "unknown subcommand '%s' of %s"},
+	Declined:           {"ERR", "%s"},
 	WrongArguments:     {"ERR", "wrong number of arguments for '%s': use %s"},
 	BadCount:           {"ERR", "the count '%s' is not a whole number of 1 or more"},
 	CountTooHigh:       {"ERR", "the count %s is over the limit of %d: ask several times"},
@@ -68,7 +72,7 @@ var refusals = [kinds]struct{ prefix, text string }{
 	BadOption:          {"ERR", "'%s' is not understood here: use %s"},
 	BadDatabase:        {"ERR", "there is only database 0"},
 	BadProtocol:        {"NOPROTO", "unsupported protocol version: 2 and 3 are spoken here"},
-	NoPassword:         {"ERR", "AUTH without a user: there is no password here, the socket file's permissions say who may ask; leave the password out"},
+	NoPassword:         {"ERR", "AUTH <password> called without any password configured for the default user: the socket file's permissions say who may ask; leave the password out"},
 	WrongPass:          {"WRONGPASS", "there is no user '%s', only default: the socket file's permissions say who may ask; leave user and password out"},
 	NestedMulti:        {"ERR", "MULTI within MULTI: send EXEC or DISCARD first"},
 	WatchInMulti:       {"ERR", "WATCH within MULTI: send it before"},
@@ -94,7 +98,7 @@ var refusals = [kinds]struct{ prefix, text string }{
 // codes are what requests that were refused are counted by. UNAVAILABLE has that of the condition
 // instead, if there is one.
 var codes = [kinds]string{
-	UnknownCommand: "unknown-command", UnknownSubcommand: "unknown-subcommand", WrongArguments: "wrong-arguments",
+	UnknownCommand: "unknown-command", UnknownSubcommand: "unknown-subcommand", Declined: tally.Declined, WrongArguments: "wrong-arguments",
 	BadCount: "bad-count", CountTooHigh: "count-too-high", BadTenant: "bad-tenant", NoTenants: "no-tenants",
 	BadID: "bad-id", WrongID: "wrong-id", BadForm: "bad-form", RunAs: "run-as", NoConnectionLeft: "no-connection-left", BadOption: "bad-option", BadDatabase: "bad-database", BadProtocol: "bad-protocol",
 	NoPassword: "no-password", WrongPass: "wrong-pass", NestedMulti: "nested-multi", WatchInMulti: "watch-in-multi",

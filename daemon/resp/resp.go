@@ -124,6 +124,7 @@ type Session struct {
 	served uint64    // IDs that it got
 	work   work
 
+	channels    [][]byte     // that it has subscribed to
 	transaction *transaction // since MULTI, until all of it has run; otherwise nil
 }
 
@@ -135,7 +136,11 @@ func Elsewhere(dialect string, id int64, peer peercred.Credentials, served uint6
 
 // Held is how much the session keeps of its requests, in bytes.
 func (s *Session) Held() int {
-	return cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.work.from.held() + s.transaction.held()
+	held := 0
+	for _, c := range s.channels {
+		held += cap(c)
+	}
+	return held + cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.work.from.held() + s.transaction.held()
 }
 
 // Arrived tells the source that requests have come behind the session's present one.
@@ -252,7 +257,7 @@ func (h *Handler) run(s *Session, args [][]byte, out []byte) []byte {
 	c, ok := h.commands.find(args[0])
 	h.counts.command = otherCommand
 	if !ok {
-		return h.refuseQueued(s, out, Refuse(UnknownCommand, shown(args[0])))
+		return h.refuseQueued(s, out, unknown(args[0]))
 	}
 	h.counts.command = c.number
 	if n := len(args) - 1; n < c.min || c.max >= 0 && n > c.max {

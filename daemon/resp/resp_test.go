@@ -144,11 +144,15 @@ func TestReplies(t *testing.T) {
 		{"CONFIG GET maxmemory d* SAVE\r\n", "*4\r\n$9\r\ndatabases\r\n$1\r\n1\r\n$4\r\nsave\r\n$0\r\n\r\n"},
 		{"AUTH default secret\r\n", "+OK\r\n"},
 		{"CLIENT TRACKING ON OPTIN\r\nCLIENT CACHING yes\r\nCLIENT TRACKING OFF\r\nCLIENT REPLY ON\r\n", "+OK\r\n+OK\r\n+OK\r\n+OK\r\n"},
+		{"GET a\r\nHELLO 3\r\nGET a\r\n", "$-1\r\n" + hello3 + "_\r\n"},
+		{"SUBSCRIBE a b\r\nPING\r\nSUBSCRIBE a\r\nPING x\r\n", subscribed("*", "a", "1", "b", "2") + "*2\r\n$4\r\npong\r\n$0\r\n\r\n" +
+			subscribed("*", "a", "2") + "*2\r\n$4\r\npong\r\n$1\r\nx\r\n"},
+		{"HELLO 3\r\nSUBSCRIBE a\r\nPING\r\nRESET\r\nPING\r\n", hello3 + subscribed(">", "a", "1") + "+PONG\r\n+RESET\r\n+PONG\r\n"},
 		{"DBSIZE\r\nSCAN 0 COUNT 10\r\nMEMORY USAGE a SAMPLES 5\r\n", ":0\r\n*2\r\n$1\r\n0\r\n*0\r\n$-1\r\n"},
 		{"SLOWLOG GET 10\r\nSLOWLOG LEN\r\nSLOWLOG RESET\r\n", "*0\r\n:0\r\n+OK\r\n"},
 		{"LATENCY LATEST\r\nLATENCY HISTORY command\r\nLATENCY HISTOGRAM\r\nLATENCY RESET\r\n", "*0\r\n*0\r\n*0\r\n:0\r\n"},
 		{"HELLO 3\r\nRESET\r\nDECODE 1541815603606036480\r\n", hello3 + "+RESET\r\n*12\r\n" + decoded},
-		{"COMMAND COUNT\r\n", ":25\r\n"},
+		{"COMMAND COUNT\r\n", ":27\r\n"},
 		{"COMMAND INFO next nothing\r\n", "*2\r\n*10\r\n$4\r\nnext\r\n:-1\r\n*1\r\n+fast\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*-1\r\n"},
 		{"COMMAND DOCS ping nothing\r\n", "*2\r\n$4\r\nping\r\n*8\r\n$7\r\nsummary\r\n$29\r\nAnswers PONG, or the message.\r\n$5\r\nsince\r\n$5\r\n0.1.0\r\n" +
 			"$5\r\ngroup\r\n$10\r\nconnection\r\n$9\r\narguments\r\n*1\r\n*6\r\n$4\r\nname\r\n$7\r\nmessage\r\n$4\r\ntype\r\n$6\r\nstring\r\n$5\r\nflags\r\n*1\r\n+optional\r\n"},
@@ -160,6 +164,15 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%q:\n got %q (closed: %t)\nwant %q", c.in, out, closed, c.out)
 		}
 	}
+}
+
+// subscribed are the replies to a SUBSCRIBE of channels of one letter: each channel comes before the
+// number of those that there are then.
+func subscribed(kind string, channels ...string) (all string) {
+	for i := 0; i < len(channels); i += 2 {
+		all += kind + "3\r\n$9\r\nsubscribe\r\n$1\r\n" + channels[i] + "\r\n:" + channels[i+1] + "\r\n"
+	}
+	return all
 }
 
 // Each of these is refused, and the connection answers the PING after it.
@@ -199,12 +212,13 @@ func TestRefusals(t *testing.T) {
 		{"twitter", "HELLO 3 AUTH me", "-ERR 'AUTH' is not understood here: use HELLO [2|3 [AUTH username password] [SETNAME name]]"},
 		{"twitter", "HELLO 3 AUTH me secret", "-WRONGPASS there is no user 'me', only default: "},
 		{"twitter", "AUTH me secret", "-WRONGPASS there is no user 'me', only default: "},
-		{"twitter", "AUTH secret", "-ERR AUTH without a user: there is no password here"},
+		{"twitter", "AUTH secret", "-ERR AUTH <password> called without any password configured for the default user"},
 		{"twitter", "CLIENT REPLY OFF", "-ERR 'REPLY' is not understood here: use CLIENT REPLY ON"},
 		{"twitter", "CLIENT TRACKING maybe", "-ERR unknown subcommand 'TRACKING' of CLIENT"},
 		{"twitter", "MEMORY STATS", "-ERR unknown subcommand 'STATS' of MEMORY"},
 		{"twitter", "SLOWLOG NOSUCH", "-ERR unknown subcommand 'NOSUCH' of SLOWLOG"},
 		{"twitter", "LATENCY DOCTOR", "-ERR unknown subcommand 'DOCTOR' of LATENCY"},
+		{"twitter", "SUBSCRIBE" + strings.Repeat(" c", 17), "-ERR 'SUBSCRIBE' is not understood here: use 16 channels at most"},
 		{"twitter", "SCAN x", "-ERR 'x' is not understood here: use SCAN 0"},
 		{"twitter", "SELECT 1", "-ERR there is only database 0"},
 		{"twitter", "CLIENT KILL x", "-ERR unknown subcommand 'KILL' of CLIENT"},

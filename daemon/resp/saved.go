@@ -18,6 +18,8 @@ type Saved struct {
 	Form   string `json:",omitempty"` // by FORM; empty: none was chosen
 	Rounds string `json:",omitempty"` // the client's name, if it rounds integers and that was not said yet
 
+	Channels [][]byte `json:",omitempty"`
+
 	Kind   uint8           `json:",omitempty"`
 	As     string          // the form of the work
 	Tenant uint32          `json:",omitempty"`
@@ -42,8 +44,8 @@ func (s *Session) Save() Saved {
 	w := &s.work
 	saved := Saved{
 		Name: s.name, RESP3: s.resp3, Closes: s.closes, Served: s.served, Order: w.issue.Order(),
-		Rounds: s.Library(),
-		Kind:   uint8(w.kind), As: w.form.String(), Tenant: w.tenant, Left: w.left, Taken: w.taken, At: w.at, Within: w.within,
+		Rounds: s.Library(), Channels: s.channels,
+		Kind: uint8(w.kind), As: w.form.String(), Tenant: w.tenant, Left: w.left, Taken: w.taken, At: w.at, Within: w.within,
 	}
 	if s.chosen {
 		saved.Form = s.form.String()
@@ -57,7 +59,7 @@ func (s *Session) Save() Saved {
 // Restore makes a new session one that goes on where another was saved.
 func (s *Session) Restore(from Saved) {
 	s.name, s.resp3, s.closes, s.served = from.Name, from.RESP3, from.Closes, from.Served
-	s.rounds = roundingClient([]byte(from.Rounds))
+	s.rounds, s.channels = roundingClient([]byte(from.Rounds)), from.Channels
 	if from.Form != "" { // a name that is not known takes long to be refused
 		f, err := form.Named(from.Form)
 		s.form, s.chosen = f, err == nil

@@ -19,6 +19,9 @@ const (
 	Other = "other" // a command that there is not
 	OK    = "ok"    // it was served
 	Gone  = "gone"  // its client left before it was served
+	// Declined: a client tried at its start whether the server has a feature, which it does without.
+	// The reply is an error, as Redis' is. It is no refusal.
+	Declined = "declined"
 )
 
 // Issue is where IDs came from, and how they were written.
@@ -108,7 +111,7 @@ func (s Snapshot) Totals() (requests, refused, ids uint64) {
 			continue
 		}
 		requests += n
-		if of.Code != OK {
+		if of.Code != OK && of.Code != Declined {
 			refused += n
 		}
 	}

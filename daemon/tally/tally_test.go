@@ -17,16 +17,19 @@ func TestBatchesOfManyAddUp(t *testing.T) {
 	next := tally.Request{Dialect: "resp", Command: "NEXT", Code: tally.OK}
 	refused := tally.Request{Dialect: "resp", Command: "NEXT", Code: "bad-count"}
 	gone := tally.Request{Dialect: "resp", Command: "NEXT", Code: tally.Gone}
+	declined := tally.Request{Dialect: "resp", Command: "CLIENT", Code: tally.Declined}
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
 			var b tally.Batch
 			ok, bad := tally.For(table.Requests(next)), tally.For(table.Requests(refused))
+			without := tally.For(table.Requests(declined))
 			left, ids := tally.For(table.Requests(gone)), tally.For(table.IDs(tally.Issue{Lane: 2, Form: tally.Integer}))
 			for i := range 1000 {
 				b.Add(ok, 1)
 				b.Add(bad, uint64(i%2))
 				b.Add(left, 1)
+				b.Add(without, 1)
 				b.Add(ids, 3)
 				if i%7 == 0 {
 					b.Publish()
@@ -38,7 +41,7 @@ func TestBatchesOfManyAddUp(t *testing.T) {
 	}
 	group.Wait()
 	requests, errors, ids := table.Snapshot().Totals()
-	if requests != 6000 || errors != 2000 || ids != 12000 {
+	if requests != 10000 || errors != 2000 || ids != 12000 {
 		t.Errorf("%d requests, %d of them refused, %d IDs", requests, errors, ids)
 	}
 	if n := table.Snapshot().Requests[gone]; n != 4000 {

@@ -51,7 +51,7 @@
       'order',
     ],
     // Codes of requests that are no refusals, or have an alert of their own.
-    served: ['ok', 'gone'],
+    served: ['ok', 'gone', 'declined'],
     // Reasons for which connections are refused or ended that an operator can do something about.
     connectionReasons: ['not-accepted', 'not-allowed', 'full', 'relieved', 'recycled', 'memory'],
   },
