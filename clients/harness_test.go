@@ -141,6 +141,19 @@ func load() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
+// tests runs a program that tests a client, with FLAKEWARD_SOCKET as the socket of a daemon.
+func tests(t *testing.T, command []string) {
+	t.Helper()
+	h := host(t)
+	start(t, h)
+	c := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	c.Env = append(os.Environ(), "FLAKEWARD_SOCKET="+h.Socket)
+	c.SysProcAttr = process.Orphanless()
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 // issued is how many IDs the daemon on a socket has issued since its start.
 func issued(socket string) (int64, error) {
 	c, err := net.Dial("unix", socket)
