@@ -31,6 +31,14 @@ func (e *RaisedError) Is(target error) bool { return target == ErrLost }
 // wipe or a restore from a backup.
 var ErrTurnedAway = errors.New("no server serves this connection any more")
 
+// ErrLogin means that the servers do not take the user, password or certificate, or ask for one. To
+// ask again soon is of no use.
+var ErrLogin = errors.New("login refused")
+
+// ErrAccess means that who is logged in may not do what a daemon has to. To ask again soon is of no
+// use.
+var ErrAccess = errors.New("access denied")
+
 // ErrNotJoined means that a method was called before Join succeeded.
 var ErrNotJoined = errors.New("the cluster has not been joined yet; call Join first")
 

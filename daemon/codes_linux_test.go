@@ -149,6 +149,46 @@ func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
 	r.shows("issuing")
 }
 
+// What etcd refuses while a daemon runs is said as that, and is over once it is set right, by a new
+// password after SIGHUP or at etcd. The token of before holds until a restart.
+func TestALoginThatIsRefusedIsSeen(t *testing.T) {
+	t.Parallel()
+	const password, changed = "geheim", "anders"
+	etcd := etcdtest.Start(t, etcdtest.Options{RootPassword: password})
+	etcd.AddUser("ours", password, "/x/")
+	c := config(dir(t))
+	c.Cluster.Coord, c.Cluster.User, c.Cluster.PasswordFile = etcd.URL("x"), "ours", filepath.Join(t.TempDir(), "password")
+	write := func(password string) { must.Do(t, os.WriteFile(c.Cluster.PasswordFile, []byte(password), 0o600)) }
+	write(password)
+	hangup := make(chan os.Signal, 1)
+	c.Grant.Publish, c.Reload = 100*time.Millisecond, hangup
+	r := start(t, c)
+	said := func(code, why string) {
+		t.Helper()
+		r.until("the reason", func(info map[string]string) bool {
+			return info["condition_code"] == code && strings.Contains(info["condition"], why)
+		})
+		r.says("code=" + code)
+	}
+	well := func() {
+		t.Helper()
+		r.until("no condition", func(info map[string]string) bool { return info["condition_code"] == "" })
+	}
+	must.Get(etcd.Client().UserChangePassword(t.Context(), "ours", changed))(t)
+	etcd.Stop(0)
+	etcd.Start(0)
+	r.shows("login-refused")
+	said("login-refused", `there is no user "ours", or the password is wrong`)
+	write(changed)
+	hangup <- syscall.SIGHUP
+	well()
+	must.Get(etcd.Client().UserRevokeRole(t.Context(), "ours", "ours"))(t)
+	r.shows("access-denied")
+	said("access-denied", `the user "ours" may not read and write all keys that begin with /x/`)
+	must.Get(etcd.Client().UserGrantRole(t.Context(), "ours", "ours"))(t)
+	well()
+}
+
 // An operator takes the claim away, and raises all marks: by nothing, so that another worker ID
 // serves in the tick of the connection's last ID, and then by far.
 func TestWhatAnOperatorDoesIsSeen(t *testing.T) {

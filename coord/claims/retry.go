@@ -33,5 +33,6 @@ func worthRetrying(err error) bool {
 	var restored *coord.RestoredError
 	var stage *coord.StageError
 	return !errors.Is(err, coord.ErrOtherCluster) && !errors.Is(err, ErrRefused) && !errors.Is(err, coord.ErrClosed) &&
+		!errors.Is(err, coord.ErrLogin) && !errors.Is(err, coord.ErrAccess) &&
 		!errors.Is(err, coord.ErrUnfit) && !errors.As(err, &restored) && !errors.As(err, &stage)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/secure"
@@ -47,21 +47,22 @@ func TestRefusals(t *testing.T) {
 	const wrong = "wrong-" + secret
 	for name, r := range map[string]struct {
 		user, password, want string
+		kind                 error
 		mend                 func() error
 	}{
-		"wrong password": {"ours", wrong, `there is no user "ours", or the password is wrong`, func() error {
+		"wrong password": {"ours", wrong, `there is no user "ours", or the password is wrong`, coord.ErrLogin, func() error {
 			_, err := root.UserChangePassword(t.Context(), "ours", wrong)
 			return err
 		}},
-		"no such user": {"nobody", secret, `there is no user "nobody", or the password is wrong`, func() error {
+		"no such user": {"nobody", secret, `there is no user "nobody", or the password is wrong`, coord.ErrLogin, func() error {
 			c.AddUser("nobody", secret, "/ours/")
 			return nil
 		}},
-		"no permission": {"other", secret, `the user "other" may not read and write all keys that begin with /ours/`, func() error {
+		"no permission": {"other", secret, `the user "other" may not read and write all keys that begin with /ours/`, coord.ErrAccess, func() error {
 			_, err := root.RoleGrantPermission(t.Context(), "other", "/ours/", clientv3.GetPrefixRangeEnd("/ours/"), clientv3.PermissionType(clientv3.PermReadWrite))
 			return err
 		}},
-		"no user": {"", "", "it knows only users: give --coord-user", func() error {
+		"no user": {"", "", "it knows only users: give --coord-user", coord.ErrLogin, func() error {
 			_, err := root.AuthDisable(t.Context())
 			return err
 		}},
@@ -71,8 +72,8 @@ func TestRefusals(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: r.user, Password: r.password}, etcd.Config{Prefix: "/ours/" + r.user})
-			if err := d.refused(r.want); !errors.Is(err, claims.ErrRefused) {
-				t.Errorf("%v is not ErrRefused", err)
+			if err := d.refused(r.want); !errors.Is(err, r.kind) {
+				t.Errorf("%v is not: %v", err, r.kind)
 			}
 			must.Do(t, r.mend())
 			d.works()
@@ -80,8 +81,8 @@ func TestRefusals(t *testing.T) {
 	}
 	t.Run("no user", func(t *testing.T) {
 		d := dial(t, etcd.Servers{Endpoints: c.Endpoints()}, etcd.Config{})
-		if err := d.refused("it knows only users: give --coord-user"); !errors.Is(err, claims.ErrRefused) {
-			t.Errorf("%v is not ErrRefused", err)
+		if err := d.refused("it knows only users: give --coord-user"); !errors.Is(err, coord.ErrLogin) {
+			t.Errorf("%v is not ErrLogin", err)
 		}
 		must.Get(root.AuthDisable(t.Context()))(t)
 		d.works()
@@ -96,8 +97,8 @@ func TestPermissionTakenAway(t *testing.T) {
 	claim := d.works()
 	root := c.Client()
 	must.Get(root.UserRevokeRole(t.Context(), "ours", "ours"))(t)
-	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, claims.ErrRefused) {
-		t.Errorf("Extend: %v, want ErrRefused", err)
+	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, coord.ErrAccess) {
+		t.Errorf("Extend: %v, want ErrAccess", err)
 	}
 	must.Get(root.UserGrantRole(t.Context(), "ours", "ours"))(t)
 	d.extends(claim, 30)
@@ -151,8 +152,8 @@ func TestPasswordReadAgain(t *testing.T) {
 	claim := d.works()
 	const changed = "changed-" + secret
 	must.Get(c.Client().UserChangePassword(t.Context(), "ours", changed))(t)
-	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, claims.ErrRefused) {
-		t.Errorf("Extend with the password of before: %v, want ErrRefused", err)
+	if err := claim.Extend(t.Context(), progress(20)); !errors.Is(err, coord.ErrLogin) {
+		t.Errorf("Extend with the password of before: %v, want ErrLogin", err)
 	}
 	current.Set(nil, changed)
 	d.extends(claim, 30)

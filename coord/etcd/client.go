@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord"
 )
 
 // client makes single requests, and says what failed where.
@@ -90,18 +90,18 @@ func (c *client) try(ctx context.Context, what string, request func(context.Cont
 	}
 }
 
-// refusal says what an answer means that is about who asks, and is claims.ErrRefused;
-// it returns other errors as they are. An operator can mend each at the servers, while
-// daemons run.
+// refusal says what an answer means that is about who asks, and is coord.ErrLogin or
+// coord.ErrAccess; it returns other errors as they are. An operator can set each right at the
+// servers, while daemons run.
 func (c *client) refusal(err error) error {
-	why := ""
+	kind, why := coord.ErrLogin, ""
 	switch {
 	case errors.Is(err, rpctypes.ErrAuthFailed):
 		why = fmt.Sprintf("there is no user %q, or the password is wrong", c.user)
 	case errors.Is(err, rpctypes.ErrPermissionDenied) && c.user != "":
-		why = fmt.Sprintf("the user %q may not read and write all keys that begin with %s; grant that to it", c.user, c.root)
+		kind, why = coord.ErrAccess, fmt.Sprintf("the user %q may not read and write all keys that begin with %s; grant that to it", c.user, c.root)
 	case errors.Is(err, rpctypes.ErrPermissionDenied):
-		why = fmt.Sprintf("the user that the client certificate names may not read and write all keys that begin with %s; grant that to it", c.root)
+		kind, why = coord.ErrAccess, fmt.Sprintf("the user that the client certificate names may not read and write all keys that begin with %s; grant that to it", c.root)
 	case c.user != "" && ended(err):
 		why = fmt.Sprintf("the servers do not accept the token that they gave the user %q a moment ago; compare the clocks of the members, and their --auth-token", c.user)
 	case errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken):
@@ -109,5 +109,5 @@ func (c *client) refusal(err error) error {
 	default:
 		return err
 	}
-	return fmt.Errorf("%w: %s (%w)", claims.ErrRefused, why, err)
+	return fmt.Errorf("%w: %s (%w)", kind, why, err)
 }

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/secure"
@@ -57,11 +56,11 @@ func (l *loggedIn) goesOn(after string) {
 	}
 }
 
-// refused wants the servers to refuse the login, which they are asked for once the token has ended.
-func (l *loggedIn) refuses(after string) {
+// refuses wants a refusal of that kind.
+func (l *loggedIn) refuses(kind error, after string) {
 	l.t.Helper()
-	if err := l.extend(); !errors.Is(err, claims.ErrRefused) {
-		l.t.Errorf("Extend after %s: %v, want ErrRefused", after, err)
+	if err := l.extend(); !errors.Is(err, kind) {
+		l.t.Errorf("Extend after %s: %v, want: %v", after, err, kind)
 	}
 }
 
@@ -186,15 +185,15 @@ func TestReleasesChangeUsers(t *testing.T) {
 			return c.UserChangePassword(ctx, "ours", changed)
 		})
 		l.restart()
-		l.refuses("a change of the password")
-		l.refuses("a change of the password, again")
+		l.refuses(coord.ErrLogin, "a change of the password")
+		l.refuses(coord.ErrLogin, "a change of the password, again")
 		l.current.Set(nil, changed)
 		l.goesOn("the new password was read")
 
 		root(l, func(ctx context.Context, c *clientv3.Client) (*clientv3.AuthUserRevokeRoleResponse, error) {
 			return c.UserRevokeRole(ctx, "ours", "ours")
 		})
-		l.refuses("the role was taken away")
+		l.refuses(coord.ErrAccess, "the role was taken away")
 		root(l, func(ctx context.Context, c *clientv3.Client) (*clientv3.AuthUserGrantRoleResponse, error) {
 			return c.UserGrantRole(ctx, "ours", "ours")
 		})

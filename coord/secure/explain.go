@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/flakeward/flakeward/coord"
 )
 
 // Explain returns what an error of a TLS connection means and what operators can do,
@@ -41,7 +43,9 @@ func Explain(err error) error {
 	case errors.As(err, &plain):
 		hint = "it does not speak TLS on that port: leave out --coord-tls and the certificates, or use its port for TLS"
 	case errors.As(err, &remote) && remote.Op == "remote error":
-		hint = explainAlert(remote.Err.Error())
+		if hint = explainAlert(remote.Err.Error()); hint != "" {
+			err = errors.Join(coord.ErrLogin, err) // it is the server that does not take this client
+		}
 	}
 	if hint == "" {
 		return err

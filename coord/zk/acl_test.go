@@ -55,7 +55,7 @@ func TestDigest(t *testing.T) {
 		l.Cut()
 		eventually(t, "the claim is extended", func() bool {
 			err := claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
-			if errors.Is(err, claims.ErrRefused) || errors.Is(err, coord.ErrLost) {
+			if errors.Is(err, coord.ErrAccess) || errors.Is(err, coord.ErrLost) {
 				t.Fatal(err)
 			}
 			return err == nil
@@ -83,8 +83,8 @@ func TestDigest(t *testing.T) {
 		servers.Addresses, servers.Chroot = ours.Addresses, ours.Chroot
 		other := dial(t, servers, zk.Config{Identity: identity(), Log: log.At(hclog.Trace)})
 		_, err := other.Join(t.Context(), layout)
-		if !errors.Is(err, claims.ErrRefused) {
-			t.Errorf("%s: %v, want ErrRefused", name, err)
+		if !errors.Is(err, coord.ErrAccess) {
+			t.Errorf("%s: %v, want ErrAccess", name, err)
 			continue
 		}
 		wants := []string{"no access to " + root, e.Addresses()[0], "give"}
@@ -166,7 +166,7 @@ func TestParentOfAnother(t *testing.T) {
 	joined(t, first, zk.Config{})
 	second := zk.Servers{Addresses: e.Addresses(), Chroot: parent + "/b", User: "else", Password: password}
 	_, err := dial(t, second, zk.Config{Identity: identity()}).Join(t.Context(), layout)
-	if !errors.Is(err, claims.ErrRefused) || !strings.Contains(err.Error(), "takes access to what is above it") {
+	if !errors.Is(err, coord.ErrAccess) || !strings.Contains(err.Error(), "takes access to what is above it") {
 		t.Errorf("%v, want that the parent is another's", err)
 	}
 }
@@ -178,7 +178,7 @@ func TestUserThatIsNotTaken(t *testing.T) {
 	c, l := dial(t, zk.Servers{Addresses: e.Addresses(), User: user, Password: password}, zk.Config{Identity: identity(), TryTimeout: time.Second}), &zk.Line{}
 	l.Tap(c)
 	_, err := c.Join(t.Context(), layout)
-	if !errors.Is(err, claims.ErrRefused) || !strings.Contains(err.Error(), "do not take a user") || strings.Contains(err.Error(), "s3cret") {
+	if !errors.Is(err, coord.ErrLogin) || !strings.Contains(err.Error(), "do not take a user") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("%v", err)
 	}
 	if l.Dialed > 10 {

@@ -8,6 +8,7 @@ import (
 
 	gozk "github.com/go-zookeeper/zk"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
@@ -85,7 +86,7 @@ func (c *client) makeMissing(ctx context.Context, paths []string) error {
 		}
 		switch {
 		case err == nil, errors.Is(err, gozk.ErrNodeExists):
-		case errors.Is(err, claims.ErrRefused) && created == 0:
+		case errors.Is(err, coord.ErrAccess) && created == 0:
 			return fmt.Errorf("%w; to make it takes access to what is above it: a parent that several users share is for an administrator to make", err)
 		default:
 			return fmt.Errorf("%s: %s: %s: %w", c.name, kindTree, path, err)

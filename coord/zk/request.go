@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/claims"
 )
 
 // kind says what a request is for, in errors and to tests. Those that write a record
@@ -247,12 +246,12 @@ func disconnected(err error) bool {
 func (c *client) explain(k kind, path string, err error) error {
 	switch {
 	case errors.Is(err, gozk.ErrNoAuth) && c.servers.User == "":
-		return fmt.Errorf("%s: %s: no access to %s: its ACL is for a user; give that user and password: %w (%w)", c.name, k, path, claims.ErrRefused, err)
+		return fmt.Errorf("%s: %s: %w: no access to %s: its ACL is for a user; give that user and password (%w)", c.name, k, coord.ErrAccess, path, err)
 	case errors.Is(err, gozk.ErrNoAuth):
-		return fmt.Errorf("%s: %s: no access to %s: its ACL is not for user %q, or the password is another one, which ZooKeeper does not tell apart; "+
-			"give the right user and password, or another chroot: %w (%w)", c.name, k, path, c.servers.User, claims.ErrRefused, err)
+		return fmt.Errorf("%s: %s: %w: no access to %s: its ACL is not for user %q, or the password is another one, which ZooKeeper does not tell apart; "+
+			"give the right user and password, or another chroot (%w)", c.name, k, coord.ErrAccess, path, c.servers.User, err)
 	case errors.Is(err, gozk.ErrAuthFailed), errors.Is(err, gozk.ErrInvalidACL):
-		return fmt.Errorf("%s: %s: the servers do not take a user and password (digest): %w (%w)", c.name, k, claims.ErrRefused, err)
+		return fmt.Errorf("%s: %s: %w: the servers do not take a user and password (digest) (%w)", c.name, k, coord.ErrLogin, err)
 	default:
 		return fmt.Errorf("%s: %s: %s: %w", c.name, k, path, err)
 	}

@@ -10,7 +10,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord"
 )
 
 // session is the client library's connection with what this side knows of it. The
@@ -132,7 +132,7 @@ func (n *session) logIn() {
 				continue // on a connection that is gone, or on one too late for it
 			}
 			if errors.Is(err, gozk.ErrAuthFailed) {
-				n.dialer.note(fmt.Errorf("the servers do not take a user and password (digest): %w (%w)", claims.ErrRefused, err))
+				n.dialer.note(fmt.Errorf("%w: the servers do not take a user and password (digest) (%w)", coord.ErrLogin, err))
 			}
 			// The server ends the connection after that.
 		}

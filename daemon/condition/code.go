@@ -9,6 +9,8 @@ type Code string
 const (
 	Starting        Code = "starting"
 	CoordinatorGone Code = "coordinator-gone"
+	LoginRefused    Code = "login-refused"
+	AccessDenied    Code = "access-denied"
 	Restored        Code = "coordinator-restored"
 	OtherCluster    Code = "cluster-replaced"
 	ClusterMoved    Code = "cluster-moved"
@@ -48,6 +50,8 @@ type Entry struct {
 var Table = []Entry{
 	{Starting, "no ID was issued since the start, and the coordinator has not answered yet", "wait, or bring the coordinator back"},
 	{CoordinatorGone, "the coordinator does not extend the grant; issuing goes on to the grant's end", "bring the coordinator back, or correct --coord, before the grant ends"},
+	{LoginRefused, "the coordinator refuses the daemon's user, password or certificate, or asks for one; issuing goes on to the grant's end", "set right what the reason names: a password in its file, then SIGHUP, or at the coordinator"},
+	{AccessDenied, "the coordinator does not let the daemon's user read and write what is the cluster's; issuing goes on to the grant's end", "grant the user what the reason names"},
 	{Restored, "the coordinator was restored from a backup; it extends nothing", "run flakeward marks raise, then start the daemon again"},
 	{OtherCluster, "the coordinator holds another cluster than the one that was joined", "correct --coord, or start with --accept-cluster"},
 	{ClusterMoved, "the cluster is moved to another coordinator, and this one extends nothing; issuing goes on to the grant's end", "start the daemon with the --coord that the reason names, before the grant ends"},

@@ -95,6 +95,10 @@ func codeOf(err error) condition.Code {
 		return condition.MarksRaised
 	case errors.Is(err, coord.ErrLost):
 		return condition.ClaimLost
+	case errors.Is(err, coord.ErrLogin):
+		return condition.LoginRefused
+	case errors.Is(err, coord.ErrAccess):
+		return condition.AccessDenied
 	case errors.Is(err, errNoClaim):
 		return condition.NoWorker
 	default:

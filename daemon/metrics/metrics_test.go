@@ -112,7 +112,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 	}
 	for _, c := range []condition.Code{
 		condition.Starting, condition.CoordinatorGone, condition.Restored, condition.OtherCluster, condition.ClusterMoved, condition.ClaimLost, condition.MarksRaised,
-		condition.WorkersTaken, condition.WorkersAhead, condition.NoWorker, condition.JournalFailing, condition.GrantEnded,
+		condition.LoginRefused, condition.AccessDenied, condition.WorkersTaken, condition.WorkersAhead, condition.NoWorker, condition.JournalFailing, condition.GrantEnded,
 		condition.JournalEnded, condition.ClockNotReady, condition.FloorAhead,
 	} {
 		ways[c] = struct {

@@ -32,6 +32,8 @@
       'unavailable',
       'starting',
       'coordinator-gone',
+      'login-refused',
+      'access-denied',
       'coordinator-restored',
       'cluster-replaced',
       'cluster-moved',
