@@ -109,7 +109,7 @@ class UnreachableError(Error):
 
 
 class ClusterError(Error):
-    """The daemon is not in the cluster that is demanded. found is its cluster; empty: the daemon has
+    """The daemon is not in the cluster that is demanded. found is its cluster, or empty if it has
     joined none yet."""
 
     def __init__(self, path, want, found):
@@ -276,8 +276,8 @@ def _count(n):
 
 
 class _Session:
-    """The stock and the connection of a client in one process. All but stock is for the holder of the
-    lock."""
+    """The stock and the connection of a client in one process. All but stock is for the holder of
+    the lock."""
 
     def __init__(self, path, max_age, timeout, tenant, cluster):
         self.path = path
@@ -360,8 +360,8 @@ class _Session:
         return size > 0
 
     def put(self, runs, until):
-        """Adds runs to the stock. The last quarter of them is a run of its own: when it begins, more IDs
-        are asked for."""
+        """Adds runs to the stock. The last quarter of them is a run of its own: when it begins, more
+        IDs are asked for."""
         total = sum(map(len, runs))
         before, mark = 0, total - total // 4
         for ids in runs:
@@ -385,8 +385,8 @@ class _Session:
         return self.used + self.size - length_hint(self.current[0])
 
     def wanted(self):
-        """How many IDs to ask for: those of half of max_age, and at most twice of what was used since
-        the last request. Below 2 there should be no stock."""
+        """How many IDs to ask for: those of half of max_age, and at most twice of what was used
+        since the last request. Below 2 there should be no stock."""
         ids, seconds = self.recent(time.monotonic())
         return min(int(ids / seconds * self.max_age / 2 + 0.5), 2 * (self.handed() - self.used_at), self.most_next)
 
@@ -460,8 +460,8 @@ class _Session:
         self.worked, self.failures = True, 0
 
     def lower(self, refusal, n):
-        """Reports whether the daemon has fewer IDs than n. If so, the next request asks for those, or
-        each later one does."""
+        """Reports whether the daemon has fewer IDs than n. If so, the next request asks for those,
+        or each later one does."""
         fewer = _AT_MOST.search(refusal.text)
         if not fewer or not 0 < int(fewer[1]) < n:
             return False

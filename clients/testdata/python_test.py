@@ -23,8 +23,8 @@ def bulk(text):
 
 
 class Daemon:
-    """A stand-in that answers RUN with the numbers from 1 on. answer(words, number) may return another
-    reply. After one that is no whole line the connection ends."""
+    """A stand-in that answers RUN with the numbers from 1 on. answer(words, number) may return
+    another reply. After one that is no whole line the connection ends."""
 
     def __init__(self, answer=lambda words, number: None):
         self.dir = tempfile.mkdtemp()
