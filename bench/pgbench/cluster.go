@@ -131,15 +131,24 @@ func (c *Cluster) run(ctx context.Context, program string, args ...string) error
 
 // output runs a program to its end, and returns what it wrote.
 func (c *Cluster) output(ctx context.Context, program string, args ...string) (string, error) {
-	words := c.words(program, args...)
-	command := exec.CommandContext(ctx, words[0], words[1:]...)
-	command.SysProcAttr = process.Orphanless()
-	command.Dir = c.dir
-	out, err := command.CombinedOutput()
+	out, err := c.command(ctx, program, args...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", program, err, bytes.TrimSpace(out))
 	}
 	return string(out), nil
+}
+
+func (c *Cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	words := c.words(program, args...)
+	command := exec.CommandContext(ctx, words[0], words[1:]...)
+	command.SysProcAttr = process.Orphanless()
+	command.Dir = c.dir
+	return command
+}
+
+// PSQL is a psql that is to be started, with more arguments. It ends at an error.
+func (c *Cluster) PSQL(ctx context.Context, args ...string) *exec.Cmd {
+	return c.command(ctx, "psql", append([]string{"-h", c.dir, "-U", superuser, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", database}, args...)...)
 }
 
 // await waits until the server takes statements.

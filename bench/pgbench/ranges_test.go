@@ -17,18 +17,25 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// examples are the code blocks of a section of docs/databases.md, without their indent.
-func examples(t *testing.T, section string) (blocks []string) {
+// section is the text of a section of docs/databases.md.
+func section(t *testing.T, name string) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/databases.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, found := strings.Cut(string(page), "\n## "+section+"\n")
+	_, text, found := strings.Cut(string(page), "\n## "+name+"\n")
 	if !found {
-		t.Fatalf("docs/databases.md has no section %s", section)
+		t.Fatalf("docs/databases.md has no section %s", name)
 	}
 	text, _, _ = strings.Cut(text, "\n## ")
+	return text
+}
+
+// examples are the code blocks of a section, without their indent.
+func examples(t *testing.T, name string) (blocks []string) {
+	t.Helper()
+	text := section(t, name)
 	var block []string
 	for _, line := range append(strings.Split(text, "\n"), "") {
 		switch code, isCode := strings.CutPrefix(line, "    "); {
