@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -37,7 +38,7 @@ func run(t *testing.T, program string, args ...string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), mostTime)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, args...)
-	command.Env = append(command.Environ(), "NODE_PATH=/usr/share/nodejs:/usr/lib/nodejs")
+	command.Env = append(command.Environ(), "NODE_PATH="+os.Getenv("NODE_PATH")+":/usr/share/nodejs:/usr/lib/nodejs")
 	var wrong bytes.Buffer
 	command.Stderr = &wrong
 	out, err := command.Output()

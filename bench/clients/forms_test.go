@@ -75,27 +75,6 @@ func TestAClientThatRoundsIsNamed(t *testing.T) {
 	}
 }
 
-// The program of docs/forms.md does what the page says.
-func TestTheProgramForNode(t *testing.T) {
-	page, err := os.ReadFile("../../docs/forms.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, found := strings.Cut(string(page), "\n    const redis = require('redis')\n")
-	program, _, ends := strings.Cut(text, "\n\nIt prints `true`, `true`, `23`, `true`.")
-	if !found || !ends {
-		t.Fatal("docs/forms.md has no program for Node, or does not say what it prints")
-	}
-	path := filepath.Join(t.TempDir(), "ids.js")
-	if err := os.WriteFile(path, []byte("const redis = require('redis')\n"+program), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	daemon := daemontest.Start(t, daemontest.Config(sockettest.Dir(t)))
-	if out := run(t, "node", path, daemon.Config.Socket.Path); out != "true\ntrue\n23\ntrue\n" {
-		t.Errorf("it prints %q", out)
-	}
-}
-
 // The programs of docs/http.md for plain Java print IDs as texts and as numbers.
 func TestTheProgramsForJava(t *testing.T) {
 	page, err := os.ReadFile("../../docs/http.md")
