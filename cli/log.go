@@ -51,6 +51,8 @@ func (s *settings) openLog(stderr io.Writer) (*logFile, error) {
 		Level:      hclog.LevelFromString(s.logLevel),
 		JSONFormat: s.logJSON,
 		Output:     l.writer,
+		// An entry of the journal has a time. An object has all that belongs to the event.
+		DisableTime: l.writer.Journal() && !s.logJSON,
 	})
 	l.writer.OnCaughtUp(func(dropped uint64) {
 		l.logger.Warn("lines of the log were dropped: they could not be written, or not as fast as they came", "dropped", dropped)

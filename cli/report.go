@@ -32,7 +32,7 @@ func Report(to io.Writer, err error) {
 		log := logging.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Error, JSONFormat: true, Output: out})
 		log.Error(daemonFailed, "error", err)
 	default:
-		fmt.Fprintln(out, "flakeward:", err)
+		_, _ = out.LevelWrite(hclog.Error, fmt.Appendln(nil, "flakeward:", err)) // it returns no error
 	}
 }
 

@@ -24,13 +24,14 @@ type Writer struct {
 	told    uint64         // of dropped, as caught was told
 	caught  func(dropped uint64)
 	closed  bool
+	journal bool // the output is systemd's journal
 	wake    chan struct{}
 	ended   chan struct{}
 }
 
 // NewWriter begins to write to out. Close ends that.
 func NewWriter(out io.Writer) *Writer {
-	w := &Writer{wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	w := &Writer{journal: isJournal(out), wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	go w.run(out)
 	return w
 }
@@ -67,7 +68,7 @@ func (w *Writer) OnCaughtUp(caught func(dropped uint64)) {
 func (w *Writer) Replace(out io.WriteCloser) {
 	w.mu.Lock()
 	before := w.next
-	w.next = out
+	w.next, w.journal = out, false
 	w.mu.Unlock()
 	if before != nil {
 		_ = before.Close() // nothing was written to it yet
