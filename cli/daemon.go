@@ -72,7 +72,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			}
 			strange, _ := strangeVariables(os.Environ())
 			for _, name := range strange {
-				log.logger.Warn("a variable is no setting and has no effect: flakeward daemon --help --all has all settings", "variable", name)
+				log.logger.Warn("ignoring a variable that is not a setting: flakeward daemon --help --all has all settings", "variable", name)
 			}
 			config.Version, config.Log, config.LogDropped, config.ReopenLog = Version(), log.logger, log.writer.Dropped, log.reopen
 			hangups, stop := hangups()

@@ -55,7 +55,7 @@ func (s *settings) openLog(stderr io.Writer) (*logFile, error) {
 		DisableTime: l.writer.Journal() && !s.logJSON,
 	})
 	l.writer.OnCaughtUp(func(dropped uint64) {
-		l.logger.Warn("lines of the log were dropped: they could not be written, or not as fast as they came", "dropped", dropped)
+		l.logger.Warn("dropped lines of the log: they could not be written, or not fast enough", "dropped", dropped)
 	})
 	return l, nil
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/logging"
 )
 
 // drainTimeout bounds the answering of accepted requests.
@@ -107,8 +108,12 @@ func New(c Config) (*Daemon, error) {
 	if c.Clock == nil {
 		c.Clock, c.Kernel = clockguard.System{}, &clockguard.SystemKernel{}
 	}
-	d := &Daemon{config: c, log: c.Log, layout: layout, change: make(chan struct{}, 1)}
-	d.clock = clockguard.NewKnown(c.Clock, c.Kernel, c.Time)
+	clock := clockguard.NewKnown(c.Clock, c.Kernel, c.Time)
+	c.Log = logging.Trusted(c.Log, func() (time.Time, bool) {
+		_, _, held := clock.Holding()
+		return time.Unix(0, clock.Now().Wall), held
+	})
+	d := &Daemon{config: c, log: c.Log, clock: clock, layout: layout, change: make(chan struct{}, 1)}
 	d.memory, d.access = newMemory(c, layout), access{c.Socket}
 	if d.named, err = tenant.New(layout, c.IDs.Tenants); err != nil {
 		return nil, err
@@ -326,10 +331,10 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 		parts = d.begin(work, inherited)
 	}
 	if err == nil {
-		d.log.Info("stopping: answering what has been accepted")
+		d.log.Info("stopping: answering accepted requests")
 	} else {
 		// The caller has the error, and says it once.
-		d.log.Error("stopping because of an error, which is reported at the end: answering what has been accepted")
+		d.log.Error("stopping because of an error, which is logged last: answering accepted requests")
 	}
 	d.config.Service.Stopping()
 	watch.end()

@@ -220,6 +220,6 @@ func (p *parts) detach(log hclog.Logger) {
 		return
 	}
 	if err := p.coordinator.Detach(); err != nil {
-		log.Warn("the coordinator's session did not end in order", "error", err)
+		log.Warn("the coordinator session was not closed", "error", err)
 	}
 }

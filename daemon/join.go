@@ -75,7 +75,7 @@ func (d *Daemon) warn(dir *journal.Dir) {
 	lost := "the next start then waits, or takes another worker ID"
 	if d.config.coordinator().Embedded {
 		lost = "the cluster is lost with it, and if the clock is behind then, IDs can be issued again"
-		d.log.Warn("the coordinator is embedded: IDs are unique within this state directory only; for several daemons give each the same --coord etcd://... or zk://...",
+		d.log.Info("the coordinator is embedded: IDs are unique within this state directory only; for a cluster, give every daemon the same --coord",
 			"state_dir", d.config.StateDir)
 	}
 	if why := dir.Volatile(); why != "" {

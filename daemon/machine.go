@@ -48,11 +48,11 @@ func (m *machine) host() place.Host {
 	host, err := place.ThisHost(m.identity)
 	switch {
 	case err == nil:
-	case m.identity == "":
-		m.log.Info("the machine has no identity that lasts over a boot: after one, another worker ID is claimed; "+
-			"--machine-identity FILE gives it one", "reason", err)
+	case m.identity == "", errors.Is(err, place.ErrUnset): // nobody has chosen that
+		m.log.Info("the machine has no identity that survives a reboot: the first start after one claims another worker ID; "+
+			"--machine-identity FILE sets one", "reason", err)
 	default:
-		m.log.Warn("--machine-identity names no usable identity: after a boot, another worker ID is claimed; name a file "+
+		m.log.Warn("--machine-identity names no usable identity: the first start after a reboot claims another worker ID; name a file "+
 			"that no other machine has, such as a copy of /sys/class/dmi/id/product_uuid, which root can make at each boot", "reason", err)
 	}
 	m.generation = generator.Generation{}

@@ -33,7 +33,7 @@ func TestACopiedEmbeddedCoordinatorIsAnotherCluster(t *testing.T) {
 	if second == first || second == "" {
 		t.Errorf("the copy is of cluster %q, as its original", second)
 	}
-	if !strings.Contains(r.log.String(), "was not written here") || !strings.Contains(r.log.String(), "another cluster from now on") {
+	if !strings.Contains(r.log.String(), "was not written here") || !strings.Contains(r.log.String(), " why=journal-copied") || !strings.Contains(r.log.String(), "another cluster from now on") {
 		t.Errorf("the log does not say what was found:\n%s", r.log)
 	}
 	r.Stop()

@@ -62,7 +62,7 @@ func (r reload) again() {
 	log := r.config.Log
 	if r.config.ReopenLog != nil {
 		if err := r.config.ReopenLog(); err != nil {
-			log.Error("the log was not opened again; it goes on where it was", "error", err)
+			log.Error("cannot reopen the log; using the old file", "error", err)
 		}
 	}
 	if err := r.forms.readKeys(); err != nil {
@@ -76,8 +76,8 @@ func (r reload) again() {
 		err = errors.Join(err, r.admin.Reload())
 	}
 	if err != nil {
-		log.Error("certificates and passwords were not read again; the last ones are used on", "error", err)
+		log.Error("cannot reload certificates and passwords; using the last ones", "error", err)
 		return
 	}
-	log.Info("opened the log, and read certificates and passwords again")
+	log.Info("reopened the log, and reloaded certificates and passwords")
 }

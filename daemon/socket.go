@@ -88,7 +88,7 @@ func keepSocket(ctx context.Context, clock clockguard.Clock, file *socketfile.Li
 		if errors.As(err, &replaced) {
 			log.Error("another file has taken the place of the socket's: nobody new reaches this daemon", "socket", path)
 		} else {
-			log.Error("the socket's file is gone and cannot be made again; trying on", "error", err)
+			log.Error("the socket's file is gone and cannot be made again; retrying", "error", err)
 		}
 	}
 }

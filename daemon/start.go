@@ -184,7 +184,7 @@ func (d *Daemon) leaveToOriginal(ctx context.Context, p *parts) {
 		l.Use(nil)
 	}
 	if err := d.closeDir(); err != nil {
-		d.log.Warn("the state directory was not closed in order", "error", err)
+		d.log.Warn("the state directory was not closed", "error", err)
 	}
 	d.incarnate()
 }

@@ -157,7 +157,7 @@ func TestContinues(t *testing.T) {
 		mark := rapid.Custom(func(t *rapid.T) generator.Tick { return generator.Tick(rapid.Int64Range(0, 3).Draw(t, "")) })
 		j := &cluster{epoch: id.Draw(t, "epoch"), floor: generator.Tick(rapid.Int64Range(7, 11).Draw(t, "floor"))}
 		r := record{Holder: id.Draw(t, "holder"), Mark: mark.Draw(t, "record's mark"), Ceiling: 9, Epoch: id.Draw(t, "record's epoch")}
-		q := coord.Request{Opening: id.Draw(t, "opening"), Mark: mark.Draw(t, "journal's mark")}
+		q := coord.Request{Opening: id.Draw(t, "opening"), Mark: mark.Draw(t, "journal_mark")}
 		want := r.Holder != "" && r.Holder == q.Opening && q.Mark >= r.Mark && r.Epoch == j.epoch
 		if got := j.continues(r, q); got != want {
 			t.Fatalf("%+v for %+v continues: %v", r, q, got)

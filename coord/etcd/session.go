@@ -98,7 +98,7 @@ func (s *session) keepAlive(life context.Context) {
 	failing := false
 	renewed := func() {
 		if failing {
-			s.log.Info("the session is kept alive again")
+			s.log.Info("renewed the coordinator session again")
 		}
 		failing = false
 		s.growth.look(life)
@@ -113,7 +113,7 @@ func (s *session) keepAlive(life context.Context) {
 			// It must be so by the leader's word, too.
 			gone, asking := s.gone(life)
 			if gone {
-				s.log.Warn("the session has ended: its claims are lost and will be made anew", "lease", int64(s.id))
+				s.log.Warn("the coordinator session expired: claiming again", "lease", int64(s.id))
 				close(s.lost)
 				return
 			}
@@ -121,7 +121,7 @@ func (s *session) keepAlive(life context.Context) {
 		}
 		if err != nil && !failing {
 			failing = true
-			s.log.Warn("the session cannot be kept alive for now; trying on", "error", err)
+			s.log.Warn("cannot renew the coordinator session; retrying", "error", err)
 		}
 		pause(life, s.ttl/retries)
 	}

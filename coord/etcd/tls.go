@@ -85,7 +85,7 @@ func (m *mistakes) note(server string, err error) {
 		delete(m.last, server)
 	case secure.Mistake(err) && m.last[server] != err.Error():
 		m.last[server] = err.Error()
-		m.log.Warn("a server cannot be spoken to; trying on", "server", server, "reason", err)
+		m.log.Warn("cannot connect to a coordinator server; retrying", "server", server, "reason", err)
 	}
 }
 

@@ -102,7 +102,7 @@ func (o *ownCertificate) get(*tls.CertificateRequestInfo) (*tls.Certificate, err
 	said := ""
 	if err := o.read(); err != nil {
 		if said = err.Error(); said != o.said {
-			o.log.Warn("the client certificate was not read again; the last one is used on", "error", err)
+			o.log.Warn("cannot reload the client certificate; using the last one", "error", err)
 		}
 	}
 	o.said = said

@@ -71,7 +71,7 @@ func (n *session) event(e gozk.Event) {
 	case gozk.StateDisconnected:
 		n.end()
 	case gozk.StateExpired:
-		n.client.config.Log.Warn("the session has expired: its claims are lost and will be made anew", "session", hex(n.id))
+		n.client.config.Log.Warn("the coordinator session expired: claiming again", "session", hex(n.id))
 	}
 }
 
@@ -106,7 +106,7 @@ func (n *session) end() {
 	}
 	if n.id != 0 && !n.reported && n.client.life.Err() == nil {
 		n.reported = true
-		n.client.config.Log.Warn("the connection is lost; one is tried until it is there again", "session", hex(n.id))
+		n.client.config.Log.Warn("lost the connection to the coordinator; reconnecting", "session", hex(n.id))
 	}
 }
 

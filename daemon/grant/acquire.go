@@ -119,7 +119,7 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	}
 	c.contact.backoff.reset()
 	if s.current.lane == nil && s.current.opening != "" && !claim.Continues() {
-		c.log.Warn("the journal is not continued; the record rules", "journal's worker", s.current.worker, "journal's mark", s.current.mark,
+		c.log.Warn("the journal is not continued; the record rules", "journal_worker", s.current.worker, "journal_mark", s.current.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
 	c.stale = nil

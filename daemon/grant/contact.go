@@ -53,12 +53,12 @@ func (c *contact) noted(err error) error {
 	before := c.failure.set(c.pace.now(), err)
 	switch lane := held.lane; {
 	case err == nil && before != nil:
-		c.log.Info("the coordinator grants")
+		c.log.Info("the coordinator has extended the grant")
 	case err == nil || before != nil && before.Error() == err.Error(): // said before
 	case lane != nil && !lane.Closed():
 		c.log.Debug("the grant is not extended", "error", err) // package lifecycle says what follows
 	default:
-		c.log.Warn("there is no worker ID to issue from; trying again", "code", codeOf(err), "error", err)
+		c.log.Warn("no worker ID to issue from; retrying", "code", codeOf(err), "error", err)
 	}
 	return err
 }

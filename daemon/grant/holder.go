@@ -52,6 +52,7 @@ type Config struct {
 	Machine generator.Generation // of the virtual machine; another one makes this process a copy
 	Events  *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
 	Log     hclog.Logger
+	Why     string // why the next worker ID may be another one than the last; Hold's alone once it runs
 }
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.

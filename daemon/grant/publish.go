@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 )
 
 // publish has the grant extended to a window from now, together with what was issued, and finishes
@@ -59,10 +60,10 @@ func (c *claimer) publish(ctx context.Context) error {
 		c.issuer.Use(h.lane)
 	}
 	if s.current.claim == h.claim && s.current.limited {
-		c.demand.reLease(h.lane) // a raise was reported, and this is in the cluster's epoch all the same: the lane stays limited
+		c.demand.reLease(h.lane, string(condition.MarksRaised)) // a raise was reported, and this is in the cluster's epoch all the same: the lane stays limited
 	}
 	if s.current.claim == h.claim && c.pace.ends(h.until) && c.contact.canAcquire() {
-		c.demand.reLease(h.lane)
+		c.demand.reLease(h.lane, "gap-ends")
 	}
 	return c.leave(ctx)
 }
@@ -128,7 +129,7 @@ func (c *claimer) leave(ctx context.Context) error {
 			now.draining = none()
 		}
 	})
-	c.log.Info("left a worker ID", "worker", h.worker, "last", last, "given back", !lost)
+	c.log.Info("left a worker ID", "worker", h.worker, "last", last, "released", !lost)
 	return nil
 }
 
@@ -154,7 +155,7 @@ func (c *claimer) shut(ctx context.Context) error {
 	err := c.leave(leaving)
 	cancel()
 	if err != nil {
-		c.log.Warn("the worker ID that was replaced is not given back", "error", err)
+		c.log.Warn("the former worker ID was not released", "error", err)
 	}
 	s := c.held.snapshot()
 	h := s.current
@@ -168,11 +169,10 @@ func (c *claimer) shut(ctx context.Context) error {
 	// Whether the record can be lowered must be known before the journal is written: once a
 	// lowering was sent, the grant is gone.
 	asking, cancel := clockguard.WithTimeout(ctx, c.pace.clock, lastTimeout)
-	reachable := false
+	kept := errNoClaim // why the record stays as it is
 	if h.claim != nil {
-		err := h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last})
-		c.issued.heard(err)
-		reachable = err == nil
+		kept = h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last})
+		c.issued.heard(kept)
 	}
 	cancel()
 	// A mark below the one that the record has would be taken for an old copy of the journal, so
@@ -180,7 +180,7 @@ func (c *claimer) shut(ctx context.Context) error {
 	err = c.held.recordAlone(func(now *state) {
 		stopped := *now.current
 		stopped.mark = max(last, h.published)
-		if reachable {
+		if kept == nil {
 			stopped.granted = 0
 		}
 		now.current = &stopped
@@ -191,20 +191,20 @@ func (c *claimer) shut(ctx context.Context) error {
 	if h.claim == nil && h.granted == 0 {
 		return nil // what was held is of a cluster that is no more
 	}
-	if !reachable {
-		c.log.Warn("the coordinator does not answer: the worker ID stays claimed until the session ends, the grant stays in the journal", "worker", h.worker)
+	if kept != nil {
+		c.log.Warn("the worker ID is not released: the grant stays in the journal for the next start", "worker", h.worker, "code", codeOf(kept), "reason", kept)
 		return nil
 	}
 	if err := h.claim.Release(ctx, last); err != nil {
 		return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
 	}
-	c.log.Info("gave back the worker ID", "worker", h.worker, "last", last)
+	c.log.Info("released the worker ID", "worker", h.worker, "last", last)
 	if err := c.held.recordAlone(func(now *state) {
 		exact := *now.current
 		exact.mark = last
 		now.current = &exact
 	}); err != nil {
-		c.log.Warn("the next start has to wait for the mark before", "error", err)
+		c.log.Warn("the exact mark was not written: the next start waits for the one before", "error", err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,18 +33,20 @@ const (
 // demand is what requests ask of the coordinator's side.
 type demand struct {
 	unwanted atomic.Pointer[generator.Lane] // the lane for which another worker ID was asked
+	why      atomic.Value                   // string: why it was asked for
 	wake     chan struct{}                  // has Holder.Hold see to it
 }
 
 // reLease asks for another worker ID than the lane's.
-func (d *demand) reLease(lane *generator.Lane) {
+func (d *demand) reLease(lane *generator.Lane, why string) {
+	d.why.Store(why)
 	if d.unwanted.Swap(lane) != lane {
 		notify(d.wake)
 	}
 }
 
 // ReLease implements issue.Owner.
-func (k *Holder) ReLease(lane *generator.Lane) { k.demand.reLease(lane) }
+func (k *Holder) ReLease(lane *generator.Lane) { k.demand.reLease(lane, string(condition.ClockBehind)) }
 
 // ExtendNow implements issue.Owner.
 func (k *Holder) ExtendNow() {
@@ -105,7 +108,7 @@ func (k *Holder) Hold(ctx context.Context) error {
 		if errors.As(err, &held) && k.held.snapshot().current.claim == nil {
 			d = max(d, k.contact.backoff.left()) // there is nothing to extend meanwhile
 		}
-		k.Log.Debug("a try with the coordinator failed", "error", err, "again in", d)
+		k.Log.Debug("the coordinator request failed; retrying", "error", err, "retry_in", d)
 		k.pace.pause(ctx, d, nil)
 		retry = min(2*retry, lastRetry)
 	}
@@ -136,6 +139,7 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 			return err
 		}
 		k.Events.Happened(codeOf(err))
+		k.Why = string(codeOf(err))
 		k.Log.Warn("the claim is lost; claiming again", "code", codeOf(err), "worker", cur.worker, "reason", err)
 	}
 	if unwanted != nil && unwanted == cur.lane {
@@ -145,7 +149,10 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 }
 
 func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
-	begun := k.pace.now().Mono
+	begun, was := k.pace.now().Mono, k.held.snapshot().current.worker
+	if fresh {
+		k.Why, _ = k.demand.why.Load().(string)
+	}
 	if err := k.claimer.acquire(ctx, fresh); err != nil {
 		return err
 	}
@@ -155,8 +162,27 @@ func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
 		k.Log.Warn("the worker ID may have been issued from up to a time that the clock has not reached; no ID until then",
 			"code", condition.FloorAhead, "worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1))
 	}
-	k.Log.Info("holds a worker ID", "worker", h.worker, "floor", h.lane.Floor(), "took", time.Duration(k.pace.now().Mono-begun).Round(time.Microsecond))
+	k.Log.Info("holds a worker ID", append([]any{
+		"worker", h.worker, "floor", h.lane.Floor(), "took", time.Duration(k.pace.now().Mono - begun).Round(time.Microsecond),
+	}, k.Config.changed(was, h.worker)...)...)
 	return nil
+}
+
+// takenByAnother is why a daemon does not get its last worker ID back if nothing else is known.
+const takenByAnother = "taken-by-another"
+
+// changed returns what a line says of a worker ID that is another one than before, or is claimed anew.
+func (c *Config) changed(was, is int) (said []any) {
+	why := c.Why
+	c.Why = ""
+	if was != coord.AnyWorker && was != is {
+		said = append(said, "was", was)
+		why = cmp.Or(why, takenByAnother)
+	}
+	if why != "" {
+		said = append(said, "why", why)
+	}
+	return said
 }
 
 // pauseHolding waits until the next grant is due, or a request needs what only the coordinator can

@@ -122,7 +122,7 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 		if c.Verdict == clockguard.Followed {
 			l.followed.Store(max(1, int64(l.Clock.Now().Mono)))
 			l.Events.Happened(condition.ClockFollowed)
-			l.Log.Warn("the clock that is ahead is followed", "code", condition.ClockFollowed, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "held for", e.Held.Round(time.Millisecond))
+			l.Log.Warn("the clock that is ahead is followed", "code", condition.ClockFollowed, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "held_for", e.Held.Round(time.Millisecond))
 			l.extend() // the time may be beyond the grant: the next request is not to wait for another
 			issuer.Check()
 			issuer.Changed()
@@ -133,7 +133,7 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 			l.extend()
 		}
 		if owed && lines.may(l.Clock.Now().Mono) {
-			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "for at most", limit(c.For))
+			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "at_most", limit(c.For))
 			owed = false
 			l.Events.Happened(condition.ClockHeld)
 			l.saidHeld.Store(true)
@@ -293,9 +293,9 @@ func (l *Lifecycle) verify(ctx context.Context) {
 		if c.Verdict != clockguard.NotReady {
 			switch {
 			case errors.Is(c.Why, clockguard.ErrNobody):
-				l.Log.Info("nobody else can tell what time it is; the clock is followed as it is", "clock", time.Unix(0, shown.Wall).UTC().Format(time.RFC3339))
+				l.Log.Info("no other time source to compare with; trusting the local clock", "clock", time.Unix(0, shown.Wall).UTC().Format(time.RFC3339))
 			case errors.Is(c.Why, clockguard.ErrUnwitnessed):
-				l.Log.Warn("the clock is ahead of the coordinator's only server, and nobody else can tell which is right; it is followed", "by", e.Lead().Round(time.Millisecond))
+				l.Log.Warn("the clock is ahead of the coordinator's only server, with no other time source to compare with; trusting the local clock", "by", e.Lead().Round(time.Millisecond))
 			}
 			if said != "" {
 				l.Events.Happened(condition.ClockFollowed)

@@ -80,16 +80,22 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 			l.Holders[lane].InheritLeft(*c, first.Cluster)
 			log.Warn("the journal is not used, as it is of another cluster than the one before it; the record rules, but nothing at or below its marks is issued",
 				"journal", c.Cluster, "before", first.Cluster)
+			l.Holders[lane].Why = "cluster-replaced"
 		default:
 			if err := l.Holders[lane].Inherit(*c); err != nil {
 				log.Warn("the journal is not used; the record rules", "error", err)
+				l.Holders[lane].Why = "journal-unused"
 				continue
 			}
 			switch {
 			case inPlace && l.outside(c, log):
 				l.unused = append(l.unused, c)
+				l.Holders[lane].Why = "outside-settings"
 			case inPlace:
 				inherited[lane] = c
+			}
+			if !inPlace {
+				l.Holders[lane].Why = "journal-copied"
 			}
 			if first == nil && c.Cluster != "" {
 				first = c

@@ -149,7 +149,7 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 			inherited, timeout = nil, joinTimeout
 		}
 		if text := err.Error(); text != said {
-			l.Log.Warn("the cluster is not joined; trying again", "error", err)
+			l.Log.Warn("cannot join the cluster; retrying", "error", err)
 			l.status("the cluster is not joined: " + text)
 			said = text
 		}
@@ -307,7 +307,7 @@ func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 			if err := k.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
 				// The record then stays where it is: the next start has to wait, or takes another
 				// worker ID.
-				l.logOf(i).Warn("the worker ID was not given back in order", "error", err)
+				l.logOf(i).Warn("the worker ID was not released", "error", err)
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	}
 	if coordinator != nil {
 		if err := end(coordinator); err != nil {
-			l.Log.Warn("the coordinator's session did not end in order", "error", err)
+			l.Log.Warn("the coordinator session was not closed", "error", err)
 		}
 	}
 	l.Log.Info(how)

@@ -43,7 +43,7 @@ func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
 	case o.Ended:
 		if s.lifecycle.saidHeld.Swap(false) {
 			s.lifecycle.Events.Happened(condition.ClockBack)
-			log.Info("the clock is back at what was known", "code", condition.ClockBack, "stepped by", o.Step.Round(time.Millisecond))
+			log.Info("the clock is back at what was known", "code", condition.ClockBack, "stepped_by", o.Step.Round(time.Millisecond))
 		}
 		s.owed = false
 	case o != (clockguard.Observation{}) && s.steps.may(now):

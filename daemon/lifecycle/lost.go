@@ -24,7 +24,7 @@ func (l *Lifecycle) outwait(ctx context.Context) error {
 	if err := l.dir.KeepChange(); err != nil {
 		return fmt.Errorf("state directory: when what was here before may have been lost cannot be noted: %w", err)
 	}
-	l.Log.Warn("the clock is not past the last change where the state directory is made anew: waiting, as a lost one may have issued IDs until then",
+	l.Log.Info("the clock is not past the last change where the state directory is made anew: waiting, as a lost one may have issued IDs until then",
 		"changed", l.lost, "wait", (ahead() + past).Round(time.Millisecond))
 	l.status("waiting until the clock has passed the last change where the state directory is made anew")
 	for left := ahead() + past; left > 0; left = ahead() + past {

@@ -27,6 +27,10 @@ const maxIdentity = 4096
 // ErrNoIdentity means that the machine has no hardware identity that can be read.
 var ErrNoIdentity = errors.New("no hardware identity")
 
+// ErrUnset is an ErrNoIdentity of a file that is empty or has a UUID of zeros: whoever made it had no
+// identity to put there, as firmware may have none.
+var ErrUnset = fmt.Errorf("%w", ErrNoIdentity)
+
 // ThisHost returns what this host is known by. The identity is what the named file holds, without
 // white space around it, or the DMI table's system UUID if the name is empty. The error is
 // ErrNoIdentity, wrapped with the reason, if there is none; the rest of the host is right then.
@@ -43,6 +47,9 @@ func hostOf(boot, identity string) (Host, error) {
 	text, err := readSmall(identity)
 	if err != nil {
 		return h, fmt.Errorf("%w: %w", ErrNoIdentity, err)
+	}
+	if unset(text) {
+		return h, fmt.Errorf("%w: %s is empty or has a UUID of zeros", ErrUnset, identity)
 	}
 	if why := worthless(text); why != "" {
 		return h, fmt.Errorf("%w: %s %s", ErrNoIdentity, identity, why)
@@ -80,6 +87,9 @@ var placeholders = []uuid.UUID{
 	uuid.MustParse("8a95d198-7f46-11e5-bf8b-08002704d48e"),
 }
 
+// unset reports whether a text is empty or all zeros.
+func unset(text string) bool { return strings.Trim(text, "0-") == "" }
+
 // worthless returns why a text tells no machine from another; "" if it does. SMBIOS has a UUID of
 // zeros for one that is missing and of ones for one that is not set, and some firmware repeats
 // another byte.
@@ -88,9 +98,7 @@ func worthless(text string) string {
 	id, err := uuid.Parse(text)
 	same := err == nil && bytes.Count(id[:], id[:1]) == len(id)
 	switch {
-	case text == "":
-		return "is empty"
-	case same, strings.Trim(letters, "0-") == "", strings.Trim(letters, "f-") == "":
+	case same, strings.Trim(letters, "f-") == "":
 		return fmt.Sprintf("has %q, which stands for none", text)
 	case len(text) == hex.EncodedLen(len(id)) && err == nil && text == letters:
 		// As machine-id(5) has it. A container may be handed its host's and have none itself.

@@ -50,7 +50,7 @@ func (s *Server) accept(e engine, d *door) error {
 		default:
 			pause = min(max(2*pause, shortestPause), longestPause)
 			s.counts.refused[NotAccepted].Add(1)
-			s.config.Log.Warn("a connection cannot be accepted; trying again", "error", err, "after", pause)
+			s.config.Log.Warn("cannot accept a connection; retrying", "error", err, "after", pause)
 		}
 		if s.config.Clock.Sleep(d.ctx, pause) != nil {
 			return nil

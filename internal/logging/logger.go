@@ -48,6 +48,20 @@ func New(options *hclog.LoggerOptions) hclog.Logger {
 	return filtered{hclog.New(options), func(_ hclog.Logger, _ hclog.Level, _ string, args []any) ([]any, bool) { return written(args), true }}
 }
 
+// Trusted makes a logger whose lines say the trusted time as well, while the clock that they are
+// stamped by is not trusted.
+func Trusted(to hclog.Logger, trusted func() (now time.Time, differs bool)) hclog.Logger {
+	return filtered{to, func(to hclog.Logger, level hclog.Level, _ string, args []any) ([]any, bool) {
+		if level < to.GetLevel() {
+			return args, false
+		}
+		if now, differs := trusted(); differs {
+			args = append(slices.Clone(args), "trusted_time", now)
+		}
+		return args, true
+	}}
+}
+
 // TimeFormat is how times are written in the log and in replies.
 const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 

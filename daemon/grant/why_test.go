@@ -1,0 +1,111 @@
+package grant_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+// holds is how a line begins that names the worker ID that a lane has from now on.
+const holds = "holds a worker ID: "
+
+// lineAfter has the process hold until its log has so many of these lines, and returns the last.
+func lineAfter(t *testing.T, p *process, log *logtest.Buffer, n int) string {
+	t.Helper()
+	for strings.Count(log.String(), holds) < n {
+		p.clock.BlockUntil(2)
+		p.clock.Advance(step / 4)
+	}
+	text := log.String()
+	line, _, _ := strings.Cut(text[strings.LastIndex(text, holds):], "\n")
+	return line
+}
+
+// run has the process hold and renew until the test ends.
+func run(t *testing.T, p *process) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- p.Mark(ctx) }()
+	go func() { ended <- p.Hold(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		must.Do(t, <-ended, <-ended)
+	})
+}
+
+func TestEachChangeOfAWorkerIDIsLoggedWithItsReason(t *testing.T) {
+	for why, change := range map[string]func(w *fixture, p *process){
+		"claim-lost":   func(_ *fixture, p *process) { p.revoke() },
+		"marks-raised": func(w *fixture, _ *process) { w.raise(w.tick() + 10) },
+		"clock-behind": func(w *fixture, p *process) {
+			w.clock.Step(-time.Hour)
+			p.ReLease(p.inUse())
+		},
+	} {
+		t.Run(why, func(t *testing.T) {
+			w, log := newFixture(t), &logtest.Buffer{}
+			h := w.host("J")
+			h.log = log.At(hclog.Info)
+			p := h.boot()
+			p.attach()
+			run(t, p)
+			if line := lineAfter(t, p, log, 1); strings.Contains(line, "why=") || strings.Contains(line, "was=") {
+				t.Errorf("the first worker ID is logged as %q", line)
+			}
+			w.clock.BlockUntil(2)
+			change(w, p)
+			if line := lineAfter(t, p, log, 2); !strings.Contains(line, " why="+why) {
+				t.Errorf("a worker ID is logged as %q, want why=%s", line, why)
+			}
+		})
+	}
+}
+
+// A start that does not get the worker ID of its journal says which that was, and why.
+func TestAWorkerIDThatAnotherHasTakenIsNamed(t *testing.T) {
+	w, log := newFixture(t), &logtest.Buffer{}
+	h, j := w.crashed()
+	w.host("K").stealFrom(j)
+	h.log = log.At(hclog.Info)
+	p := h.reboot()
+	p.attach()
+	run(t, p)
+	if line := lineAfter(t, p, log, 1); !strings.Contains(line, " was="+strconv.Itoa(j.worker())+" why=taken-by-another") {
+		t.Errorf("the worker ID is logged as %q, and was %d", line, j.worker())
+	}
+}
+
+// A stop says what kept the daemon from releasing its worker ID: the coordinator, only if it was that.
+func TestAStopSaysWhyTheWorkerIDIsNotReleased(t *testing.T) {
+	for code, before := range map[string]func(p *process){
+		"claim-lost":       func(p *process) { p.revoke() },
+		"coordinator-gone": func(p *process) { p.coord.before = func(string) error { return errCut } },
+		"":                 func(*process) {},
+	} {
+		w, log := newFixture(t), &logtest.Buffer{}
+		h := w.host("J")
+		h.log = log.At(hclog.Info)
+		p := h.start()
+		before(p)
+		must.Do(t, p.Shut(t.Context()))
+		text := log.String()
+		if code == "" {
+			if strings.Contains(text, "[WARN]") || !strings.Contains(text, "released the worker ID") {
+				t.Errorf("a stop with a healthy coordinator says\n%s", text)
+			}
+			continue
+		}
+		if !strings.Contains(text, "the worker ID is not released") || !strings.Contains(text, " code="+code+" ") ||
+			strings.Contains(text, "does not answer") {
+			t.Errorf("%s: the stop says\n%s", code, text)
+		}
+	}
+}
