@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 
@@ -23,6 +24,7 @@ type WebConn struct {
 	web    *web
 	read   []byte // what was read of it, and not given on
 	ahead  []byte // room to read ahead in; nil: it does not speak HTTP/2
+	header header // of the request that is read, over HTTP/1
 	served atomic.Uint64
 	asking atomic.Bool
 	asked  atomic.Uint64 // requests
@@ -43,6 +45,8 @@ func (v *WebConn) Served(n int) { v.served.Add(uint64(n)) }
 func (v *WebConn) Asking(is bool) {
 	if is {
 		v.asked.Add(1)
+	} else { // nothing is read meanwhile
+		v.header = header{}
 	}
 	v.asking.Store(is)
 }
@@ -73,6 +77,12 @@ const aheadBytes = 4 << 10
 // gone. It would stop to look with the first byte of a next request, so that byte is held back.
 func (v *WebConn) Read(b []byte) (int, error) {
 	n, err := v.readSome(b)
+	if v.ahead == nil {
+		if own := v.header.read(b[:n]); own < n {
+			v.read = slices.Concat(b[own:n], v.read)
+			n = own
+		}
+	}
 	if n == 1 && len(b) == 1 && err == nil && v.ahead == nil {
 		err = v.awaitHangup()
 	}

@@ -1,0 +1,72 @@
+package serve
+
+// header follows the header of a request of HTTP/1, so that net/http takes it whatever host it
+// names. Programs put the socket's path there, and net/http refuses a slash before a handler is
+// asked. On a socket the host says nothing, so its bytes are changed in place, and none comes or
+// goes: what is missing, there twice, or not written as a field stays refused.
+type header struct {
+	over  bool // the header has been read: what follows is not looked at
+	lines int  // that have ended
+	n     int  // bytes of this line, without CR
+	match int  // how many of them are as before the host
+}
+
+const (
+	hostField   = "host:" // begins a line, in any case
+	afterScheme = "://"   // is before the host of a target that is a whole URL
+	noHost      = -1      // in place of match: there is no host in this line, or no longer
+	notOfHost   = '_'     // in place of a byte that may not be in a host
+)
+
+// read changes the host in b, and returns how many bytes of b belong to this header.
+func (h *header) read(b []byte) int {
+	if h.over {
+		return len(b)
+	}
+	for i, c := range b {
+		switch {
+		case c == '\n' && h.n == 0 && h.lines > 0:
+			h.over = true
+			return i + 1
+		case c == '\n':
+			h.lines, h.n, h.match = h.lines+1, 0, 0
+		case c != '\r':
+			if h.inHost(c) && c >= ' ' && c != 0x7f && !letterOrDigit(c) {
+				b[i] = notOfHost
+			}
+			h.n++
+		}
+	}
+	return len(b)
+}
+
+// inHost reports whether the next byte of the line is one of a host.
+func (h *header) inHost(c byte) bool {
+	before := hostField
+	if h.lines == 0 {
+		before = afterScheme
+	}
+	switch {
+	case h.match == noHost:
+	case h.match < len(before) && lower(c) == before[h.match]:
+		h.match++
+	case h.match < len(before) && (h.lines > 0 || c == '/'):
+		h.match = noHost
+	case h.match < len(before):
+		h.match = 0
+	case h.lines == 0 && (c == '/' || c == '?' || c == ' '):
+		h.match = noHost
+	default:
+		return true
+	}
+	return false
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+func letterOrDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'z' }
