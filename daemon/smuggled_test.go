@@ -76,6 +76,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 	const (
 		ids    = "GET /v1/ids HTTP/1.1\r\nHost: f\r\n"
 		hidden = ids + "\r\n"
+		form   = "POST /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 		web    = "GET /livez HTTP/1.1\r\nHost: f\r\n\r\n" // what comes last tells whether the connection goes on
 		redis  = "PING\r\n"
 	)
@@ -101,7 +102,12 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 		"chunks with a tab":                {ids + "Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
 		"chunks in HTTP/1.0":               {"GET /v1/ids HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
 		"a chunk without an end":           {ids + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n" + hidden, "200 END", 1},
-		"a request behind a body":          {"POST /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Length: 60\r\n\r\n" + hidden, "405 END", 0},
+		"a request behind a body":          {"POST /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Length: 60\r\n\r\n" + hidden, "415 END", 0},
+		"a request behind a form":          {form + "Content-Length: 7\r\n\r\ncount=3" + web, "200 200", 3},
+		"a request behind chunks":          {form + "Transfer-Encoding: chunked\r\n\r\n7\r\ncount=3\r\n0\r\n\r\n" + hidden, "200 END", 3},
+		"a request as a form":              {form + "Content-Length: 33\r\n\r\n" + hidden + web, "400 200", 0},
+		"a form that is too long":          {form + "Content-Length: 102400\r\n\r\n" + hidden, "400 END", 0},
+		"a form with two lengths":          {form + "Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
 		"a body of a GET":                  {ids + "Content-Length: 60\r\n\r\n" + hidden, "200 END", 1},
 		"a field that goes on":             {ids + "X: a\r\n b\r\n\r\n" + web, "200 200", 1},
 		"a length that goes on":            {ids + "Content-Length:\r\n 2\r\n\r\nab" + hidden, "200 END", 1},
@@ -113,6 +119,8 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 		"a space before the colon":         {ids + "Content-Length : 60\r\n\r\n" + hidden, "400 END", 0},
 		"no colon":                         {ids + "Content-Length 60\r\n\r\n" + hidden, "400 END", 0},
 		"two hosts":                        {ids + "Host: g\r\n\r\n" + web, "400 END", 0},
+		"a path as host":                   {"GET /v1/ids HTTP/1.1\r\nHost: /run/f.sock\r\n\r\n" + web, "200 200", 1},
+		"two paths as hosts":               {"GET /v1/ids HTTP/1.1\r\nHost: /f\r\nHost: /f\r\n\r\n" + web, "400 END", 0},
 		"no host":                          {"GET /v1/ids HTTP/1.1\r\n\r\n" + web, "400 END", 0},
 		"an absolute URI":                  {"GET http://g/v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "200 200", 1},
 		"an absolute URI of RESP":          {"GET redis://g/v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + web, "200 200", 1},
@@ -136,7 +144,7 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 		"RESP behind HTTP":                 {hidden + "*1\r\n$4\r\nNEXT\r\n", "200 400 END", 1},
 		"RESP in a body":                   {ids + "Content-Length: 14\r\n\r\n*1\r\n$4\r\nNEXT\r\n", "200 END", 1},
 		"HTTP behind RESP":                 {"NEXT\r\nGET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n" + redis, ": -ERR -ERR +PONG", 1},
-		"HTTP without a version":           {"GET /v1/ids\r\n" + redis, "-ERR +PONG", 0},
+		"HTTP without a version":           {"GET /v1/ids\r\n" + redis, "$-1 +PONG", 0},
 		"HTTP behind an empty line":        {"\r\n" + hidden + redis, "-ERR -ERR +PONG", 0},
 		"HTTP in an argument":              {"*2\r\n$4\r\nECHO\r\n$28\r\nGET /v1/ids HTTP/1.1\r\n\r\nNEXT\r\n" + redis, "$28 GET  NEXT +PONG", 0},
 		"RESP that ends as HTTP does":      {"NEXT 5 HTTP/1.1\r\n\r\n", "400 END", 0},

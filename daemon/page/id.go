@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/layouts"
 )
 
@@ -22,6 +23,7 @@ type idView struct {
 	Fields    []fieldView
 	Holder    []pairView
 	Note      string
+	Rounded   string // why the ID may be another one; empty: it is not
 }
 
 type fieldView struct {
@@ -54,12 +56,16 @@ func pasted(text, as string) string {
 // takeApart takes an ID apart, and asks whose it was.
 func (p *Page) takeApart(ctx context.Context, text, as string) *idView {
 	v := &idView{Asked: text[:min(len(text), longestShown)], As: as}
-	id, parts, err := p.config.Decode(pasted(text, as), as)
+	text = pasted(text, as)
+	id, parts, err := p.config.Decode(text, as)
 	if err != nil {
 		v.Error = err.Error()
 		return v
 	}
 	v.ID = strconv.FormatInt(id, 10)
+	if form.MayBeRounded(text) {
+		v.Rounded = form.Rounded
+	}
 	now := time.Unix(0, p.config.Clock.Now().Wall)
 	for _, f := range layouts.Of(p.config.Layout, now).Fields {
 		value := uint64(id) >> f.Shift & f.Highest

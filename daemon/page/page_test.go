@@ -76,7 +76,7 @@ func newStage(t testing.TB) *stage {
 			return cluster.Finding{Verdict: cluster.Held, Interval: &coord.HolderInterval{Host: "gamma"}}, nil
 		},
 		Decode: func(text, _ string) (int64, generator.Parts, error) {
-			if text != "118141963665735680" {
+			if !strings.HasPrefix(text, "11814196366573568") {
 				return 0, generator.Parts{}, errors.New("it is no ID")
 			}
 			parts, err := layout.Decompose(118141963665735680)
@@ -125,6 +125,11 @@ func TestThePageIsWholeWithoutScripts(t *testing.T) {
 	for _, want := range []string{"gamma", `value="118141963665735680"`, `<span class="f-worker">`, "its number in the tick"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("of an ID, the page does not have %s", want)
+		}
+	}
+	for id, want := range map[string]bool{"118141963665735680": true, "118141963665735681": false} {
+		if _, body := s.get(t, "/?id="+id); strings.Contains(body, "This ID may be rounded") != want {
+			t.Errorf("%s: the page says that it may be rounded: %v", id, !want)
 		}
 	}
 	_, body = s.get(t, "/?as=hex&id=%3Cscript%3E"+strings.Repeat("x", 500))

@@ -48,6 +48,8 @@ const (
 	BadCall
 	UnknownParameter
 	WrongParameter
+	BadBody
+	WrongType
 	NotHere
 	NoToken
 	kinds
@@ -91,6 +93,8 @@ var refusals = [kinds]struct{ prefix, text string }{
 	BadCall:            {"ERR", "the call cannot be answered: %s"},
 	UnknownParameter:   {"ERR", "the parameter '%s' is not known here: use %s"},
 	WrongParameter:     {"ERR", "the parameter %s is wrong: %v"},
+	BadBody:            {"ERR", "the body cannot be read: %v"},
+	WrongType:          {"ERR", "the body is of the type '%s': send parameters in the URL, or in a body of the type application/json or application/x-www-form-urlencoded"},
 	NotHere:            {"ERR", "%s is not served here: use %s"},
 	NoToken:            {"ERR", "the token is missing or wrong: send the one of the daemon's --admin-token-file as Authorization: Bearer TOKEN"},
 }
@@ -105,7 +109,7 @@ var codes = [kinds]string{
 	WithoutMulti: "without-multi", QueueFull: "queue-full", ExecAbort: "exec-abort", Unavailable: "unavailable",
 	TooManyTenants: "too-many-tenants", TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
 	NotAllowed: "not-allowed", BrokenFrame: "broken-frame",
-	UnknownPath: "unknown-path", WrongMethod: "wrong-method", BadCall: "bad-call", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", NotHere: "not-here",
+	UnknownPath: "unknown-path", WrongMethod: "wrong-method", BadCall: "bad-call", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", BadBody: "bad-body", WrongType: "wrong-type", NotHere: "not-here",
 	NoToken: "no-token", UnknownTenant: "unknown-tenant",
 }
 

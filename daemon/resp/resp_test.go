@@ -109,6 +109,7 @@ func TestReplies(t *testing.T) {
 	hello2 := strings.Replace(strings.Replace(hello3, "%7", "*14", 1), ":3", ":2", 1)
 	const decoded = "$2\r\nid\r\n:1541815603606036480\r\n$4\r\ntime\r\n$24\r\n2022-06-28T16:07:40.105Z\r\n$4\r\ntick\r\n:367597485448\r\n" +
 		"$10\r\ndatacenter\r\n:11\r\n$6\r\nworker\r\n:26\r\n$8\r\nsequence\r\n:0\r\n"
+	const rounded = "$14\r\nmay_be_rounded\r\n:1\r\n"
 	for _, c := range []struct{ in, out string }{
 		{"*1\r\n$4\r\nNEXT\r\n", ":100\r\n"},
 		{"*1\r\n$4\r\nneXt\r\n", ":100\r\n"},
@@ -122,8 +123,9 @@ func TestReplies(t *testing.T) {
 		{"NEXT 2 tenant 0\r\n", "*2\r\n:100\r\n:101\r\n"},
 		{"RUN 5000\r\n", "*3\r\n:1\r\n:100\r\n:5000\r\n"},
 		{"run 2 TENANT 0\r\n", "*3\r\n:1\r\n:100\r\n:2\r\n"},
-		{"DECODE 1541815603606036480\r\n", "*12\r\n" + decoded},
-		{"HELLO 3\r\nDECODE 1541815603606036480\r\n", hello3 + "%6\r\n" + decoded},
+		{"DECODE 1541815603606036480\r\n", "*14\r\n" + decoded + rounded},
+		{"DECODE 1541815603606036481\r\n", "*12\r\n" + strings.NewReplacer("480\r", "481\r", "sequence\r\n:0", "sequence\r\n:1").Replace(decoded)},
+		{"HELLO 3\r\nDECODE 1541815603606036480\r\n", hello3 + "%7\r\n" + decoded + rounded},
 		{"INFO\r\n", "$56\r\n# Server\r\nversion:1.2.3\r\nhost:a  b\r\n\r\n# Clock\r\nsteps:0\r\n\r\n"},
 		{"INFO clock\r\n", "$18\r\n# Clock\r\nsteps:0\r\n\r\n"},
 		{"INFO nothing\r\n", "$0\r\n\r\n"},
@@ -151,7 +153,7 @@ func TestReplies(t *testing.T) {
 		{"DBSIZE\r\nSCAN 0 COUNT 10\r\nMEMORY USAGE a SAMPLES 5\r\n", ":0\r\n*2\r\n$1\r\n0\r\n*0\r\n$-1\r\n"},
 		{"SLOWLOG GET 10\r\nSLOWLOG LEN\r\nSLOWLOG RESET\r\n", "*0\r\n:0\r\n+OK\r\n"},
 		{"LATENCY LATEST\r\nLATENCY HISTORY command\r\nLATENCY HISTOGRAM\r\nLATENCY RESET\r\n", "*0\r\n*0\r\n*0\r\n:0\r\n"},
-		{"HELLO 3\r\nRESET\r\nDECODE 1541815603606036480\r\n", hello3 + "+RESET\r\n*12\r\n" + decoded},
+		{"HELLO 3\r\nRESET\r\nDECODE 1541815603606036480\r\n", hello3 + "+RESET\r\n*14\r\n" + decoded + rounded},
 		{"COMMAND COUNT\r\n", ":27\r\n"},
 		{"COMMAND INFO next nothing\r\n", "*2\r\n*10\r\n$4\r\nnext\r\n:-1\r\n*1\r\n+fast\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*-1\r\n"},
 		{"COMMAND DOCS ping nothing\r\n", "*2\r\n$4\r\nping\r\n*8\r\n$7\r\nsummary\r\n$29\r\nAnswers PONG, or the message.\r\n$5\r\nsince\r\n$5\r\n0.1.0\r\n" +

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // Section is one part of what INFO shows.
@@ -79,6 +80,10 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 	if hasName {
 		size++
 	}
+	rounded := form.MayBeRounded(string(args[0]))
+	if rounded {
+		size++
+	}
 	out = s.appendMap(out, size)
 	out = h.ids.append(appendBulk(out, "id"), s.formOr(h.config.Form), s.resp3, id, 1)
 	out = appendBulk(appendBulk(out, "time"), h.config.Layout.StartOf(parts.Tick).UTC().Format(h.times))
@@ -89,6 +94,9 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 	}
 	if hasName {
 		out = appendBulk(appendBulk(out, "tenant_name"), named.Name)
+	}
+	if rounded {
+		out = appendInt(appendBulk(out, "may_be_rounded"), 1)
 	}
 	return out
 }

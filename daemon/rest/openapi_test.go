@@ -3,7 +3,9 @@ package rest
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -53,6 +55,19 @@ func TestTheDocumentHasEveryPathAndParameter(t *testing.T) {
 		if !slices.Equal(params, at.params) || item.Get.OperationID != at.name {
 			t.Errorf("%s is %s with %q in the document, %s with %q in the code", path, item.Get.OperationID, params, at.name, at.params)
 		}
+		if at.posts != (item.Post != nil) {
+			t.Errorf("%s takes a POST: %v, which the document does not have so", path, at.posts)
+		} else if at.posts {
+			if !reflect.DeepEqual(item.Post.Parameters, item.Get.Parameters) {
+				t.Errorf("%s has other parameters with POST", path)
+			}
+			for kind := range bodies {
+				properties := item.Post.RequestBody.Value.Content[kind].Schema.Value.Properties
+				if got := slices.Sorted(maps.Keys(properties)); !slices.Equal(got, slices.Sorted(slices.Values(at.params))) {
+					t.Errorf("%s has the parameters %q in a body of %s", path, got, kind)
+				}
+			}
+		}
 	}
 	if got := doc.Paths.Len(); got != len(all) {
 		t.Errorf("the document has %d paths, the code %d", got, len(all))
@@ -65,6 +80,7 @@ func TestRepliesAreAsTheDocumentSays(t *testing.T) {
 	s := start(t, "time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01", nil)
 	_, router := openAPI(t, s)
 	for _, tt := range []struct{ method, path, accept string }{
+		{"POST", "/v1/ids?count=3&tenant=1", ""}, {"POST", "/v1/ids?as=base62", "text/plain"}, {"POST", "/v1/ids?count=0", ""}, {"POST", "/v1/runs?count=3", ""}, {"GET", "/v1/ids/9007199254740992", ""},
 		{"GET", "/v1/ids?count=3&tenant=1", ""}, {"GET", "/v1/ids", "text/plain"}, {"GET", "/v1/ids?count=2", "application/x-ndjson"}, {"GET", "/v1/ids?count=0", ""},
 		{"GET", "/v1/runs?count=3", ""}, {"GET", "/v1/ids/123456789", ""}, {"GET", "/v1/ids/00000000000?as=base62", ""}, {"GET", "/v1/ids?as=hex", ""}, {"GET", "/v1/ids?as=octal", ""}, {"GET", "/v1/ids/x", ""}, {"GET", "/v1/bounds?from=2026-01-01&to=now", ""}, {"GET", "/v1/bounds?from=x&to=y", ""},
 		{"GET", "/v1/status", ""}, {"GET", "/v1/layout", ""}, {"GET", "/v1/openapi.json", ""}, {"GET", "/livez", ""},

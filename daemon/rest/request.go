@@ -119,16 +119,34 @@ type request struct {
 // longAgo is when the body of a request had to be there that is not read, or no longer.
 var longAgo = time.Unix(1, 0)
 
-// begin makes a request, whose body is dropped meanwhile, or is not read at all.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client, dropped bool) *request {
-	if bodied(r) {
-		// A body is not waited for: the connection ends with the reply.
-		w.Header().Set("Connection", "close")
-		if !dropped {
-			_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+// begin makes a request, whose body is dropped meanwhile, is read for its parameters, or is not read
+// at all.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client, at *route, dropped bool) *request {
+	q := &request{s: s, w: w, r: r, client: of, at: at, code: OK}
+	switch {
+	case !bodied(r):
+	case dropped:
+		endWithReply(w)
+	case q.posted():
+		boundBody(w, r)
+		if len(r.TransferEncoding) > 0 { // there may have been a length as well, which others would go by
+			endWithReply(w)
 		}
+	default:
+		ignoreBody(w, r)
 	}
-	return &request{s: s, w: w, r: r, client: of, code: OK}
+	return q
+}
+
+// endWithReply has the connection end with the reply: what follows may be a body.
+func endWithReply(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
+
+// ignoreBody has nothing read of the body any more.
+func ignoreBody(w http.ResponseWriter, r *http.Request) {
+	if bodied(r) {
+		endWithReply(w)
+		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+	}
 }
 
 // bodied reports whether a request of HTTP/1 has a body.
@@ -184,20 +202,26 @@ func (q *request) unserved() *resp.Refusal {
 	return q.s.config.Unserved(q.r, q.at.issues)
 }
 
-// parse reads the parameters.
-func (q *request) parse(at *route) *resp.Refusal {
-	if q.r.URL.RawQuery == "" {
+// parse reads the parameters. jQuery and others add one named _ with a number that is new each time,
+// so that nobody remembers a reply.
+func (q *request) parse() *resp.Refusal {
+	if q.r.URL.RawQuery == "" && !q.posted() {
 		return nil
 	}
 	params, err := url.ParseQuery(q.r.URL.RawQuery)
 	if err != nil {
 		return resp.Refuse(resp.WrongParameter, "list", "it is not as in a URL")
 	}
+	if q.posted() {
+		if refusal := readBody(q.w, q.r, params); refusal != nil {
+			return refusal
+		}
+	}
 	for name, values := range params {
 		switch {
-		case at.anything:
-		case !slices.Contains(at.params, name):
-			return resp.Refuse(resp.UnknownParameter, resp.Shown(name), use(at.params))
+		case q.at.anything, name == "_":
+		case !slices.Contains(q.at.params, name):
+			return resp.Refuse(resp.UnknownParameter, resp.Shown(name), use(q.at.params))
 		case len(values) > 1:
 			return resp.Refuse(resp.WrongParameter, name, "it is given twice")
 		}

@@ -114,6 +114,7 @@ type route struct {
 	params   []string                // that it takes
 	anything bool                    // it takes any
 	issues   bool                    // new IDs
+	posts    bool                    // it takes POST as well, whose body may have the parameters
 	node     bool                    // it tells of the node and its users: no pod's socket has it
 	fail     func(*request, Problem) // replies why there is no answer; nil: with a problem of RFC 9457
 }
@@ -147,7 +148,9 @@ func New(c Config) *Server {
 		"/livez":           path("livez", (*Server).livez),
 		"/readyz":          path("readyz", (*Server).readyz, "verbose"),
 	}
-	s.routes["/v1/ids"].issues, s.routes["/v1/runs"].issues = true, true
+	for _, path := range []string{"/v1/ids", "/v1/runs"} {
+		s.routes[path].issues, s.routes[path].posts = true, true
+	}
 	s.routes["/v1/status"].node = true
 	for _, name := range c.Compat {
 		maps.Copy(s.routes, services[name])
@@ -247,7 +250,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.call(w, r, of)
 		return
 	}
-	q := s.begin(w, r, of, dropped)
 	where := r.URL.Path
 	at, ok := s.routes[where]
 	if above := strings.LastIndexByte(where, '/'); !ok && above > 0 {
@@ -256,7 +258,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		at = &route{name: tally.Other}
 	}
-	q.at = at
+	q := s.begin(w, r, of, at, dropped)
 	refusal := q.unserved()
 	switch {
 	case !entered: // a client that has closed only its own side still listens
@@ -265,19 +267,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		q.refuse(refusal)
 	case !ok: // whatever the method and the parameters
 		q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(where)))
-	case r.Method == http.MethodGet, r.Method == http.MethodHead:
-		if refusal := q.parse(at); refusal != nil {
+	case r.Method == http.MethodGet, r.Method == http.MethodHead, q.posted():
+		if refusal := q.parse(); refusal != nil {
 			q.refuse(refusal)
 		} else {
 			at.serve(s, q)
 		}
 	case r.Method == http.MethodOptions:
-		w.Header()["Allow"] = allowed
+		w.Header().Set("Allow", at.allowed())
 		w.WriteHeader(http.StatusNoContent)
 		q.code = OK
 	default:
-		w.Header()["Allow"] = allowed
-		q.refuse(resp.Refuse(resp.WrongMethod, resp.Shown(r.Method), allowed[0]))
+		w.Header().Set("Allow", at.allowed())
+		q.refuse(resp.Refuse(resp.WrongMethod, resp.Shown(r.Method), at.allowed()))
 	}
 	if s.config.Count != nil {
 		s.config.Count.Request(at.name, q.code)
@@ -287,4 +289,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // closes has net/http send GOAWAY.
 var closes = []string{"close"}
 
-var allowed = []string{"GET, HEAD, OPTIONS"}
+// allowed are the methods of a path.
+func (at *route) allowed() string {
+	if at.posts {
+		return "GET, HEAD, POST, OPTIONS"
+	}
+	return "GET, HEAD, OPTIONS"
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/instant"
 	"github.com/flakeward/flakeward/internal/layouts"
@@ -26,12 +27,14 @@ type Decoded struct {
 	Tenant     *uint64 `json:"tenant,omitempty"`
 	TenantName string  `json:"tenant_name,omitempty"`
 	Sequence   uint64  `json:"sequence"`
+	Rounded    bool    `json:"may_be_rounded,omitempty"` // see form.MayBeRounded
 }
 
 // decode is GET /v1/ids/{id}.
 func (s *Server) decode(q *request) {
 	layout := s.config.Layout
-	id, parts, refusal := s.config.decode(q.r.URL.Path[len(decodePath):], q.params.Get("as"))
+	text := q.r.URL.Path[len(decodePath):]
+	id, parts, refusal := s.config.decode(text, q.params.Get("as"))
 	if refusal != nil {
 		q.refuse(refusal)
 		return
@@ -39,6 +42,7 @@ func (s *Server) decode(q *request) {
 	d := Decoded{
 		ID: strconv.FormatInt(id, 10), Time: layout.StartOf(parts.Tick).UTC().Format(resp.TimeFormat(layout)),
 		Tick: int64(parts.Tick), Worker: parts.Worker, Sequence: parts.Sequence,
+		Rounded: form.MayBeRounded(text),
 	}
 	if layout.Bits(generator.Datacenter) > 0 {
 		d.Datacenter = &parts.Datacenter

@@ -48,7 +48,7 @@ func TestGoRedis(t *testing.T) {
 			if fields, ok := decoded.(map[any]any); protocol == 3 && (!ok || fields["time"] != "2022-06-28T16:07:40.105Z" || fields["worker"] != int64(26)) {
 				t.Errorf("DECODE: %v, %v", decoded, err)
 			}
-			if fields, ok := decoded.([]any); protocol == 2 && (!ok || len(fields) != 12) {
+			if fields, ok := decoded.([]any); protocol == 2 && (!ok || len(fields) != 14) {
 				t.Errorf("DECODE: %v, %v", decoded, err)
 			}
 			if err := c.Do(ctx, "INCR", "k").Err(); err == nil {

@@ -116,7 +116,7 @@ func TestAGeneratedClientUsesTheWholeDocument(t *testing.T) {
 	accept := func(kind string) openapi.RequestEditorFn {
 		return func(_ context.Context, r *http.Request) error { r.Header.Set("Accept", kind); return nil }
 	}
-	post := func(_ context.Context, r *http.Request) error { r.Method = http.MethodPost; return nil }
+	put := func(_ context.Context, r *http.Request) error { r.Method = http.MethodPut; return nil }
 	wrong := func(_ context.Context, r *http.Request) error { r.URL.RawQuery += "&nosuch=1"; return nil }
 	ids := func(p openapi.IdsParams, more ...openapi.RequestEditorFn) *openapi.IdsResponse {
 		return must(t)(client.IdsWithResponse(ctx, &p, more...)).(*openapi.IdsResponse)
@@ -143,6 +143,15 @@ func TestAGeneratedClientUsesTheWholeDocument(t *testing.T) {
 			t.Errorf("%s: %s is taken apart into %v", form, texts[0], got)
 		}
 	}
+	if got := decode("18014398509481984", openapi.DecodeParams{}).JSON200; got == nil || got.MayBeRounded == nil {
+		t.Errorf("2^54 is not told to be possibly rounded: %v", got)
+	}
+	if got := must(t)(client.CreateIdsWithResponse(ctx, nil, openapi.CreateIdsJSONRequestBody{Count: as[int64](2), Tenant: as("orders")})).(*openapi.CreateIdsResponse); got.JSON200 == nil || len(got.JSON200.Ids) != 2 {
+		t.Errorf("a POST of JSON: %s", got.Body)
+	}
+	if got := must(t)(client.CreateRunsWithFormdataBodyWithResponse(ctx, nil, openapi.CreateRunsFormdataRequestBody{Count: as[int64](2)})).(*openapi.CreateRunsResponse); got.JSON200 == nil || len(got.JSON200.Runs) == 0 {
+		t.Errorf("a POST of a form: %s", got.Body)
+	}
 	if got := runs(openapi.RunsParams{Count: as[int64](10), Tenant: as("orders")}).JSON200; got == nil || len(got.Runs) == 0 {
 		t.Errorf("runs: %v", got)
 	}
@@ -158,7 +167,7 @@ func TestAGeneratedClientUsesTheWholeDocument(t *testing.T) {
 		t.Errorf("as a stream: %s, %v", lines, err)
 	}
 	span := openapi.BoundsParams{From: "2026-05-01", To: "now"}
-	for _, editors := range [][]openapi.RequestEditorFn{nil, {post}, {wrong}} {
+	for _, editors := range [][]openapi.RequestEditorFn{nil, {put}, {wrong}} {
 		for _, reply := range []any{
 			ids(openapi.IdsParams{}, editors...), runs(openapi.RunsParams{}, editors...), decode(first[0], openapi.DecodeParams{}, editors...), cluster(editors...),
 			ready(openapi.ReadyzParams{Verbose: as("")}, editors...), must(t)(client.BoundsWithResponse(ctx, &span, editors...)),
@@ -167,7 +176,7 @@ func TestAGeneratedClientUsesTheWholeDocument(t *testing.T) {
 		} {
 			want := http.StatusOK
 			if len(editors) > 0 {
-				want = map[bool]int{true: http.StatusMethodNotAllowed, false: http.StatusBadRequest}[reflect.ValueOf(editors[0]).Pointer() == reflect.ValueOf(post).Pointer()]
+				want = map[bool]int{true: http.StatusMethodNotAllowed, false: http.StatusBadRequest}[reflect.ValueOf(editors[0]).Pointer() == reflect.ValueOf(put).Pointer()]
 			}
 			if got := reply.(interface{ StatusCode() int }).StatusCode(); got != want {
 				t.Errorf("%T has the status %d, want %d", reply, got, want)

@@ -84,6 +84,105 @@ func (e IdsParamsAs) Valid() bool {
 	}
 }
 
+// Defines values for CreateIdsParamsAs.
+const (
+	CreateIdsParamsAsBase62  CreateIdsParamsAs = "base62"
+	CreateIdsParamsAsBignum  CreateIdsParamsAs = "bignum"
+	CreateIdsParamsAsHex     CreateIdsParamsAs = "hex"
+	CreateIdsParamsAsInteger CreateIdsParamsAs = "integer"
+	CreateIdsParamsAsPublic  CreateIdsParamsAs = "public"
+	CreateIdsParamsAsString  CreateIdsParamsAs = "string"
+	CreateIdsParamsAsUuid    CreateIdsParamsAs = "uuid"
+)
+
+// Valid indicates whether the value is a known member of the CreateIdsParamsAs enum.
+func (e CreateIdsParamsAs) Valid() bool {
+	switch e {
+	case CreateIdsParamsAsBase62:
+		return true
+	case CreateIdsParamsAsBignum:
+		return true
+	case CreateIdsParamsAsHex:
+		return true
+	case CreateIdsParamsAsInteger:
+		return true
+	case CreateIdsParamsAsPublic:
+		return true
+	case CreateIdsParamsAsString:
+		return true
+	case CreateIdsParamsAsUuid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreateIdsJSONBodyAs.
+const (
+	CreateIdsJSONBodyAsBase62  CreateIdsJSONBodyAs = "base62"
+	CreateIdsJSONBodyAsBignum  CreateIdsJSONBodyAs = "bignum"
+	CreateIdsJSONBodyAsHex     CreateIdsJSONBodyAs = "hex"
+	CreateIdsJSONBodyAsInteger CreateIdsJSONBodyAs = "integer"
+	CreateIdsJSONBodyAsPublic  CreateIdsJSONBodyAs = "public"
+	CreateIdsJSONBodyAsString  CreateIdsJSONBodyAs = "string"
+	CreateIdsJSONBodyAsUuid    CreateIdsJSONBodyAs = "uuid"
+)
+
+// Valid indicates whether the value is a known member of the CreateIdsJSONBodyAs enum.
+func (e CreateIdsJSONBodyAs) Valid() bool {
+	switch e {
+	case CreateIdsJSONBodyAsBase62:
+		return true
+	case CreateIdsJSONBodyAsBignum:
+		return true
+	case CreateIdsJSONBodyAsHex:
+		return true
+	case CreateIdsJSONBodyAsInteger:
+		return true
+	case CreateIdsJSONBodyAsPublic:
+		return true
+	case CreateIdsJSONBodyAsString:
+		return true
+	case CreateIdsJSONBodyAsUuid:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CreateIdsFormdataBodyAs.
+const (
+	CreateIdsFormdataBodyAsBase62  CreateIdsFormdataBodyAs = "base62"
+	CreateIdsFormdataBodyAsBignum  CreateIdsFormdataBodyAs = "bignum"
+	CreateIdsFormdataBodyAsHex     CreateIdsFormdataBodyAs = "hex"
+	CreateIdsFormdataBodyAsInteger CreateIdsFormdataBodyAs = "integer"
+	CreateIdsFormdataBodyAsPublic  CreateIdsFormdataBodyAs = "public"
+	CreateIdsFormdataBodyAsString  CreateIdsFormdataBodyAs = "string"
+	CreateIdsFormdataBodyAsUuid    CreateIdsFormdataBodyAs = "uuid"
+)
+
+// Valid indicates whether the value is a known member of the CreateIdsFormdataBodyAs enum.
+func (e CreateIdsFormdataBodyAs) Valid() bool {
+	switch e {
+	case CreateIdsFormdataBodyAsBase62:
+		return true
+	case CreateIdsFormdataBodyAsBignum:
+		return true
+	case CreateIdsFormdataBodyAsHex:
+		return true
+	case CreateIdsFormdataBodyAsInteger:
+		return true
+	case CreateIdsFormdataBodyAsPublic:
+		return true
+	case CreateIdsFormdataBodyAsString:
+		return true
+	case CreateIdsFormdataBodyAsUuid:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DecodeParamsAs.
 const (
 	DecodeParamsAsBase62  DecodeParamsAs = "base62"
@@ -158,6 +257,9 @@ type Decoded struct {
 
 	// Id An ID in decimal digits.
 	Id string `json:"id"`
+
+	// MayBeRounded The ID was given in decimal digits, and they are those of a floating-point number: a program may have rounded another ID to it.
+	MayBeRounded *bool `json:"may_be_rounded,omitempty"`
 
 	// Sequence Within the tick.
 	Sequence int64 `json:"sequence"`
@@ -418,6 +520,51 @@ type IdsParams struct {
 // IdsParamsAs defines parameters for Ids.
 type IdsParamsAs string
 
+// CreateIdsJSONBody defines parameters for CreateIds.
+type CreateIdsJSONBody struct {
+	// As The form of the IDs; without it, the tenant's or else the daemon's --form.
+	As *CreateIdsJSONBodyAs `json:"as,omitempty"`
+
+	// Count How many IDs; at most --max-count.
+	Count *int64 `json:"count,omitempty"`
+
+	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
+	Tenant *string `json:"tenant,omitempty"`
+}
+
+// CreateIdsFormdataBody defines parameters for CreateIds.
+type CreateIdsFormdataBody struct {
+	// As The form of the IDs; without it, the tenant's or else the daemon's --form.
+	As *CreateIdsFormdataBodyAs `form:"as,omitempty" json:"as,omitempty"`
+
+	// Count How many IDs; at most --max-count.
+	Count *int64 `form:"count,omitempty" json:"count,omitempty"`
+
+	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// CreateIdsParams defines parameters for CreateIds.
+type CreateIdsParams struct {
+	// Count How many IDs; at most --max-count.
+	Count *int64 `form:"count,omitempty" json:"count,omitempty"`
+
+	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// As The form of the IDs; without it, the tenant's or else the daemon's --form.
+	As *CreateIdsParamsAs `form:"as,omitempty" json:"as,omitempty"`
+}
+
+// CreateIdsParamsAs defines parameters for CreateIds.
+type CreateIdsParamsAs string
+
+// CreateIdsJSONBodyAs defines parameters for CreateIds.
+type CreateIdsJSONBodyAs string
+
+// CreateIdsFormdataBodyAs defines parameters for CreateIds.
+type CreateIdsFormdataBodyAs string
+
 // DecodeParams defines parameters for Decode.
 type DecodeParams struct {
 	// As The form of the ID.
@@ -435,6 +582,45 @@ type RunsParams struct {
 	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
 	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
 }
+
+// CreateRunsJSONBody defines parameters for CreateRuns.
+type CreateRunsJSONBody struct {
+	// Count How many IDs; at most --max-count.
+	Count *int64 `json:"count,omitempty"`
+
+	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
+	Tenant *string `json:"tenant,omitempty"`
+}
+
+// CreateRunsFormdataBody defines parameters for CreateRuns.
+type CreateRunsFormdataBody struct {
+	// Count How many IDs; at most --max-count.
+	Count *int64 `form:"count,omitempty" json:"count,omitempty"`
+
+	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// CreateRunsParams defines parameters for CreateRuns.
+type CreateRunsParams struct {
+	// Count How many IDs; at most --max-count.
+	Count *int64 `form:"count,omitempty" json:"count,omitempty"`
+
+	// Tenant Whose IDs, where the layout has a field for tenants: a number or a name.
+	Tenant *string `form:"tenant,omitempty" json:"tenant,omitempty"`
+}
+
+// CreateIdsJSONRequestBody defines body for CreateIds for application/json ContentType.
+type CreateIdsJSONRequestBody CreateIdsJSONBody
+
+// CreateIdsFormdataRequestBody defines body for CreateIds for application/x-www-form-urlencoded ContentType.
+type CreateIdsFormdataRequestBody CreateIdsFormdataBody
+
+// CreateRunsJSONRequestBody defines body for CreateRuns for application/json ContentType.
+type CreateRunsJSONRequestBody CreateRunsJSONBody
+
+// CreateRunsFormdataRequestBody defines body for CreateRuns for application/x-www-form-urlencoded ContentType.
+type CreateRunsFormdataRequestBody CreateRunsFormdataBody
 
 // AsStatus0 returns the union data inside the Status_AdditionalProperties as a Status0
 func (t Status_AdditionalProperties) AsStatus0() (Status0, error) {
@@ -623,6 +809,27 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/ids (the `Ids` operationId).
 	Ids(ctx context.Context, params *IdsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateIdsWithBody New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+	CreateIdsWithBody(ctx context.Context, params *CreateIdsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateIds New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+	CreateIds(ctx context.Context, params *CreateIdsParams, body CreateIdsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateIdsWithFormdataBody New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type.
+	//
+	// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+	CreateIdsWithFormdataBody(ctx context.Context, params *CreateIdsParams, body CreateIdsFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Decode Takes an ID apart.
 	//
 	// Corresponds with GET /v1/ids/{id} (the `Decode` operationId).
@@ -642,6 +849,27 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/runs (the `Runs` operationId).
 	Runs(ctx context.Context, params *RunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRunsWithBody New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+	CreateRunsWithBody(ctx context.Context, params *CreateRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRuns New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+	CreateRuns(ctx context.Context, params *CreateRunsParams, body CreateRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateRunsWithFormdataBody New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type.
+	//
+	// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+	CreateRunsWithFormdataBody(ctx context.Context, params *CreateRunsParams, body CreateRunsFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Status What the daemon says of itself: the fields of INFO, by section.
 	//
@@ -724,6 +952,57 @@ func (c *Client) Ids(ctx context.Context, params *IdsParams, reqEditors ...Reque
 	return c.Client.Do(req)
 }
 
+// CreateIdsWithBody New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+func (c *Client) CreateIdsWithBody(ctx context.Context, params *CreateIdsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateIdsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateIds New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+func (c *Client) CreateIds(ctx context.Context, params *CreateIdsParams, body CreateIdsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateIdsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateIdsWithFormdataBody New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type.
+//
+// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+func (c *Client) CreateIdsWithFormdataBody(ctx context.Context, params *CreateIdsParams, body CreateIdsFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateIdsRequestWithFormdataBody(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // Decode Takes an ID apart.
 //
 // Corresponds with GET /v1/ids/{id} (the `Decode` operationId).
@@ -774,6 +1053,57 @@ func (c *Client) Openapi(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 // Corresponds with GET /v1/runs (the `Runs` operationId).
 func (c *Client) Runs(ctx context.Context, params *RunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRunsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRunsWithBody New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+func (c *Client) CreateRunsWithBody(ctx context.Context, params *CreateRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRunsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRuns New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+func (c *Client) CreateRuns(ctx context.Context, params *CreateRunsParams, body CreateRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateRunsWithFormdataBody New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type.
+//
+// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+func (c *Client) CreateRunsWithFormdataBody(ctx context.Context, params *CreateRunsParams, body CreateRunsFormdataRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateRunsRequestWithFormdataBody(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1043,6 +1373,108 @@ func NewIdsRequest(server string, params *IdsParams) (*http.Request, error) {
 	return req, nil
 }
 
+// NewCreateIdsRequest calls the generic CreateIds builder with application/json body
+func NewCreateIdsRequest(server string, params *CreateIdsParams, body CreateIdsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateIdsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateIdsRequestWithFormdataBody calls the generic CreateIds builder with application/x-www-form-urlencoded body
+func NewCreateIdsRequestWithFormdataBody(server string, params *CreateIdsParams, body CreateIdsFormdataRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	bodyStr, err := runtime.MarshalForm(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = strings.NewReader(bodyStr.Encode())
+	return NewCreateIdsRequestWithBody(server, params, "application/x-www-form-urlencoded", bodyReader)
+}
+
+// NewCreateIdsRequestWithBody constructs an http.Request for the CreateIds method, with any body, and a specified content type
+func NewCreateIdsRequestWithBody(server string, params *CreateIdsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/ids")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Count != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "count", *params.Count, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.As != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "as", *params.As, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDecodeRequest constructs an http.Request for the Decode method
 func NewDecodeRequest(server string, id string, params *DecodeParams) (*http.Request, error) {
 	var err error
@@ -1224,6 +1656,96 @@ func NewRunsRequest(server string, params *RunsParams) (*http.Request, error) {
 	return req, nil
 }
 
+// NewCreateRunsRequest calls the generic CreateRuns builder with application/json body
+func NewCreateRunsRequest(server string, params *CreateRunsParams, body CreateRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateRunsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateRunsRequestWithFormdataBody calls the generic CreateRuns builder with application/x-www-form-urlencoded body
+func NewCreateRunsRequestWithFormdataBody(server string, params *CreateRunsParams, body CreateRunsFormdataRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	bodyStr, err := runtime.MarshalForm(body, nil)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = strings.NewReader(bodyStr.Encode())
+	return NewCreateRunsRequestWithBody(server, params, "application/x-www-form-urlencoded", bodyReader)
+}
+
+// NewCreateRunsRequestWithBody constructs an http.Request for the CreateRuns method, with any body, and a specified content type
+func NewCreateRunsRequestWithBody(server string, params *CreateRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Count != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "count", *params.Count, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Tenant != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "tenant", *params.Tenant, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewStatusRequest constructs an http.Request for the Status method
 func NewStatusRequest(server string) (*http.Request, error) {
 	var err error
@@ -1330,6 +1852,27 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/ids (the `Ids` operationId).
 	IdsWithResponse(ctx context.Context, params *IdsParams, reqEditors ...RequestEditorFn) (*IdsResponse, error)
 
+	// CreateIdsWithBodyWithResponse New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+	CreateIdsWithBodyWithResponse(ctx context.Context, params *CreateIdsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateIdsResponse, error)
+
+	// CreateIdsWithResponse New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+	CreateIdsWithResponse(ctx context.Context, params *CreateIdsParams, body CreateIdsJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateIdsResponse, error)
+
+	// CreateIdsWithFormdataBodyWithResponse New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+	CreateIdsWithFormdataBodyWithResponse(ctx context.Context, params *CreateIdsParams, body CreateIdsFormdataRequestBody, reqEditors ...RequestEditorFn) (*CreateIdsResponse, error)
+
 	// DecodeWithResponse Takes an ID apart.
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -1357,6 +1900,27 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/runs (the `Runs` operationId).
 	RunsWithResponse(ctx context.Context, params *RunsParams, reqEditors ...RequestEditorFn) (*RunsResponse, error)
+
+	// CreateRunsWithBodyWithResponse New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+	CreateRunsWithBodyWithResponse(ctx context.Context, params *CreateRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateRunsResponse, error)
+
+	// CreateRunsWithResponse New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+	CreateRunsWithResponse(ctx context.Context, params *CreateRunsParams, body CreateRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRunsResponse, error)
+
+	// CreateRunsWithFormdataBodyWithResponse New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+	//
+	// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+	CreateRunsWithFormdataBodyWithResponse(ctx context.Context, params *CreateRunsParams, body CreateRunsFormdataRequestBody, reqEditors ...RequestEditorFn) (*CreateRunsResponse, error)
 
 	// StatusWithResponse What the daemon says of itself: the fields of INFO, by section.
 	//
@@ -1676,6 +2240,89 @@ func (r IdsResponse) ContentType() string {
 	return ""
 }
 
+// CreateIdsResponse503Headers the declared response headers of an HTTP 503 response for CreateIds
+type CreateIdsResponse503Headers struct {
+	RetryAfter *int64
+}
+
+type CreateIdsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IDs
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *Problem
+	// ApplicationproblemJSON405 the response for an HTTP 405 `application/problem+json` response
+	ApplicationproblemJSON405 *Problem
+	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationproblemJSON415 *Problem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *Problem
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *Problem
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CreateIdsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateIdsResponse) GetJSON200() *IDs {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CreateIdsResponse) GetApplicationproblemJSON400() *Problem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON405 returns the response for an HTTP 405 `application/problem+json` response
+func (r CreateIdsResponse) GetApplicationproblemJSON405() *Problem {
+	return r.ApplicationproblemJSON405
+}
+
+// GetApplicationproblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r CreateIdsResponse) GetApplicationproblemJSON415() *Problem {
+	return r.ApplicationproblemJSON415
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CreateIdsResponse) GetApplicationproblemJSON429() *Problem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CreateIdsResponse) GetApplicationproblemJSON503() *Problem {
+	return r.ApplicationproblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateIdsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateIdsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateIdsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateIdsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DecodeResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -1917,6 +2564,89 @@ func (r RunsResponse) ContentType() string {
 	return ""
 }
 
+// CreateRunsResponse503Headers the declared response headers of an HTTP 503 response for CreateRuns
+type CreateRunsResponse503Headers struct {
+	RetryAfter *int64
+}
+
+type CreateRunsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Runs
+	// ApplicationproblemJSON400 the response for an HTTP 400 `application/problem+json` response
+	ApplicationproblemJSON400 *Problem
+	// ApplicationproblemJSON405 the response for an HTTP 405 `application/problem+json` response
+	ApplicationproblemJSON405 *Problem
+	// ApplicationproblemJSON415 the response for an HTTP 415 `application/problem+json` response
+	ApplicationproblemJSON415 *Problem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *Problem
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *Problem
+	// Headers503 the parsed response headers for an HTTP 503 response
+	Headers503 *CreateRunsResponse503Headers
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateRunsResponse) GetJSON200() *Runs {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON400 returns the response for an HTTP 400 `application/problem+json` response
+func (r CreateRunsResponse) GetApplicationproblemJSON400() *Problem {
+	return r.ApplicationproblemJSON400
+}
+
+// GetApplicationproblemJSON405 returns the response for an HTTP 405 `application/problem+json` response
+func (r CreateRunsResponse) GetApplicationproblemJSON405() *Problem {
+	return r.ApplicationproblemJSON405
+}
+
+// GetApplicationproblemJSON415 returns the response for an HTTP 415 `application/problem+json` response
+func (r CreateRunsResponse) GetApplicationproblemJSON415() *Problem {
+	return r.ApplicationproblemJSON415
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r CreateRunsResponse) GetApplicationproblemJSON429() *Problem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r CreateRunsResponse) GetApplicationproblemJSON503() *Problem {
+	return r.ApplicationproblemJSON503
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateRunsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateRunsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateRunsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateRunsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type StatusResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -2044,6 +2774,45 @@ func (c *ClientWithResponses) IdsWithResponse(ctx context.Context, params *IdsPa
 	return ParseIdsResponse(rsp)
 }
 
+// CreateIdsWithBodyWithResponse New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+func (c *ClientWithResponses) CreateIdsWithBodyWithResponse(ctx context.Context, params *CreateIdsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateIdsResponse, error) {
+	rsp, err := c.CreateIdsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateIdsResponse(rsp)
+}
+
+// CreateIdsWithResponse New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+func (c *ClientWithResponses) CreateIdsWithResponse(ctx context.Context, params *CreateIdsParams, body CreateIdsJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateIdsResponse, error) {
+	rsp, err := c.CreateIds(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateIdsResponse(rsp)
+}
+
+// CreateIdsWithFormdataBodyWithResponse New IDs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/ids (the `CreateIds` operationId).
+func (c *ClientWithResponses) CreateIdsWithFormdataBodyWithResponse(ctx context.Context, params *CreateIdsParams, body CreateIdsFormdataRequestBody, reqEditors ...RequestEditorFn) (*CreateIdsResponse, error) {
+	rsp, err := c.CreateIdsWithFormdataBody(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateIdsResponse(rsp)
+}
+
 // DecodeWithResponse Takes an ID apart.
 //
 // Returns a wrapper object for the known response body format(s).
@@ -2094,6 +2863,45 @@ func (c *ClientWithResponses) RunsWithResponse(ctx context.Context, params *Runs
 		return nil, err
 	}
 	return ParseRunsResponse(rsp)
+}
+
+// CreateRunsWithBodyWithResponse New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+func (c *ClientWithResponses) CreateRunsWithBodyWithResponse(ctx context.Context, params *CreateRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateRunsResponse, error) {
+	rsp, err := c.CreateRunsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRunsResponse(rsp)
+}
+
+// CreateRunsWithResponse New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+func (c *ClientWithResponses) CreateRunsWithResponse(ctx context.Context, params *CreateRunsParams, body CreateRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateRunsResponse, error) {
+	rsp, err := c.CreateRuns(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRunsResponse(rsp)
+}
+
+// CreateRunsWithFormdataBodyWithResponse New IDs as runs, as GET replies with them. Frameworks that remember a GET do not remember a POST.
+//
+// Takes a body of the `application/x-www-form-urlencoded` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/runs (the `CreateRuns` operationId).
+func (c *ClientWithResponses) CreateRunsWithFormdataBodyWithResponse(ctx context.Context, params *CreateRunsParams, body CreateRunsFormdataRequestBody, reqEditors ...RequestEditorFn) (*CreateRunsResponse, error) {
+	rsp, err := c.CreateRunsWithFormdataBody(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateRunsResponse(rsp)
 }
 
 // StatusWithResponse What the daemon says of itself: the fields of INFO, by section.
@@ -2359,6 +3167,83 @@ func ParseIdsResponse(rsp *http.Response) (*IdsResponse, error) {
 	return response, nil
 }
 
+// ParseCreateIdsResponse parses an HTTP response from a CreateIdsWithResponse call
+func ParseCreateIdsResponse(rsp *http.Response) (*CreateIdsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateIdsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IDs
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 405:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON405 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/plain) unsupported
+
+	}
+
+	switch {
+	case rsp.StatusCode == 503:
+		var headers CreateIdsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseDecodeResponse parses an HTTP response from a DecodeWithResponse call
 func ParseDecodeResponse(rsp *http.Response) (*DecodeResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -2546,6 +3431,80 @@ func ParseRunsResponse(rsp *http.Response) (*RunsResponse, error) {
 	return response, nil
 }
 
+// ParseCreateRunsResponse parses an HTTP response from a CreateRunsWithResponse call
+func ParseCreateRunsResponse(rsp *http.Response) (*CreateRunsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateRunsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Runs
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 400:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON400 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 405:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON405 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 415:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON415 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 503:
+		var headers CreateRunsResponse503Headers
+		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			}
+			headers.RetryAfter = &value
+		}
+		response.Headers503 = &headers
+	}
+
+	return response, nil
+}
+
 // ParseStatusResponse parses an HTTP response from a StatusWithResponse call
 func ParseStatusResponse(rsp *http.Response) (*StatusResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -2598,59 +3557,64 @@ func ParseStatusResponse(rsp *http.Response) (*StatusResponse, error) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"7Fxbc9s4sv4rKJ6p8jl1qIsvyYyV2gdPnOxoK2On4mTzkGRdENkSMQYBBgCtaF3+71togKQuoE051szs",
-	"lF+mFIlsNLq//voCeG6iROaFFCCMjkY3kU4yyCl+/FmWIsVPNE2ZYVJQ/lbJApRhoKPRlHINcVQsfXUT",
-	"TYDLuf2Qgk4UK+xr0Sg6EWR8SpggKSQsp5ykbMaMjonJgEyZ0oaYjBrCNOHUgLL/EvijLqjoR3FUUGNA",
-	"WVn/+jTsHX+52Y/3j29/iOLILAqIRpE2iolZdBtHUyXzLVXgcg7aEDl92Jq3caTga8kUpNHok1Mg9rb4",
-	"Uj8tJ79BYqyGL3mpDagtbZs0b61u7X0G5MOH8Wk/ZI2UGpqACL44JMztmNOFLA3JqCZCEl0mGZky4KmV",
-	"OJUqpyYaRUyY50fNEkwYmIGya7jXN+WPBWFGk2nJObFiggrmkE9A4Q6ZgRw//KBgGo2i/xk06Bx4aA5+",
-	"xeftm14UVYou7L9FCHrWOCmFXIo9TRIuk6uVTaXUQM+wHKI4EiXndMIhGhlVQkBVRZm2Lt7Yp9HEyvhe",
-	"yZeGJVeb4j/a0KCckwQYZ2KmyRwUEPcOMZJwqk3QVS3rLrluLtWVt/7aovgDGZ9qF5oms2tSBZ0wsRYR",
-	"FXRrqKzgstHC+XDVHLXZG6iEYuoUEpk652wRU3dFx69MayZmjxQjLO3MSVvynYavJYgEAj5kJmOOR60p",
-	"O2pqQFBhdm0Pt8qloDncu5R7tlrKvhJkknD0nC+r21U5FtLqYwaO0OxCZAIzlyaCEb+hnIN4mJ/mVaw9",
-	"JLaYjYxqVRcwfq0laIQiZny6bXZn6SpN7wLNq6S+sddw8L+pE9BWtcqMCR32CBQyybo7d8KMDiLPsjZG",
-	"he6IPPA1VwB5LoxzcAJtrVRa/i+L7no6VVZ8uI3Bgrv8Rc5JTsWi4wZRhXAKbQ3sjM0y0Cb8lv+RXFNe",
-	"QkcldMamAXEognwuh8PDxP2X4JPW1jbuC6qwSKTigbHqNu/xUqnR7C8E7fUih6X6sgB1qSGRIg2jV9P1",
-	"WkSWtgqopYmyqqEqca3cSRt2IlSknou7Jj2tSwjj2dYTWF0kVJAJEHw0JVhpsKac8jInUnKg4ruLTS2V",
-	"0ZeTxWUrw9d6pTK8fthSFokcxMxk/Xb2f/QyK44WQJW+5BCC8wdhGLcSRScwrGG1rtR8UvHcUYO3qdlW",
-	"MLSB0LgiWk9uKzqve6SGTCgUfOW/HWnRGXhNAta/YCKBOyzUUj834eMr8l20BF402ql9B42PXxBsOMlw",
-	"RPQjbauFFT4UtumYZyzJCDMkpwsXvR0hm3DK8jBx4U97tspLw5kAG7hLmgFN223y84JkNimVqJ/v+iyH",
-	"43vIYkIaay4G15B2ZEq3tF2SuXU2yWNxh84Z8PQSHdMGw/mGv+5K5ZlsS4itaZSJhCpBw9pjmcw00YYq",
-	"E34dGXoXUHeSL3cbqn6RMKTfY4dQj6Fcr1GUE850Bt3HILNuoMypukIYuiVtN0EVkAlkzGZYDISNQUXn",
-	"jVrpu/CSlXuH+X6TpRKU72ncXkeTyQJEkD+tRP/jniYts62CtRRAhZIJ6K41d0tU+nbPkdI6TWxjOG2o",
-	"gZaxDjMklYCagihzm3hnigqD8w5tZFHgp8zVjUhgNvdSZqzwxoBfAuuWNjfcC3iLvgr1vhbzGnQ03zUo",
-	"3U4p6IyZouF6zG5EX06l6pLhOhK1k4mbb3dqOGn9MR183a4jpztYr7J1Y+QqfTaer/BV4TheKXnWcnlT",
-	"sbQUGKs8WZN+kKOXKcHTzioJhoq4t0pOOOT3VnEbswVQSqqYUE3evX5Jjo+e/YgkzTBZrU3KZRqIt9dS",
-	"VVjUL0gqEz3IjCn6eYqCTAZhjKZgaBhK1OaJogABaYx8PvclPFFAU1AYTyt9RCOVUzUL9rRVP73cHGXU",
-	"lizzrnxmqClDAxpN/DRQQcEXe9ofvXAmoPNgzHBojXS3cL99rLP+XqnEaMrpFcypSkeuv7TZL1z+rYUN",
-	"/lqpVO+69lfsYBDC4DugKROgtx2A1MXfg0coYWSeaAdH+yQGvH4cUIbflG0nDII4BeQ9wBXQUngiBT+E",
-	"AVGmd9iSA1PZaSRig23R3szjtGYpksJtfUuSdjEzPnt9fj8gnR4NHy/BJYjCUmwLH1V+D/RKYbYc3+VM",
-	"sNxWJfvhUZ4KEdhjzIE35mYKM6PbQxdMaANFC845A00mYOYAgghgs2wiS6VxsEdU+V1Hv7hs7PwUUvOi",
-	"puaw5+74XizOp9Ho081GRN50KIpuNhD/5Tag3lrLBQmiF5MuElShpJGJ5C30VAm6xWZzKkPFHPtaQjPu",
-	"0lIZMlm4zoRg6U5NprEd0qCuISXSpaz6DPeDYN+IlskVGJd0JwvS69E0Z8I+SwWhaaps9U9+eXXihpbn",
-	"b9+Pz88ulsUaKd3rhl4BEdLqZLfCWQJCIxO4s6nopKBJBr2D/jCKo1LxaBTZukGPBoP5fN6n+HNfqtnA",
-	"v6sHb8YvX51dvMJ3mqwZ1aluqaAbRftVI0QLFo2iw/6wf+ggmKHnB5xdw7/tpxlguNVpYpxGo+gN/mph",
-	"qAtpV7ePHAyHPmEZcFFv4JsZFJwy0dzzwO/X8LyBgnHVodzG0dGGWFoUnCWojUWHLe3+/zct1xa56zy/",
-	"KggDS7/HUuVrCRpH8HMlxczr8ez31ONc8AX5+6v38V2IQsWeDQ8f2e5ESNNHntFlnlO1WMpspml1nRI6",
-	"xhIUrv2PiZQqZQJTunfibRwNMFG1I+qd+9lCUNEcDA6uP91ElHM5f5UXZvFPysu6311V+w3TRvvFq/RH",
-	"KNeSMHccZh0JnPexxYlG0dcSlM2aPtquQU2kxoKu1VZf7kX7Mhy2g0FTG97iKfUDvXeyVnS48v0phB4S",
-	"Qn+4M89k0JnBmKQBx8dkzky2HhSYAK8ACsIMmSqZ4zcxkYpoKQWZMxslGLDX+4NJfR0vGLP+tt5GzK6h",
-	"EhPtCDvow8PD45hQklID5H9zlgo2ywz58P7l/8VOaalIbz8jU4m7ymSpCJ1hUwDfaF5gSjsYHjzvDZ/1",
-	"hvst8ewvwzVFkiONduvHfwKljdxK5V3ykXdsS2g7VDwRy/3EshKsVnlbg1ZdgDvLMpnU4NoAXdhueOru",
-	"W1AFMQJKUTEDohMq9Iiw1N0UgL+54D05O62/S9xZXBO9S3c3g+H7sr4gtzMgVUu0+NLfrfuTQenw99Tj",
-	"hBQy3dO+uairL4chwsyIUH1V9SNCprCniZyL/+Z0uhNfrledaEQq9BzUeiCecO47O13dvvahgk3neg1b",
-	"95zkRHiJOMmfgI1ZnDoTydMm7tgdKXN8f75cnsW+INSQXGpDer2cfuvhLKKtinWDiuWckcKUltzgKGWr",
-	"OctmQvyIPDU+xWofFKxfx6T+hpilLHddR48I9eM5myBpfUYcTH7u/mdQ+WgYGoGETkTsHiuXovVsCWQ1",
-	"ZCZeutRpQ0gR4BpWu/xer7rDE1KR6hX1qpOzymZxpVscTaiG5wd4gvYN767M7LNxVJZ4yIJHvEng9Gyn",
-	"OX186grSZQnfeiKtpDSVys3niKWfo9HnaH//x+Oj46Ofnh/u/3T0/Nnw4OhzdPtZ3NknrZe8jdyANLHx",
-	"3bN7xAeDH8coT+XI/cR8dHD8exuo1LZB0VcaqSGXqp7EubtzylbV2OXrPyJ3hNqsF/WBENF0ocncXbLJ",
-	"8HwNA/MdGLXonUyDd/gv3ElkfwXH959O3K5mqTOYW0PZ/E/+cXF+ZjsQzgQQoEmGeaoOM2xAkIO1UUCR",
-	"At1YVOPXgYjvk5PqYWwJQaSaGCkJUMUXntG9sQl1N1Hx6N6d2y2lusENS29b8537C4n7Ut548y+kKP51",
-	"Ee7MEzqSOypL3X0jXTN1QU3WEDWS7Hf0fpuZ5C+aEqo/XwkOAnV9h/yJWLfr8+gVaD+SoQVebKvCpblG",
-	"HJ6qV7dfd+Zxv0KLyas/V3ly+NaNva+Em9qzcbo/ZelXSgZdf+6PYr7T94EzsbUNFiBO3o6ffLy1jxke",
-	"R5Y5iKWArs7Gw0capXhq9h6l2dvp2Yv1UhtcS/GU/54ai79kY2GraIvvuBpE0yuwgQ1zMlkYcFY1mSw1",
-	"ddN+T3nNRb8g6V1UN+J2FrB+hRZU/CmL1qeJ8iOm4o/VfVc3t3ORJKc25oFPR/5/72FRYL8dn70+j8lk",
-	"QbS7WNR3eqBon5Gb6zWjwYDLhHK8E3375fY/AQAA//8=",
+	"7Fxtc9S4k/8qKt9WcVfneQgJ7DLUvcgS2J0rNqFIOF4Al9LYPWNtZMlIcsz8U/nu/1JLtudBTmYgw7Jb",
+	"84Ya/CC11L/u/nWrnZsokXkhBQijo9FNpJMMcoo/f5WlSPEXTVNmmBSUv1GyAGUY6Gg0pVxDHBULl26i",
+	"CXBZ2R8p6ESxwr4WjaJjQcYnhAmSQsJyyknKZszomJgMyJQpbYjJqCFME04NKPs/gTd1QUU/iqOCGgPK",
+	"jvX/H4a9Z59uDuKDZ7c/RXFk5gVEo0gbxcQsuo2jqZL5liJwWYE2RE6/bs7bOFLwuWQK0mj0wQkQ+734",
+	"1DwtJ39CYqyEL3ipDagt9zZp31pe2kUG5N278Uk/tBspNTQBEXxxSJhbMadzWRqSUU2EJLpMMjJlwFM7",
+	"4lSqnJpoFDFhnh61UzBhYAbKzuFeXx9/LAgzmkxLzokdJihgDvkEFK6QGcjxx08KptEo+o9Bi86Bh+bg",
+	"D3zevumHokrRuf2/CEHPbk5KIZfikSYJl8nV0qJSaqBnWA5RHImSczrhEI2MKiEgqqJMWxWvrdNoYsf4",
+	"1pEvDUuu1od/b02Dck4SYJyJmSYVKCDuHWIk4VSboKo65l1QXSXVld/9lUnxBhmfaGeaJrNzUgUbYWLF",
+	"ImroNlBZwmUrhdPh8nY0295CJWRTJ5DI1ClnC5u6yzr+YFozMXsgG2Hpxj5pS3+X0/nlBC6V9dchdFoL",
+	"GJ+QimoyY9cgQk6QitQucm4VTEwmNVhnSMmUS2qYmPUKyYQhorQKGBFKCiVniuYkp3OS0WsgfnpChbRQ",
+	"sTMaSZhZsPmJlByosDJr+FyCSCCAO2Yy5ny/Vf+Gu2tAUGF2rUM3y6WgOdw7lXu2nsq+EvR+YYs/WxR3",
+	"U+FYSKr3GTgnbCciE5i50Bb0UmvCObMMI6qq/cPX+ANmrbme1Rm5n2sBGiErH59sy0hYuhxadmGBy4Fo",
+	"ba1hh/W6CZpb8asZEzqsEShkkm2u3AkzOog8G2nQKvSGyAPPEwPIc2acgxvQ8rvSxqyy2FxOJ8qSDrfZ",
+	"sOAqf5cVyamYb7hAFCEc9jsNO2OzDLQJv+VvkmvKS9hQCJ2xaWA4HIJ8LIfDw8T9S/BJu9fW7guqkNhS",
+	"8ZW26hbv8VKL0a4vBO1VYsZSfVmAutSQSNERoTRd5U+ytMylGc3FnsXhOn0nbb2Ti2zoizcN1FqXEMaz",
+	"D2yaJFSQCRB8NCXIjlhLAdfD3TcRZC2V0ZeT+WWnh2/kSmV4/vBOWSRyEDOT9bu9/4NTwziaA1X6kkMI",
+	"zu+EYdyOKDYCwwpWG3bpg4r3HQ14W565hKE1hMa1o/XObUnmVY00kAmZgs9WtnNadAZeksDunzORwB07",
+	"1MH5W/PxWcQu0hg/NO5T9wpaHT8nmCST4YjoB1pWh1d4V1g6WmUsyQgzSFtRaxtCNuGU5WHHhbceWZaX",
+	"hiMBJp2XNAOadu/Jr3OS2aBUonw+U7U+HN9DLyaksdvF4BrSDT2lm9pOydw8685jfofMGfD0EhXTBcNq",
+	"TV93hfJMdgXEzjDKREKVoGHpkSYzTbShyoRfRw+9C6i7kS93a6p+kjCkLzBDaEpnLtcoyglnOoPNSzez",
+	"zUCZU3WFMHRT2mzC5ooTyJjLHUPFlY0XakffhZbsuHds35+yVILyRxqXt+GWyQJE0H/aEf3NR5p01OMK",
+	"1kGACiUT0Jty7g6r9Omec0qrbmKbjdOGGugoRTFDUgkoKYgyt4F3pqgwWKPRRhYF/socb0QHZmMvZcYO",
+	"3m7gp8C8pY0N9wLeoq9GvediXoINt+8alO52KVCXN8K8iDKjL6dSbRLhNnTUbkxcfLdSw0Hrr8ngm3Qd",
+	"fbqD9bK3bje5Dp+t5mt81TiOlyjPSixvGUsHwVj2k43TD/roRZfg3c6yEwyRuDdKTjjk97K4tdoCKCVV",
+	"TKgmb1+9IM+OnvyMTtpVxVaq+zIN2NsrqWos6ucklYkeZMYU/TzFgUwGYYymYGgYStTGiaIAAakr+1We",
+	"whMFNAWF9rSUR7SjcqpmwZy2zqcXk6OMWspSberPDDVlqECjia8GKij4/JH2x0WcCdi4MGY4dFq6m7jf",
+	"XdZZfa9UYjTl9AoqqtJRXTklSZj+rZgN3q1Falbd6Ct2MAhh8C3QlAnQ2xZAGvL31SWUMDKPtYOjfRIN",
+	"Xj8MKMNvyq5TEUGcAPIe4AroIJ7ogr/GA+KYXmELCkzlRiURa2zz7mQeqzULltRRRQ8HaWcz49NXZ/cD",
+	"0snR+uMFuARRWIpt4aPKb4FeKcyW5bucCZZbVnIQLuWpkAN7iDrwWt1MYWR0a9gEE9pA0YFzzkCTCZgK",
+	"QBABbJZNZKm0O6RR5TcdV+O0sdNTSMzzxjWHNXfHdTE/m0ajDzdrFnmzASm6WUP8p9uAeCspFySIXgy6",
+	"6KAKJY1MJO9wT/VAt5hsTmWIzLHPJbTlLi2VIZO5y0wIUndqMo3pkAZ1DSmRLmQ1587vBPtCtEyuwLig",
+	"O5mTXo+mORP2WSoITVNl2T/5/eWxK1qevbkYn52eLw5rpPRHdfQKiJBWJrsUzhIQGj2BO5uKjguaZNB7",
+	"3B9GcVQqHo0iyxv0aDCoqqpP8XZfqtnAv6sHr8cvXp6ev8R32qgZNaFugdCNooM6EaIFi0bRYX/YP3QQ",
+	"zFDzA86u4V/21wzQ3JowMU6jUfQa71oY6kLa2e0jj4dDH7AMOKs38MUMCk6ZaHtT8PoKntdQMK4zlNs4",
+	"OloblhYFZwlKY9Fhqd1//6nlyiR39SDUhDAw9QVSlc8laCzBV0qKmZfjyfeU40zwOfnt5UV8F6JQsCfD",
+	"wwfedyKk6aOf0WWeUzVfiGymTXWdEDpGCgrX/mYipUqZwJDulXgbRwMMVN2IeutuWwgqmoPBwvWHm4hy",
+	"LquXeWHm/0d52eS7y2K/ZtpoP3kd/gjlWhLmjsOsIoHzPqY40Sj6XIKyUdNb2zWoidRI6Dr36tO9aF+E",
+	"w3YwaLnhLZ5Sf6X2jldIh6PvexP6GhP6y5V5KoPKDNokDSg+JhUz2apRYAC8AigIM2SqZI5XYiIV0VIK",
+	"UjFrJWiw1weDSdNCGLRZ32G4ZrMrqMRAO8IM+vDw8FlMKEmpAfKfOUsFm2WGvLt48V+xE1oq0jvIyFTi",
+	"qjJZKkJnmBTAF5oXGNIeDx8/7Q2f9IYHHfbsG/hakuScRvfuxz+A0EZuJfIu/ZFXbIdpO1TsHcv9jmXJ",
+	"WF0bV5sFuLOshV4tXdhseOr6LaiCGAGlqJgB0QkVekRY6joF4H+c8R6fnjTXEncW11rvQr9p0HxfNE19",
+	"OwNSPUWHLn0/4A8GpcPvKccxKWT6SPvkomFfDkOEmRGh+qrOR4RM4ZEmshJ/53C6E12usk7cRCp0BWrV",
+	"EI8595mdrjvGvalg0rnKYZuckxwLPyJW8idgbRarzkTytLU7dkfIHN8fLxdrsc8JNSSX2pBeL6dfeliL",
+	"6GKxrlCxGDNSmNKSGyylbFVnWQ+I79FPjU+Q7QM2mS61Y1LfIWZdlmvX0SNCfXnOBkjanBEHg5/r/wwK",
+	"Hw1DJZDQiYhdY61S3D1LgayEzMQLTZ3WhBQBrmE5y+/16h6ekIhUL4lXn5zVexbXssXRhGp4+hhP0L5g",
+	"78rMPhtHZYmHLHjEmwROz3Ya08cnjpAujvClJ9J6lJap3HyMWPoxGn2MDg5+fnb07OiXp4cHvxw9fTJ8",
+	"fPQxuv0o7syTVilvO25gNLF27ck9wweNH8soezriHHNM3pydX9zlno8eP/ve21Rqm6boK40OIpeqqce5",
+	"DjpluTXm+vqviCChZOt5cyxENJ1rUrlWmwxP2dA834JR897xNPj1wbk7j+wvofn+M4rb5Vh1CpXdKMsC",
+	"yP+en53aPIQzAQRokmG0aowN0xD0xNoooOgIXXFU4+WA3ffJcf0wJoYgUk2MlASo4nPv1/1mE+r6UfEA",
+	"353e3cZR4TuCVpilAmpgH+v2se6eWIe+81fpTtI2DnMrzZYd7fQPtkE7WH1838nYnQax5ZFZ17c1Dwjz",
+	"AAlYOZ1ZJR5VVeEG90rFQTSffu2V/HdWcjD0twHABRlLRmxy5ttC3r193XcH6nviuye+Oya+B0++9zZN",
+	"ZFoTKavR5jN5awEK6J6Q/z0JOVaKfnt5gV1tDHRz2JL3ySvr7yqprrzDU+DqnITiG6n0ym+uWtgulY8G",
+	"Nyy97awhuS+l76PW48BHwvhXBjBP8CETw6fzyq6HXzeMsKAmawkhRrpvOE9Zj9X/0DJL/Rl78HBdN99l",
+	"7n32dmcn9Aq0P+akBX4sUptL+2leuFOl/qJsZxr3M3Rsef0J+F7hWx+WeZbasvtW6b5zqV8LGVT9mW9v",
+	"+kbd30ty7TzHb8Z7HW+tY4YtfmUOYsGg637TcJtQKfZFpQcpKu20n8lqqQuupdjHv32x/h+cG1gubVEe",
+	"1y0e9AqseUNFJnMDbldNJktN6z6au8roe5f3oC7vIUrO++LtVsXbfRn0ByiD7mPyvo645wo/LlfYWT2x",
+	"/TI3mFGd15+w7szz+Bk6APRDVsT2LaAPmOe/rz9Qd8euzujk1LoH4NOR/xvCFgX26vj01VlMJnOi3ZeA",
+	"fScHDu25b/s93Ggw4DKhHP+Iwe2n238HAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
