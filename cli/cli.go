@@ -130,6 +130,7 @@ func newProgram(own paths, out *outside) *program {
 			checkCommand(s),
 			nextCommand(own),
 			decodeCommand(own),
+			convertCommand(own),
 			boundsCommand(own),
 			explainCommand(own, out),
 			layoutCommand(own, out),

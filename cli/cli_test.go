@@ -44,9 +44,11 @@ func tweetAs(f form.Form) string {
 func TestDecode(t *testing.T) {
 	keys := filepath.Join(t.TempDir(), "keys")
 	must.Do(t, os.WriteFile(keys, []byte(firstKey), 0o600))
-	const head = "id                   time                      datacenter  worker  sequence\n"
-	const row = "1541815603606036480  2022-06-28T16:07:40.105Z          11      26         0\n"
-	const object = `{"id":"1541815603606036480","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0}` + "\n"
+	const head = "id                   time                      datacenter  worker  sequence  base62\n"
+	const plain = "1541815603606036480  2022-06-28T16:07:40.105Z          11      26         0  1ptWyK4WgZU"
+	const row = plain + "  may be rounded\n"
+	const object = `{"id":"1541815603606036480","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0,"base62":"1ptWyK4WgZU","may_be_rounded":true}` + "\n"
+	headUUID, plainUUID := strings.TrimSuffix(head, "\n")+"       uuid\n", plain+"  "+tweetUUID
 	byTwitter := script{"INFO": {bulk("# Cluster\r\nlayout:twitter\r\n")}}
 	for _, c := range []struct {
 		name   string
@@ -64,7 +66,7 @@ func TestDecode(t *testing.T) {
 		{name: "the flag wins over the daemon's", daemon: script{"INFO": {bulk("layout:js53\r\n")}}, args: []string{"--layout", "twitter", tweet}, out: head + row},
 		{
 			name: "without a daemon, and told so", args: []string{"1"},
-			out: "id                   time                      worker  sequence\n" + "1                    2026-01-01T00:00:00.000Z       0         1\n",
+			out: "id                   time                      worker  sequence  base62\n" + "1                    2026-01-01T00:00:00.000Z       0         1  00000000001\n",
 			err: []string{"there is no such socket", "default layout, flakeward"},
 		},
 		{name: "standard input", stdin: tweet + "\n" + tweet + " " + tweet, args: []string{"--layout", "twitter", "-"}, out: head + row + row + row},
@@ -73,15 +75,23 @@ func TestDecode(t *testing.T) {
 			out: head + row + row, failed: true,
 			err: []string{`word 2 of standard input: "x" is not an ID`, "word 3 of standard input: \"-5\" is not an ID: it is negative"},
 		},
-		{name: "of a form", args: []string{"--layout", "twitter", "--as", "hex", "1565a11f6217a000"}, out: head + row},
+		{
+			name: "some may be rounded", args: []string{"--layout", "twitter", tweet, "1541815603606036481", "1541815603606036500"},
+			out: head + row + "1541815603606036481  2022-06-28T16:07:40.105Z          11      26         1  1ptWyK4WgZV\n" +
+				"1541815603606036500  2022-06-28T16:07:40.105Z          11      26        20  1ptWyK4WgZo  may be rounded\n",
+			err: []string{"flakeward: 2 of 3 IDs may be rounded: the digits are those of a floating-point number"},
+		},
+		{name: "of a form", args: []string{"--layout", "twitter", "--as", "hex", "1565a11f6217a000"}, out: head + plain + "\n"},
 		{name: "of a form, and it is of another", args: []string{"--layout", "twitter", "--as", "base62", tweet}, failed: true, err: []string{"it may be string: name that form"}},
 		{name: "of no form that is said", args: []string{"--layout", "twitter", "1565a11f6217a000"}, failed: true, err: []string{"it may be hex: name that form"}},
-		{name: "a UUID", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:" + someUUID + "\r\n")}}, args: []string{tweetUUID}, out: head + row},
+		{name: "a UUID", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:" + someUUID + "\r\n")}}, args: []string{tweetUUID}, out: headUUID + plainUUID + "\n"},
+		{name: "in JSON with a UUID", args: []string{"--layout", "twitter", "--cluster-uuid", someUUID, "--json", "1541815603606036481"},
+			out: strings.NewReplacer("480", "481", `"sequence":0`, `"sequence":1`, "gZU", "gZV", `"may_be_rounded":true`, `"uuid":"`+tweetUUID[:35]+`1"`).Replace(object)},
 		{name: "a UUID without its cluster", args: []string{"--layout", "twitter", tweetUUID}, failed: true, err: []string{"needs the cluster's UUID", "leave --layout out"}},
-		{name: "a UUID of a cluster that is named", args: []string{"--layout", "twitter", "--cluster-uuid", strings.ToUpper(someUUID), tweetUUID}, out: head + row},
-		{name: "a UUID of a cluster that was", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:0c9e6d1e-7a3f-4d9b-8f55-3f1f1d2f4a11\r\n")}}, args: []string{"--cluster-uuid", someUUID, tweetUUID}, out: head + row},
+		{name: "a UUID of a cluster that is named", args: []string{"--layout", "twitter", "--cluster-uuid", strings.ToUpper(someUUID), tweetUUID}, out: headUUID + plainUUID + "\n"},
+		{name: "a UUID of a cluster that was", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:0c9e6d1e-7a3f-4d9b-8f55-3f1f1d2f4a11\r\n")}}, args: []string{"--cluster-uuid", someUUID, tweetUUID}, out: headUUID + plainUUID + "\n"},
 		{name: "a cluster that is none", args: []string{"--layout", "twitter", "--cluster-uuid", "production", tweetUUID}, failed: true},
-		{name: "a public ID", args: []string{"--layout", "twitter", "--as", "public", "--public-keys", keys, tweetPublic}, out: head + row},
+		{name: "a public ID", args: []string{"--layout", "twitter", "--as", "public", "--public-keys", keys, tweetPublic}, out: head + plain + "\n"},
 		{name: "a public ID without keys", args: []string{"--layout", "twitter", "--as", "public", tweetPublic}, failed: true},
 		{name: "too wide for the layout", args: []string{"--layout", "js53", tweet}, failed: true, err: []string{"too large for layout"}},
 		{name: "an endless word", stdin: strings.Repeat("1", 2*maxWord), args: []string{"--layout", "twitter", "-"}, failed: true},
@@ -286,7 +296,7 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"", "daemon check next decode bounds explain layout status health marks claims cluster move version completion help csi"},
+		{"", "daemon check next decode convert bounds explain layout status health marks claims cluster move version completion help csi"},
 		{"d", "daemon decode"},
 		{"he", "health help"},
 		{"-", "--help --version"},

@@ -14,7 +14,7 @@ func decodeCommand(own paths) *urfave.Command {
 	flags := newLayoutFlags(own)
 	return withTenants(&urfave.Command{
 		Name:        "decode",
-		Usage:       "decode IDs: time, worker, sequence number",
+		Usage:       "decode IDs: time, worker, sequence number, other forms",
 		ArgsUsage:   "ID... (or -, to read them from standard input)",
 		Description: formSource + "\n" + layoutSource + "\nThe names of tenants come from --config, or else from the daemon.",
 		Flags: append(append(flags.flags(), flags.formFlags.flags("read the IDs in this `FORM`")...),
@@ -30,6 +30,7 @@ func decodeCommand(own paths) *urfave.Command {
 			}
 			out := bufio.NewWriter(c.App.Writer)
 			d := decoder{ids: ids, table: newIDTable(ids.layout, flags.names), out: out, complain: c.App.ErrWriter, json: c.Bool(jsonName)}
+			d.table.coder = ids.coder
 			for _, word := range c.Args().Slice() {
 				if word != "-" {
 					d.decode(word, "")
@@ -39,6 +40,9 @@ func decodeCommand(own paths) *urfave.Command {
 			}
 			if err := out.Flush(); err != nil {
 				return fmt.Errorf("writing what was decoded: %w", err)
+			}
+			if !d.json { // its objects say so themselves
+				d.rounded.say(c.App.ErrWriter)
 			}
 			return d.verdict()
 		},
@@ -54,6 +58,7 @@ type decoder struct {
 	complain    io.Writer
 	json        bool
 	good, wrong int
+	rounded     roundings
 }
 
 // maxWord bounds a word of standard input, in bytes. IDs have 19 digits at most.
@@ -93,12 +98,13 @@ func (d *decoder) decode(word, where string) {
 		fmt.Fprintf(d.complain, "flakeward: %s%v\n", where, err)
 		return
 	}
+	rounded := d.rounded.look(word)
 	if !d.json {
 		if d.good == 0 {
 			d.table.heading(d.out)
 		}
-		d.table.row(d.out, id, parts)
-	} else if line, err := json.Marshal(d.table.object(id, parts)); err == nil {
+		d.table.row(d.out, id, parts, rounded)
+	} else if line, err := json.Marshal(d.table.object(id, parts, rounded)); err == nil {
 		_, _ = d.out.Write(append(line, '\n'))
 	}
 	d.good++

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/cli/cluster"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 func explainCommand(own paths, out *outside) *urfave.Command {
@@ -74,8 +75,9 @@ type explainer struct {
 
 // issued is an ID that is to be explained.
 type issued struct {
-	id    int64
-	parts generator.Parts
+	id      int64
+	parts   generator.Parts
+	rounded bool // it may be
 }
 
 // largestBatch bounds the IDs that wait to be explained.
@@ -108,7 +110,7 @@ func (e *explainer) take(ctx context.Context, word, where string) error {
 		fmt.Fprintf(e.complain, "flakeward: %s%v\n", where, err)
 		return nil
 	}
-	e.batch = append(e.batch, issued{id, parts})
+	e.batch = append(e.batch, issued{id, parts, form.MayBeRounded(word)})
 	if len(e.batch) < largestBatch {
 		return nil
 	}
@@ -198,11 +200,14 @@ func (e *explainer) print(i issued, found cluster.Finding) error {
 	if found.Note != "" {
 		row("note", found.Note)
 	}
+	if i.rounded {
+		row("may be rounded", form.Rounded)
+	}
 	return table.Flush()
 }
 
 func (e *explainer) object(i issued, found cluster.Finding) explained {
-	o := explained{idObject: e.table.object(i.id, i.parts), Verdict: found.Verdict}
+	o := explained{idObject: e.table.object(i.id, i.parts, i.rounded), Verdict: found.Verdict}
 	if found.Note != "" {
 		o.Note = &found.Note
 	}

@@ -114,7 +114,7 @@ func TestExplainGoesByTheClustersLayout(t *testing.T) {
 	s.inspected.Layout = "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z;datacenter=9"
 	out, _, err := ask{standIn: s}.run(t, "explain", "--json", tweet)
 	checkError(t, err, "no holder is known", ExitUnknown)
-	if !strings.Contains(out, `"time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0,"verdict":"elsewhere"`) {
+	if !strings.Contains(out, `"time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0,"may_be_rounded":true,"verdict":"elsewhere"`) {
 		t.Errorf("printed %s", out)
 	}
 }
@@ -154,4 +154,21 @@ func FuzzExplain(f *testing.F) {
 			t.Errorf("%d complaints, the status is %d: %v", wrong, code, err)
 		}
 	})
+}
+
+// The sequence of an ID that may be rounded is not to be trusted: explain says so.
+func TestExplainSaysWhatMayBeRounded(t *testing.T) {
+	s := someCluster()
+	exact := idAt(t, 4, 60*24*time.Hour) // above 2^53
+	rounded := strconv.FormatInt(must.Get(strconv.ParseInt(exact, 10, 64))(t)&^15, 10)
+	for id, want := range map[string]bool{rounded: true, exact: false} {
+		out, _, err := ask{standIn: s}.run(t, "explain", id)
+		checkError(t, err, "no holder is known", ExitUnknown)
+		if strings.Contains(out, "\nmay be rounded  the digits are those of") != want {
+			t.Errorf("%s:\n%s", id, out)
+		}
+		if out, _, _ = (ask{standIn: s}).run(t, "explain", "--json", id); strings.Contains(out, `"may_be_rounded":true`) != want {
+			t.Errorf("%s: %s", id, out)
+		}
+	}
 }

@@ -44,7 +44,7 @@ func (v *formValue) String() string {
 	return v.Form.String()
 }
 
-// formOf is the form that --as names.
+// formOf is the form that --as names, or --from, whose other name it is.
 func formOf(c *urfave.Context) (f form.Form, named bool) {
 	v, ok := c.Generic(asName).(*formValue)
 	if !ok {

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // idTable shows decoded IDs. Its columns are as wide as the layout's largest
@@ -15,6 +17,7 @@ type idTable struct {
 	columns []column
 	time    string      // form of the time column, as exact as the layout is
 	tenants tenantNames // for the last column, if there are any
+	coder   *form.Coder // of the other forms; nil: they are not shown
 }
 
 // column is one of the layout's number fields.
@@ -58,23 +61,44 @@ func timeForm(layout *generator.Layout) string {
 // heading and row ignore errors of out, which is buffered: they show at the
 // flush.
 func (t idTable) heading(out io.Writer) {
-	_, _ = fmt.Fprintf(out, "%-*s  %-*s", idWidth, "id", len(t.time), "time")
+	var line strings.Builder
+	fmt.Fprintf(&line, "%-*s  %-*s", idWidth, "id", len(t.time), "time")
 	for _, c := range t.columns {
-		_, _ = fmt.Fprintf(out, "  %*s", c.width, c.field)
+		fmt.Fprintf(&line, "  %*s", c.width, c.field)
+	}
+	for _, f := range t.forms() {
+		fmt.Fprintf(&line, "  %-*s", f.Width(), f)
 	}
 	if len(t.tenants) > 0 {
-		_, _ = fmt.Fprint(out, "  name")
+		line.WriteString("  name")
 	}
-	_, _ = fmt.Fprintln(out)
+	_, _ = fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
 }
 
-func (t idTable) row(out io.Writer, id int64, parts generator.Parts) {
+// forms are those that IDs are shown in beside the integer. A UUID needs the cluster's own.
+func (t idTable) forms() []form.Form {
+	switch {
+	case t.coder == nil:
+		return nil
+	case t.coder.Can(form.UUID) != nil:
+		return []form.Form{form.Base62}
+	}
+	return []form.Form{form.Base62, form.UUID}
+}
+
+func (t idTable) row(out io.Writer, id int64, parts generator.Parts, rounded bool) {
 	_, _ = fmt.Fprintf(out, "%-*d  %-*s", idWidth, id, len(t.time), parts.Time.Format(t.time))
 	for _, c := range t.columns {
 		_, _ = fmt.Fprintf(out, "  %*d", c.width, number(parts, c.field))
 	}
+	for _, f := range t.forms() {
+		_, _ = fmt.Fprintf(out, "  %s", t.coder.Append(nil, f, id))
+	}
 	if name := t.tenants[parts.Tenant]; name != "" {
 		_, _ = fmt.Fprintf(out, "  %s", name)
+	}
+	if rounded {
+		_, _ = fmt.Fprint(out, "  may be rounded")
 	}
 	_, _ = fmt.Fprintln(out)
 }
@@ -90,10 +114,21 @@ type idObject struct {
 	Tenant     *uint64 `json:"tenant,omitempty"`
 	TenantName string  `json:"tenant_name,omitempty"`
 	Sequence   *uint64 `json:"sequence,omitempty"`
+	Base62     string  `json:"base62,omitempty"`
+	UUID       string  `json:"uuid,omitempty"`
+	Rounded    bool    `json:"may_be_rounded,omitempty"`
 }
 
-func (t idTable) object(id int64, parts generator.Parts) idObject {
-	o := idObject{ID: strconv.FormatInt(id, 10), Time: parts.Time.Format(t.time), Tick: int64(parts.Tick)}
+func (t idTable) object(id int64, parts generator.Parts, rounded bool) idObject {
+	o := idObject{ID: strconv.FormatInt(id, 10), Time: parts.Time.Format(t.time), Tick: int64(parts.Tick), Rounded: rounded}
+	for _, f := range t.forms() {
+		text := string(t.coder.Append(nil, f, id))
+		if f == form.UUID {
+			o.UUID = text
+		} else {
+			o.Base62 = text
+		}
+	}
 	for _, c := range t.columns {
 		value := number(parts, c.field)
 		switch c.field {
@@ -120,4 +155,23 @@ func number(parts generator.Parts, f generator.Field) uint64 {
 		return parts.Tenant
 	}
 	return parts.Sequence
+}
+
+// roundings counts IDs that may be rounded, to say so once.
+type roundings struct{ found, all int }
+
+// look reports whether the ID in a word may be rounded.
+func (r *roundings) look(word string) bool {
+	may := form.MayBeRounded(word)
+	if r.all++; may {
+		r.found++
+	}
+	return may
+}
+
+// say says how many may be rounded, and why, if any may.
+func (r *roundings) say(out io.Writer) {
+	if r.found > 0 {
+		fmt.Fprintf(out, "flakeward: %d of %d IDs may be rounded: %s\n", r.found, r.all, form.Rounded)
+	}
 }

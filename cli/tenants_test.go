@@ -40,9 +40,9 @@ func TestTheFileHasTenants(t *testing.T) {
 
 // Names come from --config, or else from the daemon that is asked for its layout.
 func TestDecodeShowsTenantsByName(t *testing.T) {
-	const table = "id                   time                      worker  tenant  sequence  name\n" +
-		"12886016             2026-01-01T00:00:00.003Z       4      10         0\n" +
-		"12857344             2026-01-01T00:00:00.003Z       4       3         0  orders\n"
+	const table = "id                   time                      worker  tenant  sequence  base62       name\n" +
+		"12886016             2026-01-01T00:00:00.003Z       4      10         0  0000000s4Ey\n" +
+		"12857344             2026-01-01T00:00:00.003Z       4       3         0  0000000rwmW  orders\n"
 	socket := script{"INFO": {bulk("# Cluster\r\nlayout:" + tenanted + "\r\n# Tenants\r\ntenant_3:name=orders,rate=none\r\ntenant_x:name=y\r\n")}}.serve(t, nil)
 	for name, args := range map[string][]string{
 		"the file's":   {"--config", configured(t)},
@@ -52,7 +52,7 @@ func TestDecodeShowsTenantsByName(t *testing.T) {
 		if out, _, err := command(t, "", args...); out != table || err != nil {
 			t.Errorf("%s: %s%v, want\n%s", name, out, err, table)
 		}
-		if out, _, err := command(t, "", append(args, "--json")...); err != nil || !strings.Contains(out, `"tenant":3,"tenant_name":"orders","sequence":0}`) || strings.Count(out, "tenant_name") != 1 {
+		if out, _, err := command(t, "", append(args, "--json")...); err != nil || !strings.Contains(out, `"tenant":3,"tenant_name":"orders","sequence":0,"base62":"0000000rwmW"}`) || strings.Count(out, "tenant_name") != 1 {
 			t.Errorf("%s: %s%v", name, out, err)
 		}
 	}
