@@ -336,3 +336,25 @@ func measure(t *testing.T, d driver) {
 		t.Logf("best of seven: %s; load %s", best.line, load())
 	}
 }
+
+// example writes the program of docs/clients.md in a language to a file in dir.
+func example(t *testing.T, language, dir, name string) string {
+	t.Helper()
+	page := string(must.Get(os.ReadFile(filepath.Join("..", "docs", "clients.md")))(t))
+	_, text, found := strings.Cut(page, "\n```"+language+"\n")
+	text, _, ends := strings.Cut(text, "\n```\n")
+	if !found || !ends {
+		t.Fatalf("docs/clients.md has no program in %s", language)
+	}
+	path := filepath.Join(dir, name)
+	must.Do(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
+	return path
+}
+
+// says runs an example, whose last argument is the socket of a daemon or of none.
+func says(t *testing.T, socket string, command ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), command[0], append(command[1:], socket)...)
+	c.SysProcAttr = process.Orphanless()
+	return string(must.Get(c.CombinedOutput())(t))
+}

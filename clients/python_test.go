@@ -2,6 +2,7 @@ package clients
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -19,3 +20,16 @@ func TestPython(t *testing.T) {
 func TestPythonThroughKillsAndUpdates(t *testing.T) { throughKillsAndUpdates(t, python(t)) }
 
 func TestPythonFigures(t *testing.T) { measure(t, python(t)) }
+
+// The example of docs/clients.md takes IDs, and says why there are none.
+func TestPythonExample(t *testing.T) {
+	h, dir := host(t), t.TempDir()
+	command := []string{python(t).command[0], example(t, "python", dir, "example.py")}
+	if said := says(t, h.Socket, command...); !strings.HasPrefix(said, "UNREACHABLE no daemon is reached at the socket "+h.Socket) {
+		t.Errorf("without a daemon it says %q", said)
+	}
+	start(t, h)
+	if said := says(t, h.Socket, command...); said != "1004 IDs\n" {
+		t.Errorf("it says %q", said)
+	}
+}

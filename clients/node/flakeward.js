@@ -33,66 +33,52 @@ const LONGEST_LINE = 64 << 10
 const LONGEST_PATH = process.platform === 'linux' ? 107 : 103 // libuv cuts longer ones
 const HOPELESS = new Set(['EACCES', 'EPERM', 'EINVAL', 'ENOTSOCK', 'ENAMETOOLONG']) // until somebody changes something
 
-/** What all errors of this module are. */
-class FlakewardError extends Error {
-  constructor (message) {
-    super('flakeward: ' + message)
-    this.name = this.constructor.name
-  }
-}
-
-/** The client is closed. */
-class ClosedError extends FlakewardError {
-  constructor () { super('the client is closed') }
-}
-
 /**
- * The daemon refused the request, and would refuse it again. code is one word in capitals, and text
- * says what is wrong and what to do, as the daemon said it.
+ * What all errors of this module are. code is one word in capitals. text says what is wrong and
+ * what to do.
  */
-class RefusedError extends FlakewardError {
-  constructor (code, text) {
-    super(`the daemon refused the request: ${code} ${text}`)
+class FlakewardError extends Error {
+  constructor (code, text, options) {
+    super(`flakeward: ${code}: ${text}`, options)
+    this.name = this.constructor.name
     this.code = code
     this.text = text
   }
 }
 
+/** The daemon refused the request, and would refuse it again. code and text are the daemon's. */
+class RefusedError extends FlakewardError {}
+
 /** The daemon cannot issue IDs now, and has waited for that already. A retry is safe. */
 class UnavailableError extends RefusedError {}
 
-/** No daemon answers at the socket. */
-class UnreachableError extends FlakewardError {
-  constructor (path, cause) {
-    const advice = {
-      ENOENT: 'there is no such socket; start a daemon, or name the socket of a running one',
-      ECONNREFUSED: 'no daemon listens there; start the daemon',
-      EACCES: "this user may not use the socket; the daemon's --socket-mode and --socket-group say who may",
-      ENAMETOOLONG: 'the path is too long for a socket'
-    }[cause.code] ?? "`flakeward status --socket` shows the daemon's state"
-    super(`no daemon answers at the socket ${path}: ${advice} (${cause.message})`)
-    this.path = path
-    this.cause = cause
-  }
+/** No daemon is reached at the socket. The code is UNREACHABLE. */
+class UnreachableError extends FlakewardError {}
+
+/** The daemon has not answered within the timeout. The code is TIMEOUT. */
+class NoReplyError extends FlakewardError {}
+
+/** The daemon is not in the cluster that is demanded. The code is CLUSTER. */
+class ClusterError extends FlakewardError {}
+
+/** The listener at the socket is no flakeward daemon. The code is PROTOCOL. */
+class ProtocolError extends FlakewardError {}
+
+/** The client is closed. The code is CLOSED. */
+class ClosedError extends FlakewardError {
+  constructor () { super('CLOSED', 'the client is closed') }
 }
 
-/** The daemon is not in the cluster that is demanded. found is empty if it has joined none yet. */
-class ClusterError extends FlakewardError {
-  constructor (path, want, found) {
-    const where = found ? `is in cluster ${found}` : 'has not joined a cluster yet'
-    super(`the daemon at the socket ${path} ${where}, and IDs of cluster ${want} are demanded: name the socket of a daemon of that cluster`)
-    this.path = path
-    this.want = want
-    this.found = found
-  }
+const ADVICE = {
+  ENOENT: 'there is no such socket; start a daemon, or name the socket of a running one',
+  ECONNREFUSED: 'no daemon listens there; start the daemon',
+  EACCES: "this user may not use the socket; the daemon's --socket-mode and --socket-group say who may",
+  ENAMETOOLONG: 'the path is too long for a socket'
 }
 
-/** What answers at the socket is no flakeward daemon. Nothing of its reply was used. */
-class ProtocolError extends FlakewardError {
-  constructor (path, cause) {
-    super(`the program at the socket ${path} does not answer as a flakeward daemon: ${cause}; name the socket of a daemon`)
-    this.path = path
-  }
+function unreachable (path, cause) {
+  const advice = ADVICE[cause.code] ?? "`flakeward status --socket` shows the daemon's state"
+  return new UnreachableError('UNREACHABLE', `no daemon is reached at the socket ${path}: ${advice} (${cause.message})`, { cause })
 }
 
 /** IDs in stock: left of them, from next on. */
@@ -155,11 +141,11 @@ class Client {
    * @param {number} [options.maxAge] milliseconds that an ID may have been in stock, from 0 (each
    *   call asks the daemon) to 3,600,000; 5 by default
    * @param {number} [options.timeout] milliseconds that a call waits at most, 5000 by default.
-   *   Meanwhile the client connects again and again, so that a restart of the daemon is not noticed.
+   *   Meanwhile the client reconnects, so that a restart of the daemon is not noticed
    * @param {number|string} [options.tenant] a number of the layout's tenants, or a name that the
    *   daemon's configuration has
-   * @param {string} [options.cluster] take IDs only of the cluster with this UUID; `flakeward status`
-   *   shows it as cluster_id
+   * @param {string} [options.cluster] take IDs only of the cluster with this UUID, the cluster_id
+   *   of `flakeward status`
    * @param {boolean} [options.strings] hand out strings of decimal digits in place of BigInts
    */
   constructor (path = DEFAULT_SOCKET, { maxAge = 5, timeout = 5000, tenant = 0, cluster = '', strings = false } = {}) {
@@ -202,7 +188,7 @@ class Client {
     return this.#take(n)
   }
 
-  /** Ends the connection. Calls that wait are rejected with a ClosedError, and so are all later ones. */
+  /** Ends the connection. Calls that wait and all later ones are rejected with a ClosedError. */
   close () {
     if (this.#closed) return
     this.#closed = true
@@ -258,7 +244,8 @@ class Client {
       call.timer = setTimeout(() => {
         // After a long step of the program the reply may be there, and is read first.
         setImmediate(() => this.#fail(one => one === call, this.#failure ??
-          new UnreachableError(this.#path, new Error(`no reply within ${this.#timeout} ms`))))
+          new NoReplyError('TIMEOUT', `the daemon at the socket ${this.#path} has not answered within ${this.#timeout} ms; ` +
+            '`flakeward status --socket` shows its state')))
       }, this.#timeout)
       call.sends = this.#sends
       this.#waiting.add(call)
@@ -286,8 +273,8 @@ class Client {
   }
 
   /**
-   * Takes in the runs of a reply. Calls that wait come first. Those that waited when the request was
-   * sent get its IDs whatever their age. The last quarter of what becomes stock is a run of its own.
+   * Takes in the runs of a reply. Calls that wait come first. Those that waited when the request
+   * was sent get its IDs whatever their age. The last quarter of the stock is a run of its own.
    */
   #stock ({ seq, until, wall }, step, pairs) {
     const runs = pairs.map(([first, n]) => new Run(first, step, n, until, wall, false))
@@ -395,7 +382,7 @@ class Client {
   }
 
   #broken (cause) {
-    this.#retry(new UnreachableError(this.#path, cause), HOPELESS.has(cause.code))
+    this.#retry(unreachable(this.#path, cause), HOPELESS.has(cause.code))
   }
 
   /** Goes on after the connection has become useless. */
@@ -499,11 +486,13 @@ class Client {
     const said = new Map(this.#input.toString('utf8', from, whole).split('\r\n').map(line => line.split(/:(.*)/s, 2)))
     this.#input = this.#input.subarray(whole)
     const most = said.get('max_count') ?? ''
-    if (!/^[1-9]\d{0,8}$/.test(most)) throw new ProtocolError(this.#path, 'its INFO has no max_count')
+    if (!/^[1-9]\d{0,8}$/.test(most)) throw this.#strange('INFO without max_count')
     // A connection is of one cluster: a daemon whose cluster becomes another one closes it.
     const found = said.get('cluster_id') ?? ''
     if (this.#cluster && found.toLowerCase() !== this.#cluster.toLowerCase()) {
-      this.#retry(new ClusterError(this.#path, this.#cluster, found), found !== '')
+      const where = found ? `is in cluster ${found}` : 'has not joined a cluster yet'
+      this.#retry(new ClusterError('CLUSTER', `the daemon at the socket ${this.#path} ${where}, and IDs of cluster ${this.#cluster} are demanded; ` +
+        'name the socket of a daemon of that cluster'), found !== '')
       return false
     }
     clearTimeout(this.#socket.greeting)
@@ -520,10 +509,20 @@ class Client {
   }
 
   #strange (what) {
-    return new ProtocolError(this.#path, 'unexpected reply ' + JSON.stringify(what.toString('latin1').slice(0, 40)))
+    const reply = JSON.stringify(what.toString('latin1').slice(0, 40))
+    return new ProtocolError('PROTOCOL', `the listener at the socket ${this.#path} is no flakeward daemon, as it replied ${reply}; correct the path`)
   }
 }
 
 module.exports = {
-  Client, FlakewardError, ClosedError, RefusedError, UnavailableError, UnreachableError, ClusterError, ProtocolError, DEFAULT_SOCKET
+  Client,
+  FlakewardError,
+  RefusedError,
+  UnavailableError,
+  UnreachableError,
+  NoReplyError,
+  ClusterError,
+  ProtocolError,
+  ClosedError,
+  DEFAULT_SOCKET
 }

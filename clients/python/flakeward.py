@@ -43,8 +43,8 @@ from itertools import islice
 from operator import length_hint
 
 __all__ = [
-    "Client", "Error", "ClosedError", "RefusedError", "UnavailableError", "UnreachableError",
-    "ClusterError", "ProtocolError", "DEFAULT_SOCKET",
+    "Client", "Error", "RefusedError", "UnavailableError", "UnreachableError", "NoReplyError",
+    "ClusterError", "ProtocolError", "ClosedError", "DEFAULT_SOCKET",
 ]
 
 DEFAULT_SOCKET = "/run/flakeward/flakeward.sock"
@@ -56,6 +56,7 @@ else:
     _now = time.monotonic
 
 _GREETING = 1.0  # seconds in which an attempt to connect has to be answered
+_TURN = 0.02  # seconds that a thread waits before others may
 _FIRST_DELAY, _LONGEST_DELAY = 0.005, 0.5
 _HOPELESS = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSOCK)  # until somebody changes something
 _LONGEST_LINE = 64 << 10
@@ -64,24 +65,20 @@ _AT_MOST = re.compile(r" IDs cannot be had within .*: at most (\d+) can( now)?")
 
 
 class Error(Exception):
-    """What all errors of this module are."""
+    """What all errors of this module are. code is one word in capitals. text says what is wrong and
+    what to do."""
 
+    def __init__(self, code, text):
+        super().__init__(code, text)
+        self.code = code
+        self.text = text
 
-class ClosedError(Error):
-    """The client is closed."""
-
-    def __init__(self):
-        super().__init__("flakeward: the client is closed")
+    def __str__(self):
+        return "flakeward: %s: %s" % (self.code, self.text)
 
 
 class RefusedError(Error):
-    """The daemon refused the request, and would refuse it again. code is one word in capitals, and
-    text says what is wrong and what to do, as the daemon said it."""
-
-    def __init__(self, code, text):
-        super().__init__("flakeward: the daemon refused the request: %s %s" % (code, text))
-        self.code = code
-        self.text = text
+    """The daemon refused the request, and would refuse it again. code and text are the daemon's."""
 
 
 class UnavailableError(RefusedError):
@@ -89,45 +86,43 @@ class UnavailableError(RefusedError):
 
 
 class UnreachableError(Error):
-    """No daemon answers at the socket."""
+    """No daemon is reached at the socket. The code is UNREACHABLE."""
 
-    def __init__(self, path, cause):
-        number = getattr(cause, "errno", None)
-        if number == errno.ENOENT:
-            advice = "there is no such socket; start a daemon, or name the socket of a running one"
-        elif number == errno.ECONNREFUSED:
-            advice = "no daemon listens there; start the daemon"
-        elif number in (errno.EACCES, errno.EPERM):
-            advice = "this user may not use the socket; the daemon's --socket-mode and --socket-group say who may"
-        elif "too long" in str(cause):
-            advice = "the path is too long for a socket"
-        else:
-            advice = "`flakeward status --socket` shows the daemon's state"
-        super().__init__("flakeward: no daemon answers at the socket %s: %s (%s)" % (path, advice, cause))
-        self.path = path
-        self.cause = cause
+
+class NoReplyError(Error):
+    """The daemon has not answered within the timeout. The code is TIMEOUT."""
 
 
 class ClusterError(Error):
-    """The daemon is not in the cluster that is demanded. found is its cluster, or empty if it has
-    joined none yet."""
-
-    def __init__(self, path, want, found):
-        where = "is in cluster " + found if found else "has not joined a cluster yet"
-        super().__init__("flakeward: the daemon at the socket %s %s, and IDs of cluster %s are demanded: "
-                         "name the socket of a daemon of that cluster" % (path, where, want))
-        self.path = path
-        self.want = want
-        self.found = found
+    """The daemon is not in the cluster that is demanded. The code is CLUSTER."""
 
 
 class ProtocolError(Error):
-    """What answers at the socket is no flakeward daemon. Nothing of its reply was used."""
+    """The listener at the socket is no flakeward daemon. The code is PROTOCOL."""
 
-    def __init__(self, path, cause):
-        super().__init__("flakeward: the program at the socket %s does not answer as a flakeward daemon: %s; "
-                         "name the socket of a daemon" % (path, cause))
-        self.path = path
+
+class ClosedError(Error):
+    """The client is closed. The code is CLOSED."""
+
+
+def _closed():
+    return ClosedError("CLOSED", "the client is closed")
+
+
+def _unreachable(path, cause):
+    number = getattr(cause, "errno", None)
+    if number == errno.ENOENT:
+        advice = "there is no such socket; start a daemon, or name the socket of a running one"
+    elif number == errno.ECONNREFUSED:
+        advice = "no daemon listens there; start the daemon"
+    elif number in (errno.EACCES, errno.EPERM):
+        advice = ("this user may not use the socket; "
+                  "the daemon's --socket-mode and --socket-group say who may")
+    elif "too long" in str(cause):
+        advice = "the path is too long for a socket"
+    else:
+        advice = "`flakeward status --socket` shows the daemon's state"
+    return UnreachableError("UNREACHABLE", "no daemon is reached at the socket %s: %s (%s)" % (path, advice, cause))
 
 
 class _Late(Exception):
@@ -256,7 +251,7 @@ class Client:
         job.add_done_callback(partial(self._served, loop, waiting))
 
     def _served(self, loop, waiting, job):
-        error = ClosedError() if job.cancelled() else job.exception()
+        error = _closed() if job.cancelled() else job.exception()
         ids = iter(() if error else job.result())
         for n, future in waiting:
             part = list(islice(ids, n))
@@ -304,31 +299,40 @@ class _Session:
 
         self.conn = None
         self.input = bytearray()
-        self.pending = None  # (IDs, until) of the request whose reply has not come
+        self.pending = None  # (IDs, until, number) of the request whose reply has not come
+        self.sends = 0  # requests so far
         self.most = self.most_next = 1  # IDs in a request, and in the next one
         self.worked = False  # the connection has brought a reply
         self.failures = 0  # attempts since the last reply
+        self.failure = None  # of the last attempt; None: it connected
+        self.retry_at = 0.0  # the time of the next attempt
 
     # Taking.
 
     def take(self, n):
         """n IDs, from stock and then from replies."""
-        deadline = time.monotonic() + self.timeout
-        if not self.lock.acquire(timeout=self.timeout):
-            raise self.silent()
-        try:
-            while True:
+        deadline, begun = time.monotonic() + self.timeout, self.sends
+        while True:
+            # A lock that is acquired with a timeout would stay locked if a signal's handler raised an
+            # exception just then. So the holder that has to wait lets others have their turn.
+            with self.lock:
                 old, until, own = [], math.inf, []
-                while len(old) + len(own) < n:
-                    if not own:
-                        until = min(until, self.drain(old, n))
-                    if len(old) + len(own) < n:
-                        own += self.fetch(n - len(old) - len(own), deadline)
-                # What is from stock may have grown too old while this call waited.
-                if not own or not old or _now() < until:
-                    return old + own
-        finally:
-            self.lock.release()
+                try:
+                    while len(old) + len(own) < n:
+                        if not own:
+                            until = min(until, self.drain(old, n))
+                        if len(old) + len(own) < n:
+                            pause = deadline if own else min(deadline, time.monotonic() + _TURN)
+                            own += self.fetch(n - len(old) - len(own), begun, pause, deadline)
+                except _Late:
+                    if time.monotonic() >= deadline:
+                        raise self.failure or self.silent() from None
+                else:
+                    # What is from stock may have grown too old while this call waited.
+                    if not own or not old or _now() < until:
+                        return old + own
+                    continue
+            time.sleep(0.001)
 
     def drain(self, into, n):
         """Moves IDs from stock until there are n. Returns until when they may be handed out."""
@@ -360,8 +364,8 @@ class _Session:
         return size > 0
 
     def put(self, runs, until):
-        """Adds runs to the stock. The last quarter of them is a run of its own: when it begins, more
-        IDs are asked for."""
+        """Adds runs to the stock. The last quarter is a run of its own. More IDs are asked for when
+        that run begins."""
         total = sum(map(len, runs))
         before, mark = 0, total - total // 4
         for ids in runs:
@@ -405,39 +409,47 @@ class _Session:
             self.drop()
             raise
 
-    def fetch(self, need, deadline):
-        """Reads one reply. Of a request that this call sent, it returns at most as many IDs as are
-        needed, whatever their age. All others become stock."""
+    def fetch(self, need, begun, pause, deadline):
+        """Reads one reply. If the request was sent after the call had begun, it returns at most as many
+        IDs as are needed, whatever their age. All others become stock. Raises _Late if no reply came
+        by pause."""
         while True:
             if self.closed:
-                raise ClosedError()
+                raise _closed()
+            wait = min(self.retry_at, pause) - time.monotonic()
+            if wait > 0:
+                self.ended.wait(wait)
+                continue
+            if pause < self.retry_at:
+                raise _Late()
             try:
-                ids = self.attempt(need, deadline)
+                ids = self.attempt(need, begun, pause, deadline)
                 if ids is not None:
                     return ids
-            except _Late:
-                raise self.silent() from None
-            except RefusedError:
-                raise
+            except (_Late, RefusedError):
+                raise  # the connection stays
             except _Again as again:
                 worked = self.worked
                 self.drop()
                 if not worked:
-                    self.back_off(again.error, deadline)
+                    self.failure = again.error
+                    delay = min(_FIRST_DELAY * 2 ** min(self.failures, 16), _LONGEST_DELAY)
+                    self.failures += 1
+                    self.retry_at = time.monotonic() + delay * random.uniform(0.5, 1)
             except BaseException:
                 self.drop()  # what was read may be lost
                 raise
 
-    def attempt(self, need, deadline):
+    def attempt(self, need, begun, pause, deadline):
         """fetch on one connection. None: the request was refused, and another one will do."""
         if self.conn is None:
             self.connect(deadline)
-        own = self.pending is None
-        if own:
+        if self.pending is None:
             self.send(min(max(need, self.wanted()), self.most_next))
-        n, until = self.pending
+        n, until, number = self.pending
+        own = number > begun
         try:
-            runs = self.read_runs(n, deadline)
+            runs = self.read_runs(n, pause)
         except RefusedError as refusal:
             self.replied()
             if self.lower(refusal, n) or not own:
@@ -470,16 +482,9 @@ class _Session:
             self.most = self.most_next
         return True
 
-    def back_off(self, error, deadline):
-        self.failures += 1
-        delay = min(_FIRST_DELAY * 2 ** min(self.failures - 1, 16), _LONGEST_DELAY) * random.uniform(0.5, 1)
-        remaining = deadline - time.monotonic()
-        self.ended.wait(max(min(delay, remaining), 0))
-        if remaining <= delay and not self.closed:
-            raise error
-
     def silent(self):
-        return UnreachableError(self.path, "no reply within %g s" % self.timeout)
+        return NoReplyError("TIMEOUT", "the daemon at the socket %s has not answered within %g s; "
+                            "`flakeward status --socket` shows its state" % (self.path, self.timeout))
 
     # The connection.
 
@@ -490,7 +495,7 @@ class _Session:
             self.conn.settimeout(max(by - time.monotonic(), 0.001))
             self.conn.connect(self.path)
         except OSError as error:
-            unreachable = UnreachableError(self.path, error)
+            unreachable = _unreachable(self.path, error)
             if error.errno in _HOPELESS or "too long" in str(error):
                 raise unreachable from None
             raise _Again(unreachable) from None
@@ -498,7 +503,10 @@ class _Session:
             self.write("INFO", "server", "cluster")
             said = dict(line.split(":", 1) for line in self.read_bulk(by).split("\r\n") if ":" in line)
         except _Late:
-            raise _Again(UnreachableError(self.path, "no greeting within %g s" % _GREETING)) from None
+            if time.monotonic() >= deadline:
+                self.drop()  # the greeting may still come
+                raise
+            raise _Again(_unreachable(self.path, "no greeting within %g s" % _GREETING)) from None
         except RefusedError as refusal:
             self.drop()
             if refusal.text.startswith("too many connections"):  # there may be fewer the next time
@@ -506,13 +514,16 @@ class _Session:
             raise
         most = said.get("max_count", "")
         if not most.isdigit() or not 0 < int(most) < 1 << 31:
-            raise ProtocolError(self.path, "its INFO has no max_count")
+            raise self.strange(b"INFO without max_count")
         self.most = self.most_next = int(most)
         # A connection is of one cluster: a daemon whose cluster becomes another one closes it.
         found = said.get("cluster_id", "")
         if self.cluster and found.lower() != self.cluster.lower():
-            error = ClusterError(self.path, self.cluster, found)
+            where = "is in cluster " + found if found else "has not joined a cluster yet"
+            error = ClusterError("CLUSTER", "the daemon at the socket %s %s, and IDs of cluster %s are demanded; "
+                                 "name the socket of a daemon of that cluster" % (self.path, where, self.cluster))
             raise error if found else _Again(error)
+        self.failure = None
 
     def drop(self):
         """Ends the connection. What was asked for there is lost."""
@@ -529,7 +540,8 @@ class _Session:
         self.most_next = self.most
         until = _now() + self.max_age
         self.write("RUN", str(n), *self.suffix)
-        self.pending = n, until
+        self.sends += 1
+        self.pending = n, until, self.sends
 
     def write(self, *words):
         text = "".join("$%d\r\n%s\r\n" % (len(word), word) for word in words)
@@ -540,7 +552,7 @@ class _Session:
                 self.read_line(time.monotonic() + _GREETING)
             except (_Late, _Again):
                 pass
-            raise _Again(UnreachableError(self.path, error)) from None
+            raise _Again(_unreachable(self.path, error)) from None
 
     def fill(self, deadline):
         """Reads more bytes."""
@@ -553,9 +565,9 @@ class _Session:
         except socket.timeout:
             raise _Late() from None
         except OSError as error:
-            raise _Again(UnreachableError(self.path, error)) from None
+            raise _Again(_unreachable(self.path, error)) from None
         if not more:
-            raise _Again(UnreachableError(self.path, "the daemon ended the connection"))
+            raise _Again(_unreachable(self.path, "the daemon ended the connection"))
         self.input += more
 
     def read_line(self, deadline):
@@ -610,7 +622,8 @@ class _Session:
         return int(line[1:])
 
     def strange(self, what):
-        return ProtocolError(self.path, "unexpected reply %r" % bytes(what[:40]).decode("latin-1"))
+        return ProtocolError("PROTOCOL", "the listener at the socket %s is no flakeward daemon, as it replied %r; "
+                             "correct the path" % (self.path, bytes(what[:40]).decode("latin-1")))
 
     # The end.
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import os
+import pickle
 import shutil
 import signal
 import socket
@@ -191,6 +192,25 @@ class TestStock(unittest.TestCase):
         with flakeward.Client(REAL, max_age=0) as ids:
             self.check_threads(ids, 200)
 
+    def test_a_slow_reply_is_of_all_who_waited_for_it(self):
+        turns = threading.Semaphore(0)  # a thread that waited let another one have its turn
+
+        def answer(words, number):
+            if words[0] == "RUN":
+                for _ in range(5):
+                    turns.acquire(timeout=60)
+        with mock.patch.object(flakeward, "_TURN", 0.001), Daemon(answer) as daemon, \
+                flakeward.Client(daemon.path, max_age=0, timeout=60) as ids, \
+                mock.patch.object(flakeward.time, "sleep", lambda _: turns.release()):
+            got = []
+            workers = [threading.Thread(target=lambda: got.append(ids.next())) for _ in range(4)]
+            for w in workers:
+                w.start()
+            for w in workers:
+                w.join()
+            self.assertEqual(len(set(got)), 4)
+            self.assertLess(len(daemon.runs), 9)
+
     def check_threads(self, ids, each):
         got = [[] for _ in range(8)]
 
@@ -258,6 +278,8 @@ class TestErrors(unittest.TestCase):
                 flakeward.Client(daemon.path, timeout=60) as ids, self.assertRaises(flakeward.RefusedError) as caught:
             ids.next()
         self.assertEqual(caught.exception.text, "not allowed: UID 7")
+        copy = pickle.loads(pickle.dumps(caught.exception))  # as a pool of processes does
+        self.assertEqual((type(copy), str(copy)), (flakeward.RefusedError, "flakeward: ERR: not allowed: UID 7"))
 
     def test_no_daemon(self):
         with tempfile.TemporaryDirectory() as dir:
@@ -266,8 +288,9 @@ class TestErrors(unittest.TestCase):
                     for call in (ids.next, lambda: ids.take(5), lambda: asyncio.run(ids.anext())):
                         with self.assertRaises(flakeward.UnreachableError) as caught:
                             call()
-                        self.assertIn(advice, str(caught.exception))
-                        self.assertEqual(caught.exception.path, path)
+                        self.assertIn(advice, caught.exception.text)
+                        self.assertIn(path, str(caught.exception))
+                        self.assertEqual(caught.exception.code, "UNREACHABLE")
 
     def test_a_daemon_that_comes_later(self):
         with Daemon() as daemon, flakeward.Client(daemon.path + "2", timeout=60) as ids:
@@ -282,8 +305,9 @@ class TestErrors(unittest.TestCase):
         with self.refuse() as daemon, flakeward.Client(daemon.path, timeout=0.05) as ids:
             go = threading.Event()
             daemon.answer = lambda words, number: go.wait(60) and None
-            with self.assertRaises(flakeward.UnreachableError):
+            with self.assertRaises(flakeward.NoReplyError) as caught:
                 ids.next()
+            self.assertEqual(caught.exception.code, "TIMEOUT")
             go.set()
             ids._session.timeout = 60
             self.assertGreaterEqual(ids.next(), 1)
@@ -310,7 +334,8 @@ class TestErrors(unittest.TestCase):
             with flakeward.Client(daemon.path, cluster=mine[:-1] + "1", timeout=60) as ids, \
                     self.assertRaises(flakeward.ClusterError) as caught:
                 ids.next()
-            self.assertEqual(caught.exception.found, mine.lower())
+            self.assertEqual(caught.exception.code, "CLUSTER")
+            self.assertIn("is in cluster " + mine.lower(), caught.exception.text)
             self.assertEqual(len(daemon.runs), 1)
 
         def answer(words, number):
