@@ -130,11 +130,12 @@ type fake struct {
 	runs    []int64                                // that were asked for
 	words   []string                               // of the last request for IDs
 	next    int64
+	step    int64
 }
 
 func startFake(t *testing.T) *fake {
 	t.Helper()
-	f := &fake{next: 1}
+	f := &fake{next: 1, step: 1}
 	f.socket = sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
 		c.Answer(func(request string) (string, bool) {
 			f.mu.Lock()
@@ -164,8 +165,9 @@ func startFake(t *testing.T) *fake {
 
 // draw is a reply of the next n IDs.
 func (f *fake) draw(n int64) string {
-	f.next += n
-	return fmt.Sprintf("*3\r\n:1\r\n:%d\r\n:%d\r\n", f.next-n, n)
+	first := f.next
+	f.next += n * f.step
+	return fmt.Sprintf("*3\r\n:%d\r\n:%d\r\n:%d\r\n", f.step, first, n)
 }
 
 // set has do change the fake while it answers nobody.
@@ -215,7 +217,7 @@ func TestJava(t *testing.T) {
 	classes := javaConsoles(t)
 	for name, test := range map[string]func(t *testing.T, classes string){
 		"runs": javaRuns, "lost replies": javaLostReplies, "refusals": javaRefusals, "another server": javaAnotherServer,
-		"cluster": javaCluster, "waits": javaWaits, "full daemon": javaFullDaemon, "age": javaAge,
+		"cluster": javaCluster, "waits": javaWaits, "full daemon": javaFullDaemon, "age": javaAge, "age of several": javaAgeOfSeveral,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, classes) })
 	}
@@ -355,6 +357,12 @@ func javaWaits(t *testing.T, classes string) {
 	}
 	c.wants("interrupted", "INTERRUPTED: the thread was interrupted while it waited for an ID; interrupted=true")
 	close(release)
+	c.known("ids 1")
+	for _, n := range f.asked() {
+		if n != 1 {
+			t.Errorf("%d IDs were asked for: those of calls that had given up, too", n)
+		}
+	}
 	c.wants("threads", "1")
 	c.wants("close", "closed")
 	c.wants("threads", "0")
@@ -415,6 +423,37 @@ func javaAge(t *testing.T, classes string) {
 			}
 		}
 	})
+}
+
+// Of a call that takes some IDs from stock and waits for the others, those from stock are discarded
+// if the wait is longer than the maximum age. Stock is counted on by its step, too.
+func javaAgeOfSeveral(t *testing.T, classes string) {
+	const maxAge = 200 * time.Millisecond
+	f := startFake(t)
+	f.step = 7
+	c := openJava(t, classes, f.socket, "maxAge="+strconv.FormatInt(maxAge.Milliseconds(), 10), "timeout=86400000")
+	fromStock := strings.Fields(c.ask("each 500"))
+	var fresh int64
+	f.set(func() {
+		fresh = f.next
+		f.reply = func(int64) (string, bool) {
+			<-time.After(2 * maxAge)
+			return "", true
+		}
+	})
+	got := strings.Fields(c.ask("ids 300")) // more than the stock can have
+	if len(got) != 300 {
+		t.Errorf("%d IDs", len(got))
+	}
+	for i, text := range append(fromStock, got...) {
+		id := must.Get(strconv.ParseInt(text, 10, 64))(t)
+		if (id-1)%f.step != 0 {
+			t.Errorf("%d was not drawn", id)
+		}
+		if i >= len(fromStock) && id < fresh {
+			t.Errorf("%d was drawn before the wait", id)
+		}
+	}
 }
 
 // A call that begins after another one has returned gets a higher ID, in whatever threads.
