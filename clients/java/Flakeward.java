@@ -606,9 +606,13 @@ public final class Flakeward implements AutoCloseable {
             trip = Math.max(took, trip - trip / 8);
         }
 
-        /** How many IDs of n are left when a refill has to begin: those used in two trips, at most half. */
+        /**
+         * How many IDs of n are left when a refill has to begin: those used in two trips, at most three
+         * quarters. Of a daemon at its limit, the numbers of a tick are lost if nobody requests them;
+         * and with more than that in stock, the last IDs of the refill would grow too old.
+         */
         long lead(long n) {
-            return Math.min((long) (used / Math.max(elapsed, 1) * 2 * trip), n / 2);
+            return Math.min((long) (used / Math.max(elapsed, 1) * 2 * trip), n - n / 4);
         }
     }
 
