@@ -12,13 +12,15 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/internal/probe"
 )
 
 // client makes single requests, and says what failed where.
 type client struct {
-	name     string // what errors call the servers
-	user     string // for errors; empty if there is none
-	root     string // of the keys, for errors
+	name     string  // what errors call the servers
+	user     string  // for errors; empty if there is none
+	root     string  // of the keys, for errors
+	servers  Servers // that can be asked why they do not serve; none for one in this process
 	timeout  time.Duration
 	makeRoom func(ctx context.Context) error
 	login    *login // nil without a user
@@ -44,7 +46,7 @@ func committerOf(kv clientv3.KV) committer {
 	}
 }
 
-// clock measures how long a request was waited for, which only its error tells.
+// clock is for when a session is to be renewed.
 var clock clockguard.System
 
 // try bounds one request and says in its error what failed where.
@@ -54,9 +56,9 @@ func (c *client) try(ctx context.Context, what string, request func(context.Cont
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	bounded, refused := watchTries(bounded)
-	start := clock.Now().Mono
-	err := request(bounded)
+	late := probe.Watch(bounded, func(ctx context.Context) error { return c.servers.unwell(ctx, true) })
+	defer late.Stop()
+	err := c.once(bounded, request)
 	if errors.Is(err, rpctypes.ErrNoSpace) && c.makeRoom != nil {
 		// The answer leaves open whether the request took place; each of ours
 		// can be made twice.
@@ -70,23 +72,15 @@ func (c *client) try(ctx context.Context, what string, request func(context.Cont
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: %s: %w", c.name, what, ctx.Err())
 	case bounded.Err() != nil:
-		waited := c.timeout
-		if ctx.Err() != nil { // the caller's was shorter
-			waited = time.Duration(clock.Now().Mono - start).Round(100 * time.Millisecond)
+		why := late.Why()
+		if why == nil { // there was no time for it, or it is a server in this process
+			return fmt.Errorf("%s: %s: no answer within %v (%w)", c.name, what, c.timeout, bounded.Err())
 		}
-		why := bounded.Err()
-		var wrong *mistake
-		if errors.As(*refused, &wrong) {
-			return fmt.Errorf("%s: %s: %w (%w)", c.name, what, wrong, why)
-		}
-		if *refused != nil {
-			why = fmt.Errorf("%w; the last try: %w", why, *refused)
-		}
-		return fmt.Errorf("%s: %s: no answer within %v; is it running, reachable and is --coord right? (%w)", c.name, what, waited, why)
+		return fmt.Errorf("%s: %s: %w", c.name, what, probe.Says(errors.Join(why, bounded.Err()), "%v", why))
 	case errors.Is(err, rpctypes.ErrNoSpace):
-		return fmt.Errorf("%s: %s: its space quota is used up; compact, defragment and disarm its alarm: %w", c.name, what, err)
+		return fmt.Errorf("%s: %s: its space quota is used up: compact, defragment and disarm its alarm (etcdctl compact, defrag, alarm disarm): %w", c.name, what, err)
 	default:
-		return fmt.Errorf("%s: %s: %w", c.name, what, c.refusal(err))
+		return fmt.Errorf("%s: %s: %w", c.name, what, c.refusal(c.why(bounded, err)))
 	}
 }
 

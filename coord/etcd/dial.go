@@ -1,9 +1,7 @@
 package etcd
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,8 +10,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/flakeward/flakeward/coord/etcd/zaplog"
 	"github.com/flakeward/flakeward/coord/secure"
@@ -46,7 +42,7 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client.user, s.clocks.servers = servers.User, servers
+	s.client.user, s.client.servers, s.clocks.servers = servers.User, servers, servers
 	log := s.sessions.log
 	known := newMistakes(log)
 	s.client.login = newLogin(servers)
@@ -65,7 +61,6 @@ func dial(servers Servers, login *login, log hclog.Logger, known *mistakes) (*cl
 		}),
 	}
 	options = append(options, login.options()...)
-	options = append(options, grpc.WithChainUnaryInterceptor(noteTry(servers.TLS != nil, known)))
 	if servers.TLS != nil {
 		options = append(options, grpc.WithTransportCredentials(newSecured(servers, known)))
 	}
@@ -84,38 +79,4 @@ func dial(servers Servers, login *login, log hclog.Logger, known *mistakes) (*cl
 		login.auth = client.Auth
 	}
 	return client, err
-}
-
-// triesKey is the context's key of where noteTry notes.
-type triesKey struct{}
-
-// watchTries returns a context for one request, and where noteTry notes why the
-// last try of it found no connection. The client's own error of a request whose
-// context ended says no more than that.
-func watchTries(ctx context.Context) (context.Context, *error) {
-	refused := new(error)
-	return context.WithValue(ctx, triesKey{}, refused), refused
-}
-
-// noteTry returns what is called for each try of a request.
-func noteTry(encrypted bool, known *mistakes) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		err := invoke(ctx, method, req, reply, conn, opts...)
-		if refused, ok := ctx.Value(triesKey{}).(*error); ok && err != nil {
-			// gRPC waits for a connection to the end of ctx, and says so in this form.
-			text, waited := strings.CutPrefix(status.Convert(err).Message(), "latest balancer error: ")
-			if !waited && status.Code(err) != codes.Unavailable {
-				return err
-			}
-			switch found := known.all(); {
-			case found != nil:
-				*refused = found
-			case encrypted:
-				*refused = errors.New(reason(text))
-			default:
-				*refused = unencrypted(reason(text))
-			}
-		}
-		return err
-	}
 }

@@ -3,7 +3,6 @@ package etcd
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -83,25 +82,6 @@ func FuzzAnswer(f *testing.F) {
 			if n, ok := parseName(other.Name); !ok || n.worker != other.Worker || other.Created >= made.Created {
 				t.Errorf("%+v is told to be before %+v", other, made.Node)
 			}
-		}
-	})
-}
-
-// FuzzReason: of gRPC's text the heart is told, which does not depend on the ports and addresses in
-// it.
-func FuzzReason(f *testing.F) {
-	f.Add("connection refused")
-	f.Add(`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`)
-	f.Add(`connection error: desc = "error reading server preface: EOF"`)
-	f.Fuzz(func(t *testing.T, text string) {
-		if got := reason(text); len(got) > len(text) {
-			t.Errorf("%q became %q", text, got)
-		}
-		from := func(port string) string {
-			return reason("connection error: desc = " + strconv.Quote("transport: Error while dialing: dial tcp 10.0.0.1:"+port+": "+text))
-		}
-		if a, b := from("2379"), from("50123"); a != b {
-			t.Errorf("%q is told as %q and as %q", text, a, b)
 		}
 	})
 }

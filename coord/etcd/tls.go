@@ -2,13 +2,7 @@ package etcd
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"net"
-	"regexp"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -64,10 +58,8 @@ func (c *firstRead) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// mistakes are those that keep servers from being spoken to. The error of a
-// request does not always have them: gRPC reports whatever failed first, and, of many
-// servers, the last one's failure. So each is logged, once, and kept for the errors
-// until the server answers.
+// mistakes are those that keep servers from being spoken to. While other servers serve, no request
+// has them for an error. So each is logged, once, until the server answers.
 type mistakes struct {
 	log  hclog.Logger
 	mu   sync.Mutex
@@ -87,52 +79,4 @@ func (m *mistakes) note(server string, err error) {
 		m.last[server] = err.Error()
 		m.log.Warn("cannot connect to a coordinator server; retrying", "server", server, "reason", err)
 	}
-}
-
-// mistake is why requests have no connection: what must be set right.
-type mistake struct{ text string }
-
-func (m *mistake) Error() string { return m.text }
-
-// all returns all that are known as one, or nil.
-func (m *mistakes) all() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var all []string
-	for _, server := range slices.Sorted(maps.Keys(m.last)) {
-		all = append(all, server+": "+m.last[server])
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	return &mistake{strings.Join(all, "; ")}
-}
-
-// What is left out of gRPC's reasons: addresses change from try to try, for there
-// are several servers and each connection has its own port, and what is told once
-// must be the same text each time.
-var (
-	described = regexp.MustCompile(`^connection error: desc = (".*")$`)
-	phase     = regexp.MustCompile(`^(transport: )?(Error while dialing: |authentication handshake failed: )*`)
-	addresses = regexp.MustCompile(`\b(dial|read|write) (tcp|unix) \S+: `)
-)
-
-// reason returns the heart of gRPC's text of why there is no connection.
-func reason(text string) string {
-	if m := described.FindStringSubmatch(text); m != nil {
-		if inner, err := strconv.Unquote(m[1]); err == nil {
-			text = inner
-		}
-	}
-	text = strings.TrimPrefix(text, phase.FindString(text))
-	return addresses.ReplaceAllString(text, "")
-}
-
-// unencrypted says what a reason may mean if no TLS was asked for: a server that waits
-// for a handshake ends the connection at once.
-func unencrypted(reason string) error {
-	if strings.Contains(reason, "server preface") || strings.Contains(reason, "broken pipe") {
-		return &mistake{"it ended the connection at once: it may expect TLS; give --coord-tls, with --coord-ca if its authority is not one of the system's"}
-	}
-	return errors.New(reason)
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/internal/probe"
 )
 
 // kind says what a request is for, in errors and to tests. Those that write a record
@@ -161,7 +162,8 @@ func request[T any](ctx context.Context, c *client, k kind, path string, again b
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.config.TryTimeout)
 	defer cancel()
-	start := clock.Now().Mono
+	watch := probe.Watch(bounded, func(ctx context.Context) error { return c.unwell(ctx, session.dialer.reason()) })
+	defer watch.Stop()
 	for {
 		var r reply[T]
 		select {
@@ -180,15 +182,7 @@ func request[T any](ctx context.Context, c *client, k kind, path string, again b
 		case errors.Is(ctx.Err(), context.Canceled):
 			return none, fmt.Errorf("%s: %s: %w", c.name, k, ctx.Err())
 		case bounded.Err() != nil:
-			waited := c.config.TryTimeout
-			if ctx.Err() != nil { // the caller's was shorter
-				waited = time.Duration(clock.Now().Mono - start).Round(10 * time.Millisecond)
-			}
-			why := bounded.Err()
-			if reason := session.dialer.reason(); reason != nil {
-				why = fmt.Errorf("%w; the last try: %w", why, reason)
-			}
-			return none, fmt.Errorf("%s: %s: no answer within %v; is it running, reachable and is --coord right? (%w)", c.name, k, waited, why)
+			return none, fmt.Errorf("%s: %s: %w", c.name, k, late(watch.Why(), session.dialer.reason(), bounded.Err()))
 		case !disconnected(r.err):
 			return none, c.explain(k, path, r.err)
 		case !again:

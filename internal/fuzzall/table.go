@@ -40,7 +40,6 @@ var table = []row{
 	{"etcd: keys of records and hosts", "coord/etcd", "unpad", "FuzzKeys", "a key is that of one worker ID; each host has one of its own"},
 	{"etcd: answers to transactions", "coord/etcd", "complete created drawn", "FuzzAnswer", "an answer that lacks what was asked for is an error; no claim counts as earlier that is not"},
 	{"etcd: the time that a server tells", "coord/etcd", "parseDate", "FuzzDate", "refused, or the time that a server whose clock shows it tells again"},
-	{"etcd: gRPC's reasons", "coord/etcd", "reason", "FuzzReason", "no longer than the text, and the same from every port"},
 	{"ZooKeeper: names of claims", "coord/zk", "parseName parseAny Parse", "FuzzNames", "what is accepted is printed as it was"},
 	{"ZooKeeper: chroots, records' names, hosts", "coord/zk", "parseRoot unpad", "FuzzTree", "what is accepted is a path that ZooKeeper takes, and stays the same; each host has a node of its own"},
 	{"ZooKeeper: a server's first answer", "coord/zk", "watch", "FuzzWatch", "however it is split into reads, it is judged the same; never a session without a timeout, nor an endless answer"},

@@ -132,7 +132,7 @@ func (r *Release) Endpoints() []string {
 // Start starts the members that do not run, and waits until they serve.
 func (r *Release) Start() {
 	r.t.Helper()
-	program := program(r.t, r.options.Release)
+	program := Program(r.t, r.options.Release)
 	for _, m := range r.members {
 		if m.command == nil {
 			must.Do(r.t, m.start(program))
@@ -243,8 +243,8 @@ func (r *Release) AddUser(name, password, prefix string) {
 	r.AsRoot(func(ctx context.Context, c *clientv3.Client) error { return addUser(ctx, c, name, password, prefix) })
 }
 
-// program returns the path of a release's server, which is built below .bin if it is not there.
-func program(t testing.TB, release string) string {
+// Program returns the path of a release's server, which is built below .bin if it is not there.
+func Program(t testing.TB, release string) string {
 	t.Helper()
 	script := filepath.Join("coord", "etcd", "etcdtest", "releases", "build.sh")
 	top := must.Get(os.Getwd())(t) // a package's directory

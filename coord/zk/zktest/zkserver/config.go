@@ -50,6 +50,12 @@ func (e *Ensemble) configure(member int) error {
 		settings["initLimit"], settings["syncLimit"] = "20", "10"
 		for i, other := range e.members {
 			settings[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", host, other.quorum.number, other.election.number)
+			if i >= len(e.members)-o.Observers {
+				settings[fmt.Sprintf("server.%d", i+1)] += ":observer"
+			}
+		}
+		if member >= len(e.members)-o.Observers {
+			settings["peerType"] = "observer"
 		}
 		if err := os.WriteFile(filepath.Join(m.data(), "myid"), []byte(strconv.Itoa(member+1)), 0o600); err != nil {
 			return err

@@ -23,6 +23,8 @@ type Options struct {
 	// MinSession and MaxSession bound the session timeouts that clients get: two
 	// ticks and two minutes if 0.
 	MinSession, MaxSession time.Duration
+	// Observers is how many of the members, the last ones, may not vote.
+	Observers int
 	// TLS adds to each member a port that speaks TLS.
 	TLS *TLS
 	// Config are more settings for zoo.cfg. One that zoo.cfg does not know becomes

@@ -1,0 +1,501 @@
+//go:build linux
+
+package failures
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/secure"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
+	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(forgetfs.Alone(func() int { return zktest.Main(m) }))
+}
+
+func TestThePageHasEachText(t *testing.T) {
+	page := string(must.Get(os.ReadFile("../../docs/operations.md"))(t))
+	for _, text := range []string{refused, hangs + "etcd", notIt + "etcd", noTLS, wantsTLS, authority, otherName, slow, leaderless, noQuorum, learner, full, unnamed} {
+		if !strings.Contains(page, text) {
+			t.Errorf("docs/operations.md does not have %q", text)
+		}
+	}
+}
+
+// What a daemon gives its requests: package lifecycle a join, package grant an extension.
+const (
+	joinTimeout   = 2 * time.Second
+	extendTimeout = 3 * time.Second
+)
+
+// The texts of the table, for etcd and ZooKeeper alike where there is no name in them.
+const (
+	refused    = "nothing listens there (connection refused): start it, or correct --coord"
+	hangs      = "it accepts connections and answers nothing: it is stopped or hangs, or what listens there is not "
+	notIt      = "what listens there is not "
+	noTLS      = "it does not speak TLS on that port: leave out --coord-tls"
+	wantsTLS   = "it expects TLS: give --coord-tls"
+	authority  = "its certificate is not signed by an authority that is trusted here: give the right one with --coord-ca"
+	otherName  = "its certificate is for another name: give one that it has with --coord-server-name"
+	slow       = "finished no request in time: its disk hangs or is slow, or it is overloaded"
+	leaderless = "it has no leader: most members of its cluster are stopped or cannot reach each other"
+	noQuorum   = "it has no quorum: most members of its ensemble are stopped or cannot reach each other"
+	learner    = "it is a learner, which serves no requests: promote it, or name a voting member in --coord"
+	full       = "its space quota is used up: compact, defragment and disarm its alarm"
+	unnamed    = "its name cannot be resolved: correct --coord, or the name service"
+)
+
+// asker is one daemon, or one operator's command.
+type asker struct {
+	t     *testing.T
+	coord coord.Coordinator
+	claim coord.Claim
+}
+
+func config(url string, files secure.TLS) connect.Config {
+	return connect.Config{URL: url, TLS: files, Identity: coord.Identity{Host: "h", Incarnation: "I"}}
+}
+
+var layout = coord.Layout{Text: "layout", Workers: 8, Window: 600}
+
+func open(t *testing.T, url string, files secure.TLS) *asker {
+	t.Helper()
+	a := &asker{t: t, coord: must.Get(connect.Open(t.Context(), config(url, files)))(t)}
+	t.Cleanup(func() { _ = a.coord.Detach() }) // the servers may be gone
+	return a
+}
+
+func (a *asker) join() error {
+	ctx, cancel := context.WithTimeout(a.t.Context(), joinTimeout)
+	defer cancel()
+	_, err := a.coord.Join(ctx, layout)
+	return err
+}
+
+// begin has a daemon run: it has joined and holds a worker ID.
+func begin(t *testing.T, url string) *asker {
+	t.Helper()
+	a := open(t, url, secure.TLS{})
+	eventually(t, "join", a.join)
+	eventually(t, "claim", func() (err error) {
+		a.claim, err = coordtest.Claim(t.Context(), a.coord, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+		return err
+	})
+	eventually(t, "extend", a.extend)
+	return a
+}
+
+func (a *asker) extend() error {
+	ctx, cancel := context.WithTimeout(a.t.Context(), extendTimeout)
+	defer cancel()
+	return a.claim.Extend(ctx, coord.Progress{Ceiling: 10})
+}
+
+// takes has a daemon that starts join and take a worker ID.
+func (a *asker) takes() error {
+	if err := a.join(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(a.t.Context(), extendTimeout)
+	defer cancel()
+	_, err := coordtest.Claim(ctx, a.coord, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+	return err
+}
+
+// shown is what `status --cluster` asks.
+func shown(t *testing.T, url string, files secure.TLS) error {
+	t.Helper()
+	o := must.Get(connect.Operate(t.Context(), config(url, files)))(t)
+	defer o.Close() // the servers may be gone
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := o.Inspect(ctx)
+	if err == nil {
+		_, err = o.Members(ctx)
+	}
+	return err
+}
+
+// eventually tries until there is no error.
+func eventually(t *testing.T, what string, try func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		again, stop := context.WithTimeout(ctx, 20*time.Millisecond)
+		<-again.Done()
+		stop()
+	}
+}
+
+// says waits until an error has the text, and returns it without what was asked for: what is the
+// same for all who ask.
+func says(t *testing.T, who, want string, try func() error) string {
+	t.Helper()
+	var said string
+	eventually(t, who, func() error {
+		err := try()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("it says %w; want %q", err, want)
+		}
+		said = err.Error()[strings.Index(err.Error(), want):]
+		return nil
+	})
+	t.Logf("%s: %s", who, said)
+	return said
+}
+
+// same wants the same text from all who ask.
+func same(t *testing.T, said ...string) {
+	t.Helper()
+	for _, other := range said[1:] {
+		if other != said[0] {
+			t.Errorf("one says %q, another %q", said[0], other)
+		}
+	}
+}
+
+// failure is a row of the table for servers that served before.
+type failure struct {
+	want string
+	// start starts servers, and returns the coordinator's URL and what breaks them.
+	start func(t *testing.T) (url string, fail func())
+	reads bool // reads are served on, so status --cluster has nothing to say
+}
+
+func urlOf(scheme string, addresses ...string) string {
+	return scheme + "://" + strings.Join(addresses, ",") + "/x"
+}
+
+// A coordinator fails that has served: a daemon that runs, one that starts and an operator's command
+// say the same.
+func TestAServerThatServedFails(t *testing.T) {
+	ofEtcd := func(o etcdOptions, fail func(e *etcd)) func(t *testing.T) (string, func()) {
+		return func(t *testing.T) (string, func()) {
+			e := startEtcd(t, o)
+			return urlOf("etcd", e.addresses()...), func() { fail(e) }
+		}
+	}
+	ofZk := func(o zktest.Options, fail func(e *zktest.Ensemble)) func(t *testing.T) (string, func()) {
+		return func(t *testing.T) (string, func()) {
+			e := zktest.Start(t, o)
+			return urlOf("zk", e.Addresses()...), func() { fail(e) }
+		}
+	}
+	for name, f := range map[string]failure{
+		"etcd 3.4 stopped":                {want: hangs + "etcd", start: ofEtcd(etcdOptions{release: "3.4"}, func(e *etcd) { e.signal(syscall.SIGSTOP, 0) })},
+		"etcd 3.4, two of three killed":   {want: leaderless, start: ofEtcd(etcdOptions{release: "3.4", members: 3}, func(e *etcd) { e.kill(0, 1) })},
+		"etcd killed":                     {want: refused, start: ofEtcd(etcdOptions{}, func(e *etcd) { e.kill(0) })},
+		"etcd stopped":                    {want: hangs + "etcd", start: ofEtcd(etcdOptions{}, func(e *etcd) { e.signal(syscall.SIGSTOP, 0) })},
+		"etcd, two of three killed":       {want: leaderless, start: ofEtcd(etcdOptions{members: 3}, func(e *etcd) { e.kill(0, 1) })},
+		"etcd, two of three stopped":      {want: leaderless, start: ofEtcd(etcdOptions{members: 3}, func(e *etcd) { e.signal(syscall.SIGSTOP, 0, 1) })},
+		"etcd is full":                    {want: full, reads: true, start: ofEtcd(etcdOptions{flags: []string{"--quota-backend-bytes", "262144"}}, fill)},
+		"etcd's disk hangs":               {want: slow, start: etcdOnADiskThatHangs},
+		"ZooKeeper killed":                {want: refused, start: ofZk(zktest.Options{}, func(e *zktest.Ensemble) { e.Kill() })},
+		"ZooKeeper stopped":               {want: hangs + "ZooKeeper", start: ofZk(zktest.Options{}, func(e *zktest.Ensemble) { e.Pause() })},
+		"ZooKeeper, two of three killed":  {want: noQuorum, start: ofZk(zktest.Options{Members: 3}, func(e *zktest.Ensemble) { e.Kill(0, 1) })},
+		"ZooKeeper, two of three stopped": {want: noQuorum, start: ofZk(zktest.Options{Members: 3}, func(e *zktest.Ensemble) { e.Pause(0, 1) })},
+		"ZooKeeper's disk hangs":          {want: slow, start: zookeeperOnADiskThatHangs},
+		"ZooKeeper's disk is full":        {want: refused, start: zookeeperOnADiskThatIsFull},
+		"etcd's disk is full":             {want: refused, start: etcdOnADiskThatIsFull},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, fail := f.start(t)
+			running := begin(t, url)
+			fail()
+			said := []string{says(t, "a daemon that runs", f.want, running.extend)}
+			if starting := open(t, url, secure.TLS{}); f.reads {
+				said = append(said, says(t, "a daemon that starts", f.want, starting.takes))
+				must.Do(t, shown(t, url, secure.TLS{}))
+			} else {
+				said = append(said, says(t, "a daemon that starts", f.want, starting.join),
+					says(t, "status --cluster", f.want, func() error { return shown(t, url, secure.TLS{}) }))
+			}
+			same(t, said...)
+		})
+	}
+}
+
+// fill writes until the quota is used up.
+func fill(e *etcd) {
+	e.t.Helper()
+	junk := strings.Repeat("x", 64<<10)
+	err := e.with(e.members[0], func(ctx context.Context, c *clientv3.Client) (err error) {
+		for range 1000 {
+			if _, err = c.Put(ctx, "junk", junk); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !errors.Is(err, rpctypes.ErrNoSpace) {
+		e.t.Fatalf("the quota is not used up: %v", err)
+	}
+}
+
+// hanging is a directory on a disk that hangs from when hang is called.
+func hanging(t *testing.T) (dir string, hang func()) {
+	t.Helper()
+	dir = t.TempDir()
+	disk := must.Get(forgetfs.Mount(dir, forgetfs.Options{}))(t)
+	t.Cleanup(func() { must.Do(t, disk.Unmount()) })
+	return dir, func() {
+		t.Cleanup(disk.Release) // before the server is killed, or it could not end
+		disk.PowerOff()
+	}
+}
+
+func etcdOnADiskThatHangs(t *testing.T) (string, func()) {
+	dir, hang := hanging(t)
+	e := startEtcd(t, etcdOptions{dirs: []string{dir + "/etcd"}})
+	return urlOf("etcd", e.addresses()...), hang
+}
+
+func zookeeperOnADiskThatHangs(t *testing.T) (string, func()) {
+	dir, hang := hanging(t)
+	e := zktest.Start(t, zktest.Options{Config: map[string]string{"dataLogDir": dir}})
+	return urlOf("zk", e.Addresses()...), hang
+}
+
+// small is a directory on a disk of 192 MiB, as etcd wants twice 64 at its start, which fill fills.
+func small(t *testing.T) (dir string, fill func()) {
+	t.Helper()
+	dir = t.TempDir()
+	must.Do(t, syscall.Mount("small", dir, "tmpfs", 0, "size=192m"))
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir, func() {
+		f := must.Get(os.Create(dir + "/junk"))(t)
+		defer f.Close() // there is nothing to lose
+		for err := error(nil); err == nil; {
+			_, err = f.Write(make([]byte, 64<<10)) // the last one takes what is left
+		}
+	}
+}
+
+func etcdOnADiskThatIsFull(t *testing.T) (string, func()) {
+	dir, fill := small(t)
+	e := startEtcd(t, etcdOptions{dirs: []string{dir + "/etcd"}})
+	return urlOf("etcd", e.addresses()...), fill
+}
+
+func zookeeperOnADiskThatIsFull(t *testing.T) (string, func()) {
+	dir, fill := small(t)
+	e := zktest.Start(t, zktest.Options{Config: map[string]string{"dataLogDir": dir, "preAllocSize": "64"}})
+	return urlOf("zk", e.Addresses()...), fill
+}
+
+// One of three members hangs or may not vote: requests are served on, and nothing is said for good.
+func TestOneOfThreeFails(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T) (string, func()){
+		"etcd's leader is stopped": func(t *testing.T) (string, func()) {
+			e := startEtcd(t, etcdOptions{members: 3})
+			return urlOf("etcd", e.addresses()...), func() { e.signal(syscall.SIGSTOP, e.leader()) }
+		},
+		"etcd's follower is stopped": func(t *testing.T) (string, func()) {
+			e := startEtcd(t, etcdOptions{members: 3})
+			return urlOf("etcd", e.addresses()...), func() { e.signal(syscall.SIGSTOP, (e.leader()+1)%3) }
+		},
+		"the disk of etcd's leader hangs": func(t *testing.T) (string, func()) {
+			var dirs []string
+			var hangs []func()
+			for range 3 {
+				dir, hang := hanging(t)
+				dirs, hangs = append(dirs, dir+"/etcd"), append(hangs, hang)
+			}
+			e := startEtcd(t, etcdOptions{members: 3, dirs: dirs})
+			return urlOf("etcd", e.addresses()...), func() { hangs[e.leader()]() }
+		},
+		"the disk of etcd's follower hangs": func(t *testing.T) (string, func()) {
+			var dirs []string
+			var hangs []func()
+			for range 3 {
+				dir, hang := hanging(t)
+				dirs, hangs = append(dirs, dir+"/etcd"), append(hangs, hang)
+			}
+			e := startEtcd(t, etcdOptions{members: 3, dirs: dirs})
+			return urlOf("etcd", e.addresses()...), func() { hangs[(e.leader()+1)%3]() }
+		},
+		"ZooKeeper's leader is stopped": func(t *testing.T) (string, func()) {
+			e := zktest.Start(t, zktest.Options{Members: 3})
+			return urlOf("zk", e.Addresses()...), func() { e.Pause(e.Leader()) }
+		},
+		"ZooKeeper's follower is stopped": func(t *testing.T) (string, func()) {
+			e := zktest.Start(t, zktest.Options{Members: 3})
+			return urlOf("zk", e.Addresses()...), func() { e.Pause((e.Leader() + 1) % 3) }
+		},
+		"a ZooKeeper observer is the only one that is named": func(t *testing.T) (string, func()) {
+			e := zktest.Start(t, zktest.Options{Members: 4, Observers: 1})
+			return urlOf("zk", e.Addresses()[3]), func() {}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, fail := start(t)
+			running := begin(t, url)
+			fail()
+			for range 4 { // whichever member is asked
+				eventually(t, "a daemon that runs is granted more", running.extend)
+			}
+			eventually(t, "a daemon that starts", open(t, url, secure.TLS{}).takes)
+		})
+	}
+}
+
+// A learner among the members that are named refuses all: the next one is asked at once, so no
+// request fails. Alone it is said to be one.
+func TestALearnerAmongTheMembers(t *testing.T) {
+	for _, release := range []string{"3.4", "3.7"} {
+		t.Run(release, func(t *testing.T) { t.Parallel(); learnerAmong(t, startEtcd(t, etcdOptions{release: release})) })
+	}
+}
+
+func learnerAmong(t *testing.T, e *etcd) {
+	t.Helper()
+	voter := e.members[0].address
+	begin(t, urlOf("etcd", voter))
+	alone := e.addLearner()
+	both := urlOf("etcd", alone, voter)
+	running := begin(t, both)
+	for range 20 {
+		if err := running.extend(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		eventually(t, "join", open(t, both, secure.TLS{}).join) // connections to both come up first
+	}
+	url := urlOf("etcd", alone)
+	same(t, says(t, "a daemon that starts", learner, open(t, url, secure.TLS{}).join),
+		says(t, "status --cluster", learner, func() error { return shown(t, url, secure.TLS{}) }))
+}
+
+// What is at the address that was given is not the server that is meant, or speaks it otherwise.
+func TestTheWrongServerIsNamed(t *testing.T) {
+	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
+	pair := ca.Server()
+	etcdPlain, etcdTLS := startEtcd(t, etcdOptions{}), startEtcd(t, etcdOptions{tls: &pair})
+	zkPlain := zktest.Start(t, zktest.Options{TLS: &zktest.TLS{Cert: pair.CertFile, Key: pair.KeyFile}})
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	webTLS := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(webTLS.Close)
+	webAddress := strings.TrimPrefix(web.URL, "http://")
+	ours, theirs := secure.TLS{CA: ca.File}, secure.TLS{CA: other.File}
+	misnamed := secure.TLS{CA: ca.File, ServerName: "elsewhere.example"}
+	eventually(t, "etcd serves TLS", func() error {
+		conn, err := tls.Dial("tcp", etcdTLS.members[0].address, ca.ClientConfig())
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
+	for name, r := range map[string]struct {
+		url  string
+		tls  secure.TLS
+		want string
+	}{
+		"etcd: nothing":                {urlOf("etcd", free(t)), secure.TLS{}, refused},
+		"etcd: nothing, TLS":           {urlOf("etcd", free(t)), ours, refused},
+		"etcd: no such name":           {urlOf("etcd", "no-such-host.invalid:2379"), secure.TLS{}, unnamed},
+		"etcd: a web server":           {urlOf("etcd", webAddress), secure.TLS{}, notIt + "etcd"},
+		"etcd: redis":                  {urlOf("etcd", redis(t)), secure.TLS{}, notIt + "etcd"},
+		"etcd: ZooKeeper":              {urlOf("etcd", zkPlain.Addresses()[0]), secure.TLS{}, notIt + "etcd"},
+		"etcd: silence":                {urlOf("etcd", silent(t)), secure.TLS{}, hangs + "etcd"},
+		"etcd: hangs up":               {urlOf("etcd", hangsUp(t)), secure.TLS{}, notIt + "etcd"},
+		"etcd: port of its peers":      {urlOf("etcd", etcdPlain.members[0].peer), secure.TLS{}, notIt + "etcd"},
+		"etcd: TLS is expected":        {urlOf("etcd", etcdTLS.addresses()...), secure.TLS{}, wantsTLS},
+		"etcd: TLS is not expected":    {urlOf("etcd", etcdPlain.addresses()...), ours, noTLS},
+		"etcd: another authority":      {urlOf("etcd", etcdTLS.addresses()...), theirs, authority},
+		"etcd: another name":           {urlOf("etcd", etcdTLS.addresses()...), misnamed, otherName},
+		"etcd: a web server with TLS":  {urlOf("etcd", strings.TrimPrefix(webTLS.URL, "https://")), secure.TLS{}, wantsTLS},
+		"ZooKeeper: nothing":           {urlOf("zk", free(t)), secure.TLS{}, refused},
+		"ZooKeeper: no such name":      {urlOf("zk", "no-such-host.invalid:2181"), secure.TLS{}, unnamed},
+		"ZooKeeper: a web server":      {urlOf("zk", webAddress), secure.TLS{}, notIt + "ZooKeeper"},
+		"ZooKeeper: redis":             {urlOf("zk", redis(t)), secure.TLS{}, notIt + "ZooKeeper"},
+		"ZooKeeper: etcd":              {urlOf("zk", etcdPlain.addresses()...), secure.TLS{}, notIt + "ZooKeeper"},
+		"ZooKeeper: silence":           {urlOf("zk", silent(t)), secure.TLS{}, hangs + "ZooKeeper"},
+		"ZooKeeper: hangs up":          {urlOf("zk", hangsUp(t)), secure.TLS{}, notIt + "ZooKeeper"},
+		"ZooKeeper: TLS is expected":   {urlOf("zk", zkPlain.TLSAddresses()...), secure.TLS{}, wantsTLS},
+		"ZooKeeper: TLS not expected":  {urlOf("zk", zkPlain.Addresses()...), ours, noTLS},
+		"ZooKeeper: another authority": {urlOf("zk", zkPlain.TLSAddresses()...), theirs, authority},
+		"ZooKeeper: another name":      {urlOf("zk", zkPlain.TLSAddresses()...), misnamed, otherName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			same(t, says(t, "a daemon that starts", r.want, open(t, r.url, r.tls).join),
+				says(t, "status --cluster", r.want, func() error { return shown(t, r.url, r.tls) }))
+		})
+	}
+}
+
+// accepting has each connection of an address served by f.
+func accepting(t *testing.T, f func(net.Conn)) string {
+	t.Helper()
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	var serving sync.WaitGroup
+	t.Cleanup(func() {
+		_ = l.Close()
+		serving.Wait()
+	})
+	serving.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer conn.Close() // the client has ended it
+				f(conn)
+			})
+		}
+	})
+	return l.Addr().String()
+}
+
+func silent(t *testing.T) string {
+	return accepting(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+}
+
+func hangsUp(t *testing.T) string { return accepting(t, func(net.Conn) {}) }
+
+// redis answers each line as Redis does one that has no command of its own.
+func redis(t *testing.T) string {
+	return accepting(t, func(conn net.Conn) {
+		buffer := make([]byte, 64)
+		if _, err := conn.Read(buffer); err == nil {
+			_, _ = io.WriteString(conn, "-ERR unknown command\r\n")
+		}
+	})
+}
