@@ -19,8 +19,8 @@ var overlays = regexp.MustCompile("(?s)```yaml\n# kustomization.yaml\n(.*?)```")
 func TestTheDocumentedOverlays(t *testing.T) {
 	text := must.Get(os.ReadFile("../../docs/kubernetes.md"))(t)
 	found := overlays.FindAllStringSubmatch(string(text), -1)
-	if len(found) != 2 {
-		t.Fatalf("%d overlays are found, want 2", len(found))
+	if len(found) != 3 {
+		t.Fatalf("%d overlays are found, want 3", len(found))
 	}
 	files := map[string]string{"app.yaml": app, "flakeward.yaml": "coord: zk://zk:2181/ids\n"}
 	for i, m := range found {
@@ -30,7 +30,11 @@ func TestTheDocumentedOverlays(t *testing.T) {
 			switch o.kind() {
 			case "ConfigMap":
 				settings++
-				if c := as[core.ConfigMap](t, o); c.Data["flakeward.yaml"] != files["flakeward.yaml"] {
+				want := files["flakeward.yaml"]
+				if strings.Contains(m[1], "components/etcd\n") {
+					want = string(must.Get(os.ReadFile("../kubernetes/components/etcd/flakeward.yaml"))(t))
+				}
+				if c := as[core.ConfigMap](t, o); c.Data["flakeward.yaml"] != want {
 					t.Errorf("overlay %d: the settings are %q", i, c.Data)
 				}
 			case "DaemonSet":

@@ -25,7 +25,25 @@ const (
   - ../kubernetes/components/network-policy
 namespace: flakeward
 `
+	// withEtcd has an etcd of its own, and allEtcd the other parts besides, with TLS between them.
+	withEtcd = base + `components: [../kubernetes/components/etcd]
+namespace: flakeward
+`
+	allEtcd = base + `components:
+  - ../kubernetes/components/etcd
+  - ../kubernetes/components/etcd-tls
+  - ../kubernetes/components/coordinator-tls
+  - ../kubernetes/components/monitoring
+  - ../kubernetes/components/network-policy
+namespace: flakeward
+`
 	everything = coord + `coordinatorTLS: {secret: flakeward-coordinator}
+monitoring: {enabled: true}
+networkPolicy: {enabled: true}
+`
+	chartEtcd     = "etcd: {enabled: true}\n"
+	everythingTLS = `etcd: {enabled: true, tlsSecret: flakeward-etcd}
+coordinatorTLS: {secret: flakeward-coordinator}
 monitoring: {enabled: true}
 networkPolicy: {enabled: true}
 `
@@ -79,6 +97,13 @@ func comparable(t *testing.T, all []object) map[string]any {
 			by["DaemonSet "+name] = d
 			continue
 		}
+		if o.kind() == "StatefulSet" { // kustomize has its own order of variables
+			set := as[apps.StatefulSet](t, o)
+			env := set.Spec.Template.Spec.Containers[0].Env
+			slices.SortFunc(env, func(a, b core.EnvVar) int { return strings.Compare(a.Name, b.Name) })
+			by["StatefulSet "+name] = set
+			continue
+		}
 		by[o.kind()+" "+name] = o
 	}
 	return by
@@ -89,6 +114,8 @@ func TestTheChartIsTheBase(t *testing.T) {
 	for _, c := range []struct{ name, kustomization, values string }{
 		{"default", base, coord},
 		{"all parts", all, everything},
+		{"an etcd of its own", withEtcd, chartEtcd},
+		{"an etcd of its own and all parts", allEtcd, everythingTLS},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want, got := comparable(t, build(t, c.kustomization, nil)), comparable(t, chart(t, c.values))
@@ -148,16 +175,38 @@ func TestUnknownFieldsAreFound(t *testing.T) {
 	}
 }
 
+// The chart names both ways to give a coordinator if none is given, and wants one alone, with TLS on
+// both sides of it or on neither.
+func TestTheChartWantsOneCoordinator(t *testing.T) {
+	for values, wants := range map[string][]string{
+		"":                {"settings.coord=etcd://", "settings.coord=zk://", "etcd.enabled=true"},
+		coord + chartEtcd: {"settings.coord and etcd.enabled"},
+		"etcd: {enabled: true, tlsSecret: flakeward-etcd}\n":          {"coordinatorTLS.secret"},
+		chartEtcd + "coordinatorTLS: {secret: flakeward-coordinator}": {"etcd.tlsSecret"},
+	} {
+		_, err := template(values)
+		for _, want := range wants {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: the error is %v, want %q in it", values, err, want)
+			}
+		}
+	}
+}
+
 // The chart's schema refuses what would give equal IDs, or take the ground from under the
 // manifests.
 func TestTheSchemaRefuses(t *testing.T) {
 	for values, want := range map[string]string{
-		"":                               "coord",
-		"settings: {coord: 'embedded:'}": "coord",
-		coord + "setings: {}":            "setings",
+		"settings: {coord: 'embedded:'}":                               "coord",
+		coord + "setings: {}":                                          "setings",
 		"settings: {coord: 'zk://h', takeover: false}":                 "takeover",
 		coord + "daemon: {resources: {limits: {memory: 1Gi, cpu: 1}}}": "cpu",
 		coord + "networkPolicy: {port: 70000}":                         "port",
+		coord + "affinity: {}":                                         "affinity",
+		coord + "daemon: {podLabels: {app.kubernetes.io/name: other}}": "podLabels",
+		coord + "daemon: {podAnnotations: {checksum/settings: mine}}":  "podAnnotations",
+		chartEtcd + "daemon: {extraVolumes: [{secret: {}}]}":           "name",
+		"etcd: {enabled: true, replicas: 5}":                           "replicas",
 	} {
 		if _, err := template(values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: the error is %v, want %q in it", values, err, want)

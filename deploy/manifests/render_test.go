@@ -18,6 +18,7 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
 	storage "k8s.io/api/storage/v1"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -67,6 +68,8 @@ func as[T any](t *testing.T, o object) T {
 var types = map[string]func(object) error{
 	"v1 Namespace":                            is[core.Namespace],
 	"v1 ConfigMap":                            is[core.ConfigMap],
+	"v1 Service":                              is[core.Service],
+	"policy/v1 PodDisruptionBudget":           is[policy.PodDisruptionBudget],
 	"apps/v1 DaemonSet":                       is[apps.DaemonSet],
 	"apps/v1 Deployment":                      is[apps.Deployment],
 	"apps/v1 StatefulSet":                     is[apps.StatefulSet],
@@ -148,8 +151,8 @@ func build(t *testing.T, kustomization string, files map[string]string) []object
 	return checked(t, text)
 }
 
-// template renders the chart with values, as helm template does.
-func template(values string) ([]byte, error) {
+// rendered is what the chart's templates give with values, by their paths.
+func rendered(values string) (map[string]string, error) {
 	chart, err := loader.LoadDir(filepath.Join("..", "helm", "flakeward"))
 	if err != nil {
 		return nil, err
@@ -162,13 +165,22 @@ func template(values string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	rendered, err := engine.Render(chart, all)
+	return engine.Render(chart, all)
+}
+
+const notes = "flakeward/templates/NOTES.txt"
+
+// template renders the chart's objects with values, as helm template does.
+func template(values string) ([]byte, error) {
+	files, err := rendered(values)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(rendered)) {
-		fmt.Fprintf(&out, "---\n%s\n", rendered[name])
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if name != notes {
+			fmt.Fprintf(&out, "---\n%s\n", files[name])
+		}
 	}
 	return out.Bytes(), nil
 }

@@ -9,3 +9,11 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end -}}
+
+{{/* The labels of a component's pods: those of the values beside those that selectors want. */}}
+{{- define "flakeward.podLabels" -}}
+{{- with .of.podLabels }}{{ toYaml . }}
+{{ end -}}
+app.kubernetes.io/name: flakeward
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
