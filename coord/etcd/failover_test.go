@@ -97,7 +97,7 @@ func TestSessionOutlivesAMemberThatHangs(t *testing.T) {
 		kept(t, d)
 		resume()
 	}
-	if n := d.log.count("WARN", "kept alive"); n > 2 {
+	if n := d.log.count("WARN", "cannot renew"); n > 2 {
 		t.Errorf("%d warnings, want one for each member at most:\n%s", n, d.log)
 	}
 }
@@ -112,12 +112,12 @@ func TestSessionOutlivesAPause(t *testing.T) {
 	claim := d.works()
 	resume := c.Hang(0)
 	// A renewal is due within a third of the lease's life, and is given up within a fifth.
-	d.log.has(t, "WARN", "cannot be kept alive")
+	d.log.has(t, "WARN", "cannot renew the coordinator session")
 	resume()
-	d.log.has(t, "INFO", "kept alive again")
+	d.log.has(t, "INFO", "renewed the coordinator session again")
 	d.extends(claim, 100)
 	kept(t, d)
-	if d.log.count("INFO", "kept alive again") != d.log.count("WARN", "cannot be kept alive") {
+	if d.log.count("INFO", "renewed the coordinator session again") != d.log.count("WARN", "cannot renew the coordinator session") {
 		t.Errorf("the trouble and its end are not told in pairs:\n%s", d.log)
 	}
 }

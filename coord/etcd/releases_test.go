@@ -127,8 +127,8 @@ func TestReleasesEndSimpleTokens(t *testing.T) {
 		l.goesOn("a restart")
 		l.restart()
 		l.goesOn("another restart")
-		if n := l.log.count("WARN", "cannot be kept alive"); n > 2 { // one for each restart
-			t.Errorf("%d warnings that the session cannot be kept alive:\n%s", n, l.log)
+		if n := l.log.count("WARN", "cannot renew the coordinator session"); n > 2 { // one for each restart
+			t.Errorf("%d warnings that the session cannot be renewed:\n%s", n, l.log)
 		}
 	})
 }
@@ -168,8 +168,8 @@ func TestReleasesEndSignedTokens(t *testing.T) {
 				return nil
 			})
 		}
-		if n := l.log.count("WARN", "cannot be kept alive"); n > 1 { // for the restart
-			t.Errorf("%d warnings that the session cannot be kept alive:\n%s", n, l.log)
+		if n := l.log.count("WARN", "cannot renew the coordinator session"); n > 1 { // for the restart
+			t.Errorf("%d warnings that the session cannot be renewed:\n%s", n, l.log)
 		}
 	})
 }

@@ -81,6 +81,15 @@ func TestAPackagesLife(t *testing.T) {
 			c.Errorf("the status is %q", text)
 		}
 	})
+	step("it warns of nothing, by the journal's priorities", func(c *container) {
+		if text := c.do("journalctl", "--no-pager", "--quiet", "--unit", "flakeward", "--priority", "warning"); text != "" {
+			c.Errorf("a default installation warns:\n%s", text)
+		}
+		text := c.do("sh", "-c", "journalctl --no-pager --output=cat --priority info..info _PID=$(systemctl show -P MainPID flakeward)")
+		if !strings.Contains(text, "ready: socket=") || regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT`).MatchString(text) {
+			c.Errorf("the entries of the daemon have no level, or a time of their own:\n%s", text)
+		}
+	})
 	step("root's identity of the machine reaches the daemon", func(c *container) {
 		log := func() string {
 			return c.do("sh", "-c", "journalctl --no-pager _PID=$(systemctl show -P MainPID flakeward)")
@@ -127,7 +136,7 @@ func TestAPackagesLife(t *testing.T) {
 		c.do("systemctl", "kill", "--kill-whom=main", "--signal=HUP", "flakeward")
 		c.until("the log says so", func() bool {
 			log, _ := c.try("journalctl", "--no-pager", "--unit", "flakeward")
-			return strings.Contains(log, "read certificates and passwords again") && c.active()
+			return strings.Contains(log, "reloaded certificates and passwords") && c.active()
 		})
 	})
 	step("a reload has another process take over, and nobody notices", reloads)
