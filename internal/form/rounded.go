@@ -7,7 +7,7 @@ import (
 
 // Rounded is what to say beside an ID that may be rounded.
 const Rounded = "the digits are those of a floating-point number, to which JavaScript and others round IDs; some IDs look so by themselves. " +
-	"If the ID was rounded, its time is right and its lowest bits are wrong: read IDs as strings in the program that it comes from"
+	"If the ID was rounded, its time is right and its sequence number, or worker ID, is wrong: read IDs as strings in the program that it comes from"
 
 // firstRounded is the lowest integer that a double may have been rounded to.
 const firstRounded = 1 << 53
