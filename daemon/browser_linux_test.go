@@ -24,7 +24,7 @@ func TestThePageIsShown(t *testing.T) {
 		reply := must.Get(client.Get(host + "/?id=" + id))(t)
 		body, _ := io.ReadAll(reply.Body)
 		_ = reply.Body.Close()
-		for _, want := range []string{"IDs are issued", "in this state directory only", "(here)", `<dt>host</dt><dd>host</dd>`, ">sequence<"} {
+		for _, want := range []string{"Issuing IDs", "in this state directory only", "(here)", `<dt>host</dt><dd>host</dd>`, ">sequence<"} {
 			if !strings.Contains(string(body), want) {
 				t.Errorf("on the %s, %s: the page does not have %s:\n%s", name, reply.Status, want, body)
 			}

@@ -140,7 +140,7 @@ func TestExpiredSession(t *testing.T) {
 	if zk.SessionID(c) == first {
 		t.Error("the session is still the one that has ended")
 	}
-	if log.count("the session has expired") != 1 || log.count("the connection is lost") != 1 || log.count("connected:") != 2 {
+	if log.count("the coordinator session expired") != 1 || log.count("lost the connection to the coordinator") != 1 || log.count("connected:") != 2 {
 		t.Errorf("the log does not tell what happened, once:\n%s", log.String())
 	}
 }
@@ -217,7 +217,7 @@ func TestServersThatWereAway(t *testing.T) {
 	start := time.Now()
 	eventually(t, "the claim is extended", func() bool { return claim.Extend(t.Context(), coord.Progress{Ceiling: 100}) == nil })
 	t.Logf("extended %v after the server was back, which was dialed %d times", time.Since(start), l.Dialed)
-	if log.count("the connection is lost") != 1 || log.count("connected:") != 2 {
+	if log.count("lost the connection to the coordinator") != 1 || log.count("connected:") != 2 {
 		t.Errorf("the log repeats itself, or does not tell:\n%s", log.String())
 	}
 }

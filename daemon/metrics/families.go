@@ -71,7 +71,7 @@ var families = []family{
 	lane("lane_worker_id", "Worker ID that the lane issues from; -1: none.", func(_ *scrape, l *Lane) (float64, bool) { return float64(l.Holding.Worker), true }),
 	tick("lane_journal_mark_timestamp_seconds", "Time of the mark on disk: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Mark }),
 	tick("lane_ceiling_timestamp_seconds", "Time of the coordinator's grant: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Granted }),
-	lane("lane_published_timestamp_seconds", "Known time when the coordinator has granted last.", func(_ *scrape, l *Lane) (float64, bool) {
+	lane("lane_published_timestamp_seconds", "Time of the coordinator's last grant.", func(_ *scrape, l *Lane) (float64, bool) {
 		return unix(l.Holding.Published), l.Holding.Published > 0
 	}),
 	value("worker_ids_held", gauge, "Worker IDs that the daemon has claimed, in use or being left.", func(s *scrape) float64 {
@@ -87,7 +87,7 @@ var families = []family{
 	value("journal_step_seconds", gauge, "How far ahead of the clock the journal's mark reaches (--journal-step).", func(s *scrape) float64 { return s.Timing.JournalStep.Seconds() }),
 	value("max_block_seconds", gauge, "How long a request waits at most (--max-block).", func(s *scrape) float64 { return s.Timing.MaxBlock.Seconds() }),
 
-	value("clock_timestamp_seconds", gauge, "Known time: the host's clock, unless that is ahead and held.", func(s *scrape) float64 { return unix(s.Now.Wall) }),
+	value("clock_timestamp_seconds", gauge, "Trusted time: the host's clock, unless that is ahead and held.", func(s *scrape) float64 { return unix(s.Now.Wall) }),
 	value("clock_held_offset_seconds", gauge, "By how much the host's clock is ahead and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
 	value("clock_not_ready", gauge, "1 if the clock of the start is ahead of the coordinator's servers.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
 	value("clock_synchronised", gauge, "1 if the kernel calls the clock synchronised.", func(s *scrape) float64 { return truth(s.Clock.Synchronised) }),

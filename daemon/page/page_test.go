@@ -113,7 +113,7 @@ func TestThePageIsWholeWithoutScripts(t *testing.T) {
 	s.Begin()
 	_, body := s.get(t, "/")
 	body = strings.ReplaceAll(body, "&#43;", "+")
-	for _, want := range []string{"IDs are issued", "alpha", "etcd://h:1", "+10m0s", "+1.0s", "−1h0m", "answers in", `&lt;b&gt;&#34;beta&#34;`, `action="/" method="get"`} {
+	for _, want := range []string{"Issuing IDs", "Decode an ID", "Trusted time", "alpha", "etcd://h:1", "+10m0s", "+1.0s", "−1h0m", "answers in", `&lt;b&gt;&#34;beta&#34;`, `action="/" method="get"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page does not have %s", want)
 		}

@@ -129,9 +129,9 @@ func (p *Page) view(f metrics.Figures) view {
 
 // states say in words what INFO's states are.
 var states = map[string]string{
-	"ready": "IDs are issued", "clock-behind": "IDs are issued, though the clock is behind the last one",
-	"stopped": "No ID can be had: the grant, or the mark on the disk, has ended", "unavailable": "No ID can be had: there is no worker ID",
-	"starting": "No ID can be had yet: the daemon is starting",
+	"ready": "Issuing IDs", "clock-behind": "Issuing IDs; the clock is behind the last one",
+	"stopped": "Cannot issue IDs: the grant or the mark on the disk has ended", "unavailable": "Cannot issue IDs: no worker ID",
+	"starting": "Cannot issue IDs yet: the daemon is starting",
 }
 
 func stateOf(f metrics.Figures, asked asked) stateView {
@@ -153,7 +153,7 @@ func stateOf(f metrics.Figures, asked asked) stateView {
 	case f.Clock.NotReady:
 		s.Clock, s.Warn = "not ready: it is ahead of the cluster's", true
 	case f.Clock.Hold.Ahead > 0:
-		s.Clock, s.Warn = "held: "+cluster.Span(f.Clock.Hold.Ahead)+" ahead and not believed", true
+		s.Clock, s.Warn = "held: "+cluster.Span(f.Clock.Hold.Ahead)+" ahead and not trusted", true
 	case f.Clock.Synchronised:
 		s.Clock += ", synchronised to " + span(f.Clock.MaxError)
 	}

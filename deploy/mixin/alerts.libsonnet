@@ -22,35 +22,35 @@
           'FlakewardNoLane',
           'critical',
           '1m',
-          '{{ $labels.instance }} can issue no ID.',
+          '{{ $labels.instance }} cannot issue IDs.',
           'flakeward_lanes_ready{%s} == 0' % c.selector
         ),
         alert(
           'FlakewardGrantEndsSoon',
           'warning',
           '1m',
-          '{{ $labels.instance }} can issue for another {{ $value | humanizeDuration }}, which is less than half a window.',
+          '{{ $labels.instance }} runs out of IDs in {{ $value | humanizeDuration }}, which is less than half a window.',
           'instance:flakeward_grant_left_seconds:min{%s} < on (job, instance) flakeward_window_seconds{%s} / 2' % [c.selector, c.selector]
         ),
         alert(
           'FlakewardLayoutEnds',
           'warning',
           '1h',
-          'The layout of {{ $labels.instance }} has time for another {{ $value | humanizeDuration }}.',
+          'The layout of {{ $labels.instance }} ends in {{ $value | humanizeDuration }}.',
           'flakeward_layout_end_timestamp_seconds{%s} - flakeward_clock_timestamp_seconds{%s} < %d' % [c.selector, c.selector, c.layoutLeftSeconds]
         ),
         alert(
           'FlakewardWorkerIDsScarce',
           'warning',
           '10m',
-          '{{ $value | humanizePercentage }} of the worker IDs of cluster {{ $labels.cluster_id }} are held.',
+          '{{ $value | humanizePercentage }} of the worker IDs of cluster {{ $labels.cluster_id }} are in use.',
           'cluster_id:flakeward_worker_ids_held:ratio >= %g' % c.workerIDsHeld
         ),
         alert(
           'FlakewardClockHeld',
           'warning',
           '1m',
-          'The clock of {{ $labels.instance }} is {{ $value | humanizeDuration }} ahead and not believed.',
+          'The clock of {{ $labels.instance }} is {{ $value | humanizeDuration }} ahead and not trusted.',
           'flakeward_clock_held_offset_seconds{%s} > 0' % c.selector
         ),
         alert(
@@ -64,14 +64,14 @@
           'FlakewardClockNotSynchronised',
           'warning',
           '10m',
-          'The kernel of {{ $labels.instance }} does not call its clock synchronised.',
+          'The kernel of {{ $labels.instance }} reports that its clock is not synchronised.',
           'flakeward_clock_synchronised{%s} == 0' % c.selector
         ),
         alert(
           'FlakewardGuardInUse',
           'warning',
           '0s',
-          'The clock of {{ $labels.instance }} is behind its last ID, and the guard answers {{ $labels.answer }}.',
+          'The clock of {{ $labels.instance }} is behind its last ID; the guard answers with {{ $labels.answer }}.',
           'increase(flakeward_guard_answers_total{%s, answer=~"ring|backfill|re-lease"}[10m]) > 0' % c.selector
         ),
         alert(
@@ -92,14 +92,14 @@
           'FlakewardWaitsTooLong',
           'warning',
           '5m',
-          '{{ $labels.instance }} refuses {{ $value | humanize }} requests for IDs a second as {{ $labels.code }}.',
+          '{{ $labels.instance }} rejects {{ $value | humanize }} requests for IDs per second: {{ $labels.code }}.',
           'sum without (dialect, command) (rate(flakeward_requests_total{%s, command=~"%s", code=~"%s"}[5m])) > 0' % [c.selector, oneOf(c.idCommands), oneOf(c.unavailable)]
         ),
         alert(
           'FlakewardRequestsRefused',
           'info',
           '10m',
-          '{{ $labels.instance }} refuses {{ $value | humanizePercentage }} of all requests for what they ask.',
+          '{{ $labels.instance }} rejects {{ $value | humanizePercentage }} of requests as invalid.',
           |||
             sum without (code) (instance_code:flakeward_requests:rate5m{%s, code!~"%s"})
             / sum without (code) (instance_code:flakeward_requests:rate5m{%s}) > %g
@@ -109,14 +109,14 @@
           'FlakewardConnectionsRefused',
           'warning',
           '0s',
-          '{{ $labels.instance }} refuses or ends connections: {{ $labels.reason }}.',
+          '{{ $labels.instance }} rejects or closes connections: {{ $labels.reason }}.',
           'increase(flakeward_connections_refused_total{%s, reason=~"%s"}[10m]) > 0' % [c.selector, oneOf(c.connectionReasons)]
         ),
         alert(
           'FlakewardTwoClusters',
           'critical',
           '5m',
-          '{{ $value }} clusters issue IDs with datacenter {{ $labels.datacenter }}: their IDs may be equal.',
+          '{{ $value }} clusters issue IDs with datacenter {{ $labels.datacenter }}: their IDs may collide.',
           'count by (datacenter) (count by (datacenter, cluster_id) (flakeward_cluster_info{%s, cluster_id!=""})) > 1' % c.selector
         ),
       ],

@@ -109,7 +109,7 @@ func TestClientsOfEachDialectAtOnce(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), mostTime)
 	defer stop()
 	out, err := exec.CommandContext(ctx, browser[0], append(browser[1:], bridge+"/")...).Output()
-	if err != nil || !strings.Contains(string(out), "IDs are issued") {
+	if err != nil || !strings.Contains(string(out), "Issuing IDs") {
 		t.Errorf("a browser, for the page: %v\n%s", err, out)
 	}
 }

@@ -203,7 +203,7 @@ func TestThePage(t *testing.T) {
 	t.Run("without scripts", func(t *testing.T) {
 		call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		b.visit(s.url)
-		for _, want := range []string{text("link", "as of when it was loaded"), text("state", "IDs are issued"), text("clock", "ready"), text("members", "beta"), text("log", "re-lease")} {
+		for _, want := range []string{text("link", "as of when it was loaded"), text("state", "Issuing IDs"), text("clock", "ready"), text("members", "beta"), text("log", "re-lease")} {
 			b.until(want, want)
 		}
 		b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.getElementById('id').value = %q; document.querySelector('#ask button').click()`, s.id)))
