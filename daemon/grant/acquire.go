@@ -118,7 +118,7 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		}
 	}
 	c.contact.backoff.reset()
-	if s.current.lane == nil && s.current.opening != "" && !claim.Continues() {
+	if s.current.lane == nil && s.current.opening != "" && s.current.granted > 0 && !claim.Continues() {
 		c.log.Warn("the journal is not continued; the record rules", "journal_worker", s.current.worker, "journal_mark", s.current.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}

@@ -78,6 +78,11 @@ func TestAWorkerIDThatAnotherHasTakenIsNamed(t *testing.T) {
 	p := h.reboot()
 	p.attach()
 	run(t, p)
+	defer func() {
+		if text := log.String(); !strings.Contains(text, "[WARN]  the journal is not continued") {
+			t.Errorf("a grant in the journal is not used, and the log says\n%s", text)
+		}
+	}()
 	if line := lineAfter(t, p, log, 1); !strings.Contains(line, " was="+strconv.Itoa(j.worker())+" why=taken-by-another") {
 		t.Errorf("the worker ID is logged as %q, and was %d", line, j.worker())
 	}
@@ -106,6 +111,27 @@ func TestAStopSaysWhyTheWorkerIDIsNotReleased(t *testing.T) {
 		if !strings.Contains(text, "the worker ID is not released") || !strings.Contains(text, " code="+code+" ") ||
 			strings.Contains(text, "does not answer") {
 			t.Errorf("%s: the stop says\n%s", code, text)
+		}
+	}
+}
+
+// A start after a stop in order has nothing to go on from, and warns of nothing.
+func TestAStartAfterAStopInOrderWarnsOfNothing(t *testing.T) {
+	for _, issues := range []bool{false, true} {
+		w, log := newFixture(t), &logtest.Buffer{}
+		h := w.host("J")
+		h.log = log.At(hclog.Info)
+		p := h.start()
+		if issues {
+			w.clock.Advance(time.Millisecond)
+			p.take()
+		}
+		must.Do(t, p.Shut(t.Context()))
+		p.crash()
+		w.clock.Advance(3 * time.Second)
+		again := h.start()
+		if again.worker() != p.worker() || strings.Contains(log.String(), "[WARN]") {
+			t.Errorf("issues %v: worker ID %d after %d, and the log says\n%s", issues, again.worker(), p.worker(), log)
 		}
 	}
 }
