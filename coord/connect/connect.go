@@ -187,8 +187,8 @@ func (c *Config) readTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// Reload reads the files of TLS again. Whatever was opened with the same Current takes them, and the
-// password, for its connections and logins from now on. ZooKeeper keeps the password that it had.
+// Reload reads the files of TLS again. Whatever was opened with the same Current takes them, and
+// the password, for its connections and logins from now on.
 func (c Config) Reload() error {
 	config, err := c.readTLS()
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/must"
@@ -184,4 +185,39 @@ func TestUserThatIsNotTaken(t *testing.T) {
 	if l.Dialed > 10 {
 		t.Errorf("dialed %d times within a second", l.Dialed)
 	}
+}
+
+// A password that is read again is one more that the user has: an operator gives the tree to it
+// before or after, and what is made from then on is open to both.
+func TestPasswordReadAgain(t *testing.T) {
+	t.Parallel()
+	e := zktest.Shared(t)
+	const changed = "n3w"
+	current := &secure.Current{}
+	servers := zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot() + "/own", User: user, Password: password, Current: current}
+	c, l := joined(t, servers, zk.Config{})
+	claim := claimed(t, c, 3)
+	extend := func() error { return claim.Extend(t.Context(), coord.Progress{Ceiling: 100}) }
+	must.Do(t, extend())
+	admin := e.Client()
+	must.Do(t, admin.AddAuth("digest", []byte(user+":"+password)), admin.AddAuth("digest", []byte(user+":"+changed)))
+	for _, path := range all(t, admin, servers.Chroot) {
+		must.Get(admin.SetACL(path, gozk.DigestACL(gozk.PermAll, user, changed), -1))(t)
+	}
+	must.Fail(t, extend(), coord.ErrAccess)
+	current.Set(nil, changed)
+	must.Do(t, extend())
+	other := claimed(t, c, 4)
+	want := append(gozk.DigestACL(gozk.PermAll, user, password), gozk.DigestACL(gozk.PermAll, user, changed)...)
+	if acl, _, err := admin.GetACL(servers.Chroot + "/claims/" + other.Name()); err != nil || !slices.Equal(acl, want) {
+		t.Errorf("what is made then has the ACL %v, %v", acl, err)
+	}
+	l.Cut()
+	eventually(t, "the claim is extended", func() bool {
+		err := extend()
+		if errors.Is(err, coord.ErrAccess) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }

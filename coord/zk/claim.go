@@ -38,7 +38,7 @@ func (s *store) createNode(ctx context.Context, layout claims.Entry, claim claim
 		if err != nil {
 			return "", err
 		}
-		ops := append(s.fences.guard(f), &gozk.CreateRequest{Path: path, Data: claim.Value, Acl: s.client.access, Flags: gozk.FlagEphemeralSequential})
+		ops := append(s.fences.guard(f), &gozk.CreateRequest{Path: path, Data: claim.Value, Acl: s.client.access(), Flags: gozk.FlagEphemeralSequential})
 		results, err := tell(ctx, s.client, kindCreate, s.claims(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 			return conn.Multi(ops...)
 		})

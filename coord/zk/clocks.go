@@ -110,7 +110,7 @@ func (l leader) touch(ctx context.Context, layout claims.Entry, clock clockguard
 // makeClock makes the clock node, unless the layout is another one by now.
 func (l leader) makeClock(ctx context.Context, f fence) error {
 	_, err := tell(ctx, l.client, kindClock, l.clock(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
-		return conn.Multi(append(l.fences.guard(f), &gozk.CreateRequest{Path: l.clock(), Acl: l.client.access, Flags: gozk.FlagPersistent})...)
+		return conn.Multi(append(l.fences.guard(f), &gozk.CreateRequest{Path: l.clock(), Acl: l.client.access(), Flags: gozk.FlagPersistent})...)
 	})
 	if verdict(err) {
 		return nil // another has made it, or the next write finds out

@@ -162,7 +162,7 @@ func (s *fences) complete(ctx context.Context, layout claims.Entry, version int3
 
 // makeToken makes a child of the layout, of a name that is drawn for it.
 func (s *fences) makeToken(name string) any {
-	return &gozk.CreateRequest{Path: s.token(name), Acl: s.client.access, Flags: gozk.FlagPersistent}
+	return &gozk.CreateRequest{Path: s.token(name), Acl: s.client.access(), Flags: gozk.FlagPersistent}
 }
 
 // stands reads the cluster record and returns *claims.MovedError if it is another one. A

@@ -68,7 +68,7 @@ func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
 		}
 		token := rand.Text()
 		_, err = tell(ctx, s.client, kindJoin, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
-			return conn.Multi(&gozk.CreateRequest{Path: s.layout(), Data: layout, Acl: s.client.access, Flags: gozk.FlagPersistent}, s.fences.makeToken(token))
+			return conn.Multi(&gozk.CreateRequest{Path: s.layout(), Data: layout, Acl: s.client.access(), Flags: gozk.FlagPersistent}, s.fences.makeToken(token))
 		})
 		switch {
 		case err == nil:

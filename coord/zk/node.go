@@ -71,7 +71,7 @@ func (c *client) sync(ctx context.Context, k kind) error {
 // gozk.ErrNodeExists.
 func (c *client) create(ctx context.Context, k kind, path string, value []byte) error {
 	_, err := tell(ctx, c, k, path, func(conn *gozk.Conn) (string, error) {
-		return conn.Create(path, value, gozk.FlagPersistent, c.access)
+		return conn.Create(path, value, gozk.FlagPersistent, c.access())
 	})
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +62,6 @@ type client struct {
 	config  Config
 	name    string // what errors call the servers
 	root    string // of the tree
-	access  []gozk.ACL
 	network func(ctx context.Context, network, address string) (net.Conn, error)
 	through through // nil but in tests
 
@@ -69,29 +69,58 @@ type client struct {
 	end  context.CancelFunc
 	sent sync.WaitGroup // one for each request that the library has
 
-	mu      sync.Mutex
-	session *session // nil before the first request
-	closed  bool
+	mu        sync.Mutex
+	session   *session // nil before the first request
+	closed    bool
+	passwords []string // the user's: that of the start, and those that were read again since
 }
 
 func newClient(servers Servers, config Config, root string) *client {
 	c := &client{
 		servers: servers, config: config, name: "zk (" + strings.Join(servers.Addresses, ", ") + ")", root: root,
-		access: accessOf(servers), network: new(net.Dialer).DialContext,
+		passwords: []string{servers.Password}, network: new(net.Dialer).DialContext,
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
 }
 
-// accessOf returns the ACL of every node that is made: with a user, that user and
+// access returns the ACL of every node that is made: with a user, that user and
 // nobody else may read and change it; else everybody may. It names the user by the
-// digest that ZooKeeper keeps, so it does not depend on what the connection is
-// logged in as.
-func accessOf(servers Servers) []gozk.ACL {
-	if servers.User == "" {
+// digests that ZooKeeper keeps, so it does not depend on what the connection is
+// logged in as. While a password is being changed, daemons know the one of before,
+// the new one, or both.
+func (c *client) access() (all []gozk.ACL) {
+	if c.servers.User == "" {
 		return gozk.WorldACL(gozk.PermAll)
 	}
-	return gozk.DigestACL(gozk.PermAll, servers.User, servers.Password)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, password := range c.passwords {
+		all = append(all, gozk.DigestACL(gozk.PermAll, c.servers.User, password)...)
+	}
+	return all
+}
+
+// logInAgain logs in with a password that was read again, beside those of before: a
+// connection can be several users, and the library gives all of them to the next one.
+func (c *client) logInAgain(conn *gozk.Conn) error {
+	password := c.servers.Current.Password(c.servers.Password)
+	c.mu.Lock()
+	known := c.servers.User == "" || slices.Contains(c.passwords, password)
+	c.mu.Unlock()
+	if known {
+		return nil
+	}
+	if err := conn.AddAuth("digest", []byte(c.servers.User+":"+password)); err != nil {
+		return err
+	}
+	c.config.Log.Info("logged in with the password that was read again")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.passwords, password) {
+		c.passwords = append(c.passwords, password)
+	}
+	return nil
 }
 
 // errClosed wraps coord.ErrClosed for calls after Close or Detach.
@@ -205,7 +234,9 @@ func await[T any](ctx context.Context, c *client, session *session, k kind, send
 	c.sent.Go(func() {
 		var r reply[T]
 		call := func() (err error) {
-			r.value, err = send(session.conn)
+			if err = c.logInAgain(session.conn); err == nil {
+				r.value, err = send(session.conn)
+			}
 			return err
 		}
 		if through != nil {

@@ -1,8 +1,12 @@
 package zk_test
 
 import (
+	"context"
 	"crypto/tls"
+	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/certtest"
@@ -132,4 +137,70 @@ func TestStrangeServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Certificates and authorities are replaced at the servers and here: each connection is made with
+// what is there then, and authorities are read again when the daemon is told to. ZooKeeper 3.8.0
+// reads its own at its start.
+func TestCertificatesReplaced(t *testing.T) {
+	t.Parallel()
+	first, second := certtest.New(t, "first"), certtest.New(t, "second")
+	pair := first.Server()
+	e := zktest.Start(t, zktest.Options{MaxSession: time.Hour, TLS: &zktest.TLS{Cert: pair.CertFile, Key: pair.KeyFile, ClientCA: first.File}})
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	put := func(to, from string) { must.Do(t, os.WriteFile(to, must.Get(os.ReadFile(from))(t), 0o600)) }
+	client := func(p certtest.Pair) {
+		put(in("cert.pem"), p.CertFile)
+		put(in("key.pem"), p.KeyFile)
+	}
+	server := func(p certtest.Pair) {
+		e.Stop()
+		put(filepath.Join(filepath.Dir(e.Data(0)), "keystore.pem"), p.BothFile)
+		e.Start()
+	}
+	client(first.Client("c"))
+	put(in("ca.pem"), first.File)
+	files := secure.TLS{CA: in("ca.pem"), Cert: in("cert.pem"), Key: in("key.pem")}
+	current := &secure.Current{}
+	c, l := joined(t, zk.Servers{Addresses: e.TLSAddresses(), TLS: must.Get(files.Config(nil))(t), Current: current, Chroot: "/certificates"},
+		zk.Config{Timeout: 10 * time.Minute, TryTimeout: 10 * time.Second})
+	claim := claimed(t, c, 3)
+	extend := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		return claim.Extend(ctx, coord.Progress{Ceiling: 100})
+	}
+	must.Do(t, extend())
+	says := func(want, after string) {
+		t.Helper()
+		eventually(t, want+" after "+after, func() bool {
+			err := extend()
+			return err != nil && strings.Contains(err.Error(), want)
+		})
+	}
+	works := func(after string) {
+		t.Helper()
+		eventually(t, "the claim is extended after "+after, func() bool {
+			err := extend()
+			if errors.Is(err, coord.ErrLost) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+	}
+	client(first.ExpiredClient("c"))
+	l.Cut()
+	says("client certificate", "its end")
+	client(first.Client("c"))
+	works("another client certificate")
+	server(first.ExpiredServer())
+	says("its certificate is not valid now", "the end of the server's")
+	server(first.Server())
+	works("another certificate of the server")
+	server(second.Server())
+	says("not signed by an authority that is trusted here", "a change of the server's authority")
+	put(in("ca.pem"), second.File)
+	current.Set(must.Get(files.Config(nil))(t), "")
+	works("the authorities were read again")
 }

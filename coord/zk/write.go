@@ -72,7 +72,7 @@ func (s *store) operations(f fence, w claims.Write) ([]any, error) {
 	ops := append(s.fences.guard(f), &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0})
 	store := func(path string, entry claims.Entry) error {
 		if entry.Version == 0 {
-			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.client.access, Flags: gozk.FlagPersistent})
+			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.client.access(), Flags: gozk.FlagPersistent})
 			return nil
 		}
 		version, err := checked(entry.Version)

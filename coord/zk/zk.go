@@ -49,8 +49,8 @@ type Servers struct {
 	// TLS, if not nil, is how the servers are spoken to. Without a ServerName each
 	// must prove the name in its address.
 	TLS *tls.Config
-	// Current, if not nil, has what is taken in the place of TLS once it was read again. The password
-	// stays: nodes belong to the user with that password.
+	// Current, if not nil, has what is taken in the place of TLS once it was read again, and
+	// passwords that the user has as well from then on.
 	Current *secure.Current
 }
 
