@@ -193,7 +193,7 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
 LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
-ALONE := . ./bench/... ./clients ./e2e/cluster ./e2e/failures ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
+ALONE := . ./bench/... ./clients ./e2e/cluster ./e2e/failures ./e2e/logins ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
 # Go does not see that files outside a test's module have changed, so these never come from its cache.
 FOREIGN := ./deploy/manifests
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +18,8 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/secure"
+	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // loggedIn is a coordinator that has a claim at servers of a release, as a user with a password.
@@ -213,5 +218,75 @@ func TestReleasesChangeUsers(t *testing.T) {
 		// One who has never logged in.
 		d := dial(t, etcd.Servers{Endpoints: l.Endpoints(), User: "ours", Password: secret, Current: l.current}, etcd.Config{Prefix: "/ours/2/"})
 		d.works()
+	})
+}
+
+// Certificates and authorities are replaced on disk, at the servers and here: each connection is
+// made with what is there then, and authorities are read again when the daemon is told to.
+func TestReleasesChangeCertificates(t *testing.T) {
+	t.Parallel()
+	eachRelease(t, func(t *testing.T, release string) {
+		first, second, admins := certtest.New(t, "first"), certtest.New(t, "second"), certtest.New(t, "admins")
+		dir := t.TempDir()
+		in := func(name string) string { return filepath.Join(dir, name) }
+		put := func(name string, from ...string) {
+			t.Helper()
+			var all []byte
+			for _, f := range from {
+				all = append(all, must.Get(os.ReadFile(f))(t)...)
+			}
+			must.Do(t, os.WriteFile(in(name), all, 0o600))
+		}
+		server := func(p certtest.Pair) { put("server.pem", p.CertFile); put("server-key.pem", p.KeyFile) }
+		client := func(p certtest.Pair) { put("client.pem", p.CertFile); put("client-key.pem", p.KeyFile) }
+		server(first.Server())
+		client(first.Client("ours"))
+		put("ca.pem", first.File)
+		put("clients-ca.pem", admins.File, first.File)
+
+		r := etcdtest.StartRelease(t, etcdtest.ReleaseOptions{
+			Release: release, RootPassword: secret, ClientTLS: first.ClientConfig(admins.Client("root")),
+			TLS: &certtest.Pair{CertFile: in("server.pem"), KeyFile: in("server-key.pem")}, ClientCA: in("clients-ca.pem"),
+		})
+		r.AddUser("ours", "", "/ours/")
+		files := secure.TLS{CA: in("ca.pem"), Cert: in("client.pem"), Key: in("client-key.pem")}
+		current := &secure.Current{}
+		d := dial(t, etcd.Servers{Endpoints: r.Endpoints(), TLS: must.Get(files.Config(nil))(t), Current: current}, etcd.Config{TTL: 60 * time.Second})
+		l := &loggedIn{dialled: d, Release: r, claim: d.works(), current: current, to: 10}
+		says := func(want, after string) {
+			t.Helper()
+			if err := l.extend(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("Extend after %s: %v, want: %s", after, err, want)
+			}
+		}
+		soon := func(after string) {
+			t.Helper()
+			eventually(t, "Extend after "+after, l.extend)
+			l.goesOn(after)
+		}
+
+		client(first.ExpiredClient("ours"))
+		l.restart()
+		says("client certificate", "the end of the client certificate")
+		client(first.Client("ours"))
+		soon("another client certificate")
+
+		server(first.ExpiredServer())
+		l.restart()
+		says("its certificate is not valid now", "the end of the server's certificate")
+		server(first.Server())
+		soon("another certificate of the server")
+
+		put("clients-ca.pem", admins.File, first.File, second.File)
+		server(second.Server())
+		l.restart()
+		says("not signed by an authority that is trusted here", "a change of the server's authority")
+		put("ca.pem", second.File)
+		current.Set(must.Get(files.Config(nil))(t), "")
+		soon("the authorities were read again")
+		client(second.Client("ours"))
+		put("clients-ca.pem", admins.File, second.File)
+		l.restart()
+		l.goesOn("both have certificates of the new authority")
 	})
 }

@@ -200,18 +200,20 @@ func (s *session) renewer(ctx context.Context) (func() (ttl int64, err error), e
 	if err := open(); err != nil {
 		return nil, err
 	}
-	return func() (int64, error) {
-		ttl, err := ask()
-		if s.client.login == nil || !ended(err) {
-			return ttl, err
+	return func() (ttl int64, err error) {
+		for range mostTokens {
+			if ttl, err = ask(); s.client.login == nil || !ended(err) {
+				break
+			}
+			// Another request may have logged in since, and that token may have ended as well.
+			if refused := s.client.login.anew(ctx, sent); refused != nil {
+				return 0, refused
+			}
+			if failed := open(); failed != nil {
+				return 0, failed
+			}
 		}
-		if err := s.client.login.anew(ctx, sent); err != nil {
-			return 0, err
-		}
-		if err := open(); err != nil {
-			return 0, err
-		}
-		return ask()
+		return ttl, err
 	}, nil
 }
 
