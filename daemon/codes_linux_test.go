@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon/condition"
@@ -36,7 +37,7 @@ func TestEachCodeOfTheTableIsSeenInAScrape(t *testing.T) {
 	seen := map[condition.Code]string{}
 	for _, file := range files {
 		text := must.Get(os.ReadFile(file))(t)
-		for _, found := range regexp.MustCompile(`\.shows\("([a-z-]+)"\)`).FindAllSubmatch(text, -1) {
+		for _, found := range regexp.MustCompile(`\.(?:shows|tells)\("([a-z-]+)"[,)]`).FindAllSubmatch(text, -1) {
 			seen[condition.Code(found[1])] = file
 		}
 	}
@@ -77,6 +78,36 @@ func (r *running) shows(code condition.Code) {
 	for again := time.NewTicker(5 * time.Millisecond); !r.codes()[code]; <-again.C {
 		if ctx.Err() != nil {
 			r.t.Fatalf("a scrape does not show %s but %v; the log:\n%s", code, r.codes(), r.log)
+		}
+	}
+}
+
+// tells waits until INFO has a code, and wants what to do about it in INFO, /readyz, the command
+// health and, with logged, in a line of the log. The code of a condition that has stopped issuing is
+// that of its cause; do is what is to be done.
+func (r *running) tells(code condition.Code, do string, logged bool) {
+	r.t.Helper()
+	r.shows(code)
+	if got := r.info(); got["condition_code"] != string(code) || got["condition_do"] != do {
+		r.t.Errorf("INFO says %s, and to do %q; want %s and %q", got["condition_code"], got["condition_do"], code, do)
+	}
+	want := string(code) + ": "
+	if _, body := get(r.t, r.web(), "/readyz?verbose"); !strings.Contains(body, want) || !strings.Contains(body, "; "+do+"\n") {
+		r.t.Errorf("/readyz says %q, want %s and %q", body, code, do)
+	}
+	var out strings.Builder
+	err := cli.Run(r.t.Context(), []string{"flakeward", "health", "--socket", r.config.Socket.Path}, nil, &out, &out, nil)
+	if err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), do)) {
+		r.t.Errorf("health says %v, want %s and %q", err, code, do)
+	}
+	if ready := r.info()["state"] == "ready"; ready != (err == nil) {
+		r.t.Errorf("health says %v, and INFO that the daemon is %s", err, r.info()["state"])
+	}
+	if logged {
+		line := regexp.MustCompile(`code=` + string(code) + ` .*do="` + regexp.QuoteMeta(do) + `"`)
+		r.says("code=" + string(code) + " ")
+		if !line.MatchString(r.log.String()) {
+			r.t.Errorf("the log does not have %s:\n%s", line, r.log)
 		}
 	}
 }
@@ -128,7 +159,9 @@ func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
 	c.Cluster.Coord = "etcd://" + silent.Addr().String() + "/x"
 	r := launch(t, c)
 	r.untilServed()
-	r.shows("starting")
+	r.tells("starting", condition.Starting.Do(), false)
+	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
+	r.says("it accepts connections and answers nothing: it is stopped or hangs")
 }
 
 // The coordinator is away for longer than the grant lasts, which is for long enough that half of it
@@ -141,9 +174,10 @@ func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
 	c.Grant.Window, c.Grant.Publish = 11*time.Second, 200*time.Millisecond
 	r := start(t, c)
 	etcd.StopAll()
-	r.shows("coordinator-gone")
+	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
+	r.says("nothing listens there (connection refused)")
 	r.shows("half-over")
-	r.shows("grant-ended")
+	r.tells("grant-ended", condition.GrantEnded.Do(), true)
 	r.says("issuing has stopped")
 	etcd.StartAll()
 	r.shows("issuing")
@@ -223,7 +257,7 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 	r.shows("order")
 	r.shows("marks-raised")
 	must.Get(by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())))(t)
-	r.shows("floor-ahead")
+	r.tells("floor-ahead", condition.FloorAhead.Do(), true)
 }
 
 func TestWorkerIDsThatOthersHoldAreSeen(t *testing.T) {
@@ -237,7 +271,7 @@ func TestWorkerIDsThatOthersHoldAreSeen(t *testing.T) {
 		}
 	}
 	last.untilServed()
-	last.shows("worker-ids-taken")
+	last.tells("worker-ids-taken", condition.WorkersTaken.Do(), true)
 }
 
 // brokenDisk takes nothing while it is broken.
@@ -302,6 +336,20 @@ func TestStepsOfTheClockAreSeen(t *testing.T) {
 	r.shows("clock-followed")
 }
 
+// The layout's last tick passes while the daemon issues: nothing is wrong with the coordinator.
+func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
+	c, clock := config(dir(t)), &stepping{}
+	clock.by.Store(int64(time.Until(layoutOf(t, c).End()) - 3*time.Second))
+	c.Clock, c.Waiting.MaxBlock = clock, 50*time.Millisecond
+	r := start(t, c)
+	r.next()
+	r.tells("time-outside-layout", condition.OutsideLayout.Do(), true)
+	r.refused("time-outside-layout", "NEXT")
+	if strings.Contains(r.log.String(), "bring the coordinator back") {
+		t.Errorf("the log blames the coordinator:\n%s", r.log)
+	}
+}
+
 // inMachines names the variable that tells the child that it has a network of its own.
 const inMachines = "FLAKEWARD_TEST_MACHINES"
 
@@ -327,7 +375,7 @@ func TestAStartWhoseClockIsAheadIsSeen(t *testing.T) {
 	c.Clock, c.Cluster.Coord = clock, "etcd://"+strings.Join(servers, ",")+"/x"
 	r := launch(t, c)
 	r.untilServed()
-	r.shows("clock-not-ready")
+	r.tells("clock-not-ready", condition.ClockNotReady.Do(), false) // the line is the start's own
 	clock.by.Store(0)
 	r.UntilReady()
 	r.next()

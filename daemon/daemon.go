@@ -211,7 +211,7 @@ func (d *Daemon) awaitEpoch(ctx context.Context) error {
 		if !said {
 			said = true
 			d.events.Happened(condition.OutsideLayout)
-			d.log.Error("no ID can be issued by what the clock shows; waiting until it is set", "code", condition.OutsideLayout, "error", err)
+			d.log.Error("no ID can be issued by what the clock shows; waiting until it is set", "code", condition.OutsideLayout, "error", err, "do", condition.OutsideLayout.Do())
 		}
 		d.clock.Observe()
 		d.clock.Confirm(d.clock.Shown()) // nothing was issued by this clock yet

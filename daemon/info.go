@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,9 +104,13 @@ func infoWorker(f metrics.Figures) resp.Section {
 
 // infoLane is what INFO shows of a lane.
 func infoLane(prefix string, l metrics.Lane, f metrics.Figures) [][2]string {
-	h, why := l.Holding, ""
+	h, why, do := l.Holding, "", ""
 	if l.Condition != nil {
 		why = l.Condition.Error()
+	}
+	var known *condition.Condition
+	if errors.As(l.Condition, &known) {
+		do = known.Do()
 	}
 	pairs := section("",
 		"worker_id", h.Worker,
@@ -121,6 +126,7 @@ func infoLane(prefix string, l metrics.Lane, f metrics.Figures) [][2]string {
 		"idle", h.Idle,
 		"condition", why,
 		"condition_code", condition.CodeOf(l.Condition),
+		"condition_do", do,
 	).Pairs
 	for i := range pairs {
 		pairs[i][0] = prefix + pairs[i][0]

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/internal/must"
@@ -169,7 +170,7 @@ func TestRestoredCoordinator(t *testing.T) {
 	etcd.Stop(0)
 	etcd.Restore(backup)
 	etcd.Start(0)
-	r.shows("coordinator-restored")
+	r.tells("coordinator-restored", condition.Restored.Do(), false)
 	await("the restore is seen", func(info map[string]string) bool {
 		return strings.Contains(info["condition"], "marks raise") && strings.HasPrefix(info["condition"], "since ")
 	})

@@ -101,6 +101,8 @@ func codeOf(err error) condition.Code {
 		return condition.AccessDenied
 	case errors.Is(err, errNoClaim):
 		return condition.NoWorker
+	case errors.Is(err, errUnusable): // its record is beyond the layout's end
+		return condition.FloorAhead
 	default:
 		return condition.CoordinatorGone
 	}
@@ -108,7 +110,8 @@ func codeOf(err error) condition.Code {
 
 // Condition returns a *condition.Condition that says what keeps IDs from being issued beyond the
 // ceiling; nil if nothing does. The disk goes first: what it holds back is the nearer of the two
-// ceilings. Where the floor is what the clock has not reached, it says when that will be.
+// ceilings. Where the floor is what the clock has not reached, it says when that will be. A clock
+// outside the layout goes before all: whatever else has ended has ended for it.
 func (k *Holder) Condition() error {
 	h := k.held.snapshot().current
 	c, end := k.held.writer.failing(), h.ceiling()
@@ -118,12 +121,14 @@ func (k *Holder) Condition() error {
 	if c == nil && !k.held.dormant(h) {
 		c = k.pace.late(h, k.Coord, k.held.woken.Load())
 	}
-	early := k.pace.early(h)
+	early, outside := k.pace.early(h), k.Layout.CheckTime(time.Unix(0, k.pace.now().Wall))
 	var begun time.Time
 	if c != nil {
 		begun = c.Since
 	}
 	switch {
+	case outside != nil:
+		c = &condition.Condition{Code: condition.OutsideLayout, Stopped: true, Since: k.pace.leftLayout(), Err: outside}
 	case early != nil:
 		if c != nil {
 			early = fmt.Errorf("%w (%w)", early, c.Err)
@@ -141,6 +146,15 @@ func (k *Holder) Condition() error {
 		c.Last = k.pace.layout.StartOf(h.lane.Highest())
 	}
 	return c
+}
+
+// leftLayout is since when the clock shows no tick of the layout: its end, or, where the clock shows a
+// time before the layout's first tick, the holder's beginning.
+func (p *pace) leftLayout() time.Time {
+	if end := p.layout.End(); p.now().Wall >= end.UnixNano() {
+		return end
+	}
+	return time.Unix(0, p.begun)
 }
 
 // ceiling is the last tick that the holding's lane may issue; 0: there is no lane.

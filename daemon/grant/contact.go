@@ -58,7 +58,7 @@ func (c *contact) noted(err error) error {
 	case lane != nil && !lane.Closed():
 		c.log.Debug("the grant is not extended", "error", err) // package lifecycle says what follows
 	default:
-		c.log.Warn("no worker ID to issue from; retrying", "code", codeOf(err), "error", err)
+		c.log.Warn("no worker ID to issue from; retrying", "code", codeOf(err), "error", err, "do", codeOf(err).Do())
 	}
 	return err
 }

@@ -140,7 +140,7 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 		}
 		k.Events.Happened(codeOf(err))
 		k.Why = string(codeOf(err))
-		k.Log.Warn("the claim is lost; claiming again", "code", codeOf(err), "worker", cur.worker, "reason", err)
+		k.Log.Warn("the claim is lost; claiming again", "code", codeOf(err), "worker", cur.worker, "reason", err, "do", codeOf(err).Do())
 	}
 	if unwanted != nil && unwanted == cur.lane {
 		return k.pace.within(ctx, callTimeout, func(ctx context.Context) error { return k.acquireTimed(ctx, true) })
@@ -160,7 +160,7 @@ func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
 	if wait := time.Duration(k.Layout.UnixNanos(h.lane.Floor()+1) - k.pace.now().Wall); wait > k.pace.firstWait {
 		k.Events.Happened(condition.FloorAhead)
 		k.Log.Warn("the worker ID may have been issued from up to a time that the clock has not reached; no ID until then",
-			"code", condition.FloorAhead, "worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1))
+			"code", condition.FloorAhead, "worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1), "do", condition.FloorAhead.Do())
 	}
 	k.Log.Info("holds a worker ID", append([]any{
 		"worker", h.worker, "floor", h.lane.Floor(), "took", time.Duration(k.pace.now().Mono - begun).Round(time.Microsecond),

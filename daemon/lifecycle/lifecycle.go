@@ -149,7 +149,11 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 			inherited, timeout = nil, joinTimeout
 		}
 		if text := err.Error(); text != said {
-			l.Log.Warn("cannot join the cluster; retrying", "error", err)
+			line := []any{"error", err}
+			if c, ok := l.Holders[0].Condition().(*condition.Condition); ok {
+				line = []any{"code", c.Code, "error", err, "do", c.Do()}
+			}
+			l.Log.Warn("cannot join the cluster; retrying", line...)
 			l.status("the cluster is not joined: " + text)
 			said = text
 		}

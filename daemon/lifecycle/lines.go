@@ -58,6 +58,6 @@ func (s *stepped) say(now clockguard.Mono, o clockguard.Observation) {
 		s.owed = false
 		s.lifecycle.saidHeld.Store(true)
 		s.lifecycle.Events.Happened(condition.ClockHeld)
-		log.Warn("the clock has stepped ahead and is not believed yet; going on by the monotonic clock", "code", condition.ClockHeld, "by", s.by.Round(time.Millisecond))
+		log.Warn("the clock has stepped ahead and is not believed yet; going on by the monotonic clock", "code", condition.ClockHeld, "by", s.by.Round(time.Millisecond), "do", condition.ClockHeld.Do())
 	}
 }

@@ -97,14 +97,14 @@ func (s *supply) warn(now clockguard.Reading, c *condition.Condition) {
 	}
 	s.once(c.Code, func() {
 		s.ends = c.Ends
-		s.lifecycle.Log.Warn("issuing will stop unless this ends", "code", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
+		s.lifecycle.Log.Warn("issuing will stop unless this ends", "code", c.Code, "ends", c.Ends, "in", in, "error", c.Err, "do", c.Do())
 		s.lifecycle.status(fmt.Sprintf("%s until %s, unless this ends: %v", Issuing, c.Ends.UTC().Format(time.RFC3339), c.Err))
 	})
 	whole := time.Duration(c.Ends.UnixNano() - s.warned.Wall)
 	if !s.half && whole >= leastHalf && in <= whole/2 {
 		s.half = true
 		s.lifecycle.Events.Happened(condition.HalfOver)
-		s.lifecycle.Log.Warn("half of the time until issuing stops is over", "code", condition.HalfOver, "cause", c.Code, "ends", c.Ends, "in", in, "error", c.Err)
+		s.lifecycle.Log.Warn("half of the time until issuing stops is over", "code", condition.HalfOver, "cause", c.Code, "ends", c.Ends, "in", in, "error", c.Err, "do", c.Do())
 	}
 }
 
@@ -161,7 +161,7 @@ func (s *supply) lookAtClock(now clockguard.Reading) {
 		s.behind, s.since = true, now.Mono
 		s.lifecycle.Events.Happened(condition.ClockBehind)
 		s.lifecycle.Log.Warn("the clock is behind the last ID: requests get what earlier ticks left or another worker ID's, or wait",
-			"code", condition.ClockBehind, "by", by.Round(time.Millisecond), "until", until)
+			"code", condition.ClockBehind, "by", by.Round(time.Millisecond), "until", until, "do", condition.ClockBehind.Do())
 	case s.behind && by <= 0:
 		s.lifecycle.Events.Happened(condition.ClockBack)
 		s.lifecycle.Log.Info("the clock is not behind the last ID any more", "code", condition.ClockBack, "after", now.Mono.Sub(s.since).Round(time.Millisecond))
