@@ -255,8 +255,12 @@ func TestReleasesChangeCertificates(t *testing.T) {
 		l := &loggedIn{dialled: d, Release: r, claim: d.works(), current: current, to: 10}
 		says := func(want, after string) {
 			t.Helper()
-			if err := l.extend(); err == nil || !strings.Contains(err.Error(), want) {
+			err := l.extend()
+			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("Extend after %s: %v, want: %s", after, err, want)
+			}
+			if errors.Is(err, coord.ErrLogin) != strings.Contains(want, "client") {
+				t.Errorf("Extend after %s: %v, which is a refused login: %v", after, err, errors.Is(err, coord.ErrLogin))
 			}
 		}
 		soon := func(after string) {
