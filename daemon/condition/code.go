@@ -2,6 +2,8 @@
 // UNAVAILABLE replies have the same codes.
 package condition
 
+import "slices"
+
 // Code is the name of a condition or of an event. Codes are stable: people's alerts go by them.
 type Code string
 
@@ -78,6 +80,16 @@ var Table = []Entry{
 	{UserRate, "the user asks for more IDs than --rate or --rate-by-uid allows", "ask for fewer, or raise the user's rate"},
 	{TenantRate, "more IDs are asked for the tenant than its rate in the configuration allows", "ask for fewer, or raise the tenant's rate"},
 	{Order, "the connection's last ID is of the clock's tick, and another worker ID serves it now", "nothing: the next tick serves"},
+}
+
+// Lasts reports whether a lane can be in the condition for a time: others are events, or of one request.
+func (c Code) Lasts() bool {
+	return c.Logged() && !slices.Contains([]Code{HalfOver, Issuing, Recovered, ClockFollowed, ClockBack}, c)
+}
+
+// Logged reports whether the log has lines of the code: others are the codes of refused requests alone.
+func (c Code) Logged() bool {
+	return !slices.Contains([]Code{TickExhausted, CountTooLarge, UserRate, TenantRate, Order}, c)
 }
 
 // Do returns what to do about a code.

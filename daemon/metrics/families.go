@@ -59,13 +59,17 @@ var families = []family{
 				in[l.code()]++
 			}
 			for _, e := range condition.Table {
-				put(float64(in[e.Code]), string(e.Code))
+				if e.Code.Lasts() {
+					put(float64(in[e.Code]), string(e.Code))
+				}
 			}
 		}},
 	{"events_total", counter, []string{"code"}, "Events that the log has with a code.",
 		func(s *scrape, put put) {
 			for _, e := range condition.Table {
-				put(float64(s.from.Events.Of(e.Code)), string(e.Code))
+				if e.Code.Logged() {
+					put(float64(s.from.Events.Of(e.Code)), string(e.Code))
+				}
 			}
 		}},
 	lane("lane_worker_id", "Worker ID that the lane issues from; -1: none.", func(_ *scrape, l *Lane) (float64, bool) { return float64(l.Holding.Worker), true }),
