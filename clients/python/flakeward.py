@@ -23,6 +23,9 @@ IDs that were discarded, or were in a lost reply, are never handed out. After a 
 an empty stock and a connection of its own. The client does not notice a fork by C code that skips
 Python's hooks for forks (PyOS_AfterFork_Child): open the client after such a fork.
 
+A signal's handler and a finalizer may call the client, too. Where they interrupt a call that waits,
+they get their IDs over a connection of their own.
+
 The IDs that one thread or task gets rise, with the exceptions that docs/guarantees.md names.
 """
 
@@ -163,10 +166,13 @@ class Client:
 
     def next(self):
         """An ID. Raises an Error if none can be had within the timeout."""
-        ids, until = self._session.stock
+        session = self._session
+        ids, until = session.stock
         if _now() < until:
             for id in ids:
-                return id
+                if session.forks == len(_forks):
+                    return id
+                break  # it is the parent's
         return self._take(1)[0]
 
     def take(self, n):
@@ -175,10 +181,13 @@ class Client:
 
     async def anext(self):
         """next() for asyncio."""
-        ids, until = self._session.stock
+        session = self._session
+        ids, until = session.stock
         if _now() < until:
             for id in ids:
-                return id
+                if session.forks == len(_forks):
+                    return id
+                break  # it is the parent's
         return (await self._wait(1))[0]
 
     async def atake(self, n):
@@ -188,7 +197,7 @@ class Client:
     def close(self):
         """Ends the connection. Calls that wait raise ClosedError, and so do all later ones."""
         self._closed = True
-        self._session.close()
+        self._own().close()
 
     def __enter__(self):
         return self
@@ -204,15 +213,22 @@ class Client:
 
     def _take(self, n):
         while True:
-            session = self._session
+            session = self._own()
             try:
                 ids = session.take(n)
             except Error:
-                if self._session is session:
+                if session.forks == len(_forks):
                     raise
             else:
-                if self._session is session:  # if not, this is a child: the parent has these IDs
+                if session.forks == len(_forks):  # if not, this is a child: the parent has these IDs
                     return ids
+
+    def _own(self):
+        """The session of this process. It looks again, as an exception that a signal's handler raises
+        may have ended the hook for forks too early: Python prints such a one, and goes on."""
+        if self._session.forks != len(_forks):
+            self._forked()
+        return self._session
 
     def _forked(self):
         """Goes on in the child: what the parent has is not used here."""
@@ -226,7 +242,7 @@ class Client:
     def _wait(self, n):
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        loops = self._session.loops
+        loops = self._own().loops
         if loop in loops:
             loops[loop].append((n, future))
         else:
@@ -235,7 +251,7 @@ class Client:
         return future
 
     def _serve(self, loop):
-        loops = self._session.loops
+        loops = self._own().loops
         waiting = [(n, future) for n, future in loops.get(loop, ()) if not future.done()]
         if not waiting:
             loops.pop(loop, None)
@@ -272,17 +288,21 @@ def _count(n):
 
 class _Session:
     """The stock and the connection of a client in one process. All but stock is for the holder of
-    the lock."""
+    the lock. A signal's handler and a finalizer may run within a call of the thread that holds it:
+    what they call does not touch what the holder uses."""
 
     def __init__(self, path, max_age, timeout, tenant, cluster):
+        self.options = path, max_age, timeout, tenant, cluster
         self.path = path
         self.max_age = max_age
         self.timeout = timeout
         self.suffix = () if tenant == "0" else ("TENANT", tenant)
         self.cluster = cluster
+        self.forks = len(_forks)
         self.closed = False
-        self.lock = threading.Lock()
-        self.ended = threading.Event()  # ends a back-off
+        self.lock = threading.RLock()
+        self.ended = threading.Lock()  # ends a back-off when it is released
+        self.ended.acquire()
         self.loops = weakref.WeakKeyDictionary()  # asyncio calls that wait, by their loop
 
         # A run is an iterator of IDs, and the time until which they may be handed out. next() takes
@@ -311,6 +331,8 @@ class _Session:
 
     def take(self, n):
         """n IDs, from stock and then from replies."""
+        if self.lock._is_owned():  # as threading.Condition asks
+            return self.take_apart(n)
         deadline, begun = time.monotonic() + self.timeout, self.sends
         while True:
             # A lock that is acquired with a timeout would stay locked if a signal's handler raised an
@@ -332,7 +354,20 @@ class _Session:
                     if not own or not old or _now() < until:
                         return old + own
                     continue
+                finally:
+                    if self.closed:  # perhaps by a signal's handler, which left the rest to this call
+                        self.clear()
             time.sleep(0.001)
+
+    def take_apart(self, n):
+        """take within another take of the same thread: over a connection of its own."""
+        if self.closed:
+            raise _closed()
+        session = _Session(*self.options)
+        try:
+            return session.take(n)
+        finally:
+            session.close()
 
     def drain(self, into, n):
         """Moves IDs from stock until there are n. Returns until when they may be handed out."""
@@ -418,7 +453,8 @@ class _Session:
                 raise _closed()
             wait = min(self.retry_at, pause) - time.monotonic()
             if wait > 0:
-                self.ended.wait(wait)
+                if self.ended.acquire(timeout=wait):
+                    self.ended.release()
                 continue
             if pause < self.retry_at:
                 raise _Late()
@@ -629,17 +665,27 @@ class _Session:
 
     def close(self):
         self.closed = True
-        self.ended.set()
+        try:
+            self.ended.release()
+        except RuntimeError:
+            pass  # it was closed before
         conn = self.conn
         if conn is not None:
             try:
                 conn.shutdown(socket.SHUT_RDWR)  # wakes who reads there
             except OSError:
                 pass
+        if self.lock._is_owned():
+            self.stock = _NOTHING  # and the call of which this is a part does the rest
+            return
         with self.lock:
-            self.drop()
-            while self.advance():
-                pass
+            self.clear()
+
+    def clear(self):
+        """Lets go of the stock and the connection of a closed session."""
+        self.drop()
+        while self.advance():
+            pass
 
     def abandon(self):
         """Lets go of everything in a child. The lock may be held by a thread that is not here."""
@@ -656,6 +702,10 @@ _lock_free = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enab
 
 _clients = weakref.WeakSet()
 
+# One item for each fork that led to this process. The hook that adds it has no code of Python, so
+# nothing comes between: no signal's handler runs before it is done.
+_forks = []
+
 
 def _after_fork():
     for client in list(_clients):
@@ -663,4 +713,5 @@ def _after_fork():
 
 
 if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=partial(_forks.append, None))
     os.register_at_fork(after_in_child=_after_fork)

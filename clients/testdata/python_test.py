@@ -85,6 +85,10 @@ class Daemon:
         shutil.rmtree(self.dir)
 
 
+async def anexts(ids, n):
+    return [await ids.anext() for _ in range(n)]
+
+
 class Clock:
     def __init__(self):
         self.now = 1000.0
@@ -572,6 +576,22 @@ class TestFork(unittest.TestCase):
             self.forked_within("length_hint", at)
             self.forked_within("range", at)
 
+    def test_a_fork_whose_hook_is_interrupted(self):
+        """Python prints an exception that a signal's handler raises within the hook, and goes on."""
+        for taken in (lambda ids: [ids.next() for _ in range(100)], lambda ids: ids.take(100),
+                      lambda ids: asyncio.run(anexts(ids, 100))):
+            with flakeward.Client(REAL, max_age=3600) as ids:
+                for _ in range(20_000):
+                    ids.next()
+                self.assertGreater(ids._session.size, 0)
+                conn = ids._session.conn
+                with mock.patch.object(flakeward.Client, "_forked", wraps=ids._forked) as forked:
+                    forked.side_effect = [KeyboardInterrupt, mock.DEFAULT]
+                    child = self.child(lambda: taken(ids))
+                mine = taken(ids)
+                self.assertEqual(set(mine) & set(child()), set())
+                self.assertIs(ids._session.conn, conn)
+
     def test_a_closed_client_is_closed_in_a_child(self):
         ids = flakeward.Client(REAL)
         ids.next()
@@ -633,6 +653,73 @@ class TestInterrupts(unittest.TestCase):
             with self.assertRaises(Interrupt):
                 ids.next()
             self.assertEqual(ids.next(), 3)
+
+
+    def handled(self, handler, until, call):
+        """Calls, and has a signal handled while the call waits for the daemon."""
+        before = signal.signal(signal.SIGUSR1, lambda *_: handler())
+        main = threading.get_ident()
+
+        def send():
+            if until():
+                signal.pthread_kill(main, signal.SIGUSR1)
+        sender = threading.Thread(target=send)
+        sender.start()
+        try:
+            return call()
+        finally:
+            sender.join()
+            signal.signal(signal.SIGUSR1, before)
+
+    def test_a_handler_closes_the_client(self):
+        with Daemon() as daemon, flakeward.Client(daemon.path, max_age=3600, timeout=60) as ids:
+            for _ in range(4):
+                ids.next()
+            asked = len(daemon.runs)
+            daemon.answer = lambda words, number: hold(daemon, words)
+            for call in (lambda: ids.take(1 << 16), ids.next):
+                with self.assertRaises(flakeward.ClosedError):
+                    self.handled(ids.close, lambda: daemon.until(asked + 1), call)
+
+    def test_a_handler_closes_the_client_between_attempts(self):
+        with flakeward.Client("/nowhere/at/all", timeout=60) as ids:
+            tried = threading.Event()
+            original = ids._session.ended
+
+            class Ended:
+                def acquire(self, timeout):
+                    tried.set()
+                    return original.acquire(timeout=60)
+                release = original.release
+            ids._session.ended = Ended()
+            with self.assertRaises(flakeward.ClosedError):
+                self.handled(ids.close, lambda: tried.wait(60), ids.next)
+
+    def test_a_handler_takes_an_id(self):
+        with Daemon() as daemon, flakeward.Client(daemon.path, max_age=0, timeout=60) as ids:
+            ids.next()
+            got, taken = [], threading.Event()
+
+            def answer(words, number):
+                if words[0] == "RUN" and number == 0:
+                    reply = daemon.run(int(words[1]))
+                    self.assertTrue(taken.wait(60))
+                    return reply
+            daemon.answer = answer
+
+            def handler():
+                got.append(ids.next())
+                taken.set()
+            got.append(self.handled(handler, lambda: daemon.until(2), ids.next))
+            got.append(ids.next())
+            self.assertEqual(got, [3, 2, 4])
+
+
+def hold(daemon, words):
+    """Counts the request, and never answers it."""
+    if words[0] == "RUN":
+        daemon.run(int(words[1]))
+        threading.Event().wait()
 
 
 class TestLeaks(unittest.TestCase):
