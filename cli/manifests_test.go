@@ -65,31 +65,61 @@ func TestTheComponentEtcdNamesTheCoordinator(t *testing.T) {
 	}
 }
 
-// Each daemon of compose.yaml is told which machine it runs on, by a file of the host's that is
+// composed is a service of a compose file.
+type composed struct {
+	Command     any
+	Extends     struct{ File, Service string }
+	Environment map[string]string
+	Volumes     []string
+	DependsOn   map[string]struct{ Condition string } `yaml:"depends_on"`
+	Healthcheck any
+}
+
+func composeFile(t *testing.T, name string) map[string]composed {
+	t.Helper()
+	var file struct{ Services map[string]composed }
+	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile(filepath.Join("..", "deploy", name)))(t), &file))
+	return file.Services
+}
+
+// Each daemon of the compose files is told which machine it runs on, by a file of the host's that is
 // mounted where the daemon looks for it. Without one it is told so by a file that is no identity.
 func TestComposeHandsEachDaemonTheMachinesIdentity(t *testing.T) {
-	text := must.Get(os.ReadFile(filepath.Join("..", "deploy", "compose.yaml")))(t)
-	var file struct {
-		Services map[string]struct {
-			Command     any
-			Environment map[string]string
-			Volumes     []string
-		}
+	s := composeFile(t, "compose.host.yaml")["daemon"]
+	if !slices.Equal(argumentsOf(s.Command), []string{"daemon"}) {
+		t.Fatalf("the daemon's command is %v", s.Command)
 	}
-	must.Do(t, yaml.Unmarshal(text, &file))
-	daemons := 0
-	for name, s := range file.Services {
-		if !slices.Equal(argumentsOf(s.Command), []string{"daemon"}) {
-			continue
-		}
-		daemons++
-		at := s.Environment["FLAKEWARD_MACHINE_IDENTITY"]
-		if want := "${MACHINE_IDENTITY:-/dev/null}:" + at + ":ro"; at == "" || !slices.Contains(s.Volumes, want) {
-			t.Errorf("%s looks for the machine's identity at %q and has the volumes %q, want %q", name, at, s.Volumes, want)
-		}
+	at := s.Environment["FLAKEWARD_MACHINE_IDENTITY"]
+	if want := "${MACHINE_IDENTITY:-/dev/null}:" + at + ":ro"; at == "" || !slices.Contains(s.Volumes, want) {
+		t.Errorf("it looks for the machine's identity at %q and has the volumes %q, want %q", at, s.Volumes, want)
 	}
-	if daemons < 3 {
-		t.Errorf("compose.yaml has %d daemons", daemons)
+}
+
+// A daemon that starts before its coordinator warns that it cannot join, and one that stops after it
+// cannot release its worker ID. So compose starts each daemon of its files after all members, when
+// they serve, and stops it before them.
+func TestComposeStartsDaemonsAfterTheirCoordinatorAndStopsThemBefore(t *testing.T) {
+	for _, name := range []string{"compose.yaml", "compose.zookeeper.yaml"} {
+		all := composeFile(t, name)
+		for _, daemon := range []string{"daemon-1", "daemon-2", "daemon-3"} {
+			s := all[daemon]
+			if s.Extends.File != "compose.host.yaml" || s.Extends.Service != "daemon" {
+				t.Errorf("%s: %s extends %+v", name, daemon, s.Extends)
+			}
+			coord := s.Environment["FLAKEWARD_COORD"]
+			_, servers, _ := strings.Cut(coord, "://")
+			servers, _, _ = strings.Cut(servers, "/")
+			members := strings.Split(servers, ",")
+			if len(members) != 3 {
+				t.Errorf("%s: %s has the coordinator %q, want three members", name, daemon, coord)
+			}
+			for _, member := range members {
+				member, _, _ = strings.Cut(member, ":")
+				if s.DependsOn[member].Condition != "service_healthy" || all[member].Healthcheck == nil {
+					t.Errorf("%s: %s has %q in its coordinator and does not wait until it is healthy: it depends on %v", name, daemon, member, s.DependsOn)
+				}
+			}
+		}
 	}
 }
 

@@ -91,16 +91,16 @@ func (s *suite) start(ctx context.Context) error {
 		ends: map[string]func(){},
 		project: &compose.Project{
 			Engine: s.engine, Name: s.prefix + s.coordinator,
-			Files: []string{s.file("deploy", "compose.yaml")},
 		},
 	}
+	file := "compose.yaml"
 	if s.coordinator == "etcd" {
 		m.backend = &etcd{m}
 	} else {
 		m.backend = &zookeeper{m}
-		m.project.Files = append(m.project.Files, s.file("deploy", "compose.zookeeper.yaml"))
+		file = "compose.zookeeper.yaml"
 	}
-	m.project.Files = append(m.project.Files, s.file("e2e", "compose."+s.coordinator+".yaml"))
+	m.project.Files = []string{s.file("deploy", file), s.file("e2e", "compose."+s.coordinator+".yaml")}
 	m.project.Env = map[string]string{"DRILL_PROJECT": m.project.Name, "DRILL_USER": s.user, "DRILL_DIR": m.dir}
 	for i := range memberCount {
 		name := s.coordinator + "-" + strconv.Itoa(i+1)
