@@ -88,10 +88,29 @@ func TestABodyIsNotTakenForAHeader(t *testing.T) {
 				}
 				p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
 			}
+			if request == whole { // a pipeline of bodies
+				p.send(strings.Repeat(request, 3))
+				for range 3 {
+					p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
+				}
+			}
 			p.send(strings.Repeat("GET /y HTTP/1.1\r\nHost: /f\r\n\r\n", 5)) // a pipeline
 			for range 5 {
 				p.wantResponse(200, `/y "" "" <nil>`)
 			}
+		}
+	})
+}
+
+// Of a body that the handler leaves, net/http reads the rest before the next request.
+func TestABodyThatIsLeftIsNotTakenForAHeader(t *testing.T) {
+	each(t, func(t *testing.T, engine string) {
+		h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
+		p := h.dial(t)
+		p.send(strings.Repeat("POST /x HTTP/1.1\r\nHost: /f\r\ncontent-LENGTH: 5\r\nContent-Length: 5\r\n\r\n\r\n\r\n!GET /y HTTP/1.1\r\nHost: /f\r\n\r\n", 3))
+		for range 3 {
+			p.wantResponse(200, "/x")
+			p.wantResponse(200, "/y")
 		}
 	})
 }

@@ -46,7 +46,7 @@ func (v *WebConn) Asking(is bool) {
 	if is {
 		v.asked.Add(1)
 	} else { // nothing is read meanwhile
-		v.header = header{}
+		v.header.next()
 	}
 	v.asking.Store(is)
 }
