@@ -110,3 +110,17 @@ func TestTheNotes(t *testing.T) {
 		}
 	}
 }
+
+// A name may consist of digits, and is text all the same.
+func TestNamesOfDigitsStayText(t *testing.T) {
+	files := must.Get(rendered("daemon: {priorityClassName: \"12\"}\ncoordinatorTLS: {secret: \"34\"}\n" +
+		"etcd: {enabled: true, tlsSecret: \"56\", priorityClassName: \"78\", storage: {className: \"1e3\"}}\n"))(t)
+	text := files["flakeward/templates/daemon.yaml"] + files["flakeward/templates/csi.yaml"] + files["flakeward/templates/etcd.yaml"]
+	for field, n := range map[string]int{
+		`priorityClassName: "12"`: 2, `secretName: "34"`: 1, `secretName: "56"`: 1, `priorityClassName: "78"`: 1, `storageClassName: "1e3"`: 1,
+	} {
+		if found := strings.Count(text, field); found != n {
+			t.Errorf("%s is rendered %d times, want %d", field, found, n)
+		}
+	}
+}
