@@ -21,7 +21,7 @@ var table = []row{
 	{"requests of clients, RESP and inline", "daemon/resp", "parse parseInline decode", "FuzzServe", "however the bytes are split into reads, the replies are the same, are whole, and little is kept"},
 	{"first lines of connections, connections", "daemon/serve", "dialectOf asks names", "FuzzDialect FuzzConnection",
 		"told the same in however many parts they arrive; HTTP if and only if they end in its version; a connection ends with its client, and the next client gets an ID"},
-	{"requests of HTTP", "daemon/rest", "parse decode count tenant number accepts", "FuzzRequest FuzzCompat", "answered with what was asked for, or with a problem whose status fits; no ID is taken for what is refused"},
+	{"requests of HTTP", "daemon/rest", "parse decode count tenant number accepts parseObject", "FuzzRequest FuzzCompat", "answered with what was asked for, or with a problem whose status fits; no ID is taken for what is refused"},
 	{"messages of gRPC and Connect", "daemon/rpc", "Next Run Decode Stream", "FuzzMessage", "answered, or refused with a code; IDs are taken for what is answered alone, and no more than a request may have"},
 	{"what is asked of the page", "daemon/page", "takeApart", "FuzzPage", "shown as text: the page has the elements that it has for any other word"},
 	{"replies of daemons", "internal/wire", "Int Ints Runs Bulk Bulks IDs", "FuzzReader", "the same byte by byte; of runs no more IDs than were asked for, none below 0; written anew they read as the same"},
