@@ -3,6 +3,7 @@ package grant
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,5 +42,18 @@ func TestAFailureIsThatOfItsLastError(t *testing.T) {
 	f.set(clockguard.Reading{}, nil)
 	if c := f.get(); c != nil {
 		t.Errorf("all is well: %+v", c)
+	}
+}
+
+// A daemon that ran without --coord is told apart from one whose coordinator was replaced.
+func TestAForeignJournalOfAnEmbeddedCoordinatorIsSaidAsThat(t *testing.T) {
+	for joined, want := range map[string]string{
+		"embedded:":      "joined with the embedded coordinator: this daemon has run without that --coord, as a cluster of its own.",
+		"etcd://other/x": "joined at etcd://other/x: either the coordinator was wiped or replaced, or it is not the one that was meant.",
+		"etcd://here/x":  "joined there: either the coordinator was wiped or replaced, or it is not the one that was meant.",
+	} {
+		if text := (&ForeignError{Joined: joined, Coord: "etcd://here/x"}).Error(); !strings.Contains(text, want) {
+			t.Errorf("%q does not say %q", text, want)
+		}
 	}
 }

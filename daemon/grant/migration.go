@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -25,14 +26,17 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	joined := "there"
+	joined, cause := "there", "either the coordinator was wiped or replaced, or it is not the one that was meant"
 	if e.Joined != e.Coord {
 		joined = "at " + e.Joined
 	}
+	if strings.HasPrefix(e.Joined, "embedded:") {
+		joined, cause = "with the embedded coordinator", "this daemon has run without that --coord, as a cluster of its own"
+	}
 	text := fmt.Sprintf("the coordinator %s holds cluster %s, but the journal in the state directory is of cluster %s, joined %s: "+
-		"either the coordinator was wiped or replaced, or it is not the one that was meant. IDs of two clusters may be equal, so none is issued. "+
+		"%s. IDs of two clusters may be equal, so none is issued. "+
 		"Point --coord at cluster %[3]s, or give another --state-dir; to leave that cluster for good, start with --accept-cluster %[2]s",
-		e.Coord, e.Found, e.Journal, joined)
+		e.Coord, e.Found, e.Journal, joined, cause)
 	switch e.Accept {
 	case "":
 		return text
