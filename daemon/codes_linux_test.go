@@ -297,7 +297,7 @@ func TestADiskThatFailsIsSeen(t *testing.T) {
 	r.next() // a daemon that nobody asks has nothing to write
 	broken.Store(true)
 	r.shows("journal-failing")
-	r.says("issuing will stop unless this ends")
+	r.says("IDs run out unless this is fixed")
 	broken.Store(false)
 	r.shows("recovered")
 	r.next()

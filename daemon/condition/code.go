@@ -51,7 +51,7 @@ type Entry struct {
 // Table has all codes. docs/operations.md shows it.
 var Table = []Entry{
 	{Starting, "no ID was issued since the start, and the coordinator has not answered yet", "wait, or bring the coordinator back"},
-	{CoordinatorGone, "the coordinator does not extend the grant; issuing goes on to the grant's end", "do what the reason says: bring the coordinator back, or correct --coord, before the grant ends"},
+	{CoordinatorGone, "the coordinator does not extend the grant; issuing goes on to the grant's end", "do what the reason says: bring the coordinator back, or correct --coord"},
 	{LoginRefused, "the coordinator refuses the daemon's user, password or certificate, or asks for one; issuing goes on to the grant's end", "set right what the reason names: a password in its file, then SIGHUP, or at the coordinator"},
 	{AccessDenied, "the coordinator does not let the daemon's user read and write what is the cluster's; issuing goes on to the grant's end", "grant the user what the reason names"},
 	{Restored, "the coordinator was restored from a backup; it extends nothing", "run flakeward marks raise, then start the daemon again"},

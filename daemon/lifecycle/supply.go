@@ -97,8 +97,8 @@ func (s *supply) warn(now clockguard.Reading, c *condition.Condition) {
 	}
 	s.once(c.Code, func() {
 		s.ends = c.Ends
-		s.lifecycle.Log.Warn("issuing will stop unless this ends", "code", c.Code, "ends", c.Ends, "in", in, "error", c.Err, "do", c.Do())
-		s.lifecycle.status(fmt.Sprintf("%s until %s, unless this ends: %v", Issuing, c.Ends.UTC().Format(time.RFC3339), c.Err))
+		s.lifecycle.Log.Warn("IDs run out unless this is fixed", "code", c.Code, "ends", c.Ends, "in", in, "error", c.Err, "do", c.Do())
+		s.lifecycle.status(fmt.Sprintf("%s until %s, unless this is fixed: %v", Issuing, c.Ends.UTC().Format(time.RFC3339), c.Err))
 	})
 	whole := time.Duration(c.Ends.UnixNano() - s.warned.Wall)
 	if !s.half && whole >= leastHalf && in <= whole/2 {
@@ -137,7 +137,7 @@ func (s *supply) over(now clockguard.Reading) {
 		s.lifecycle.Log.Info("issuing goes on", "code", condition.Issuing, "after", now.Mono.Sub(s.ended).Round(time.Millisecond))
 	case !s.ends.IsZero():
 		s.lifecycle.Events.Happened(condition.Recovered)
-		s.lifecycle.Log.Info("issuing will not stop any more", "code", condition.Recovered, "after", time.Duration(now.Mono-s.warned.Mono).Round(time.Millisecond))
+		s.lifecycle.Log.Info("recovered: IDs do not run out any more", "code", condition.Recovered, "after", time.Duration(now.Mono-s.warned.Mono).Round(time.Millisecond))
 	}
 	if len(s.said) > 0 {
 		s.lifecycle.status(Issuing)

@@ -191,8 +191,8 @@ func TestAnOutageOfTheCoordinatorIsToldAsItHappens(t *testing.T) {
 		25 * time.Second: func() { o.away = errors.New("connection refused"); o.publish() },
 		35 * time.Second: func() { o.away = nil; o.publish() },
 	})
-	want := `  13.0s [WARN]  issuing will stop unless this ends: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord, before the grant ends"
-  16.6s [WARN]  half of the time until issuing stops is over: code=half-over cause=coordinator-gone ends=2026-03-01T00:00:20.001Z in=3.401s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord, before the grant ends"
+	want := `  13.0s [WARN]  IDs run out unless this is fixed: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord"
+  16.6s [WARN]  half of the time until issuing stops is over: code=half-over cause=coordinator-gone ends=2026-03-01T00:00:20.001Z in=3.401s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord"
   20.1s NEXT: since 2026-03-01T00:00:20.001Z no ID can be had, the last is of 2026-03-01T00:00:20.000Z: worker ID 7 was not granted more: no answer within 3s; code=grant-ended: bring the coordinator back: issuing goes on within two seconds; gave up after 1ms; try again later
   20.1s [ERROR] issuing has stopped: code=grant-ended cause=coordinator-gone since=2026-03-01T00:00:20.001Z last=2026-03-01T00:00:20.000Z error="worker ID 7 was not granted more: no answer within 3s" do="bring the coordinator back: issuing goes on within two seconds"
   25.0s NEXT: since 2026-03-01T00:00:20.001Z no ID can be had, the last is of 2026-03-01T00:00:20.000Z: worker ID 7 was not granted more: connection refused; code=grant-ended: bring the coordinator back: issuing goes on within two seconds; gave up after 1ms; try again later
@@ -209,8 +209,8 @@ func TestAnOutageThatEndsInTimeIsToldAsOver(t *testing.T) {
 		13 * time.Second: func() { o.away = errors.New("no answer"); o.publish() },
 		15 * time.Second: func() { o.away = nil; o.publish() },
 	})
-	want := `  13.0s [WARN]  issuing will stop unless this ends: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer" do="do what the reason says: bring the coordinator back, or correct --coord, before the grant ends"
-  15.0s [INFO]  issuing will not stop any more: code=recovered after=2s
+	want := `  13.0s [WARN]  IDs run out unless this is fixed: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer" do="do what the reason says: bring the coordinator back, or correct --coord"
+  15.0s [INFO]  recovered: IDs do not run out any more: code=recovered after=2s
 `
 	o.told(said, want)
 }
@@ -222,7 +222,7 @@ func TestAFullDiskIsToldAsItHappens(t *testing.T) {
 		3 * time.Second: func() { o.disk.err = errors.New("no space left on device") },
 		6 * time.Second: func() { o.disk.err = nil },
 	})
-	want := `   3.0s [WARN]  issuing will stop unless this ends: code=journal-failing ends=2026-03-01T00:00:03.501Z in=501ms error="no space left on device" do="free or repair the disk"
+	want := `   3.0s [WARN]  IDs run out unless this is fixed: code=journal-failing ends=2026-03-01T00:00:03.501Z in=501ms error="no space left on device" do="free or repair the disk"
    3.6s NEXT: since 2026-03-01T00:00:03.501Z no ID can be had, the last is of 2026-03-01T00:00:03.500Z: no space left on device; code=journal-ended: free or repair the disk: issuing goes on by itself; gave up after 1ms; try again later
    3.6s [ERROR] issuing has stopped: code=journal-ended cause=journal-failing since=2026-03-01T00:00:03.501Z last=2026-03-01T00:00:03.500Z error="no space left on device" do="free or repair the disk: issuing goes on by itself"
    6.0s NEXT: 
@@ -250,8 +250,8 @@ func TestALostWorkerIDIsToldAsItHappens(t *testing.T) {
 	const taken = "no worker ID: all worker IDs are taken: 4 held of 4; stop a daemon that is not needed, " +
 		"wait until the session of one that died ends, or use a layout with more worker bits"
 	const do = "stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"
-	want := `   2.0s [WARN]  issuing will stop unless this ends: code=claim-lost ends=2026-03-01T00:00:20.001Z in=18.001s error="worker ID 7 was not granted more: the claim on the worker ID is lost; claim again" do="nothing; where it recurs, raise --ttl above the host's pauses"
-   3.0s [WARN]  issuing will stop unless this ends: code=worker-ids-taken ends=2026-03-01T00:00:20.001Z in=17.001s error="` + taken + `" do="stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"
+	want := `   2.0s [WARN]  IDs run out unless this is fixed: code=claim-lost ends=2026-03-01T00:00:20.001Z in=18.001s error="worker ID 7 was not granted more: the claim on the worker ID is lost; claim again" do="nothing; where it recurs, raise --ttl above the host's pauses"
+   3.0s [WARN]  IDs run out unless this is fixed: code=worker-ids-taken ends=2026-03-01T00:00:20.001Z in=17.001s error="` + taken + `" do="stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"
   11.1s [WARN]  half of the time until issuing stops is over: code=half-over cause=worker-ids-taken ends=2026-03-01T00:00:20.001Z in=8.901s error="` + taken + `" do="stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"
   20.1s NEXT: since 2026-03-01T00:00:20.001Z no ID can be had, the last is of 2026-03-01T00:00:20.000Z: ` + taken + `; code=grant-ended: ` + do + `; gave up after 1ms; try again later
   20.1s [ERROR] issuing has stopped: code=grant-ended cause=worker-ids-taken since=2026-03-01T00:00:20.001Z last=2026-03-01T00:00:20.000Z error="` + taken + `" do="` + do + `"
@@ -275,8 +275,8 @@ func TestAStopThatGoesOnForAnotherReasonKeepsItsBeginning(t *testing.T) {
 		},
 		30 * time.Second: func() { o.closed = nil; _ = o.holder.Acquire(o.Context(), false) },
 	})
-	want := `  13.0s [WARN]  issuing will stop unless this ends: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord, before the grant ends"
-  16.6s [WARN]  half of the time until issuing stops is over: code=half-over cause=coordinator-gone ends=2026-03-01T00:00:20.001Z in=3.401s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord, before the grant ends"
+	want := `  13.0s [WARN]  IDs run out unless this is fixed: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord"
+  16.6s [WARN]  half of the time until issuing stops is over: code=half-over cause=coordinator-gone ends=2026-03-01T00:00:20.001Z in=3.401s error="worker ID 7 was not granted more: no answer within 3s" do="do what the reason says: bring the coordinator back, or correct --coord"
   20.1s NEXT: since 2026-03-01T00:00:20.001Z no ID can be had, the last is of 2026-03-01T00:00:20.000Z: worker ID 7 was not granted more: no answer within 3s; code=grant-ended: bring the coordinator back: issuing goes on within two seconds; gave up after 1ms; try again later
   20.1s [ERROR] issuing has stopped: code=grant-ended cause=coordinator-gone since=2026-03-01T00:00:20.001Z last=2026-03-01T00:00:20.000Z error="worker ID 7 was not granted more: no answer within 3s" do="bring the coordinator back: issuing goes on within two seconds"
   25.0s NEXT: since 2026-03-01T00:00:20.001Z no ID can be had, the last is of 2026-03-01T00:00:20.000Z: no worker ID: the session has ended: the claim on the worker ID is lost; claim again; code=claim-lost: nothing; where it recurs, raise --ttl above the host's pauses; gave up after 1ms; try again later
