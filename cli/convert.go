@@ -27,7 +27,7 @@ func convertCommand(own paths) *urfave.Command {
 		Usage:     "write IDs in another form: --to " + convertible,
 		ArgsUsage: "ID... (or -, to read them from standard input)",
 		Description: "Prints one line for each ID. An ID is an integer or a UUID, or, with --from, of that form.\n" +
-			"Only UUIDs need the layout and the cluster's UUID. " + layoutSource,
+			"Only UUIDs need the layout and the cluster's UUID.\n" + layoutSource,
 		Flags: append(flags.flags(),
 			&urfave.GenericFlag{Name: toName, Value: to, Usage: "write IDs in this `FORM`: " + convertible},
 			&urfave.GenericFlag{Name: fromName, Aliases: []string{asName}, Value: &formValue{}, Usage: "read the IDs in this `FORM`", DefaultText: "integer or uuid"},

@@ -42,7 +42,7 @@ func nextCommand(own paths) *urfave.Command {
 		Name:  "next",
 		Usage: "print new IDs, one per line",
 		Description: fmt.Sprintf("Exits with status 0 if all IDs were printed, %d if the daemon cannot issue IDs now, %d if no daemon listens,\n"+
-			"%d if it rejected the request as invalid, %d after another failure. IDs that were printed before an error are valid.\n",
+			"%d if it rejected the request as invalid, %d after another failure. IDs that were printed before an error are valid.",
 			ExitNotReady, ExitNoDaemon, ExitRefused, ExitFailed),
 		ArgsUsage: "[COUNT]",
 		Flags: append(flags.flags(),

@@ -257,7 +257,7 @@ func fillIn(c *urfave.Context, tenants *[]tenant.Tenant) error {
 	if values == nil {
 		return &usageError{err}
 	}
-	errs := []error{err} // all at once: who mends a file mends all of it
+	errs := []error{err} // all at once: who fixes a file fixes all of it
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
 		value, given := values[name]

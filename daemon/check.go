@@ -61,7 +61,7 @@ func (c Config) checkTime() error {
 func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	coordinator := c.coordinator()
 	if coordinator.Embedded {
-		return "the coordinator is embedded: it runs in the daemon alone, so nobody is asked", nil
+		return "the coordinator is embedded in the daemon: there is no server to ask", nil
 	}
 	journals, err := journal.Look(c.StateDir)
 	if err != nil {

@@ -193,7 +193,7 @@ func (c Config) Validate() error {
 		bad("socket", "a path is needed")
 	}
 	if c.StateDir == "" {
-		bad("state-dir", "a path is needed")
+		bad("state-dir", "a path is needed; without HOME there is no default")
 	}
 	if c.Socket.Mode&^0o777 != 0 || c.Socket.Mode&0o600 != 0o600 {
 		bad("socket-mode", "%#o is no mode that lets the owner read and write: take one from 0600 to 0777", uint32(c.Socket.Mode))

@@ -179,7 +179,7 @@ func local(dir *os.File, path string, fileSystem func(dir *os.File) (fileSystemT
 		return fmt.Errorf("cannot tell the file system of the state directory %s: %w", path, err)
 	}
 	if name, refused := kind.refused(); refused && !(onFUSE && kind == fuse) {
-		return fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk", path, name)
+		return fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk, in a container on a volume", path, name)
 	}
 	return nil
 }
