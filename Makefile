@@ -237,7 +237,7 @@ soak: ## the cluster's drills in their long form; DRILL=Name for one
 	$(GO) test ./e2e/cluster -count=1 -parallel 1 -timeout 3h -v -run '$(DRILL)' -args -long
 
 # Drills: clusters in containers, on etcd and on ZooKeeper, broken in every way and judged by every ID that they
-# handed out. Wants docker with compose. The report is e2e/report.html, the evidence lies below e2e/runs.
+# handed out. Wants docker with compose. The report is e2e/report.md, the evidence lies below e2e/runs.
 # DRILL=etcd/calm runs one of them (DRILL=/calm on both), SEED=N chooses the same faults again.
 SEED ?= 0
 e2e: drill-images ## drills in containers on etcd and on ZooKeeper; DRILL=/name for one

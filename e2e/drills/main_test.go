@@ -290,7 +290,7 @@ func (s *session) enough(drills []report.Drill) error {
 	return nil
 }
 
-// publish writes the page, and prepares the table, which is printed when all tests have ended.
+// publish writes the report, and prepares the table, which is printed when all tests have ended.
 func (s *session) publish(begun time.Time, drills []report.Drill) {
 	run := report.Run{
 		When: begun, Took: time.Since(begun), Seed: strconv.FormatInt(s.seed, 10), Cores: runtime.NumCPU(), Versions: s.versions, Drills: drills,
@@ -299,9 +299,9 @@ func (s *session) publish(begun time.Time, drills []report.Drill) {
 		run.Commit = strings.TrimSpace(string(out))
 	}
 	var page bytes.Buffer
-	path := filepath.Join(filepath.Dir(s.runs), "report.html")
+	path := filepath.Join(filepath.Dir(s.runs), "report.md")
 	if *name != usual {
-		path = filepath.Join(s.runs, "report.html")
+		path = filepath.Join(s.runs, "report.md")
 	}
 	err := report.Write(&page, run)
 	if err == nil {

@@ -1,5 +1,4 @@
-// Package report shows what drills found: a table, and a page with a picture of each
-// drill's timeline.
+// Package report keeps what drills found, a file for each, and shows it as a table.
 package report
 
 import (
@@ -39,7 +38,7 @@ type Drill struct {
 	Figures      []Figure      `json:"figures"`
 	Failed       string        `json:"failed"` // why the drill failed, other than by violations; empty if it did not
 
-	Began evidence.Mono `json:"began"` // where the timeline begins
+	Began evidence.Mono `json:"began"` // where the lines begin
 	Ended evidence.Mono `json:"ended"` // when the clients were told to stop: a client that is silent before it was stalled
 	Hosts []Line        `json:"hosts"`
 }

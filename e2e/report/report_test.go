@@ -1,11 +1,11 @@
 package report
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
 func TestInjected(t *testing.T) {
@@ -46,63 +46,63 @@ func TestVerdict(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	drills := several()
-	drills[0].Name = strings.Repeat("a-long-name-", 10)
-	drills[0].IDs, drills[0].Took = 999_999_999, time.Hour
+	drills[0].IDs = 999_999_999
 	drills[1].Name = "two\nlines"
 	drills[1].Figures = []Figure{{"p99 stall", "120 ms", "<= 100 ms", false}, {"median", "3 ms", "<= 5 ms", true}, {"free", "7", "", false}}
 	drills[2].Violations, drills[2].Examples = 2, []string{"ID 17 twice"}
-	drills[3].Failed = "host-2 had no IDs"
+	drills[3].Failed = "host-2 had no IDs" + strings.Repeat(".", longestLine)
 	drills[4].LongestStall, drills[4].Recovery = 15*time.Minute+20*time.Second, 15*time.Minute+20*time.Second
 	var b strings.Builder
-	if err := Table(&b, drills); err != nil {
+	if err := Write(&b, Run{When: time.Unix(1e9, 0), Took: time.Minute, Seed: "8123", Commit: "abc", Cores: 2, Versions: []string{"etcd 3"}, Drills: drills}); err != nil {
 		t.Fatal(err)
 	}
-	table, rest, _ := strings.Cut(b.String(), "\n\n")
-	lines := strings.Split(table, "\n")
-	if len(lines) != 1+len(drills) {
-		t.Fatalf("%d lines for %d drills:\n%s", len(lines), len(drills), table)
+	page := strings.Split(b.String(), "\n\n")
+	if len(page) != 4 || page[1] != "2001-09-09 01:46 UTC, took 60.0 s, on 2 cores, flakeward abc, etcd 3, seed 8123" {
+		t.Fatalf("%d parts:\n%s", len(page), b.String())
 	}
-	at := runeIndex(lines[0], "verdict")
-	ids := runeIndex(lines[0], "IDs checked") + len("IDs checked")
-	for i, l := range lines {
-		r := []rune(l)
-		if len(r) > most {
-			t.Errorf("%d columns: %s", len(r), l)
-		}
-		if i == 0 {
-			continue
-		}
-		if got := strings.TrimSpace(string(r[at:])); got != drills[i-1].Verdict().String() || r[at-1] != ' ' {
-			t.Errorf("the verdict of line %d is %q:\n%s", i, got, table)
-		}
-		if cell := string(r[:ids]); !strings.HasSuffix(cell, " "+grouped(drills[i-1].IDs)) || r[ids] != ' ' {
-			t.Errorf("the IDs of line %d do not end in column %d:\n%s", i, ids, table)
+	rows := strings.Split(page[2], "\n")
+	for i, d := range drills {
+		name := strings.ReplaceAll(d.Name, "\n", " ")
+		if row := rows[i+2]; !strings.HasPrefix(row, "| "+name+" ") || !strings.HasSuffix(row, "| "+d.Verdict().String()+" |") || !strings.Contains(row, " "+grouped(d.IDs)+" |") {
+			t.Errorf("the row of %s is %q", d.Name, row)
 		}
 	}
-	total, below, _ := strings.Cut(rest, "\n")
+	total, below, _ := strings.Cut(page[3], "\n")
 	for _, want := range []string{"6 drills, 61 faults, ", ", 2 violations, longest stall 15 min 20 s (quorum-lost, ZooKeeper), 2 drills FAILED"} {
 		if !strings.Contains(total, want) {
 			t.Errorf("not in the line that sums up: %q\n%s", want, total)
 		}
 	}
-	want := "  oscillation on etcd: 2 violations, as in: ID 17 twice\n  leader-killed on etcd failed: host-2 had no IDs\n" +
-		"  missed: two lines on etcd: p99 stall: 120 ms, wanted <= 100 ms\n"
-	if below != want {
-		t.Errorf("below the table:\n%swant\n%s", below, want)
+	for _, want := range []string{"- oscillation on etcd: 2 violations, as in: ID 17 twice\n", "\n- leader-killed on etcd failed: host-2 had no IDs..",
+		".\n- missed: two lines on etcd: p99 stall: 120 ms, wanted <= 100 ms\n"} {
+		if !strings.Contains(below, want) || len(below) > 2*longestLine {
+			t.Errorf("below the table, not %q:\n%s", want, below)
+		}
 	}
 }
 
-func runeIndex(s, part string) int { return utf8.RuneCountInString(s[:strings.Index(s, part)]) }
+func TestWriteSaysWhatFails(t *testing.T) {
+	for n := range 3 { // the head, the table, what is below it
+		if err := Write(&full{n}, Run{}); err == nil {
+			t.Errorf("a report that ends after %d parts is no error", n)
+		}
+	}
+}
+
+// full has room for so many writes.
+type full struct{ room int }
+
+func (f *full) Write(b []byte) (int, error) {
+	if f.room--; f.room < 0 {
+		return 0, errors.New("no space")
+	}
+	return len(b), nil
+}
 
 func TestFormats(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1,000", 24_113_000: "24,113,000", math.MaxUint64: "18,446,744,073,709,551,615"} {
 		if got := grouped(n); got != want {
 			t.Errorf("grouped(%d) = %s", n, got)
-		}
-	}
-	for n, want := range map[float64]string{0: "0", 950: "950", 1000: "1k", 1500: "1.5k", 99_600: "100k", 999_600: "1M", 1.5e6: "1.5M", 4e12: "4000G"} {
-		if got := short(n); got != want {
-			t.Errorf("short(%g) = %s, want %s", n, got, want)
 		}
 	}
 	for d, want := range map[time.Duration]string{
@@ -111,11 +111,6 @@ func TestFormats(t *testing.T) {
 	} {
 		if got := lasting(d); got != want {
 			t.Errorf("lasting(%v) = %s, want %s", d, got, want)
-		}
-	}
-	for s, want := range map[string]string{"abc": "abc", "abcd": "ab…", "äöüß": "äö…", "": ""} {
-		if got := shorten(s, 3); got != want {
-			t.Errorf("shorten(%q) = %q", s, got)
 		}
 	}
 }

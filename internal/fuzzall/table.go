@@ -72,7 +72,6 @@ var table = []row{
 	{"ZooKeeper's transaction logs", "audit/history", "parseLog parseTransaction", "FuzzParseLog", "zeros behind change nothing; only what was asked for is kept"},
 	{"records as the judge reads them", "audit/history", "version workerOf parseLine Read", "FuzzVersion FuzzRead", "what is accepted is possible, and written anew reads as the same"},
 	{"logs of what daemons and clients did", "audit/evidence", "read", "FuzzReadEvents FuzzEvent FuzzReadReplies FuzzReply", "what is read can be written, and reads as the same"},
-	{"the drills' files", "e2e/report", "Read", "FuzzRead", "what is accepted and written anew reads as the same, and can be drawn"},
 	{"replies as they are noted down", "e2e/sidecar/ask", "batch inRuns", "FuzzReplies", "the same IDs in the same order, as many as were asked for"},
 	{"the sidecar's counts", "e2e/drills", "parseDrops", "FuzzDrops", "what is accepted is what is printed"},
 	{"INFO as the drills read it", "e2e/drills", "parseAnswers", "FuzzAnswers", "written anew it reads as the same"},
