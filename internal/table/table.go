@@ -15,18 +15,20 @@ import (
 var figure = regexp.MustCompile(`^[-+]?[0-9]`)
 
 // Write writes a table and an empty line. A column that no row fills is left out. A column of
-// figures, and of dashes where there is none, is aligned to the right. The last column is not
-// padded: it has the notes, and one long note would widen each line.
+// figures, and of dashes where there is none, is aligned to the right, but for the first and the
+// last one. The last column is not padded: it has the notes, and one long note would widen each
+// line.
 func Write(w io.Writer, titles []string, rows [][]string) error {
 	var b strings.Builder
 	lines := make([]strings.Builder, len(rows)+2)
 	kept := slices.Collect(columns(titles, rows))
 	for i, c := range kept {
-		width, last := 0, i == len(kept)-1
+		width, last := 3, i == len(kept)-1
+		c.figures = c.figures && i > 0 && !last
 		for _, cell := range c.cells {
 			width = max(width, utf8.RuneCountInString(cell))
 		}
-		for n, cell := range slices.Insert(c.cells, 1, rule(c.figures, last, width)) {
+		for n, cell := range slices.Insert(c.cells, 1, c.rule(last, width)) {
 			pad := strings.Repeat(" ", max(width-utf8.RuneCountInString(cell), 0))
 			switch {
 			case c.figures:
@@ -72,15 +74,14 @@ func columns(titles []string, rows [][]string) func(func(column) bool) {
 }
 
 // rule is the line between a title and its cells.
-func rule(figures, last bool, width int) string {
-	if last && !figures {
-		width = 0
+func (c column) rule(last bool, width int) string {
+	switch {
+	case last:
+		return "---"
+	case c.figures:
+		return strings.Repeat("-", width-1) + ":"
 	}
-	dashes := strings.Repeat("-", max(width, 3))
-	if figures {
-		dashes = dashes[1:] + ":"
-	}
-	return dashes
+	return strings.Repeat("-", width)
 }
 
 // Escape has a text stay in its cell, or in its line.
