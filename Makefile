@@ -45,7 +45,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench bench-render peers clean race-detector zookeeper etcd clients prometheus chromium mixin
+.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -296,15 +296,12 @@ model: ## the protocol, model-checked by spin
 linear: race-detector zookeeper ## histories of claims, judged by porcupine
 	$(GO) test ./coord/linear -race -count=1 -timeout 2h -v -args -long -seed $(SEED)
 
-# Speed, memory and growth next to the peers, measured in turn on this machine, some twenty minutes of it: docs/benchmarks.md
-# with tables, docs/benchmarks with plots and samples. ONLY=socket,idle measures these sections and leaves the page's others;
-# bench-render makes page and plots again without measuring. As root it installs the peers that are missing, by apt-get.
+# The daemon next to its peers, measured in turn on this machine, some twenty minutes of it: docs/benchmarks.md with tables,
+# docs/benchmarks.json with the samples. ONLY=socket,idle measures these sections and leaves the page's others. As root it
+# installs the peers that are missing, by apt-get.
 ONLY ?=
-bench: build peers ## speed, memory and growth next to the peers: docs/benchmarks.md
+bench: build peers ## speed next to the peers: docs/benchmarks.md
 	$(GO) run ./bench -daemon ./flakeward -only '$(ONLY)'
-
-bench-render: ## the page of the benchmarks again, without measuring
-	$(GO) run ./bench -render
 
 peers: ## Redis and PostgreSQL, by apt-get
 	@scripts/need-peers

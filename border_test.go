@@ -147,7 +147,7 @@ func TestBorderIsWatched(t *testing.T) {
 		{".", "audit/record", "//go:build drill\n\n"},
 		{".", "internal/fault/inject", "//go:build !drill\n\n"},
 		{"clockguard", "clockguard/clocktest", "//go:build e2e\n\n"},
-		{"cli", "bench/stat", "//go:build drill || linux\n\n"},
+		{"cli", "bench/rounds", "//go:build drill || linux\n\n"},
 	} {
 		root := t.TempDir()
 		plant(t, root, "client/client.go", "package client\n\nimport _ \""+module+"/internal/tsc\"\n")

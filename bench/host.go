@@ -24,7 +24,6 @@ const (
 type host struct {
 	binary, socket, state string
 	flags                 []string
-	env                   []string // more variables of the daemon, each as name=value
 }
 
 // newHost has daemons of the given program keep everything below dir, which is made.
@@ -40,7 +39,7 @@ func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) 
 	// host's own flags win.
 	args := append([]string{"daemon", "--socket", h.socket, "--state-dir", h.state, "--coord", "embedded:"}, h.flags...)
 	begun := time.Now()
-	s, err := server.Start(ctx, server.Program{Path: h.binary, Args: args, Env: h.env})
+	s, err := server.Start(ctx, server.Program{Path: h.binary, Args: args})
 	if err != nil {
 		return nil, 0, err
 	}

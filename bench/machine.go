@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
@@ -24,11 +23,6 @@ func describe(ctx context.Context, binary string) report.Machine {
 		Go:         runtime.Version(),
 		Daemon:     says(ctx, binary, "version"),
 	}
-}
-
-func machineLines(m report.Machine) string {
-	return fmt.Sprintf("machine    %d processors, %s; memory %s\nkernel     %s, clock source %s\nload       %s before, averages of 1, 5 and 15 minutes\ndaemon     %s, %s\n",
-		m.Processors, m.Processor, m.Memory, m.Kernel, m.Clock, loadAverage(), m.Daemon, m.Go)
 }
 
 const unknown = "unknown"

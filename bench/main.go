@@ -1,17 +1,17 @@
 // Command bench measures the daemon next to its peers and writes what came of it: a page with
-// tables, docs/benchmarks.md, with plots and all samples in docs/benchmarks.
+// tables, docs/benchmarks.md, and all samples in docs/benchmarks.json.
 //
 //	go run ./bench                 # everything, about twenty minutes
 //	go run ./bench -only socket    # one section; the rest of the page stays
-//	go run ./bench -render         # page and plots again, without measuring
+//	go run ./bench -render         # the page again, without measuring
 //	go run ./bench -short          # whether everything runs; writes no page
 //
 // It builds the daemon from the module it is run in. Everything runs on this machine, on Unix
 // sockets and loopback, and is ended with it. Whatever else the machine does is in the figures too,
 // so the page says what the machine is and how busy it was. Missed targets are reported; only what
-// could not be run, and with -strict a missed target, ends it with status 1. A peer that is not
-// installed is reported as well, with what to install. The section open measures under real-time
-// priority as well, where this may set it (root, or CAP_SYS_NICE), and says so where not.
+// could not be run ends it with status 1. A peer that is not installed is reported as well, with
+// what to install. The section open measures under real-time priority as well, where this may set it
+// (root, or CAP_SYS_NICE), and says so where not. It needs Linux.
 package main
 
 import (
@@ -40,7 +40,6 @@ func main() {
 // options is what the program can be told.
 type options struct {
 	short  bool
-	strict bool
 	render bool
 	only   string
 	binary string
@@ -55,8 +54,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.BoolVar(&o.short, "short", false, "fewer and shorter rounds, to see that everything runs; writes no page unless -out says where")
-	flags.BoolVar(&o.strict, "strict", false, "a missed target is an error")
-	flags.BoolVar(&o.render, "render", false, "measure nothing: make page and plots again from the results that there are")
+	flags.BoolVar(&o.render, "render", false, "measure nothing: make the page again from the results that there are")
 	flags.StringVar(&o.only, "only", "", "measure only these, separated by commas, and leave the page's others as they are: "+strings.Join(names(sections), ", "))
 	flags.StringVar(&o.binary, "daemon", "", "the daemon's program; empty: build it")
 	flags.StringVar(&o.out, "out", "", "the directory of the page, "+docs+" if none is given; it must exist")
@@ -87,19 +85,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	var results report.Results
 	if o.out != "" {
-		if err := page(o.out).prepare(); err != nil {
-			return err
-		}
-		if results, err = report.Load(page(o.out).results()); err != nil {
+		if results, err = report.Load(o.page(".json")); err != nil {
 			return err
 		}
 	}
 	if o.render {
-		err := page(o.out).render(results)
-		if err == nil {
-			o.sayWhere(stdout)
-		}
-		return err
+		return o.write(results)
 	}
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
@@ -117,11 +108,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return b.all(ctx, chosen, results)
 }
 
-// sayWhere says where the page is, if one is written.
-func (o options) sayWhere(stdout io.Writer) {
-	if o.out != "" {
-		fmt.Fprintf(stdout, "the page is %s, its plots and samples are in %s\n", page(o.out).itself(), filepath.Dir(page(o.out).results()))
+// page is the page's own file, or the one with the samples.
+func (o options) page(ending string) string { return filepath.Join(o.out, "benchmarks"+ending) }
+
+// write writes the samples and the page, if there is to be one.
+func (o options) write(r report.Results) error {
+	if o.out == "" {
+		return nil
 	}
+	r.Keep(names(sections))
+	if err := r.Save(o.page(".json")); err != nil {
+		return fmt.Errorf("the page cannot be written: %w: run this at the root of the module, or give another directory with -out", err)
+	}
+	return report.Replace(o.page(".md"), r.Page())
 }
 
 // bench is one run of the program.
@@ -135,7 +134,10 @@ type bench struct {
 // all measures the sections one after the other. After each the page is written, so that an
 // interruption costs one section.
 func (b *bench) all(ctx context.Context, chosen []section, results report.Results) error {
-	fmt.Fprintln(b.stdout, machineLines(b.machine))
+	fmt.Fprintf(b.stdout, "%v; load %s\n\n", b.machine, loadAverage())
+	if err := b.write(results); err != nil { // else a long measurement would end with nowhere to write
+		return err
+	}
 	var measured report.Results
 	var failures []error
 	for _, s := range chosen {
@@ -150,21 +152,15 @@ func (b *bench) all(ctx context.Context, chosen []section, results report.Result
 		fmt.Fprintf(b.stderr, "bench: %s took %.0f s\n", s.name, result.Took)
 		measured.Put(result, names(sections))
 		results.Put(result, names(sections))
-		if b.out != "" {
-			if err := page(b.out).write(results); err != nil {
-				return errors.Join(append(failures, err)...)
-			}
+		if err := b.write(results); err != nil {
+			return errors.Join(append(failures, err)...)
 		}
 	}
-	measured.Text(b.stdout)
+	failures = append(failures, measured.Tables(b.stdout))
 	for _, s := range measured.Sections {
 		for _, m := range s.Missing {
 			fmt.Fprintf(b.stdout, "not measured, as it is missing: %s\n", m)
 		}
-	}
-	b.sayWhere(b.stdout)
-	if missed := report.Missed(measured.Figures()); b.strict && missed > 0 {
-		failures = append(failures, fmt.Errorf("%d of the targets missed", missed))
 	}
 	return errors.Join(failures...)
 }
@@ -179,7 +175,7 @@ func (b *bench) section(ctx context.Context, s section) (r report.Section, err e
 	defer func() {
 		r.Took, r.After = time.Since(begun).Seconds(), loadAverage()
 		if err != nil {
-			r.Failed = brief(err.Error())
+			r.Failed = err.Error()
 		}
 	}()
 	if missing := s.missing(); len(missing) > 0 {
@@ -201,26 +197,4 @@ func (b *bench) section(ctx context.Context, s section) (r report.Section, err e
 		err = tooFew(r.Figures)
 	}
 	return r, errors.Join(err, os.RemoveAll(place))
-}
-
-// mostSaid bounds what of a line is shown on the page, in characters.
-const mostSaid = 1000
-
-// brief is a text in one line: its first, which says what went wrong, and its last, which is the
-// last that a server said, if there is one.
-func brief(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	first, last := strings.TrimSpace(lines[0]), strings.TrimSpace(lines[len(lines)-1])
-	if len(lines) == 1 {
-		return cut(first)
-	}
-	return cut(first) + "; the last line: " + cut(last)
-}
-
-// cut shortens a line that is too long.
-func cut(line string) string {
-	if all := []rune(line); len(all) > mostSaid {
-		return string(all[:mostSaid]) + "..."
-	}
-	return line
 }

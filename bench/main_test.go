@@ -2,104 +2,125 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"io"
-	"net"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/flakeward/flakeward/bench/redisbench"
-	"github.com/flakeward/flakeward/internal/wire"
+	"github.com/flakeward/flakeward/bench/report"
 )
 
-func TestChoose(t *testing.T) {
-	for _, c := range []struct {
-		list string
-		want []string
-	}{
-		{"", names(sections)},
-		{"memory", []string{"memory"}},
-		{"lane,start", []string{"start", "lane"}}, // in the table's order
-	} {
-		got, err := choose(sections, c.list)
-		if err != nil || !slices.Equal(names(got), c.want) {
-			t.Errorf("-only %q chooses %v, %v; want %v", c.list, names(got), err, c.want)
+func TestParseChoosesWhereThePageIs(t *testing.T) {
+	for args, want := range map[string]string{"": docs, "-only socket": docs, "-short": "", "-short -out x": "x", "-out x": "x", "-render": docs} {
+		if o, err := parse(strings.Fields(args), &bytes.Buffer{}); err != nil || o.out != want {
+			t.Errorf("%q writes to %q, %v; want %q", args, o.out, err, want)
 		}
 	}
-	for _, list := range []string{"speed", "lane,", "lane speed"} {
-		if got, err := choose(sections, list); err == nil || !strings.Contains(err.Error(), "socket") {
-			t.Errorf("-only %q chooses %v with the error %v, which should name what there is", list, names(got), err)
+	for _, args := range []string{"-render -short", "-render -only socket", "socket"} {
+		if o, err := parse(strings.Fields(args), &bytes.Buffer{}); err == nil {
+			t.Errorf("%q is understood as %+v", args, o)
 		}
 	}
 }
 
-func TestMissingNamesThePackage(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	for _, c := range []struct{ program, says string }{
-		{redisbench.Server, "apt-get install redis-server"},
-		{redisbench.Program, "apt-get install redis-tools"},
-		{"go", "apt-get install golang"},
-	} {
-		if got := (section{needs: []string{c.program}}).missing(); len(got) != 1 || !strings.Contains(got[0], c.says) {
-			t.Errorf("%s: says %q, which should say %q", c.program, got, c.says)
-		}
+// What is measured replaces what there was of that section, and nothing else. A section that fails,
+// or lacks a program, is on the page with the reason.
+func TestPage(t *testing.T) {
+	old := sections
+	defer func() { sections = old }()
+	fake := func(name string, value float64, err error) section {
+		return section{name: name, about: "about " + name, measure: func(context.Context, setting) (report.Findings, error) {
+			return report.Findings{Figures: []report.Figure{{Group: name, What: "value", Ours: slices.Repeat([]float64{value}, fullRounds)}}}, err
+		}}
 	}
-	if got := (section{}).missing(); len(got) > 0 {
-		t.Errorf("what needs nothing more: %q", got)
-	}
-}
-
-// The client counts the IDs of whole replies, keeps as many requests under way as it is told, and
-// says when it has the first ones.
-func TestFollow(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		order   order
-		request string
-		reply   string
-		want    []pulled // without times
-	}{
-		{"runs", order{Run: true, Count: 7, Window: 2, Length: 1}, "RUN 7", "*5\r\n:1\r\n:100\r\n:5\r\n:300\r\n:2\r\n", []pulled{{IDs: 7}, {IDs: 7}}},
-		{"IDs", order{Count: 3, Window: 2, Length: 1}, "NEXT 3", "*3\r\n:9\r\n:8\r\n:7\r\n", []pulled{{IDs: 3}, {IDs: 3}}},
-		{"refused", order{Count: 3, Window: 2, Length: 1}, "NEXT 3", "-UNAVAILABLE no\r\n", []pulled{{Refused: 1}}},
-		{"ended within a reply", order{Count: 3, Window: 2, Length: time.Hour}, "NEXT 3", "*3\r\n:9\r\n", []pulled{{}}},
-	} {
-		client, daemon := net.Pipe()
-		// Ends a test that goes wrong; one that goes right never waits for it.
-		if err := daemon.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	sections = []section{fake("a", 11, nil), fake("b", 22, nil), {name: "c", about: "lacks", needs: []string{"no-such-program"}}}
+	dir := t.TempDir()
+	measure := func(chosen ...section) error {
+		o := options{out: dir}
+		results, err := report.Load(o.page(".json"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		words := strings.Fields(c.request)
-		want := slices.Repeat(wire.AppendCommand(nil, words...), c.order.Window)
-		asked := make(chan []byte, 1)
-		go func() {
-			got := make([]byte, len(want))
-			n, _ := io.ReadFull(daemon, got)
-			asked <- got[:n]
-			_, _ = io.WriteString(daemon, c.reply)
-			_ = daemon.Close()
-		}()
-		var out bytes.Buffer
-		if err := c.order.follow(client, json.NewEncoder(&out)); err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		b := bench{options: o, dir: t.TempDir(), stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
+		return b.all(t.Context(), chosen, results)
+	}
+	if err := measure(sections...); err != nil {
+		t.Fatal(err)
+	}
+	if err := measure(fake("b", 33, fmt.Errorf("%w\nlast | line", os.ErrDeadlineExceeded))); err == nil || !strings.Contains(err.Error(), "b: ") {
+		t.Errorf("the error is %v", err)
+	}
+	read := func() string {
+		b, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		_ = client.Close()
-		if got := <-asked; !bytes.Equal(got, want) {
-			t.Errorf("%s: asked %q, want %q", c.name, got, want)
+		return string(b)
+	}
+	page := read()
+	cells := regexp.MustCompile(` +`).ReplaceAllString(page, " ") // without the padding
+	for word, want := range map[string]bool{
+		"| value | 11 |": true, "| value | 22 |": false, "| value | 33 |": true, "no-such-program": true,
+		"`b` could not be measured to its end: " + os.ErrDeadlineExceeded.Error() + ` last \| line`: true,
+	} {
+		if strings.Contains(cells, word) != want {
+			t.Errorf("the page has %q: %v, want %v\n%s", word, !want, want, page)
 		}
-		var got []pulled
-		for in := json.NewDecoder(&out); in.More(); {
-			var p pulled
-			if err := in.Decode(&p); err != nil {
-				t.Fatal(err)
-			}
-			p.Took = 0
-			got = append(got, p)
+	}
+	// Made again it is the same, but for a section that is no more.
+	render := func() string {
+		if err := run(t.Context(), []string{"-render", "-out", dir}, &bytes.Buffer{}, &bytes.Buffer{}); err != nil {
+			t.Fatal(err)
 		}
-		if !slices.Equal(got, c.want) {
-			t.Errorf("%s: reports %+v, want %+v", c.name, got, c.want)
+		return read()
+	}
+	if again := render(); again != page {
+		t.Errorf("made again, the page is\n%s", again)
+	}
+	if sections = sections[1:]; strings.Contains(render(), "about a") {
+		t.Error("the page has a section that is no more")
+	}
+}
+
+func TestNowhereToWrite(t *testing.T) {
+	if err := run(t.Context(), []string{"-render", "-out", "no/such/directory"}, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "no/such/directory") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// lacking skips a test for want of something, which where CI runs is a failure.
+func lacking(t *testing.T, what any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// Sections run for real, briefly, into a directory of the test; what they lack is said.
+func TestShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it starts daemons and loads them")
+	}
+	dir := t.TempDir()
+	var out, log bytes.Buffer
+	if err := run(t.Context(), []string{"-short", "-only", "start,idle,growth,process", "-out", dir}, &out, &log); err != nil {
+		t.Fatalf("%v\n%s", err, log.String())
+	}
+	r, err := report.Load(options{out: dir}.page(".json"))
+	if err != nil || len(r.Sections) != 4 {
+		t.Fatalf("%d sections, %v", len(r.Sections), err)
+	}
+	for _, s := range r.Sections {
+		if s.Failed != "" || !s.Short || len(s.Figures) == 0 {
+			t.Errorf("%s: %+v", s.Name, s)
+		}
+		if len(s.Missing) > 0 {
+			lacking(t, s.Missing)
 		}
 	}
 }

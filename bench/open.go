@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/bench/pace"
-	"github.com/flakeward/flakeward/bench/realtime"
 	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/rounds"
-	"github.com/flakeward/flakeward/bench/stat"
 )
 
 // openLoad is the load that Leaf publishes a figure for: 50,000 requests a second.
@@ -19,16 +17,16 @@ var openLoad = pace.Load{Rate: 50000, Connections: 50, Warm: 500 * time.Millisec
 
 // openPart is the load at one priority, which the generator and both servers have.
 type openPart struct {
-	group, plot string
-	realTime    bool
+	group    string
+	realTime bool
 }
 
 // openParts are measured one after the other, each on servers of its own. At the usual priority
 // whatever else runs on the machine delays generator and servers, by milliseconds in one request of
 // a thousand; under real-time priority it does not, and the servers are compared.
 var openParts = []openPart{
-	{group: openLoop + ", usual priority", plot: "open-loop"},
-	{group: openLoop + ", real-time priority", plot: "open-loop-real-time", realTime: true},
+	{group: openLoop + ", usual priority"},
+	{group: openLoop + ", real-time priority", realTime: true},
 }
 
 const openLoop = "Open loop, 50,000 requests/s over 50 connections"
@@ -39,7 +37,7 @@ func measureOpen(ctx context.Context, s setting) (found report.Findings, err err
 	found.Version("Redis", says(ctx, redisbench.Server, "--version"))
 	for _, part := range openParts {
 		got, err := part.measure(ctx, s)
-		if part.realTime && realtime.Refused(err) {
+		if part.realTime && refused(err) {
 			found.Figures = append(found.Figures, part.absent(err))
 			continue
 		}
@@ -47,7 +45,6 @@ func measureOpen(ctx context.Context, s setting) (found report.Findings, err err
 			return found, err
 		}
 		found.Figures = append(found.Figures, part.figures(got[0], got[1], redisCounter)...)
-		found.Plots = append(found.Plots, part.draw(got[0], got[1], redisCounter))
 	}
 	return found, nil
 }
@@ -71,7 +68,7 @@ func (p openPart) measure(ctx context.Context, s setting) ([][]pace.Result, erro
 		}
 		defer server.Kill()
 		if p.realTime {
-			if err := realtime.Process(server.PID()); err != nil {
+			if err := realTime(server.PID()); err != nil {
 				return nil, atFault(server, err)
 			}
 		}
@@ -106,7 +103,7 @@ func (p openPart) figures(a, b []pace.Result, peer string) (figures []report.Fig
 		lateness := func(r pace.Result) float64 { return q.of(r.Late).Seconds() }
 		f := report.Figure{
 			Group: p.group, What: q.what, Unit: report.Seconds, Ours: rounds.Column(a, latency), Peer: peer, Theirs: rounds.Column(b, latency),
-			Note: fmt.Sprintf("at the same percentile the generator itself was %s and %s late", report.Format(report.Seconds, stat.Median(rounds.Column(a, lateness))), report.Format(report.Seconds, stat.Median(rounds.Column(b, lateness)))),
+			Note: fmt.Sprintf("at the same percentile the generator itself was %s and %s late", report.Format(report.Seconds, report.Median(rounds.Column(a, lateness))), report.Format(report.Seconds, report.Median(rounds.Column(b, lateness)))),
 		}
 		if q.ahead {
 			f = f.RatioAtMost(1)
@@ -119,36 +116,4 @@ func (p openPart) figures(a, b []pace.Result, peer string) (figures []report.Fig
 		}
 	}
 	return figures
-}
-
-// draw draws how long the slowest one in so many requests took.
-func (p openPart) draw(a, b []pace.Result, peer string) report.Plot {
-	latency := func(r pace.Result) pace.Spread { return r.Latency }
-	late := func(r pace.Result) pace.Spread { return r.Late }
-	return report.Plot{
-		Name: p.plot, Group: p.group, Title: "Latency at 50,000 requests/s, open loop",
-		X:     report.Axis{Label: "one request in so many takes longer", Log: true},
-		Y:     report.Axis{Label: "latency", Unit: report.Seconds, Log: true},
-		Lines: []report.Line{curve("flakeward NEXT", a, latency), curve(peer, b, latency), curve("the generator's own lateness", a, late)},
-	}
-}
-
-// curve is the median of the rounds' curves, as far as each of them goes.
-func curve(name string, results []pace.Result, of func(pace.Result) pace.Spread) report.Line {
-	line := report.Line{Name: name}
-	for i := 0; ; i++ {
-		var at []float64
-		for _, r := range results {
-			c := of(r).Curve
-			if i >= len(c) {
-				return line
-			}
-			at = append(at, max(c[i].At, 1).Seconds()) // no 0 on a logarithmic axis
-		}
-		if len(at) == 0 {
-			return line
-		}
-		line.X = append(line.X, 1/(1-of(results[0]).Curve[i].Share))
-		line.Y = append(line.Y, stat.Median(at))
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/flakeward/flakeward/bench/pace"
-	"github.com/flakeward/flakeward/bench/realtime"
 	"github.com/flakeward/flakeward/bench/server"
 )
 
@@ -19,45 +18,38 @@ type paced struct {
 	RealTime bool // the generator gives itself real-time priority
 }
 
-// servePace is the open-loop generator in a process of its own. It reports when its schedule
-// begins, in nanoseconds of CLOCK_MONOTONIC, and at its end a pace.Result.
+// servePace is the open-loop generator in a process of its own. It reports when it has its
+// priority, and at its end a pace.Result.
 func servePace(ctx context.Context, l paced, report *json.Encoder) error {
-	var told error
-	l.Begun = func(at int64) { told = report.Encode(at) }
 	if l.RealTime {
-		if err := realtime.Process(os.Getpid()); err != nil {
+		if err := realTime(os.Getpid()); err != nil {
 			return err
 		}
+	}
+	if err := report.Encode(l.RealTime); err != nil {
+		return err
 	}
 	r, err := pace.Run(ctx, l.Load)
 	if err != nil {
 		return err
 	}
-	if told != nil {
-		return told
-	}
 	return report.Encode(r)
 }
 
-// startPace starts a load and returns when its schedule begins, with that time.
-func startPace(ctx context.Context, l paced) (s *self, begun int64, err error) {
-	s, err = startReporting(ctx, selfPace, l, &begun)
-	return s, begun, err
+// startPace starts a load and returns when the generator has its priority.
+func startPace(ctx context.Context, l paced) (*self, error) {
+	var realTime bool
+	return startReporting(ctx, selfPace, l, &realTime)
 }
 
 // runPace runs a load to its end. Requests that got nothing are an error: there would be no figure
 // for them.
-func runPace(ctx context.Context, l paced) (pace.Result, error) {
-	s, _, err := startPace(ctx, l)
+func runPace(ctx context.Context, l paced) (r pace.Result, err error) {
+	s, err := startPace(ctx, l)
 	if err != nil {
-		return pace.Result{}, err
+		return r, err
 	}
 	defer s.end()
-	return hearPace(s)
-}
-
-// hearPace waits for the end of a load.
-func hearPace(s *self) (r pace.Result, err error) {
 	if err := s.hear(&r); err != nil {
 		return r, err
 	}

@@ -70,7 +70,7 @@ func redisWith(args ...string) peer {
 // redisVersions notes what Redis and its load generator are.
 func redisVersions(ctx context.Context, f *report.Findings) {
 	f.Version("Redis", says(ctx, redisbench.Server, "--version"))
-	f.Version("redis-benchmark", says(ctx, "redis-benchmark", "--version"))
+	f.Version(redisbench.Program, says(ctx, redisbench.Program, "--version"))
 }
 
 // redisWorker is the worker ID in the IDs that a script makes; any would do.

@@ -9,7 +9,6 @@ import (
 	"github.com/flakeward/flakeward/bench/inprocess"
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/rounds"
-	"github.com/flakeward/flakeward/bench/stat"
 )
 
 const (
@@ -22,15 +21,12 @@ const (
 // pairs is what is compared, and how fast ours has to be next to the other.
 var pairs = []struct {
 	what, ours, theirs string
-	atLeast            float64 // 0: nothing is asked, as theirs is something else
-	note               string
+	atLeast            float64
 }{
-	{"layout with room", "flakeward, room", "bwmarrin/snowflake, room", 1, ""},
-	{"layout with room", "flakeward, room", "sonyflake, room", 1, ""},
-	{"at a ceiling of 4,096,000/s", "flakeward, 12 bits", "bwmarrin/snowflake", equal, ""},
-	{"at a ceiling of 25,600/s", "flakeward, 8 bits of 10 ms", "sonyflake", equal, ""},
-	{"layout with room", "flakeward, room", "rs/xid", 0, "theirs is no 64-bit ID: 96 bits"},
-	{"layout with room", "flakeward, room", "google/uuid v7", 0, "theirs is no 64-bit ID: 128 bits"},
+	{"layout with room", "flakeward, room", "bwmarrin/snowflake, room", 1},
+	{"layout with room", "flakeward, room", "sonyflake, room", 1},
+	{"at a ceiling of 4,096,000/s", "flakeward, 12 bits", "bwmarrin/snowflake", equal},
+	{"at a ceiling of 25,600/s", "flakeward, 8 bits of 10 ms", "sonyflake", equal},
 }
 
 // equal is how near two have to be that meet the same ceiling: a tick more or less in a round is
@@ -45,30 +41,13 @@ func measureProcess(ctx context.Context, s setting) (found report.Findings, err 
 			found.Version(g.Module, moduleVersion(g.Module))
 		}
 	}
-	bars := report.Plot{
-		Name: "in-process", Group: processGroup, Title: "One ID in process", Bars: true,
-		X: report.Axis{}, Y: report.Axis{Label: "time an ID", Unit: report.Seconds},
-	}
-	var drawn []inprocess.Generator
-	for _, g := range inprocess.Generators {
-		if g.Ceiling == 0 || g.Ceiling > 1e6 { // the others take 39 us: next to them, none of these would be seen
-			drawn = append(drawn, g)
-			bars.X.Names = append(bars.X.Names, g.Name)
-		}
-	}
 	for _, goroutines := range []int{1, 64} {
 		got, err := generateAll(ctx, s, goroutines)
 		if err != nil {
 			return found, err
 		}
 		found.Figures = append(found.Figures, processFigures(got, goroutines)...)
-		line := report.Line{Name: plural(goroutines, "goroutine")}
-		for _, g := range drawn {
-			line.Y = append(line.Y, 1/stat.Median(rounds.Column(got[g.Name], inprocess.Result.Rate)))
-		}
-		bars.Lines = append(bars.Lines, line)
 	}
-	found.Plots = []report.Plot{bars}
 	return found, nil
 }
 
@@ -104,15 +83,9 @@ func processFigures(got map[string][]inprocess.Result, goroutines int) (figures 
 		f := report.Figure{
 			Group: processGroup, What: p.what + ", " + plural(goroutines, "goroutine"), Unit: report.Rate,
 			Ours: a, Peer: p.theirs, Theirs: b,
-			Note: "an ID in " + each(stat.Median(a)) + " and " + each(stat.Median(b)),
+			Note: "an ID in " + each(report.Median(a)) + " and " + each(report.Median(b)),
 		}
-		if p.note != "" {
-			f.Note += "; " + p.note
-		}
-		if p.atLeast > 0 {
-			f = f.RatioAtLeast(p.atLeast)
-		}
-		figures = append(figures, f)
+		figures = append(figures, f.RatioAtLeast(p.atLeast))
 		if p.atLeast == equal {
 			figures = append(figures, report.Figure{
 				Group: processGroup, What: p.what + ", " + plural(goroutines, "goroutine") + ": processor time an ID", Unit: report.Seconds,

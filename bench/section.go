@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/bench/report"
@@ -24,24 +25,13 @@ type section struct {
 var sections = []section{
 	{"start", "from the start of the process to the first ID", nil, measureStarts},
 	{"socket", "single IDs over the socket, next to Redis", []string{redisbench.Server, redisbench.Program, compiler}, measureSocket},
-	{"forms", "single IDs as texts and UUIDs, next to integers", []string{redisbench.Program}, measureForms},
 	{"http", "single IDs over HTTP, next to a constant from the same library", nil, measureWeb},
 	{"grpc", "calls and streams of gRPC, next to an echo from the same library", nil, measureGRPC},
 	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisbench.Server}, measureOpen},
 	{"idle", "connections that do nothing, next to Redis", []string{redisbench.Server, redisbench.Program}, measureIdle},
-	{"rest", "daemons that nobody asks, a thousand on one etcd", nil, measureRest},
-	{"growth", "what an ID costs as connections, lanes, tenants and batches grow", []string{redisbench.Server, redisbench.Program}, measureGrowth},
-	{"postgres", "single IDs, next to a sequence of PostgreSQL", []string{redisbench.Program}, measurePostgres},
-	{"etcd", "single IDs, next to a counter in etcd", []string{redisbench.Program}, measureEtcd},
-	{"client", "one client that asks for many IDs at once", nil, measureClient},
-	{"lanes", "runs, with every ID expanded and compared, from one lane and from four", nil, measureLanes},
-	{"rollback", "throughput and latency while the clock is set back", []string{"go"}, measureRollback},
-	{"forward", "latency while the clock is far ahead", []string{"go"}, measureForward},
+	{"growth", "what a request costs as connections grow, next to Redis", []string{redisbench.Server, redisbench.Program}, measureGrowth},
 	{"goclient", "the Go client, an ID a call", []string{"go"}, measureGoClient},
-	{"memory", "memory under that client", nil, measureMemory},
 	{"process", "one ID a call within one process, next to libraries", nil, measureProcess},
-	{"lane", "the generator alone, within one process", []string{"go"}, measureLane},
-	{"published", "figures that others publish, for comparison: nothing is run", nil, quotePublished},
 }
 
 // setting is where a section measures.
@@ -63,6 +53,14 @@ func (s setting) rounds(long, short int) int {
 	return long
 }
 
+// length is how long a round is.
+func (s setting) length(long time.Duration) time.Duration {
+	if s.short {
+		return long / 4
+	}
+	return long
+}
+
 // tooFew names the figures that are compared or judged on fewer samples than fullRounds.
 func tooFew(figures []report.Figure) error {
 	var errs []error
@@ -74,6 +72,14 @@ func tooFew(figures []report.Figure) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// plural is a count and its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 func names(sections []section) []string {
@@ -102,6 +108,7 @@ func choose(from []section, list string) ([]section, error) {
 var debian = map[string]string{
 	redisbench.Server:  "redis-server",
 	redisbench.Program: "redis-tools",
+	compiler:           "gcc",
 	"go":               "golang",
 }
 

@@ -1,11 +1,12 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/bench/report"
-	"github.com/flakeward/flakeward/bench/server"
 )
 
 // What is compared or judged needs its rounds; what is only shown, quoted, computed or not run does
@@ -33,13 +34,39 @@ func TestTooFew(t *testing.T) {
 	}
 }
 
-// The daemon's memory is that of several starts, each of which counts.
-func TestMemoryFigure(t *testing.T) {
-	f := memoryKind{what: "w", limit: 20}.figure([]server.Memory{{Peak: 10, Resident: 9}, {Peak: 30, Resident: 8}, {Peak: 20, Resident: 7}})
-	if len(f.Ours) != 3 || f.Verdict() != report.Met || !strings.Contains(f.Note, "8 B") {
-		t.Errorf("%+v: %s", f, f.Verdict())
+func TestChoose(t *testing.T) {
+	for _, c := range []struct {
+		list string
+		want []string
+	}{
+		{"", names(sections)},
+		{"idle", []string{"idle"}},
+		{"grpc,start", []string{"start", "grpc"}}, // in the table's order
+	} {
+		got, err := choose(sections, c.list)
+		if err != nil || !slices.Equal(names(got), c.want) {
+			t.Errorf("-only %q chooses %v, %v; want %v", c.list, names(got), err, c.want)
+		}
 	}
-	if f.Ours[2] = 21; f.Verdict() != report.NotMet {
-		t.Errorf("%+v: %s", f, f.Verdict())
+	for _, list := range []string{"speed", "idle,", "idle speed"} {
+		if got, err := choose(sections, list); err == nil || !strings.Contains(err.Error(), "socket") {
+			t.Errorf("-only %q chooses %v with the error %v, which should name what there is", list, names(got), err)
+		}
+	}
+}
+
+func TestMissingNamesThePackage(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	for _, c := range []struct{ program, says string }{
+		{redisbench.Server, "apt-get install redis-server"},
+		{redisbench.Program, "apt-get install redis-tools"},
+		{"go", "apt-get install golang"},
+	} {
+		if got := (section{needs: []string{c.program}}).missing(); len(got) != 1 || !strings.Contains(got[0], c.says) {
+			t.Errorf("%s: says %q, which should say %q", c.program, got, c.says)
+		}
+	}
+	if got := (section{}).missing(); len(got) > 0 {
+		t.Errorf("what needs nothing more: %q", got)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/bench/report"
 	"github.com/flakeward/flakeward/bench/rounds"
-	"github.com/flakeward/flakeward/bench/stat"
 )
 
 // shape is a load of redis-benchmark.
@@ -64,11 +63,9 @@ func measureSocket(ctx context.Context, s setting) (found report.Findings, err e
 	return found, nil
 }
 
-// socketTables are figures by table, and what the plots show by shape.
+// socketTables are figures by table.
 type socketTables struct {
 	counter, script, floor, cpu, client, latency []report.Figure
-	shapes                                       []string
-	ratios, costs                                [3]report.Line // of ours, the counter and the script
 }
 
 const (
@@ -92,43 +89,22 @@ func (t *socketTables) add(of shape, ours, counter, script []sample) {
 	t.latency = append(t.latency,
 		versus(waitGroup, of.String()+", p50", report.Seconds, ours, redisCounter, counter, p50Of),
 		versus(waitGroup, of.String()+", p99", report.Seconds, ours, redisCounter, counter, p99Of))
-	t.shapes = append(t.shapes, of.String())
-	all := [][]sample{ours, counter, script}
-	for i, name := range []string{"flakeward NEXT", redisCounter, redisLua} {
-		f := versus("", "", report.Rate, all[i], redisCounter, counter, rateOf)
-		if r, err := stat.Ratios(f.Ours, f.Theirs); err == nil {
-			t.ratios[i].Name = name
-			addPoint(&t.ratios[i], r.OfMedians, []float64{min(r.Min, r.OfMedians), max(r.Max, r.OfMedians)})
-		}
-		t.costs[i].Name = name
-		cpu := versus("", "", report.Seconds, all[i], "", nil, cpuOf).Ours
-		addPoint(&t.costs[i], stat.Median(cpu), cpu)
-	}
 }
 
 // explained gives a rate that misses its target a note, if redis-benchmark takes more processor
 // time for a request than the daemon does: that part of a request is much the same whoever answers,
 // so the rates are closer to each other than the servers' times are.
 func explained(f report.Figure, ours, theirs []sample) report.Figure {
-	client, server := stat.Median(rounds.Column(ours, clientOf)), stat.Median(rounds.Column(ours, cpuOf))
+	client, server := report.Median(rounds.Column(ours, clientOf)), report.Median(rounds.Column(ours, cpuOf))
 	if f.Verdict() != report.NotMet || client <= server {
 		return f
 	}
 	seconds := func(v float64) string { return report.Format(report.Seconds, v) }
 	f.Note = fmt.Sprintf("of a request's processor time most is redis-benchmark's own, which shares the processors: %s beside %s of flakeward's (with %s: %s beside %s); it kept %s of one processor busy (%s)",
 		seconds(client), seconds(server),
-		f.Peer, seconds(stat.Median(rounds.Column(theirs, clientOf))), seconds(stat.Median(rounds.Column(theirs, cpuOf))),
-		report.Format(report.Share, stat.Median(rounds.Column(ours, busyOf))), report.Format(report.Share, stat.Median(rounds.Column(theirs, busyOf))))
+		f.Peer, seconds(report.Median(rounds.Column(theirs, clientOf))), seconds(report.Median(rounds.Column(theirs, cpuOf))),
+		report.Format(report.Share, report.Median(rounds.Column(ours, busyOf))), report.Format(report.Share, report.Median(rounds.Column(theirs, busyOf))))
 	return f
-}
-
-// addPoint puts a value with the spread of its samples to a line.
-func addPoint(l *report.Line, value float64, samples []float64) {
-	low, high := value, value
-	for _, v := range samples {
-		low, high = min(low, v), max(high, v)
-	}
-	l.Y, l.Low, l.High = append(l.Y, value), append(l.Low, low), append(l.High, high)
 }
 
 func (t *socketTables) findings() (found report.Findings) {
@@ -139,13 +115,6 @@ func (t *socketTables) findings() (found report.Findings) {
 	found.Figures = append(found.Figures, t.cpu...)
 	found.Figures = append(found.Figures, t.client...)
 	found.Figures = append(found.Figures, t.latency...)
-	axis := report.Axis{Label: "clients x pipeline", Names: t.shapes}
-	found.Plots = []report.Plot{
-		{Name: "socket-rates", Group: counterGroup, Title: "Requests a second, as a part of " + redisCounter + "'s", Bars: true,
-			X: axis, Y: report.Axis{Label: "times " + redisCounter}, Lines: t.ratios[:]},
-		{Name: "socket-cost", Group: costGroup, Title: "Server's processor time for a request", Bars: true,
-			X: axis, Y: report.Axis{Unit: report.Seconds}, Lines: t.costs[:]},
-	}
 	return found
 }
 

@@ -39,7 +39,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// Each shape has its row in every table and its bars in every plot, in the order of the shapes.
+// Each shape has its row in every table, in the order of the shapes.
 func TestSocketTables(t *testing.T) {
 	samples := func(rate float64) []sample {
 		one := sample{rate: rate, p50: 1 / rate, p99: 2 / rate, cpu: 3 / rate, client: 4 / rate}
@@ -65,15 +65,6 @@ func TestSocketTables(t *testing.T) {
 	} {
 		if !slices.Equal(verdicts[group], want) {
 			t.Errorf("%s: %q, want %q", group, verdicts[group], want)
-		}
-	}
-	rates := found.Plots[0]
-	if !slices.Equal(rates.X.Names, []string{"1 x 1", "50 x 16"}) || len(rates.Lines) != 3 {
-		t.Fatalf("%+v", rates)
-	}
-	for i, want := range [][]float64{{2, 0.5}, {1, 1}, {0.2, 0.05}} {
-		if !slices.Equal(rates.Lines[i].Y, want) {
-			t.Errorf("%s: %v, want %v", rates.Lines[i].Name, rates.Lines[i].Y, want)
 		}
 	}
 }
@@ -157,22 +148,15 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-// growth has a plot for each quantity, with the points of each line; what the kernel did not count
-// is left out.
-func TestGrowthFindings(t *testing.T) {
-	g := growth{name: "lanes", title: "lanes, many", label: "lanes", points: []int{1, 2}, lines: []growthLine{{name: "RUN"}, {name: "NEXT"}}}
-	found := g.findings([][]grown{
-		{{10, 1e-6, 100}, {30, 3e-6, 100}, {20, 2e-6, 100}}, {{40, 4e-6, 200}},
-		{{5, 0, 100}, {6, 0, 100}}, {{7, 0, 100}},
-	})
-	if len(found.Plots) != 3 || len(found.Figures) != 0 {
-		t.Fatalf("%d plots and %d figures", len(found.Plots), len(found.Figures))
+// Each quantity has its row, next to the peer's.
+func TestGrowthFigures(t *testing.T) {
+	figures := growthFigures(10_000, []grown{{10, 1e-6, 100}, {30, 3e-6, 300}}, []grown{{20, 2e-6, 200}, {40, 4e-6, 400}})
+	if len(figures) != 3 || figures[0].What != "10,000, requests" {
+		t.Fatalf("%+v", figures)
 	}
-	rate, cost := found.Plots[0], found.Plots[1]
-	if len(rate.Lines) != 2 || !slices.Equal(rate.Lines[0].Y, []float64{20, 40}) || !slices.Equal(rate.Lines[0].Low, []float64{10, 40}) || !slices.Equal(rate.Lines[0].High, []float64{30, 40}) || !slices.Equal(rate.Lines[1].X, []float64{1, 2}) {
-		t.Errorf("%+v", rate)
-	}
-	if len(cost.Lines) != 1 || cost.Lines[0].Name != "RUN" || rate.Name != "growth-lanes-rate" || cost.Name != "growth-lanes-cost" {
-		t.Errorf("%+v", cost)
+	for i, unit := range []float64{10, 1e-6, 100} {
+		if f := figures[i]; !slices.Equal(f.Ours, []float64{unit, 3 * unit}) || !slices.Equal(f.Theirs, []float64{2 * unit, 4 * unit}) || f.Peer != redisCounter {
+			t.Errorf("%+v", f)
+		}
 	}
 }

@@ -166,7 +166,7 @@ func restarts(ctx context.Context, s setting, name string, rounds int, end func(
 
 // load ends the daemon after a client has pulled IDs for that long, and still does.
 func load(ctx context.Context, h host, d *server.Server, length time.Duration, end func(*server.Server) error) error {
-	client, err := startPull(ctx, order{Socket: h.socket, Run: true, Count: 5000, Window: 4, Length: timeout})
+	client, err := startPull(ctx, h.socket)
 	if err != nil {
 		return err
 	}
@@ -177,8 +177,8 @@ func load(ctx context.Context, h host, d *server.Server, length time.Duration, e
 	if err := end(d); err != nil {
 		return err
 	}
-	var last pulled // the client ended because the daemon did
-	return client.hear(&last)
+	var more bool // the client ended because the daemon did
+	return client.hear(&more)
 }
 
 const startGroup = "Start"

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +18,9 @@ import (
 	gofrs "github.com/gofrs/uuid/v5"
 	google "github.com/google/uuid"
 
-	"github.com/flakeward/flakeward/bench/pgbench/pgtest"
+	"github.com/flakeward/flakeward/bench/postgres"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/uuid7"
 )
 
@@ -157,15 +157,16 @@ func written(t *testing.T, all []form) string {
 	for _, f := range all {
 		fmt.Fprintf(&b, "%d\t%s\n", f.id, f.text)
 	}
-	path := filepath.Join(pgtest.OpenDir(t), "uuids")
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	// Not in a directory of the test, which PostgreSQL's user may not enter.
+	f := must.Get(os.CreateTemp("", "uuids"))(t)
+	t.Cleanup(func() { _ = os.Remove(f.Name()) })
+	_, err := f.Write(b.Bytes())
+	must.Do(t, err, f.Chmod(0o644), f.Close())
+	return f.Name()
 }
 
 func inPostgreSQL(t *testing.T, path string) {
-	c := pgtest.Start(t)
+	c := postgres.Start(t)
 	for _, q := range []struct{ sql, want string }{
 		{"CREATE UNLOGGED TABLE ids (id bigint, u uuid)", ""},
 		{"COPY ids FROM '" + path + "'", ""},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
-	"github.com/flakeward/flakeward/bench/pgbench/pgtest"
+	"github.com/flakeward/flakeward/bench/postgres"
 	"github.com/flakeward/flakeward/bench/redisbench"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/generator"
@@ -73,7 +73,7 @@ func incr(t *testing.T) counter {
 // segments are Leaf's: a server adds a step to a row of a real table, and counts up to the sum. The
 // table is as its README has it.
 func segments(t *testing.T) counter {
-	c := pgtest.Start(t)
+	c := postgres.Start(t)
 	sum := func(sql string) int64 {
 		rows, err := c.Query(t.Context(), sql)
 		if err != nil {

@@ -49,11 +49,9 @@ type generator struct {
 	base        time.Time
 	from, to    int64 // Length, in nanoseconds since base
 	unanswered  int   // all requests, those of Warm included
-	last        int64 // when the last reply came
 
-	result  Result
-	latency []*hdrhistogram.Histogram // of each phase
-	late    *hdrhistogram.Histogram
+	result        Result
+	latency, late *hdrhistogram.Histogram
 }
 
 // Run puts the load on the server and returns when all is answered, or ctx ends, which is an error.
@@ -64,13 +62,9 @@ func Run(ctx context.Context, l Load) (Result, error) {
 		return Result{}, err
 	}
 	g := &generator{
-		load: l, request: wire.AppendCommand(nil, l.Request...), schedule: newSchedule(l.Rate, l.Connections, l.Fixed, l.Seed),
-		buffer: make([]byte, bufferBytes), late: newHistogram(),
+		load: l, request: wire.AppendCommand(nil, l.Request...), schedule: newSchedule(l.Rate, l.Connections, l.Seed),
+		buffer: make([]byte, bufferBytes), latency: newHistogram(), late: newHistogram(),
 	}
-	for range len(l.Phases) + 1 {
-		g.latency = append(g.latency, newHistogram())
-	}
-	g.result.Phases = phases(l)
 	defer g.close()
 	if err := g.connect(); err != nil {
 		return Result{}, err
@@ -85,16 +79,6 @@ func Run(ctx context.Context, l Load) (Result, error) {
 		return Result{}, err
 	}
 	return g.sum(), nil
-}
-
-// phases lays down the phases of a load.
-func phases(l Load) (all []Phase) {
-	from := time.Duration(0)
-	for _, to := range append(append([]time.Duration(nil), l.Phases...), l.Length) {
-		all = append(all, Phase{From: from, To: to})
-		from = to
-	}
-	return all
 }
 
 func (g *generator) close() {
@@ -116,7 +100,7 @@ func (g *generator) connect() error {
 		if err != nil {
 			return fmt.Errorf("connection %d: %w", i+1, err)
 		}
-		g.connections = append(g.connections, connection{fd: fd, replies: replies{runs: g.load.Runs}})
+		g.connections = append(g.connections, connection{fd: fd})
 		// Before it is made non-blocking: a full queue of connections is waited for.
 		if err := unix.Connect(fd, &unix.SockaddrUnix{Name: g.load.Socket}); err != nil {
 			return fmt.Errorf("connection %d to %s: %w", i+1, g.load.Socket, err)
@@ -138,20 +122,9 @@ var errStopped = errors.New("stopped")
 
 // run sends what the schedule says and reads what comes, until all is answered or over is set.
 func (g *generator) run(over *atomic.Bool) error {
-	var monotonic unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err != nil {
-		return err
-	}
 	g.base = time.Now()
-	if g.load.Begun != nil {
-		g.load.Begun(monotonic.Nano() + lead)
-	}
 	g.from = lead + int64(g.load.Warm)
 	g.to = g.from + int64(g.load.Length)
-	used, err := usage()
-	if err != nil {
-		return err
-	}
 	at, on := g.next()
 	for now := g.clock(); ; {
 		for at <= now && at < g.to {
@@ -189,13 +162,7 @@ func (g *generator) run(over *atomic.Bool) error {
 			}
 		}
 	}
-	g.last = max(g.last, g.to)
 	g.giveUp(g.clock())
-	spent, err := usage()
-	if err != nil {
-		return err
-	}
-	g.result.CPU = float64(spent-used) / float64(g.last)
 	return nil
 }
 
@@ -279,41 +246,28 @@ func (g *generator) serve(c *connection, events uint32) (int64, error) {
 		return now, errors.New("the server has closed a connection")
 	}
 	for b := g.buffer[:n]; ; {
-		rest, got, ok, err := c.replies.parse(b)
+		rest, ok, err := c.replies.next(b)
 		if err != nil || !ok {
 			return now, err
 		}
 		if c.due.len() == 0 {
 			return now, fmt.Errorf("%w: a reply that nobody asked for", errNotRESP)
 		}
-		g.answered(c.due.pop(), now, got)
+		g.answered(c.due.pop(), now, c.replies.refused)
 		b = rest
 	}
 }
 
 // answered notes the reply to the request of the time at.
-func (g *generator) answered(at, now int64, got reply) {
+func (g *generator) answered(at, now int64, refused bool) {
 	g.unanswered--
-	g.last = now
-	if now >= g.from && now < g.to {
-		g.result.Phases[g.phase(now)].IDs += got.ids
-	}
 	switch {
 	case at < g.from:
-	case got.refused:
+	case refused:
 		g.result.Refused++
 	default:
-		record(g.latency[g.phase(at)], now-at)
+		record(g.latency, now-at)
 	}
-}
-
-// phase is the number of the phase that a time within Length belongs to.
-func (g *generator) phase(at int64) int {
-	i := 0
-	for i < len(g.load.Phases) && at-g.from >= int64(g.load.Phases[i]) {
-		i++
-	}
-	return i
 }
 
 // giveUp counts what is not answered.
@@ -322,7 +276,7 @@ func (g *generator) giveUp(now int64) {
 		for d := &g.connections[i].due; d.len() > 0; {
 			if at := d.pop(); at >= g.from {
 				g.result.Unanswered++
-				record(g.latency[g.phase(at)], now-at)
+				record(g.latency, now-at)
 			}
 		}
 	}
@@ -331,13 +285,7 @@ func (g *generator) giveUp(now int64) {
 // sum reads off what was counted.
 func (g *generator) sum() Result {
 	r := g.result
-	all := newHistogram()
-	for i, h := range g.latency {
-		all.Merge(h)
-		r.Phases[i].Latency = spread(h)
-		r.IDs += r.Phases[i].IDs
-	}
-	r.Latency, r.Late, r.Took = spread(all), spread(g.late), time.Duration(g.last-g.from)
+	r.Latency, r.Late = spread(g.latency), spread(g.late)
 	return r
 }
 
@@ -369,13 +317,4 @@ func write(fd int, b []byte) (int, error) {
 		return 0, nil
 	}
 	return 0, fmt.Errorf("the server takes no requests: %w", errno)
-}
-
-// usage is the processor time that this process has used, in nanoseconds.
-func usage() (int64, error) {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		return 0, fmt.Errorf("what the generator uses is not known: %w", err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano(), nil
 }

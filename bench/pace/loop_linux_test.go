@@ -32,66 +32,33 @@ func small(socket string, request ...string) Load {
 }
 
 // planned is how many requests a load's schedule has in Length.
-func planned(l Load) int64 { return plannedIn(l, 0, l.Length) }
-
-// plannedIn is how many it has in a part of Length.
-func plannedIn(l Load, from, to time.Duration) (n int64) {
-	s := newSchedule(l.Rate, l.Connections, l.Fixed, l.Seed)
+func planned(l Load) (n int64) {
+	s := newSchedule(l.Rate, l.Connections, l.Seed)
 	for {
 		at, _ := s.next()
-		if at >= int64(l.Warm+to) {
+		if at >= int64(l.Warm+l.Length) {
 			return n
 		}
-		if at >= int64(l.Warm+from) {
+		if at >= int64(l.Warm) {
 			n++
 		}
 	}
 }
 
 func TestRun(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		reply string
-		ids   int64 // of each reply
-		load  func(*Load)
-	}{
-		{"Poisson", ":123\r\n", 1, func(*Load) {}},
-		{"equal times, asleep", ":123\r\n", 1, func(l *Load) { l.Fixed = true }},
-		{"polling", ":123\r\n", 1, func(l *Load) { l.Spin = time.Second }},
-		{"runs", "*3\r\n:1\r\n:700\r\n:100\r\n", 100, func(l *Load) { l.Request, l.Runs = []string{"RUN", "100"}, true }},
-		{"phases", ":1\r\n", 1, func(l *Load) { l.Phases = []time.Duration{10 * time.Millisecond, 30 * time.Millisecond} }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l := small("", "NEXT")
-			c.load(&l)
-			l.Socket = sockettest.Serve(t, answer(c.reply))
-			begun := int64(0)
-			l.Begun = func(at int64) { begun = at }
-			r, err := Run(t.Context(), l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := planned(l); r.Sent != n || r.Latency.Count != n || r.Late.Count != n || r.Refused != 0 || r.Unanswered != 0 {
-				t.Errorf("%d requests were laid down, and the result is %+v", n, r)
-			}
-			if r.Latency.Max <= 0 || r.Latency.P50 < r.Late.P50 || r.Took < l.Length || begun == 0 {
-				t.Errorf("took %v and began at %d: a latency of %v, %v late", r.Took, begun, r.Latency, r.Late)
-			}
-			var requests, ids int64
-			for i, p := range r.Phases {
-				requests += p.Latency.Count
-				if n := plannedIn(l, p.From, p.To); p.Latency.Count != n {
-					t.Errorf("phase %d has %d requests, want %d", i, p.Latency.Count, n)
-				}
-				ids += p.IDs
-				if i > 0 && p.From != r.Phases[i-1].To {
-					t.Errorf("phase %d is from %v on", i, p.From)
-				}
-			}
-			if len(r.Phases) != len(l.Phases)+1 || requests != r.Sent || ids != r.IDs || r.IDs%c.ids != 0 || r.IDs == 0 {
-				t.Errorf("%d IDs, and the phases %+v", r.IDs, r.Phases)
-			}
-		})
+	for name, spin := range map[string]time.Duration{"asleep": 0, "polling": time.Second} {
+		l := small(sockettest.Serve(t, answer(":123\r\n")), "NEXT")
+		l.Spin = spin
+		r, err := Run(t.Context(), l)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if n := planned(l); n == 0 || r.Sent != n || r.Latency.Count != n || r.Late.Count != n || r.Refused != 0 || r.Unanswered != 0 {
+			t.Errorf("%s: %d requests were laid down, and the result is %+v", name, n, r)
+		}
+		if r.Latency.Max <= 0 || r.Latency.P50 < r.Late.P50 {
+			t.Errorf("%s: a latency of %v, %v late", name, r.Latency, r.Late)
+		}
 	}
 }
 
@@ -100,8 +67,7 @@ func TestRun(t *testing.T) {
 // request's time, so half of them took half of the length or more.
 func TestNothingIsHeldBack(t *testing.T) {
 	l := small("", "NEXT")
-	l.Fixed, l.Warm = true, 0
-	l.Connections = 1
+	l.Warm, l.Connections = 0, 1
 	n := int(planned(l))
 	size := len(wire.AppendCommand(nil, l.Request...))
 	l.Socket = sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
@@ -114,7 +80,7 @@ func TestNothingIsHeldBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Latency.Count != int64(n) || r.Latency.P50 < l.Length/2-time.Millisecond || r.Latency.Max < l.Length-time.Millisecond {
+	if r.Latency.Count != int64(n) || r.Latency.P50 < l.Length/4 || r.Latency.Max < l.Length-5*time.Millisecond {
 		t.Errorf("%d requests, %v", n, r.Latency)
 	}
 }
@@ -124,7 +90,7 @@ func TestNothingIsHeldBack(t *testing.T) {
 func TestAFullSocket(t *testing.T) {
 	l := small("", "ECHO", strings.Repeat("x", 400<<10))
 	l.Rate, l.Connections = 500, 2
-	l.Socket = sockettest.Serve(t, answer("$1\r\n\n\r\n"))
+	l.Socket = sockettest.Serve(t, answer(":1\r\n"))
 	r, err := Run(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -141,26 +107,18 @@ func TestRefusedRequestsHaveNoLatency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Refused != r.Sent || r.Sent == 0 || r.Latency.Count != 0 || r.IDs != 0 {
+	if r.Refused != r.Sent || r.Sent == 0 || r.Latency.Count != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestUnanswered(t *testing.T) {
-	g := &generator{from: 100, load: Load{Phases: []time.Duration{50}}}
-	g.result.Phases = make([]Phase, 2)
-	for range 2 {
-		g.latency = append(g.latency, newHistogram())
+	g := &generator{from: 100, latency: newHistogram(), late: newHistogram(), connections: make([]connection, 2)}
+	for i, at := range []int64{99, 100, 149, 150} { // the first one is of Warm
+		g.connections[i%2].due.push(at)
 	}
-	g.late = newHistogram()
-	g.connections = make([]connection, 2)
-	for _, at := range []int64{99, 100, 149} { // the first one is of Warm
-		g.connections[0].due.push(at)
-	}
-	g.connections[1].due.push(150)
 	g.giveUp(1000)
-	r := g.sum()
-	if r.Unanswered != 3 || r.Phases[0].Latency.Count != 2 || r.Phases[1].Latency.Count != 1 || r.Latency.Max < 900 || r.Latency.Max > 901 {
+	if r := g.sum(); r.Unanswered != 3 || r.Latency.Count != 3 || r.Latency.Max < 900 || r.Latency.Max > 901 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -172,7 +130,7 @@ func TestBrokenServers(t *testing.T) {
 	}{
 		// It may be met in reading or in writing.
 		{"hangs up", "server", func(_ int, c *sockettest.Conn) { takeRequest(c, 1) }},
-		{"speaks something else", "no RESP", answer("hello\r\n")},
+		{"speaks something else", "no integer", answer("hello\r\n")},
 		{"says too much", "nobody asked", answer(":1\r\n:2\r\n")},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package pace
 
 import (
-	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -11,23 +11,20 @@ import (
 )
 
 func TestCheck(t *testing.T) {
-	good := Load{Socket: "s", Request: []string{"NEXT"}, Rate: 5, Connections: 1, Length: time.Second, Phases: []time.Duration{1, 2}}
+	good := Load{Socket: "s", Request: []string{"NEXT"}, Rate: 5, Connections: 1, Length: time.Second}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}
 	for what, spoil := range map[string]func(*Load){
-		"no socket":             func(l *Load) { l.Socket = "" },
-		"no request":            func(l *Load) { l.Request = nil },
-		"no rate":               func(l *Load) { l.Rate = 0 },
-		"a rate that is none":   func(l *Load) { l.Rate = math.NaN() },
-		"an endless rate":       func(l *Load) { l.Rate = math.Inf(1) },
-		"no connection":         func(l *Load) { l.Connections = 0 },
-		"no length":             func(l *Load) { l.Length = 0 },
-		"a warm-up below 0":     func(l *Load) { l.Warm = -1 },
-		"two hours":             func(l *Load) { l.Length = 2 * time.Hour },
-		"phases that fall":      func(l *Load) { l.Phases = []time.Duration{2, 1} },
-		"a phase of nothing":    func(l *Load) { l.Phases = []time.Duration{0} },
-		"a phase after the end": func(l *Load) { l.Phases = []time.Duration{time.Second} },
+		"no socket":           func(l *Load) { l.Socket = "" },
+		"no request":          func(l *Load) { l.Request = nil },
+		"no rate":             func(l *Load) { l.Rate = 0 },
+		"a rate that is none": func(l *Load) { l.Rate = math.NaN() },
+		"an endless rate":     func(l *Load) { l.Rate = math.Inf(1) },
+		"no connection":       func(l *Load) { l.Connections = 0 },
+		"no length":           func(l *Load) { l.Length = 0 },
+		"a warm-up below 0":   func(l *Load) { l.Warm = -1 },
+		"two hours":           func(l *Load) { l.Length = 2 * time.Hour },
 	} {
 		l := good
 		if spoil(&l); l.Check() == nil {
@@ -36,15 +33,14 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Both kinds of schedule keep the rate, never go back, and use every connection; the same seed lays
-// down the same.
+// A schedule keeps the rate, never goes back, and uses every connection; the same seed lays down the
+// same.
 func TestSchedule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.Float64Range(1, 1e6).Draw(t, "rate")
 		connections := rapid.IntRange(1, 60).Draw(t, "connections")
-		fixed := rapid.Bool().Draw(t, "fixed")
 		seed := rapid.Uint64().Draw(t, "seed")
-		a, b := newSchedule(rate, connections, fixed, seed), newSchedule(rate, connections, fixed, seed)
+		a, b := newSchedule(rate, connections, seed), newSchedule(rate, connections, seed)
 		const requests = 20000
 		last, used := int64(0), make([]int, connections)
 		for range requests {
@@ -72,7 +68,7 @@ func TestSchedule(t *testing.T) {
 // In a Poisson process a share of 1-1/e of the gaps is below their mean, and 1-1/e^3 below three
 // times it.
 func TestPoisson(t *testing.T) {
-	s := newSchedule(1000, 1, false, 1)
+	s := newSchedule(1000, 1, 1)
 	const requests, gap = 100000, int64(time.Millisecond)
 	below, below3, last := 0.0, 0.0, int64(0)
 	for range requests {
@@ -135,18 +131,10 @@ func TestSpread(t *testing.T) {
 			t.Errorf("%s is %v, want %v and at most a thousandth more", c.name, c.got, c.want)
 		}
 	}
-	if s.Count != 100000 || len(s.Curve) != 51 || s.Curve[0].Share != 0 || s.Curve[10].Share != 0.9 || s.Curve[10].At != s.P90 {
-		t.Errorf("%d values, a curve of %d points: %v", s.Count, len(s.Curve), s.Curve)
+	if s.Count != 100000 {
+		t.Errorf("%d values", s.Count)
 	}
-	for i := 1; i < len(s.Curve); i++ {
-		if s.Curve[i].At < s.Curve[i-1].At || s.Curve[i].Share <= s.Curve[i-1].Share {
-			t.Errorf("the curve falls at %v", s.Curve[i])
-		}
-	}
-	if _, err := json.Marshal(s); err != nil {
-		t.Error(err)
-	}
-	if s := spread(newHistogram()); s.Count != 0 || s.Max != 0 || s.Curve != nil {
+	if s := spread(newHistogram()); s.Count != 0 || s.Max != 0 {
 		t.Errorf("nothing is %+v", s)
 	}
 	h = newHistogram()
@@ -154,5 +142,36 @@ func TestSpread(t *testing.T) {
 	record(h, math.MaxInt64)
 	if s := spread(h); s.Count != 2 || s.P50 != 0 || s.Max < 2*time.Hour {
 		t.Errorf("values out of the range are %+v", s)
+	}
+}
+
+// The same replies come of a stream, however it is cut.
+func TestReplies(t *testing.T) {
+	const stream = ":17\r\n-UNAVAILABLE wait\r\n:9223372036854775807\r\n:1"
+	for size := 1; size <= len(stream); size++ {
+		var r replies
+		var got []bool
+		for left := []byte(stream); len(left) > 0; {
+			piece := left[:min(size, len(left))]
+			left = left[len(piece):]
+			for {
+				rest, ok, err := r.next(piece)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !ok {
+					break
+				}
+				got, piece = append(got, r.refused), rest
+			}
+		}
+		if !slices.Equal(got, []bool{false, true, false}) || !r.within {
+			t.Errorf("in pieces of %d: %v", size, got)
+		}
+	}
+	for _, other := range []string{"$1\r\na\r\n", "*0\r\n", "\r\n", "HTTP/1.1 200 OK\r\n"} {
+		if _, ok, err := new(replies).next([]byte(other)); ok || !errors.Is(err, errNotRESP) {
+			t.Errorf("%q is a reply: %v", other, err)
+		}
 	}
 }

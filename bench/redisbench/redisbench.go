@@ -28,7 +28,6 @@ type Load struct {
 	Clients  int // connections, 1 or more
 	Pipeline int // requests that each connection sends at once, 1 or more
 	Requests int // in all
-	Keys     int // what __rand_int__ in the command stands for: 12 digits of a number below it; 0: for itself
 	Command  []string
 }
 
@@ -47,7 +46,6 @@ func Run(ctx context.Context, l Load) (Result, error) {
 		"-c", strconv.Itoa(l.Clients),
 		"-P", strconv.Itoa(l.Pipeline),
 		"-n", strconv.Itoa(l.Requests),
-		"-r", strconv.Itoa(l.Keys),
 		"--csv",
 	}, l.Command...)
 	command := exec.CommandContext(ctx, Program, args...)

@@ -55,14 +55,3 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 }
-
-func FuzzParse(f *testing.F) {
-	f.Add(names + `"INCR k","837520.94","0.683","0.040","0.663","1.479","2.663","14.239"` + "\n")
-	f.Add("p99_latency_ms,rps,new,p50_latency_ms,test\n1e300,1000,x,0.25,NEXT\n")
-	f.Fuzz(func(t *testing.T, out string) {
-		r, err := redisbench.Parse(strings.NewReader(out))
-		if err == nil && (!(r.Rate > 0) || r.P50 < 0 || r.P99 < 0) {
-			t.Errorf("%+v", r)
-		}
-	})
-}

@@ -5,13 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 )
+
+// Findings are what a section has to say.
+type Findings struct {
+	Figures []Figure `json:"figures"`
+	// Versions are those of the programs and libraries that were measured or measured with, by
+	// their names.
+	Versions map[string]string `json:"versions,omitempty"`
+	// Missing are peers that could not be measured, each with what to do about it.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Add puts the findings of a part of a section to those that there are.
+func (f *Findings) Add(more Findings) {
+	f.Figures = append(f.Figures, more.Figures...)
+	f.Missing = append(f.Missing, more.Missing...)
+	for name, version := range more.Versions {
+		f.Version(name, version)
+	}
+}
+
+// Version notes the version of a program or library.
+func (f *Findings) Version(name, version string) {
+	if f.Versions == nil {
+		f.Versions = make(map[string]string)
+	}
+	f.Versions[name] = version
+}
 
 // Results are those of all sections, each of which may have been measured at another time.
 type Results struct {
@@ -43,11 +70,21 @@ type Machine struct {
 	Daemon     string `json:"daemon"`
 }
 
+func (m Machine) String() string {
+	return fmt.Sprintf("%d processors, %s; memory %s; kernel %s, clock source %s; %s; %s", m.Processors, m.Processor, m.Memory, m.Kernel, m.Clock, m.Go, m.Daemon)
+}
+
 // Put replaces the section of that name, or adds it. The sections are then in the order of names,
 // and what is not among these is gone.
 func (r *Results) Put(s Section, names []string) {
-	all := slices.DeleteFunc(r.Sections, func(old Section) bool { return old.Name == s.Name || !slices.Contains(names, old.Name) })
+	all := slices.DeleteFunc(r.Sections, func(old Section) bool { return old.Name == s.Name })
 	r.Sections = append(all, s)
+	r.Keep(names)
+}
+
+// Keep drops the sections that are not among names, and has the others in their order.
+func (r *Results) Keep(names []string) {
+	r.Sections = slices.DeleteFunc(r.Sections, func(s Section) bool { return !slices.Contains(names, s.Name) })
 	slices.SortStableFunc(r.Sections, func(a, b Section) int {
 		return slices.Index(names, a.Name) - slices.Index(names, b.Name)
 	})
@@ -61,130 +98,62 @@ func (r Results) Figures() (all []Figure) {
 	return all
 }
 
-// Plots are those of all sections.
-func (r Results) Plots() (all []Plot) {
+// versions are those of all sections, by name.
+func (r Results) versions() (rows [][]string) {
+	all := make(map[string]string)
 	for _, s := range r.Sections {
-		all = append(all, s.Plots...)
+		maps.Copy(all, s.Versions)
 	}
-	return all
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		rows = append(rows, []string{name, all[name]})
+	}
+	return rows
 }
 
-// Load reads results from a file. Without the file there are none yet.
-func Load(path string) (Results, error) {
+// Load reads what Save wrote. Without the file there are no results yet.
+func Load(path string) (r Results, err error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Results{}, nil
 	}
-	if err != nil {
-		return Results{}, err
+	if err == nil {
+		err = json.Unmarshal(b, &r)
 	}
-	r, err := Decode(b)
 	if err != nil {
 		return Results{}, fmt.Errorf("%s: %w: measure again, or restore the file", path, err)
 	}
 	return r, nil
 }
 
-// Decode reads results. What it accepts can be shown.
-func Decode(b []byte) (r Results, err error) {
-	if err := json.Unmarshal(b, &r); err != nil {
-		return Results{}, fmt.Errorf("no results: %w", err)
-	}
-	seen := make(map[string]bool)
+// Save writes the results to a file. Numbers keep six digits, which is more than was measured.
+func (r Results) Save(path string) error {
 	for _, s := range r.Sections {
 		for _, f := range s.Figures {
-			if !slices.Contains(units, f.Unit) {
-				return Results{}, fmt.Errorf("the figure %q is in %q, which is no unit", f.What, f.Unit)
-			}
-		}
-		for _, p := range s.Plots {
-			if !fileName(p.Name) || seen[p.Name] {
-				return Results{}, fmt.Errorf("the plot %q: its name has to be its own, of lower-case letters, digits and hyphens", p.Name)
-			}
-			seen[p.Name] = true
+			round(f.Ours)
+			round(f.Theirs)
 		}
 	}
-	return r, nil
-}
-
-var units = []Unit{Number, Rate, Seconds, Bytes, Share}
-
-func fileName(s string) bool {
-	for _, c := range s {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// Encode writes results so that Decode reads the same. Numbers keep six digits, which is more than
-// was measured.
-func (r Results) Encode() ([]byte, error) {
-	rounded := Results{Sections: slices.Clone(r.Sections)}
-	for i := range rounded.Sections {
-		rounded.Sections[i] = rounded.Sections[i].round()
-	}
-	b, err := json.MarshalIndent(rounded, "", "\t")
+	b, err := json.MarshalIndent(r, "", "\t")
 	if err != nil {
-		return nil, fmt.Errorf("the results cannot be written: %w", err)
+		return fmt.Errorf("the results cannot be written: %w", err)
 	}
-	return append(b, '\n'), nil
+	return Replace(path, append(b, '\n'))
 }
 
-func (s Section) round() Section {
-	s.Took = round(s.Took)
-	s.Figures = slices.Clone(s.Figures)
-	for i, f := range s.Figures {
-		s.Figures[i].Ours, s.Figures[i].Theirs = roundAll(f.Ours), roundAll(f.Theirs)
-	}
-	s.Plots = slices.Clone(s.Plots)
-	for i, p := range s.Plots {
-		s.Plots[i].Lines = slices.Clone(p.Lines)
-		for j, l := range p.Lines {
-			s.Plots[i].Lines[j] = Line{Name: l.Name, X: roundAll(l.X), Y: roundAll(l.Y), Low: roundAll(l.Low), High: roundAll(l.High)}
-		}
-	}
-	return s
-}
-
-func roundAll(values []float64) []float64 {
-	if len(values) == 0 {
-		return nil
-	}
-	all := make([]float64, len(values))
+func round(values []float64) {
 	for i, v := range values {
-		all[i] = round(v)
-	}
-	return all
-}
-
-func round(v float64) float64 {
-	// By way of the text, so that the result is written as short as can be.
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
-	if err != nil || math.IsNaN(r) {
-		return v
-	}
-	return r
-}
-
-// Write replaces a file as a whole, so that who reads it meanwhile, or an interruption, sees the
-// one or the other.
-func Write(path string, content []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".bench-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name()) // err says more
+		// By way of the text, so that the result is written as short as can be.
+		if r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64); err == nil && !math.IsNaN(r) {
+			values[i] = r
 		}
-	}()
-	if _, err = f.Write(content); err == nil {
-		err = f.Chmod(0o644)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+}
+
+// Replace replaces a file as a whole, so that an interruption leaves the one or the other.
+func Replace(path string, content []byte) error {
+	next := path + ".new"
+	if err := os.WriteFile(next, content, 0o644); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return os.Rename(next, path)
 }

@@ -30,7 +30,6 @@ type Server struct {
 type Program struct {
 	Path string // or a name on the PATH
 	Args []string
-	Env  []string  // more variables, each as name=value
 	Out  io.Writer // takes the standard output; nil: it is kept for errors, as the standard error is
 }
 
@@ -38,7 +37,7 @@ type Program struct {
 // environment is this one's, without the variables that would configure a daemon.
 func Start(ctx context.Context, p Program) (*Server, error) {
 	s := &Server{name: filepath.Base(p.Path), command: exec.CommandContext(ctx, p.Path, p.Args...), ended: make(chan struct{})}
-	s.command.Env = append(environment(), p.Env...)
+	s.command.Env = environment()
 	s.command.Stdout, s.command.Stderr = p.Out, &s.log
 	if p.Out == nil {
 		s.command.Stdout = &s.log

@@ -1,43 +1,12 @@
-// Package report is what was measured: figures with the samples of every round, targets and plots.
-// It is kept as JSON, so that the page and the plots can be made again without measuring; whatever
-// can be computed from the samples is computed when it is shown.
+// Package report is what was measured: figures with the samples of every round, and targets. It is
+// kept as JSON, so that one section can be measured again and the others stay; whatever can be
+// computed from the samples is computed when it is shown.
 package report
 
 import (
+	"fmt"
 	"slices"
-
-	"github.com/flakeward/flakeward/bench/stat"
 )
-
-// Findings are what a section has to say.
-type Findings struct {
-	Figures []Figure `json:"figures"`
-	Plots   []Plot   `json:"plots,omitempty"`
-	// Versions are those of the programs and libraries that were measured or measured with, by
-	// their names.
-	Versions map[string]string `json:"versions,omitempty"`
-	// Missing are peers that could not be measured, each with what to do about it: "PostgreSQL:
-	// apt-get install postgresql".
-	Missing []string `json:"missing,omitempty"`
-}
-
-// Add puts the findings of a part of a section to those that there are.
-func (f *Findings) Add(more Findings) {
-	f.Figures = append(f.Figures, more.Figures...)
-	f.Plots = append(f.Plots, more.Plots...)
-	f.Missing = append(f.Missing, more.Missing...)
-	for name, version := range more.Versions {
-		f.Version(name, version)
-	}
-}
-
-// Version notes the version of a program or library.
-func (f *Findings) Version(name, version string) {
-	if f.Versions == nil {
-		f.Versions = make(map[string]string)
-	}
-	f.Versions[name] = version
-}
 
 // Unit says what a figure's samples count, and so how they are written.
 type Unit string
@@ -68,7 +37,7 @@ type Figure struct {
 	// Derived tells that it is computed from other figures: it has one value and no rounds of its
 	// own.
 	Derived bool `json:"derived,omitempty"`
-	// Absent says why there are no samples, of either side: "PostgreSQL is not installed".
+	// Absent says why there are no samples, of either side: "ZooKeeper is not installed".
 	Absent string `json:"absent,omitempty"`
 }
 
@@ -79,7 +48,6 @@ type Statistic string
 const (
 	OfRatio  Statistic = "ratio"  // the median of ours over the median of theirs
 	OfMedian Statistic = "median" // of ours
-	OfLeast  Statistic = "least"  // of ours
 	OfMost   Statistic = "most"   // of ours
 )
 
@@ -101,9 +69,6 @@ func (f Figure) AtLeast(limit float64) Figure { return f.aim(OfMedian, true, lim
 
 // AtMost gives the figure a target for the median of ours.
 func (f Figure) AtMost(limit float64) Figure { return f.aim(OfMedian, false, limit) }
-
-// EachAtLeast gives the figure a target for the least of ours.
-func (f Figure) EachAtLeast(limit float64) Figure { return f.aim(OfLeast, true, limit) }
 
 // EachAtMost gives the figure a target for the most of ours.
 func (f Figure) EachAtMost(limit float64) Figure { return f.aim(OfMost, false, limit) }
@@ -152,47 +117,41 @@ func (f Figure) value(of Statistic) (v float64, ok bool) {
 	}
 	switch of {
 	case OfRatio:
-		r, err := stat.Ratios(f.Ours, f.Theirs)
-		return r.OfMedians, err == nil
+		v, _, _, err := ratios(f.Ours, f.Theirs)
+		return v, err == nil
 	case OfMedian:
-		return stat.Median(f.Ours), true
-	case OfLeast:
-		return slices.Min(f.Ours), true
+		return Median(f.Ours), true
 	case OfMost:
 		return slices.Max(f.Ours), true
 	}
 	return 0, false
 }
 
-// Plot is a picture of several lines over one axis, or of bars in groups.
-type Plot struct {
-	Name  string `json:"name"`  // of its file, without .svg: lower-case letters, digits and hyphens; no other plot has it
-	Group string `json:"group"` // the heading of the table that it goes with
-	Title string `json:"title"`
-	X     Axis   `json:"x"`
-	Y     Axis   `json:"y"`
-	// Bars draws bars in place of lines: the i-th value of each line stands over the i-th name of
-	// X.Names.
-	Bars  bool   `json:"bars,omitempty"`
-	Lines []Line `json:"lines"`
-	// Rounds is how many a point is the median of; 0: as many as the table's figures are, or none.
-	Rounds int `json:"rounds,omitempty"`
+// Median is the middle of values, or the mean of the two in the middle. It is 0 if there are none,
+// and leaves values as they are.
+func Median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[(n-1)/2]/2 + sorted[n/2]/2
 }
 
-// Axis is one of a plot's two.
-type Axis struct {
-	Label string   `json:"label"`
-	Unit  Unit     `json:"unit,omitempty"`  // of the values
-	Log   bool     `json:"log,omitempty"`   // all values have to be above 0
-	Names []string `json:"names,omitempty"` // what to write at 0, 1, 2 and so on, in place of numbers
-}
-
-// Line is a series of points, of one peer or kind.
-type Line struct {
-	Name string    `json:"name"`
-	X    []float64 `json:"x,omitempty"` // none for bars
-	Y    []float64 `json:"y"`
-	// Low and High, if there are any, are the spread of each point.
-	Low  []float64 `json:"low,omitempty"`
-	High []float64 `json:"high,omitempty"`
+// ratios compares a with b, which were measured in turn: a[i] just before b[i]. What slows the
+// machine down for a while then slows both, and cancels out. It returns the ratio of the medians,
+// and the least and the most of the rounds' own. It is an error if they are not of the same length,
+// if there are none, or if some b is not above 0.
+func ratios(a, b []float64) (ofMedians, least, most float64, err error) {
+	if len(a) != len(b) || len(a) == 0 {
+		return 0, 0, 0, fmt.Errorf("no ratio of %d measurements to %d: each needs a partner", len(a), len(b))
+	}
+	paired := make([]float64, len(a))
+	for i := range a {
+		if !(b[i] > 0) {
+			return 0, 0, 0, fmt.Errorf("no ratio to %v, measurement %d of %d", b[i], i+1, len(b))
+		}
+		paired[i] = a[i] / b[i]
+	}
+	return Median(a) / Median(b), slices.Min(paired), slices.Max(paired), nil
 }

@@ -1,4 +1,4 @@
-package pgbench_test
+package postgres_test
 
 import (
 	"bufio"
@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/bench/pgbench"
-	"github.com/flakeward/flakeward/bench/pgbench/pgtest"
+	"github.com/flakeward/flakeward/bench/postgres"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -22,7 +21,7 @@ type session struct {
 	out *bufio.Reader
 }
 
-func connect(t *testing.T, c *pgbench.Cluster) *session {
+func connect(t *testing.T, c *postgres.Cluster) *session {
 	t.Helper()
 	psql := c.PSQL(t.Context())
 	in, err := psql.StdinPipe()
@@ -98,7 +97,7 @@ const (
 // TestAReaderThatPollsByID: what the page says of readers that remember the last ID is so, with its
 // number. The writers' IDs are those of two hosts, and the order of all statements comes from a seed.
 func TestAReaderThatPollsByID(t *testing.T) {
-	c := pgtest.Start(t)
+	c := postgres.Start(t)
 	layout, err := generator.ParseLayout(generator.DefaultLayout)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +148,7 @@ func TestAReaderThatPollsByID(t *testing.T) {
 
 // write has the writers insert their rows, with a poll after every other statement, and returns the
 // IDs.
-func write(t *testing.T, c *pgbench.Cluster, layout *generator.Layout, poll func(time.Time)) (all []int64) {
+func write(t *testing.T, c *postgres.Cluster, layout *generator.Layout, poll func(time.Time)) (all []int64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(33, 3))
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
@@ -209,7 +208,7 @@ func write(t *testing.T, c *pgbench.Cluster, layout *generator.Layout, poll func
 // TestTheViewHasTheBoundsOfTheLayout: what the page computes in SQL is what Bounds computes, and the
 // plan is a range of the primary key.
 func TestTheViewHasTheBoundsOfTheLayout(t *testing.T) {
-	c := pgtest.Start(t)
+	c := postgres.Start(t)
 	layout, err := generator.ParseLayout(generator.DefaultLayout)
 	if err != nil {
 		t.Fatal(err)

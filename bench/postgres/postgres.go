@@ -1,4 +1,5 @@
-package pgbench
+// Package postgres runs throwaway PostgreSQL servers for tests.
+package postgres
 
 import (
 	"bytes"
@@ -11,9 +12,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/bench/server"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -26,12 +29,9 @@ const (
 	knock = 20 * time.Millisecond
 )
 
-// Install says what to install if Find finds nothing.
-const Install = "PostgreSQL: apt-get install postgresql"
-
-// Find is the directory of PostgreSQL's programs, of the newest version that is installed; empty if
+// find is the directory of PostgreSQL's programs, of the newest version that is installed; empty if
 // there is none. Debian keeps them out of the PATH.
-func Find() string {
+func find() string {
 	newest, best := "", -1
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the only error: a bad pattern
 	for _, dir := range found {
@@ -49,7 +49,7 @@ func Find() string {
 
 // complete reports whether all that is needed is in a directory.
 func complete(dir string) bool {
-	for _, program := range []string{"initdb", "postgres", "pgbench", "psql"} {
+	for _, program := range []string{"initdb", "postgres", "psql"} {
 		if _, err := exec.LookPath(filepath.Join(dir, program)); err != nil {
 			return false
 		}
@@ -66,31 +66,25 @@ type Cluster struct {
 	server   *server.Server
 }
 
-// Start makes a cluster with the programs in the given directory and starts it. It is made in a
-// directory of its own below the one for temporary files, as the user that PostgreSQL insists on
-// may not enter another's; Close removes it.
-func Start(ctx context.Context, programs string) (c *Cluster, err error) {
-	c = &Cluster{programs: programs}
-	if c.dir, err = os.MkdirTemp("", "flakeward-postgres-"); err != nil {
-		return nil, err
+// Start starts a PostgreSQL that ends with the test, which fails without the programs. It keeps
+// everything in a directory of its own below the one for temporary files, as the user that
+// PostgreSQL insists on may not enter another's.
+func Start(t *testing.T) *Cluster {
+	t.Helper()
+	c := &Cluster{programs: find()}
+	if c.programs == "" {
+		t.Fatal("PostgreSQL is not installed: apt-get install postgresql")
 	}
-	defer func() {
-		if err != nil {
-			c.Close()
-		}
-	}()
-	if err := c.become(); err != nil {
-		return nil, err
-	}
+	c.dir = must.Get(os.MkdirTemp("", "flakeward-postgres-"))(t)
+	t.Cleanup(func() { must.Do(t, c.close()) })
+	must.Do(t, c.become())
+	ctx := context.WithoutCancel(t.Context()) // the test's end stops it in order
 	data := filepath.Join(c.dir, "data")
-	if err := c.run(ctx, "initdb", "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C"); err != nil {
-		return nil, err
-	}
+	must.Get(c.output(ctx, "initdb", "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C"))(t)
 	words := c.words("postgres", "-D", data, "-k", c.dir, "-c", "listen_addresses=", "-c", "max_connections=100")
-	if c.server, err = server.Start(ctx, server.Program{Path: words[0], Args: words[1:]}); err != nil {
-		return nil, err
-	}
-	return c, c.await(ctx)
+	c.server = must.Get(server.Start(ctx, server.Program{Path: words[0], Args: words[1:]}))(t)
+	must.Do(t, c.await(ctx))
+	return c
 }
 
 // become has PostgreSQL's programs run as the user postgres if this is root, as which they refuse
@@ -116,17 +110,9 @@ func (c *Cluster) become() error {
 	return os.Chown(c.dir, uid, gid)
 }
 
-func (c *Cluster) program(name string) string { return filepath.Join(c.programs, name) }
-
 // words are a command line, as the right user.
 func (c *Cluster) words(program string, args ...string) []string {
-	return append(append(append([]string(nil), c.as...), c.program(program)), args...)
-}
-
-// run runs a program to its end.
-func (c *Cluster) run(ctx context.Context, program string, args ...string) error {
-	_, err := c.output(ctx, program, args...)
-	return err
+	return append(append(append([]string(nil), c.as...), filepath.Join(c.programs, program)), args...)
 }
 
 // output runs a program to its end, and returns what it wrote.
@@ -184,15 +170,9 @@ func (c *Cluster) Query(ctx context.Context, sql string) (rows []string, err err
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n"), err
 }
 
-// Version is the server's.
-func (c *Cluster) Version(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, c.program("postgres"), "--version").Output()
-	return strings.TrimSpace(strings.TrimPrefix(string(out), "postgres (PostgreSQL)")), err
-}
-
-// Close stops the server and removes what it kept. It says what went wrong with the server; it is
+// close stops the server and removes what it kept. It says what went wrong with the server; it is
 // gone in any case.
-func (c *Cluster) Close() error {
+func (c *Cluster) close() error {
 	var err error
 	if c.server != nil {
 		select {

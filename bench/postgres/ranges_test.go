@@ -1,4 +1,4 @@
-package pgbench_test
+package postgres_test
 
 import (
 	"fmt"
@@ -11,8 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/bench/pgbench"
-	"github.com/flakeward/flakeward/bench/pgbench/pgtest"
+	"github.com/flakeward/flakeward/bench/postgres"
 	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -61,7 +60,7 @@ func example(t *testing.T, blocks []string, begins string) string {
 	return ""
 }
 
-func query(t *testing.T, c *pgbench.Cluster, sql string) []string {
+func query(t *testing.T, c *postgres.Cluster, sql string) []string {
 	t.Helper()
 	rows, err := c.Query(t.Context(), sql)
 	if err != nil {
@@ -72,7 +71,7 @@ func query(t *testing.T, c *pgbench.Cluster, sql string) []string {
 
 // events fills the page's table: IDs about both ends of the day, of the first and the last datacenter,
 // worker and tenant, and so many others that PostgreSQL has a reason to use the key.
-func events(t *testing.T, c *pgbench.Cluster, layout *generator.Layout, from, to time.Time) (all []int64) {
+func events(t *testing.T, c *postgres.Cluster, layout *generator.Layout, from, to time.Time) (all []int64) {
 	t.Helper()
 	for _, at := range []time.Time{from, to} {
 		tick := layout.TickAt(at.UnixNano())
@@ -113,7 +112,7 @@ func TestSpansAreRangesOfThePrimaryKey(t *testing.T) {
 	from, to := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	for _, text := range []string{"flakeward", "time=41@1ms,datacenter=3,worker=7,tenant=4,sequence=8;epoch=2026-01-01"} {
 		t.Run(text, func(t *testing.T) {
-			c := pgtest.Start(t)
+			c := postgres.Start(t)
 			layout, err := generator.ParseLayout(text)
 			if err != nil {
 				t.Fatal(err)
@@ -156,7 +155,7 @@ func TestSpansAreRangesOfThePrimaryKey(t *testing.T) {
 
 // Each other statement of the page does what it says there.
 func TestDatabaseStatements(t *testing.T) {
-	c := pgtest.Start(t)
+	c := postgres.Start(t)
 	layout, err := generator.ParseLayout(generator.DefaultLayout)
 	if err != nil {
 		t.Fatal(err)
