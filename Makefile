@@ -45,7 +45,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
+.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -251,7 +251,11 @@ e2e-short: drill-images ## each drill on one of the two
 e2e-long: drill-images ## the drills with a long storm of faults
 	@$(call drills,1h,-long)
 
-# Whether the drills find bugs: the daemon broken on purpose, in a copy, in each way that e2e/mutants has. MUTANT=floor for one.
+# The drills with other flags, on images that are there.
+e2e-run:
+	@$(call drills,40m,$(DRILL_FLAGS))
+
+# Whether the drills find bugs: the daemon broken on purpose, in each way of e2e/mutants.txt. MUTANT=floor for one.
 MUTANT ?=
 e2e-mutants: drill-images ## whether the drills find what is broken on purpose
 	@$(GO) run ./sim/mutants -drills $(MUTANT)
@@ -282,7 +286,7 @@ sim: ## 10,000 simulated clusters
 error-paths: ## which error returns the simulation takes
 	$(GO) run ./sim/errorpaths
 
-# Whether the simulation and the unit tests find bugs: flakeward broken on purpose, in copies, in each way that sim/mutants has, about
+# Whether the simulation and the unit tests find bugs: flakeward broken on purpose, in each way that sim/mutants has, about
 # half an hour. MUTANT=floor-ignored for one.
 mutants: zookeeper ## whether simulation and tests find what is broken on purpose; MUTANT=name for one
 	@$(GO) run ./sim/mutants $(MUTANT)

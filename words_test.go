@@ -38,7 +38,7 @@ func TestStandardWords(t *testing.T) {
 		}
 		switch filepath.Ext(path) {
 		case "": // Makefile, scripts
-		case ".go", ".md", ".patch", ".pml", ".proto", ".sh", ".yaml", ".html", ".js":
+		case ".go", ".md", ".pml", ".proto", ".sh", ".yaml", ".html", ".js":
 		default:
 			return nil
 		}

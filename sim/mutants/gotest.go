@@ -23,12 +23,12 @@ type event struct {
 
 // test runs a suite and returns the tests that failed, as package.Test. One that cannot be built is
 // an error, and so is an expression that names no test: both would find any break.
-func (c *copied) test(ctx context.Context, s suite) (failed []string, err error) {
-	args := []string{"test", "-json", "-short", "-trimpath", "-buildvcs=false", "-vet=off", "-timeout", "5m"}
+func (h hunt) test(ctx context.Context, s suite, overlay string) (failed []string, err error) {
+	args := []string{"test", "-json", "-short", "-trimpath", "-buildvcs=false", "-vet=off", "-timeout", "5m", "-overlay=" + overlay}
 	if s.run != "" {
 		args = append(args, "-run", s.run)
 	}
-	t := command(ctx, c.dir, "go", append(args, s.packages...)...)
+	t := command(ctx, h.root, "go", append(args, s.packages...)...)
 	var out, said bytes.Buffer
 	t.Stdout, t.Stderr = &out, &said
 	ended := t.Run()

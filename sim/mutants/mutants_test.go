@@ -7,79 +7,120 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // root is that of the source, from here.
 var root = filepath.Join("..", "..")
 
-// TestEachPatchFits: a patch that does not fit the source any more, or does not compile, breaks
-// nothing.
-func TestEachPatchFits(t *testing.T) {
-	all := func(dir, tags string, load func(string, []string) ([]broken, error)) []broken {
-		mutants, err := load(filepath.Join(root, dir), nil)
-		if err != nil {
-			t.Fatal(err)
+// TestEachBugFits: a bug whose lines do not stand in the source any more breaks nothing. That it compiles shows when it is
+// tried.
+func TestEachBugFits(t *testing.T) {
+	for pattern, least := range map[string]int{tested: 300, drilled: 7} {
+		names := map[string]bool{}
+		bugs := must.Get(load(root, pattern, nil))(t)
+		if len(bugs) < least {
+			t.Errorf("%s has %d bugs, %d are wanted", pattern, len(bugs), least)
 		}
-		compiler, err := newCompiler(t.Context(), root, tags)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range mutants {
-			if err := compiler.Check(t.Context(), b.mutant); err != nil {
+		for _, b := range bugs {
+			if names[b.name] {
+				t.Errorf("two bugs are named %s", b.name)
+			}
+			names[b.name] = true
+			if _, err := b.broken(root); err != nil {
 				t.Error(err)
 			}
-		}
-		return mutants
-	}
-	if drilled := all(drillPatches, "drill", loadDrilled); len(drilled) < 5 {
-		t.Errorf("there are %d mutants for the drills", len(drilled))
-	}
-	mutants, sim := all(patches, "", load), 0
-	for _, b := range mutants {
-		if slices.Contains(b.must, bySim) {
-			sim++
-		}
-		for _, s := range b.suites {
-			for _, name := range s.packages {
-				if _, err := os.Stat(filepath.Join(root, name)); err != nil {
-					t.Errorf("%s: %v", b.Name, err)
+			for _, s := range b.suites {
+				for _, name := range s.packages {
+					if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+						t.Errorf("%s: %v", b.name, err)
+					}
 				}
 			}
 		}
 	}
-	if sim < 30 {
-		t.Errorf("the simulation must find %d of %d", sim, len(mutants))
+}
+
+const example = `## one
+Breaks the first: all of it.
+Tests: ./a ./b:TestX|TestY ./c ./d:TestX|TestY
+Found: sim tests
+Recover
+a/x.go
+-bad
++	good
+ kept
+
+## two
+Breaks the second.
+Drills: /a etcd/b
+a/x.go
+-twice
+b/y.go
+ kept
++new
+`
+
+func TestParse(t *testing.T) {
+	all := must.Get(parse(example))(t)
+	one, two := all[0], all[1]
+	want := []suite{{"", []string{"./a", "./c"}}, {"TestX|TestY", []string{"./b", "./d"}}}
+	same := func(a, b suite) bool { return a.run == b.run && slices.Equal(a.packages, b.packages) }
+	if one.name != "one" || one.breaks != "the first: all of it." || !one.recovers || !slices.Equal(one.must, []string{bySim, byTests}) ||
+		!slices.EqualFunc(one.suites, want, same) || !slices.Equal(one.changes, []change{{"a/x.go", "bad\nkept\n", "\tgood\nkept\n"}}) {
+		t.Errorf("%+v", one)
+	}
+	if two.recovers || !slices.Equal(two.drills, []string{"/a", "etcd/b"}) ||
+		!slices.Equal(two.changes, []change{{"a/x.go", "twice\n", ""}, {"b/y.go", "kept\n", "kept\nnew\n"}}) {
+		t.Errorf("%+v", two)
+	}
+	if w := whole(all); !slices.EqualFunc(w.suites, want, same) || !w.recovers || w.changes != nil {
+		t.Errorf("of the whole source %+v is asked", w)
+	}
+	for what, text := range map[string]string{
+		"no drills and no tests": "## n\nBreaks it.\nx.go\n-a\n",
+		"found by luck":          "## n\nBreaks it.\nTests: ./a\nFound: luck\nx.go\n-a\n",
+		"nothing broken":         "## n\nTests: ./a\nFound: sim\nx.go\n-a\n",
+		"no change":              "## n\nBreaks it.\nTests: ./a\nFound: sim\n",
+		"misspelt":               "## n\nBreaks it.\nTests: ./a\nFound: sim\nRecovr\nx.go\n-a\n",
+	} {
+		if _, err := parse(text); err == nil {
+			t.Errorf("%s: accepted", what)
+		}
 	}
 }
 
-func TestLoad(t *testing.T) {
-	dir := t.TempDir()
-	put := func(name, head string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name+".patch"), []byte("# Breaks it.\n"+head+"--- a/x\n"), 0o600); err != nil {
-			t.Fatal(err)
+// TestBroken: whole lines change, where they stand once, and the source stays as it is.
+func TestBroken(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, text string) {
+		must.Do(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
+	}
+	write("x.go", "one\n\ttwo\nthree\ntwo\n")
+	for _, c := range []struct{ old, new, want string }{
+		{"one\n", "", "\ttwo\nthree\ntwo\n"},
+		{"\ttwo\nthree\n", "four\n", "one\nfour\ntwo\n"},
+		{"two\n", "four\n", "one\n\ttwo\nthree\nfour\n"},
+		{"three\ntwo\n", "three\n", "one\n\ttwo\nthree\n"},
+		{"five\n", "", ""},
+		{"ne\n", "", ""},
+		{"", "x\n", ""},
+	} {
+		files, err := bug{name: "b", changes: []change{{"x.go", c.old, c.new}}}.broken(root)
+		if errors.Is(err, errStale) != (c.want == "") || files["x.go"] != c.want {
+			t.Errorf("%q: %q, %v, not %q", c.old, files["x.go"], err, c.want)
 		}
 	}
-	put("one", "# Tests: ./a ./b:TestX|TestY ./c ./d:TestX|TestY\n# Found: sim tests\n")
-	put("two", "# Tests: ./c ./a\n# Found: tests\n# Recover\n")
-	all, err := load(dir, nil)
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%+v, %v", all, err)
+	write("x.go", "two\ntwo\n")
+	if _, err := (bug{changes: []change{{"x.go", "two\n", ""}}}).broken(root); !errors.Is(err, errStale) {
+		t.Errorf("lines that stand there twice: %v", err)
 	}
-	want := []suite{{"", []string{"./a", "./c"}}, {"TestX|TestY", []string{"./b", "./d"}}}
-	same := func(a, b suite) bool { return a.run == b.run && slices.Equal(a.packages, b.packages) }
-	if one := all[0]; !slices.EqualFunc(one.suites, want, same) || one.recovers || !slices.Equal(one.must, []string{bySim, byTests}) {
-		t.Errorf("%+v", one)
-	}
-	if two := all[1]; !two.recovers {
-		t.Errorf("%+v", two)
-	}
-	if w := whole(all); !slices.EqualFunc(w.suites, want, same) || !w.recovers {
-		t.Errorf("of the whole source %+v is asked", w)
-	}
-	put("bad", "# Tests: ./a\n# Found: luck\n")
-	if _, err := load(dir, nil); err == nil || !strings.Contains(err.Error(), "luck") {
-		t.Errorf("to be found by luck: %v", err)
+	// A second change of one file sees what the first one left.
+	write("x.go", "a\nb\n")
+	files := must.Get(bug{changes: []change{{"x.go", "a\n", "c\n"}, {"x.go", "c\nb\n", "d\n"}}}.broken(root))(t)
+	if files["x.go"] != "d\n" {
+		t.Errorf("%q", files["x.go"])
 	}
 }
 
@@ -101,13 +142,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestViolation(t *testing.T) {
-	if m := violation.FindStringSubmatch("seed 42: VIOLATION: d0: an ID twice"); m == nil || m[1] != "42" || m[2] != "d0: an ID twice" {
-		t.Errorf("%q", m)
-	}
-}
-
-// TestPanic: a break that panics is found by anything that runs it, and proves nothing.
+// TestPanic: a bug that panics is found by anything that runs it, and proves nothing.
 func TestPanic(t *testing.T) {
 	for violated, bad := range map[string]bool{"panic: nil dereference": true, "d0: an ID twice": false, "": false} {
 		if err := panicked(violated); (err != nil) != bad {
@@ -116,16 +151,16 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestReport: what is found by others than it must be is told, and fails.
+// TestReport: what is found by others than it must be is reported, and fails.
 func TestReport(t *testing.T) {
 	made := func(name, must string, seed uint64, failed ...string) (f finding) {
-		f.Name, f.must, f.seed, f.failed = name, strings.Fields(must), seed, failed
+		f.name, f.must, f.seed, f.failed = name, strings.Fields(must), seed, failed
 		return f
 	}
 	stale := made("h", "sim", 0)
 	stale.bad = errors.New("it does not compile")
 	missed := made("i", "", 0, "floor on etcd (3 violations)")
-	missed.not = []string{"floor on ZooKeeper"}
+	missed.missed = []string{"floor on ZooKeeper"}
 	for _, c := range []struct {
 		f    finding
 		want string // empty: all is well
@@ -144,24 +179,7 @@ func TestReport(t *testing.T) {
 		var b strings.Builder
 		all, err := report(&b, 1000, []finding{c.f})
 		if err != nil || all != (c.want == "") || c.want != "" && !strings.Contains(b.String(), c.want) {
-			t.Errorf("%s: %v, %v\n%s", c.f.Name, all, err, b.String())
+			t.Errorf("%s: %v, %v\n%s", c.f.name, all, err, b.String())
 		}
 	}
-}
-
-// FuzzFailures: whatever go test says, tests that failed have names, and each is told once.
-func FuzzFailures(f *testing.F) {
-	f.Add(`{"Action":"fail","Package":"m/grant","Test":"TestA/x"}{"Action":"fail","Package":"m/grant","Test":"TestA"}{"Action":"fail","Package":"m/grant"}`)
-	f.Add(`{"Action":"fail","Package":"m/coord"}{"Action":"build-output","Output":"x"}`)
-	f.Fuzz(func(t *testing.T, said string) {
-		failed, err := failures(strings.NewReader(said))
-		if err != nil && failed != nil {
-			t.Errorf("%q: %q with %v", said, failed, err)
-		}
-		for i, name := range failed {
-			if !strings.ContainsAny(name, ". ") || i > 0 && failed[i-1] >= name {
-				t.Errorf("%q: %q", said, failed)
-			}
-		}
-	})
 }

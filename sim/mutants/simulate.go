@@ -23,19 +23,18 @@ var violation = regexp.MustCompile(`^seed (\d+): VIOLATION: (.*)`)
 
 // simulate builds the simulation and runs it. It returns the lowest seed that shows a violation, 0
 // if none does, and what is violated.
-func (c *copied) simulate(ctx context.Context, recovers bool) (seed uint64, violated string, err error) {
-	program := filepath.Join(c.dir, "simulation")
-	build := command(ctx, c.dir, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./sim")
+func (h hunt) simulate(ctx context.Context, dir, overlay string, recovers bool) (seed uint64, violated string, err error) {
+	program := filepath.Join(dir, "simulation")
+	build := command(ctx, h.root, "go", "build", "-overlay="+overlay, "-trimpath", "-buildvcs=false", "-o", program, "./sim")
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, "", fmt.Errorf("it does not compile, which breaks nothing: %w\n%s", err, out)
 	}
-	defer os.Remove(program) // the folder goes, too
-	limited, cancel := context.WithTimeoutCause(ctx, simLimit, fmt.Errorf("%d seeds do not end within %v", c.seeds, simLimit))
+	limited, cancel := context.WithTimeoutCause(ctx, simLimit, fmt.Errorf("%d seeds do not end within %v", h.seeds, simLimit))
 	defer cancel()
 	// It says which seed was the lowest before it shrinks that one, for which nobody waits here.
 	found, enough := context.WithCancel(limited)
 	defer enough()
-	sim := command(found, c.dir, program, "-n", strconv.Itoa(c.seeds), "-p", strconv.Itoa(c.workers), "-again", "0", "-healed", "0", "-recover="+strconv.FormatBool(recovers))
+	sim := command(found, dir, program, "-n", strconv.Itoa(h.seeds), "-p", strconv.Itoa(h.workers), "-again", "0", "-healed", "0", "-recover="+strconv.FormatBool(recovers))
 	out, err := sim.StdoutPipe()
 	if err != nil {
 		return 0, "", err
@@ -82,7 +81,7 @@ func panicked(violated string) error {
 	return nil
 }
 
-// command is one in a copy.
+// command is one that is interrupted with ctx.
 func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir

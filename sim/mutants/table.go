@@ -22,8 +22,8 @@ func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
 	sim, tests, last := 0, 0, uint64(0)
 	for _, f := range findings {
 		if f.bad != nil {
-			wrong = append(wrong, fmt.Sprintf("NO MUTANT: %s: %v", f.Name, f.bad))
-			fmt.Fprintf(table, "%s\t-\t-\tnot tried, see below\t%s\n", f.Name, f.Breaks)
+			wrong = append(wrong, fmt.Sprintf("NO MUTANT: %s: %v", f.name, f.bad))
+			fmt.Fprintf(table, "%s\t-\t-\tnot tried, see below\t%s\n", f.name, f.breaks)
 			continue
 		}
 		by := f.by()
@@ -36,13 +36,13 @@ func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
 		if len(f.failed) > 0 {
 			tests++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.Name, seed, names(f.failed), short(f.violated), f.Breaks)
-		for _, who := range f.not {
-			wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.Name, who))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.name, seed, names(f.failed), short(f.violated), f.breaks)
+		for _, who := range f.missed {
+			wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.name, who))
 		}
 		for _, who := range f.must {
 			if !slices.Contains(by, who) {
-				wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.Name, who))
+				wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.name, who))
 			}
 		}
 	}
