@@ -7,10 +7,7 @@
    under it ends, before the own opening is sent. */
 inline drop(worker) {
   if :: CUR.w == worker -> closed(1); clearHolding(CUR) :: else fi;
-  if :: LEAV.w == worker -> closed(2); clearHolding(LEAV) :: else fi;
-#ifdef SPARES
-  if :: SPARE.w == worker -> clearHolding(SPARE) :: else fi
-#endif
+  if :: LEAV.w == worker -> closed(2); clearHolding(LEAV) :: else fi
 }
 
 /* A node of one's own that nothing uses is deleted: the predecessor's, or an orphan
@@ -60,27 +57,21 @@ inline claimNode() {
   node[w] = 1 + d;
   if
   :: !b -> drop(w)
-#ifdef SPARES
-  :: b && s -> SPARE.claim = 0
-#endif
-  :: b && !s -> CUR.claim = 0
+  :: b -> CUR.claim = 0
   fi
 }
 
 /* The claim and its opening (node.go: claimWorker, open): a re-lease, a claim after
-   a loss, the first, or one that is to be kept in reserve. */
+   a loss, or the first. */
 inline acquire() {
   RUNS && JOINED && SEEN && PENDING.w == NONE && ((FREE(0) && READ(0)) || (FREE(1) && READ(1))) ->
   if :: FREE(0) && READ(0) -> w = 0 :: FREE(1) && READ(1) -> w = 1 fi;
-#ifdef SPARES
-  if :: s = 0 :: CUR.lane == OPEN && (SPARE.w == NONE || SPARE.lane == NOLANE && !SPARE.claim) -> s = 1 fi;
-#endif
   b = DECIDED; t = FOUND;
   if
   :: d_step { SEALED ->
        claimNode();
-       PENDING.w = w; PENDING.cont = b; PENDING.spare = s; PENDING.floor = FLOOR; store(w, b, t); PENDING.is = 1;
-       printf("daemon %d: opens record %d, ceiling %d, continues %d, spare %d\n", d, w, t, b, s) }
+       PENDING.w = w; PENDING.cont = b; PENDING.floor = FLOOR; store(w, b, t); PENDING.is = 1;
+       printf("daemon %d: opens record %d, ceiling %d, continues %d\n", d, w, t, b) }
   :: d_step { SEALED && MAYLOSE -> LOST;
        claimNode(); store(w, b, t);
        printf("daemon %d: opens record %d, ceiling %d, continues %d, and never learns of it\n", d, w, t, b) }
@@ -90,7 +81,7 @@ inline acquire() {
   :: d_step { !b -> drop(w); printf("daemon %d: comes too late for record %d\n", d, w) } /* another has written it */
   :: d_step { !SEALED -> if :: !b -> drop(w) :: else fi; printf("daemon %d: comes too late for record %d\n", d, w) }
   fi;
-  d_step { w = 0; t = 0; b = 0; s = 0;
+  d_step { w = 0; t = 0; b = 0;
 #ifdef STALE
     seen[d].w = NONE; seen[d].fresh = 0; seen[d].cont = 0; seen[d].ceil = 0
 #endif
@@ -110,7 +101,7 @@ inline setAside() {
 
 /* The acknowledged opening is journaled (acquire.go: adopt). */
 inline takeUp() {
-  RUNS && PENDING.w != NONE && !PENDING.spare ->
+  RUNS && PENDING.w != NONE ->
   t = (jcur[d].w == PENDING.w -> jcur[d].mark : 0);
   if
   :: PENDING.cont -> /* the lane goes on, or the journal's mark is the floor */

@@ -16,12 +16,11 @@
 #include "issue.pml"
 #include "copies.pml"
 #include "acquire.pml"
-#include "spare.pml"
 #include "reduce.pml"
 
 proctype daemon(bit d) {
   byte w, t;
-  bit b, s;
+  bit b;
 end:
   EACH
   /* issue.pml */
@@ -70,16 +69,6 @@ end:
 #endif
 #ifdef STRAYS
   :: atomic { stray() }
-#endif
-#ifdef SPARES
-  :: d_step { takeSpare() }
-  :: atomic { MAYEXTENDSPARE -> extend(SPARE) }
-  :: d_step { lose(SPARE) }
-  :: d_step { useSpare() }
-  :: d_step { coldSpare() }
-  :: d_step { leaveSpare() }
-  :: atomic { giveBack(SPARE) }
-  :: d_step { isBack(SPARE) }
 #endif
 
   /* The disk fails. */

@@ -12,9 +12,6 @@ inline enter(e, h) {
 }
 inline journal() {
   enter(jcur[d], CUR); enter(jleav[d], LEAV);
-#ifdef SPARES
-  enter(jspare[d], SPARE); tidyEntry(jspare[d]);
-#endif
 #ifdef PUTBACKS
   put[d] = 0;
 #endif
@@ -40,9 +37,6 @@ inline restart() {
   foldFloors();
   jcur[d].own = 0; jleav[d].own = 0;
   inherit(CUR, jcur[d]); clearHolding(LEAV); clearClaim(PENDING);
-#ifdef SPARES
-  inherit(SPARE, jspare[d]);
-#endif
 #ifdef STALE
   seen[d].w = NONE; seen[d].fresh = 0; seen[d].cont = 0; seen[d].ceil = 0;
 #endif

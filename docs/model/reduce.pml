@@ -28,11 +28,6 @@ inline settleHolding(h, o) {
   :: else
   fi
 }
-#ifdef SPARES
-#define KEEPS(o, worker) (spare[o].claim && spare[o].w == worker)
-#else
-#define KEEPS(o, worker) false
-#endif
 #ifdef CLONES
 #define CLAIMED(c, l, u, worker) ((c.claim && c.w == worker) || (l.claim && l.w == worker) || u.w == worker)
 #define SHARED(o, worker) ((cloned[o] && CLAIMED(cur[o], leav[o], pending[o], worker)) || CLAIMED(imageCur, imageLeav, imagePending, worker))
@@ -42,7 +37,7 @@ inline settleHolding(h, o) {
 inline settleNode(o, worker) {
   if
   :: node[worker] == 1 + o && !(cur[o].claim && cur[o].w == worker) && !(leav[o].claim && leav[o].w == worker) &&
-     pending[o].w != worker && !KEEPS(o, worker) && !SHARED(1 - o, worker) && !(late.kind != NOCALL && late.w == worker) -> node[worker] = 0
+     pending[o].w != worker && !SHARED(1 - o, worker) && !(late.kind != NOCALL && late.w == worker) -> node[worker] = 0
   :: else
   fi
 }
@@ -50,16 +45,10 @@ inline settleDaemon(o) {
   if
   :: pending[o].cont /* a mark is still to be taken over */
   :: !pending[o].cont && stopping[o] -> skip
-  :: else -> settleHolding(cur[o], o);
-#ifdef SPARES
-     settleHolding(spare[o], o)
-#endif
+  :: else -> settleHolding(cur[o], o)
   fi;
   settleHolding(leav[o], o);
   settleEntry(jcur[o]); settleEntry(jleav[o]);
-#ifdef SPARES
-  settleEntry(jspare[o]);
-#endif
   settleNode(o, 0); settleNode(o, 1)
 }
 
@@ -124,9 +113,6 @@ inline swap() {
   swapHolding(cur[0], cur[1]); swapHolding(leav[0], leav[1]);
   swapEntry(jcur[0], jcur[1]); swapEntry(jleav[0], jleav[1]);
   copyClaim(opening, pending[0]); copyClaim(pending[0], pending[1]); copyClaim(pending[1], opening);
-#ifdef SPARES
-  swapHolding(spare[0], spare[1]); swapEntry(jspare[0], jspare[1]);
-#endif
   swapNumber(stopping[0], stopping[1]);
 #ifdef MOVES
   swapNumber(away[0], away[1]);

@@ -18,12 +18,7 @@
 #define OWNS(o, worker) (node[worker] == 1 + o)
 #endif
 #define HAS(worker) OWNS(d, worker)
-#ifdef SPARES
-#define RESERVED(worker) (SPARE.claim && SPARE.w == worker)
-#else
-#define RESERVED(worker) false
-#endif
-#define USES(worker) ((CUR.claim && CUR.w == worker) || (LEAV.claim && LEAV.w == worker) || PENDING.w == worker || RESERVED(worker))
+#define USES(worker) ((CUR.claim && CUR.w == worker) || (LEAV.claim && LEAV.w == worker) || PENDING.w == worker)
 
 /* Invariant 2: a write is stored only if its claim's node is there and nobody else
    has opened the record (coord/claims/held.go: write). Writes of one's own do not
@@ -70,11 +65,7 @@
 #define CURRENT seen[d].fresh
 #else
 #define READ(worker) true
-#ifdef SPARES
-#define DECIDED (s -> CONTINUES(SPARE, w) : CONTINUES(CUR, w))
-#else
 #define DECIDED CONTINUES(CUR, w)
-#endif
 #define CURRENT true
 #endif
 #if defined(NO_VERSION_OPENING) || defined(OPENING_BY_READ)

@@ -15,7 +15,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 one="WORKERS=1 TICKS=2 OTHER=0"
 two="WORKERS=2 TICKS=2 OTHER=0"
-spares="WORKERS=2 TICKS=1 OTHER=0 LOSSES=0 REDUCED SPARES"
 tick="WORKERS=1 TICKS=1 OTHER=0"
 few="CRASHES=1 LOSSES=1 EXPIRIES=1"
 gaps="GAPS TICKS=3 REDUCED UNORDERED"
@@ -28,7 +27,6 @@ configurations() {
 all   holds re-lease dfs $two REDUCED
 letter holds asked-1 dfs $two REDUCED $few WATCH=1
 letter holds asked-2 dfs $two REDUCED $few WATCH=2
-all   holds spares dfs $spares
 quick holds re-lease-small dfs WORKERS=2 TICKS=1 OTHER=0 REDUCED
 all   holds one-worker dfs WORKERS=1 TICKS=3
 quick holds one-worker-small dfs $one
@@ -79,8 +77,6 @@ all   duplicate SLOT_TWICE bfs $one
 all   duplicate NO_MARK_TEST bfs $one PUTBACKS
 all   duplicate GRANT_PUT_BACK dfs $one LOSSES=0 PUTBACKS
 all   duplicate NO_CLUSTER_EPOCH 120 $one LOSSES=0 RESTORES
-all   duplicate SPARE_UNJOURNALED bfs $spares UNORDERED
-all   duplicate SPARE_LOWERED_FIRST bfs $spares UNORDERED
 all   holds NO_CLAIM_CHECK dfs $one
 all   duplicate MOVED_CONTINUES bfs $one LOSSES=0 COPIES BESIDE
 all   duplicate MOVED_STARTS_COLD bfs $one LOSSES=0 COPIES BESIDE

@@ -94,7 +94,6 @@ typedef Claim {          /* opened, not in the journal yet */
   unsigned w : 2;
   bit is;
   bit cont;              /* Continues() */
-  bit spare;             /* it is to be kept in reserve */
   unsigned floor : 3     /* Floor() */
 }
 
@@ -132,9 +131,6 @@ Call late;
 byte stopping[2];        /* a clean stop: 1 its lane is closed, 2 it is given back */
 Holding cur[2], leav[2];
 Claim pending[2];
-#ifdef SPARES
-Holding spare[2];        /* a second worker ID, granted and not issued from */
-#endif
 #ifdef STALE
 Reading seen[2];
 #endif
@@ -144,9 +140,6 @@ byte take[2];            /* a Take of the watched tick between its two looks: */
 
 /* The daemons' disks: the journal's entries. */
 Entry jcur[2], jleav[2];
-#ifdef SPARES
-Entry jspare[2];
-#endif
 #ifdef PUTBACKS
 Entry copy[2];           /* of an older jcur */
 bit put[2];              /* it was put back, and not overwritten yet */
@@ -196,7 +189,6 @@ bit issued;
 
 #define CUR cur[d]
 #define LEAV leav[d]
-#define SPARE spare[d]
 #define PENDING pending[d]
 
 inline clearHolding(h) {
@@ -215,15 +207,12 @@ inline copyEntry(to, e) {
   to.w = e.w; to.is = e.is; to.own = e.own; to.was = e.was; to.mark = e.mark; to.granted = e.granted
 }
 
-inline copyClaim(to, c) { to.w = c.w; to.is = c.is; to.cont = c.cont; to.spare = c.spare; to.floor = c.floor }
+inline copyClaim(to, c) { to.w = c.w; to.is = c.is; to.cont = c.cont; to.floor = c.floor }
 
-inline clearClaim(c) { c.w = NONE; c.is = 0; c.cont = 0; c.spare = 0; c.floor = 0 }
+inline clearClaim(c) { c.w = NONE; c.is = 0; c.cont = 0; c.floor = 0 }
 
 inline nothing(d) {
   clearHolding(CUR); clearHolding(LEAV); clearClaim(PENDING); clearEntry(jcur[d]); clearEntry(jleav[d]);
-#ifdef SPARES
-  clearHolding(SPARE); clearEntry(jspare[d]);
-#endif
 #ifdef STALE
   seen[d].w = NONE;
 #endif

@@ -51,10 +51,6 @@ inline tidyHolding(h) {
 inline tidy(o) {
   if :: !pending[o].cont -> tidyHolding(cur[o]) :: else fi; /* its mark is still to be taken over */
   tidyHolding(leav[o]); tidyEntry(jcur[o]); tidyEntry(jleav[o]);
-#ifdef SPARES
-  if :: !pending[o].cont -> tidyHolding(spare[o]) :: else fi;
-  tidyEntry(jspare[o]);
-#endif
 #ifdef PUTBACKS
   if :: !copy[o].is -> clearEntry(copy[o]) :: else fi; /* refused: as good as none */
 #endif
@@ -76,9 +72,6 @@ inline displaced(ref, mine, worker) {
 inline displace(o, who, worker) {
   displaced(cur[o], who == o, worker); displaced(leav[o], who == o, worker);
   displaced(jcur[o], who == o, worker); displaced(jleav[o], who == o, worker);
-#ifdef SPARES
-  displaced(spare[o], who == o, worker); displaced(jspare[o], who == o, worker);
-#endif
 #ifdef PUTBACKS
   displaced(copy[o], who == o, worker);
 #endif
@@ -105,9 +98,6 @@ inline opened(who, worker) {
 #endif
 inline voided(o) {
   VOID(cur[o]); VOID(leav[o]); VOID(jcur[o]); VOID(jleav[o]); pending[o].is = 0;
-#ifdef SPARES
-  VOID(spare[o]); VOID(jspare[o]);
-#endif
 #ifdef STALE
   seen[o].fresh = 0;
 #endif
