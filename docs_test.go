@@ -155,19 +155,19 @@ func TestWhatIsNotPromisedIsShown(t *testing.T) {
 func TestArchitecturePageHasEveryPackage(t *testing.T) {
 	_, page, _ := strings.Cut(readFile(t, "docs/architecture.md"), "\n## The packages\n")
 	page, _, _ = strings.Cut(page, "\n## ")
-	comments := must.Get(packageComments("."))(t)
+	packages := must.Get(sources("."))(t)
 	var below []string
 	rows := make(map[string]bool)
 	for _, line := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(page, -1) {
 		for _, name := range strings.Split(strings.ReplaceAll(line[1], "`", ""), ", ") {
 			if dir, all := strings.CutSuffix(name, "/..."); all {
 				below = append(below, dir)
-			} else if rows[name] = true; comments[name].text == "" {
+			} else if rows[name] = true; packages[name] == nil {
 				t.Errorf("docs/architecture.md has the package %s, the source does not", name)
 			}
 		}
 	}
-	for dir := range comments {
+	for dir := range packages {
 		described := rows[dir]
 		for _, parent := range below {
 			described = described || dir == parent || strings.HasPrefix(dir, parent+"/")
