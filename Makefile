@@ -45,7 +45,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz fuzz-short powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
+.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -211,7 +211,7 @@ CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -p 4 -timeout 15m -skip '^($(APAR
 CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -p 4 -timeout 15m $(ALONE) || failed=1
 CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 $(FOREIGN) || failed=1
 CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 -p 1 -timeout 15m -run '^($(STORM)|$(APART))$$' ./coord/etcd ./coord/zk ./generator ./cli ./daemon/issue || failed=1
-CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags drill -run '^(TestDrill|Fuzz)' $(DRILLED) || failed=1
+CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags drill -run '^TestDrill' $(DRILLED) || failed=1
 CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills || failed=1
 exit $$failed
 endef
@@ -219,16 +219,13 @@ test: export TESTS := $(TESTS)
 test: race-detector zookeeper etcd clients peers prometheus chromium $(GOTESTSUM) ## all tests, with the race detector
 	@scripts/test-report $(GOTESTSUM) "$$TESTS"
 
-# Every parser and decoder of what comes from outside, FUZZTIME each, two at a time. A finding
-# is kept under testdata/fuzz of its package and fails `make test` from then on. To be run each
-# week, about half an hour; the short form is for a change of a parser. The last line says
-# `N targets fuzzed for 60s each, N failed`.
-fuzz: ## every parser, FUZZTIME (60s) each
-	@$(GO) run ./internal/fuzzall -time $(FUZZTIME) -p $(FUZZERS) $(PACKAGES)
-
+# Every parser and decoder of what comes from outside, FUZZTIME each, FUZZERS at a time: FUZZTIME=1s for a change of a
+# parser. A finding is kept under testdata/fuzz of its package and fails `make test` from then on.
 FUZZERS ?= 2
-fuzz-short: ## every parser, a second each
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=1s FUZZERS=4
+fuzz: ## every parser, FUZZTIME (60s) each
+	@grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' . | sed -E 's|/[^/]*:func | |' | sort | \
+	xargs -P $(FUZZERS) -n 2 sh -c '$(GO) test -tags drill,e2e -run "^$$" -fuzz "^$$1\$$" -fuzztime $(FUZZTIME) -parallel 1 "$$0" 2>&1' | \
+	awk '{ print } /^ok / { n++ } /^FAIL\t/ { n++; bad++ } END { printf "%d targets fuzzed for $(FUZZTIME) each, %d failed\n", n, bad; exit bad > 0 || n == 0 }'
 
 # The drills of a cluster in their long form, one after the other, each with its
 # figures: about 25 minutes. DRILL=TestLeaderKilled runs one of them.

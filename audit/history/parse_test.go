@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"hash/adler32"
 	"os"
 	"slices"
@@ -192,34 +191,6 @@ func TestDamagedLog(t *testing.T) {
 	})
 }
 
-func FuzzParseLog(f *testing.F) {
-	f.Add(three())
-	f.Add(logOf(multi(1, part{typeSetData, setTo(one, "c", 5)}, part{typeError, builder{}.int32(-103)})))
-	f.Add([]byte(logMagic))
-	f.Add(logOf(append(head(1, typeCreate), create("/f/layout", "x")...), append(head(2, typeCreate), create(one, record)...)))
-	f.Fuzz(func(t *testing.T, all []byte) {
-		// What is behind the last whole transaction changes nothing of what is before.
-		if txns, err := parseLog(all, under); err == nil && len(all) >= logHeader {
-			again, err := parseLog(append(bytes.Clone(all), 0), under)
-			if err != nil || len(again) != len(txns) {
-				t.Errorf("%d transactions, and %d with a zero behind them: %v", len(txns), len(again), err)
-			}
-			for _, txn := range txns {
-				for _, c := range txn.changes {
-					if txn.zxid <= 0 || !under(c.path) || c.kind == 0 {
-						t.Errorf("0x%x has the change %+v", txn.zxid, c)
-					}
-				}
-			}
-		}
-		// As the payload of a transaction that is whole.
-		txns, err := parseLog(logOf(all), under)
-		if err == nil && len(txns) > 1 {
-			t.Errorf("%d transactions of one", len(txns))
-		}
-	})
-}
-
 func TestLines(t *testing.T) {
 	tick := rapid.Int64Range(0, 1<<62)
 	rapid.Check(t, func(t *rapid.T) {
@@ -267,49 +238,6 @@ func TestBadLines(t *testing.T) {
 	if err := Write(&bytes.Buffer{}, []Version{{Worker: 1}}); err == nil {
 		t.Error("a version without an order was written")
 	}
-}
-
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(`{"order":5,"worker":1,"ceiling":3,"mark":2,"issued":1,"holder":"h","claim":"c"}` + "\n"))
-	f.Add([]byte(`{"order":5,"worker":1,"gone":true}` + "\n"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		got, err := Read(bytes.NewReader(b))
-		if err != nil {
-			return
-		}
-		var written bytes.Buffer
-		if err := Write(&written, got); err != nil {
-			t.Fatal(err)
-		}
-		again, err := Read(&written)
-		if err != nil || !slices.Equal(again, got) {
-			t.Errorf("%+v, then %+v, %v", got, again, err)
-		}
-	})
-}
-
-// FuzzVersion: a record that is read is one that a version can be, and a name that is read is one
-// of a record.
-func FuzzVersion(f *testing.F) {
-	f.Add([]byte(`{"ceiling":3,"issued":1,"mark":2,"holder":"h","claim":"c","nonce":"n"}`), "0000007")
-	f.Add([]byte(`{"ceiling":3,"issued":1,"mark":null,"holder":"h"}`), "4194304")
-	f.Add([]byte(`{"ceiling":3,"issued":1,"mark":2}`), "00000007")
-	f.Fuzz(func(t *testing.T, value []byte, name string) {
-		if worker, err := workerOf(name); err == nil && fmt.Sprintf("%07d", worker) != name {
-			t.Errorf("%q is worker ID %d", name, worker)
-		}
-		v, err := version(9, 4, value)
-		if err != nil {
-			return
-		}
-		var line bytes.Buffer
-		if err := Write(&line, []Version{v}); err != nil || v.Holder == "" || min(v.Ceiling, v.Mark, v.Issued) < 0 {
-			t.Fatalf("%q is %+v, which cannot be: %v", value, v, err)
-		}
-		if again, err := Read(&line); err != nil || len(again) != 1 || again[0] != v {
-			t.Errorf("%q is %+v, and that %+v, %v", value, v, again, err)
-		}
-	})
 }
 
 func TestBadRecords(t *testing.T) {
