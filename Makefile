@@ -5,7 +5,7 @@
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
 # The benchmarks and others are modules of their own, so that the program's go.mod names only what it needs; go.work joins all.
-PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/... ./e2e/doors/... ./e2e/page/...
+PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/... ./e2e/page/...
 FUZZTIME ?= 60s
 
 # The linters, each built once into $(BIN); a new version is a new file.
@@ -24,8 +24,6 @@ JSONNETFMT := $(BIN)/jsonnetfmt-v0.22.0
 BUF         := $(BIN)/buf-v1.75.0
 GEN_GO      := $(BIN)/protoc-gen-go-v1.36.11
 GEN_CONNECT := $(BIN)/protoc-gen-connect-go-v1.21.1
-# What makes a client of the OpenAPI document, for a test.
-GEN_OPENAPI := $(BIN)/oapi-codegen-v2.8.2
 # Clients that a test has beside curl, redis-cli and a browser.
 GRPCURL := $(BIN)/grpcurl-v1.9.4
 GHZ     := $(BIN)/ghz-v0.93.0
@@ -45,7 +43,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api openapi doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
+.PHONY: help check full api doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -159,10 +157,6 @@ api: $(BUF) $(GEN_GO) $(GEN_CONNECT) ## the Go code of the gRPC interface, and w
 	@cd api && $(CURDIR)/$(BUF) format --diff --exit-code && $(CURDIR)/$(BUF) lint && \
 	$(CURDIR)/$(BUF) breaking --against released.txtpb && $(CURDIR)/$(BUF) generate --template \
 	'{"version": "v2", "plugins": [{"local": "$(CURDIR)/$(GEN_GO)", "out": ".", "opt": "paths=source_relative"}, {"local": "$(CURDIR)/$(GEN_CONNECT)", "out": ".", "opt": "paths=source_relative"}]}'
-
-# The client by which e2e/doors tests the OpenAPI document. That test says whether it is of the document.
-openapi: $(GEN_OPENAPI) ## the client that is generated from the OpenAPI document, for its test
-	@$(GEN_OPENAPI) -package openapi -generate client,types,spec -o e2e/doors/openapi/openapi.gen.go daemon/rest/openapi.json
 
 # Building the three takes minutes of a processor, so `make test` has the same test without them.
 doors: $(BUF) $(GRPCURL) $(GHZ) chromium clients ## curl, redis-cli, a browser, buf, grpcurl and ghz at once on one socket
@@ -363,9 +357,6 @@ $(GEN_GO):
 
 $(GEN_CONNECT):
 	@$(call install,connectrpc.com/connect/cmd/protoc-gen-connect-go@v1.21.1,protoc-gen-connect-go)
-
-$(GEN_OPENAPI):
-	@$(call install,github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2,oapi-codegen)
 
 $(GRPCURL):
 	@$(call install,github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.4,grpcurl)

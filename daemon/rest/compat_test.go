@@ -20,6 +20,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 const everyService = "leaf, tinyid,uid-generator"
@@ -166,7 +167,7 @@ func TestServicesAreRefusedAsIDsWhereThereAreNone(t *testing.T) {
 		"/v1/ids": 403, "/v1/runs": 403, "/v1/ids/1": 200, "/v1/layout": 200, "/decodeSnowflakeId?snowflakeId=1": 200, "/testParse/1": 200,
 		"/api/segment/get/a": 403, "/api/snowflake/get/a": 403, "/tinyid/id/nextId?bizType=a": 403, "/tinyid/id/nextIdSimple?bizType=a": 403, "/testGet": 403,
 	} {
-		reply, body := s.do(t, "GET", path)
+		reply, body := sockettest.Ask(t, s.client, "GET", "http://f"+path) // the document is of the other address
 		if reply.StatusCode != want {
 			t.Errorf("%s: %s %s", path, reply.Status, body)
 		}

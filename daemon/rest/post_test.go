@@ -28,7 +28,9 @@ func post(t *testing.T, c *http.Client, path, kind, accept string, body io.Reade
 	r.Header.Set("Accept", accept)
 	reply := must.Get(c.Do(r))(t)
 	defer reply.Body.Close() // it has been read
-	return reply, string(must.Get(io.ReadAll(reply.Body))(t))
+	text := string(must.Get(io.ReadAll(reply.Body))(t))
+	documented(t, r, reply, text)
+	return reply, text
 }
 
 // A framework that remembers the reply of a GET does not remember that of a POST.

@@ -104,7 +104,9 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 		Status: func() []resp.Section {
 			return []resp.Section{{Name: "Worker", Pairs: [][2]string{{"state", "ready"}, {"worker_id", "7"}, {"host", "7"}}}}
 		},
-		Cluster: func(context.Context) (any, error) { return map[string]any{"members": []string{}}, nil },
+		Cluster: func(context.Context) (any, error) {
+			return map[string]any{"cluster": "", "datacenter": 0, "layout": "", "members": []string{}, "now": nil, "raised": nil, "raised_tick": nil, "workers": 0}, nil
+		},
 		Health: Health{
 			Live: func(context.Context) error { return nil },
 			Ready: func() Readiness {
@@ -142,7 +144,9 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 
 func (s *site) do(t *testing.T, method, path string, header ...string) (*http.Response, string) {
 	t.Helper()
-	return sockettest.Ask(t, s.client, method, "http://f"+path, header...)
+	reply, body := sockettest.Ask(t, s.client, method, "http://f"+path, header...)
+	documented(t, reply.Request, reply, body)
+	return reply, body
 }
 
 func TestReplies(t *testing.T) {
@@ -165,7 +169,7 @@ func TestReplies(t *testing.T) {
 			`{"id":"1541815603606036481","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":1}` + "\n"},
 		{"/v1/bounds?from=2022-06-28&to=2022-06-29T00:00:00Z", "", "application/json", ""},
 		{"/v1/status", "", "application/json", `{"Worker":{"host":"7","state":"ready","worker_id":7}}` + "\n"},
-		{"/v1/cluster", "", "application/json", `{"members":[]}` + "\n"},
+		{"/v1/cluster", "", "application/json", `{"cluster":"","datacenter":0,"layout":"","members":[],"now":null,"raised":null,"raised_tick":null,"workers":0}` + "\n"},
 	} {
 		reply, body := s.do(t, "GET", tt.path, "Accept", tt.accept)
 		if reply.StatusCode != 200 || reply.Header.Get("Content-Type") != tt.kind || tt.body != "" && body != tt.body {

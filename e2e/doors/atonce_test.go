@@ -21,6 +21,9 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
+// mostTime bounds each wait.
+const mostTime = time.Minute
+
 // tools has buf, grpcurl and ghz, which take minutes to build: `make doors` does.
 var tools = flag.String("tools", "", "the `directory` of buf, grpcurl and ghz; without it, they are left out")
 
