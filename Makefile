@@ -222,7 +222,7 @@ fuzz: ## every parser, FUZZTIME (60s) each
 	awk '{ print } /^ok / { n++ } /^FAIL\t/ { n++; bad++ } END { printf "%d targets fuzzed for $(FUZZTIME) each, %d failed\n", n, bad; exit bad > 0 || n == 0 }'
 
 # The drills of a cluster in their long form, one after the other, each with its
-# figures: about 25 minutes. DRILL=TestLeaderKilled runs one of them.
+# figures: about 15 minutes. DRILL=TestHole3 runs one of them.
 DRILL ?= .
 soak: ## the cluster's drills in their long form; DRILL=Name for one
 	$(GO) test ./e2e/cluster -count=1 -parallel 1 -timeout 3h -v -run '$(DRILL)' -args -long

@@ -1,15 +1,11 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
-	"math/bits"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
 )
 
@@ -112,137 +108,6 @@ func TestHole3SameHostNameAndPid(t *testing.T) {
 			if was := openings[n]; was != "" && n.info()["opening"] != was {
 				w.Errorf("a daemon was robbed of worker ID %d", n.holds())
 			}
-		}
-	})
-}
-
-// TestDisagreement starts daemons that do not fit into the cluster.
-func TestDisagreement(t *testing.T) {
-	on(t, 1, func(w *testCluster) {
-		first := w.start(w.config("first"))
-		ours := w.coordLayout().Text
-		for _, wrong := range []struct {
-			what   string
-			change func(*daemon.Config)
-		}{
-			{"layout", func(c *daemon.Config) { c.IDs.Layout = "twitter" }},
-			{"epoch", func(c *daemon.Config) { c.IDs.Layout = "flakeward;epoch=2026-01-02" }},
-			{"datacenter", func(c *daemon.Config) {
-				c.IDs.Layout, c.IDs.Datacenter = "twitter", 7
-			}},
-		} {
-			c := w.config(wrong.what)
-			wrong.change(&c)
-			n := w.launch(c)
-			err := n.end()
-			var layout *coord.LayoutError
-			if !errors.As(err, &layout) {
-				w.Errorf("another %s: the daemon ended with %v, want a LayoutError", wrong.what, err)
-				continue
-			}
-			if layout.Cluster != ours || layout.Ours == ours || !contains(err.Error(), layout.Cluster, layout.Ours) {
-				w.Errorf("another %s: %v; want both, the cluster's is %s", wrong.what, err, ours)
-			}
-			w.Logf("another %s: %v", wrong.what, err)
-		}
-		// The datacenter alone.
-		w.setLayout("twitter")
-		w.url = w.urlOf(w.addresses(), "other")
-		dc := w.start(w.config("dc0"))
-		c := w.config("dc7")
-		c.IDs.Datacenter = 7
-		if err := w.launch(c).end(); err == nil || !contains(err.Error(), ";datacenter=0", ";datacenter=7") {
-			w.Errorf("another datacenter: %v", err)
-		}
-		dc.must(1)
-		first.client.close()
-		if text := first.refusal(); text != "" {
-			w.Errorf("the first daemon does not serve: %s", text)
-		}
-		w.lives = map[string][]int64{} // of two layouts
-	})
-}
-
-// TestWorkerIDsUsedUp starts more daemons than there are worker IDs.
-func TestWorkerIDsUsedUp(t *testing.T) {
-	on(t, 1, func(w *testCluster) {
-		workers := crowd(64)
-		daemons := workers + 6
-		w.setLayout(fmt.Sprintf("time=41@1ms,worker=%d,sequence=16;epoch=2026-01-01", bits.Len(uint(workers-1))))
-		var nodes []*node
-		for i := range daemons {
-			c := w.calm(fmt.Sprintf("full%d", i))
-			c.Waiting.MaxBlock = 100 * time.Millisecond
-			nodes = append(nodes, w.launch(c))
-		}
-		var serving, waiting []*node
-		ready := func(n *node) bool {
-			select {
-			case <-n.ready:
-				return true
-			default:
-				return false
-			}
-		}
-		w.soon("a daemon that serves for each worker ID", func() bool {
-			serving, waiting = nil, nil
-			for _, n := range nodes {
-				if ready(n) {
-					serving = append(serving, n)
-				} else {
-					waiting = append(waiting, n)
-				}
-			}
-			return len(serving) == workers
-		})
-		held := map[int]bool{}
-		for _, n := range serving {
-			// That many journals on one slow disk may keep a request waiting longer than this --max-block.
-			w.soon("an ID of each that serves", func() bool { return n.refusal() == "" })
-			held[n.holds()] = true
-		}
-		if len(held) != workers {
-			w.Errorf("%d daemons serve from %d worker IDs", len(serving), len(held))
-		}
-		for _, n := range waiting {
-			var text string
-			w.soon("a refusal that says why", func() bool {
-				text = n.refusal()
-				return contains(text, "UNAVAILABLE ", fmt.Sprintf("%d held of %d", workers, workers))
-			})
-			if !strings.Contains(text, "since ") {
-				w.Errorf("the refusal does not say since when: %s", text)
-			}
-			if n == waiting[0] {
-				w.Logf("a daemon that waits says: %s", text)
-			}
-		}
-		leaving := serving[0]
-		freed := leaving.holds()
-		leaving.stop()
-		begun := time.Now()
-		var next *node
-		w.soon("a daemon that takes the place of the one that left", func() bool {
-			for _, n := range waiting {
-				if ready(n) {
-					next = n
-				}
-			}
-			return next != nil
-		})
-		w.soon("an ID of the one that took the place", func() bool { return next.refusal() == "" })
-		w.limit("one left, and one of those that waited serves", time.Since(begun), 2*time.Second)
-		if got := next.holds(); got != freed {
-			w.Errorf("it holds worker ID %d, and %d was given back", got, freed)
-		}
-		n := 0
-		for _, w := range waiting {
-			if ready(w) {
-				n++
-			}
-		}
-		if n != 1 {
-			w.Errorf("%d of those that waited serve from one worker ID", n)
 		}
 	})
 }

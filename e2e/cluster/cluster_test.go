@@ -30,7 +30,7 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-var long = flag.Bool("long", false, "run each drill in its long form, and hold it to the limits of time that it has")
+var long = flag.Bool("long", false, "run each drill in its long form")
 
 // program is for drills that run on the program as users have it: what an earlier one did can be
 // shown.
@@ -124,16 +124,6 @@ func (w *testCluster) judge() {
 func (w *testCluster) figure(format string, args ...any) {
 	w.Helper()
 	w.Logf("FIGURE %s", fmt.Sprintf(format, args...))
-}
-
-// limit holds a figure to a limit that was promised, in the long form, in which nothing else runs;
-// a noisy machine breaks any.
-func (w *testCluster) limit(what string, took, limit time.Duration) {
-	w.Helper()
-	w.figure("%s: %v, limit %v", what, took.Round(time.Millisecond), limit)
-	if *long && took > limit {
-		w.Errorf("%s took %v, more than %v", what, took, limit)
-	}
 }
 
 // config is a daemon's, on a host of its own. It publishes often, so that a drill is short; the

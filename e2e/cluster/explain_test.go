@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -114,4 +115,22 @@ func (w *testCluster) explain(ids []int64) []owner {
 		w.Fatalf("explain printed %d lines for %d IDs", len(owners), len(ids))
 	}
 	return owners
+}
+
+// several does something with each node, a few at a time.
+func several(nodes []*node, do func(*node)) {
+	next := make(chan *node, len(nodes))
+	for _, n := range nodes {
+		next <- n
+	}
+	close(next)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for n := range next {
+				do(n)
+			}
+		})
+	}
+	all.Wait()
 }

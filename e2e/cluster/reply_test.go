@@ -322,3 +322,11 @@ func TestDaemonBehindBadNetwork(t *testing.T) {
 		w.figure("%d lives behind %d cuts: %d IDs at %d/s, none refused", lives, lives*(cuts+2), ids, rate()/2)
 	})
 }
+
+// rate is how many IDs a second a daemon is asked for under load.
+func rate() int {
+	if *long {
+		return 10_000
+	}
+	return 1000
+}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,11 +14,6 @@ import (
 type servers interface {
 	addresses() []string                            // each host:port
 	urlOf(addresses []string, prefix string) string // what --coord takes
-	kill(i int)                                     // at once, with no goodbye to anybody
-	revive(i int)                                   // on its data and its address; it is ready then
-	leader() int                                    // -1: none at the moment
-	wipe()                                          // deletes the tree, and nothing else
-	empty()                                         // has the servers begin anew, with no data
 	backup() (restore func())                       // restore puts back what there was
 	claims(prefix string) (int, error)              // claim nodes
 }
@@ -31,12 +25,6 @@ var backends = []struct {
 }{
 	{"etcd", startEtcd},
 	{"zookeeper", startZooKeeper},
-}
-
-func killAll(s servers) {
-	for i := range s.addresses() {
-		s.kill(i)
-	}
 }
 
 type etcdServers struct {
@@ -52,25 +40,9 @@ func startEtcd(t *testing.T, members int) servers {
 }
 
 func (e *etcdServers) addresses() []string { return e.Endpoints() }
-func (e *etcdServers) kill(i int)          { e.Stop(i) }
-func (e *etcdServers) leader() int         { return e.Leader() }
-func (e *etcdServers) wipe()               { e.Wipe("/") }
-
-func (e *etcdServers) revive(i int) { e.Start(i) }
 
 func (e *etcdServers) urlOf(addresses []string, prefix string) string {
 	return "etcd://" + strings.Join(addresses, ",") + "/" + prefix
-}
-
-func (e *etcdServers) empty() {
-	e.Helper()
-	e.StopAll()
-	for _, d := range e.members() {
-		if err := os.RemoveAll(d); err != nil {
-			e.Fatal(err)
-		}
-	}
-	e.StartAll()
 }
 
 func (e *etcdServers) members() []string {

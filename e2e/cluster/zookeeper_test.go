@@ -21,41 +21,9 @@ func startZooKeeper(t *testing.T, members int) servers {
 }
 
 func (z *zkServers) addresses() []string { return z.Addresses() }
-func (z *zkServers) kill(i int)          { z.Kill(i) }
-func (z *zkServers) revive(i int)        { z.Ensemble.Start(i) }
-func (z *zkServers) leader() int         { return z.Leader() }
 
 func (z *zkServers) urlOf(addresses []string, prefix string) string {
 	return "zk://" + strings.Join(addresses, ",") + "/" + prefix
-}
-
-func (z *zkServers) wipe() {
-	z.Helper()
-	client := z.Client()
-	var clear func(path string)
-	clear = func(path string) {
-		children, _, err := client.Children(path)
-		if err != nil && !errors.Is(err, zookeeper.ErrNoNode) {
-			z.Fatal(err)
-		}
-		for _, c := range children {
-			clear(path + "/" + c)
-		}
-		switch err := client.Delete(path, -1); {
-		case errors.Is(err, zookeeper.ErrNotEmpty):
-			clear(path) // a daemon that runs has made a node in between
-		case err != nil && !errors.Is(err, zookeeper.ErrNoNode):
-			z.Fatal(err)
-		}
-	}
-	clear("/drill")
-}
-
-func (z *zkServers) empty() {
-	z.Helper()
-	z.Stop()
-	z.Wipe()
-	z.Ensemble.Start()
 }
 
 func (z *zkServers) backup() (restore func()) {

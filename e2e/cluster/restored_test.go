@@ -21,77 +21,11 @@ func (w *testCluster) short(host string) *node {
 	return w.start(c)
 }
 
-// untilWiped waits until a daemon has stopped issuing because the coordinator was wiped, and
-// returns its words: the error that it ended with, or, where the servers may turn it away for good,
-// the refusal of a request.
-func (n *node) untilWiped(turnedAway bool) string {
+// serves waits until a daemon gives IDs.
+func (n *node) serves() {
 	n.w.Helper()
-	var text string
-	n.w.soon(n.config.Host+" stops", func() bool {
-		select {
-		case err := <-n.ended:
-			n.ended <- err
-			if err == nil || !contains(err.Error(), "was wiped or replaced") {
-				n.w.Fatalf("%s ended, and does not say that the coordinator was wiped: %v", n.config.Host, err)
-			}
-			text = err.Error()
-			return true
-		default:
-		}
-		_, err := n.take(1)
-		if err != nil {
-			text = err.Error()
-		}
-		return turnedAway && contains(text, "since ", "was not granted more", "as after a wipe")
-	})
-	return text
-}
-
-// TestWiped deletes the tree under running daemons, and then the data of the servers: they stop,
-// say so, and begin anew in the new cluster only if they are told to.
-func TestWiped(t *testing.T) {
-	for name, wipe := range map[string]func(*testCluster){"tree": func(w *testCluster) { w.wipe() }, "data": func(w *testCluster) { w.empty() }} {
-		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *testCluster) {
-				nodes := []*node{w.short("a"), w.short("b"), w.short("c")}
-				old := nodes[0].info()["cluster_id"]
-				for _, n := range nodes {
-					n.must(1000)
-				}
-				wipe(w)
-				begun := time.Now()
-				// Those who saw it may have ended, and tell their ceiling no more. No grant is
-				// longer than the window.
-				ceiling := w.tick() + generator.Tick(nodes[0].config.Grant.Window/w.layout.TickLength()) + 1
-				for _, n := range nodes {
-					text := n.untilWiped(name == "data" && w.backend == "zookeeper")
-					if n == nodes[0] {
-						w.Logf("a daemon says: %s", text)
-					}
-				}
-				w.figure("all daemons had stopped %v after it", time.Since(begun).Round(time.Millisecond))
-				w.soon("the end of all grants", func() bool { return w.tick() > ceiling })
-				fresh := w.short("fresh")
-				fresh.must(1000)
-				found := fresh.info()["cluster_id"]
-				if found == old || found == "" {
-					w.Errorf("a new cluster has the UUID %q, the old one %q", found, old)
-				}
-				nodes[0].cancel()
-				_ = nodes[0].end()
-				c := nodes[0].config
-				if err := w.launch(c).end(); err == nil || !contains(err.Error(), old, found, "--accept-cluster "+found) {
-					w.Errorf("a daemon whose journal is of the old cluster: %v", err)
-				}
-				c.Cluster.AcceptCluster = found
-				n := w.start(c)
-				n.must(1000)
-				if got := n.info()["cluster_id"]; got != found {
-					w.Errorf("it accepted cluster %s and is in %q", found, got)
-				}
-			})
-		})
-	}
+	n.w.soon(n.config.Host+" serves", func() bool { return n.refusal() == "" })
+	n.must(100)
 }
 
 // operate opens the coordinator as a person would who sets something right.
