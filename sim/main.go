@@ -118,6 +118,7 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 	var stop atomic.Bool
 	var mu sync.Mutex
 	var total simulation.Counts
+	ends := simulation.Ends{}
 	least := simulation.Counts{Faults: math.MaxInt, OfClocks: math.MaxInt, IDs: math.MaxUint64, Served: math.MaxUint64}
 	planOf := func(i uint64) simulation.Plan {
 		plan := simulation.PlanOf(from + i)
@@ -145,6 +146,7 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 				done.Add(1)
 				mu.Lock()
 				total.Add(r.Counts)
+				ends.Add(r.Ends)
 				least.Faults, least.OfClocks = min(least.Faults, r.Counts.Faults), min(least.OfClocks, r.Counts.OfClocks)
 				least.IDs, least.Served = min(least.IDs, r.Counts.IDs), min(least.Served, r.Counts.Served)
 				if r.Violation != "" {
@@ -168,7 +170,7 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 		float64(total.Copies)/count, 100*float64(total.Parted)/float64(max(1, total.Copies)), (total.Parting / time.Duration(max(1, total.Parted))).Round(time.Millisecond),
 		100*float64(total.Apart)/float64(max(1, total.Parted)), total.Calmly, float64(total.Events)/count, total.Simulated.Seconds()/took.Seconds()/float64(max(1, workers)), workers)
 	if worst == nil {
-		return report(stdout, done.Load(), again, total, took, least)
+		return errors.Join(endings(stdout, done.Load(), ends), report(stdout, done.Load(), again, total, took, least))
 	}
 	plan := worst.plan
 	fmt.Fprintf(stdout, "seed %d: VIOLATION: %s\n", plan.Seed, worst.text)

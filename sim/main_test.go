@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -61,6 +62,30 @@ func TestSeedsThatShowTooLittle(t *testing.T) {
 	var out bytes.Buffer
 	if err := report(&out, 10, 0, simulation.Counts{Simulated: 20 * time.Minute}, time.Second, right); err != nil || strings.Contains(out.String(), "wanted") {
 		t.Errorf("fast ones are report of as %q, %v", &out, err)
+	}
+}
+
+// Many seeds must have each end that is wanted.
+func TestEndsThatAreWanted(t *testing.T) {
+	all := simulation.Ends{}
+	for _, w := range wantedEnds {
+		for _, how := range w.hows {
+			all[simulation.End{What: w.what, How: how, Place: w.place}] = 1
+		}
+	}
+	for end := range all {
+		ends := maps.Clone(all)
+		var out bytes.Buffer
+		if err := endings(&out, enoughSeeds, ends); err != nil {
+			t.Fatal(err)
+		}
+		delete(ends, end)
+		if err := endings(&out, enoughSeeds, ends); !errors.Is(err, errTooFew) || !strings.Contains(err.Error(), end.What+" for "+end.Place+": "+end.How) {
+			t.Errorf("without %+v: %v", end, err)
+		}
+		if err := endings(&out, enoughSeeds-1, ends); err != nil {
+			t.Errorf("of few seeds each end is wanted: %v", err)
+		}
 	}
 }
 

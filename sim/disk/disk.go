@@ -20,6 +20,9 @@ type Disk struct {
 	// time, and may not return at all if the process dies there.
 	Step func(Step) error
 
+	// Ended, if there is one, is told how each step ended.
+	Ended func(step Step, how string)
+
 	// Where is where the disk is: what is written there names it.
 	Where place.Place
 
@@ -61,6 +64,19 @@ const (
 	StepWrite Step = "write"
 	StepSync  Step = "fsync"
 )
+
+// How a step ends.
+const (
+	Done          = "done"
+	Failed        = "failed"
+	FailedAndDone = "failed, and done all the same"
+)
+
+func (d *Disk) ended(step Step, how string) {
+	if d.Ended != nil {
+		d.Ended(step, how)
+	}
+}
 
 type write struct {
 	data  []byte
@@ -134,8 +150,10 @@ func (d *Disk) Open() (int64, error) {
 		return 0, err
 	}
 	if d.fails(StepOpen) {
+		d.ended(StepOpen, Failed)
 		return 0, d.errno()
 	}
+	d.ended(StepOpen, Done)
 	d.there = true
 	return 0, nil
 }
@@ -165,6 +183,11 @@ func (d *Disk) WriteAt(data []byte, at int64) error {
 	case d.Full && at+int64(len(data)) > d.length():
 		w.data, err = w.data[:len(data)/2], syscall.ENOSPC
 	}
+	if err != nil {
+		d.ended(StepWrite, Failed)
+	} else {
+		d.ended(StepWrite, Done)
+	}
 	d.Unread = nil
 	if d.dirty = append(d.dirty, w); len(d.dirty) > most {
 		d.reach(d.dirty[0])
@@ -180,6 +203,7 @@ func (d *Disk) Sync() error {
 	}
 	failed := d.fails(StepSync)
 	if failed && !d.Anyway {
+		d.ended(StepSync, Failed)
 		return d.errno()
 	}
 	if !d.Lies {
@@ -193,8 +217,10 @@ func (d *Disk) Sync() error {
 		}
 	}
 	if failed {
+		d.ended(StepSync, FailedAndDone)
 		return d.errno()
 	}
+	d.ended(StepSync, Done)
 	return nil
 }
 

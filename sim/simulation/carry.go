@@ -31,7 +31,9 @@ type conditions struct {
 type call struct {
 	answered  bool
 	deaf      bool // nobody hears the answer
+	stored    bool // it has taken place
 	over      bool // nobody waits for it any more
+	place     string
 	coroutine *scheduler.Coroutine
 }
 
@@ -49,7 +51,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 		return beside{p.sim}.Carry(ctx, what, stale, do)
 	}
 	p.failpoint("send", what)
-	sim, c := p.sim, &call{coroutine: p.sim.scheduler.Running()}
+	sim, c := p.sim, &call{coroutine: p.sim.scheduler.Running(), place: placed()}
 	until := min(limit(ctx), p.host.read().Mono+clockguard.Mono(requestTimeout))
 	n := 1
 	if sim.plan.Servers == tree.Etcd && sim.chance(sim.conditions.twice) {
@@ -65,6 +67,7 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 		switch requestFault.Kind {
 		case Refused:
 			sim.say(p.slot, "request refused: %s", what)
+			p.ended(what, Refusal, c.place)
 			return fmt.Errorf("the servers do not want to: %w", claims.ErrRefused)
 		case RequestLost:
 			lost = true
@@ -85,8 +88,14 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 	p.wait(until, nil, func() bool { return c.answered || ctx.Err() != nil })
 	c.over = true
 	if c.answered {
+		p.ended(what, Answered, c.place)
 		p.failpoint("reply", what)
 		return nil
+	}
+	if c.stored {
+		p.ended(what, Unknown, c.place)
+	} else {
+		p.ended(what, Unheard, c.place)
 	}
 	if sim.out != nil {
 		sim.say(p.slot, "gives up: %s", what)
@@ -111,6 +120,10 @@ func (p *proc) arrive(c *call, what string, stale bool, do func(*tree.Tree) func
 	sim.serving, sim.asking = p.slot, p
 	answer := do(t)
 	sim.asking = nil
+	c.stored = true
+	if c.over || p.dead {
+		p.ended(what, Landed, c.place)
+	}
 	if sim.out != nil {
 		late := ""
 		if c.over || p.dead {

@@ -152,6 +152,7 @@ func (sim *Simulation) start(s *slot) {
 	}
 	for _, d := range s.disks() {
 		d.Step = p.diskStep
+		d.Ended = func(step disk.Step, how string) { p.ended(ofDisk+string(step), how, placed()) }
 	}
 	s.reopen()
 	log := hclog.NewNullLogger()

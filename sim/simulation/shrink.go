@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -47,7 +48,7 @@ func Shrink(p Plan) (Plan, []int, Result) {
 func Compare(p Plan) string {
 	var a, b bytes.Buffer
 	first, second := Run(p, &a), Run(p, &b)
-	if first == second && bytes.Equal(a.Bytes(), b.Bytes()) {
+	if reflect.DeepEqual(first, second) && bytes.Equal(a.Bytes(), b.Bytes()) {
 		return ""
 	}
 	x, y := bytes.Split(a.Bytes(), []byte("\n")), bytes.Split(b.Bytes(), []byte("\n"))

@@ -65,6 +65,7 @@ type Simulation struct {
 	// strayUntil is until when what a daemon of a wrong configuration has asked may still arrive.
 	strayUntil scheduler.Time
 	counts     Counts
+	ends       Ends
 	wrong      string
 	healed     bool      // nothing goes wrong any more
 	out        io.Writer // nil: no trace
@@ -93,13 +94,14 @@ type Counts struct {
 type Result struct {
 	Violation string // empty: none
 	Counts    Counts
+	Ends      Ends
 	Digest    uint64 // the same for the same plan
 }
 
 // Run runs a plan until its end or the first violation. A trace goes to out, which may be nil.
 func Run(p Plan, out io.Writer) (result Result) {
 	sim := &Simulation{
-		plan: p, tree: tree.New(p.Servers), out: out,
+		plan: p, tree: tree.New(p.Servers), out: out, ends: Ends{},
 		seen: map[int64]scheduler.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*clusterEvidence{}, openers: map[string]*slot{},
 		net: rand.New(rand.NewPCG(p.Seed, 1)), random: rand.New(rand.NewPCG(p.Seed, 2)), operators: rand.New(rand.NewPCG(p.Seed, 3)),
 	}
@@ -117,7 +119,7 @@ func Run(p Plan, out io.Writer) (result Result) {
 		}
 		sim.scheduler.Close()
 		sim.counts.Events, sim.counts.Simulated = sim.scheduler.Events(), time.Duration(sim.scheduler.Now())
-		result = Result{Violation: sim.wrong, Counts: sim.counts, Digest: sim.scheduler.Sum() + sim.counts.IDs}
+		result = Result{Violation: sim.wrong, Counts: sim.counts, Ends: sim.ends, Digest: sim.scheduler.Sum() + sim.counts.IDs}
 	}()
 	sim.build()
 	sim.scheduler.Run(p.Length)

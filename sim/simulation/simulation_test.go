@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"bytes"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -54,7 +55,7 @@ func TestSameSeedSameTrace(t *testing.T) {
 		}
 		var trace bytes.Buffer
 		traced := simulation.Run(plan, &trace)
-		if r := simulation.Run(plan, nil); r != traced {
+		if r := simulation.Run(plan, nil); !reflect.DeepEqual(r, traced) {
 			t.Errorf("seed %d: %+v with a trace, %+v without", seed, traced, r)
 		}
 		traces[trace.String()] = true
@@ -105,7 +106,7 @@ func shrunk(t *testing.T, plan simulation.Plan) {
 		}
 	}
 	var trace bytes.Buffer
-	if again := simulation.Run(small, &trace); again != r {
+	if again := simulation.Run(small, &trace); !reflect.DeepEqual(again, r) {
 		t.Errorf("the shrunk plan shows %+v, and then %+v", r, again)
 	}
 	lines := strings.Split(strings.TrimSpace(trace.String()), "\n")

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/flakeward/flakeward/sim/disk"
+	"github.com/flakeward/flakeward/sim/simulation"
+)
+
+// wantedEnds are how requests to the coordinator and steps of the disk end in many seeds, and which
+// function of the daemon learns of it. Each came at least three times in 60 seeds. One that never
+// comes has left the program, or is no longer tried: nothing would judge how it is handled.
+var wantedEnds = []struct {
+	what, place string
+	hows        []string
+}{
+	{"ask for the time", "lifecycle.(*Lifecycle).ask.func1", []string{simulation.Answered, simulation.Unheard, simulation.Landed}},
+	{"create a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
+	{"delete a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Refusal, simulation.Unheard, simulation.Unknown, simulation.Landed}},
+	{"delete a claim", "grant.(*claimer).publish", []string{simulation.Answered}},
+	{"delete a claim", "grant.(*claimer).shut", []string{simulation.Answered}},
+	{"disk: fsync", "grant.(*writer).write", []string{disk.Done, disk.Failed, disk.FailedAndDone}},
+	{"disk: fsync", "lifecycle.(*Lifecycle).Inherit.func1", []string{disk.Done}},
+	{"disk: open", "grant.(*writer).write", []string{disk.Done}},
+	{"disk: write", "grant.(*writer).write", []string{disk.Done, disk.Failed}},
+	{"disk: write", "lifecycle.(*Lifecycle).Inherit.func1", []string{disk.Done}},
+	{"end the session", "lifecycle.(*Lifecycle).Leave", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
+	{"extend a grant", "grant.(*claimer).publish", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
+	{"extend a grant", "grant.(*claimer).shut", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
+	{"join", "lifecycle.(*Lifecycle).try", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
+	{"list own claims", "grant.(*claimer).publish", []string{simulation.Answered}},
+	{"list own claims", "grant.(*claimer).shut", []string{simulation.Answered}},
+	{"list the claims", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
+	{"list the claims", "lifecycle.(*Lifecycle).ask.func2", []string{simulation.Answered, simulation.Unheard}},
+	{"list the records", "grant.(*claimer).claim", []string{simulation.Answered}},
+	{"look for the layout", "grant.(*contact).lookAgain.func1", []string{simulation.Answered}},
+	{"look for the layout", "lifecycle.(*Lifecycle).try", []string{simulation.Answered}},
+	{"open a record", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Landed}},
+	{"open a record", "grant.(*claimer).reopen", []string{simulation.Answered}},
+	{"open a session", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Landed}},
+	{"read a history", "grant.(*claimer).reopen", []string{simulation.Answered, simulation.Unheard}},
+	{"read the host's worker ID", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
+	{"read what was claimed", "grant.(*claimer).claim", []string{simulation.Answered}},
+	{"release a worker ID", "grant.(*claimer).leave", []string{simulation.Answered}},
+	{"release a worker ID", "grant.(*claimer).shut", []string{simulation.Answered, simulation.Refusal}},
+	{"take a number", "grant.(*claimer).claim", []string{simulation.Answered}},
+}
+
+// endings says how many ends there were, and is an error if many seeds leave out a wanted one.
+func endings(stdout io.Writer, done uint64, ends simulation.Ends) error {
+	fmt.Fprintf(stdout, "%d ends of requests and steps of the disk, by what, where and how\n", len(ends))
+	if done < enoughSeeds {
+		return nil
+	}
+	var missing []string
+	for _, w := range wantedEnds {
+		for _, how := range w.hows {
+			if ends[simulation.End{What: w.what, How: how, Place: w.place}] == 0 {
+				missing = append(missing, w.what+" for "+w.place+": "+how)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: never in %d seeds:\n  %s", errTooFew, done, strings.Join(missing, "\n  "))
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package simulation
+
+import (
+	"runtime"
+	"strings"
+)
+
+// End is how a request to the coordinator or a step of the disk ended, and where: What is the
+// request or the step, Place is the function of the daemon that called for it, and learns of the
+// end.
+type End struct{ What, How, Place string }
+
+// How a request ends. A step of the disk is done or failed, or failed and done all the same.
+const (
+	Answered = "answered"
+	Refusal  = "refused"
+	Unheard  = "no answer, nothing stored" // it may arrive later
+	Unknown  = "no answer, but stored"
+	Landed   = "arrives after it was given up"
+)
+
+// Ends counts ends.
+type Ends map[End]uint64
+
+// Add adds up what ended.
+func (e Ends) Add(more Ends) {
+	for end, n := range more {
+		e[end] += n
+	}
+}
+
+// ofDisk begins the name of a step of the disk.
+const ofDisk = "disk: "
+
+// ended counts an end.
+func (p *proc) ended(what, how, place string) {
+	p.sim.ends[End{what, how, place}]++
+}
+
+// placed is the function of daemon/grant or daemon/lifecycle that is running: the nearest one. It
+// is the one that learns what came of a request or a step.
+func placed() string {
+	var pcs [48]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		if _, name, ok := strings.Cut(frame.Function, "/daemon/"); ok && !strings.HasPrefix(name, "journal.") {
+			return name
+		}
+		if !more {
+			return "others"
+		}
+	}
+}
