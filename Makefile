@@ -43,7 +43,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants error-paths model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium mixin
+.PHONY: help check full api doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium uncovered mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -171,7 +171,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
 
 # The quick loop: what needs neither a server nor a C compiler.
-SERVED := /(audit/history|bench.*|cli|clients|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/(errorpaths|simulation))$$
+SERVED := /(audit/history|bench.*|cli|clients|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/simulation)$$
 check: lint $(GOTESTSUM) ## format, vet, lint, and every test that needs no server and no C compiler
 	@scripts/test-report $(GOTESTSUM) "CGO_ENABLED=0 $(GO) test -json $(AS_SHIPPED) -p 2 $$($(GO) list $(AS_SHIPPED) ./... | grep -v -E '$(SERVED)' | tr '\n' ' ')"
 
@@ -272,10 +272,9 @@ kube: sidecar-image ## deploy/kubernetes and the chart on a real Kubernetes of o
 sim: ## 10,000 simulated clusters
 	CGO_ENABLED=0 $(GO) run $(AS_SHIPPED) ./sim -n 10000
 
-# Which error returns of the code that claims worker IDs and keeps the journal the simulation takes, by coverage: all of
-# them, or this fails. About three minutes on two cores.
-error-paths: ## which error returns the simulation takes
-	$(GO) run ./sim/errorpaths
+# What of the code that claims worker IDs and keeps the journal the simulation never reaches, by coverage.
+uncovered: ## which statements the simulation never reaches
+	@GO=$(GO) scripts/uncovered
 
 # Whether the simulation and the unit tests find bugs: flakeward broken on purpose, in each way that sim/mutants has, about
 # half an hour. MUTANT=floor-ignored for one.
