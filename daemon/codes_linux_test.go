@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -26,8 +27,7 @@ import (
 // notBroughtAbout are the codes that no test here brings about on a daemon, with the reason.
 // Package metrics has each of them counted.
 var notBroughtAbout = map[condition.Code]string{
-	condition.NoWorker:     "a lane is without a worker ID and without a reason for a moment between two steps of a claim",
-	condition.WorkersAhead: "a lane in a gap comes to the gap's end while all other worker IDs were used ahead; daemon/grant brings that about",
+	condition.WorkersAhead: "a claim takes a worker ID that is ahead, which is floor-ahead; what is left is a lane that comes to a gap's end, which daemon/grant brings about",
 }
 
 // Each code of the table is shown by a metric of a scrape: a test here has a daemon come into the
@@ -197,12 +197,11 @@ func TestALoginThatIsRefusedIsSeen(t *testing.T) {
 	hangup := make(chan os.Signal, 1)
 	c.Grant.Publish, c.Reload = 100*time.Millisecond, hangup
 	r := start(t, c)
-	said := func(code, why string) {
+	said := func(code condition.Code, why string) {
 		t.Helper()
 		r.until("the reason", func(info map[string]string) bool {
-			return info["condition_code"] == code && strings.Contains(info["condition"], why)
+			return info["condition_code"] == string(code) && strings.Contains(info["condition"], why)
 		})
-		r.says("code=" + code)
 	}
 	well := func() {
 		t.Helper()
@@ -211,13 +210,13 @@ func TestALoginThatIsRefusedIsSeen(t *testing.T) {
 	must.Get(etcd.Client().UserChangePassword(t.Context(), "ours", changed))(t)
 	etcd.Stop(0)
 	etcd.Start(0)
-	r.shows("login-refused")
+	r.tells("login-refused", condition.LoginRefused.Do(), true)
 	said("login-refused", `there is no user "ours", or the password is wrong`)
 	write(changed)
 	hangup <- syscall.SIGHUP
 	well()
 	must.Get(etcd.Client().UserRevokeRole(t.Context(), "ours", "ours"))(t)
-	r.shows("access-denied")
+	r.tells("access-denied", condition.AccessDenied.Do(), true)
 	said("access-denied", `the user "ours" may not read and write all keys that begin with /x/`)
 	must.Get(etcd.Client().UserGrantRole(t.Context(), "ours", "ours"))(t)
 	well()
@@ -272,6 +271,73 @@ func TestWorkerIDsThatOthersHoldAreSeen(t *testing.T) {
 	}
 	last.untilServed()
 	last.tells("worker-ids-taken", condition.WorkersTaken.Do(), true)
+}
+
+// slowDisk finishes no write until it is released.
+type slowDisk struct {
+	journal.Disk
+	released <-chan struct{}
+}
+
+func (d slowDisk) WriteAt(data []byte, at int64) error {
+	<-d.released
+	return d.Disk.WriteAt(data, at)
+}
+
+// A daemon that has joined its cluster has heard from the coordinator, while its claim takes long.
+func TestAClaimThatTakesLongIsSeen(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c, released := config(dir(t)), make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	defer release()
+	c.Cluster.Coord = etcd.URL("x")
+	c.Journal.Disk = func(real journal.Disk) journal.Disk { return slowDisk{real, released} }
+	r := launch(t, c)
+	r.untilServed()
+	r.says("joined the cluster")
+	r.tells("no-worker-id", condition.NoWorker.Do(), false) // the log tells how a claim ends
+	release()
+	r.UntilReady()
+	r.next()
+}
+
+// The clock is an hour behind, the ticks of before are used up, and no other worker ID is to be had:
+// nothing can be issued, which is not ready.
+func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c, clock := config(dir(t)), &stepping{}
+	c.Cluster.Coord, c.Clock, c.IDs.Layout = etcd.URL("x"), clock, "time=31@1s,worker=10,sequence=4;epoch=2026-01-01"
+	c.Grant.Step, c.Grant.Publish, c.Waiting.MaxBlock = 2*time.Second, 100*time.Millisecond, 2*time.Second
+	r := start(t, c)
+	r.next()
+	etcd.StopAll()
+	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
+	clock.by.Add(-int64(time.Hour))
+	r.refused("clock-behind", "NEXT", 16)
+	r.refused("clock-behind", "NEXT")
+	r.tells("clock-behind", condition.ClockBehind.Do(), true)
+	r.says("issuing has stopped")
+	if got := r.info()["state"]; got != "stopped" {
+		t.Errorf("INFO says %s", got)
+	}
+	clock.by.Store(0)
+	etcd.StartAll()
+	r.shows("issuing")
+	r.until("ready", func(info map[string]string) bool { return info["state"] == "ready" })
+}
+
+// Marks were raised to the layout's end: no worker ID can be used.
+func TestARecordBeyondTheLayoutIsSeen(t *testing.T) {
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c := config(dir(t))
+	c.Cluster.Coord, c.Grant.Publish = etcd.URL("x"), 100*time.Millisecond
+	r := start(t, c)
+	r.next()
+	by := operator(t, c.Cluster.Coord)
+	must.Get(by.Inspect(t.Context()))(t)
+	must.Get(by.Raise(t.Context(), layoutOf(t, c).MaxTick()+1))(t)
+	r.tells("floor-ahead", condition.FloorAhead.Do(), true)
+	r.says("the worker ID cannot be used")
 }
 
 // brokenDisk takes nothing while it is broken.

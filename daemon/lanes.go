@@ -75,6 +75,8 @@ func (l *lane) state(now clockguard.Reading) string {
 		return stateStopped // until the clock has come to the floor, or the first grant
 	case max(tick, of.Highest()) > of.Ceiling() && !l.holder.Load().Holding().Idle:
 		return stateStopped
+	case tick < of.Highest() && condition.CodeOf(l.holder.Load().Condition()) == condition.ClockBehind:
+		return stateStopped // until the clock has come to the last ID
 	case tick < of.Highest():
 		return stateClockBehind
 	default:

@@ -52,6 +52,11 @@ func TestWipedCoordinator(t *testing.T) {
 	hangUp := holdOn(r)
 	etcd.Wipe("")
 	r.shows("cluster-replaced")
+	for _, path := range []string{"/readyz?verbose", "/v1/status"} { // INFO, for who is connected still
+		if _, body := get(t, r.web(), path); !strings.Contains(body, "cluster-replaced") || !strings.Contains(body, condition.OtherCluster.Do()) {
+			t.Errorf("%s says %q", path, body)
+		}
+	}
 	hangUp()
 	if err := r.End(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
 		t.Fatalf("the daemon ended with %v, want the cluster %s named", err, id)

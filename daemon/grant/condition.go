@@ -110,8 +110,8 @@ func codeOf(err error) condition.Code {
 
 // Condition returns a *condition.Condition that says what keeps IDs from being issued beyond the
 // ceiling; nil if nothing does. The disk goes first: what it holds back is the nearer of the two
-// ceilings. Where the floor is what the clock has not reached, it says when that will be. A clock
-// outside the layout goes before all: whatever else has ended has ended for it.
+// ceilings. Where the floor, or the last ID, is what the clock has not reached, it says when that will
+// be. A clock outside the layout goes before all: whatever else has ended has ended for it.
 func (k *Holder) Condition() error {
 	h := k.held.snapshot().current
 	c, end := k.held.writer.failing(), h.ceiling()
@@ -121,7 +121,7 @@ func (k *Holder) Condition() error {
 	if c == nil && !k.held.dormant(h) {
 		c = k.pace.late(h, k.Coord, k.held.woken.Load())
 	}
-	early, outside := k.pace.early(h), k.Layout.CheckTime(time.Unix(0, k.pace.now().Wall))
+	early, behind, outside := k.pace.early(h), k.behind(h), k.Layout.CheckTime(time.Unix(0, k.pace.now().Wall))
 	var begun time.Time
 	if c != nil {
 		begun = c.Since
@@ -134,6 +134,11 @@ func (k *Holder) Condition() error {
 			early = fmt.Errorf("%w (%w)", early, c.Err)
 		}
 		c = &condition.Condition{Code: condition.FloorAhead, Stopped: true, Since: time.Unix(0, max(k.pace.begun, h.since)), Err: early}
+	case behind != nil:
+		if c != nil {
+			behind = fmt.Errorf("%w (%w)", behind, c.Err)
+		}
+		c = &condition.Condition{Code: condition.ClockBehind, Stopped: true, Since: time.Unix(0, k.stuck.Load()), Err: behind}
 	case c == nil:
 		return nil
 	default:
@@ -184,9 +189,9 @@ func (p *pace) judge(c *condition.Condition, h holding, end generator.Tick) {
 }
 
 // early says until when nothing can be issued because the worker ID may have been issued from up to
-// there; nil if that is not long.
+// there; nil if that is not long. A lane that has issued is behind instead: see behind.
 func (p *pace) early(h holding) error {
-	if h.lane == nil || h.lane.Closed() {
+	if h.lane == nil || h.lane.Closed() || h.lane.Highest() > h.lane.Floor() {
 		return nil
 	}
 	first := h.lane.Floor() + 1
@@ -205,6 +210,31 @@ type earlyError struct {
 func (e *earlyError) Error() string {
 	return fmt.Sprintf("worker ID %d may have been issued from up to a time that the clock has not reached; no ID before %s",
 		e.worker, e.first.UTC().Format(time.RFC3339))
+}
+
+// behind says until when nothing can be issued because the clock is behind the last ID, the earlier
+// ticks have no room left, and no other worker ID is to be had; nil if that is not long.
+func (k *Holder) behind(h holding) error {
+	if !k.isStuck(h) {
+		k.stuck.Store(0)
+		return nil
+	}
+	k.stuck.CompareAndSwap(0, k.pace.now().Wall)
+	return fmt.Errorf("the clock is behind the last ID of worker ID %d, and no other worker ID is to be had; no ID before %s",
+		h.worker, k.Layout.StartOf(h.lane.Highest()+1).UTC().Format(time.RFC3339))
+}
+
+// isStuck reports what behind says.
+func (k *Holder) isStuck(h holding) bool {
+	if h.lane == nil || h.lane.Closed() || k.contact.reachable.Load() && !k.contact.backoff.waits() {
+		return false
+	}
+	last := h.lane.Highest()
+	if last <= h.lane.Floor() || time.Duration(k.Layout.UnixNanos(last)-k.pace.now().Wall) <= k.pace.firstWait {
+		return false
+	}
+	_, room := h.lane.NextRoom(0, last-generator.Tick(h.lane.Span())+1, last)
+	return !room
 }
 
 // late returns the condition of a lane whose ceiling the clock is beyond although nothing has

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 )
 
 // contact is what a holder knows of its coordinator by how the last exchanges ended.
@@ -68,6 +69,13 @@ func (c *contact) notJoined(err error) {
 	c.reachable.Store(err == nil)
 	c.issued.poison(err)
 	c.failure.set(c.pace.now(), err)
+}
+
+// joined notes that the coordinator has answered a start, which claims a worker ID now.
+func (c *contact) joined() {
+	if starting := c.failure.get(); starting != nil && starting.Code == condition.Starting {
+		c.failure.set(c.pace.now(), errNoClaim)
+	}
 }
 
 // lookAgain looks at the cluster's record after an answer that will not change any more, or from

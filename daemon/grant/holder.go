@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -67,6 +68,7 @@ type Holder struct {
 	demand    *demand
 	claimer   *claimer
 	migration *migration
+	stuck     atomic.Int64 // since when the clock is behind and no ID is to be had, by that clock; 0: that is not so
 }
 
 // New makes a holder that holds nothing.
@@ -200,6 +202,7 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 	k.claimer.coord = c
 	k.held.attach(cluster.UUID)
 	k.Issued.Raised(cluster.Raise)
+	k.contact.joined()
 	return nil
 }
 
