@@ -56,10 +56,7 @@ func TestOneSocketSpeaksRESPAndHTTP(t *testing.T) {
 		redis, web := h.dial(t), h.dial(t)
 		for i := range 3 {
 			redis.send("GET x\r\nNEXT\r\n")
-			line, err := redis.in.ReadString('\n')
-			if !strings.HasPrefix(line, "-ERR unknown command 'GET'") {
-				t.Fatalf("GET x as RESP: %q (%v)", line, err)
-			}
+			redis.want("$-1\r\n") // nothing is stored
 			redis.want(fmt.Sprintf(":%d\r\n", i))
 			web.send(getX)
 			web.wantResponse(200, "/x")
@@ -404,7 +401,8 @@ func TestReadsOfManyConnectionsComeInTurn(t *testing.T) {
 }
 
 // A frame of HTTP/2 is read in parts by net/http, and at once from the system. Nothing of it is
-// lost or in another order, and HTTP/1, which reads much at once, has no further room.
+// lost or in another order, and HTTP/1, which reads much at once, has no further room. Of HTTP/1 the
+// bytes of the host are changed.
 func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
 	long := strings.Repeat("x", 3*aheadBytes)
 	for _, c := range []struct {
@@ -421,7 +419,7 @@ func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
 			must.Get(io.ReadFull(got, part))(t)
 			all = append(all, part...)
 		}
-		if _, err := got.Read(make([]byte, 1)); err != io.EOF || string(all) != c.first+"headerbody"+long {
+		if _, err := got.Read(make([]byte, 1)); err != io.EOF || string(all) != strings.Replace(c.first, "Host: f", "Host:_f", 1)+"headerbody"+long {
 			t.Errorf("%.10q: read %d bytes (%v)", c.first, len(all), err)
 		}
 		if conn.reads != c.reads {
