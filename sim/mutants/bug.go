@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Where the bugs are listed, from the root of the source: a file for each package, and one for the drills.
+// Where the bugs are listed, from the root of the source: a file for each package, and one for the
+// drills.
 const (
 	tested  = "sim/mutants/list/*.txt"
 	drilled = "e2e/mutants.txt"
@@ -75,8 +76,9 @@ func load(root, pattern string, names []string) ([]bug, error) {
 	return all, nil
 }
 
-// parse reads bugs. Each begins with a line `## name`. A head follows, then changes: the file's name alone on a line,
-// and its lines, of which those after a minus leave, those after a plus come, and those after a blank stay.
+// parse reads bugs. Each begins with a line `## name`. A head follows, then changes: the file's
+// name alone on a line, and its lines, of which those after a minus leave, those after a plus come,
+// and those after a blank stay.
 func parse(text string) (all []bug, err error) {
 	var b *bug
 	inside := false // the lines of a change
@@ -196,8 +198,8 @@ func (b bug) broken(root string) (files map[string]string, err error) {
 	return files, nil
 }
 
-// overlay writes what go's -overlay wants into dir, which is empty, and returns its path: nothing of the source is
-// written. Without a change there is none, and the path is empty.
+// overlay writes what go's -overlay wants into dir, which is empty, and returns its path: nothing
+// of the source is written. Without a change there is none, and the path is empty.
 func (b bug) overlay(root, dir string) (string, error) {
 	files, err := b.broken(root)
 	if err != nil || len(files) == 0 {

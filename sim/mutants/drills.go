@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// drill has the drills of a bug run on a daemon that is built with it. Violations are what has to be found, by each drill
-// on each coordinator: to fail otherwise is no proof, for a daemon that does not start does that, too.
+// drill has the drills of a bug run on a daemon that is built with it. Violations are what has to
+// be found, by each drill on each coordinator: to fail otherwise is no proof, for a daemon that
+// does not start does that, too.
 func (h hunt) drill(ctx context.Context, b bug, overlay string) (found, missed []string, err error) {
 	image := "flakeward-drill:mutant-" + b.name
 	if err := h.shown(ctx, "make", "--no-print-directory", "drill-image", "DRILL_IMAGE="+image, "GOFLAGS=-buildvcs=false -overlay="+overlay); err != nil {

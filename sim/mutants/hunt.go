@@ -94,8 +94,8 @@ func (h hunt) all(ctx context.Context, bugs []bug, progress io.Writer) (findings
 	return findings, context.Cause(ctx)
 }
 
-// try has one bug looked for. The simulation looks where it must find it, and in the source as it is: to find nothing
-// takes it as long as all seeds do.
+// try has one bug looked for. The simulation looks where it must find it, and in the source as it
+// is: to find nothing takes it as long as all seeds do.
 func (h hunt) try(ctx context.Context, b bug) (f finding) {
 	f.bug = b
 	defer func(begun time.Time) { f.took = time.Since(begun) }(time.Now())

@@ -1,5 +1,5 @@
-// Command mutants shows that the simulation, the unit tests and the drills find bugs: it breaks flakeward on purpose, in
-// one way after the other, by go's -overlay, and has them look for it.
+// Command mutants shows that the simulation, the unit tests and the drills find bugs: it breaks
+// flakeward on purpose, in one way after the other, by go's -overlay, and has them look for it.
 //
 //	go run ./sim/mutants [-drills] [-slice K/N] [NAME...]
 //
@@ -14,9 +14,10 @@
 //	-a line that leaves
 //	+a line that comes
 //
-// The lines must stand in the file exactly once. The source as it is goes first: what fails there proves nothing. The
-// bugs of the drills are in e2e/mutants.txt, and a line `Drills: /name etcd/name` says which of them must find each; the
-// images of the drills must be there. The status is 1 if a bug was found by nobody, or not by whom its record says.
+// The lines must stand in the file exactly once. The source as it is goes first: what fails there
+// proves nothing. The bugs of the drills are in e2e/mutants.txt, and a line `Drills: /name
+// etcd/name` says which of them must find each; the images of the drills must be there. The status
+// is 1 if a bug was found by nobody, or not by whom its record says.
 package main
 
 import (
@@ -48,8 +49,8 @@ func main() {
 	}
 }
 
-// run tries the bugs of the names, or a part of all, and prints what came of them. It returns whether all is as their
-// records say.
+// run tries the bugs of the names, or a part of all, and prints what came of them. It returns
+// whether all is as their records say.
 func run(ctx context.Context, seeds int, drills bool, slice string, names []string) (all bool, err error) {
 	root, err := os.Getwd()
 	if err != nil {
