@@ -137,7 +137,7 @@ func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster st
 		return c, "", err
 	}
 	if err != nil {
-		n.log.Warn("whether this daemon fits into the cluster is not known, as the coordinator does not answer", "error", err)
+		n.log.Info("whether this daemon fits into the cluster is not known, as the coordinator does not answer", "error", err)
 	}
 	return c, cluster, nil
 }
