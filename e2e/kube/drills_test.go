@@ -80,6 +80,7 @@ func TestNode(t *testing.T) {
 	}
 	n.uninstall()
 	windows = append(windows, n.byChart()...)
+	windows = append(windows, n.byOwnEtcd()...)
 	j, err := judge(recordedDir, windows)
 	n.must(err)
 	j.verdict(n, windows)

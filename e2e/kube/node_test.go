@@ -102,6 +102,9 @@ func (n *node) certify() {
 	n.must(p.issue("admin", "admin", []string{"system:masters"}, nil))
 	n.must(p.issue("kube-controller-manager", "system:kube-controller-manager", nil, nil))
 	n.must(p.issue("kube-scheduler", "system:kube-scheduler", nil, nil))
+	n.must(p.issue("kube-proxy", "system:kube-proxy", nil, nil))
+	n.must(p.issue("etcd", "etcd", nil, []string{"flakeward-etcd-0.flakeward-etcd-peers", "flakeward-etcd-1.flakeward-etcd-peers",
+		"flakeward-etcd-2.flakeward-etcd-peers", "flakeward-etcd", "localhost"}, "127.0.0.1"))
 	n.must(p.issue("kubelet", "system:node:"+nodeName, []string{"system:nodes"}, []string{nodeName}, nodeAddress))
 	n.must(p.issue("kubelet-client", "kubelet-client", nil, nil))
 	n.must(p.issue("flakeward", "flakeward", nil, []string{"flakeward"}))
@@ -143,6 +146,17 @@ evictionHard: {memory.available: 50Mi, nodefs.available: 1%, imagefs.available: 
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 volumePluginDir: ` + runDir + `/plugins
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+`,
+		// The kernel's limits of connections are the host's.
+		"kube-proxy.yaml": `apiVersion: kubeproxy.config.k8s.io/v1alpha1
+kind: KubeProxyConfiguration
+clientConnection: {kubeconfig: ` + n.pki("kube-proxy.conf") + `}
+hostnameOverride: ` + nodeName + `
+clusterCIDR: 10.88.7.0/24
+mode: iptables
+conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
 `,
 	} {
 		path := filepath.Join(runDir, name)
@@ -226,6 +240,8 @@ func (n *node) explain() {
 		{"logs", "-n", system, "-l", daemonPods, "--prefix", "--tail=60"},
 		{"logs", "-n", system, "-l", daemonPods, "--prefix", "--tail=30", "--previous"},
 		{"logs", "-n", system, "-l", driverPods, "--prefix", "--tail=60"},
+		{"logs", "-n", system, "-l", etcdPods, "--prefix", "--tail=30"},
+		{"logs", "-n", "kube-system", "-l", "k8s-app=kube-dns", "--prefix", "--tail=30"},
 	}
 	if _, err := n.try("kubectl", "get", "--raw", "/readyz"); err != nil {
 		commands = nil
