@@ -267,7 +267,7 @@ kube: sidecar-image ## deploy/kubernetes and the chart on a real Kubernetes of o
 	@GO=$(GO) sh e2e/images/build.sh etcd
 	@sh e2e/kube/images.sh $(KUBE)
 	@mkdir -p $(BIN) && CGO_ENABLED=0 $(GO) test -c $(AS_SHIPPED),e2e -o $(BIN)/kube ./e2e/kube && cd e2e/kube && \
-	exec "$(CURDIR)/$(BIN)/kube" -test.v -test.timeout 16m -programs "$(abspath $(KUBE))"
+	exec "$(CURDIR)/$(BIN)/kube" -test.v -test.timeout 14m -programs "$(abspath $(KUBE))"
 
 # Clusters simulated from seeds, 10,000 of them; a failing one prints the command that replays it.
 sim: ## 10,000 simulated clusters
