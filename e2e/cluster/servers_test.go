@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,15 +42,6 @@ func (e *etcdServers) addresses() []string { return e.Endpoints() }
 
 func (e *etcdServers) urlOf(addresses []string, prefix string) string {
 	return "etcd://" + strings.Join(addresses, ",") + "/" + prefix
-}
-
-func (e *etcdServers) members() []string {
-	e.Helper()
-	dirs, err := filepath.Glob(filepath.Join(e.dir, "*"))
-	if err != nil || len(dirs) != len(e.Endpoints()) {
-		e.Fatalf("the data of %d members is in %q, %v", len(e.Endpoints()), dirs, err)
-	}
-	return dirs
 }
 
 func (e *etcdServers) backup() (restore func()) {

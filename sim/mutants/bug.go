@@ -137,11 +137,11 @@ func (b bug) check() error {
 	case len(b.changes) == 0:
 		return errors.New("it changes nothing")
 	case len(b.drills) == 0 && (len(b.suites) == 0 || len(b.must) == 0):
-		return errors.New("it needs lines Tests: and Found:, or a line Drills:")
+		return errors.New("it needs the lines Tests and Found, or the line Drills")
 	}
 	for _, who := range b.must {
 		if who != bySim && who != byTests {
-			return fmt.Errorf("Found: %s: there are %s and %s", who, bySim, byTests)
+			return fmt.Errorf("found by %s: there are %s and %s", who, bySim, byTests)
 		}
 	}
 	return nil
