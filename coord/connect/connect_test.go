@@ -284,7 +284,7 @@ func refusing(t *testing.T) string {
 func TestUnreachable(t *testing.T) {
 	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close()
-	for address, reason := range map[string]string{silent.Addr().String(): "", refusing(t): "connection refused"} {
+	for address, reason := range map[string]string{silent.Addr().String(): "answers nothing", refusing(t): "connection refused"} {
 		for _, user := range []string{"", "u:geheim@"} {
 			var log bytes.Buffer
 			c, err := Open(t.Context(), Config{
@@ -298,8 +298,8 @@ func TestUnreachable(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), address) {
 				t.Errorf("Join: %v; want an error that names %s", err, address)
 			}
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within ") || !strings.Contains(err.Error(), reason) {
-				t.Errorf("Join: %v; want that there was no answer, and %q", err, reason)
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), reason) {
+				t.Errorf("Join: %v; want that the time is over, and %q", err, reason)
 			}
 			if closing := c.Close(); closing != nil {
 				t.Errorf("Close: %v", closing)
