@@ -45,7 +45,7 @@ func TestAFailureIsThatOfItsLastError(t *testing.T) {
 	}
 }
 
-// A daemon that ran without --coord is told apart from one whose coordinator was replaced.
+// A daemon that ran without --coord does not read as one whose coordinator was replaced.
 func TestAForeignJournalOfAnEmbeddedCoordinatorIsSaidAsThat(t *testing.T) {
 	for joined, want := range map[string]string{
 		"embedded:":      "joined with the embedded coordinator: this daemon has run without that --coord, as a cluster of its own.",
