@@ -57,7 +57,7 @@ func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 				Assign: j.assign,
 			})
 			if err != nil { // the node may exist or come to exist
-				c.nodes.orphan(token)
+				c.nodes.unanswer(token)
 				return err
 			}
 			n.Created = made

@@ -14,9 +14,11 @@ type nodes struct {
 	incarnation string
 	log         hclog.Logger
 
-	mu       sync.Mutex
-	live     map[string]bool // tokens of the nodes in use or being made
-	searches int             // publishes that are still to look for orphans
+	mu         sync.Mutex
+	live       map[string]bool // tokens of the nodes in use or being made
+	searches   int             // publishes that are still to look for orphans
+	unanswered bool            // the creation of a node may still be under way
+	publishes  int             // since the last one that looked for orphans
 }
 
 // An orphan is a claim node of this incarnation that nothing uses: the reply to
@@ -28,6 +30,12 @@ type nodes struct {
 // one. A request can reach the servers after its caller gave up on it, so one look
 // is not enough.
 const searchesEach = 6
+
+// searchSeldom is how many publishes later the next one looks after those. The creation of a node
+// that was never answered can reach the servers as late as it likes, and no answer tells that it
+// never will, so the looks do not end with searchesEach: the session would keep a node that nobody
+// uses, and nobody would have its worker ID.
+const searchSeldom = 16
 
 // use marks the node as in use or being made.
 func (n *nodes) use(token string) {
@@ -50,6 +58,14 @@ func (n *nodes) orphan(token string) {
 	delete(n.live, token)
 	// Each of the daemon's claims publishes: as much time is to pass as with one.
 	n.searches = searchesEach * max(1, len(n.live))
+}
+
+// unanswer is orphan for a node whose creation was not answered.
+func (n *nodes) unanswer(token string) {
+	n.orphan(token)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.unanswered = true
 }
 
 // isOrphan reports whether the node is of this incarnation and not in use.
@@ -91,8 +107,13 @@ func (n *nodes) deletePredecessor(ctx context.Context, name string) error {
 func (n *nodes) reap(ctx context.Context) {
 	n.mu.Lock()
 	searches := n.searches
+	n.publishes++
+	due := searches > 0 || n.unanswered && n.publishes >= searchSeldom
+	if due {
+		n.publishes = 0
+	}
 	n.mu.Unlock()
-	if searches == 0 {
+	if !due {
 		return
 	}
 	if err := n.deleteOrphans(ctx); err != nil {
@@ -101,7 +122,7 @@ func (n *nodes) reap(ctx context.Context) {
 	}
 	n.mu.Lock()
 	if n.searches == searches { // nothing happened meanwhile
-		n.searches--
+		n.searches = max(0, searches-1)
 	}
 	n.mu.Unlock()
 }

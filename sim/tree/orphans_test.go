@@ -19,6 +19,8 @@ type way struct {
 	clockguard.Clock
 	tree   *tree.Tree
 	loses  string // the request whose reply is lost next
+	delays string // the request that is under way for long next
+	land   func() // lets that one reach the tree
 	sent   int
 	paused time.Duration
 	tired  func() // called when more was sent, or more time passed, than any test is about
@@ -32,6 +34,10 @@ func (w *way) Carry(ctx context.Context, what string, _ bool, do func(*tree.Tree
 	}
 	if w.sent++; w.sent > 10_000 {
 		w.tired()
+	}
+	if what == w.delays {
+		w.delays, w.land = "", func() { do(w.tree) }
+		return errLost
 	}
 	answer := do(w.tree)
 	if what == w.loses {
@@ -141,6 +147,48 @@ func TestOrphansOfTwoClaimants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The creation of a claim reaches the servers long after its claimant gave up on it and looked for
+// it. It bars its worker ID no longer than the claimant needs for some publishes, however late.
+func TestAClaimThatLandsLateIsDeleted(t *testing.T) {
+	onBoth(t, func(t *testing.T, kind tree.Kind) {
+		servers := tree.New(kind)
+		plain := func(s claims.Store) claims.Store { return s }
+		holder, w := joined(t, kind, servers, "holder", plain)
+		kept, err := w.claim(t.Context(), holder, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish := func(times int) (sent int) {
+			before := w.sent
+			for range times {
+				if err := kept.Extend(t.Context(), coord.Progress{Ceiling: 100}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return w.sent - before
+		}
+		if got := publish(100); got != 100 {
+			t.Errorf("100 publishes of a daemon whose claims were all answered made %d requests", got)
+		}
+		w.delays = "create a claim"
+		if _, err := w.claim(t.Context(), holder, 1); !errors.Is(err, errLost) {
+			t.Fatalf("the claim that is under way: %v, want %v", err, errLost)
+		}
+		if got := publish(100); got > 120 {
+			t.Errorf("100 publishes after a claim without an answer made %d requests, want 120 at most", got)
+		}
+		w.land()
+		if got := servers.Claims(); got != 2 {
+			t.Fatalf("%d claims are there, want 2: the case is void", got)
+		}
+		publish(20)
+		other, asks := joined(t, kind, servers, "other", plain)
+		if got, err := asks.claim(t.Context(), other, coord.AnyWorker); err != nil || got.Worker() != 1 {
+			t.Errorf("the worker ID of a claim that nobody uses is not to be had: %v", err)
+		}
+	})
 }
 
 // beaten is a store on which somebody else is always faster, and gone again.
