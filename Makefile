@@ -4,8 +4,8 @@
 
 GO       ?= go
 BIN      := .bin/$(shell $(GO) env GOVERSION)
-# The benchmarks and others are modules of their own, so that the program's go.mod names only what it needs; go.work joins all.
-PACKAGES ?= ./... ./bench/... ./csi/sanity/... ./deploy/manifests/... ./deploy/sbom/... ./e2e/page/...
+# What runs whole programs is a module of its own, e2e/, so that go.mod names only what the program and its tests need; go.work joins all.
+PACKAGES ?= ./... ./csi/sanity/... ./deploy/sbom/... ./e2e/...
 FUZZTIME ?= 60s
 
 # The linters, each built once into $(BIN); a new version is a new file.
@@ -130,15 +130,15 @@ lint: $(STATICCHECK) $(FORBIDIGO) $(JSONNET) $(JSONNETFMT) ## gofmt, vet, static
 	fi
 	@echo 'lint: go vet'
 	@$(GO) vet -tags $(TAGS) $(PACKAGES)
-	@$(GO) vet -tags $(TAGGED) ./...
+	@$(GO) vet -tags $(TAGGED) ./... ./e2e/...
 	@echo 'lint: staticcheck'
 	@$(STATICCHECK) -tags $(TAGS) $(PACKAGES)
-	@$(STATICCHECK) -tags $(TAGGED) ./...
+	@$(STATICCHECK) -tags $(TAGGED) ./... ./e2e/...
 	@echo 'lint: what ships imports nothing of what proves'
 	@$(GO) test $(AS_SHIPPED) -count=1 -run '^TestBorder' .
 	@echo 'lint: forbidigo, no sleeping anywhere'
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGS)" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- $(PACKAGES)
-	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./...
+	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status '$(NO_SLEEP)' -- ./... ./e2e/...
 	@echo 'lint: forbidigo, no real clock where one is injected'
 	@GOFLAGS="$$($(GO) env GOFLAGS) -tags=$(TAGGED)" $(FORBIDIGO) -set_exit_status -tests=false -analyze_types '$(NO_CLOCK)' -- $(CLOCKED)
 	@echo 'lint: deploy/mixin is formatted and rendered'
@@ -171,7 +171,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
 
 # The quick loop: what needs neither a server nor a C compiler.
-SERVED := /(audit/history|bench.*|cli|clients|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|e2e/.*|sim/simulation)$$
+SERVED := /(audit/history|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|sim/simulation)$$
 check: lint $(GOTESTSUM) ## format, vet, lint, and every test that needs no server and no C compiler
 	@scripts/test-report $(GOTESTSUM) "CGO_ENABLED=0 $(GO) test -json $(AS_SHIPPED) -p 2 $$($(GO) list $(AS_SHIPPED) ./... | grep -v -E '$(SERVED)' | tr '\n' ' ')"
 
@@ -187,9 +187,9 @@ full: ## everything that is longer than .ci/run: drills, mutants, simulation, po
 # Lint has vetted already, and what a debugger wants is a third of the time that linking takes.
 LINKED  := -vet=off '-ldflags=-s -w'
 DRILLED := ./generator ./internal/fault
-ALONE := . ./bench/... ./clients ./e2e/cluster ./e2e/failures ./e2e/logins ./sim/simulation ./sim/mutants ./e2e/powercut/... ./e2e/update ./e2e/monitoring ./e2e/doors ./e2e/page ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
-# Go does not see that files outside a test's module have changed, so these never come from its cache.
-FOREIGN := ./deploy/manifests
+ALONE := . ./sim/simulation ./sim/mutants ./internal/base62 ./internal/form ./internal/publicid ./internal/uuid7
+# They run programs, and Go does not see that files outside a test's module have changed: these never come from its cache.
+FOREIGN := ./e2e/...
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \
 	awk '{ print ($$0 ~ "/(audit/history|coord/etcd|coord/zk|flakeward/daemon)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
 # Under the race detector a storm of claims has a quarter of its daemons; so it is run once more, whole and by itself.
@@ -203,7 +203,7 @@ define TESTS
 failed=0
 CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -p 4 -timeout 15m -skip '^($(APART))$$' $$($(TESTED)) || failed=1
 CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -p 4 -timeout 15m $(ALONE) || failed=1
-CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 $(FOREIGN) || failed=1
+CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 -p 4 -timeout 15m $(FOREIGN) || failed=1
 CGO_ENABLED=0 $(GO) test -json $(LINKED) $(AS_SHIPPED) -count=1 -p 1 -timeout 15m -run '^($(STORM)|$(APART))$$' ./coord/etcd ./coord/zk ./generator ./cli ./daemon/issue || failed=1
 CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags drill -run '^TestDrill' $(DRILLED) || failed=1
 CGO_ENABLED=1 $(GO) test -json $(LINKED) -race -tags e2e -skip TestDrills ./e2e/drills || failed=1
@@ -296,7 +296,7 @@ linear: race-detector zookeeper ## histories of claims, judged by porcupine
 # installs the peers that are missing, by apt-get.
 ONLY ?=
 bench: build peers ## speed next to the peers: docs/benchmarks.md
-	$(GO) run ./bench -daemon ./flakeward -only '$(ONLY)'
+	$(GO) run ./e2e/bench -daemon ./flakeward -only '$(ONLY)'
 
 peers: ## Redis and PostgreSQL, by apt-get
 	@scripts/need-peers
@@ -343,7 +343,7 @@ $(JSONNETFMT):
 	@$(call install,github.com/google/go-jsonnet/cmd/jsonnetfmt@v0.22.0,jsonnetfmt)
 
 # The dashboard, rules and alerts of deploy/mixin, rendered. lint says if they are not current, and a test of
-# deploy/manifests whether those for Kubernetes are.
+# e2e/manifests whether those for Kubernetes are.
 mixin: $(JSONNET) $(JSONNETFMT) ## renders deploy/mixin: dashboard, rules, alerts
 	@$(JSONNETFMT) -i deploy/mixin/*.libsonnet deploy/mixin/*.jsonnet
 	@$(JSONNET) -S -m deploy/mixin/rendered deploy/mixin/render.jsonnet >/dev/null

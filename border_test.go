@@ -26,7 +26,7 @@ var product = []string{".", "cli", "client", "clockguard", "coord", "csi", "daem
 // proof is what shows that the product is right. What ships imports nothing of it. A name without
 // a slash is a directory anywhere.
 var proof = []string{
-	"audit", "e2e", "sim", "bench", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "csitest", "csi/sanity", "internal/fault/inject",
+	"audit", "e2e", "sim", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "csitest", "csi/sanity", "internal/fault/inject",
 	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/must", "internal/process", "internal/sockettest", "daemontest",
 }
 
@@ -147,7 +147,7 @@ func TestBorderIsWatched(t *testing.T) {
 		{".", "audit/record", "//go:build drill\n\n"},
 		{".", "internal/fault/inject", "//go:build !drill\n\n"},
 		{"clockguard", "clockguard/clocktest", "//go:build e2e\n\n"},
-		{"cli", "bench/rounds", "//go:build drill || linux\n\n"},
+		{"cli", "e2e/bench/rounds", "//go:build drill || linux\n\n"},
 	} {
 		root := t.TempDir()
 		plant(t, root, "client/client.go", "package client\n\nimport _ \""+module+"/internal/tsc\"\n")

@@ -7,7 +7,7 @@
 //
 // With -floor it does the same to a server that does hardly anything, for comparison:
 //
-//	cc -O2 -o /tmp/floor bench/floor/floor.c && sudo /tmp/abuse -binary /tmp/flakeward -floor /tmp/floor
+//	cc -O2 -o /tmp/floor e2e/bench/floor/floor.c && sudo /tmp/abuse -binary /tmp/flakeward -floor /tmp/floor
 //
 // Only root can be another user. The rows of other users are of this one's otherwise.
 package main
@@ -51,7 +51,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.binary, "binary", "", "the daemon's program")
-	flag.StringVar(&o.floor, "floor", "", "the program of bench/floor, to be abused as well; empty: it is not")
+	flag.StringVar(&o.floor, "floor", "", "the program of e2e/bench/floor, to be abused as well; empty: it is not")
 	flag.Int64Var(&o.memory, "memory", 256, "MiB that it may use")
 	flag.DurationVar(&o.lasts, "for", 5*time.Second, "how long each abuse lasts")
 	flag.StringVar(&o.only, "only", "", "a regular expression for the names of abuses; empty: all")

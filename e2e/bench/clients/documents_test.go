@@ -1,0 +1,314 @@
+package clients
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/flakeward/flakeward/cli"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/sockettest"
+)
+
+const pages = "../../../docs/"
+
+// A program of the documents is a code block with a line such as these.
+var isProgram = regexp.MustCompile(`(?m)` + strings.Join([]string{
+	`^import `, `^ *class \w+ `, `require\(`, `await `, // Java, JavaScript
+	`^def `, `redis\.Redis\(`, `bytes\(\[`, `^DIGITS = `, // Python
+	`:= `, `^conn, err`, // Go
+	`^(SELECT|CREATE|DELETE|INSERT|UPDATE) .*\b(FROM|TABLE|VIEW|INTO)\b`, // SQL
+	`^(\$ )?(grp)?curl `, `^\$ flakeward (layout|bounds) `, // shells
+}, "|"))
+
+// triedBy has the test that tries a program: for what the page and the program begin with, the
+// test's directory and name. What nobody tries is in docs/verification.md.
+var triedBy = map[string]string{
+	"clients.md: ": "../../clients TestJavaExamples",
+	"databases.md: $ flakeward bounds --from 2026":       "../postgres TestDatabasePageIsTrue",
+	"databases.md: CREATE TABLE":                         "../postgres TestDatabaseStatements",
+	"databases.md: CREATE VIEW":                          "../postgres TestTheViewHasTheBoundsOfTheLayout",
+	"databases.md: DELETE FROM":                          "../postgres TestDatabaseStatements",
+	"databases.md: SELECT id FROM inbox":                 "../postgres TestAReaderThatPollsByID",
+	"databases.md: SELECT id, what":                      "../postgres TestSpansAreRangesOfThePrimaryKey",
+	"databases.md: SELECT id, written":                   "../postgres TestAReaderThatPollsByID",
+	"forms.md: DIGITS = ":                                "../idforms TestProgramsOfThePageGiveItsVectors",
+	"forms.md: P = bytes":                                "../idforms TestProgramsOfThePageGiveItsVectors",
+	"forms.md: const redis = require('redis')":           ". TestTheProgramForNode",
+	"forms.md: import hashlib, uuid":                     "../idforms TestProgramsOfThePageGiveItsVectors",
+	"grpc.md: conn, err := grpc.NewClient(":              "../../../daemon TestClientOfGRPC",
+	"grpc.md: curl ":                                     ". TestTheCommandsOfCurl",
+	"grpc.md: grpcurl ":                                  notTried,
+	"http.md: $ curl ":                                   ". TestTheCommandsOfCurl",
+	"http.md: import java.net.":                          ". TestTheProgramsForJava",
+	"layouts.md: $ flakeward layout --list":              ". TestTheCommandsThatNeedNoDaemon",
+	"protocol.md: const id = BigInt(":                    ". TestTheLinesForClients",
+	"protocol.md: ids, err := client.Open(":              ". TestTheLinesForClients",
+	"protocol.md: r = redis.Redis(":                      ". TestTheLinesForClients",
+	"protocol.md: rdb := redis.NewClient(":               ". TestTheLinesForClients",
+	"several-clusters.md: $ flakeward layout 'time=41@1": ". TestTheCommandsThatNeedNoDaemon",
+	"several-clusters.md: $ flakeward layout check":      notTried,
+	"several-clusters.md: NEXT 5 TENANT orders":          "../../../client TestATenantIsAskedForByName",
+}
+
+const notTried = ""
+
+// TestEachProgramOfTheDocumentsIsTried: by a test that there is.
+func TestEachProgramOfTheDocumentsIsTried(t *testing.T) {
+	files, err := filepath.Glob(pages + "*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, file := range files {
+		for _, block := range blocks(t, filepath.Base(file)) {
+			if !isProgram.MatchString(block) {
+				continue
+			}
+			program := filepath.Base(file) + ": " + block
+			found := ""
+			for begins := range triedBy {
+				if strings.HasPrefix(program, begins) && len(begins) > len(found) {
+					found = begins
+				}
+			}
+			if used[found] = true; found == "" {
+				line, _, _ := strings.Cut(program, "\n")
+				t.Errorf("no test tries the program %s", line)
+			}
+		}
+	}
+	for begins, test := range triedBy {
+		if !used[begins] && begins != "clients.md: " {
+			t.Errorf("there is no program %s", begins)
+		}
+		if test == notTried {
+			continue
+		}
+		dir, name, _ := strings.Cut(test, " ")
+		tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exists := false
+		for _, file := range tests {
+			exists = exists || strings.Contains(read(t, file), "\nfunc "+name+"(")
+		}
+		if !exists {
+			t.Errorf("there is no test %s", test)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// blocks are the code blocks of a page.
+func blocks(t *testing.T, page string) (all []string) {
+	t.Helper()
+	var block []string
+	fenced, before := false, ""
+	end := func() {
+		if text := strings.Trim(strings.Join(block, "\n"), "\n"); text != "" {
+			all = append(all, text)
+		}
+		block = nil
+	}
+	for line := range strings.Lines(read(t, pages+page) + "\n.\n") {
+		line = strings.TrimSuffix(line, "\n")
+		code, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case strings.HasPrefix(line, "```"):
+			end()
+			fenced = !fenced
+		case fenced:
+			block = append(block, line)
+		case indented && (len(block) > 0 || before == ""):
+			block = append(block, code)
+		case line == "" && len(block) > 0:
+			block = append(block, "")
+		default:
+			end()
+		}
+		before = line
+	}
+	return all
+}
+
+// block is the one that begins so.
+func block(t *testing.T, page, begins string) string {
+	t.Helper()
+	for _, text := range blocks(t, page) {
+		if strings.HasPrefix(text, begins) {
+			return text
+		}
+	}
+	t.Fatalf("docs/%s has no block that begins %q", page, begins)
+	return ""
+}
+
+// resp3 has a stand-in for node-redis 6, which speaks RESP3.
+const resp3 = "testdata/resp3"
+
+// The program of docs/forms.md does what the page says with node-redis of Debian, which speaks RESP2,
+// and in RESP3 with the stand-in.
+func TestTheProgramForNode(t *testing.T) {
+	const prints = "It prints `true`, `true`, `23`, `true`."
+	if !strings.Contains(read(t, pages+"forms.md"), prints) {
+		t.Errorf("docs/forms.md does not say %q", prints)
+	}
+	path := filepath.Join(t.TempDir(), "ids.js")
+	if err := os.WriteFile(path, []byte(block(t, "forms.md", "const redis = require('redis')")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	daemon := daemontest.Start(t, daemontest.Config(sockettest.Dir(t)))
+	for name, library := range map[string]string{"RESP2": "", "RESP3": resp3} {
+		t.Run(name, func(t *testing.T) {
+			withLibrary(t, library)
+			if out := run(t, "node", path, daemon.Config.Socket.Path); out != "true\ntrue\n23\ntrue\n" {
+				t.Errorf("it prints %q", out)
+			}
+		})
+	}
+}
+
+// withLibrary has node look for modules in a directory first.
+func withLibrary(t *testing.T, dir string) {
+	t.Helper()
+	if dir == "" {
+		return
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NODE_PATH", dir)
+}
+
+// The lines of docs/protocol.md for clients get an ID each: the Go ones in RESP2 and RESP3, those for
+// redis-py in RESP2, those for node-redis in both, with the stand-in.
+func TestTheLinesForClients(t *testing.T) {
+	socket := daemontest.Start(t, daemontest.Config(sockettest.Dir(t))).Config.Socket.Path
+	lines := func(begins string) string {
+		return strings.ReplaceAll(block(t, "protocol.md", begins), "/run/flakeward/flakeward.sock", socket)
+	}
+	try := func(name, program, file, text string, args ...string) {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), file)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if ids := integers(t, run(t, program, append(args, path)...)); len(ids) != 1 || ids[0] <= 1<<53 {
+				t.Errorf("it prints %d", ids)
+			}
+		})
+	}
+	try("redis-py", "/usr/bin/python3", "ids.py", "import redis\n"+lines("r = redis.Redis(")+"\nprint(id)\n")
+	node := fmt.Sprintf(`const client = require('redis').createClient({ socket: { path: '%s' } })
+client.connect().then(async () => {
+  %s
+  console.log(String(id))
+  await client.quit()
+})`, socket, lines("const id = BigInt("))
+	try("node-redis", "node", "ids.js", node)
+	t.Run("RESP3", func(t *testing.T) {
+		withLibrary(t, resp3)
+		path := filepath.Join(t.TempDir(), "ids.js")
+		if err := os.WriteFile(path, []byte(node), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if ids := integers(t, run(t, "node", path)); len(ids) != 1 {
+			t.Errorf("it prints %d", ids)
+		}
+	})
+	goRedis := `package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func main() {
+	ctx := context.Background()
+	%s
+	fmt.Println(id)
+	if err != nil {
+		panic(err)
+	}
+}
+`
+	rdb := lines("rdb := redis.NewClient(")
+	try("go-redis", "go", "main.go", fmt.Sprintf(goRedis, rdb), "run")
+	try("go-redis in RESP2", "go", "main.go", fmt.Sprintf(goRedis, strings.Replace(rdb, "Options{", "Options{Protocol: 2, ", 1)), "run")
+	try("client", "go", "main.go", fmt.Sprintf(`package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/flakeward/flakeward/client"
+)
+
+func main() {
+	ctx := context.Background()
+	%s
+	fmt.Println(id)
+	if err != nil || len(runs) == 0 {
+		panic(err)
+	}
+}
+`, strings.Replace(lines("ids, err := client.Open("), "{}", "{ fmt.Sprint(id, err); break }", 1)), "run")
+}
+
+// The commands of docs/http.md and docs/grpc.md print what the pages show, with other IDs.
+func TestTheCommandsOfCurl(t *testing.T) {
+	socket := daemontest.Start(t, daemontest.Config(sockettest.Dir(t))).Config.Socket.Path
+	digits := regexp.MustCompile(`\d+`)
+	shell := func(command string) string {
+		command = strings.ReplaceAll(command, "/run/flakeward/flakeward.sock", socket)
+		return digits.ReplaceAllString(strings.TrimSpace(run(t, "sh", "-c", strings.Replace(command, "curl ", "curl -sS ", 1))), "N")
+	}
+	for _, session := range strings.Split("\n"+block(t, "http.md", "$ curl "), "\n$ ")[1:] {
+		command, want, _ := strings.Cut(session, "\n")
+		if got := shell(command); got != digits.ReplaceAllString(want, "N") {
+			t.Errorf("%s prints %q, and the page has %q", command, got, want)
+		}
+	}
+	if got, want := strings.ReplaceAll(shell(block(t, "grpc.md", "curl ")), " ", ""), `{"ids":["N","N","N"]}`; got != want {
+		t.Errorf("the call of Connect prints %q, want %q", got, want)
+	}
+}
+
+// What commands print that ask no daemon is what the pages show. A line of dots stands for the rest.
+func TestTheCommandsThatNeedNoDaemon(t *testing.T) {
+	for page, begins := range map[string]string{"layouts.md": "$ flakeward layout --list", "several-clusters.md": "$ flakeward layout 'time="} {
+		command, want, _ := strings.Cut(block(t, page, begins), "\n")
+		var words []string
+		for _, word := range strings.Fields(command)[1:] {
+			words = append(words, strings.Trim(word, "'"))
+		}
+		var out strings.Builder
+		if err := cli.Run(t.Context(), words, nil, &out, io.Discard, nil); err != nil {
+			t.Errorf("%s: %v", command, err)
+		}
+		got := strings.TrimSpace(out.String())
+		if before, cut := strings.CutSuffix(want, "\n..."); cut {
+			got, want = got[:min(len(got), len(before))], before
+		}
+		if got != want {
+			t.Errorf("%s prints\n%s\nand %s has\n%s", command, got, page, want)
+		}
+	}
+}

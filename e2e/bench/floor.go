@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/wire"
+)
+
+// compiler is the name of the executable.
+const compiler = "cc"
+
+//go:embed floor/floor.c
+var floorSource []byte
+
+// floor answers every request with the same number: no server on the same socket does less.
+var floor = peer{
+	name:    "epoll in C",
+	command: []string{"NEXT"},
+	start: func(ctx context.Context, _ setting, dir string) (*server.Server, string, error) {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, "", err
+		}
+		source, program, socket := filepath.Join(dir, "floor.c"), filepath.Join(dir, "floor"), filepath.Join(dir, "s")
+		if err := os.WriteFile(source, floorSource, 0o600); err != nil {
+			return nil, "", err
+		}
+		if out, err := exec.CommandContext(ctx, compiler, "-O2", "-Wall", "-Werror", "-o", program, source).CombinedOutput(); err != nil {
+			return nil, "", fmt.Errorf("cannot compile floor.c: %w\n%s", err, out)
+		}
+		s, err := server.Start(ctx, server.Program{Path: program, Args: []string{socket}})
+		if err != nil {
+			return nil, "", err
+		}
+		if err := await(ctx, s, socket, func(in *wire.Reader) error {
+			_, err := in.Int()
+			return err
+		}, "NEXT"); err != nil {
+			s.Kill()
+			return nil, "", err
+		}
+		return s, socket, nil
+	},
+}

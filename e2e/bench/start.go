@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
+	"github.com/flakeward/flakeward/e2e/bench/report"
+	"github.com/flakeward/flakeward/e2e/bench/server"
+)
+
+const (
+	// journalStep is the daemon's default: its mark on disk is renewed in such steps, and where in
+	// one a daemon is killed decides how long the next one waits.
+	journalStep = time.Second
+	// mostEmbedded and mostRunning are what a start may take that waits for no mark: one that
+	// starts its coordinator too, and one that finds it running.
+	mostEmbedded = 150 * time.Millisecond
+	mostRunning  = 50 * time.Millisecond
+)
+
+// measureStarts starts daemons after every kind of end, and beside every kind of coordinator.
+func measureStarts(ctx context.Context, s setting) (found report.Findings, err error) {
+	rounds := s.rounds(9, 3)
+	fresh, err := freshStarts(ctx, s, "fresh", rounds)
+	if err != nil {
+		return found, err
+	}
+	found.Figures = append(found.Figures, slowestStart("embedded coordinator, new state directory", fresh, mostEmbedded))
+
+	stopped, err := restarts(ctx, s, "stopped", rounds, (*server.Server).Stop)
+	if err != nil {
+		return found, err
+	}
+	found.Figures = append(found.Figures, slowestStart("embedded coordinator, after SIGTERM under load", stopped, mostEmbedded))
+
+	killed, err := restarts(ctx, s, "killed", rounds, func(d *server.Server) error { d.Kill(); return nil })
+	if err != nil {
+		return found, err
+	}
+	// It waits for the mark that the one before may have issued up to.
+	found.Figures = append(found.Figures, slowestStart("embedded coordinator, after kill -9 under load", killed, journalStep+mostEmbedded))
+
+	for _, running := range []func(context.Context, setting, int) (report.Findings, error){startsOnEtcd, startsOnZooKeeper} {
+		more, err := running(ctx, s, rounds)
+		if err != nil {
+			return found, err
+		}
+		found.Add(more)
+	}
+	return found, nil
+}
+
+// startsOnEtcd starts daemons whose coordinator is an etcd of one member that runs on this machine,
+// with etcd's own defaults.
+func startsOnEtcd(ctx context.Context, s setting, rounds int) (found report.Findings, err error) {
+	etcd, address, err := startEtcd(ctx, filepath.Join(s.dir, "etcd"))
+	if err != nil {
+		return found, err
+	}
+	defer etcd.end()
+	return startsOn(ctx, s, rounds, "etcd", "etcd://"+address+"/start")
+}
+
+// startsOnZooKeeper starts daemons whose coordinator is one ZooKeeper server that runs on this
+// machine.
+func startsOnZooKeeper(ctx context.Context, s setting, rounds int) (found report.Findings, err error) {
+	dir, err := filepath.Abs(filepath.Join(s.dir, "zookeeper"))
+	if err != nil {
+		return found, err
+	}
+	zk, err := zkserver.New(dir, zkserver.Options{})
+	if err != nil {
+		for _, what := range startKinds("ZooKeeper") {
+			found.Figures = append(found.Figures, report.Figure{Group: startGroup, What: what, Unit: report.Seconds, Absent: "ZooKeeper is not installed"})
+		}
+		found.Missing = append(found.Missing, "ZooKeeper: "+err.Error())
+		return found, nil
+	}
+	defer func() { err = errors.Join(err, zk.Close()) }()
+	ready, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if err := zk.Start(ready); err != nil {
+		return found, err
+	}
+	return startsOn(ctx, s, rounds, "ZooKeeper", "zk://"+zk.Addresses()[0]+"/start")
+}
+
+// startsOn starts daemons on a coordinator that runs, and has been asked before: a Java server's
+// first answers take a tenth of a second.
+func startsOn(ctx context.Context, s setting, rounds int, name, url string) (found report.Findings, err error) {
+	if _, err := freshStarts(ctx, s, name+"-first", 2, "--coord", url); err != nil {
+		return found, err
+	}
+	fresh, err := freshStarts(ctx, s, name+"-fresh", rounds, "--coord", url)
+	if err != nil {
+		return found, err
+	}
+	stopped, err := restarts(ctx, s, name+"-stopped", rounds, (*server.Server).Stop, "--coord", url)
+	if err != nil {
+		return found, err
+	}
+	for i, what := range startKinds(name) {
+		took := [][]time.Duration{fresh, stopped}[i]
+		f := startFigure(what, took, "the median counts: in the slowest is what the coordinator paused for")
+		found.Figures = append(found.Figures, f.AtMost(mostRunning.Seconds()))
+	}
+	return found, nil
+}
+
+// startKinds are the figures of a coordinator that runs.
+func startKinds(name string) []string {
+	return []string{name + " is running, new state directory", name + " is running, after SIGTERM under load"}
+}
+
+// freshStarts starts daemons that each have a state directory of their own, and gives back what
+// each has claimed before the next starts.
+func freshStarts(ctx context.Context, s setting, name string, rounds int, flags ...string) (took []time.Duration, err error) {
+	for i := range rounds {
+		h, err := newHost(s.binary, filepath.Join(s.dir, fmt.Sprint(name, i)), flags...)
+		if err != nil {
+			return nil, err
+		}
+		d, t, err := h.start(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.Stop(); err != nil {
+			return nil, err
+		}
+		took = append(took, t)
+	}
+	return took, nil
+}
+
+// restarts starts daemons on one state directory, each after the one before was ended while a
+// client pulled IDs from it.
+func restarts(ctx context.Context, s setting, name string, rounds int, end func(*server.Server) error, flags ...string) (took []time.Duration, err error) {
+	h, err := newHost(s.binary, filepath.Join(s.dir, name), flags...)
+	if err != nil {
+		return nil, err
+	}
+	d, _, err := h.start(ctx)
+	for i := range rounds {
+		if err != nil {
+			return nil, err
+		}
+		// The ends are spread evenly over a step.
+		if err := load(ctx, h, d, journalStep+journalStep*time.Duration(i)/time.Duration(rounds), end); err != nil {
+			d.Kill()
+			return nil, err
+		}
+		var t time.Duration
+		d, t, err = h.start(ctx)
+		took = append(took, t)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.Kill()
+	return took, nil
+}
+
+// load ends the daemon after a client has pulled IDs for that long, and still does.
+func load(ctx context.Context, h host, d *server.Server, length time.Duration, end func(*server.Server) error) error {
+	client, err := startPull(ctx, h.socket)
+	if err != nil {
+		return err
+	}
+	defer client.end()
+	if err := pause(ctx, length); err != nil {
+		return err
+	}
+	if err := end(d); err != nil {
+		return err
+	}
+	var more bool // the client ended because the daemon did
+	return client.hear(&more)
+}
+
+const startGroup = "Start"
+
+// slowestStart has its target for the slowest start.
+func slowestStart(what string, took []time.Duration, limit time.Duration) report.Figure {
+	return startFigure(what, took, "the slowest counts").EachAtMost(limit.Seconds())
+}
+
+func startFigure(what string, took []time.Duration, note string) report.Figure {
+	f := report.Figure{Group: startGroup, What: what, Unit: report.Seconds, Note: fmt.Sprintf("%d starts, to the first whole reply; %s", len(took), note)}
+	for _, t := range took {
+		f.Ours = append(f.Ours, t.Seconds())
+	}
+	return f
+}
