@@ -36,7 +36,9 @@ LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSI
 # Without cgo and without what nobody asks for here (the documentation generator of
 # the command line, gRPC's trace pages) a daemon takes 2 MB less memory.
 TAGS  := urfave_cli_no_docs,grpcnotrace
-BUILD = CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
+# What ships is made of the versions in its own go.mod, as by 'go install': go.work has no say. FROM is the module's directory.
+FROM  := .
+BUILD = CGO_ENABLED=0 GOWORK=off $(GO) build -C $(FROM) -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 # What is not tested for races is compiled as what ships, so that each package is compiled once for both.
 AS_SHIPPED := -trimpath -tags $(TAGS)
 
@@ -84,9 +86,10 @@ cross: ## arm64 under qemu, a build for macOS, none for Windows
 
 # The image flakeward:latest, from scratch: the program without its symbols, which are a third of it.
 IMAGE ?= flakeward:latest
+MAIN  := .
 image: ## the image flakeward:latest
 	@set -eu; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
-	GOOS=linux $(BUILD) -ldflags '-s -w $(LDFLAGS)' -o "$$work/flakeward" .; \
+	GOOS=linux $(BUILD) -ldflags '-s -w $(LDFLAGS)' -o "$$work/flakeward" $(MAIN); \
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
 	scripts/image "$$work/flakeward" $$($(GO) env GOARCH) $(IMAGE) "$$work/image.tar"; \
 	docker load --quiet --input "$$work/image.tar" >/dev/null
@@ -100,11 +103,12 @@ images: image ## all images that deploy/local.env names, without a registry
 # the coordinators. What has not changed costs some seconds.
 DRILL_IMAGE ?= flakeward-drill:local
 drill-image:
-	@$(MAKE) --no-print-directory image IMAGE=$(DRILL_IMAGE) TAGS=$(TAGS),drill
+	@$(MAKE) --no-print-directory image IMAGE=$(DRILL_IMAGE) TAGS=$(TAGS),drill FROM=e2e MAIN=./drilldaemon
+sidecar-image: FROM := e2e
 sidecar-image:
 	@set -eu; umask 022; context=$$(mktemp -d); trap 'rm -rf "$$context"' EXIT; \
 	mkdir -p "$$context/own/out"; \
-	GOOS=linux $(BUILD) -ldflags '-s -w' -o "$$context/sidecar" ./e2e/sidecar; \
+	GOOS=linux $(BUILD) -ldflags '-s -w' -o "$$context/sidecar" ./sidecar; \
 	docker build --quiet --tag flakeward-sidecar:local --file e2e/images/sidecar/Dockerfile "$$context" >/dev/null; \
 	docker image inspect --format 'flakeward-sidecar:local: {{.Size}} bytes' flakeward-sidecar:local
 drill-images: drill-image sidecar-image ## the images that the drills run

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -15,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/process"
 )
 
 const module = "github.com/flakeward/flakeward"
@@ -45,12 +42,10 @@ func ofProduct(pkg string) bool {
 	return !ofProof(pkg) && slices.ContainsFunc(product, func(p string) bool { return under(pkg, p) })
 }
 
-// source is one production file: the packages of this module that it imports, and whether only a
-// build with the tag drill has it.
+// source is one production file, and the packages of this module that it imports.
 type source struct {
 	path    string
 	imports []string
-	drill   bool
 }
 
 // sources reads the production files below root by their package, whatever tags they are behind.
@@ -65,18 +60,11 @@ func sources(root string) (map[string][]source, error) {
 		case entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly|parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
 		s := source{path: path}
-		for _, group := range file.Comments {
-			for _, comment := range group.List {
-				if expression, err := constraint.Parse(comment.Text); err == nil {
-					s.drill = !expression.Eval(func(tag string) bool { return tag != "drill" })
-				}
-			}
-		}
 		for _, i := range file.Imports {
 			name, err := strconv.Unquote(i.Path.Value)
 			if err != nil {
@@ -94,7 +82,7 @@ func sources(root string) (map[string][]source, error) {
 }
 
 // crossings are the files of the product that import what is proof. The product's packages count,
-// and whatever they import in turn. Main's file with the tag drill may name the faults.
+// and whatever they import in turn.
 func crossings(all map[string][]source) (found []string) {
 	seen := map[string]bool{}
 	var visit func(pkg string)
@@ -105,11 +93,9 @@ func crossings(all map[string][]source) (found []string) {
 		seen[pkg] = true
 		for _, s := range all[pkg] {
 			for _, i := range s.imports {
-				switch {
-				case pkg == "." && s.drill && i == "internal/fault/inject":
-				case ofProof(i):
+				if ofProof(i) {
 					found = append(found, s.path+" imports "+i)
-				default:
+				} else {
 					visit(i)
 				}
 			}
@@ -145,7 +131,7 @@ func TestBorderIsWatched(t *testing.T) {
 		{"generator", "internal/fault/inject", "//go:build drill\n\n"},
 		{"internal/tsc", "sim/clocks", ""}, // which the product imports
 		{".", "audit/record", "//go:build drill\n\n"},
-		{".", "internal/fault/inject", "//go:build !drill\n\n"},
+		{".", "internal/fault/inject", "//go:build drill\n\n"},
 		{"clockguard", "clockguard/clocktest", "//go:build e2e\n\n"},
 		{"cli", "e2e/bench/rounds", "//go:build drill || linux\n\n"},
 	} {
@@ -165,22 +151,4 @@ func plant(t *testing.T, root, path, text string) {
 	path = filepath.Join(root, path)
 	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
-}
-
-// TestANormalBuildHasNoFaults: neither a variable of the drills nor a function that injects faults
-// is in the program that ships. A drill build has both, or this would look for the wrong names.
-func TestANormalBuildHasNoFaults(t *testing.T) {
-	for tags, build := range map[string]func() (string, error){
-		"":      program,
-		"drill": func() (string, error) { return process.Build(t.Context(), t.TempDir()) },
-	} {
-		program := must.Get(build())(t)
-		content := must.Get(os.ReadFile(program))(t)
-		// The names of functions stand in the program for stack traces.
-		for _, name := range []string{"FLAKEWARD_DRILL", module + "/internal/fault.", module + "/internal/fault/inject.", module + "/audit/"} {
-			if has := bytes.Contains(content, []byte(name)); has != (tags != "") {
-				t.Errorf("a build with the tags %q has %s: %v", tags, name, has)
-			}
-		}
-	}
 }

@@ -24,23 +24,33 @@ import (
 // Package is the daemon's import path.
 const Package = "github.com/flakeward/flakeward"
 
-// Build builds the daemon with the drill clock into dir and returns the program's path.
-func Build(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "drill") }
+// Build builds the daemon of the drills into dir and returns the program's path.
+func Build(ctx context.Context, dir string) (string, error) {
+	return build(ctx, dir, "e2e", "./drilldaemon", shipped+",drill")
+}
 
-// BuildNormal builds the daemon as users have it, without the drill clock, into dir and returns the
-// program's path.
-func BuildNormal(ctx context.Context, dir string) (string, error) { return build(ctx, dir, "") }
+// BuildNormal builds the daemon as users have it into dir and returns the program's path.
+func BuildNormal(ctx context.Context, dir string) (string, error) {
+	return build(ctx, dir, ".", ".", shipped)
+}
 
 // shipped are the tags of what is released. All that is built with the Makefile's flags shares what
 // the compiler made.
 const shipped = "urfave_cli_no_docs,grpcnotrace"
 
-func build(ctx context.Context, dir, tag string) (string, error) {
+// build builds a package of one of the modules, whose directory is below the root of the source. As
+// in a release, go.work has no say.
+func build(ctx context.Context, dir, module, pkg, tags string) (string, error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", Package).Output()
+	if err != nil {
+		return "", fmt.Errorf("cannot find the source of %s: %w: run this inside of it", Package, err)
+	}
 	binary := filepath.Join(dir, "flakeward")
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", shipped+","+tag, "-o", binary, Package)
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", tags, "-o", binary, pkg)
+	command.Dir = filepath.Join(strings.TrimSpace(string(root)), module)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build %s: %w: run this inside of its module\n%s", Package, err, out)
+		return "", fmt.Errorf("cannot build %s in %s: %w\n%s", pkg, command.Dir, err, out)
 	}
 	return binary, nil
 }
