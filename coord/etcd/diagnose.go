@@ -90,9 +90,10 @@ func forAnother(err error) bool {
 	return errors.Is(err, errNotVoting) || errors.Is(err, rpctypes.ErrStopped) || errors.Is(err, rpctypes.ErrTooManyRequests)
 }
 
-// once makes a request. Where there are several servers it is made anew, of which the library asks the
-// next one: at once if one refuses it for itself alone, and after a third of the time that is left if
-// one does not answer, as a member does whose disk hangs. Each request of ours can be made twice.
+// once makes a request. If there are several servers, a request that fails is repeated, and the
+// library sends each repetition to the next server. That happens at once if a server cannot serve it
+// and another may. If a server does not answer, as a member whose disk hangs, it happens after a
+// third of the time that is left. All requests of this package can be repeated.
 func (c *client) once(ctx context.Context, request func(context.Context) error) error {
 	for more := len(c.servers.Endpoints) - 1; more > 0; more-- {
 		try, cancel := context.WithTimeout(ctx, probe.Left(ctx)/3)

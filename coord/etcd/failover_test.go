@@ -112,12 +112,34 @@ func TestSessionOutlivesAPause(t *testing.T) {
 	claim := d.works()
 	resume := c.Hang(0)
 	// A renewal is due within a third of the lease's life, and is given up within a fifth.
-	d.log.has(t, "WARN", "cannot renew the coordinator session")
+	d.log.has(t, "WARN", "renew the session: it accepts connections and answers nothing: it is stopped or hangs")
 	resume()
 	d.log.has(t, "INFO", "renewed the coordinator session again")
 	d.extends(claim, 100)
 	kept(t, d)
 	if d.log.count("INFO", "renewed the coordinator session again") != d.log.count("WARN", "cannot renew the coordinator session") {
 		t.Errorf("the trouble and its end are not told in pairs:\n%s", d.log)
+	}
+}
+
+// A renewal that fails is said by its cause, as any request is.
+func TestWhyASessionIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	c := etcdtest.Start(t, etcdtest.Options{})
+	d := dial(t, etcd.Servers{Endpoints: c.Endpoints()}, etcd.Config{TTL: 6 * time.Second, TryTimeout: time.Second})
+	d.works()
+	for i := range 2 { // without a stream, and with one
+		c.Stop(0)
+		eventually(t, "a warning", func() error {
+			if n := d.log.count("WARN", "cannot renew the coordinator session; retrying"); n != i+1 {
+				return fmt.Errorf("%d warnings, want %d", n, i+1)
+			}
+			return nil
+		})
+		if n := d.log.count("WARN", "renew the session: nothing listens there (connection refused): start it, or correct --coord"); n != i+1 {
+			t.Errorf("%d warnings that say why, want %d:\n%s", n, i+1, d.log)
+		}
+		c.Start(0)
+		d.log.has(t, "INFO", "renewed the coordinator session again")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord/internal/probe"
 )
 
 // session is one lease, kept alive by a goroutine of its own until close or
@@ -140,6 +141,7 @@ func (s *session) renew(life context.Context, due *clockguard.Mono, renewed func
 		// Whatever is waited for is given up by ending the stream.
 		waited, done := context.WithTimeout(ctx, limit)
 		stop := context.AfterFunc(waited, cancel)
+		silence := probe.Watch(waited, func(ctx context.Context) error { return s.client.servers.unwell(ctx, true) })
 		var ttl int64
 		if ask == nil {
 			ask, err = s.renewer(ctx)
@@ -147,14 +149,20 @@ func (s *session) renew(life context.Context, due *clockguard.Mono, renewed func
 		if err == nil {
 			ttl, err = ask()
 		}
-		late := waited.Err() != nil
+		if err != nil {
+			if waited.Err() == nil {
+				err = s.client.refusal(s.client.why(waited, rpctypes.Error(err)))
+			} else if err = silence.Why(); err == nil { // there was no time for it, or it is a server in this process
+				err = fmt.Errorf("no answer within %v", limit)
+			}
+			err = fmt.Errorf("%s: renew the session: %w", s.client.name, err)
+		}
+		silence.Stop()
 		stop()
 		done()
 		switch {
-		case err != nil && late:
-			return false, fmt.Errorf("%s: renew the session: no answer within %v", s.client.name, limit)
 		case err != nil:
-			return false, fmt.Errorf("%s: renew the session: %w", s.client.name, s.client.refusal(rpctypes.Error(err)))
+			return false, err
 		case ttl <= 0:
 			return true, nil
 		}
