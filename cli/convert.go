@@ -43,7 +43,7 @@ func convertCommand(own paths) *urfave.Command {
 				return usagef("convert needs at least one ID, or - to read them from standard input")
 			}
 			v := converter{
-				cluster: func() (*form.Coder, error) { return flags.clusterCoder(c) }, coder: &form.Coder{},
+				cluster: func() (*form.Coder, error) { return flags.clusterCoder(c, to.Form) }, coder: &form.Coder{Flag: formFlag(c) + " "},
 				from: from, named: named, to: to.Form, out: bufio.NewWriter(c.App.Writer), complain: c.App.ErrWriter,
 			}
 			err := v.all(c.Args().Slice(), c.App.Reader)
@@ -63,15 +63,16 @@ func convertCommand(own paths) *urfave.Command {
 }
 
 // clusterCoder knows the cluster's UUID.
-func (f *layoutFlags) clusterCoder(c *urfave.Context) (*form.Coder, error) {
+func (f *layoutFlags) clusterCoder(c *urfave.Context, to form.Form) (*form.Coder, error) {
 	ids, err := f.ids(c)
-	if err == nil {
-		err = whoKnows(ids.coder.Can(form.UUID))
-	}
 	if err != nil {
 		return nil, err
 	}
-	return ids.coder, nil
+	err = whoKnows(ids.coder.Can(form.UUID))
+	if err != nil && to == form.UUID {
+		err = fmt.Errorf("--%s %v: %w", toName, to, err)
+	}
+	return ids.coder, err
 }
 
 // converter converts IDs one by one. One that is wrong is complained about and does not keep the
@@ -127,11 +128,11 @@ func (v *converter) text(word string) ([]byte, error) {
 	if v.named {
 		id, err = v.coder.Parse(v.from, word)
 	}
-	if err == nil {
-		err = v.coder.Can(v.to)
-	}
 	if err != nil {
 		return nil, err
+	}
+	if err := v.coder.Can(v.to); err != nil {
+		return nil, fmt.Errorf("--%s %v: %w", toName, v.to, err)
 	}
 	return v.coder.Append(nil, v.to, id), nil
 }

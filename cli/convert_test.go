@@ -15,6 +15,7 @@ func TestConvert(t *testing.T) {
 		args   []string
 		out    string
 		err    string // part of what is complained
+		fails  string // part of the error
 		exit   int
 	}{
 		{name: "to a UUID", daemon: byTwitter, args: []string{"--to", "uuid", tweet}, out: tweetUUID + "\n", err: "1 of 1 IDs may be rounded"},
@@ -29,10 +30,13 @@ func TestConvert(t *testing.T) {
 		{name: "standard input", daemon: byTwitter, stdin: "7\n" + tweetUUID + " 8\n", args: []string{"--to", "base62", "5", "-", "6"}, out: "00000000005\n00000000007\n" + base62 + "\n00000000008\n00000000006\n"},
 		{name: "a wrong one keeps no other from being converted", stdin: "5 x -1 6", args: []string{"--to", "base62", "-"}, out: "00000000005\n00000000006\n",
 			err: `word 2 of standard input: "x" is not an ID`, exit: ExitFailed},
-		{name: "of another form than is said", args: []string{"--from", "base62", "--to", "integer", tweet}, err: "it may be string: name that form", exit: ExitFailed},
+		{name: "of another form than is said", args: []string{"--from", "base62", "--to", "integer", tweet}, err: "it may be string: give --from string", exit: ExitFailed},
 		{name: "a UUID of another cluster", daemon: byTwitter, args: []string{"--to", "integer", tweetUUID[:20] + "0" + tweetUUID[21:]}, err: "is no ID of the form uuid", exit: ExitFailed},
 		{name: "a UUID of a cluster that nobody tells", args: []string{"--to", "integer", tweetUUID}, err: "default layout", exit: ExitFailed},
-		{name: "to a UUID of a cluster that nobody tells", args: []string{"--to", "uuid", "--layout", "twitter", "5"}, exit: ExitFailed},
+		{name: "to a UUID of a cluster that nobody tells", args: []string{"--to", "uuid", "--layout", "twitter", "5"}, fails: "--to uuid: the form uuid needs the cluster's UUID", exit: ExitFailed},
+		{name: "from a UUID of a cluster that nobody tells", args: []string{"--as", "uuid", "--to", "integer", "--layout", "twitter", tweetUUID}, fails: "--from uuid: the form uuid needs the cluster's UUID", exit: ExitUsage},
+		{name: "to a form that the layout has not", args: []string{"--to", "uuid", "--layout", "time=41@1ms,worker=5,sequence=5;epoch=1969-12-31", "5"}, fails: "--to uuid: there is no form uuid here", exit: ExitFailed},
+		{name: "of a form that is not said", args: []string{"--to", "integer", base62}, err: "it may be base62: give --from base62", exit: ExitFailed},
 		{name: "a daemon that does not tell", daemon: script{"INFO": {bulk("a:b\r\n")}}, args: []string{"--to", "uuid", "5"}, exit: ExitFailed},
 		{name: "to no form", args: []string{tweet}, exit: ExitUsage},
 		{name: "to a form that there is not", args: []string{"--to", "base64", tweet}, exit: ExitUsage},
@@ -47,6 +51,9 @@ func TestConvert(t *testing.T) {
 			out, complaint, err := command(t, c.stdin, append([]string{"convert", "--socket", socket}, c.args...)...)
 			if out != c.out || ExitCode(err) != c.exit {
 				t.Errorf("printed %q and ended with %d (%v), want %q and %d", out, ExitCode(err), err, c.out, c.exit)
+			}
+			if c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
+				t.Errorf("the error is %v, want %q in it", err, c.fails)
 			}
 			if !strings.Contains(complaint, c.err) || c.err == "" && complaint != "" {
 				t.Errorf("complained %q, want %q in it", complaint, c.err)

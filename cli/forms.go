@@ -44,7 +44,16 @@ func (v *formValue) String() string {
 	return v.Form.String()
 }
 
-// formOf is the form that --as names, or --from, whose other name it is.
+// formFlag is the flag that names the form of the command's IDs: --as, or --from, whose other name
+// that is.
+func formFlag(c *urfave.Context) string {
+	if c.Generic(fromName) != nil {
+		return "--" + fromName
+	}
+	return "--" + asName
+}
+
+// formOf is the form that formFlag names.
 func formOf(c *urfave.Context) (f form.Form, named bool) {
 	v, ok := c.Generic(asName).(*formValue)
 	if !ok {
@@ -85,8 +94,9 @@ func (f *formFlags) ids(c *urfave.Context, layout *generator.Layout, cluster str
 		}
 	}
 	i.coder = form.New(layout, cluster, keys)
+	i.coder.Flag = formFlag(c) + " "
 	if err := i.coder.Can(i.form); err != nil {
-		return nil, &usageError{fmt.Errorf("--%s: %w", asName, whoKnows(err))}
+		return nil, &usageError{fmt.Errorf("%s%v: %w", i.coder.Flag, i.form, whoKnows(err))}
 	}
 	return i, nil
 }

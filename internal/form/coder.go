@@ -17,6 +17,9 @@ import (
 // neither a cluster nor a key: all but UUID and Public. Its methods do not change it: any number of
 // goroutines may use it.
 type Coder struct {
+	// Flag names, in errors, the flag that tells a reader's form, as "--as "; empty: there is none.
+	Flag string
+
 	uuids  *uuid7.Coder   // nil: why says why there are none
 	why    error          // nil: the cluster is not known
 	public *publicid.Keys // nil: there are none
@@ -125,7 +128,10 @@ func (c *Coder) guess(f Form, text string) string {
 	if len(may) == 0 {
 		return ""
 	}
-	return "; it may be " + strings.Join(may, " or ") + ": name that form"
+	if c.Flag == "" {
+		return "; it may be " + strings.Join(may, " or ") + ": name that form"
+	}
+	return "; it may be " + strings.Join(may, " or ") + ": give " + c.Flag + strings.Join(may, " or "+c.Flag)
 }
 
 // same reports whether two forms have the same texts.
