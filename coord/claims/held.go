@@ -71,7 +71,7 @@ const (
 // begin waits for the calls that came before.
 func (h *held) begin(ctx context.Context, doing string) error {
 	if err := h.mutex.LockContext(ctx); err != nil {
-		return fmt.Errorf("%s: %s: worker ID %d: an earlier call is not done: %w", h.c.store.Name(), doing, h.Worker(), err)
+		return fmt.Errorf("%s: %s: an earlier call is not done: %w", h.c.store.Name(), doing, err)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 	}
 	defer h.mutex.Unlock()
 	if h.until != 0 && progress.Ceiling > h.until {
-		return fmt.Errorf("worker ID %d: tick %d cannot be granted to this opening, which is of a gap that ends at %d", h.Worker(), progress.Ceiling, h.until)
+		return fmt.Errorf("tick %d cannot be granted to this opening, which is of a gap that ends at %d", progress.Ceiling, h.until)
 	}
 	for h.lost == nil {
 		next := h.record.extended(progress.Ceiling)
@@ -153,7 +153,7 @@ func (h *held) write(ctx context.Context, w attempt) (stored bool, err error) {
 	})
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), err)
+		return false, err
 	case raised != nil:
 		h.lose(raised, true)
 		return false, nil
@@ -164,7 +164,7 @@ func (h *held) write(ctx context.Context, w attempt) (stored bool, err error) {
 	landed, ok := h.ownWrite(done.Record)
 	if !ok && done.Record.Version < h.version {
 		// Nobody deletes a record, and no write takes one back.
-		return false, fmt.Errorf("worker ID %d: %w", h.Worker(), h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version))
+		return false, h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version)
 	}
 	if !ok && w.reopen != nil && done.Claimed && done.Record.Version == h.version {
 		return false, nil // the history is another one
@@ -231,7 +231,7 @@ func (h *held) ended() error {
 		h.next = nil
 		h.c.nodes.orphan(h.node.Token)
 	}
-	return fmt.Errorf("worker ID %d: %w", h.Worker(), h.lost)
+	return h.lost
 }
 
 // lose gives the claim up for good, and says why.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -237,6 +238,17 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 	if other.worker() != first || other.Holding().Floor != last {
 		t.Errorf("the next holder has worker ID %d and floor %d, want %d and %d", other.worker(), other.Holding().Floor, first, last)
 	}
+}
+
+// Why a worker ID was not granted more is said with the worker ID, once.
+func TestAWorkerIDIsNamedOnce(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.host("J").start()
+		p.revoke()
+		if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) || strings.Count(err.Error(), "worker ID 0") != 1 {
+			t.Errorf("Publish: %v, want that the claim on worker ID 0 is lost, and that worker ID once", err)
+		}
+	})
 }
 
 // An opening that could not be journaled is not given back: the lane before it may still issue
