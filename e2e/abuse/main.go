@@ -20,8 +20,11 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"text/tabwriter"
+	"slices"
+	"strconv"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/table"
 )
 
 // finding is what was seen in one abuse.
@@ -83,19 +86,25 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "abuse\tVmHWM MiB\tanother user: p50\tp99\tmax\tIDs\tthe same: p50\tp99\tmax\tIDs\tanother daemon: p50\tp99\tmax\tIDs\tfloor: p50\tp99\tmax\tIDs\tIDs/s\tlog lines\tlimits\twrong") // to a terminal
+	titles := []string{"abuse", "VmHWM MiB"}
+	for _, who := range []string{"another user", "the same", "another daemon", "floor"} {
+		titles = append(titles, who+": p50", "p99", "max", "IDs")
+	}
+	titles = append(titles, "IDs/s", "log lines", "limits", "wrong")
+	var rows [][]string
 	var errs error
 	for _, a := range abuses {
 		if !only.MatchString(a.name) {
 			continue
 		}
+		fmt.Fprintln(os.Stderr, a.name) // to a terminal
 		f, err := o.measure(ctx, a)
 		if err == nil && o.floor != "" && len(a.flags) == 0 && a.descriptors == 0 && !a.web {
 			err = o.measureFloor(ctx, a, &f)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", a.name, err)
+			errs = errors.Join(errs, fmt.Errorf("%s: %w", a.name, err))
+			break
 		}
 		if most := o.memory << 20 * 11 / 10; f.peak > most {
 			f.wrong += " memory"
@@ -109,11 +118,9 @@ func (o options) run(ctx context.Context) error {
 		if f.wrong != "" {
 			errs = errors.Join(errs, fmt.Errorf("%s:%s", a.name, f.wrong))
 		}
-		fmt.Fprintf(out, "%s\t%d\t%v\t%v\t%v\t%v\t%.0f\t%d\t%s\t%.60s\n", a.name, f.peak>>20, // to a terminal
-			f.another, f.same, f.apart, f.floor, f.rate, f.logLines, f.limits, f.wrong)
-		if err := out.Flush(); err != nil {
-			return err
-		}
+		rows = append(rows, slices.Concat([]string{a.name, strconv.FormatInt(f.peak>>20, 10)},
+			f.another.cells(), f.same.cells(), f.apart.cells(), f.floor.cells(),
+			[]string{fmt.Sprintf("%.0f", f.rate), strconv.Itoa(f.logLines), f.limits, fmt.Sprintf("%.60s", f.wrong)}))
 	}
-	return errs
+	return errors.Join(errs, table.Write(os.Stdout, titles, rows))
 }

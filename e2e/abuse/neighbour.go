@@ -105,11 +105,19 @@ func (s seen) at(q float64) float64 {
 	return float64(s.took[min(len(s.took)-1, int(q*float64(len(s.took))))]) / float64(time.Millisecond)
 }
 
-// String is the median, the p99 and the longest, in milliseconds, and how many were answered.
-func (s seen) String() string {
-	text := fmt.Sprintf("%.2f\t%.2f\t%.2f\t%d", s.at(0.5), s.at(0.99), s.at(1), len(s.took))
-	if s.end != "" {
-		text += " (" + s.end + ")"
+// cells are the median, the p99 and the longest, in milliseconds, and how many were answered; empty
+// if there was no such client.
+func (s seen) cells() []string {
+	if len(s.took) == 0 && s.end == "" {
+		return make([]string, 4)
 	}
-	return text
+	answered := strconv.Itoa(len(s.took))
+	if s.end != "" {
+		answered += " (" + s.end + ")"
+	}
+	cells := []string{"", "", "", answered}
+	for i, q := range []float64{0.5, 0.99, 1} {
+		cells[i] = fmt.Sprintf("%.2f", s.at(q))
+	}
+	return cells
 }

@@ -5,7 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/flakeward/flakeward/internal/table"
 )
 
 // shown is how many tests and how much of a violation the table has.
@@ -16,14 +17,13 @@ const (
 
 // report prints the table and, below it, what is not as the heads say. It returns whether all is.
 func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "mutant\tseed\ttests or drills that failed\tviolated\tbreaks")
+	var rows [][]string
 	var wrong []string
 	sim, tests, last := 0, 0, uint64(0)
 	for _, f := range findings {
 		if f.bad != nil {
 			wrong = append(wrong, fmt.Sprintf("NO MUTANT: %s: %v", f.name, f.bad))
-			fmt.Fprintf(table, "%s\t-\t-\tnot tried, see below\t%s\n", f.name, f.breaks)
+			rows = append(rows, []string{f.name, "-", "-", "not tried, see below", f.breaks})
 			continue
 		}
 		by := f.by()
@@ -36,7 +36,7 @@ func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
 		if len(f.failed) > 0 {
 			tests++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", f.name, seed, names(f.failed), short(f.violated), f.breaks)
+		rows = append(rows, []string{f.name, seed, names(f.failed), short(f.violated), f.breaks})
 		for _, who := range f.missed {
 			wrong = append(wrong, fmt.Sprintf("NOT FOUND: %s must be found by: %s", f.name, who))
 		}
@@ -46,10 +46,10 @@ func report(w io.Writer, seeds int, findings []finding) (all bool, err error) {
 			}
 		}
 	}
-	if err := table.Flush(); err != nil {
+	if err := table.Write(w, []string{"mutant", "seed", "tests or drills that failed", "violated", "breaks"}, rows); err != nil {
 		return false, err
 	}
-	fmt.Fprintf(w, "\n%d bugs: %d found by the simulation within %d seeds, the last after %d; %d by unit tests or drills; %d not as they must be\n", len(findings), sim, seeds, last, tests, len(wrong))
+	fmt.Fprintf(w, "%d bugs: %d found by the simulation within %d seeds, the last after %d; %d by unit tests or drills; %d not as they must be\n", len(findings), sim, seeds, last, tests, len(wrong))
 	for _, line := range wrong {
 		fmt.Fprintln(w, line)
 	}
