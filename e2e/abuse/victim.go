@@ -13,22 +13,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // daemon is one that this program has started.
 type daemon struct {
-	process *os.Process
-	pipe    *os.File // of the log, if nobody reads it
-	socket  string
-	dir     string
-	log     bytes.Buffer
-	ended   chan error
-	c       net.Conn
+	*process.Process
+	pipe   *os.File // of the log, if nobody reads it
+	socket string
+	dir    string
+	log    string // all that it logged, once it is stopped
+	c      net.Conn
 }
 
 // logPipe is what becomes of a daemon's log.
@@ -57,7 +56,7 @@ func (o options) start(ctx context.Context, a abuse) (*daemon, error) {
 
 // begin runs a server, and connects once it answers.
 func begin(ctx context.Context, log logPipe, program func(dir, socket string) []string) (d *daemon, err error) {
-	d = &daemon{ended: make(chan error, 1)}
+	d = &daemon{}
 	if d.dir, err = os.MkdirTemp("", "flakeward-abuse-"); err != nil {
 		return nil, err
 	}
@@ -65,45 +64,47 @@ func begin(ctx context.Context, log logPipe, program func(dir, socket string) []
 		return nil, err
 	}
 	d.socket = filepath.Join(d.dir, "s")
-	args := program(d.dir, d.socket)
-	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	command.Stderr = &d.log
-	if log != keptLog {
-		read, write, err := os.Pipe()
-		if err != nil {
+	what := process.Program{Command: program(d.dir, d.socket)}
+	if log == keptLog {
+		if what.Log, err = os.Create(d.logFile()); err != nil {
 			return nil, err
 		}
-		defer write.Close() // the daemon has its own
+	} else {
+		if d.pipe, what.Stderr, err = os.Pipe(); err != nil {
+			return nil, err
+		}
+		defer what.Stderr.Close() // the daemon has its own
 		if log == unreadLog {
-			if _, err := write.Write(make([]byte, pipeHolds)); err != nil {
+			if _, err := what.Stderr.Write(make([]byte, pipeHolds)); err != nil {
 				return nil, err
 			}
 		}
-		d.pipe, command.Stderr = read, write
 	}
-	if err := command.Start(); err != nil {
+	if d.Process, err = process.Start(ctx, what); err != nil {
 		return nil, err
 	}
 	if log == closedLog {
 		_ = d.pipe.Close() // it was not written to
 	}
-	d.process = command.Process
-	go func() { d.ended <- command.Wait() }()
 	if d.c, err = connect(ctx, d.socket); err != nil {
-		_ = d.process.Kill()
-		return nil, fmt.Errorf("%w: %w: %s", err, <-d.ended, d.log.String())
+		return nil, errors.Join(fmt.Errorf("%w\n%s", err, d.Tail()), d.Kill())
 	}
 	return d, nil
 }
 
+func (d *daemon) logFile() string { return filepath.Join(d.dir, "log") }
+
 // stop ends it.
-func (d *daemon) stop() error {
+func (d *daemon) stop(ctx context.Context) error {
 	_ = d.c.Close()
 	if d.pipe != nil {
 		_ = d.pipe.Close() // it may be closed
 	}
-	_ = d.process.Signal(syscall.SIGTERM)
-	err := <-d.ended
+	err := d.Stop(ctx)
+	if d.pipe == nil {
+		log, unread := os.ReadFile(d.logFile())
+		d.log, err = string(log), errors.Join(err, unread)
+	}
 	return errors.Join(err, os.RemoveAll(d.dir))
 }
 
@@ -113,7 +114,7 @@ func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
 	if err != nil {
 		return f, err
 	}
-	defer func() { err = errors.Join(err, apart.stop()) }()
+	defer func() { err = errors.Join(err, apart.stop(ctx)) }()
 	d, err := o.start(ctx, a)
 	if err != nil {
 		return f, err
@@ -131,23 +132,22 @@ func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
 	f.rate = float64(after-before) / time.Since(begun).Seconds()
 	f.status(ctx, o.binary, d.socket)
 	f.limits, err = d.limits()
-	peak, e := peak(d.process.Pid)
+	peak, e := peak(d.PID())
 	f.peak = peak
 	err = errors.Join(counted, err, e)
 	end()
-	if e := d.stop(); e != nil {
+	if e := d.stop(ctx); e != nil {
 		f.wrong += fmt.Sprintf(" the daemon ended with %v", e)
 	}
-	log := d.log.String()
-	f.logLines = strings.Count(log, "\n")
-	for line := range strings.Lines(log) {
+	f.logLines = strings.Count(d.log, "\n")
+	for line := range strings.Lines(d.log) {
 		if strings.Contains(line, "too many open files") {
 			f.wrong += " too many open files"
 			fmt.Fprint(os.Stderr, line)
 		}
 	}
 	if most := 25 + 2*int(o.lasts/time.Second); f.logLines > most {
-		f.wrong += fmt.Sprintf(" %d lines of log:\n%s", f.logLines, log[:2000])
+		f.wrong += fmt.Sprintf(" %d lines of log:\n%.2000s", f.logLines, d.log)
 	}
 	return f, err
 }
@@ -158,7 +158,7 @@ func (o options) measureFloor(ctx context.Context, a abuse, f *finding) (err err
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, apart.stop()) }()
+	defer func() { err = errors.Join(err, apart.stop(ctx)) }()
 	d, err := begin(ctx, keptLog, func(_, socket string) []string { return []string{o.floor, socket} })
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (o options) measureFloor(ctx context.Context, a abuse, f *finding) (err err
 	if err == nil {
 		end()
 	}
-	_ = d.stop() // by the signal
+	_ = d.stop(ctx) // by the signal
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -35,18 +34,20 @@ func TestClientsOfEachDialectAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	socket := filepath.Join(dir, "s")
-	daemon := exec.Command(program, "daemon", "--coord", "embedded:", "--socket", socket, "--state-dir", filepath.Join(dir, "state"))
-	daemon.SysProcAttr = process.Orphanless()
-	if err := daemon.Start(); err != nil {
+	h, err := process.NewHost(program, dir+"/h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon, err := h.Start(context.WithoutCancel(t.Context()))
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = daemon.Process.Signal(os.Interrupt)
-		if err := daemon.Wait(); err != nil {
-			t.Errorf("the daemon ended with %v", err)
+		if err := daemon.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
 		}
 	})
+	socket := h.Socket
 	ids, err := client.Open(socket)
 	if err != nil {
 		t.Fatal(err)

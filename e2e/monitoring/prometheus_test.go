@@ -8,22 +8,19 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/internal/logtest"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
 // prometheus is a server that scrapes a daemon and has the mixin's rules.
 type prometheus struct {
+	*process.Process
 	t   *testing.T
 	url string
-	log *logtest.Buffer
 }
 
 func startPrometheus(t *testing.T, target string, flags ...string) *prometheus {
@@ -49,17 +46,14 @@ scrape_configs:
 	}
 	address := l.Addr().String()
 	_ = l.Close()
-	p := &prometheus{t: t, url: "http://" + address, log: &logtest.Buffer{}}
-	command := exec.Command("prometheus", append([]string{"--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address}, flags...)...)
-	command.Stdout, command.Stderr, command.SysProcAttr = p.log, p.log, process.Orphanless()
-	if err := command.Start(); err != nil {
+	server, err := process.Start(t.Context(), process.Program{Command: append([]string{
+		"prometheus", "--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
+	}, flags...)})
+	if err != nil {
 		t.Fatalf("%v (scripts/need-prometheus installs it)", err)
 	}
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
-	})
-	return p
+	t.Cleanup(func() { <-server.Ended() }) // it ends with the context, and its directory is removed next
+	return &prometheus{server, t, "http://" + address}
 }
 
 // get asks the server's API; false while it does not answer.
@@ -99,7 +93,7 @@ func (p *prometheus) until(expr string) string {
 		}
 		if ctx.Err() != nil {
 			stop()
-			p.t.Fatalf("%s has no value after %v; the log:\n%s", expr, mostTime, p.log)
+			p.t.Fatalf("%s has no value after %v; the log:\n%s", expr, mostTime, p.Tail())
 		}
 	}
 }
