@@ -148,7 +148,7 @@ func (c *client) granted() generator.Tick { c.w.Helper(); return generator.Tick(
 
 // stream is a steady load on one daemon.
 type stream struct {
-	*load.Stream
+	*load.Client
 	w    *testCluster
 	life string
 }
@@ -162,7 +162,7 @@ func (n *node) stream(rate int) *stream {
 	if err != nil {
 		n.w.Fatal(err)
 	}
-	s, err := load.OpenStream(context.Background(), n.config.Socket.Path, rate)
+	s, err := load.Open(context.Background(), n.config.Socket.Path, load.Config{Rate: rate})
 	if err != nil {
 		n.w.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestJournalNeedsNothingMore(t *testing.T) {
 				for what, gap := range map[string]time.Duration{"disk full": full, "no descriptor left": none} {
 					// Twice what there is without, and what a busy machine does to any.
 					if longest := 2*before + 100*time.Millisecond; gap > longest {
-						w.errorIfLong("%s: a gap of %v between answers, and of %v before", what, gap, before)
+						w.errorIfLong("%s: a wait of %v for an answer, and of %v before", what, gap, before)
 					}
 				}
 				w.figure("| %s | %s | %d/s | %d | %d | %v | %v | %v |", w.backend, name, rate, ids, 3*steps, before.Round(100*time.Microsecond),
@@ -78,11 +78,11 @@ type disked struct {
 }
 
 // during has the load go on while the journal's mark is moved on as often as it says, and returns
-// the longest gap between answers.
+// the longest wait for an answer.
 func (d *disked) during(what string) (gap time.Duration) {
 	w := d.w
 	w.Helper()
-	d.load.LongestGap()
+	d.load.Longest()
 	mark, moved := d.number("journal_mark"), 0
 	begun := time.Now()
 	w.soon("the journal's mark, "+what, func() bool {
@@ -98,7 +98,7 @@ func (d *disked) during(what string) (gap time.Duration) {
 	if info := d.info(); info["state"] != "ready" || info["condition"] != "" {
 		w.Errorf("%s: INFO says %q, %q", what, info["state"], info["condition"])
 	}
-	return d.load.LongestGap()
+	return d.load.Longest()
 }
 
 // freeDescriptor is the lowest number of a descriptor that the daemon has not in use.

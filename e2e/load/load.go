@@ -1,155 +1,196 @@
-// Package load asks a daemon for IDs at a steady rate, as a service beside it would.
+// Package load asks a daemon for IDs as a service beside it would, and keeps what it gets.
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const (
-	pace     = time.Millisecond // between two looks at what is due
-	together = 20               // requests in one write, at most
-	chunk    = 8192             // IDs
+	chunk = 1024    // IDs
+	open  = 1 << 16 // rows under way where their number is not bounded
+	// mostTime is how long replies are awaited at the end.
+	mostTime = time.Minute
 )
 
-// Stream asks for single IDs at a steady rate, however late the answers are, on one connection. Its
-// goroutines run from OpenStream to Close.
-type Stream struct {
-	conn  net.Conn
-	end   context.CancelFunc
-	parts sync.WaitGroup
-	worst atomic.Int64 // ns
-	last  time.Time    // of the reader: when answers came last
+// Config is how a client asks.
+type Config struct {
+	Request []string // for one ID; nil: NEXT
+	Rate    int      // requests a second, however late the answers are; 0: as fast as they are answered
+	Row     int      // requests in one write; 0: as many as are due in a millisecond
+	Window  int      // rows under way at most; 0: any number
+}
+
+// Client asks for single IDs on one connection, which it never makes again. Its goroutines run from
+// Open to Close.
+type Client struct {
+	conn            *net.UnixConn
+	row             int
+	sent            chan time.Time // when each row under way was
+	end             context.CancelFunc
+	asking, reading sync.WaitGroup
 
 	mu      sync.Mutex
-	chunks  [][]int64 // the IDs: a slice that grew would be copied, and the client stall by it
-	ids     uint64    // in all chunks
+	longest time.Duration // wait for a row's last reply
+	chunks  [][]int64     // the IDs: a slice that grew would be copied, and the client stall by it
+	ids     uint64        // in all chunks
 	refused uint64
-	err     error
+	ending  bool
+	err     error         // what ended the connection
 	goal    uint64        // IDs
 	reached chan struct{} // closed at the goal, and at the end; nil if nobody waits
 }
 
-// OpenStream begins to ask for rate IDs a second, 1 or more.
-func OpenStream(ctx context.Context, socket string, rate int) (*Stream, error) {
+// Open begins to ask.
+func Open(ctx context.Context, socket string, config Config) (*Client, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("no connection to the daemon: %w", err)
 	}
-	ctx, end := context.WithCancel(ctx)
-	s := &Stream{conn: conn, end: end, last: time.Now()}
-	s.parts.Go(func() { s.ask(ctx, rate) })
-	s.parts.Go(func() { s.fail(s.receive()) })
+	if config.Request == nil {
+		config.Request = []string{"NEXT"}
+	}
+	if config.Row == 0 {
+		config.Row = max(1, config.Rate/1000)
+	}
+	if config.Window == 0 {
+		config.Window = open
+	}
+	asking, end := context.WithCancel(ctx)
+	c := &Client{conn: conn.(*net.UnixConn), row: config.Row, sent: make(chan time.Time, config.Window), end: end}
+	c.asking.Go(func() { c.ask(asking, config) })
+	c.reading.Go(func() { c.ended(c.receive()) })
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
-	return s, nil
+	return c, nil
 }
 
-// ask sends what is due. Where that fails, receive finds out as well, after the answers that are
-// still there.
-func (s *Stream) ask(ctx context.Context, rate int) {
-	request := wire.AppendCommand(nil, "NEXT")
-	var several []byte
-	for range together {
-		several = append(several, request...)
+// ask sends rows at the rate, from any time of the first one's; after a stall it catches up. Where
+// that fails, receive finds out as well, after the answers that are still there.
+func (c *Client) ask(ctx context.Context, config Config) {
+	request := bytes.Repeat(wire.AppendCommand(nil, config.Request...), config.Row)
+	var pause time.Duration
+	if config.Rate > 0 {
+		pause = time.Second * time.Duration(config.Row) / time.Duration(config.Rate)
 	}
-	ticker := time.NewTicker(pace)
-	defer ticker.Stop()
-	begun, sent := time.Now(), 0
-	for {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for due := time.Now().Add(rand.N(pause + 1)); ; due = due.Add(pause) {
+		if early := time.Until(due); early > 0 {
+			timer.Reset(early)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				return
+			}
+		}
 		select {
-		case <-ticker.C:
+		case c.sent <- time.Now():
 		case <-ctx.Done():
 			return
 		}
-		for due := int(time.Since(begun).Seconds() * float64(rate)); sent < due; {
-			n := min(together, due-sent)
-			if _, err := s.conn.Write(several[:n*len(request)]); err != nil {
-				return
-			}
-			sent += n
+		if _, err := c.conn.Write(request); err != nil {
+			return
 		}
 	}
 }
 
-// receive reads the answers.
-func (s *Stream) receive() error {
-	in := wire.NewReader(stamped{s})
-	for {
+// ErrWrong is an answer that no fault excuses.
+var ErrWrong = errors.New("a promise is broken")
+
+// receive reads the answers. It wants each ID above the one before.
+func (c *Client) receive() error {
+	in, last := wire.NewReaderSize(c.conn, 16<<10), int64(-1)
+	for n := 0; ; n++ {
 		id, err := in.Int()
 		var refused wire.Refused
 		unavailable := errors.As(err, &refused) && strings.HasPrefix(string(refused), "UNAVAILABLE ")
-		if err != nil && !unavailable {
+		switch {
+		case (err == nil || unavailable) && n%c.row == 0 && len(c.sent) == 0:
+			return fmt.Errorf("%w: an answer that nobody asked for", ErrWrong)
+		case unavailable:
+		case refused != "" || errors.Is(err, wire.ErrFrame):
+			return fmt.Errorf("%w: %w", ErrWrong, err)
+		case err != nil:
 			return err
+		case id <= last:
+			return fmt.Errorf("%w: %d came after %d", ErrWrong, id, last)
+		default:
+			last = id
 		}
-		s.mu.Lock()
+		c.mu.Lock()
 		if unavailable {
-			s.refused++
+			c.refused++
 		} else {
-			s.keep(id)
+			c.keep(id)
 		}
-		if s.reached != nil && s.ids >= s.goal {
-			close(s.reached)
-			s.reached = nil
+		if (n+1)%c.row == 0 {
+			c.longest = max(c.longest, time.Since(<-c.sent))
+			c.leave()
 		}
-		s.mu.Unlock()
+		if c.reached != nil && c.ids >= c.goal {
+			close(c.reached)
+			c.reached = nil
+		}
+		c.mu.Unlock()
 	}
 }
 
-// keep keeps an ID; s.mu is held.
-func (s *Stream) keep(id int64) {
-	last := len(s.chunks) - 1
-	if last < 0 || len(s.chunks[last]) == cap(s.chunks[last]) {
-		s.chunks = append(s.chunks, make([]int64, 0, chunk))
+// keep keeps an ID; c.mu is held.
+func (c *Client) keep(id int64) {
+	last := len(c.chunks) - 1
+	if last < 0 || len(c.chunks[last]) == cap(c.chunks[last]) {
+		c.chunks = append(c.chunks, make([]int64, 0, chunk))
 		last++
 	}
-	s.chunks[last] = append(s.chunks[last], id)
-	s.ids++
+	c.chunks[last] = append(c.chunks[last], id)
+	c.ids++
 }
 
-// stamped notes the longest time between two arrivals of answers.
-type stamped struct{ s *Stream }
-
-func (r stamped) Read(b []byte) (int, error) {
-	n, err := r.s.conn.Read(b)
-	now := time.Now()
-	if gap := int64(now.Sub(r.s.last)); gap > r.s.worst.Load() {
-		r.s.worst.Store(gap)
+// leave has the daemon close the connection, once nothing more is asked and all is answered: a daemon
+// answers nobody who has gone. c.mu is held.
+func (c *Client) leave() {
+	if c.ending && len(c.sent) == 0 {
+		_ = c.conn.CloseWrite() // an error is met again by the reader
 	}
-	r.s.last = now
-	return n, err
 }
 
-// fail ends the stream because of err.
-func (s *Stream) fail(err error) {
-	s.end()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = err
-	if s.reached != nil {
-		close(s.reached)
-		s.reached = nil
+// ended notes that the connection has, because of err.
+func (c *Client) ended(err error) {
+	c.end()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !errors.Is(err, io.EOF):
+		c.err = err
+	case !c.ending || len(c.sent) > 0:
+		c.err = fmt.Errorf("the daemon has closed the connection, with %d rows not answered", len(c.sent))
+	}
+	if c.reached != nil {
+		close(c.reached)
+		c.reached = nil
 	}
 }
 
 // Await waits until n more IDs have come. For one goroutine at a time.
-func (s *Stream) Await(ctx context.Context, n int) error {
-	s.mu.Lock()
-	s.goal = s.ids + uint64(n)
+func (c *Client) Await(ctx context.Context, n int) error {
+	c.mu.Lock()
+	c.goal = c.ids + uint64(n)
 	reached := make(chan struct{})
-	s.reached = reached
-	goal, err := s.goal, s.err
-	s.mu.Unlock()
+	c.reached = reached
+	goal, err := c.goal, c.err
+	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -158,27 +199,35 @@ func (s *Stream) Await(ctx context.Context, n int) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ids < goal {
-		return fmt.Errorf("the stream of IDs has ended: %w", s.err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ids < goal {
+		return fmt.Errorf("no more IDs come: %w", c.err)
 	}
 	return nil
 }
 
-// LongestGap is the longest time between two arrivals of answers since it was called last.
-func (s *Stream) LongestGap() time.Duration { return time.Duration(s.worst.Swap(0)) }
+// Longest is the longest time that a row waited for its last answer, of those that got it since
+// Longest was called last.
+func (c *Client) Longest() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	longest := c.longest
+	c.longest = 0
+	return longest
+}
 
-// Close ends the stream and returns the IDs that came, in their order, and how many requests were
-// refused as UNAVAILABLE. The error is what ended the stream before.
-func (s *Stream) Close() (ids []int64, refused uint64, err error) {
-	s.mu.Lock()
-	err = s.err
-	s.mu.Unlock()
-	s.end()
-	s.parts.Wait()
-	if errors.Is(err, io.EOF) {
-		err = errors.New("the daemon has closed the connection")
-	}
-	return slices.Concat(s.chunks...), s.refused, err
+// Close asks no more, reads what is still answered, and returns the IDs that came, in their order,
+// and how many requests were refused as UNAVAILABLE. The error is what ended the connection before.
+func (c *Client) Close() (ids []int64, refused uint64, err error) {
+	c.end()
+	_ = c.conn.SetDeadline(time.Now().Add(mostTime)) // an error is met again by the reader
+	c.asking.Wait()
+	c.mu.Lock()
+	c.ending = true
+	c.leave()
+	c.mu.Unlock()
+	c.reading.Wait()
+	_ = c.conn.Close() // nothing is written that could be lost
+	return slices.Concat(c.chunks...), c.refused, c.err
 }

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,26 @@ import (
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
+
+// What no daemon may answer ends a client, whether or not its end is waited for.
+func TestClientThatIsAnsweredWrongly(t *testing.T) {
+	for _, replies := range []string{":7\r\n:7\r\n", ":7\r\n:6\r\n", ":7\r\n-ERR no\r\n", ":7\r\n+OK\r\n"} {
+		socket := fake(t, func(c net.Conn, _ string) bool {
+			_, _ = io.WriteString(c, replies)
+			return true
+		})
+		s, err := load.Open(t.Context(), socket, load.Config{Row: 2, Window: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Await(t.Context(), 100); !errors.Is(err, load.ErrWrong) {
+			t.Errorf("after %q: %v", replies, err)
+		}
+		if ids, _, err := s.Close(); !errors.Is(err, load.ErrWrong) || len(ids) == 0 || ids[0] != 7 {
+			t.Errorf("after %q: %d, %v", replies, ids, err)
+		}
+	}
+}
 
 // fake is a daemon. For each request it calls reply with what was asked for.
 func fake(t *testing.T, reply func(c net.Conn, request string) (goOn bool)) (socket string) {
@@ -29,17 +50,18 @@ func (c *counting) reply(request string) string {
 	return fmt.Sprintf(":%d\r\n", c.next-1)
 }
 
-func TestStream(t *testing.T) {
+func TestClient(t *testing.T) {
 	var ids counting
+	requests := 0
 	socket := fake(t, func(c net.Conn, request string) bool {
-		reply := ids.reply(request)
-		if ids.next%100 == 50 {
-			reply += "-UNAVAILABLE wait\r\n"
+		reply := "-UNAVAILABLE wait\r\n"
+		if requests++; requests%100 != 50 {
+			reply = ids.reply(request)
 		}
 		_, err := io.WriteString(c, reply)
 		return err == nil
 	})
-	s, err := load.OpenStream(t.Context(), socket, 50_000)
+	s, err := load.Open(t.Context(), socket, load.Config{Rate: 50_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +70,8 @@ func TestStream(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if s.LongestGap() <= 0 {
-		t.Error("there was no time between answers")
+	if s.Longest() <= 0 {
+		t.Error("no answer was waited for")
 	}
 	got, refused, err := s.Close()
 	if err != nil {
@@ -65,13 +87,13 @@ func TestStream(t *testing.T) {
 	}
 }
 
-func TestStreamEnds(t *testing.T) {
+func TestClientWhoseDaemonEnds(t *testing.T) {
 	var ids counting
 	socket := fake(t, func(c net.Conn, request string) bool {
 		_, _ = io.WriteString(c, ids.reply(request))
 		return ids.next < 100
 	})
-	s, err := load.OpenStream(t.Context(), socket, 50_000)
+	s, err := load.Open(t.Context(), socket, load.Config{Rate: 50_000})
 	if err != nil {
 		t.Fatal(err)
 	}

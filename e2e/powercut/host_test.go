@@ -3,18 +3,14 @@
 package powercut
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,19 +18,19 @@ import (
 
 	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
-	"github.com/flakeward/flakeward/internal/wire"
 )
 
 const (
 	timeout = 4 * time.Minute // of any wait; only what hangs takes so long
-	// clients is how many ask at once, each for perRequest IDs every millisecond: 50,000 a second.
-	clients    = 2
-	perRequest = 25
+	// clients is how many ask at once, each for so many IDs a second.
+	clients   = 2
+	perClient = 25_000
 )
 
 // settings are a history's.
@@ -292,9 +288,8 @@ type life struct {
 	cancel context.CancelFunc
 	asking sync.WaitGroup
 	first  sync.Once
-
-	mu  sync.Mutex
-	ids []int64
+	all    []*load.Client // valid once asking is done
+	ids    []int64        // as that is
 }
 
 // start starts a daemon and asks it for IDs as soon as it is ready.
@@ -311,7 +306,16 @@ func (h *host) start() *life {
 			return // it was killed, or takes too long
 		}
 		for range clients {
-			l.asking.Go(func() { l.ask(h.host.Socket) })
+			c, err := load.Open(over, h.host.Socket, load.Config{Rate: perClient})
+			if err != nil {
+				return // it was killed meanwhile
+			}
+			l.all = append(l.all, c)
+			l.asking.Go(func() {
+				if c.Await(over, 1) == nil {
+					l.first.Do(func() { close(l.served) })
+				}
+			})
 		}
 	})
 	return l
@@ -330,6 +334,13 @@ func (h *host) serves(l *life) {
 // collect waits for what asked a daemon that is gone, and keeps what it got.
 func (h *host) collect(l *life) {
 	l.asking.Wait()
+	for _, c := range l.all {
+		ids, _, err := c.Close()
+		if errors.Is(err, load.ErrWrong) {
+			h.Error(err)
+		}
+		l.ids = append(l.ids, ids...)
+	}
 	h.lives[fmt.Sprintf("life %d", len(h.lives)+1)] = l.ids
 }
 
@@ -376,41 +387,6 @@ func (h *host) journaled() map[int]journal.Entry {
 		}
 	}
 	return entries
-}
-
-// ask asks for IDs, at a steady rate, until the daemon is gone.
-func (l *life) ask(socket string) {
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		return // it was killed meanwhile
-	}
-	l.asking.Go(func() {
-		request := wire.AppendCommand(nil, "NEXT", strconv.Itoa(perRequest))
-		each := time.NewTicker(time.Millisecond)
-		defer each.Stop()
-		for err := error(nil); err == nil; _, err = conn.Write(request) {
-			<-each.C
-		}
-	})
-	defer conn.Close()
-	// Every integer is an ID, also one of a reply that does not end.
-	for in := bufio.NewReader(conn); ; {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return
-		}
-		if line[0] != ':' {
-			continue
-		}
-		id, err := strconv.ParseInt(strings.TrimSpace(line[1:]), 10, 64)
-		if err != nil {
-			panic(fmt.Sprintf("the daemon answered %q", line))
-		}
-		l.mu.Lock()
-		l.ids = append(l.ids, id)
-		l.mu.Unlock()
-		l.first.Do(func() { close(l.served) })
-	}
 }
 
 // duplicates compares all IDs.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -30,9 +31,10 @@ func TestAnUpdateOfManyIsNotNoticed(t *testing.T) {
 			}
 			d := start(t, h)
 			allHold(t, h, lanes)
-			c := askFor(t, h.Socket, connections, map[int64]struct{}{}, false, rate, func(i int) string {
-				return fmt.Sprintf("*3\r\n$4\r\nNEXT\r\n$6\r\nTENANT\r\n$1\r\n%d\r\n", i%10)
-			})
+			c := &clients{t: t}
+			for i := range connections {
+				c.open(h.Socket, load.Config{Request: []string{"NEXT", "TENANT", fmt.Sprint(i % 10)}, Row: 1 + i%longestRow, Window: 1, Rate: rate / connections})
+			}
 			<-time.After(500 * time.Millisecond)
 			longest, began := time.Duration(0), c.wait()
 			for i := range updates {
@@ -42,7 +44,7 @@ func TestAnUpdateOfManyIsNotNoticed(t *testing.T) {
 				allHold(t, h, lanes*(i+2))
 				longest, d = max(longest, c.wait()), next
 			}
-			n := c.end()
+			n := distinct(t, c.end())
 			t.Logf("FIGURE %d updates of %d connections on %d lanes, %d IDs: the longest wait was %v, %v without an update", updates, connections, lanes, n,
 				longest.Round(time.Millisecond), began.Round(time.Millisecond))
 		})

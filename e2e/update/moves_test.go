@@ -13,6 +13,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
@@ -156,7 +157,10 @@ func TestMovesThatAreKilled(t *testing.T) {
 	}
 	o := &operator{T: t, program: drill, stopAt: filepath.Join(t.TempDir(), "stop")}
 	const rate, row = 20_000, 20
-	c, begun := askAt(t, sockets, rate/len(sockets)+1, row), time.Now()
+	c, begun := &clients{t: t}, time.Now()
+	for _, socket := range sockets {
+		c.open(socket, load.Config{Row: row, Window: 1, Rate: rate/len(sockets) + 1})
+	}
 	var followed, between time.Duration
 	move := func(all []place) {
 		between = max(between, c.wait())
@@ -179,7 +183,7 @@ func TestMovesThatAreKilled(t *testing.T) {
 		move(places(true))
 	}
 	took := time.Since(begun)
-	n := c.end()
+	n := distinct(t, c.end())
 	t.Logf("FIGURE %d kills, %d moves taken back, %d IDs in %v (%.0f a second); the longest wait: %v while the cluster is moved, %v while the daemons "+
 		"follow by takeover; a move took %v at most", o.kills, o.aborts, n, took.Round(time.Millisecond), float64(n)/took.Seconds(),
 		between.Round(time.Millisecond), followed.Round(time.Millisecond), o.sealed.Round(time.Millisecond))

@@ -37,7 +37,7 @@ func TestPodsOutliveDaemons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[int64]struct{}{}
+	var all []int64
 	d := start(t, h)
 	a, b := pod(t, dir+"/pods", "a"), pod(t, dir+"/pods", "b")
 	serves := func(paths ...string) {
@@ -52,20 +52,20 @@ func TestPodsOutliveDaemons(t *testing.T) {
 	}
 	serves(a, b)
 	for range times(2, 20) {
-		c := ask(t, a, 4, all, false)
+		c := ask(t, a, 4, false)
 		next := start(t, h)
 		<-d.Ended()
 		d = next
-		c.end()
+		all = append(all, c.end()...)
 	}
 	for i := range times(2, 20) {
-		c := ask(t, a, 4, all, true)
+		c := ask(t, a, 4, true)
 		serves(a)
 		if err := d.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		<-d.Ended()
-		c.end()
+		all = append(all, c.end()...)
 		if _, err := os.Lstat(a); err != nil {
 			t.Errorf("a killed daemon leaves no file: %v", err)
 		}
@@ -92,5 +92,5 @@ func TestPodsOutliveDaemons(t *testing.T) {
 	if log, err := os.ReadFile(h.Log); err != nil || strings.Contains(string(log), "a pod gets no socket") {
 		t.Errorf("a pod was refused, or %v:\n%s", err, log)
 	}
-	t.Logf("FIGURE %d IDs over %d updates and %d kills", len(all), times(2, 20), times(2, 20))
+	t.Logf("FIGURE %d IDs over %d updates and %d kills", distinct(t, all), times(2, 20), times(2, 20))
 }
