@@ -75,6 +75,8 @@ func makeCommands() commands {
 		{"CONFIG", "Is there for clients that ask for parameters of Redis.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("parameter", true)}, config, false},
 		{"SELECT", "Accepts database 0.", "connection", "0.1.0", 1, 1, []argument{{name: "index", kind: "integer"}}, (*Handler).selectDB, false},
 		{"SUBSCRIBE", "Accepts the channels: no message ever comes.", "pubsub", "0.1.0", 1, -1, []argument{text("channel", false)}, subscribe, false},
+		{"UNSUBSCRIBE", "Leaves the channels, or all.", "pubsub", "0.1.0", 0, -1, []argument{text("channel", true)}, unsubscribe, false},
+		{"PUNSUBSCRIBE", "Answers that there are no patterns.", "pubsub", "0.1.0", 0, -1, []argument{text("pattern", true)}, punsubscribe, false},
 		{"GET", "Answers null: there are no keys.", "string", "0.1.0", 1, 1, []argument{text("key", false)}, get, false},
 		{"DBSIZE", "Answers 0: there are no keys.", "server", "0.1.0", 0, 0, nil, none, false},
 		{"SCAN", "Answers that there are no keys.", "generic", "0.1.0", 1, -1, []argument{{name: "cursor", kind: "integer"}, text("option", true)}, scan, false},

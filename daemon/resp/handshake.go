@@ -41,26 +41,82 @@ func declined(r *Refusal) *Refusal {
 // mostChannels is how many channels a connection may subscribe to.
 const mostChannels = 16
 
-// subscribe is SUBSCRIBE channel [channel ...]. Nobody publishes here, so no message ever comes. Each
-// channel has a reply of its own, so a transaction, which counts one for each request, cannot have
-// it.
+// subscribe is SUBSCRIBE channel [channel ...]. Nobody publishes here, so no message ever comes.
 func subscribe(h *Handler, s *Session, args [][]byte, out []byte) []byte {
-	if s.transaction != nil {
-		return h.refuse(out, Refuse(BadOption, "SUBSCRIBE", "it before MULTI"))
+	if refused := channelsRefused(s, "SUBSCRIBE", len(s.channels)+len(args)); refused != nil {
+		return h.refuse(out, refused)
 	}
-	if len(s.channels)+len(args) > mostChannels {
-		return h.refuse(out, Refuse(BadOption, "SUBSCRIBE", "16 channels at most: no message ever comes"))
+	for _, channel := range args {
+		if s.subscribed(channel) < 0 {
+			s.channels = append(s.channels, bytes.Clone(channel))
+		}
+		out = appendSubscription(out, s, "subscribe", channel)
 	}
+	return out
+}
+
+// unsubscribe is UNSUBSCRIBE [channel ...], of all channels if none is named.
+func unsubscribe(h *Handler, s *Session, args [][]byte, out []byte) []byte {
+	if refused := channelsRefused(s, "UNSUBSCRIBE", len(args)); refused != nil {
+		return h.refuse(out, refused)
+	}
+	if len(args) == 0 {
+		args = slices.Clone(s.channels)
+	}
+	for _, channel := range args {
+		if i := s.subscribed(channel); i >= 0 {
+			s.channels = slices.Delete(s.channels, i, i+1)
+		}
+		out = appendSubscription(out, s, "unsubscribe", channel)
+	}
+	if len(args) == 0 {
+		out = appendSubscription(out, s, "unsubscribe", nil)
+	}
+	return out
+}
+
+// punsubscribe is PUNSUBSCRIBE [pattern ...]. No connection has subscribed to a pattern.
+func punsubscribe(h *Handler, s *Session, args [][]byte, out []byte) []byte {
+	if refused := channelsRefused(s, "PUNSUBSCRIBE", len(args)); refused != nil {
+		return h.refuse(out, refused)
+	}
+	for _, pattern := range args {
+		out = appendSubscription(out, s, "punsubscribe", pattern)
+	}
+	if len(args) == 0 {
+		out = appendSubscription(out, s, "punsubscribe", nil)
+	}
+	return out
+}
+
+// channelsRefused is why a request for so many channels is refused; nil: it is not. Each channel has
+// a reply of its own, so a transaction, which counts one for each request, cannot have it.
+func channelsRefused(s *Session, name string, channels int) *Refusal {
+	switch {
+	case s.transaction != nil:
+		return Refuse(BadOption, name, "it before MULTI")
+	case channels > mostChannels:
+		return Refuse(BadOption, name, "16 channels at most: no message ever comes")
+	}
+	return nil
+}
+
+// subscribed returns where in the session's channels the channel is; negative: nowhere.
+func (s *Session) subscribed(channel []byte) int {
+	return slices.IndexFunc(s.channels, func(c []byte) bool { return bytes.Equal(c, channel) })
+}
+
+// appendSubscription appends the reply about one channel, or, if that is nil, about none.
+func appendSubscription(out []byte, s *Session, what string, channel []byte) []byte {
 	kind := byte('*')
 	if s.resp3 {
 		kind = '>'
 	}
-	for _, channel := range args {
-		if !slices.ContainsFunc(s.channels, func(c []byte) bool { return bytes.Equal(c, channel) }) {
-			s.channels = append(s.channels, bytes.Clone(channel))
-		}
-		out = appendBulk(appendBulk(appendHead(out, kind, 3), "subscribe"), channel)
-		out = appendInt(out, int64(len(s.channels)))
+	out = appendBulk(appendHead(out, kind, 3), what)
+	if channel == nil {
+		out = s.appendNull(out)
+	} else {
+		out = appendBulk(out, channel)
 	}
-	return out
+	return appendInt(out, int64(len(s.channels)))
 }

@@ -150,11 +150,16 @@ func TestReplies(t *testing.T) {
 		{"SUBSCRIBE a b\r\nPING\r\nSUBSCRIBE a\r\nPING x\r\n", subscribed("*", "a", "1", "b", "2") + "*2\r\n$4\r\npong\r\n$0\r\n\r\n" +
 			subscribed("*", "a", "2") + "*2\r\n$4\r\npong\r\n$1\r\nx\r\n"},
 		{"HELLO 3\r\nSUBSCRIBE a\r\nPING\r\nRESET\r\nPING\r\n", hello3 + subscribed(">", "a", "1") + "+PONG\r\n+RESET\r\n+PONG\r\n"},
+		{"SUBSCRIBE a b c\r\nUNSUBSCRIBE b x\r\nUNSUBSCRIBE\r\nUNSUBSCRIBE\r\nPING\r\n", subscribed("*", "a", "1", "b", "2", "c", "3") +
+			"*3\r\n$11\r\nunsubscribe\r\n$1\r\nb\r\n:2\r\n*3\r\n$11\r\nunsubscribe\r\n$1\r\nx\r\n:2\r\n" +
+			"*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n+PONG\r\n"},
+		{"HELLO 3\r\nSUBSCRIBE a\r\nPUNSUBSCRIBE\r\nPUNSUBSCRIBE x*\r\n", hello3 + subscribed(">", "a", "1") +
+			">3\r\n$12\r\npunsubscribe\r\n_\r\n:1\r\n>3\r\n$12\r\npunsubscribe\r\n$2\r\nx*\r\n:1\r\n"},
 		{"DBSIZE\r\nSCAN 0 COUNT 10\r\nMEMORY USAGE a SAMPLES 5\r\n", ":0\r\n*2\r\n$1\r\n0\r\n*0\r\n$-1\r\n"},
 		{"SLOWLOG GET 10\r\nSLOWLOG LEN\r\nSLOWLOG RESET\r\n", "*0\r\n:0\r\n+OK\r\n"},
 		{"LATENCY LATEST\r\nLATENCY HISTORY command\r\nLATENCY HISTOGRAM\r\nLATENCY RESET\r\n", "*0\r\n*0\r\n*0\r\n:0\r\n"},
 		{"HELLO 3\r\nRESET\r\nDECODE 1541815603606036480\r\n", hello3 + "+RESET\r\n*14\r\n" + decoded + rounded},
-		{"COMMAND COUNT\r\n", ":27\r\n"},
+		{"COMMAND COUNT\r\n", ":29\r\n"},
 		{"COMMAND INFO next nothing\r\n", "*2\r\n*10\r\n$4\r\nnext\r\n:-1\r\n*1\r\n+fast\r\n:0\r\n:0\r\n:0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*-1\r\n"},
 		{"COMMAND DOCS ping nothing\r\n", "*2\r\n$4\r\nping\r\n*8\r\n$7\r\nsummary\r\n$29\r\nAnswers PONG, or the message.\r\n$5\r\nsince\r\n$5\r\n0.1.0\r\n" +
 			"$5\r\ngroup\r\n$10\r\nconnection\r\n$9\r\narguments\r\n*1\r\n*6\r\n$4\r\nname\r\n$7\r\nmessage\r\n$4\r\ntype\r\n$6\r\nstring\r\n$5\r\nflags\r\n*1\r\n+optional\r\n"},
@@ -220,6 +225,7 @@ func TestRefusals(t *testing.T) {
 		{"twitter", "MEMORY STATS", "-ERR unknown subcommand 'STATS' of MEMORY"},
 		{"twitter", "SLOWLOG NOSUCH", "-ERR unknown subcommand 'NOSUCH' of SLOWLOG"},
 		{"twitter", "LATENCY DOCTOR", "-ERR unknown subcommand 'DOCTOR' of LATENCY"},
+		{"twitter", "UNSUBSCRIBE" + strings.Repeat(" c", 17), "-ERR 'UNSUBSCRIBE' is not understood here: use 16 channels at most"},
 		{"twitter", "SUBSCRIBE" + strings.Repeat(" c", 17), "-ERR 'SUBSCRIBE' is not understood here: use 16 channels at most"},
 		{"twitter", "SCAN x", "-ERR 'x' is not understood here: use SCAN 0"},
 		{"twitter", "SELECT 1", "-ERR there is only database 0"},

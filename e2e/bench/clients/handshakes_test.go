@@ -74,6 +74,8 @@ var handshakes = []struct {
 	{"StackExchange.Redis 3.1 with RESP2, its connection for subscriptions", []string{
 		"CLIENT SETNAME host(SE.Redis-v3.1.5)", "CLIENT ID", "ECHO 0123456789abcdef", "SUBSCRIBE __Booksleeve_MasterChanged", "PING", "RESET", "PING",
 	}},
+	{"leaving the channels", []string{"UNSUBSCRIBE", "SUBSCRIBE a", "PUNSUBSCRIBE", "UNSUBSCRIBE b", "UNSUBSCRIBE a", "PUNSUBSCRIBE x*", "PING"}},
+	{"leaving the channels with RESP3", []string{"HELLO 3", "UNSUBSCRIBE", "SUBSCRIBE a", "PUNSUBSCRIBE", "UNSUBSCRIBE", "PING"}},
 	{"options of several clients", []string{
 		"HELLO 3 AUTH default secret SETNAME orders", "SELECT 0", "CLIENT NO-TOUCH ON", "CLIENT NO-EVICT ON", "!CLIENT CAPA redirect",
 		"CLIENT TRACKING ON BCAST", "!READWRITE", "!CLUSTER SLOTS", "!CLUSTER SHARDS", "COMMAND COUNT", "CLIENT GETNAME", "RESET",
