@@ -153,15 +153,21 @@ func build(t *testing.T, kustomization string, files map[string]string) []object
 
 // rendered is what the chart's templates give with values, by their paths.
 func rendered(values string) (map[string]string, error) {
-	chart, err := loader.LoadDir(filepath.Join("..", "..", "deploy", "helm", "flakeward"))
-	if err != nil {
-		return nil, err
-	}
 	var given map[string]any
 	if err := yaml.UnmarshalStrict([]byte(values), &given); err != nil {
 		return nil, err
 	}
-	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "release", Namespace: "flakeward", IsInstall: true}, nil)
+	return renderedWith(given)
+}
+
+// renderedWith is rendered for values that were parsed. The release has a name that is no text where
+// it is not quoted.
+func renderedWith(given map[string]any) (map[string]string, error) {
+	chart, err := loader.LoadDir(filepath.Join("..", "..", "deploy", "helm", "flakeward"))
+	if err != nil {
+		return nil, err
+	}
+	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "7", Namespace: "flakeward", IsInstall: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -176,13 +182,18 @@ func template(values string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return joined(files), nil
+}
+
+// joined is one text of all objects that were rendered.
+func joined(files map[string]string) []byte {
 	var out bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if name != notes {
 			fmt.Fprintf(&out, "---\n%s\n", files[name])
 		}
 	}
-	return out.Bytes(), nil
+	return out.Bytes()
 }
 
 // chart is template for values that are right.

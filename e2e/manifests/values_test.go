@@ -2,9 +2,12 @@ package manifests
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	"helm.sh/helm/v3/pkg/chartutil"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 
@@ -123,4 +126,68 @@ func TestNamesOfDigitsStayText(t *testing.T) {
 			t.Errorf("%s is rendered %d times, want %d", field, found, n)
 		}
 	}
+}
+
+// Each text of the values arrives as it is, whatever it means in YAML.
+func TestEachTextIsQuoted(t *testing.T) {
+	const text = `/a: "x" #'{`
+	tried := 0
+	for _, path := range texts(must.Get(chartutil.ReadValuesFile("../../deploy/helm/flakeward/values.yaml"))(t), nil) {
+		name := strings.Join(path, ".")
+		if name == "image.pullPolicy" || name == "settings.coord" { // of three texts, and a part of another file
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			tried++
+			values := map[string]any{
+				"settings": map[string]any{}, "monitoring": map[string]any{"enabled": true}, "networkPolicy": map[string]any{"enabled": true},
+				"etcd": map[string]any{"enabled": true, "tlsSecret": "s"}, "coordinatorTLS": map[string]any{"secret": "s"},
+			}
+			set(values, path, text)
+			objects := must.Get(parse(joined(must.Get(renderedWith(values))(t))))(t)
+			if !slices.ContainsFunc(objects, func(o object) bool { return has(map[string]any(o), text) }) {
+				t.Errorf("%q is in no object", text)
+			}
+		})
+	}
+	if tried < 20 {
+		t.Errorf("%d texts were tried; the case is void", tried)
+	}
+}
+
+// texts are the paths of the values that are texts, but in lists.
+func texts(values map[string]any, at []string) (paths [][]string) {
+	for name, value := range values {
+		path := append(slices.Clone(at), name)
+		switch value := value.(type) {
+		case string:
+			paths = append(paths, path)
+		case map[string]any:
+			paths = append(paths, texts(value, path)...)
+		}
+	}
+	return paths
+}
+
+func set(values map[string]any, path []string, value any) {
+	for _, name := range path[:len(path)-1] {
+		if values[name] == nil {
+			values[name] = map[string]any{}
+		}
+		values = values[name].(map[string]any)
+	}
+	values[path[len(path)-1]] = value
+}
+
+// has reports whether a text is part of one in what was parsed.
+func has(parsed any, text string) bool {
+	switch parsed := parsed.(type) {
+	case string:
+		return strings.Contains(parsed, text)
+	case []any:
+		return slices.ContainsFunc(parsed, func(part any) bool { return has(part, text) })
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(parsed)), func(part any) bool { return has(part, text) })
+	}
+	return false
 }

@@ -5,8 +5,8 @@ app.kubernetes.io/name: flakeward
 app.kubernetes.io/component: {{ . }}
 {{ end -}}
 app.kubernetes.io/part-of: flakeward
-app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end -}}
 
