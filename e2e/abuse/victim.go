@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flakeward/flakeward/e2e/bench/usage"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -132,8 +133,8 @@ func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
 	f.rate = float64(after-before) / time.Since(begun).Seconds()
 	f.status(ctx, o.binary, d.socket)
 	f.limits, err = d.limits()
-	peak, e := peak(d.PID())
-	f.peak = peak
+	memory, e := usage.MemoryOf(d.PID())
+	f.peak = memory.Peak
 	err = errors.Join(counted, err, e)
 	end()
 	if e := d.stop(ctx); e != nil {
@@ -281,15 +282,4 @@ func (d *daemon) limits() (string, error) {
 		}
 	}
 	return strings.Join(all, " "), err
-}
-
-// peak is the largest resident size that a process ever had, in bytes.
-func peak(pid int) (n int64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	_, err = fmt.Sscanf(rest, "%d", &n)
-	return n << 10, err
 }

@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -22,7 +23,7 @@ var floorSource []byte
 var floor = peer{
 	name:    "epoll in C",
 	command: []string{"NEXT"},
-	start: func(ctx context.Context, _ setting, dir string) (*server.Server, string, error) {
+	start: func(ctx context.Context, _ setting, dir string) (*process.Process, string, error) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, "", err
 		}
@@ -33,7 +34,7 @@ var floor = peer{
 		if out, err := exec.CommandContext(ctx, compiler, "-O2", "-Wall", "-Werror", "-o", program, source).CombinedOutput(); err != nil {
 			return nil, "", fmt.Errorf("cannot compile floor.c: %w\n%s", err, out)
 		}
-		s, err := server.Start(ctx, server.Program{Path: program, Args: []string{socket}})
+		s, err := process.Start(ctx, process.Program{Command: []string{program, socket}})
 		if err != nil {
 			return nil, "", err
 		}
@@ -41,8 +42,7 @@ var floor = peer{
 			_, err := in.Int()
 			return err
 		}, "NEXT"); err != nil {
-			s.Kill()
-			return nil, "", err
+			return nil, "", errors.Join(err, s.Kill())
 		}
 		return s, socket, nil
 	},

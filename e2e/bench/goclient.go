@@ -35,12 +35,12 @@ func measureGoClient(ctx context.Context, s setting) (found report.Findings, err
 		if err != nil {
 			return found, err
 		}
-		d, _, err := h.start(ctx)
+		d, _, err := start(ctx, h)
 		if err != nil {
 			return found, err
 		}
 		defer d.Kill()
-		env = append(env, of.variable+"="+h.socket)
+		env = append(env, of.variable+"="+h.Socket)
 	}
 	// Not by go test itself: of that, only the parent would end with ctx.
 	program := filepath.Join(s.dir, "bench.test")

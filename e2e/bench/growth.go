@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
 	"github.com/flakeward/flakeward/e2e/bench/rounds"
+	"github.com/flakeward/flakeward/e2e/bench/usage"
 )
 
 const growthGroup = "Connections, each with one request under way"
@@ -100,7 +101,7 @@ func (g *growing) measure(ctx context.Context, s setting, dir string, length tim
 	if err != nil {
 		return grown{}, err
 	}
-	memory, err := running.Memory()
+	memory, err := usage.MemoryOf(running.PID())
 	if err != nil {
 		return grown{}, err
 	}

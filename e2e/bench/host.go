@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -20,36 +18,26 @@ const (
 	knock = 500 * time.Microsecond
 )
 
-// host is what outlives the daemons that run on it.
-type host struct {
-	binary, socket, state string
-	flags                 []string
-}
-
-// newHost has daemons of the given program keep everything below dir, which is made.
-func newHost(binary, dir string, flags ...string) (host, error) {
-	h := host{binary: binary, socket: filepath.Join(dir, "s"), state: filepath.Join(dir, "state"), flags: flags}
-	return h, os.Mkdir(dir, 0o700)
+// newHost has daemons of the given program, on the machine's clock, keep everything below dir.
+func newHost(binary, dir string, flags ...string) (*process.Host, error) {
+	h, err := process.NewHost(binary, dir, flags...)
+	h.Clock = nil
+	return h, err
 }
 
 // start starts a daemon and returns when a client has its first ID, with how long that took from
 // before the start.
-func (h host) start(ctx context.Context) (*server.Server, time.Duration, error) {
-	// Without a coordinator named, it would not start beside another daemon of this machine. The
-	// host's own flags win.
-	args := append([]string{"daemon", "--socket", h.socket, "--state-dir", h.state, "--coord", "embedded:"}, h.flags...)
-	begun := time.Now()
-	s, err := server.Start(ctx, server.Program{Path: h.binary, Args: args})
+func start(ctx context.Context, h *process.Host) (*process.Process, time.Duration, error) {
+	d, err := h.Start(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = await(ctx, s, h.socket, oneRun, "RUN", "1")
-	took := time.Since(begun)
+	err = await(ctx, d.Process, h.Socket, oneRun, "RUN", "1")
+	took := time.Since(d.Begun)
 	if err != nil {
-		s.Kill()
-		return nil, 0, err
+		return nil, 0, errors.Join(err, d.Kill())
 	}
-	return s, took, nil
+	return d.Process, took, nil
 }
 
 // oneRun reads a reply to RUN 1: integers, whatever the daemon's --form is.
@@ -60,7 +48,7 @@ func oneRun(in *wire.Reader) error {
 
 // await asks a server until it answers, on a new connection each time: it may not listen yet, or
 // have nothing to give.
-func await(ctx context.Context, s *server.Server, socket string, read func(*wire.Reader) error, request ...string) error {
+func await(ctx context.Context, s *process.Process, socket string, read func(*wire.Reader) error, request ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
 	defer cancel()
 	ticker := time.NewTicker(knock)

@@ -10,6 +10,7 @@ import (
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
 	"github.com/flakeward/flakeward/e2e/bench/rounds"
+	"github.com/flakeward/flakeward/e2e/bench/usage"
 )
 
 const (
@@ -65,7 +66,7 @@ func perConnection(ctx context.Context, s setting, p peer, dir string, idle int)
 		return 0, err
 	}
 	defer running.Kill()
-	before, err := running.Memory()
+	before, err := usage.MemoryOf(running.PID())
 	if err != nil {
 		return 0, err
 	}
@@ -74,7 +75,7 @@ func perConnection(ctx context.Context, s setting, p peer, dir string, idle int)
 		return 0, err
 	}
 	defer held.end()
-	after, err := running.Memory()
+	after, err := usage.MemoryOf(running.PID())
 	if err != nil {
 		return 0, err
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
 	"github.com/flakeward/flakeward/e2e/bench/rounds"
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/e2e/bench/usage"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // contestant is a request to a server that runs, as redis-benchmark sends it.
 type contestant struct {
 	name    string
-	server  *server.Server
+	server  *process.Process
 	socket  string
 	command []string
 }
@@ -40,7 +41,7 @@ type sample struct {
 // load runs redis-benchmark once.
 func (c contestant) load(ctx context.Context, l redisbench.Load) (sample, error) {
 	l.Socket, l.Command = c.socket, c.command
-	before, err := c.server.CPU()
+	before, err := usage.CPUOf(c.server.PID())
 	if err != nil {
 		return sample{}, err
 	}
@@ -48,7 +49,7 @@ func (c contestant) load(ctx context.Context, l redisbench.Load) (sample, error)
 	if err != nil {
 		return sample{}, c.fault(err)
 	}
-	after, err := c.server.CPU()
+	after, err := usage.CPUOf(c.server.PID())
 	if err != nil {
 		return sample{}, err
 	}

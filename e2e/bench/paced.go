@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/flakeward/flakeward/e2e/bench/pace"
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const selfPace = "pace"
@@ -60,7 +60,7 @@ func runPace(ctx context.Context, l paced) (r pace.Result, err error) {
 }
 
 // atFault is err, or what the server said last if it is gone.
-func atFault(s *server.Server, err error) error {
+func atFault(s *process.Process, err error) error {
 	if err != nil {
 		select {
 		case <-s.Ended():

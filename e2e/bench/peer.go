@@ -7,7 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -15,7 +15,7 @@ import (
 type peer struct {
 	name    string
 	command []string // the request that is measured
-	start   func(ctx context.Context, s setting, dir string) (*server.Server, string, error)
+	start   func(ctx context.Context, s setting, dir string) (*process.Process, string, error)
 }
 
 // ours is the daemon with its defaults.
@@ -26,13 +26,13 @@ func oursWith(flags ...string) peer {
 	return peer{
 		name:    "flakeward",
 		command: []string{"NEXT"},
-		start: func(ctx context.Context, s setting, dir string) (*server.Server, string, error) {
+		start: func(ctx context.Context, s setting, dir string) (*process.Process, string, error) {
 			h, err := newHost(s.binary, dir, flags...)
 			if err != nil {
 				return nil, "", err
 			}
-			d, _, err := h.start(ctx)
-			return d, h.socket, err
+			d, _, err := start(ctx, h)
+			return d, h.Socket, err
 		},
 	}
 }
@@ -45,7 +45,7 @@ func redisWith(args ...string) peer {
 	return peer{
 		name:    "Redis",
 		command: []string{"INCR", "k"},
-		start: func(ctx context.Context, _ setting, dir string) (*server.Server, string, error) {
+		start: func(ctx context.Context, _ setting, dir string) (*process.Process, string, error) {
 			if err := os.Mkdir(dir, 0o700); err != nil {
 				return nil, "", err
 			}

@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // What has to be another process is this program started again, with one of these words and what it
@@ -55,7 +55,7 @@ func selfMain(args []string) int {
 
 // self is this program in another process.
 type self struct {
-	*server.Server
+	*process.Process
 	out     *io.PipeReader
 	reports *json.Decoder
 }
@@ -70,7 +70,7 @@ func startSelf(ctx context.Context, word string, what any) (*self, error) {
 		return nil, err
 	}
 	out, in := io.Pipe()
-	s, err := server.Start(ctx, server.Program{Path: program, Args: []string{word, string(text)}, Out: in})
+	s, err := process.Start(ctx, process.Program{Command: []string{program, word, string(text)}, Out: in})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func startSelf(ctx context.Context, word string, what any) (*self, error) {
 		<-s.Ended()
 		_ = in.Close()
 	}()
-	return &self{Server: s, out: out, reports: json.NewDecoder(out)}, nil
+	return &self{Process: s, out: out, reports: json.NewDecoder(out)}, nil
 }
 
 // startReporting is startSelf, and waits for the first report.
@@ -115,5 +115,5 @@ func (s *self) hear(report any) error {
 // end ends the process, whatever it does.
 func (s *self) end() {
 	_ = s.out.Close() // else it might wait for a reader
-	s.Kill()
+	_ = s.Kill()      // it may be gone
 }

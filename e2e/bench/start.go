@@ -9,7 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 const (
@@ -25,19 +25,20 @@ const (
 // measureStarts starts daemons after every kind of end, and beside every kind of coordinator.
 func measureStarts(ctx context.Context, s setting) (found report.Findings, err error) {
 	rounds := s.rounds(9, 3)
+	stop := func(d *process.Process) error { return d.Stop(ctx) }
 	fresh, err := freshStarts(ctx, s, "fresh", rounds)
 	if err != nil {
 		return found, err
 	}
 	found.Figures = append(found.Figures, slowestStart("embedded coordinator, new state directory", fresh, mostEmbedded))
 
-	stopped, err := restarts(ctx, s, "stopped", rounds, (*server.Server).Stop)
+	stopped, err := restarts(ctx, s, "stopped", rounds, stop)
 	if err != nil {
 		return found, err
 	}
 	found.Figures = append(found.Figures, slowestStart("embedded coordinator, after SIGTERM under load", stopped, mostEmbedded))
 
-	killed, err := restarts(ctx, s, "killed", rounds, func(d *server.Server) error { d.Kill(); return nil })
+	killed, err := restarts(ctx, s, "killed", rounds, (*process.Process).Kill)
 	if err != nil {
 		return found, err
 	}
@@ -92,6 +93,7 @@ func startsOnZooKeeper(ctx context.Context, s setting, rounds int) (found report
 // startsOn starts daemons on a coordinator that runs, and has been asked before: a Java server's
 // first answers take a tenth of a second.
 func startsOn(ctx context.Context, s setting, rounds int, name, url string) (found report.Findings, err error) {
+	stop := func(d *process.Process) error { return d.Stop(ctx) }
 	if _, err := freshStarts(ctx, s, name+"-first", 2, "--coord", url); err != nil {
 		return found, err
 	}
@@ -99,7 +101,7 @@ func startsOn(ctx context.Context, s setting, rounds int, name, url string) (fou
 	if err != nil {
 		return found, err
 	}
-	stopped, err := restarts(ctx, s, name+"-stopped", rounds, (*server.Server).Stop, "--coord", url)
+	stopped, err := restarts(ctx, s, name+"-stopped", rounds, stop, "--coord", url)
 	if err != nil {
 		return found, err
 	}
@@ -124,11 +126,11 @@ func freshStarts(ctx context.Context, s setting, name string, rounds int, flags 
 		if err != nil {
 			return nil, err
 		}
-		d, t, err := h.start(ctx)
+		d, t, err := start(ctx, h)
 		if err != nil {
 			return nil, err
 		}
-		if err := d.Stop(); err != nil {
+		if err := d.Stop(ctx); err != nil {
 			return nil, err
 		}
 		took = append(took, t)
@@ -138,35 +140,33 @@ func freshStarts(ctx context.Context, s setting, name string, rounds int, flags 
 
 // restarts starts daemons on one state directory, each after the one before was ended while a
 // client pulled IDs from it.
-func restarts(ctx context.Context, s setting, name string, rounds int, end func(*server.Server) error, flags ...string) (took []time.Duration, err error) {
+func restarts(ctx context.Context, s setting, name string, rounds int, end func(*process.Process) error, flags ...string) (took []time.Duration, err error) {
 	h, err := newHost(s.binary, filepath.Join(s.dir, name), flags...)
 	if err != nil {
 		return nil, err
 	}
-	d, _, err := h.start(ctx)
+	d, _, err := start(ctx, h)
 	for i := range rounds {
 		if err != nil {
 			return nil, err
 		}
 		// The ends are spread evenly over a step.
 		if err := load(ctx, h, d, journalStep+journalStep*time.Duration(i)/time.Duration(rounds), end); err != nil {
-			d.Kill()
-			return nil, err
+			return nil, errors.Join(err, d.Kill())
 		}
 		var t time.Duration
-		d, t, err = h.start(ctx)
+		d, t, err = start(ctx, h)
 		took = append(took, t)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d.Kill()
-	return took, nil
+	return took, d.Kill()
 }
 
 // load ends the daemon after a client has pulled IDs for that long, and still does.
-func load(ctx context.Context, h host, d *server.Server, length time.Duration, end func(*server.Server) error) error {
-	client, err := startPull(ctx, h.socket)
+func load(ctx context.Context, h *process.Host, d *process.Process, length time.Duration, end func(*process.Process) error) error {
+	client, err := startPull(ctx, h.Socket)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/report"
 	"github.com/flakeward/flakeward/e2e/bench/rounds"
+	"github.com/flakeward/flakeward/e2e/bench/usage"
 )
 
 // The processes that the section has besides the daemon.
@@ -54,7 +55,7 @@ func measureWeb(ctx context.Context, s setting) (found report.Findings, err erro
 	rate.Note = "an ID a request; load by this program"
 	found.Figures = append(found.Figures, rate.RatioAtLeast(0.85),
 		versus(group, what+", the server's processor time for one", report.Seconds, got[0], peer, got[1], cpuOf))
-	return found, daemon.server.Stop()
+	return found, daemon.server.Stop(ctx)
 }
 
 // enterSelf starts this program as a server that listens on a socket, which the caller kills.
@@ -65,7 +66,7 @@ func enterSelf(ctx context.Context, s setting, word string) (contestant, error) 
 	if err != nil {
 		return c, err
 	}
-	c.server = p.Server
+	c.server = p.Process
 	return c, nil
 }
 
@@ -85,7 +86,7 @@ type answered struct {
 // asked is the server asked for that long by this program as a client.
 func (c contestant) asked(word string, length time.Duration, of calls) rounds.Contestant[sample] {
 	return rounds.Contestant[sample]{Name: c.name, Measure: func(ctx context.Context) (sample, error) {
-		before, err := c.server.CPU()
+		before, err := usage.CPUOf(c.server.PID())
 		if err != nil {
 			return sample{}, err
 		}
@@ -93,7 +94,7 @@ func (c contestant) asked(word string, length time.Duration, of calls) rounds.Co
 		if err := outcomeOf(ctx, word, asking{c.socket, length, of.count, of.window}, &got); err != nil {
 			return sample{}, c.fault(err)
 		}
-		after, err := c.server.CPU()
+		after, err := usage.CPUOf(c.server.PID())
 		n := float64(got.Replies)
 		return sample{rate: n / got.Took.Seconds(), cpu: (after - before).Seconds() / n}, err
 	}}

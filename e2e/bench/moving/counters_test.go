@@ -44,7 +44,7 @@ func incr(t *testing.T) counter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.Kill)
+	t.Cleanup(func() { _ = server.Kill() })
 	c, err := redis.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)

@@ -3,8 +3,6 @@ package moving_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -36,43 +35,16 @@ func (h host) flakeward(args ...string) *exec.Cmd {
 
 func (h host) socket() string { return filepath.Join(h.dir, "s") }
 
-// daemon starts the daemon, which ends with the test, and waits until it has given an ID.
+// daemon starts the daemon, which ends with the test, and waits until it is ready.
 func (h host) daemon(args ...string) socket {
 	h.Helper()
-	log, err := os.Create(filepath.Join(h.dir, "log"))
-	if err != nil {
-		h.Fatal(err)
-	}
-	defer log.Close()
-	c := h.flakeward(append([]string{
-		"daemon", "--coord", h.url, "--socket", h.socket(), "--state-dir", filepath.Join(h.dir, "state"), "--host", filepath.Base(h.dir), "--layout", theirLayout, "--max-block", "1m",
-	}, args...)...)
-	c.Stderr = log
-	if err := c.Start(); err != nil {
-		h.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	h.Cleanup(func() {
-		_ = c.Process.Signal(os.Interrupt)
-		if err := <-ended; err != nil {
-			h.Errorf("the daemon ended with %v", err)
-		}
-	})
-	for {
-		// The file is there a moment before anybody listens on it.
-		if c, err := net.Dial("unix", h.socket()); err == nil {
-			_ = c.Close()
-			break
-		}
-		select {
-		case err := <-ended:
-			ended <- err
-			said, _ := os.ReadFile(log.Name())
-			h.Fatalf("the daemon ended with %v:\n%s", err, said)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	on := must.Get(process.NewHost(h.program, h.dir, append([]string{
+		"--coord", h.url, "--socket", h.socket(), "--host", filepath.Base(h.dir), "--layout", theirLayout, "--max-block", "1m",
+	}, args...)...))(h)
+	ctx := context.WithoutCancel(h.Context())
+	d := must.Get(on.Start(ctx))(h)
+	h.Cleanup(func() { must.Do(h, d.Stop(ctx)) })
+	must.Do(h, d.Await(h.Context(), "ready"))
 	return dial(h.T, h.socket())
 }
 

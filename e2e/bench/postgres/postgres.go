@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/bench/server"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 )
@@ -63,7 +62,7 @@ type Cluster struct {
 	programs string // directory
 	dir      string // data and socket
 	as       []string
-	server   *server.Server
+	server   *process.Process
 }
 
 // Start starts a PostgreSQL that ends with the test, which fails without the programs. It keeps
@@ -82,7 +81,7 @@ func Start(t *testing.T) *Cluster {
 	data := filepath.Join(c.dir, "data")
 	must.Get(c.output(ctx, "initdb", "-D", data, "-U", superuser, "-A", "trust", "-E", "UTF8", "--locale=C"))(t)
 	words := c.words("postgres", "-D", data, "-k", c.dir, "-c", "listen_addresses=", "-c", "max_connections=100")
-	c.server = must.Get(server.Start(ctx, server.Program{Path: words[0], Args: words[1:]}))(t)
+	c.server = must.Get(process.Start(ctx, process.Program{Command: words}))(t)
 	must.Do(t, c.await(ctx))
 	return c
 }
@@ -175,12 +174,7 @@ func (c *Cluster) Query(ctx context.Context, sql string) (rows []string, err err
 func (c *Cluster) close() error {
 	var err error
 	if c.server != nil {
-		select {
-		case <-c.server.Ended():
-		default:
-			err = c.server.Stop()
-		}
-		c.server.Kill()
+		err = c.server.Stop(context.Background())
 	}
 	return errors.Join(err, os.RemoveAll(c.dir))
 }

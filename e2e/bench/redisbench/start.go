@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/bench/server"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
 // Server is the name of Redis's executable.
@@ -17,10 +17,10 @@ const knock = 5 * time.Millisecond
 
 // Start starts a Redis that keeps nothing on disk, with more arguments, and waits until it listens:
 // that it does on a socket in the directory only.
-func Start(ctx context.Context, dir string, args ...string) (s *server.Server, socket string, err error) {
+func Start(ctx context.Context, dir string, args ...string) (s *process.Process, socket string, err error) {
 	socket = filepath.Join(dir, "s")
-	s, err = server.Start(ctx, server.Program{Path: Server, Args: append([]string{
-		"--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", dir,
+	s, err = process.Start(ctx, process.Program{Command: append([]string{
+		Server, "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--daemonize", "no", "--dir", dir,
 	}, args...)})
 	if err != nil {
 		return nil, "", err

@@ -1,4 +1,5 @@
-package server
+// Package usage reads what the kernel counts for a process. It needs /proc, which only Linux has.
+package usage
 
 import (
 	"errors"
@@ -14,19 +15,19 @@ type Memory struct {
 	Peak     int64 // at most since its start
 }
 
-// Memory reads the process's memory. It needs /proc, which only Linux has.
-func (s *Server) Memory() (Memory, error) {
-	status, err := read(s, procfs.Proc.NewStatus)
+// MemoryOf reads the process's memory.
+func MemoryOf(pid int) (Memory, error) {
+	status, err := read(pid, procfs.Proc.NewStatus)
 	if err == nil && (status.VmRSS == 0 || status.VmHWM == 0) {
 		err = errors.New("/proc/PID/status names no VmRSS or no VmHWM: has the process ended?")
 	}
 	return Memory{Resident: int64(status.VmRSS), Peak: int64(status.VmHWM)}, err
 }
 
-// CPU reads how much processor time the process has used, in user and kernel mode, all
-// its threads together, in steps of 10 ms. It needs /proc, which only Linux has.
-func (s *Server) CPU() (time.Duration, error) {
-	stat, err := read(s, procfs.Proc.Stat)
+// CPUOf reads how much processor time the process has used, in user and kernel mode, all
+// its threads together, in steps of 10 ms.
+func CPUOf(pid int) (time.Duration, error) {
+	stat, err := read(pid, procfs.Proc.Stat)
 	return time.Duration(stat.UTime+stat.STime) * clockTick, err
 }
 
@@ -34,13 +35,13 @@ func (s *Server) CPU() (time.Duration, error) {
 // on every Linux, whatever the kernel's own tick is (time(7)).
 const clockTick = time.Second / 100
 
-func read[T any](s *Server, what func(procfs.Proc) (T, error)) (found T, err error) {
-	p, err := procfs.NewProc(s.PID())
+func read[T any](pid int, what func(procfs.Proc) (T, error)) (found T, err error) {
+	p, err := procfs.NewProc(pid)
 	if err == nil {
 		found, err = what(p)
 	}
 	if err != nil {
-		return found, fmt.Errorf("what %s uses is not known: %w", s.name, err)
+		return found, fmt.Errorf("what the process %d uses is not known: %w", pid, err)
 	}
 	return found, nil
 }
