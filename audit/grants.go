@@ -127,7 +127,7 @@ func (g *grants) judge(l *start) error {
 			if l := g.lane(assignment{e.Lane, e.Worker}); l.under != nil && l.under.opening == e.Opening {
 				l.ceiling, l.closed = min(l.ceiling, e.Last), true
 			}
-		case evidence.Released: // what the record was left at is in the history
+		case evidence.Released, evidence.Claiming, evidence.Extending, evidence.Reopening, evidence.Failed: // what was stored is in the history
 		default:
 			return fmt.Errorf("%s: there is no event of kind %d", l.log.name, e.Kind)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-const eventsMagic = "flakeward events 2\n"
+const eventsMagic = "flakeward events 3\n"
 
 // Events is a daemon's log, being written. Its methods may be called from any goroutine.
 type Events struct {
@@ -91,7 +91,7 @@ func (l *Events) Close() error {
 // check returns what makes e impossible.
 func (e Event) check() error {
 	switch {
-	case e.Kind < Began || e.Kind > Reopened:
+	case e.Kind < Began || e.Kind >= kinds:
 		return fmt.Errorf("there is no event of kind %d", e.Kind)
 	case e.Lane < 0:
 		return fmt.Errorf("lane %d is below 0", e.Lane)
@@ -103,6 +103,8 @@ func (e Event) check() error {
 		return e.Run.check()
 	case e.Worker < 0:
 		return fmt.Errorf("worker ID %d is below 0", e.Worker)
+	case e.Ending >= endings:
+		return fmt.Errorf("no call ends in the way %d", e.Ending)
 	}
 	return nil
 }
@@ -135,21 +137,42 @@ func (c *eventCoding) append(b []byte, e Event) []byte {
 	case Issued:
 		return e.Run.append(b, &c.next)
 	}
+	b = binary.AppendUvarint(b, e.Call)
 	b = binary.AppendUvarint(b, uint64(e.Worker))
 	b = appendText(b, e.Opening)
 	switch e.Kind {
-	case Claimed:
+	case Claimed, Claiming:
 		continues := byte(0)
 		if e.Continues {
 			continues = 1
 		}
-		return binary.AppendVarint(append(b, continues), int64(e.Floor))
-	case Reopened:
-		return binary.AppendVarint(b, int64(e.Floor))
+		b = append(b, continues)
+	case Failed:
+		return append(b, byte(e.Ending))
+	}
+	for _, t := range e.ticks() {
+		b = binary.AppendVarint(b, int64(*t))
+	}
+	return b
+}
+
+// ticks are those that the kind names.
+func (e *Event) ticks() []*generator.Tick {
+	switch e.Kind {
+	case Claimed, Reopened:
+		return []*generator.Tick{&e.Floor, &e.Until}
+	case Claiming:
+		return []*generator.Tick{&e.Mark, &e.Now, &e.Latest}
+	case Reopening:
+		return []*generator.Tick{&e.Now, &e.Latest}
+	case Extending:
+		return []*generator.Tick{&e.Ceiling, &e.Issued, &e.Mark}
 	case Extended:
-		return binary.AppendVarint(b, int64(e.Ceiling))
+		return []*generator.Tick{&e.Ceiling}
+	case Releasing, Released:
+		return []*generator.Tick{&e.Last}
 	default:
-		return binary.AppendVarint(b, int64(e.Last))
+		return nil
 	}
 }
 
@@ -170,19 +193,17 @@ func (c *eventCoding) read(b []byte) (Event, bool) {
 	case Issued:
 		e.Run = p.run(&c.next)
 	default:
-		e.Worker, e.Opening = int(p.uint()), p.text()
+		e.Call, e.Worker, e.Opening = p.uint(), int(p.uint()), p.text()
 		switch e.Kind {
-		case Claimed:
+		case Claimed, Claiming:
 			continues := p.byte()
 			p.bad = p.bad || continues > 1
 			e.Continues = continues == 1
-			e.Floor = generator.Tick(p.int())
-		case Reopened:
-			e.Floor = generator.Tick(p.int())
-		case Extended:
-			e.Ceiling = generator.Tick(p.int())
-		default:
-			e.Last = generator.Tick(p.int())
+		case Failed:
+			e.Ending = Ending(p.byte())
+		}
+		for _, t := range e.ticks() {
+			*t = generator.Tick(p.int())
 		}
 	}
 	return e, p.end() && e.check() == nil

@@ -27,20 +27,47 @@ const (
 	Began Kind = 1 + iota
 	// Issued is IDs that left the lane, written before anything of them is sent: Run.
 	Issued
-	// Claimed is a claim that the coordinator gave: Worker, Opening, Continues, Floor.
+	// Claimed is a claim that the coordinator gave: Call, Worker, Opening, Continues, Floor, Until.
 	// It is written before the daemon sees the claim.
 	Claimed
-	// Extended is a ceiling that the coordinator acknowledged: Worker, Opening, Ceiling. It
+	// Extended is a ceiling that the coordinator acknowledged: Call, Worker, Opening, Ceiling. It
 	// is written before the daemon is told.
 	Extended
-	// Releasing is a lane given back: Worker, Opening, Last. It is written before
+	// Releasing is a lane given back: Call, Worker, Opening, Last. It is written before
 	// the coordinator is asked to lower the record, when the lane has been closed.
 	Releasing
-	// Released is what the coordinator answered to that with success: Worker, Opening, Last.
+	// Released is what the coordinator answered to that with success: Call, Worker, Opening, Last.
 	Released
 	// Reopened is an opening that the holder has made of what it holds, whose lane goes on until the
-	// journal has the new one: Worker, Opening, Floor. It is written before the daemon sees the claim.
+	// journal has the new one: Call, Worker, Opening, Floor, Until. It is written before the daemon
+	// sees the claim.
 	Reopened
+	// Claiming is written before the opening of a record is sent: Call, Worker, Opening and Mark of
+	// the coord.Request, Continues, Now, Latest.
+	Claiming
+	// Extending is written before an extension is sent: Call, Worker, Opening, Ceiling, Issued, Mark.
+	Extending
+	// Reopening is written before a record is opened anew: Call, Worker, Opening that the claim has
+	// so far, Now, Latest.
+	Reopening
+	// Failed is the end of a call without success: Call, Worker, Opening as the call began, Ending.
+	// A call whose end is not written may have been done as well.
+	Failed
+	kinds
+)
+
+// Ending is how a call on the coordinator ended without success.
+type Ending uint8
+
+// The endings.
+const (
+	// Unclear: it may have been done, or may be yet.
+	Unclear Ending = iota
+	// Denied: what was to be written is another's: coord.ErrLost, or coord.ErrRaced of an opening.
+	Denied
+	// Void: nothing was to be written.
+	Void
+	endings
 )
 
 // Event is one entry of a daemon's log. Fields that its Kind does not name are zero.
@@ -55,12 +82,19 @@ type Event struct {
 	Lane int // from 0
 	Run  Run
 
+	Call      uint64 // the call on the coordinator, among those of the log, from 1
 	Worker    int
 	Opening   string
 	Continues bool
 	Floor     generator.Tick
+	Until     generator.Tick // of an opening in a gap, its end
 	Ceiling   generator.Tick
+	Issued    generator.Tick // that is published as issued
+	Mark      generator.Tick // of the journal
 	Last      generator.Tick
+	Now       generator.Tick // the time of whoever opens a record
+	Latest    generator.Tick // the highest floor that it is willing to wait for
+	Ending    Ending
 }
 
 // Asking is how a client asked.

@@ -31,7 +31,7 @@ var runs = rapid.Custom(func(t *rapid.T) Run {
 })
 
 var events = rapid.Custom(func(t *rapid.T) Event {
-	e := Event{At: Mono(rapid.Int64().Draw(t, "at")), Kind: Kind(rapid.Uint8Range(uint8(Began), uint8(Reopened)).Draw(t, "kind"))}
+	e := Event{At: Mono(rapid.Int64().Draw(t, "at")), Kind: Kind(rapid.Uint8Range(uint8(Began), uint8(kinds-1)).Draw(t, "kind"))}
 	tick := func(name string) generator.Tick { return generator.Tick(rapid.Int64().Draw(t, name)) }
 	switch e.Kind {
 	case Began:
@@ -43,15 +43,15 @@ var events = rapid.Custom(func(t *rapid.T) Event {
 	case Issued:
 		e.Run = runs.Draw(t, "run")
 		return e
-	case Claimed:
-		e.Continues, e.Floor = rapid.Bool().Draw(t, "continues"), tick("floor")
-	case Reopened:
-		e.Floor = tick("floor")
-	case Extended:
-		e.Ceiling = tick("ceiling")
-	default:
-		e.Last = tick("last")
+	case Claimed, Claiming:
+		e.Continues = rapid.Bool().Draw(t, "continues")
+	case Failed:
+		e.Ending = Ending(rapid.Uint8Range(uint8(Unclear), uint8(endings-1)).Draw(t, "ending"))
 	}
+	for i, named := range e.ticks() {
+		*named = tick(fmt.Sprint("tick ", i))
+	}
+	e.Call = rapid.Uint64().Draw(t, "call")
 	e.Worker, e.Opening = rapid.IntMin(0).Draw(t, "worker"), rapid.String().Draw(t, "opening")
 	return e
 })

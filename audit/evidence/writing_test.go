@@ -16,13 +16,14 @@ func TestWhatIsImpossibleIsNotWritten(t *testing.T) {
 	must(t, err)
 	for _, e := range []Event{
 		{},
-		{Kind: Reopened + 1},
+		{Kind: kinds},
 		{Kind: Issued},
 		{Kind: Issued, Run: Run{First: 1, Step: 0, N: 1}},
 		{Kind: Issued, Run: Run{First: 1 << 62, Step: 1 << 62, N: 3}},
 		{Kind: Claimed, Worker: -1},
 		{Kind: Claimed, Lane: -1},
 		{Kind: Began, Lane: 1},
+		{Kind: Failed, Ending: endings},
 	} {
 		if l.Add(e) == nil {
 			t.Errorf("%+v was written", e)

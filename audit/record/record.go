@@ -6,6 +6,8 @@ package record
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/coord"
@@ -40,9 +42,10 @@ func (s source) Take(c *issue.Connection, tenant uint32, n int) (generator.Run, 
 	return run, wait
 }
 
-// Coordinator returns a coordinator that lends what c does, when it is written down.
+// Coordinator returns a coordinator that lends what c does, when it is written down. Each write to a
+// record is written down before it is sent as well.
 func Coordinator(c coord.Coordinator, log Log) coord.Coordinator {
-	recorded := coordinator{c, log}
+	recorded := coordinator{c, &calls{log: log}}
 	if f, ok := c.(failing); ok {
 		return failingCoordinator{recorded, f}
 	}
@@ -57,9 +60,59 @@ type failingCoordinator struct {
 	failing
 }
 
+// calls numbers the calls of one start of a daemon.
+type calls struct {
+	log  Log
+	last atomic.Uint64
+}
+
+// call is one call on the coordinator.
+type call struct {
+	*calls
+	began evidence.Event
+}
+
+// begin writes down that a call begins.
+func (c *calls) begin(e evidence.Event) (call, error) {
+	e.Call = c.last.Add(1)
+	return call{c, e}, c.log(e)
+}
+
+// failed writes down how the call ended, and returns its error.
+func (c call) failed(err error) error {
+	e := evidence.Event{Kind: evidence.Failed, Lane: c.began.Lane, Call: c.began.Call, Worker: c.began.Worker, Opening: c.began.Opening}
+	var full *coord.NoRoomError
+	switch {
+	case errors.Is(err, coord.ErrLost), errors.Is(err, coord.ErrRaced):
+		e.Ending = evidence.Denied
+	case errors.As(err, &full):
+		e.Ending = evidence.Void
+	}
+	if unwritten := c.log(e); unwritten != nil {
+		return errors.Join(err, unwritten)
+	}
+	return err
+}
+
+// done writes down that the call succeeded.
+func (c call) done(e evidence.Event) error {
+	e.Lane, e.Call, e.Worker = c.began.Lane, c.began.Call, c.began.Worker
+	return c.log(e)
+}
+
+// claimed hands over a claim when it has been written down. One that could not be lingers, as after
+// any error.
+func (c call) claimed(how evidence.Kind, held coord.Claim) (coord.Claim, error) {
+	e := evidence.Event{Kind: how, Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor(), Until: held.Until()}
+	if err := c.done(e); err != nil {
+		return nil, err
+	}
+	return &claim{held, c.began.Lane, c.calls}, nil
+}
+
 type coordinator struct {
 	coord.Coordinator
-	log Log
+	calls *calls
 }
 
 func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
@@ -67,71 +120,76 @@ func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Pending,
 	if err != nil {
 		return nil, err
 	}
-	return pending{p, r.Lane, c.log}, nil
+	return pending{p, r, c.calls}, nil
 }
 
 type pending struct {
 	coord.Pending
-	lane int
-	log  Log
+	request coord.Request
+	calls   *calls
 }
 
-// Open hands over the claim when it has been written down. One that could not be lingers, as after
-// any error.
 func (p pending) Open(ctx context.Context) (coord.Claim, error) {
-	held, err := p.Pending.Open(ctx)
+	r := p.request
+	c, err := p.calls.begin(evidence.Event{
+		Kind: evidence.Claiming, Lane: r.Lane, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark, Now: r.At, Latest: r.Latest,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return claimed(evidence.Claimed, held, p.lane, p.log)
-}
-
-// claimed hands over a claim when it has been written down.
-func claimed(how evidence.Kind, held coord.Claim, lane int, log Log) (coord.Claim, error) {
-	e := evidence.Event{Kind: how, Lane: lane, Worker: held.Worker(), Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
-	if err := log(e); err != nil {
-		return nil, err
+	held, err := p.Pending.Open(ctx)
+	if err != nil {
+		return nil, c.failed(err)
 	}
-	return &claim{held, lane, log}, nil
+	return c.claimed(evidence.Claimed, held)
 }
 
 // claim is compared by its address, as claims are.
 type claim struct {
 	coord.Claim
-	lane int
-	log  Log
+	lane  int
+	calls *calls
 }
 
-func (c *claim) add(e evidence.Event) error {
+func (c *claim) begin(e evidence.Event) (call, error) {
 	e.Lane, e.Worker, e.Opening = c.lane, c.Worker(), c.Opening()
-	return c.log(e)
+	return c.calls.begin(e)
 }
 
 // Reopen is another claim's opening.
 func (c *claim) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Claim, error) {
-	next, err := c.Claim.Reopen(ctx, at, latest)
+	call, err := c.begin(evidence.Event{Kind: evidence.Reopening, Now: at, Latest: latest})
 	if err != nil {
 		return nil, err
 	}
-	return claimed(evidence.Reopened, next, c.lane, c.log)
+	next, err := c.Claim.Reopen(ctx, at, latest)
+	if err != nil {
+		return nil, call.failed(err)
+	}
+	return call.claimed(evidence.Reopened, next)
 }
 
 // Extend tells of a ceiling when it has been written down. Otherwise the outcome is as good as
 // unknown.
 func (c *claim) Extend(ctx context.Context, p coord.Progress) error {
-	if err := c.Claim.Extend(ctx, p); err != nil {
+	call, err := c.begin(evidence.Event{Kind: evidence.Extending, Ceiling: p.Ceiling, Issued: p.Issued, Mark: p.Mark})
+	if err != nil {
 		return err
 	}
-	return c.add(evidence.Event{Kind: evidence.Extended, Ceiling: p.Ceiling})
+	if err := c.Claim.Extend(ctx, p); err != nil {
+		return call.failed(err)
+	}
+	return call.done(evidence.Event{Kind: evidence.Extended, Opening: c.Opening(), Ceiling: p.Ceiling})
 }
 
 // Release writes down that the lane has been closed, and then that its record was lowered.
 func (c *claim) Release(ctx context.Context, last generator.Tick) error {
-	if err := c.add(evidence.Event{Kind: evidence.Releasing, Last: last}); err != nil {
+	call, err := c.begin(evidence.Event{Kind: evidence.Releasing, Last: last})
+	if err != nil {
 		return err
 	}
 	if err := c.Claim.Release(ctx, last); err != nil {
-		return err
+		return call.failed(err)
 	}
-	return c.add(evidence.Event{Kind: evidence.Released, Last: last})
+	return call.done(evidence.Event{Kind: evidence.Released, Opening: c.Opening(), Last: last})
 }

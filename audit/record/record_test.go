@@ -4,21 +4,24 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
 )
 
-// fakeCoordinator is a source, a coordinator and a claim that always say yes.
+// fakeCoordinator is a source, a coordinator and a claim that say yes, unless err is set.
 type fakeCoordinator struct {
 	coord.Coordinator
 	extended, released int
 	failed             chan struct{}
+	err                error // of every call on what is held
 }
 
 func (*fakeCoordinator) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
@@ -31,18 +34,18 @@ func (l *fakeCoordinator) Failed() <-chan struct{} { return l.failed }
 
 type held struct{ *fakeCoordinator }
 
-func (l held) Open(context.Context) (coord.Claim, error) { return l, nil }
+func (l held) Open(context.Context) (coord.Claim, error) { return l, l.err }
 func (held) Worker() int                                 { return 5 }
 func (held) Name() string                                { return "name" }
 func (held) Opening() string                             { return "opening" }
 func (held) Continues() bool                             { return true }
 func (held) Floor() generator.Tick                       { return 9 }
-func (held) Until() generator.Tick                       { return 0 }
+func (held) Until() generator.Tick                       { return 13 }
 func (l held) Reopen(context.Context, generator.Tick, generator.Tick) (coord.Claim, error) {
-	return l, nil
+	return l, l.err
 }
-func (l held) Extend(context.Context, coord.Progress) error      { l.extended++; return nil }
-func (l held) Release(_ context.Context, _ generator.Tick) error { l.released++; return nil }
+func (l held) Extend(context.Context, coord.Progress) error      { l.extended++; return l.err }
+func (l held) Release(_ context.Context, _ generator.Tick) error { l.released++; return l.err }
 
 // open returns a log, and what makes it fail.
 func open(t *testing.T) (*File, func()) {
@@ -78,11 +81,86 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	if claim, err := coordtest.Claim(t.Context(), c, coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Claim: %v, %v", claim, err)
 	}
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 1}); !errors.Is(err, os.ErrClosed) || l.extended != 1 {
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 1}); !errors.Is(err, os.ErrClosed) || l.extended != 0 {
 		t.Errorf("Extend: %v after %d calls", err, l.extended)
 	}
 	if err := claim.Release(t.Context(), 1); !errors.Is(err, os.ErrClosed) || l.released != 0 {
 		t.Errorf("Release: %v after %d calls", err, l.released)
+	}
+}
+
+// TestEachCallIsWrittenDownAsItBeginsAndEnds: with what was asked for, and how it ended.
+func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
+	var all []evidence.Event
+	l := &fakeCoordinator{}
+	c := Coordinator(l, func(e evidence.Event) error { all = append(all, e); return nil })
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Lane: 2, Opening: "before", Mark: 3, At: 4, Latest: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unclear := errors.New("unclear")
+	for _, err := range []error{nil, unclear, coord.ErrLost} {
+		l.err = err
+		if got := claim.Extend(t.Context(), coord.Progress{Ceiling: 7, Issued: 8, Mark: 10}); got != err {
+			t.Errorf("Extend: %v, want %v", got, err)
+		}
+	}
+	l.err = &coord.NoRoomError{}
+	if _, err := claim.Reopen(t.Context(), 11, 12); err != l.err {
+		t.Errorf("Reopen: %v, want %v", err, l.err)
+	}
+	l.err = coord.ErrRaced
+	pending, err := c.Claim(t.Context(), coord.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pending.Open(t.Context()); err != coord.ErrRaced {
+		t.Errorf("Open: %v", err)
+	}
+	extending := evidence.Event{Kind: evidence.Extending, Lane: 2, Worker: 5, Opening: "opening", Ceiling: 7, Issued: 8, Mark: 10}
+	numbered := func(call uint64, e evidence.Event) evidence.Event { e.Call = call; return e }
+	failed := func(call uint64, how evidence.Ending) evidence.Event {
+		return evidence.Event{Kind: evidence.Failed, Lane: 2, Call: call, Worker: 5, Opening: "opening", Ending: how}
+	}
+	want := []evidence.Event{
+		{Kind: evidence.Claiming, Lane: 2, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3, Now: 4, Latest: 6},
+		{Kind: evidence.Claimed, Lane: 2, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9, Until: 13},
+		numbered(2, extending),
+		{Kind: evidence.Extended, Lane: 2, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},
+		numbered(3, extending), failed(3, evidence.Unclear),
+		numbered(4, extending), failed(4, evidence.Denied),
+		{Kind: evidence.Reopening, Lane: 2, Call: 5, Worker: 5, Opening: "opening", Now: 11, Latest: 12}, failed(5, evidence.Void),
+		{Kind: evidence.Claiming, Call: 6, Worker: 5, Continues: true}, {Kind: evidence.Failed, Call: 6, Worker: 5, Ending: evidence.Denied},
+	}
+	if !slices.Equal(all, want) {
+		t.Errorf("written down:\n%+v\nwant:\n%+v", all, want)
+	}
+}
+
+// TestASuccessThatCannotBeWrittenDownIsNotBelieved, of no call.
+func TestASuccessThatCannotBeWrittenDownIsNotBelieved(t *testing.T) {
+	full := errors.New("no space")
+	left := 3
+	c := Coordinator(&fakeCoordinator{}, func(evidence.Event) error {
+		if left--; left < 0 {
+			return full
+		}
+		return nil
+	})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, do := range map[string]func() error{
+		"Extend":  func() error { return claim.Extend(t.Context(), coord.Progress{}) },
+		"Release": func() error { return claim.Release(t.Context(), 1) },
+		"Reopen":  func() error { _, err := claim.Reopen(t.Context(), 1, 1); return err },
+		"Claim":   func() error { _, err := coordtest.Claim(t.Context(), c, coord.Request{}); return err },
+	} {
+		left = 1 // the call's beginning
+		if err := do(); !errors.Is(err, full) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
