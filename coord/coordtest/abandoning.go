@@ -11,6 +11,7 @@ import (
 var abandoning = []testCase{
 	{"the abandoned call: any one request of a claim that lands later bars nobody", abandonedClaim},
 	{"the abandoned call: a publish that lands later is known by its writer", abandonedExtend},
+	{"the abandoned call: a release that lands later, and another's opening", abandonedRelease},
 }
 
 // abandoned makes a call and gives it up when its n-th request is held back. ok is
@@ -110,4 +111,28 @@ func abandonedExtend(k *kit) {
 	k.acknowledged("overtaken", observer, c, coord.Progress{Ceiling: 700, Mark: 50})
 	release()
 	k.acknowledged("after what was overtaken", observer, c, coord.Progress{Ceiling: 700, Mark: 50})
+}
+
+// abandonedRelease: a Release that is lost may have lowered the record, by a try without an answer, if
+// another opened the record after that.
+func abandonedRelease(k *kit) {
+	if k.Delay == nil {
+		return
+	}
+	observer, n := k.start("observer"), k.start("a")
+	c := n.claim(anyone())
+	k.acknowledged("before it", observer, c, coord.Progress{Ceiling: 1000, Mark: 20})
+	release, ok := k.abandoned(n, 0, func(ctx context.Context) error { return c.Release(ctx, 60) })
+	if !ok {
+		k.Fatal("no request was held back; the case is void")
+	}
+	release()
+	next := k.start("b").claim(wanting(c.Worker()))
+	if next.Worker() != c.Worker() || next.Floor() != 60 {
+		k.Fatalf("the next claim has worker ID %d and floor %d, want %d and 60", next.Worker(), next.Floor(), c.Worker())
+	}
+	if err := c.Release(k.Context(), 60); !errors.Is(err, coord.ErrLost) {
+		k.Errorf("Release after another's opening: %v, want ErrLost", err)
+	}
+	k.acknowledged("after it", observer, next, coord.Progress{Ceiling: 500, Mark: 100})
 }
