@@ -45,7 +45,7 @@ AS_SHIPPED := -trimpath -tags $(TAGS)
 help: ## what make can do
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: help check full api doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants model linear bench peers clean race-detector zookeeper etcd clients prometheus chromium uncovered mixin
+.PHONY: help check full api doors build install packages packages-test release cross image images drill-image drill-images sidecar-image kube test lint fuzz powercut soak e2e e2e-short e2e-long e2e-run e2e-mutants sim mutants model bench peers clean race-detector zookeeper etcd clients prometheus chromium uncovered mixin
 
 build: ## the program, as ./flakeward
 	$(BUILD) -o flakeward .
@@ -175,7 +175,7 @@ powercut: ## 1,000 power cuts at flushes of journal and store
 	$(GO) test ./e2e/powercut -count=1 -timeout 1h -v -run TestPowerCuts -args -cuts 1000 -seed $(SEED)
 
 # The quick loop: what needs neither a server nor a C compiler.
-SERVED := /(audit/history|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?|linear)|daemon/grant|sim/simulation)$$
+SERVED := /(audit/history|cli|coord/(connect|etcd|etcd/etcdtest|zk|zk/zktest(/zkserver)?)|daemon/grant|sim/simulation)$$
 check: lint $(GOTESTSUM) ## format, vet, lint, and every test that needs no server and no C compiler
 	@scripts/test-report $(GOTESTSUM) "CGO_ENABLED=0 $(GO) test -json $(AS_SHIPPED) -p 2 $$($(GO) list $(AS_SHIPPED) ./... | grep -v -E '$(SERVED)' | tr '\n' ' ')"
 
@@ -289,11 +289,6 @@ mutants: zookeeper ## whether simulation and tests find what is broken on purpos
 # The protocol, model-checked; wants spin and gcc, two cores, 8 GB, and some minutes.
 model: ## the protocol, model-checked by spin
 	@docs/model/run.sh
-
-# Ten histories of claims on etcd and ten on ZooKeeper under faults, each judged: some minutes.
-# SEED=N begins with the same chance again; a history that is not linearizable is shown in a page for a browser.
-linear: race-detector zookeeper ## histories of claims, judged by porcupine
-	$(GO) test ./coord/linear -race -count=1 -timeout 2h -v -args -long -seed $(SEED)
 
 # The daemon next to its peers, measured in turn on this machine, some twenty minutes of it: docs/benchmarks.md with tables,
 # docs/benchmarks.json with the samples. ONLY=socket,idle measures these sections and leaves the page's others. As root it

@@ -23,7 +23,7 @@ var product = []string{".", "cli", "client", "clockguard", "coord", "csi", "daem
 // proof is what shows that the product is right. What ships imports nothing of it. A name without
 // a slash is a directory anywhere.
 var proof = []string{
-	"audit", "e2e", "sim", "coord/coordtest", "coord/linear", "etcdtest", "zktest", "clocktest", "csitest", "csi/sanity", "internal/fault/inject",
+	"audit", "e2e", "sim", "coord/coordtest", "etcdtest", "zktest", "clocktest", "csitest", "csi/sanity", "internal/fault/inject",
 	"internal/certtest", "internal/faultproxy", "internal/logtest", "internal/must", "internal/process", "internal/sockettest", "daemontest",
 }
 

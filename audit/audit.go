@@ -1,4 +1,4 @@
-// Package audit judges everything that a cluster of daemons handed out, by six
+// Package audit judges everything that a cluster of daemons handed out, by seven
 // invariants, exactly and over every ID: those in replies that got lost count as
 // issued, for the daemons' own logs have them.
 //
@@ -35,6 +35,11 @@ type Cluster struct {
 	// 1970.
 	Lead time.Duration
 	Wall int64
+
+	// Linear has the calls on the coordinator judged too, each worker ID's: Linear. Cleared are the claims
+	// that were ended meanwhile by others than daemons, as far as is known.
+	Linear  bool
+	Cleared []Clearing
 
 	asIs bool // times are told as they are in the evidence
 }
@@ -131,6 +136,9 @@ func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if err := j.unique(memory); err != nil {
+		return Verdict{}, err
+	}
+	if err := j.linear(c); err != nil {
 		return Verdict{}, err
 	}
 	if j.verdict.Issued == 0 && j.verdict.Received == 0 {

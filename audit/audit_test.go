@@ -31,6 +31,7 @@ func TestSoundClusters(t *testing.T) {
 	var seen seen
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFakeCluster(layoutOf(t, rapid.SampledFrom(layouts).Draw(t, "layout")), 3, chance(rapid.Uint64().Draw(t, "seed")))
+		w.linear = true
 		for _, h := range w.hosts {
 			h.start(true)
 			h.ask(5, true)
@@ -53,6 +54,13 @@ func TestSoundClusters(t *testing.T) {
 		}
 		if v.Received != w.got || v.Lost != w.lost || v.Issued != w.got+w.lost {
 			t.Fatalf("counted %+v, want %d received and %d lost", v.Counts, w.got, w.lost)
+		}
+		calls := uint64(0)
+		for _, h := range w.hosts {
+			calls += h.calls
+		}
+		if got := v.Calls; uint64(got.Done+got.Lost+got.Unknown) != calls {
+			t.Fatalf("counted %+v, want %d calls", got, calls)
 		}
 		var sum Counts
 		requests := 0

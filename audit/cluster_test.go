@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
@@ -25,11 +26,13 @@ type fakeCluster struct {
 	drawn   int
 	lost    uint64
 	got     uint64
+	linear  bool // the calls are judged
+	cleared []Clearing
 }
 
 type entryOf struct {
-	ceiling, mark generator.Tick
-	holder        string
+	ceiling, mark, issued generator.Tick
+	holder                string
 }
 
 // computer is a host with its daemon.
@@ -41,6 +44,7 @@ type computer struct {
 	next    int64 // the offset that takes effect at due
 	due     evidence.Mono
 	starts  [][]evidence.Event
+	calls   uint64
 	replies []evidence.Reply
 	free    [2]evidence.Mono // when each connection may be used again
 	last    [2]key           // the last ID that each connection got
@@ -94,7 +98,15 @@ func (w *fakeCluster) advance(d time.Duration) { w.now += evidence.Mono(d) }
 
 func (w *fakeCluster) store(worker int) {
 	r := w.records[worker]
-	w.stored = append(w.stored, history.Version{Order: int64(10 * (len(w.stored) + 1)), Worker: worker, Ceiling: r.ceiling, Mark: r.mark, Holder: r.holder})
+	w.stored = append(w.stored, history.Version{Order: int64(10 * (len(w.stored) + 1)), Worker: worker, Ceiling: r.ceiling, Mark: r.mark, Issued: r.issued, Holder: r.holder})
+}
+
+// call logs that a call on the coordinator begins, and returns its number.
+func (h *computer) call(e evidence.Event) uint64 {
+	h.calls++
+	e.Call = h.calls
+	h.log(e)
+	return e.Call
 }
 
 // step sets a clock. It takes effect within 4 ms.
@@ -152,17 +164,20 @@ func (h *computer) open(worker int) {
 		h.w.records[worker] = r
 	}
 	continues := h.cur.opening != "" && r.holder == h.cur.opening && r.mark <= h.cur.mark && h.cur.worker == worker
+	call := h.call(evidence.Event{
+		Kind: evidence.Claiming, Worker: worker, Opening: h.cur.opening, Continues: continues, Mark: h.cur.mark, Now: h.tick(), Latest: math.MaxInt64,
+	})
 	h.w.drawn++
 	opening := fmt.Sprintf("opening%d", h.w.drawn)
 	floor := r.ceiling
 	r.holder = opening
 	if !continues {
-		r.mark = 0
+		r.mark, r.issued = 0, min(r.issued, floor)
 	}
 	h.w.store(worker)
 	h.w.claims[worker] = h
 	h.w.advance(time.Millisecond)
-	h.log(evidence.Event{Kind: evidence.Claimed, Worker: worker, Opening: opening, Continues: continues, Floor: floor})
+	h.log(evidence.Event{Kind: evidence.Claimed, Call: call, Worker: worker, Opening: opening, Continues: continues, Floor: floor})
 	if continues {
 		h.cur.opening = opening
 		h.cur.granted = min(h.cur.granted, floor)
@@ -189,15 +204,16 @@ func (h *computer) extend() {
 	if !h.up || h.cur.slots == nil || r == nil || r.holder != h.cur.opening || h.w.claims[h.cur.worker] != h {
 		return
 	}
-	r.ceiling = max(r.ceiling, h.tick()+windowTicks)
+	ceiling := h.tick() + windowTicks
+	call := h.call(evidence.Event{Kind: evidence.Extending, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling, Mark: h.cur.mark})
+	r.ceiling = max(r.ceiling, ceiling)
 	r.mark = max(r.mark, h.cur.mark)
 	h.w.store(h.cur.worker)
 	if h.w.pick(8) == 0 {
 		return // the reply is lost
 	}
-	ceiling := h.tick() + windowTicks
 	h.w.advance(time.Millisecond)
-	h.log(evidence.Event{Kind: evidence.Extended, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling})
+	h.log(evidence.Event{Kind: evidence.Extended, Call: call, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling})
 	h.cur.granted = max(h.cur.granted, ceiling)
 	h.write()
 }
@@ -208,16 +224,16 @@ func (h *computer) release(g grantOf, answered bool) {
 	if g.slots == nil || h.w.claims[g.worker] != h || r.holder != g.opening {
 		return
 	}
-	h.log(evidence.Event{Kind: evidence.Releasing, Worker: g.worker, Opening: g.opening, Last: g.high})
+	call := h.call(evidence.Event{Kind: evidence.Releasing, Worker: g.worker, Opening: g.opening, Last: g.high})
 	h.recordLate(g.worker)
 	if !answered {
 		return
 	}
-	r.ceiling, r.mark = g.high, g.high
+	r.ceiling, r.mark, r.issued = g.high, g.high, g.high
 	h.w.store(g.worker)
 	delete(h.w.claims, g.worker)
 	h.w.advance(time.Millisecond)
-	h.log(evidence.Event{Kind: evidence.Released, Worker: g.worker, Opening: g.opening, Last: g.high})
+	h.log(evidence.Event{Kind: evidence.Released, Call: call, Worker: g.worker, Opening: g.opening, Last: g.high})
 }
 
 // recordLate has a slow thread record the last IDs only now.

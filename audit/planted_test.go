@@ -8,6 +8,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/coord"
 )
 
 type kinds = map[string]uint64
@@ -310,6 +311,61 @@ func TestPlanted(t *testing.T) {
 	})
 }
 
+// TestPlantedCalls: what a daemon's calls on the coordinator answered cannot be, though all IDs are
+// sound.
+func TestPlantedCalls(t *testing.T) {
+	calls := func(plant func(s *stage)) func(s *stage) {
+		return func(s *stage) {
+			s.linear = true
+			plant(s)
+		}
+	}
+	// last is host-3's last extension, as it began and ended.
+	last := func(s *stage) (began, ended *evidence.Event) {
+		l := s.end(2)
+		for i := range l {
+			if l[i].Kind == evidence.Extending && i+1 < len(l) && l[i+1].Kind == evidence.Extended {
+				began, ended = &l[i], &l[i+1]
+			}
+		}
+		return began, ended
+	}
+	testPlanted(t, []planted{
+		{"nothing", calls(func(*stage) {}), kinds{}},
+		{"a mark that was acknowledged is not stored", calls(func(s *stage) {
+			began, _ := last(s)
+			began.Mark = s.records[2].mark + 1
+		}), kinds{Unexplained: 1}},
+		{"an extension that was lost, and a later one that was not", calls(func(s *stage) {
+			_, ended := last(s)
+			*ended = evidence.Event{At: ended.At, Kind: evidence.Failed, Call: ended.Call, Worker: 2, Opening: ended.Opening, Ending: evidence.Denied}
+			s.record(2, evidence.Event{At: s.now, Kind: evidence.Extending, Call: 900, Worker: 2, Opening: ended.Opening})
+			s.record(2, evidence.Event{At: s.now, Kind: evidence.Extended, Call: 900, Worker: 2, Opening: ended.Opening})
+			s.store(2)
+		}), kinds{Unexplained: 1}},
+		{"an extension of unclear outcome, and a later one that was not", calls(func(s *stage) {
+			_, ended := last(s)
+			*ended = evidence.Event{At: ended.At, Kind: evidence.Failed, Call: ended.Call, Worker: 2, Opening: ended.Opening}
+		}), kinds{}},
+		{"a claim that was cleared, and extended after that", calls(func(s *stage) {
+			began, _ := last(s)
+			for i := range s.stored {
+				if s.stored[i].Worker == 2 {
+					s.stored[i].Claim = "node"
+				}
+			}
+			s.cleared = []Clearing{{"node", began.At - 2, began.At - 1}}
+		}), kinds{Unexplained: 1}},
+		{"another's opening is continued", calls(func(s *stage) { s.event(2, 1, evidence.Claiming).Opening = "another" }), kinds{Unexplained: 1}},
+		{"all marks were raised meanwhile, so that nothing is known", calls(func(s *stage) {
+			began, _ := last(s)
+			began.Mark = s.records[2].mark + 1
+			s.records[2].holder = coord.OpeningID("raised", "1")
+			s.store(2)
+		}), kinds{}},
+	})
+}
+
 func testPlanted(t *testing.T, tests []planted) {
 	t.Helper()
 	for _, tt := range tests {
@@ -331,7 +387,7 @@ func testPlanted(t *testing.T, tests []planted) {
 						t.Errorf("%q was held against invariant %q", kind, f.Invariant)
 					}
 				}
-				if total != f.Count || (f.Count > 0) != (len(f.Examples) > 0) || len(f.Examples) > maxExamples || !f.Judged {
+				if total != f.Count || (f.Count > 0) != (len(f.Examples) > 0) || len(f.Examples) > maxExamples || f.Judged != (i != Linear || c.linearizable()) {
 					t.Errorf("%d of %v with examples %q", f.Count, f.Kinds, f.Examples)
 				}
 				sum += f.Count
@@ -358,5 +414,5 @@ var under = map[string]int{
 	Overlap: Disjoint, BelowFloor: Disjoint, LowFloor: Disjoint,
 	Descent: Rising,
 	Behind:  Skewed,
-	Ahead:   Timely,
+	Ahead:   Timely, Unexplained: Linear,
 }

@@ -8,6 +8,7 @@ const (
 	Rising          // IDs rise on a connection
 	Skewed          // IDs of different hosts are ordered as well as their clocks agree
 	Timely          // no ID is further ahead of the true time than may be
+	Linear          // the calls on each worker ID's record are as if one came after the other
 	invariants
 )
 
@@ -18,6 +19,7 @@ var titles = [invariants]string{
 	Rising:   "IDs rise on a connection",
 	Skewed:   "IDs of two hosts within the skew of their clocks",
 	Timely:   "no ID too far ahead of the true time",
+	Linear:   "calls on a worker ID as if one came after the other",
 }
 
 // The kinds of violations, by invariant. What is counted is said with each.
@@ -41,6 +43,7 @@ const (
 	Descent        = "went down"                                     // rows of IDs that begin below one before them on the connection
 	Behind         = "behind an ID that another host gave before"    // requests
 	Ahead          = "ahead of the true time"                        // issued IDs
+	Unexplained    = "no order of the calls explains their answers"  // worker IDs
 )
 
 // Verdict is what came of a judgement.
@@ -48,6 +51,9 @@ type Verdict struct {
 	Counts
 	Hosts    []HostCounts
 	Findings [invariants]Finding // in the order of the invariants
+
+	// Calls are the calls on the coordinator that Linear judged, by their outcomes.
+	Calls struct{ Done, Lost, Unknown int }
 }
 
 // Counts is what was looked at.
@@ -140,6 +146,8 @@ func (c Cluster) judges(invariant int) bool {
 		return !c.Unordered
 	case Timely:
 		return c.Lead > 0
+	case Linear:
+		return c.linearizable()
 	default:
 		return true
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flakeward/flakeward/audit"
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/e2e/compose"
@@ -40,6 +41,8 @@ type Run struct {
 	file   *os.File // steps.txt
 	faults []report.Fault
 	past   [][]history.Version
+	// cleared are the claims that operators deleted.
+	cleared []audit.Clearing
 
 	remaking sync.Mutex // held while a container is removed and made anew
 }

@@ -1,4 +1,4 @@
-// Package linear says what a coordinator's history must look like from outside, and
+// Package linear says what the calls on a coordinator must look like from outside, and
 // checks recorded ones: each worker ID must behave as if every call on it had happened
 // in one moment between its beginning and its end (linearizability; Herlihy and Wing,
 // 1990; the search is porcupine's).
@@ -7,12 +7,14 @@
 //
 //   - An opening happens only while nobody holds the worker ID: the claim that held it was
 //     released, its node was deleted, its session ended, or all marks were raised since.
-//     Its floor is the record's ceiling, or what all were raised to if that is more, so it
-//     is at or above every ceiling that was acknowledged to anybody before, except for what a
-//     Release gave back. It continues if and only if the record's holder was
-//     Request.Opening, of the same cluster epoch, and its mark at or below Request.Mark. One that
-//     does not continue was sent after its claim had said so, not before. It has issued
-//     nothing yet, so what the record says was issued is at most its floor.
+//     What it may be granted lies in one range of ticks that nobody was granted before: above the
+//     record's ceiling and what all were raised to, or in a gap that an earlier opening left
+//     below. Its floor is where that range begins, or one tick before its own time, which leaves
+//     a gap. It continues if and only if the record's holder was Request.Opening, of the same
+//     cluster epoch, and its mark at or below Request.Mark, unless its time lies elsewhere. It has
+//     issued nothing yet, so what the record says was issued is at most its floor.
+//   - A reopening is an opening by the record's holder, whose claim stays, under the conditions of
+//     an Extend.
 //   - An Extend is acknowledged only to the record's holder, while its claim is there and
 //     since the last raise. Each mark only rises by it.
 //   - A Release is acknowledged under the same conditions. It leaves the larger of the last
@@ -36,6 +38,7 @@ package linear
 import (
 	"fmt"
 
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -45,8 +48,10 @@ type Kind uint8
 
 // The kinds of operations.
 const (
-	// Open is the opening of a record, by Claim.
+	// Open is the opening of a record, by Pending.Open.
 	Open Kind = iota
+	// Reopen is Claim.Reopen.
+	Reopen
 	// Extend is Claim.Extend.
 	Extend
 	// Release is Claim.Release.
@@ -58,7 +63,7 @@ const (
 	Doom
 	// Raise is Operator.Raise. It is of all worker IDs.
 	Raise
-	// Read is what Operator.Marks tells of a record.
+	// Read is what was found stored of a record.
 	Read
 )
 
@@ -93,21 +98,28 @@ type Op struct {
 	Opening string
 
 	// Of Open: Request.Opening and Request.Mark, and what the claim says. Of one of
-	// unknown outcome, Continues is whether it was sent as one that does, and Floor
-	// means nothing.
-	From      string
-	FromMark  generator.Tick
-	Continues bool
-	Floor     generator.Tick
-	Mortal    bool // its session may end by itself
+	// unknown outcome, Continues is whether it was sent as one that does, and Floor and
+	// Until mean nothing. Of Reopen, From is the opening that the claim had until then.
+	From         string
+	FromMark     generator.Tick
+	Continues    bool
+	Floor, Until generator.Tick
+	Now, Latest  generator.Tick // the caller's time, and the highest floor that it would wait for
+	Mortal       bool           // its session may end by itself
 
-	Progress     coord.Progress // of Extend
-	To           generator.Tick // of Release: the last tick; of Raise
-	ClusterEpoch string         // of Raise: one of a kind
-	Before       generator.Tick // of Raise: Raised.From
-	// Found is the record of a Read: Ceiling, Issued, Mark and Holder. The latter is
-	// empty if there is none.
-	Found coord.Mark
+	Progress     coord.Progress  // of Extend
+	To           generator.Tick  // of Release: the last tick; of Raise
+	ClusterEpoch string          // of Raise: one of a kind
+	Before       generator.Tick  // of Raise: Raised.From
+	Found        history.Version // of Read; the zero value: there is no record
+}
+
+// writer is the opening whose claim the operation is made with.
+func (o Op) writer() string {
+	if o.Kind == Reopen {
+		return o.From
+	}
+	return o.Opening
 }
 
 // Unseen begins the ID of an opening that nobody has been told of.
@@ -121,9 +133,11 @@ func (o Op) String() string {
 	case Open:
 		s := fmt.Sprintf("open %d as %s from %s mark %d: ", o.Worker, short(o.Opening), short(o.From), o.FromMark)
 		if o.Outcome == Done {
-			return s + fmt.Sprintf("floor %d continues %v", o.Floor, o.Continues)
+			return s + fmt.Sprintf("floor %d until %d continues %v", o.Floor, o.Until, o.Continues)
 		}
 		return s + fmt.Sprintf("%s, sent as continues %v", outcome, o.Continues)
+	case Reopen:
+		return fmt.Sprintf("reopen %d as %s by %s at %d: %s, floor %d until %d", o.Worker, short(o.Opening), short(o.From), o.Now, outcome, o.Floor, o.Until)
 	case Extend:
 		return fmt.Sprintf("extend %d by %s to %d issued %d mark %d: %s", o.Worker, short(o.Opening), o.Progress.Ceiling, o.Progress.Issued, o.Progress.Mark, outcome)
 	case Release:
@@ -135,6 +149,7 @@ func (o Op) String() string {
 	case Raise:
 		return fmt.Sprintf("raise all to %d, before %d: %s", o.To, o.Before, outcome)
 	default:
-		return fmt.Sprintf("read %d: ceiling %d issued %d mark %d holder %s", o.Worker, o.Found.Ceiling, o.Found.Issued, o.Found.Mark, short(o.Found.Holder))
+		return fmt.Sprintf("read %d: ceiling %d gaps %v until %d issued %d mark %d holder %s",
+			o.Worker, o.Found.Ceiling, o.Found.Gaps, o.Found.Until, o.Found.Issued, o.Found.Mark, short(o.Found.Holder))
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Model is the specification for porcupine, of one worker ID: the input of an operation
+// model is the specification for porcupine, of one worker ID: the input of an operation
 // is an Op, and there is no output.
-func Model() porcupine.Model {
+func model() porcupine.Model {
 	seed := maphash.MakeSeed()
 	several := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{record{}} },
@@ -24,61 +24,53 @@ func Model() porcupine.Model {
 			}
 			return next
 		},
-		Hash:              func(state any) uint64 { return maphash.Comparable(seed, state.(record)) },
-		DescribeOperation: func(input, _ any) string { return input.(Op).String() },
-		DescribeState:     func(state any) string { return state.(record).String() },
+		Hash: func(state any) uint64 { return maphash.Comparable(seed, state.(record)) },
 	}
 	return several.ToModel()
 }
 
-// Verdict is what became of a check.
+// Verdict is what was found of a worker ID whose history cannot be explained.
 type Verdict struct {
-	Result porcupine.CheckResult
-	// Info shows the history, if it is not linearizable.
-	Info porcupine.LinearizationInfo
-	// Worker is a worker ID whose history is not linearizable, and Until its
-	// operations by their returns, up to the first one that cannot be explained.
 	Worker int
-	Until  []Op
+	// Until are its operations by their returns, up to the first one that cannot be explained.
+	Until []Op
+	// Undecided: the search took longer than it may, so that nothing is known.
+	Undecided bool
 }
 
-// Check judges a history of any number of worker IDs, each by itself. The timeout bounds
-// the search for each of them; a search that takes longer ends as porcupine.Unknown.
-func Check(history []Op, timeout time.Duration) Verdict {
+// Check judges a history of any number of worker IDs, each by itself, and returns what was found of
+// those that are not linearizable. The timeout bounds the search for each of them.
+func Check(all []Op, timeout time.Duration) []Verdict {
 	workers := map[int]bool{}
-	for _, o := range history {
+	for _, o := range all {
 		if o.Kind != Raise {
 			workers[o.Worker] = true
 		}
 	}
-	verdict := Verdict{Result: porcupine.Ok}
+	var found []Verdict
 	for _, worker := range slices.Sorted(maps.Keys(workers)) {
-		one := of(history, worker)
-		result := porcupine.CheckOperationsTimeout(Model(), operations(one), timeout)
-		if result == porcupine.Ok {
-			continue
+		one := of(all, worker)
+		switch porcupine.CheckOperationsTimeout(model(), operations(one), timeout) {
+		case porcupine.Illegal:
+			found = append(found, Verdict{Worker: worker, Until: shortest(one, timeout)})
+		case porcupine.Unknown:
+			found = append(found, Verdict{Worker: worker, Until: one, Undecided: true})
 		}
-		verdict.Result, verdict.Worker, verdict.Until = result, worker, one
-		if result == porcupine.Illegal {
-			verdict.Until = shortest(one, timeout)
-		}
-		_, verdict.Info = porcupine.CheckOperationsVerbose(Model(), operations(verdict.Until), timeout)
-		return verdict
 	}
-	return verdict
+	return found
 }
 
 // of returns the operations of one worker ID, with the holders that no opening of it
 // names as Unseen.
-func of(history []Op, worker int) []Op {
+func of(all []Op, worker int) []Op {
 	known := map[string]bool{"": true}
-	for _, o := range history {
-		if o.Kind == Open && o.Outcome == Done {
+	for _, o := range all {
+		if (o.Kind == Open || o.Kind == Reopen) && o.Outcome == Done {
 			known[o.Opening] = true
 		}
 	}
 	var one []Op
-	for _, o := range history {
+	for _, o := range all {
 		if o.Kind != Raise && o.Worker != worker {
 			continue
 		}
@@ -86,7 +78,7 @@ func of(history []Op, worker int) []Op {
 			o.Found.Holder = Unseen
 		}
 		one = append(one, o)
-		if o.Kind == Release && o.Outcome == Lost {
+		if (o.Kind == Release || o.Kind == Reopen) && o.Outcome == Lost {
 			// It tries again by itself, and the first try may have been stored.
 			o.Outcome, o.By = Unknown, o.Return
 			one = append(one, o)
@@ -102,7 +94,7 @@ func shortest(one []Op, timeout time.Duration) []Op {
 	low, high := 0, len(one) // up to low it can be explained, up to high it cannot
 	for high-low > 1 {
 		middle := (low + high) / 2
-		if porcupine.CheckOperationsTimeout(Model(), operations(upTo(one, middle)), timeout) == porcupine.Ok {
+		if porcupine.CheckOperationsTimeout(model(), operations(upTo(one, middle)), timeout) == porcupine.Ok {
 			low = middle
 		} else {
 			high = middle
@@ -153,7 +145,7 @@ func latest(one []Op, i int) int64 {
 		by = o.By
 	}
 	from := o.Call
-	if o.Kind == Raise || o.Kind == Open && o.Continues {
+	if o.Kind == Raise {
 		from = o.Return // it may have read anew what it compares as long as it ran
 	}
 	for _, x := range one {
@@ -163,9 +155,9 @@ func latest(one []Op, i int) int64 {
 		case o.Kind == Raise:
 			bounds = x.Kind == Raise && x.Call >= from
 		case x.Kind == End:
-			bounds = x.Opening == o.Opening && x.Outcome == Done
-		case x.Kind == Open, x.Kind == Extend, x.Kind == Release:
-			bounds = x.Call >= from && (x.Outcome == Done || x.Opening == o.Opening)
+			bounds = x.Opening == o.writer() && x.Outcome == Done
+		case x.Kind == Open, x.Kind == Reopen, x.Kind == Extend, x.Kind == Release:
+			bounds = x.Call >= from && (x.Outcome == Done || x.writer() == o.writer())
 		}
 		if bounds {
 			by = min(by, x.Return)

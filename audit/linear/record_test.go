@@ -1,0 +1,351 @@
+package linear
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// The operations of the tables, on worker ID 0. A table's follow each other, unless they
+// say when they are.
+
+func opened(by string, floor generator.Tick) Op {
+	return Op{Kind: Open, Opening: by, Floor: floor}
+}
+
+func continued(by, from string, mark, floor generator.Tick) Op {
+	return Op{Kind: Open, Opening: by, From: from, FromMark: mark, Continues: true, Floor: floor}
+}
+
+func extended(by string, to generator.Tick) Op {
+	return Op{Kind: Extend, Opening: by, Progress: coord.Progress{Ceiling: to, Issued: to / 10, Mark: to / 2}}
+}
+
+func released(by string, last generator.Tick) Op {
+	return Op{Kind: Release, Opening: by, To: last}
+}
+
+func ended(by string) Op { return Op{Kind: End, Opening: by} }
+
+func raised(epoch string, before, to generator.Tick) Op {
+	return Op{Kind: Raise, ClusterEpoch: epoch, Before: before, To: to}
+}
+
+func read(ceiling, issued, mark generator.Tick, holder string) Op {
+	return Op{Kind: Read, Found: history.Version{Ceiling: ceiling, Issued: issued, Mark: mark, Holder: holder}}
+}
+
+// leapt opens a record above all that was granted, at a time that is far above.
+func leapt(by string, floor, now generator.Tick) Op {
+	return Op{Kind: Open, Opening: by, Floor: floor, Now: now}
+}
+
+func inGap(by string, floor, until generator.Tick) Op {
+	return Op{Kind: Open, Opening: by, Floor: floor, Until: until}
+}
+
+func reopened(by, from string, floor, now generator.Tick) Op {
+	return Op{Kind: Reopen, Opening: by, From: from, Floor: floor, Now: now}
+}
+
+func found(v history.Version) Op { return Op{Kind: Read, Found: v} }
+
+func lost(o Op) Op {
+	o.Outcome = Lost
+	return o
+}
+
+func unknown(o Op) Op {
+	o.Outcome = Unknown
+	if o.Kind == Open {
+		o.Opening = Unseen + o.Opening
+	}
+	return o
+}
+
+func frail(o Op) Op {
+	o.Mortal = true
+	return o
+}
+
+// at is from call to return, in the steps of the table.
+func at(call, returned int64, o Op) Op {
+	o.Call, o.Return = 10*call, 10*returned
+	return o
+}
+
+// onward gives each operation that does not say when it is its place in the order.
+func onward(ops []Op) []Op {
+	ops = slices.Clone(ops)
+	for i := range ops {
+		if ops[i].Latest == 0 {
+			ops[i].Latest = 1 << 40
+		}
+		if ops[i].Return == 0 {
+			ops[i].Call, ops[i].Return = 10*int64(i+1), 10*int64(i+1)+5
+		}
+	}
+	return ops
+}
+
+// Each wrong history differs from a right one in one thing.
+func TestWhatIsRight(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name         string
+		before       []Op
+		right, wrong Op
+		after        []Op
+	}{
+		{
+			name:   "an Extend that is acknowledged after another's opening",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), opened("b", 100)},
+			right:  lost(extended("a", 200)), wrong: extended("a", 200),
+		}, {
+			name:   "an Extend that is acknowledged after its claim's end",
+			before: []Op{opened("a", 0), ended("a")},
+			right:  lost(extended("a", 200)), wrong: extended("a", 200),
+		}, {
+			name:   "an Extend that is acknowledged after a raise",
+			before: []Op{opened("a", 0), raised("1", 0, 50)},
+			right:  lost(extended("a", 200)), wrong: extended("a", 200),
+		}, {
+			name:   "an Extend that is acknowledged after a loss",
+			before: []Op{frail(opened("a", 0)), lost(extended("a", 100))},
+			right:  lost(extended("a", 200)), wrong: extended("a", 200),
+		}, {
+			name:   "a loss without a reason",
+			before: []Op{opened("a", 0), extended("a", 100)},
+			right:  extended("a", 200), wrong: lost(extended("a", 200)),
+		}, {
+			name:   "a Release that is lost without a reason",
+			before: []Op{opened("a", 0), extended("a", 100)},
+			right:  released("a", 50), wrong: lost(released("a", 50)),
+		}, {
+			name:   "a floor below a ceiling that was acknowledged",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
+			right:  opened("b", 100), wrong: opened("b", 99),
+		}, {
+			name:   "a floor above all that was asked for",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
+			right:  opened("b", 100), wrong: opened("b", 101),
+		}, {
+			name:   "a floor below what all were raised to",
+			before: []Op{opened("a", 0), extended("a", 100), raised("1", 0, 150)},
+			right:  opened("b", 150), wrong: opened("b", 100),
+		}, {
+			name:   "an Extend to less than the ceiling lowers it",
+			before: []Op{opened("a", 0), extended("a", 100), extended("a", 40), ended("a")},
+			right:  opened("b", 100), wrong: opened("b", 40),
+		}, {
+			name:   "two holders",
+			before: []Op{opened("a", 0), extended("a", 100)},
+			right:  extended("a", 100), wrong: opened("b", 100),
+		}, {
+			name:   "two holders, of whom the first goes on",
+			before: []Op{frail(opened("a", 0)), opened("b", 0)},
+			right:  extended("b", 10), wrong: extended("a", 10),
+		}, {
+			name:   "an opening continues after another's",
+			before: []Op{opened("a", 0), ended("a"), opened("b", 0), ended("b")},
+			right:  continued("c", "b", 0, 0), wrong: continued("c", "a", 0, 0),
+		}, {
+			name:   "an opening continues after another's that nobody was told of",
+			before: []Op{opened("a", 0), ended("a"), at(3, 3, unknown(opened("b", 0))), read(0, 0, 0, "x")},
+			right:  opened("c", 0), wrong: continued("c", "a", 0, 0),
+		}, {
+			name:   "an opening continues with an old copy of the journal",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
+			right:  continued("b", "a", 50, 100), wrong: continued("b", "a", 49, 100),
+		}, {
+			name:   "an opening continues over a raise",
+			before: []Op{opened("a", 0), extended("a", 100), raised("1", 0, 10)},
+			right:  opened("b", 100), wrong: continued("b", "a", 50, 100),
+		}, {
+			name:   "an opening does not continue though it may",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
+			right:  continued("b", "a", 50, 100),
+			wrong:  Op{Kind: Open, Opening: "b", From: "a", FromMark: 50, Floor: 100},
+		}, {
+			name:   "a Release lowers below the floor of its grants",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), opened("b", 100), extended("b", 200), released("b", 30)},
+			right:  opened("c", 100), wrong: opened("c", 30),
+		}, {
+			name:   "a Release lowers below what was published as issued",
+			before: []Op{opened("a", 0), extended("a", 100), released("a", 3)},
+			right:  opened("b", 10), wrong: opened("b", 3),
+		}, {
+			name:   "a Release lowers the next holder's ceiling",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), opened("b", 100), extended("b", 200)},
+			right:  lost(released("a", 100)), wrong: released("a", 100),
+		}, {
+			name:   "a late Release lowers the next holder's ceiling",
+			before: []Op{opened("a", 0), extended("a", 100), unknown(released("a", 60)), ended("a"), opened("b", 100), extended("b", 200)},
+			right:  read(200, 20, 100, "b"), wrong: read(60, 60, 60, "a"),
+		}, {
+			name:   "a Release leaves its claim",
+			before: []Op{opened("a", 0), extended("a", 100), released("a", 60)},
+			right:  lost(extended("a", 70)), wrong: extended("a", 70),
+		}, {
+			name:   "a Release that continues gives back what it continued",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), continued("b", "a", 55, 100), released("b", 60)},
+			right:  continued("c", "b", 60, 60), wrong: continued("c", "b", 60, 100),
+		}, {
+			name:   "a Release of unknown outcome, made again, is stored twice",
+			before: []Op{opened("a", 0), extended("a", 100), unknown(released("a", 60))},
+			right:  released("a", 60), wrong: released("a", 70),
+			after: []Op{opened("b", 60)},
+		}, {
+			name:   "a claim comes back whose node may have been deleted",
+			before: []Op{opened("a", 0), unknown(ended("a")), lost(extended("a", 100))},
+			right:  opened("b", 0), wrong: extended("a", 200),
+		}, {
+			name:   "a claim's node is deleted later than others wrote, and something else with it",
+			before: []Op{opened("a", 0), unknown(ended("a")), extended("a", 100)},
+			right:  opened("b", 100), wrong: opened("b", 0),
+		}, {
+			name:   "a Release that was stored is lost, and nobody has opened the record since",
+			before: []Op{opened("a", 0), extended("a", 100), unknown(released("a", 60)), read(60, 60, 60, "a")},
+			right:  released("a", 60), wrong: lost(released("a", 60)),
+		}, {
+			name:   "a Release that is lost, and was stored by its first try, lowers too far",
+			before: []Op{opened("a", 0), extended("a", 100), at(3, 5, lost(released("a", 60)))},
+			right:  at(4, 4, opened("b", 60)), wrong: at(4, 4, opened("b", 59)),
+		}, {
+			name:   "a Release answers twice that it is done",
+			before: []Op{opened("a", 0), extended("a", 100), released("a", 60)},
+			right:  lost(released("a", 60)), wrong: released("a", 60),
+		}, {
+			name:   "an Extend of unknown outcome lowers",
+			before: []Op{opened("a", 0), extended("a", 100), unknown(extended("a", 200)), ended("a")},
+			right:  opened("b", 200), wrong: opened("b", 150),
+		}, {
+			name:   "an Extend of unknown outcome lands after a later one",
+			before: []Op{opened("a", 0), unknown(extended("a", 200)), extended("a", 100), read(100, 10, 50, "a")},
+			right:  read(100, 10, 50, "a"), wrong: read(200, 20, 100, "a"),
+		}, {
+			name:   "an Extend of unknown outcome lands after its loss was known",
+			before: []Op{frail(opened("a", 0)), unknown(extended("a", 200)), lost(extended("a", 100)), read(0, 0, 0, "a")},
+			right:  opened("b", 0), wrong: opened("b", 200),
+		}, {
+			name:   "an Extend of unknown outcome lands after its claim's end",
+			before: []Op{opened("a", 0), unknown(extended("a", 200)), ended("a"), read(0, 0, 0, "a")},
+			right:  opened("b", 0), wrong: opened("b", 200),
+		}, {
+			name:   "an opening of unknown outcome lands after another's",
+			before: []Op{unknown(opened("a", 0)), opened("b", 0), extended("b", 10)},
+			right:  extended("b", 20), wrong: lost(extended("b", 20)),
+		}, {
+			name:   "what is read is out of date",
+			before: []Op{opened("a", 0), extended("a", 100), extended("a", 200)},
+			right:  read(200, 20, 100, "a"), wrong: read(100, 10, 50, "a"),
+		}, {
+			name:   "what is read was never so",
+			before: []Op{opened("a", 0), extended("a", 100), extended("a", 200)},
+			right:  read(200, 20, 100, "a"), wrong: read(200, 10, 100, "a"),
+		}, {
+			name:   "a record vanishes",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
+			right:  read(100, 10, 50, "a"), wrong: read(0, 0, 0, ""),
+		}, {
+			name:   "a claim that is held is said not to be there",
+			before: []Op{opened("a", 0), extended("a", 100)},
+			right:  ended("a"), wrong: lost(ended("a")),
+		}, {
+			name:   "a raise forgets the one before",
+			before: []Op{raised("1", 0, 50)},
+			right:  raised("2", 50, 20), wrong: raised("2", 0, 20),
+			after: []Op{opened("a", 50)},
+		}, {
+			name:   "a raise lowers",
+			before: []Op{raised("1", 0, 50), raised("2", 50, 20)},
+			right:  opened("a", 50), wrong: opened("a", 20),
+		}, {
+			name:   "an opening far above leaves a gap, and the next one is in it",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), leapt("b", 999, 1000), extended("b", 1100), ended("b")},
+			right:  inGap("c", 100, 999), wrong: inGap("c", 50, 999),
+		}, {
+			name:   "an opening in a gap that is not there",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), leapt("b", 999, 1000), extended("b", 1100), ended("b")},
+			right:  opened("c", 1100), wrong: inGap("c", 100, 1000),
+		}, {
+			name:   "an opening above its own time",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
+			right:  leapt("b", 999, 1000), wrong: leapt("b", 1001, 1000),
+		}, {
+			name:   "two in one gap",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), leapt("b", 999, 1000), ended("b"), inGap("c", 100, 999), extended("c", 500), ended("c")},
+			right:  inGap("d", 500, 999), wrong: inGap("d", 100, 999),
+		}, {
+			name:   "an Extend in a gap raises the ceiling",
+			before: []Op{opened("a", 0), ended("a"), leapt("b", 999, 1000), ended("b"), inGap("c", 0, 999), extended("c", 500)},
+			right:  found(history.Version{Ceiling: 999, Gaps: gaps{{From: 500, To: 999}}, Until: 999, Issued: 50, Mark: 250, Holder: "c"}),
+			wrong:  read(999, 50, 250, "c"),
+		}, {
+			name:   "a Release in a gap lowers the ceiling",
+			before: []Op{opened("a", 0), ended("a"), leapt("b", 999, 1000), ended("b"), inGap("c", 0, 999), extended("c", 500), released("c", 60)},
+			right:  inGap("d", 60, 999), wrong: opened("d", 60),
+		}, {
+			name:   "a raise leaves what is free below it",
+			before: []Op{opened("a", 0), ended("a"), leapt("b", 999, 1000), ended("b"), raised("1", 0, 500)},
+			right:  inGap("c", 500, 999), wrong: inGap("c", 0, 999),
+		}, {
+			name:   "an opening of unknown outcome leaves another gap than it can",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), unknown(leapt("b", 0, 1000))},
+			right:  inGap("c", 100, 999), wrong: inGap("c", 100, 998),
+		}, {
+			name:   "a holder who has opened the record anew goes on as before",
+			before: []Op{opened("a", 0), extended("a", 100), reopened("b", "a", 999, 1000)},
+			right:  extended("b", 1100), wrong: extended("a", 200),
+		}, {
+			name:   "one who is not the holder opens the record anew",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a"), opened("b", 100)},
+			right:  lost(reopened("c", "a", 999, 1000)), wrong: reopened("c", "a", 999, 1000),
+		}, {
+			name:   "a record opened anew is granted from before its floor",
+			before: []Op{opened("a", 0), extended("a", 100), reopened("b", "a", 999, 1000), extended("b", 1100), ended("a"), ended("b")},
+			right:  opened("c", 1100), wrong: opened("c", 999),
+		}, {
+			name:   "an effect before its call",
+			before: []Op{opened("a", 0), at(3, 9, extended("a", 100))},
+			right:  at(4, 5, read(100, 10, 50, "a")), wrong: at(2, 2, read(100, 10, 50, "a")),
+		},
+	} {
+		check := func(o Op) []Verdict {
+			return Check(onward(slices.Concat(test.before, []Op{o}, test.after)), time.Minute)
+		}
+		if v := check(test.right); len(v) > 0 {
+			t.Errorf("%s: the right one, %v, is refused: %v", test.name, test.right, v)
+		}
+		if v := check(test.wrong); len(v) != 1 || v[0].Undecided || len(v[0].Until) == 0 {
+			t.Errorf("%s: the wrong one, %v: %v", test.name, test.wrong, v)
+		}
+	}
+}
+
+// What is told of a wrong history ends where it went wrong.
+func TestShortest(t *testing.T) {
+	t.Parallel()
+	all := onward([]Op{
+		opened("a", 0), extended("a", 100), ended("a"), opened("b", 50), extended("b", 200), ended("b"), opened("c", 200), extended("c", 300),
+	})
+	for i := range all { // of two worker IDs
+		other := all[i]
+		other.Worker, other.Floor, other.Opening = 1, other.Floor+100*generator.Tick(min(i/3, 1)), other.Opening+"1"
+		if i == 3 {
+			other.Floor = 100
+		}
+		if i == 6 {
+			other.Floor = 200
+		}
+		all = append(all, other)
+	}
+	v := Check(all, time.Minute)
+	if len(v) != 1 || v[0].Worker != 0 || len(v[0].Until) != 4 || v[0].Until[3].Opening != "b" {
+		t.Errorf("%v; want worker ID 0 alone, and it to end with the opening b", v)
+	}
+}
