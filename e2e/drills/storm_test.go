@@ -23,7 +23,9 @@ func init() {
 		What: "faults of all kinds, some at a time, chosen by a seed: whatever comes together, every host serves again soon after the last one is healed",
 		Options: Options{
 			Limit: 20 * time.Minute,
-			Lanes: []int{1, 2}, // whatever befalls a host befalls one with two lanes now and then
+			// As many worker IDs as lanes, so that whoever loses one meets the others' claims.
+			Layout: "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01",
+			Lanes:  []int{1, 2}, // whatever befalls a host befalls one with two lanes now and then
 			// What was not synced to the disk is lost when a daemon is killed, and now and then a
 			// number takes long to be taken.
 			Env: map[string]string{fault.Disk: "volatile", fault.HoldTakes: "1000/30ms"},
@@ -81,7 +83,8 @@ func storm(ctx context.Context, r *Run) {
 		if !r.Long {
 			// The grants of the copies would have to end first.
 			g.blows = slices.DeleteFunc(g.blows, func(b blow) bool { return b.kind == blowDiskOld })
-			if g.calm = false; len(g.blows) == 0 {
+			g.calm = slices.ContainsFunc(g.blows, func(b blow) bool { return b.kind == blowClear })
+			if len(g.blows) == 0 {
 				continue
 			}
 		}
@@ -238,11 +241,29 @@ func (w *weather) hitHost(ctx context.Context, h *Host, b blow) error {
 		return cut(Out)
 	case blowDiskLost:
 		return inTurn(with(h.Kill), with(h.LoseState), start, last)
+	case blowClear:
+		return w.clear(ctx, h, b.pick)
 	case blowDiskOld:
 		old := w.copies[h.Index]
 		return inTurn(with(h.Kill), func() error { return w.past(ctx, old.ends) }, func() error { return h.PutBack(ctx, old.copy) }, start, serves)
 	}
 	return fmt.Errorf("%q is no fault of a host", b.kind)
+}
+
+// clear has an operator delete one of the claims, whoever has it. One that is gone before is no error.
+func (w *weather) clear(ctx context.Context, h *Host, pick int) error {
+	claims := func() ([]string, error) { return w.r.Members.backend.claims(ctx, w.r.tree()) }
+	names, err := claims()
+	if err != nil || len(names) == 0 {
+		return errors.Join(err, fmt.Errorf("%d claims to clear", len(names)))
+	}
+	slices.Sort(names)
+	name := names[pick%len(names)]
+	err = h.ClearClaim(ctx, name)
+	if left, asked := claims(); err != nil && asked == nil && !slices.Contains(left, name) {
+		return nil
+	}
+	return err
 }
 
 // past waits until the clock of the machine has passed a tick: then no copy of a journal from
@@ -301,6 +322,9 @@ func judgeStorm(res *Result) {
 	res.Figure("seed", fmt.Sprint(res.Run.Seed), "", true)
 	res.Figure("faults", fmt.Sprint(w.blows), fmt.Sprintf(">= %d", blows), w.blows >= blows)
 	res.Figure("IDs", fmt.Sprint(res.Drill.IDs), fmt.Sprintf(">= %d", ids), res.Drill.IDs >= uint64(ids))
+	calls := res.Verdict.Calls
+	res.Figure("calls on the coordinator, of which were lost, and of unknown outcome", fmt.Sprintf("%d, %d, %d", calls.Done+calls.Lost+calls.Unknown, calls.Lost, calls.Unknown),
+		"some of each", calls.Lost > 0 && calls.Unknown > 0)
 	if n := len(res.Faults("")); n < w.blows {
 		res.Fail("the drill is void: %d blows, and %d faults are noted", w.blows, n)
 	}

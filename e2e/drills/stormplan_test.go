@@ -55,6 +55,7 @@ const (
 	blowCutOut      = "cut out"
 	blowDiskLost    = "disk lost"
 	blowDiskOld     = "old disk put back"
+	blowClear       = "claim cleared" // some claim, by an operator on the host
 )
 
 // The kinds of blows that hit the coordinator.
@@ -69,7 +70,7 @@ const (
 // Each kind stands in its list as often as it comes before all have come.
 var (
 	hostBlows = []string{
-		blowClock, blowClock, blowClock, blowClock, blowOscillation, blowKill, blowKill, blowKill, blowStop, blowPause, blowPause, blowCutBoth, blowCutIn, blowCutOut, blowDiskLost, blowDiskOld,
+		blowClock, blowClock, blowClock, blowClock, blowOscillation, blowKill, blowKill, blowKill, blowStop, blowPause, blowPause, blowCutBoth, blowCutIn, blowCutOut, blowDiskLost, blowDiskOld, blowClear,
 	}
 	memberBlows = []string{blowLeader, blowLeader, blowMemberPause, blowMemberCut, blowQuorum, blowAll}
 	offsets     = []time.Duration{
@@ -124,13 +125,14 @@ func (f *forecast) between(low, high time.Duration) time.Duration {
 func (f *forecast) next() gust {
 	var g gust
 	for _, host := range f.rng.Perm(stormHosts)[:1+f.rng.IntN(stormHosts)] {
-		b := blow{kind: f.hosts.deal(f.rng), host: host, after: f.between(0, time.Second), lasts: f.between(shortestBlow, longestBlow)}
+		b := blow{kind: f.hosts.deal(f.rng), host: host, pick: f.rng.IntN(3), after: f.between(0, time.Second), lasts: f.between(shortestBlow, longestBlow)}
 		restarts := b.kind == blowKill || b.kind == blowStop
 		if b.kind == blowClock || restarts && f.rng.IntN(2) == 0 {
 			b.clock = f.clocks.deal(f.rng)
 		}
-		// An old disk is told from a new one by the coordinator only, so that has to be there.
-		g.calm = g.calm || b.kind == blowDiskOld
+		// An old disk is told from a new one by the coordinator only, so that has to be there; and for
+		// an operator.
+		g.calm = g.calm || b.kind == blowDiskOld || b.kind == blowClear
 		g.blows = append(g.blows, b)
 	}
 	g.rush = f.rng.IntN(3) == 0
@@ -200,10 +202,10 @@ func checkGust(g gust) error {
 			return fmt.Errorf("%v cannot be", b)
 		}
 		hit[b.host] = true
-		old, members = old || b.kind == blowDiskOld, members || b.host < 0
+		old, members = old || b.kind == blowDiskOld || b.kind == blowClear, members || b.host < 0
 	}
 	if old && (members || !g.calm) {
-		return fmt.Errorf("an old disk is put back with no coordinator: that is not promised to be found out")
+		return fmt.Errorf("an old disk is put back, or a claim cleared, with no coordinator: that is not promised to be found out, nor to succeed")
 	}
 	if len(g.blows) == 0 {
 		return fmt.Errorf("nothing happens")
