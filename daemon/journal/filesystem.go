@@ -55,6 +55,13 @@ var refusedFileSystems = map[fileSystemType]string{
 	fuse:       "a FUSE file system, which may be a network's (sshfs, virtiofs)", // s: fs/fuse/inode.c
 }
 
+// kernelFileSystems show what the kernel has, and nobody makes a file there, although root may write
+// to their directories by what access(2) says. All are in magic.h.
+var kernelFileSystems = map[fileSystemType]string{
+	0x9fa0: "proc", 0x62656572: "sysfs", 0x1cd1: "devpts", 0x64626720: "debugfs", 0x74726163: "tracefs", 0x73636673: "securityfs",
+	0x27e0eb: "cgroup", 0x63677270: "cgroup2",
+}
+
 // volatileFileSystems are local, and say when all that is on them is lost: at a reboot (magic.h),
 // or with the container whose layer it is (overlay in magic.h; aufs: Docker's driver of old, in
 // coreutils).

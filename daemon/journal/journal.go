@@ -171,12 +171,15 @@ func (d *Dir) fits(fileSystem func(dir *os.File) (fileSystemType, error), onFUSE
 	return local(d.self, d.path, fileSystem, onFUSE)
 }
 
-// local refuses a file system that keeps no lock. dir is the state directory at path, or where it
+// local refuses a file system that keeps no lock, or no files at all. dir is the state directory at path, or where it
 // would be made.
 func local(dir *os.File, path string, fileSystem func(dir *os.File) (fileSystemType, error), onFUSE bool) error {
 	kind, err := fileSystem(dir)
 	if err != nil {
 		return fmt.Errorf("cannot tell the file system of the state directory %s: %w", path, err)
+	}
+	if name, kernels := kernelFileSystems[kind]; kernels {
+		return fmt.Errorf("the state directory %s is on %s, a file system of the kernel, where no files can be made: name another with --state-dir", path, name)
 	}
 	if name, refused := kind.refused(); refused && !(onFUSE && kind == fuse) {
 		return fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk, in a container on a volume", path, name)
