@@ -21,6 +21,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/internal/isolated"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -416,13 +417,9 @@ func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
 	}
 }
 
-// inMachines names the variable that tells the child that it has a network of its own.
-const inMachines = "FLAKEWARD_TEST_MACHINES"
-
 // The clock of a start is ahead of servers at addresses that are none of this machine's.
 func TestAStartWhoseClockIsAheadIsSeen(t *testing.T) {
-	if os.Getenv(inMachines) == "" {
-		isolated(t, syscall.CLONE_NEWNET, inMachines+"=1")
+	if isolated.Test(t, syscall.CLONE_NEWNET) {
 		return
 	}
 	for _, args := range []string{"link set up dev lo", "route add local 192.0.2.0/24 dev lo"} {

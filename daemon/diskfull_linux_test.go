@@ -3,7 +3,6 @@ package daemon_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -12,44 +11,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/internal/isolated"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// inNamespace names the variable that tells the child that it has a file system of its own to fill.
-const inNamespace = "FLAKEWARD_TEST_SMALL_DISK"
-
 // A disk that others have filled does not stop a daemon that runs, although the embedded
 // coordinator writes to the same disk: the journal's mark and the grant go on rising. The disk is a
-// small file system that only a child process sees.
+// small file system that only this test sees.
 func TestDiskFull(t *testing.T) {
-	if disk := os.Getenv(inNamespace); disk != "" {
-		fillDisk(t, disk)
+	if isolated.Test(t, syscall.CLONE_NEWNS) {
 		return
 	}
-	isolated(t, syscall.CLONE_NEWNS, inNamespace+"="+t.TempDir())
-}
-
-// isolated runs this test again, in a process with namespaces and variables of its own, and fails
-// as it does.
-func isolated(t *testing.T, namespaces uintptr, variables ...string) {
-	t.Helper()
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	child.Env = append(os.Environ(), variables...)
-	child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces, Pdeathsig: syscall.SIGKILL}
-	if id := os.Getuid(); id != 0 {
-		child.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		child.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: id, Size: 1}}
-		child.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
-	}
-	if out, err := child.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-}
-
-func fillDisk(t *testing.T, disk string) {
-	if err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("tmpfs", disk, "tmpfs", 0, "size=32m,mode=0700")); err != nil {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=32m,mode=0700"); err != nil {
 		t.Fatalf("a small file system is needed for this test, and cannot be mounted: %v", err)
 	}
+	t.Cleanup(func() { must.Do(t, unix.Unmount(disk, unix.MNT_DETACH)) })
 	c := config(dir(t))
 	c.StateDir = filepath.Join(disk, "state")
 	c.Grant.Publish = 200 * time.Millisecond

@@ -10,19 +10,16 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/singleton"
+	"github.com/flakeward/flakeward/internal/isolated"
 )
-
-// ownLocks names the variable that tells the child that the locks of daemons without a coordinator
-// are its own, whatever else runs here.
-const ownLocks = "FLAKEWARD_TEST_OWN_LOCKS"
 
 // Two daemons of which nobody has said that they belong together, or that they do not: the second
 // is refused.
 func TestSecondDaemonWithoutACoordinatorIsRefused(t *testing.T) {
-	if os.Getenv(ownLocks) == "" {
-		isolated(t, syscall.CLONE_NEWNET, ownLocks+"=1", "XDG_RUNTIME_DIR="+dir(t))
+	if isolated.Test(t, syscall.CLONE_NEWNET) {
 		return
 	}
+	t.Setenv("XDG_RUNTIME_DIR", dir(t))
 	c := config(dir(t))
 	c.Cluster.Coord = ""
 	first := start(t, c)
@@ -61,10 +58,10 @@ func TestSecondDaemonWithoutACoordinatorIsRefused(t *testing.T) {
 
 // What went wrong with a start does not keep the next from the locks.
 func TestStartThatFailsFreesItsLocks(t *testing.T) {
-	if os.Getenv(ownLocks) == "" {
-		isolated(t, syscall.CLONE_NEWNET, ownLocks+"=1", "XDG_RUNTIME_DIR="+dir(t))
+	if isolated.Test(t, syscall.CLONE_NEWNET) {
 		return
 	}
+	t.Setenv("XDG_RUNTIME_DIR", dir(t))
 	c := config(dir(t))
 	c.Cluster.Coord = ""
 	bad := c

@@ -5,65 +5,23 @@
 package csitest
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/internal/isolated"
 )
 
-const (
-	// inside is set in the process that has the mount namespace.
-	inside = "FLAKEWARD_CSITEST_INSIDE"
-	// scan is how often the daemon's stand-in looks for new directories.
-	scan = 5 * time.Millisecond
-)
+// scan is how often the daemon's stand-in looks for new directories.
+const scan = 5 * time.Millisecond
 
-// Main runs the tests of a package in a mount namespace. Who is not root gets a user namespace,
-// too, and is root there.
-func Main(m *testing.M) {
-	if os.Getenv(inside) != "" {
-		os.Exit(m.Run())
-	}
-	os.Exit(again())
-}
-
-// again runs this program again, in the namespace.
-func again() int {
-	self, err := os.Executable()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "csitest:", err)
-		return 1
-	}
-	cmd := exec.Command(self, os.Args[1:]...)
-	cmd.Env = append(os.Environ(), inside+"=1")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	if uid := os.Geteuid(); uid != 0 {
-		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: uid, Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
-	}
-	signal.Ignore(os.Interrupt) // it goes to both, and the one with the tests ends by it
-	err = cmd.Run()
-	var status *exec.ExitError
-	switch {
-	case errors.As(err, &status):
-		return max(status.ExitCode(), 1)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "csitest: a mount namespace cannot be had:", err)
-		return 1
-	}
-	return 0
-}
+// Main runs the tests of a package in a mount namespace.
+func Main(m *testing.M) { os.Exit(isolated.Main(m.Run)) }
 
 // Node is a host as the driver sees it.
 type Node struct {

@@ -7,13 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/flakeward/flakeward/internal/faultproxy"
+	"github.com/flakeward/flakeward/internal/isolated"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -98,46 +96,19 @@ func (w *testCluster) otherBoot() string {
 func (w *testCluster) apart(m machine) (machine, *faultproxy.Proxy) {
 	w.Helper()
 	address := w.addresses()[0]
-	type made struct {
-		namespace *os.File
-		listener  net.Listener
-		err       error
+	network, err := isolated.NewNetwork(w.T)
+	if err != nil {
+		w.Fatal(err)
 	}
-	result := make(chan made)
-	go func() {
-		// What is opened in there stays of that network, and the thread goes back. It may not end:
-		// daemons that it has started would end with it.
-		runtime.LockOSThread()
-		var n made
-		here, err := os.Open("/proc/thread-self/ns/net")
-		if err != nil {
-			runtime.UnlockOSThread()
-			result <- made{err: err}
-			return
+	var listener net.Listener
+	if err := network.Do(func() (err error) {
+		if err = exec.Command("ip", "link", "set", "lo", "up").Run(); err == nil {
+			listener, err = net.Listen("tcp", address)
 		}
-		defer here.Close() // it was only opened
-		if n.err = unix.Unshare(unix.CLONE_NEWNET); n.err == nil {
-			n.err = exec.Command("ip", "link", "set", "lo", "up").Run()
-		}
-		if n.err == nil {
-			n.namespace, n.err = os.Open("/proc/thread-self/ns/net")
-		}
-		if n.err == nil {
-			n.listener, n.err = net.Listen("tcp", address)
-		}
-		if err := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); err != nil {
-			panic(err) // it cannot be used for anything else any more
-		}
-		runtime.UnlockOSThread()
-		result <- n
-	}()
-	n := <-result
-	if n.namespace != nil {
-		w.Cleanup(func() { _ = n.namespace.Close() })
+		return err
+	}); err != nil {
+		w.Fatalf("a network of its own: %v", err)
 	}
-	if n.err != nil {
-		w.Fatalf("a network of its own: %v", n.err)
-	}
-	m.within = append(append([]string{}, m.within...), "nsenter", fmt.Sprintf("--net=/proc/%d/fd/%d", os.Getpid(), n.namespace.Fd()))
-	return m, faultproxy.Serve(w.T, n.listener, address)
+	m.within = append(append([]string{}, m.within...), "nsenter", "--net="+network.Path())
+	return m, faultproxy.Serve(w.T, listener, address)
 }

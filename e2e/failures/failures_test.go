@@ -29,12 +29,13 @@ import (
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/isolated"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(forgetfs.Alone(func() int { return zktest.Main(m) }))
+	os.Exit(isolated.Main(func() int { return zktest.Main(m) }))
 }
 
 func TestThePageHasEachText(t *testing.T) {

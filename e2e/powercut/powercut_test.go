@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
+	"github.com/flakeward/flakeward/internal/isolated"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -37,7 +37,7 @@ var built string // where the daemon was built, if it was
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Exit(forgetfs.Alone(func() int {
+	os.Exit(isolated.Main(func() int {
 		// Mostly they wait: for marks to pass, and for flushes.
 		_ = flag.Set("test.parallel", "4")
 		code := m.Run()

@@ -18,9 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
+	"github.com/flakeward/flakeward/internal/isolated"
 )
 
-func TestMain(m *testing.M) { os.Exit(forgetfs.Alone(m.Run)) }
+func TestMain(m *testing.M) { os.Exit(isolated.Main(m.Run)) }
 
 // mounted is a file system and paths in it.
 type mounted struct {

@@ -7,56 +7,32 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/flakeward/flakeward/e2e/sidecar/cut"
+	"github.com/flakeward/flakeward/internal/isolated"
 )
 
-// space is a network namespace: a thread that is in it, and ends with it.
+// space is a network of a test's own.
 type space struct {
-	t      *testing.T
-	thread int
-	do     chan func()
+	t *testing.T
+	*isolated.Network
 }
 
 func newSpace(t *testing.T) *space {
 	t.Helper()
-	s := &space{t: t, do: make(chan func())}
-	begun := make(chan error)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		s.thread = unix.Gettid()
-		begun <- err
-		for f := range s.do {
-			f()
-		}
-	}()
-	err := <-begun
-	t.Cleanup(func() { close(s.do); <-ended })
+	n, err := isolated.NewNetwork(t)
 	if err != nil {
-		lacking(t, "no network namespace can be made: %v", err)
+		lacking(t, "%v", err)
 	}
-	return s
-}
-
-// in runs f in the namespace and returns its error.
-func (s *space) in(f func() error) error {
-	result := make(chan error)
-	s.do <- func() { result <- f() }
-	return <-result
+	return &space{t, n}
 }
 
 func (s *space) must(f func() error) {
 	s.t.Helper()
-	if err := s.in(f); err != nil {
+	if err := s.Do(f); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -91,7 +67,7 @@ func pair(t *testing.T) (near, far *space) {
 		lacking(t, "it takes ip, of iproute2")
 	}
 	near, far = newSpace(t), newSpace(t)
-	near.ip("link", "add", "near", "type", "veth", "peer", "name", "far", "netns", fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), far.thread))
+	near.ip("link", "add", "near", "type", "veth", "peer", "name", "far", "netns", far.Path())
 	for _, end := range []struct {
 		s       *space
 		name    string
@@ -127,7 +103,7 @@ func (s *space) echo(address string) {
 }
 
 func (s *space) dial(address string, timeout time.Duration) (c net.Conn, err error) {
-	err = s.in(func() (err error) { c, err = net.DialTimeout("tcp4", address, timeout); return err })
+	err = s.Do(func() (err error) { c, err = net.DialTimeout("tcp4", address, timeout); return err })
 	return c, err
 }
 
