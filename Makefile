@@ -312,7 +312,7 @@ zookeeper:
 # The servers of several releases that the tests of coord/etcd log in to: Debian's package, the others from their modules.
 # The first build takes some minutes of a processor.
 etcd:
-	@set -eu; for release in 3.4 3.5 3.6 3.7; do GO=$(GO) sh coord/etcd/etcdtest/releases/build.sh $$release .bin/etcd >/dev/null; done
+	@set -eu; for release in 3.4 3.5 3.6 3.7; do GO=$(GO) sh coord/etcd/etcdtest/releases/build.sh $$release .bin/etcd; done
 
 clients:
 	@scripts/need-clients

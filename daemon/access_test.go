@@ -43,7 +43,7 @@ func TestUnreadableAccessEndsTheDaemon(t *testing.T) {
 // been set right at the servers.
 func TestWrongPasswordIsMended(t *testing.T) {
 	ca := certtest.New(t, "ca")
-	etcd := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig(), RootPassword: "geheim"})
+	etcd := etcdtest.Start(t, etcdtest.Options{TLS: ca.Server(), ClientTLS: ca.ClientConfig(), RootPassword: "geheim"})
 	etcd.AddUser("u", "another", "/ids/")
 	file := filepath.Join(t.TempDir(), "password")
 	must.Do(t, os.WriteFile(file, []byte("geheim\n"), 0o600))

@@ -37,7 +37,7 @@ func TestPasswords(t *testing.T) {
 		warned  int
 	}{
 		"plain text": {etcdtest.Options{RootPassword: "geheim"}, TLS{}, 1},
-		"TLS":        {etcdtest.Options{RootPassword: "geheim", TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()}, TLS{CA: ca.File}, 0},
+		"TLS":        {etcdtest.Options{RootPassword: "geheim", TLS: ca.Server(), ClientTLS: ca.ClientConfig()}, TLS{CA: ca.File}, 0},
 	} {
 		cluster := etcdtest.Start(t, c.options)
 		for _, config := range []Config{
@@ -65,7 +65,7 @@ func TestPasswords(t *testing.T) {
 func TestReplacedCertificate(t *testing.T) {
 	ca := certtest.New(t, "ca")
 	good, expired := ca.Client("c"), ca.ExpiredClient("c")
-	cluster := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), true), ClientTLS: ca.ClientConfig(good)})
+	cluster := etcdtest.Start(t, etcdtest.Options{TLS: ca.Server(), ClientCA: ca.File, ClientTLS: ca.ClientConfig(good)})
 	file := filepath.Join(t.TempDir(), "both.pem")
 	replace := func(from string) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestReplacedCertificate(t *testing.T) {
 // clock that is wrong.
 func TestCertificatesAreOfKnownTime(t *testing.T) {
 	ca := certtest.New(t, "ca")
-	cluster := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()})
+	cluster := etcdtest.Start(t, etcdtest.Options{TLS: ca.Server(), ClientTLS: ca.ClientConfig()})
 	now := time.Unix(0, clockguard.System{}.Now().Wall)
 	for name, c := range map[string]struct {
 		ahead time.Duration

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
@@ -30,7 +29,7 @@ func TestUserAndPassword(t *testing.T) {
 	ca := certtest.New(t, "ca")
 	for name, options := range map[string]etcdtest.Options{
 		"plain text": {},
-		"TLS":        {TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()},
+		"TLS":        {TLS: ca.Server(), ClientTLS: ca.ClientConfig()},
 		"three":      {Members: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,12 +107,16 @@ func TestPermissionTakenAway(t *testing.T) {
 // and is asked for anew.
 func TestTokensAreRenewed(t *testing.T) {
 	t.Parallel()
-	server := &record{}
-	c := users(t, etcdtest.Options{TokenTTL: time.Second, Log: hclog.New(&hclog.LoggerOptions{Output: server, Level: hclog.Trace})})
+	c := users(t, etcdtest.Options{Flags: []string{"--auth-token-ttl", "1"}})
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), User: "ours", Password: secret}, etcd.Config{TTL: 10 * time.Second})
 	claim := d.works()
 	// Only the server's log tells it: to ask with a token is to keep it.
-	server.has(t, "TRACE", "deleted a simple token: user-name=ours")
+	eventually(t, "the token's end", func() error {
+		if !c.Logged(0, "deleted a simple token") {
+			return errors.New("no token has ended")
+		}
+		return nil
+	})
 	if err := claim.Extend(t.Context(), progress(20)); err != nil {
 		t.Errorf("Extend with a token that has expired: %v", err)
 	}
@@ -134,7 +137,7 @@ func TestTokensAreRenewed(t *testing.T) {
 func TestUserByCertificate(t *testing.T) {
 	ca := certtest.New(t, "ca")
 	root := ca.ClientConfig(ca.Client("root"))
-	c := users(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), true), ClientTLS: root})
+	c := users(t, etcdtest.Options{TLS: ca.Server(), ClientCA: ca.File, ClientTLS: root})
 	c.AddUser("known", "", "/ours/")
 	dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: ca.ClientConfig(ca.Client("known"))}, etcd.Config{}).works()
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: ca.ClientConfig(ca.Client("unknown"))}, etcd.Config{})
@@ -163,7 +166,7 @@ func TestPasswordReadAgain(t *testing.T) {
 func TestAuthoritiesReadAgain(t *testing.T) {
 	t.Parallel()
 	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
-	c := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.Server(), false), ClientTLS: ca.ClientConfig()})
+	c := etcdtest.Start(t, etcdtest.Options{TLS: ca.Server(), ClientTLS: ca.ClientConfig()})
 	current := &secure.Current{}
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: other.ClientConfig(), Current: current}, etcd.Config{})
 	_ = d.refused("not signed by an authority that is trusted here")

@@ -25,20 +25,20 @@ import (
 // loggedIn is a coordinator that has a claim at servers of a release, as a user with a password.
 type loggedIn struct {
 	dialled
-	*etcdtest.Release
+	*etcdtest.Cluster
 	claim   coord.Claim
 	current *secure.Current
 	to      int
 }
 
-func logIn(t *testing.T, options etcdtest.ReleaseOptions) *loggedIn {
+func logIn(t *testing.T, options etcdtest.Options) *loggedIn {
 	t.Helper()
 	options.RootPassword = secret
-	r := etcdtest.StartRelease(t, options)
+	r := etcdtest.Start(t, options)
 	r.AddUser("ours", secret, "/ours/")
 	current := &secure.Current{}
 	d := dial(t, etcd.Servers{Endpoints: r.Endpoints(), User: "ours", Password: secret, Current: current}, etcd.Config{TTL: 10 * time.Second})
-	return &loggedIn{dialled: d, Release: r, claim: d.works(), current: current, to: 10}
+	return &loggedIn{dialled: d, Cluster: r, claim: d.works(), current: current, to: 10}
 }
 
 // extend extends once.
@@ -80,10 +80,8 @@ func root[R any](l *loggedIn, do func(context.Context, *clientv3.Client) (R, err
 
 func (l *loggedIn) restart() {
 	l.t.Helper()
-	for i := range l.Release.Endpoints() {
-		l.Release.Stop(i)
-	}
-	l.Release.Start()
+	l.StopAll()
+	l.StartAll()
 }
 
 // left is how many seconds the session's lease has to live.
@@ -120,7 +118,7 @@ func eachRelease(t *testing.T, test func(t *testing.T, release string)) {
 func TestReleasesEndSimpleTokens(t *testing.T) {
 	t.Parallel()
 	eachRelease(t, func(t *testing.T, release string) {
-		l := logIn(t, etcdtest.ReleaseOptions{Release: release, Flags: []string{"--auth-token-ttl", "1"}})
+		l := logIn(t, etcdtest.Options{Release: release, Flags: []string{"--auth-token-ttl", "1"}})
 		eventually(t, "the token's end", func() error {
 			if !l.Logged(0, "deleted a simple token") {
 				return errors.New("no token has ended")
@@ -142,7 +140,7 @@ func TestReleasesEndSimpleTokens(t *testing.T) {
 func TestReleasesEndSignedTokens(t *testing.T) {
 	t.Parallel()
 	eachRelease(t, func(t *testing.T, release string) {
-		l := logIn(t, etcdtest.ReleaseOptions{Release: release, Flags: etcdtest.JWT(t, 3*time.Second)})
+		l := logIn(t, etcdtest.Options{Release: release, Flags: etcdtest.JWT(t, 3*time.Second)})
 		// One that is given now ends later than the coordinator's.
 		l.Do("", func(ctx context.Context, c *clientv3.Client) error {
 			given, err := c.Authenticate(ctx, "ours", secret)
@@ -184,7 +182,7 @@ func TestReleasesEndSignedTokens(t *testing.T) {
 func TestReleasesChangeUsers(t *testing.T) {
 	t.Parallel()
 	eachRelease(t, func(t *testing.T, release string) {
-		l := logIn(t, etcdtest.ReleaseOptions{Release: release})
+		l := logIn(t, etcdtest.Options{Release: release})
 		const changed = "changed-" + secret
 		root(l, func(ctx context.Context, c *clientv3.Client) (*clientv3.AuthUserChangePasswordResponse, error) {
 			return c.UserChangePassword(ctx, "ours", changed)
@@ -244,15 +242,15 @@ func TestReleasesChangeCertificates(t *testing.T) {
 		put("ca.pem", first.File)
 		put("clients-ca.pem", admins.File, first.File)
 
-		r := etcdtest.StartRelease(t, etcdtest.ReleaseOptions{
+		r := etcdtest.Start(t, etcdtest.Options{
 			Release: release, RootPassword: secret, ClientTLS: first.ClientConfig(admins.Client("root")),
-			TLS: &certtest.Pair{CertFile: in("server.pem"), KeyFile: in("server-key.pem")}, ClientCA: in("clients-ca.pem"),
+			TLS: certtest.Pair{CertFile: in("server.pem"), KeyFile: in("server-key.pem")}, ClientCA: in("clients-ca.pem"),
 		})
 		r.AddUser("ours", "", "/ours/")
 		files := secure.TLS{CA: in("ca.pem"), Cert: in("client.pem"), Key: in("client-key.pem")}
 		current := &secure.Current{}
 		d := dial(t, etcd.Servers{Endpoints: r.Endpoints(), TLS: must.Get(files.Config(nil))(t), Current: current}, etcd.Config{TTL: 60 * time.Second})
-		l := &loggedIn{dialled: d, Release: r, claim: d.works(), current: current, to: 10}
+		l := &loggedIn{dialled: d, Cluster: r, claim: d.works(), current: current, to: 10}
 		says := func(want, after string) {
 			t.Helper()
 			err := l.extend()

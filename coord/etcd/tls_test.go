@@ -3,8 +3,8 @@ package etcd_test
 import (
 	"crypto/tls"
 	"errors"
+	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord/claims"
@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/certtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func tick(n int) generator.Tick { return generator.Tick(n) }
@@ -23,7 +24,7 @@ func TestTLS(t *testing.T) {
 	named.ServerName = "etcd.example"
 	for name, members := range map[string]int{"one": 1, "three": 3} {
 		t.Run(name, func(t *testing.T) {
-			c := etcdtest.Start(t, etcdtest.Options{Members: members, TLS: ca.ServerConfig(ca.Server("etcd.example"), true), ClientTLS: own})
+			c := etcdtest.Start(t, etcdtest.Options{Members: members, TLS: ca.Server("etcd.example"), ClientCA: ca.File, ClientTLS: own})
 			d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: named}, etcd.Config{})
 			d.works()
 			if n := d.log.count("WARN", ""); n != 0 {
@@ -37,7 +38,6 @@ func TestTLS(t *testing.T) {
 // set right at the servers.
 func TestTLSMistakes(t *testing.T) {
 	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
-	good := ca.ServerConfig(ca.Server(), true)
 	own := ca.ClientConfig(ca.Client("root"))
 	// A file's certificate is shown whoever the server says that it trusts.
 	foreign := ca.ClientConfig()
@@ -47,9 +47,9 @@ func TestTLSMistakes(t *testing.T) {
 	}
 	named := ca.ClientConfig(ca.Client("root"))
 	named.ServerName = "etcd.example"
-	secured := etcdtest.Start(t, etcdtest.Options{TLS: good, ClientTLS: own})
+	secured := etcdtest.Start(t, etcdtest.Options{TLS: ca.Server(), ClientCA: ca.File, ClientTLS: own})
 	plain := etcdtest.Start(t, etcdtest.Options{})
-	expired := etcdtest.Start(t, etcdtest.Options{TLS: ca.ServerConfig(ca.ExpiredServer(), true), ClientTLS: &tls.Config{InsecureSkipVerify: true}})
+	expired := etcdtest.Start(t, etcdtest.Options{TLS: ca.ExpiredServer(), ClientCA: ca.File, ClientTLS: own})
 	for name, c := range map[string]struct {
 		server *etcdtest.Cluster
 		client *tls.Config
@@ -88,18 +88,15 @@ func TestTLSMistakes(t *testing.T) {
 func TestTLSMended(t *testing.T) {
 	t.Parallel()
 	ca := certtest.New(t, "ca")
-	var shown atomic.Pointer[tls.Certificate]
-	bad, good := ca.ExpiredServer().Certificate, ca.Server().Certificate
-	shown.Store(&bad)
-	server := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-		return shown.Load(), nil
-	}}
-	c := etcdtest.Start(t, etcdtest.Options{TLS: server, ClientTLS: ca.ClientConfig()})
+	shown, good := ca.ExpiredServer(), ca.Server()
+	c := etcdtest.Start(t, etcdtest.Options{TLS: shown, ClientTLS: ca.ClientConfig()})
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints(), TLS: ca.ClientConfig()}, etcd.Config{})
 	if err := d.join(); err == nil || !strings.Contains(err.Error(), "its certificate is not valid now") {
 		t.Fatalf("Join: %v; want that the certificate is not valid now", err)
 	}
-	shown.Store(&good)
+	for from, to := range map[string]string{good.CertFile: shown.CertFile, good.KeyFile: shown.KeyFile} {
+		must.Do(t, os.WriteFile(to, must.Get(os.ReadFile(from))(t), 0o600))
+	}
 	d.works()
 	// What was wrong then is no reason for what fails now.
 	c.Stop(0)

@@ -23,6 +23,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/certtest"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -65,9 +66,9 @@ var spawner = sync.OnceValue(func() chan<- func() {
 func startEtcd(t *testing.T, o etcdOptions) *etcd {
 	t.Helper()
 	if o.release == "" {
-		o.release = etcdtest.Releases[len(etcdtest.Releases)-1]
+		o.release = etcdtest.Newest
 	}
-	e := &etcd{t: t, program: etcdtest.Program(t, o.release)}
+	e := &etcd{t: t, program: need.Etcd(t, o.release)}
 	var all []string
 	for i := range max(1, o.members) {
 		m := &member{address: free(t), peer: free(t)}

@@ -49,7 +49,7 @@ func TestRestarts(t *testing.T) {
 	if *long {
 		holds = append(holds, time.Minute)
 	}
-	for _, release := range []string{etcdtest.Releases[0], etcdtest.Releases[len(etcdtest.Releases)-1]} {
+	for _, release := range []string{etcdtest.Releases[0], etcdtest.Newest} {
 		for _, ttl := range holds {
 			t.Run(fmt.Sprintf("%s with tokens of %v", release, ttl), func(t *testing.T) {
 				t.Parallel()
@@ -62,7 +62,7 @@ func TestRestarts(t *testing.T) {
 func restarts(t *testing.T, program, release string, ttl time.Duration) {
 	// Etcd's own times: with those of tests, members on a busy machine elect again and again.
 	flags := append(etcdtest.JWT(t, ttl), "--heartbeat-interval", "100", "--election-timeout", "1000")
-	cluster := etcdtest.StartRelease(t, etcdtest.ReleaseOptions{Release: release, Members: members, RootPassword: password, Flags: flags})
+	cluster := etcdtest.Start(t, etcdtest.Options{Release: release, Members: members, RootPassword: password, Flags: flags})
 	cluster.AddUser("ours", password, "/ours/")
 	file := filepath.Join(t.TempDir(), "password")
 	must.Do(t, os.WriteFile(file, []byte(password), 0o600))
@@ -89,7 +89,7 @@ func restarts(t *testing.T, program, release string, ttl time.Duration) {
 			cluster.Stop(i)
 		}
 		must.Do(t, s.Await(t.Context(), 2*rate)) // the daemon finds out
-		cluster.Start()
+		cluster.StartAll()
 		worst = max(worst, w.failures(time.Now()))
 		must.Do(t, s.Await(t.Context(), calm()))
 		gap = max(gap, s.Longest())

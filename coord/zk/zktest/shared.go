@@ -14,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // pool is the server that all tests of this program share.
@@ -54,6 +55,7 @@ func endShared() error {
 // Main ends it. If the program ends in another way, the kernel ends the server.
 func Shared(t testing.TB) *Ensemble {
 	t.Helper()
+	need.That(t, zkserver.Installed())
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	if !pool.main {

@@ -1,7 +1,6 @@
 // Package zktest gives tests real ZooKeeper servers: ensembles of their own, to be
 // stopped, killed, paused, wiped and restored, and one server for all tests of a
-// package that only want a tree. Nothing is ever skipped: without ZooKeeper a test
-// fails, and says what to install.
+// package that only want a tree.
 package zktest
 
 import (
@@ -13,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // Options say what servers to start: one with a plain port, if zero.
@@ -37,6 +37,7 @@ type Ensemble struct {
 // Start starts servers, which serve when it returns, and has them end with the test.
 func Start(t testing.TB, options Options) *Ensemble {
 	t.Helper()
+	need.That(t, zkserver.Installed())
 	servers := must.Get(zkserver.New(t.TempDir(), options))(t)
 	t.Cleanup(func() {
 		if err := servers.Close(); err != nil {

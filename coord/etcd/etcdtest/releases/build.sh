@@ -1,24 +1,20 @@
 #!/bin/sh
-# build.sh 3.4|3.5|3.6|3.7 DIRECTORY: puts the server of that release of etcd into the directory, once, and prints its path.
+# build.sh 3.4|3.5|3.6|3.7 DIRECTORY: puts the server of that release of etcd into the directory, as RELEASE/etcd.
 # 3.4 is Debian's and Ubuntu's package: it is no Go module. The others are compiled from theirs, half a minute each on
 # two cores. What is there already costs nothing.
 set -eu
 umask 022
 release=$1
-mkdir -p "$2"
+mkdir -p "$2/$1"
 out=$(cd "$2" && pwd)
 cd "$(dirname "$0")"
 GO=${GO:-go}
-
-# Several packages' tests may ask at once.
-exec 9>"$out/.lock-$release"
-flock 9
 
 # installed says whether the system's etcd is of the release.
 installed() { [ -x /usr/bin/etcd ] && /usr/bin/etcd --version | grep -q "^etcd Version: $release\."; }
 
 if [ "$release" = 3.4 ]; then
-	etcd=$out/3.4/usr/bin/etcd
+	etcd=$out/debian-3.4/usr/bin/etcd
 	installed && etcd=/usr/bin/etcd
 	if [ ! -x "$etcd" ]; then
 		# Not installed: its service would begin to run.
@@ -29,21 +25,19 @@ if [ "$release" = 3.4 ]; then
 			echo "build.sh: the package etcd-server could not be had by apt-get: install etcd 3.4 as /usr/bin/etcd." >&2
 			exit 1
 		}
-		rm -rf "$out/3.4"
-		mv "$work/root" "$out/3.4"
+		rm -rf "$out/debian-3.4"
+		mv "$work/root" "$out/debian-3.4"
 	fi
-	echo "$etcd"
-	exit 0
+else
+	# The newest is that of the drills' image.
+	directory=$release what=go.etcd.io/etcd/server/v3
+	[ "$release" != 3.7 ] || directory=../../../../e2e/images/etcd what=.
+	cd "$directory"
+	export GOWORK=off GOFLAGS= CGO_ENABLED=0
+	etcd=$out/etcd-$("$GO" list -m -f '{{.Version}}' go.etcd.io/etcd/server/v3)
+	if [ ! -x "$etcd" ]; then
+		"$GO" build -trimpath -ldflags '-s -w' -o "$etcd.part" "$what" >&2
+		mv "$etcd.part" "$etcd"
+	fi
 fi
-
-# The newest is that of the drills' image.
-directory=$release what=go.etcd.io/etcd/server/v3
-[ "$release" != 3.7 ] || directory=../../../../e2e/images/etcd what=.
-cd "$directory"
-export GOWORK=off GOFLAGS= CGO_ENABLED=0
-etcd=$out/etcd-$("$GO" list -m -f '{{.Version}}' go.etcd.io/etcd/server/v3)
-if [ ! -x "$etcd" ]; then
-	"$GO" build -trimpath -ldflags '-s -w' -o "$etcd.part" "$what" >&2
-	mv "$etcd.part" "$etcd"
-fi
-echo "$etcd"
+[ "$(readlink "$out/$release/etcd")" = "$etcd" ] || ln -sf "$etcd" "$out/$release/etcd"

@@ -30,7 +30,7 @@ func (e *Ensemble) configure(member int) error {
 	settings := map[string]string{
 		"dataDir":            m.data(),
 		"clientPortAddress":  host,
-		"clientPort":         strconv.Itoa(m.client.number),
+		"clientPort":         strconv.Itoa(m.client.Number),
 		"tickTime":           milliseconds(o.Tick),
 		"minSessionTimeout":  milliseconds(o.MinSession),
 		"maxSessionTimeout":  milliseconds(o.MaxSession),
@@ -49,7 +49,7 @@ func (e *Ensemble) configure(member int) error {
 		// In ticks: what a member may take to join, and to fall behind by.
 		settings["initLimit"], settings["syncLimit"] = "20", "10"
 		for i, other := range e.members {
-			settings[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", host, other.quorum.number, other.election.number)
+			settings[fmt.Sprintf("server.%d", i+1)] = fmt.Sprintf("%s:%d:%d", host, other.quorum.Number, other.election.Number)
 			if i >= len(e.members)-o.Observers {
 				settings[fmt.Sprintf("server.%d", i+1)] += ":observer"
 			}
@@ -96,7 +96,7 @@ func (m *member) secureSettings(files TLS, settings map[string]string) error {
 	maps.Copy(settings, map[string]string{
 		"serverCnxnFactory":       "org.apache.zookeeper.server.NettyServerCnxnFactory", // the only one with TLS
 		"secureClientPortAddress": host,
-		"secureClientPort":        strconv.Itoa(m.secure.number),
+		"secureClientPort":        strconv.Itoa(m.secure.Number),
 		"ssl.keyStore.location":   path,
 		"ssl.keyStore.type":       "PEM",
 		"ssl.clientAuth":          "none",

@@ -27,6 +27,12 @@ type install struct {
 
 var errNoZooKeeper = errors.New("there is no ZooKeeper on this machine: `apt-get install --no-install-recommends libzookeeper-java` (Debian, Ubuntu; `make zookeeper` does that), or unpack a distribution of Apache ZooKeeper 3.8 or later and set " + HomeVariable + " to its directory")
 
+// Installed says what is missing here to run a server.
+func Installed() error {
+	_, err := find()
+	return err
+}
+
 // find finds Java and ZooKeeper.
 func find() (install, error) {
 	java, err := exec.LookPath(filepath.Join(os.Getenv("JAVA_HOME"), "bin", "java"))

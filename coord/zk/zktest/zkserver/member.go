@@ -7,10 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"syscall"
 
+	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -19,8 +18,8 @@ const host = "127.0.0.1"
 // member is one server: its ports and files, and its process while it runs.
 type member struct {
 	dir              string // zoo.cfg, the log, and data/ below
-	client, secure   port
-	quorum, election port
+	client, secure   port.Port
+	quorum, election port.Port
 
 	command *exec.Cmd     // the last one started
 	ended   chan struct{} // closed when that is gone; nil before the first
@@ -37,14 +36,16 @@ func newMember(dir string, secure bool) (*member, error) {
 			continue
 		}
 		var err error
-		if *p, err = reserve(); err != nil {
+		if *p, err = port.Reserve(); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
 }
 
-func (m *member) ports() []*port { return []*port{&m.client, &m.secure, &m.quorum, &m.election} }
+func (m *member) ports() []*port.Port {
+	return []*port.Port{&m.client, &m.secure, &m.quorum, &m.election}
+}
 
 func (m *member) data() string     { return filepath.Join(m.dir, "data") }
 func (m *member) versions() string { return filepath.Join(m.data(), "version-2") } // what the server itself writes
@@ -72,8 +73,7 @@ func (m *member) start(java install) error {
 		"-Dlogback.configurationFile="+m.logging(), "-cp", java.classPath,
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", m.config())...)
 	command.Dir, command.Stdout, command.Stderr = m.dir, log, log
-	command.SysProcAttr = process.Orphanless()
-	if err := spawn(command); err != nil {
+	if err := process.Spawn(command); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
@@ -83,26 +83,6 @@ func (m *member) start(java install) error {
 		_ = command.Wait() // how it ended is in its log; killed, mostly
 	}()
 	return nil
-}
-
-// spawner is the thread that starts the servers. The kernel kills a child when the
-// thread that started it is gone, not the process, and Go ends threads as it likes;
-// this one lasts as long as the process does.
-var spawner = sync.OnceValue(func() chan<- func() {
-	todo := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range todo {
-			f()
-		}
-	}()
-	return todo
-})
-
-func spawn(command *exec.Cmd) error {
-	err := make(chan error)
-	spawner() <- func() { err <- command.Start() }
-	return <-err
 }
 
 // running says whether the process is there, be it paused.

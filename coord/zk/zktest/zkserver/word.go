@@ -14,7 +14,7 @@ import (
 // Word sends the member a four-letter word (srvr, mntr, cons, ...) and returns the
 // answer.
 func (e *Ensemble) Word(ctx context.Context, member int, word string) (string, error) {
-	answer, err := ask(ctx, e.members[member].client.address(), word)
+	answer, err := ask(ctx, e.members[member].client.Address(), word)
 	if err != nil {
 		return "", fmt.Errorf("ZooKeeper server %d does not answer %s: %w", member, word, err)
 	}
@@ -52,7 +52,7 @@ func (m *member) stand(ctx context.Context) standing {
 	ctx, cancel := context.WithTimeout(ctx, pollAnswer)
 	defer cancel()
 	var s standing
-	answer, err := ask(ctx, m.client.address(), "srvr")
+	answer, err := ask(ctx, m.client.Address(), "srvr")
 	if err != nil {
 		return s
 	}
@@ -65,7 +65,7 @@ func (m *member) stand(ctx context.Context) standing {
 			s.zxid, _ = strconv.ParseUint(strings.TrimPrefix(value, "0x"), 16, 64)
 		}
 	}
-	if m.secure.number != 0 && !answers(ctx, m.secure.address()) {
+	if m.secure.Number != 0 && !answers(ctx, m.secure.Address()) {
 		s.mode = "" // it opens its ports one after the other
 	}
 	return s

@@ -89,7 +89,7 @@ func (e *Ensemble) Close() error {
 	for _, m := range e.members {
 		errs = append(errs, m.kill())
 		for _, p := range m.ports() {
-			errs = append(errs, p.release())
+			errs = append(errs, p.Release())
 		}
 	}
 	return errors.Join(errs...)
@@ -103,7 +103,7 @@ func (e *Ensemble) Members() int { return len(e.members) }
 func (e *Ensemble) Addresses() []string {
 	var addresses []string
 	for _, m := range e.members {
-		addresses = append(addresses, m.client.address())
+		addresses = append(addresses, m.client.Address())
 	}
 	return addresses
 }
@@ -113,8 +113,8 @@ func (e *Ensemble) Addresses() []string {
 func (e *Ensemble) TLSAddresses() []string {
 	var addresses []string
 	for _, m := range e.members {
-		if m.secure.number != 0 {
-			addresses = append(addresses, m.secure.address())
+		if m.secure.Number != 0 {
+			addresses = append(addresses, m.secure.Address())
 		}
 	}
 	return addresses

@@ -1,4 +1,5 @@
-package zkserver
+// Package port reserves TCP ports on loopback for servers that tests start.
+package port
 
 import (
 	"fmt"
@@ -8,31 +9,34 @@ import (
 	"syscall"
 )
 
-// port is a TCP port on loopback, kept for a server that may come, go and come again.
+// Port is a TCP port on loopback, kept for a server that may come, go and come again.
 //
 // It is bound here, but nothing listens on it: whoever connects is refused. The kernel
 // gives such a port to nobody else, neither to listeners nor to outgoing connections.
 // The server can bind it all the same, because both ask for SO_REUSEADDR, which on
 // Linux forbids a second socket only beside one that listens.
-type port struct {
-	number int
+type Port struct {
+	Number int
 	fd     int
 }
 
-func reserve() (port, error) {
+// Reserve takes a port that nobody has.
+func Reserve() (Port, error) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return port{}, fmt.Errorf("cannot reserve a port: %w", os.NewSyscallError("socket", err))
+		return Port{}, fmt.Errorf("cannot reserve a port: %w", os.NewSyscallError("socket", err))
 	}
-	p := port{fd: fd}
+	p := Port{fd: fd}
 	if err := p.bind(); err != nil {
-		_ = p.release()
-		return port{}, fmt.Errorf("cannot reserve a port: %w", err)
+		_ = p.Release()
+		return Port{}, fmt.Errorf("cannot reserve a port: %w", err)
 	}
 	return p, nil
 }
 
-func (p *port) bind() error {
+const host = "127.0.0.1"
+
+func (p *Port) bind() error {
 	if err := syscall.SetsockoptInt(p.fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
 		return os.NewSyscallError("setsockopt", err)
 	}
@@ -43,18 +47,19 @@ func (p *port) bind() error {
 	if err != nil {
 		return os.NewSyscallError("getsockname", err)
 	}
-	p.number = bound.(*syscall.SockaddrInet4).Port
+	p.Number = bound.(*syscall.SockaddrInet4).Port
 	return nil
 }
 
-func (p *port) address() string { return net.JoinHostPort(host, strconv.Itoa(p.number)) }
+// Address is the port as host:port.
+func (p *Port) Address() string { return net.JoinHostPort(host, strconv.Itoa(p.Number)) }
 
-// release gives the port back.
-func (p *port) release() error {
+// Release gives the port back.
+func (p *Port) Release() error {
 	if p.fd == 0 {
 		return nil
 	}
 	err := syscall.Close(p.fd)
-	*p = port{}
+	*p = Port{}
 	return os.NewSyscallError("close", err)
 }
