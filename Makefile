@@ -197,11 +197,9 @@ FOREIGN := ./e2e/...
 TESTED = $(GO) list $(PACKAGES) | grep -v -x -F "$$($(GO) list $(ALONE) $(FOREIGN))" | \
 	awk '{ print ($$0 ~ "/(audit/history|coord/etcd|coord/zk|flakeward/daemon)$$") ? 0 : 1, NR, $$0 }' | sort -k1,1n -k2,2n | cut -d ' ' -f 3
 # Under the race detector a storm of claims has a quarter of its daemons; so it is run once more, whole and by itself.
-# There the conformance kit runs on three etcd servers too: under the detector it runs on one, with the same client, and
-# three more servers in the process that it watches take ten times as long. Nor is what it does of use to a long
-# computation of one goroutine.
+# Nor is what it does of use to a long computation of one goroutine.
 STORM  := TestStorm
-APART  := TestConformanceCluster|TestEveryRateIsEven|TestIDsAreEvenAtEveryRate|TestEachSettingHasAVariableAndAKey|FuzzSettings
+APART  := TestEveryRateIsEven|TestIDsAreEvenAtEveryRate|TestEachSettingHasAVariableAndAKey|FuzzSettings
 
 define TESTS
 failed=0

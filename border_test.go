@@ -24,7 +24,7 @@ var product = []string{".", "cli", "client", "clockguard", "coord", "csi", "daem
 // a slash is a directory anywhere.
 var proof = []string{
 	"audit", "e2e", "sim", "coord/coordtest", "etcdtest", "zktest", "clocktest", "csitest", "csi/sanity", "internal/fault/inject",
-	"internal/certtest", "internal/faultproxy", "internal/isolated", "internal/logtest", "internal/must", "internal/process", "internal/sockettest", "daemontest",
+	"internal/certtest", "internal/faultproxy", "internal/isolated", "internal/logtest", "internal/must", "internal/need", "internal/port", "internal/process", "internal/sockettest", "daemontest",
 }
 
 // ofProof reports whether a package, by its path below the module, is a part of the proof.

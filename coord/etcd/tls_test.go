@@ -62,7 +62,7 @@ func TestTLSMistakes(t *testing.T) {
 		"no client certificate":   {secured, ca.ClientConfig(), "asks for a client certificate", 1},
 		"a foreign certificate":   {secured, foreign, "does not trust the authority", 1},
 		"an expired certificate":  {secured, ca.ClientConfig(ca.ExpiredClient("root")), "the client certificate has expired", 1},
-		"TLS to plain text":       {plain, own, "does not speak TLS on that port", 1},
+		"TLS to plain text":       {plain, own, "not speak TLS on that port", 1},
 		"plain text to TLS":       {secured, nil, "it expects TLS: give --coord-tls", 0},
 		"plain text, then a user": {secured, nil, "it expects TLS: give --coord-tls", 0},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/e2e/bench/report"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 func TestParseChoosesWhereThePageIs(t *testing.T) {
@@ -92,15 +94,6 @@ func TestNowhereToWrite(t *testing.T) {
 	}
 }
 
-// lacking skips a test for want of something, which where CI runs is a failure.
-func lacking(t *testing.T, what any) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
-}
-
 // Sections run for real, briefly, into a directory of the test; what they lack is said.
 func TestShort(t *testing.T) {
 	if testing.Short() {
@@ -120,7 +113,7 @@ func TestShort(t *testing.T) {
 			t.Errorf("%s: %+v", s.Name, s)
 		}
 		if len(s.Missing) > 0 {
-			lacking(t, s.Missing)
+			need.That(t, errors.New(strings.Join(s.Missing, "; ")))
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // policies are the scheduling policies of a process's threads (proc_pid_stat(5), field 41).
@@ -41,7 +43,7 @@ func TestPacedPriority(t *testing.T) {
 		load.Socket, load.Request, load.Rate, load.Connections, load.Length = socket, []string{"NEXT"}, 10, 1, time.Minute
 		s, err := startPace(t.Context(), load)
 		if err != nil && strings.Contains(err.Error(), "CAP_SYS_NICE") {
-			lacking(t, err)
+			need.That(t, err)
 		}
 		if err != nil {
 			t.Fatal(err)

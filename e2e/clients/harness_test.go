@@ -23,6 +23,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -49,19 +50,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// need is the path of a language's program. Without it there is nothing to test; in CI that is a
-// failure.
-func need(t *testing.T, name string) string {
+// interpreter is the path of a language's program.
+func interpreter(t *testing.T, name string) string {
 	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		missing := fmt.Sprintf("%v: `make clients` installs it", err)
-		if os.Getenv("CI") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
-	return path
+	return need.Program(t, name, "make clients")
 }
 
 // file is the absolute path of a file below this directory. A cached result of `go test` is of the

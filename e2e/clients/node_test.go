@@ -12,7 +12,7 @@ import (
 func node(t *testing.T) driver {
 	t.Helper()
 	file(t, "..", "..", "clients", "node", "flakeward.js")
-	return driver{"node", []string{need(t, "node"), file(t, "testdata", "driver.js")}}
+	return driver{"node", []string{interpreter(t, "node"), file(t, "testdata", "driver.js")}}
 }
 
 func TestNode(t *testing.T) {

@@ -10,7 +10,7 @@ func python(t *testing.T) driver {
 	t.Helper()
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	t.Setenv("PYTHONPATH", filepath.Dir(file(t, "..", "..", "clients", "python", "flakeward.py")))
-	return driver{"python", []string{need(t, "python3"), file(t, "testdata", "driver.py")}}
+	return driver{"python", []string{interpreter(t, "python3"), file(t, "testdata", "driver.py")}}
 }
 
 func TestPython(t *testing.T) {

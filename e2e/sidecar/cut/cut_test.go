@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/sidecar/cut"
 	"github.com/flakeward/flakeward/internal/isolated"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // space is a network of a test's own.
@@ -24,9 +24,7 @@ type space struct {
 func newSpace(t *testing.T) *space {
 	t.Helper()
 	n, err := isolated.NewNetwork(t)
-	if err != nil {
-		lacking(t, "%v", err)
-	}
+	need.That(t, err)
 	return &space{t, n}
 }
 
@@ -48,24 +46,11 @@ func (s *space) ip(args ...string) {
 	})
 }
 
-// lacking ends a test that the machine is not fit for: where CI runs, that is a failure.
-func lacking(t *testing.T, format string, args ...any) {
-	t.Helper()
-	if os.Getenv("CI") != "" {
-		t.Fatalf(format, args...)
-	}
-	t.Skipf(format, args...)
-}
-
 // pair is two namespaces with a cable between them.
 func pair(t *testing.T) (near, far *space) {
 	t.Helper()
-	if os.Getuid() != 0 {
-		lacking(t, "it takes root")
-	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		lacking(t, "it takes ip, of iproute2")
-	}
+	need.Root(t)
+	need.Program(t, "ip", "apt-get install iproute2")
 	near, far = newSpace(t), newSpace(t)
 	near.ip("link", "add", "near", "type", "veth", "peer", "name", "far", "netns", far.Path())
 	for _, end := range []struct {

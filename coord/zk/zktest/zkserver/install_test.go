@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // A distribution's directory wins over Debian's package.
@@ -35,6 +36,7 @@ func TestNoJava(t *testing.T) {
 
 // A server that cannot start says why.
 func TestServerThatEnds(t *testing.T) {
+	need.That(t, Installed())
 	e, err := New(t.TempDir(), Options{Config: map[string]string{"tickTime": "soon"}})
 	must.Do(t, err)
 	err = e.Start(t.Context())

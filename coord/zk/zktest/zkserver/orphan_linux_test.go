@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 func start(t *testing.T) *Ensemble {
 	t.Helper()
+	need.That(t, Installed())
 	e := must.Get(New(t.TempDir(), Options{}))(t)
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
@@ -39,6 +41,7 @@ func TestServerEndsWithItsParent(t *testing.T) {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 		return
 	}
+	need.That(t, Installed())
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=2m")
 	child.Env = append(os.Environ(), childVariable+"=1", "TMPDIR="+t.TempDir())
 	stdin := must.Get(child.StdinPipe())(t)
