@@ -38,10 +38,7 @@ var floor = peer{
 		if err != nil {
 			return nil, "", err
 		}
-		if err := await(ctx, s, socket, func(in *wire.Reader) error {
-			_, err := in.Int()
-			return err
-		}, "NEXT"); err != nil {
+		if err := await(ctx, s, socket, (*wire.Reader).Int, "NEXT"); err != nil {
 			return nil, "", errors.Join(err, s.Kill())
 		}
 		return s, socket, nil

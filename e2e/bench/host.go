@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
@@ -41,20 +41,20 @@ func start(ctx context.Context, h *process.Host) (*process.Process, time.Duratio
 }
 
 // oneRun reads a reply to RUN 1: integers, whatever the daemon's --form is.
-func oneRun(in *wire.Reader) error {
-	_, _, err := in.Runs(nil, 1)
-	return err
+func oneRun(in *wire.Reader) (step int64, err error) {
+	_, step, err = in.Runs(nil, 1)
+	return step, err
 }
 
 // await asks a server until it answers, on a new connection each time: it may not listen yet, or
 // have nothing to give.
-func await(ctx context.Context, s *process.Process, socket string, read func(*wire.Reader) error, request ...string) error {
+func await(ctx context.Context, s *process.Process, socket string, read func(*wire.Reader) (int64, error), request ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
 	defer cancel()
 	ticker := time.NewTicker(knock)
 	defer ticker.Stop()
 	for {
-		err := ask(ctx, socket, read, request...)
+		_, err := load.Ask(ctx, socket, read, request...)
 		if err == nil {
 			return nil
 		}
@@ -66,21 +66,6 @@ func await(ctx context.Context, s *process.Process, socket string, read func(*wi
 			return errors.Join(context.Cause(ctx), err)
 		}
 	}
-}
-
-// ask sends one request and reads its reply.
-func ask(ctx context.Context, socket string, read func(*wire.Reader) error, request ...string) error {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "unix", socket)
-	if err != nil {
-		return err
-	}
-	defer conn.Close() // nothing is written that could be lost
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if _, err := conn.Write(wire.AppendCommand(nil, request...)); err != nil {
-		return err
-	}
-	return read(wire.NewReader(conn))
 }
 
 // pause waits on purpose, for something to be measured in the meantime.

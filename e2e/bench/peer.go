@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/wire"
 )
@@ -82,11 +83,7 @@ return string.format('%.0f%06.0f', math.floor(ms / 1000000) * 4194304 + math.flo
 // scripted is the request that has Redis make IDs by redisScript, once it is loaded into the server
 // at that socket.
 func scripted(ctx context.Context, socket string) ([]string, error) {
-	var digest string
-	err := ask(ctx, socket, func(in *wire.Reader) (err error) {
-		digest, err = in.Bulk()
-		return err
-	}, "SCRIPT", "LOAD", redisScript)
+	digest, err := load.Ask(ctx, socket, (*wire.Reader).Bulk, "SCRIPT", "LOAD", redisScript)
 	if err != nil {
 		return nil, fmt.Errorf("the script is not taken by Redis: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/wire"
 )
@@ -117,8 +118,8 @@ func TestRedisScript(t *testing.T) {
 	}
 	begun, last := time.Now(), int64(0)
 	for range 3000 {
-		var text string
-		if err := ask(t.Context(), socket, func(in *wire.Reader) (err error) { text, err = in.Bulk(); return err }, command...); err != nil {
+		text, err := load.Ask(t.Context(), socket, (*wire.Reader).Bulk, command...)
+		if err != nil {
 			t.Fatal(err)
 		}
 		id, err := strconv.ParseInt(text, 10, 64)

@@ -151,7 +151,7 @@ func restarts(ctx context.Context, s setting, name string, rounds int, end func(
 			return nil, err
 		}
 		// The ends are spread evenly over a step.
-		if err := load(ctx, h, d, journalStep+journalStep*time.Duration(i)/time.Duration(rounds), end); err != nil {
+		if err := endUnderLoad(ctx, h, d, journalStep+journalStep*time.Duration(i)/time.Duration(rounds), end); err != nil {
 			return nil, errors.Join(err, d.Kill())
 		}
 		var t time.Duration
@@ -164,8 +164,8 @@ func restarts(ctx context.Context, s setting, name string, rounds int, end func(
 	return took, d.Kill()
 }
 
-// load ends the daemon after a client has pulled IDs for that long, and still does.
-func load(ctx context.Context, h *process.Host, d *process.Process, length time.Duration, end func(*process.Process) error) error {
+// endUnderLoad ends the daemon after a client has pulled IDs for that long, and still does.
+func endUnderLoad(ctx context.Context, h *process.Host, d *process.Process, length time.Duration, end func(*process.Process) error) error {
 	client, err := startPull(ctx, h.Socket)
 	if err != nil {
 		return err

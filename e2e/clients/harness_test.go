@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/need"
@@ -124,8 +124,8 @@ func (d driver) run(ctx context.Context, socket, out string, threads, seconds in
 	return f, errors.Join(errs[:]...)
 }
 
-// load is the machine's load average, which each figure has beside it.
-func load() string {
+// loadAverage is the machine's load average, which each figure has beside it.
+func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"
@@ -147,16 +147,8 @@ func tests(t *testing.T, command []string) {
 }
 
 // issued is how many IDs the daemon on a socket has issued since its start.
-func issued(socket string) (int64, error) {
-	c, err := net.Dial("unix", socket)
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close() // it was only asked
-	if _, err := c.Write(wire.AppendCommand(nil, "INFO", "stats")); err != nil {
-		return 0, err
-	}
-	text, err := wire.NewReader(c).Bulk()
+func issued(ctx context.Context, socket string) (int64, error) {
+	text, err := load.Ask(ctx, socket, (*wire.Reader).Bulk, "INFO", "stats")
 	if err != nil {
 		return 0, err
 	}
@@ -170,7 +162,7 @@ func progress(ctx context.Context, socket string) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for first := int64(-1); ; {
-		n, err := issued(socket)
+		n, err := issued(ctx, socket)
 		switch {
 		case err != nil:
 			return err
@@ -240,7 +232,7 @@ func throughKillsAndUpdates(t *testing.T, d driver) {
 	for _, f := range rounds {
 		t.Log(f.line)
 	}
-	t.Logf("FIGURE %s: %d kills and %d updates of the daemon, %d IDs, each once; load %s", d.language, kills, updates, ids, load())
+	t.Logf("FIGURE %s: %d kills and %d updates of the daemon, %d IDs, each once; load %s", d.language, kills, updates, ids, loadAverage())
 }
 
 // judge reads the IDs that threads recorded in a directory, and returns how many there are. It is an
@@ -317,7 +309,7 @@ func measure(t *testing.T, d driver) {
 		var best figure
 		for range 7 {
 			f := must.Get(d.run(t.Context(), h.Socket, "-", threads, 2))(t)
-			t.Log(f.line, "load", load())
+			t.Log(f.line, "load", loadAverage())
 			if f.errors > 0 {
 				t.Errorf("%d errors", f.errors)
 			}
@@ -325,7 +317,7 @@ func measure(t *testing.T, d driver) {
 				best = f
 			}
 		}
-		t.Logf("best of seven: %s; load %s", best.line, load())
+		t.Logf("best of seven: %s; load %s", best.line, loadAverage())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/e2e/sidecar/files"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -165,17 +166,7 @@ func (h *Host) Info(ctx context.Context) (map[string]string, error) {
 		return nil, fmt.Errorf("%s: %w", h.Name, err)
 	}
 	defer dir.Close() // it was only opened
-	conn, err := dialer.DialContext(ctx, "unix", "/proc/self/fd/"+strconv.Itoa(int(dir.Fd()))+"/flakeward.sock")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", h.Name, err)
-	}
-	defer conn.Close() // nothing more is wanted of it
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
-	if _, err := conn.Write(wire.AppendCommand(nil, "INFO")); err != nil {
-		return nil, fmt.Errorf("%s: %w", h.Name, err)
-	}
-	text, err := wire.NewReader(conn).Bulk()
+	text, err := load.Ask(ctx, "/proc/self/fd/"+strconv.Itoa(int(dir.Fd()))+"/flakeward.sock", (*wire.Reader).Bulk, "INFO")
 	if err != nil {
 		return nil, fmt.Errorf("%s says nothing of itself: %w", h.Name, err)
 	}

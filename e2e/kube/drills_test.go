@@ -3,11 +3,9 @@
 package kube
 
 import (
-	"bufio"
+	"context"
 	"fmt"
-	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,8 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/e2e/load"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // Where the manifests have the daemon and the applications' sockets.
@@ -114,25 +114,9 @@ func (n *node) wantUsers() {
 
 // clients asks the daemon for its clients: a line for each.
 func clients(socket string) (string, error) {
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(long)); err != nil {
-		return "", err
-	}
-	if _, err := conn.Write([]byte("CLIENT LIST\r\n")); err != nil {
-		return "", err
-	}
-	in := bufio.NewReader(conn)
-	var length int
-	if _, err := fmt.Fscanf(in, "$%d\r\n", &length); err != nil {
-		return "", err
-	}
-	list := make([]byte, length)
-	_, err = io.ReadFull(in, list)
-	return string(list), err
+	ctx, cancel := context.WithTimeout(context.Background(), long)
+	defer cancel()
+	return load.Ask(ctx, socket, (*wire.Reader).Bulk, "CLIENT", "LIST")
 }
 
 // namespaces makes those of the applications.

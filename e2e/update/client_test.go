@@ -1,10 +1,8 @@
 package update
 
 import (
-	"bufio"
 	"errors"
 	"io"
-	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // clients ask one daemon after the other on connections that stay, and never try again.
@@ -75,13 +74,8 @@ func distinct(t *testing.T, ids []int64) int {
 func answers(t *testing.T, socket string, over <-chan struct{}) (answered bool) {
 	t.Helper()
 	for {
-		if conn, err := net.Dial("unix", socket); err == nil {
-			_, _ = conn.Write([]byte("NEXT\r\n"))
-			line, _ := bufio.NewReader(conn).ReadString('\n')
-			_ = conn.Close()
-			if strings.HasPrefix(line, ":") {
-				return true
-			}
+		if _, err := load.Ask(t.Context(), socket, (*wire.Reader).Int, "NEXT"); err == nil {
+			return true
 		}
 		select {
 		case <-over:
