@@ -74,10 +74,8 @@ type Network struct{ space *os.File }
 // NewNetwork takes root.
 func NewNetwork(t testing.TB) (*Network, error) {
 	n := &Network{}
-	err := onThread(func() (err error) {
-		if err = unix.Unshare(unix.CLONE_NEWNET); err == nil {
-			n.space, err = os.Open("/proc/thread-self/ns/net")
-		}
+	err := on(func() error { return unix.Unshare(unix.CLONE_NEWNET) }, func() (err error) {
+		n.space, err = os.Open("/proc/thread-self/ns/net")
 		return err
 	})
 	if err != nil {
@@ -90,22 +88,28 @@ func NewNetwork(t testing.TB) (*Network, error) {
 // Path is the network as nsenter and ip are told of it.
 func (n *Network) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.space.Fd()) }
 
-// Do runs do in the network: what that opens stays of it. What it starts has to end before it does.
+// Do runs do in the network: what that opens and starts stays of it.
 func (n *Network) Do(do func() error) error {
-	return onThread(func() error {
-		if err := unix.Setns(int(n.space.Fd()), unix.CLONE_NEWNET); err != nil {
-			return err
-		}
-		return do()
-	})
+	return on(func() error { return unix.Setns(int(n.space.Fd()), unix.CLONE_NEWNET) }, do)
 }
 
-// onThread runs do on a thread that ends with it.
-func onThread(do func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked
-		done <- do()
+// on has this goroutine's thread enter a network, and go back when do is done. The thread may not
+// end: daemons that it has started would end with it.
+func on(enter, do func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	here, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		return err
+	}
+	defer here.Close() // it was only opened
+	if err := enter(); err != nil {
+		return err
+	}
+	defer func() {
+		if err := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); err != nil {
+			panic(err) // the thread cannot be used for anything else any more
+		}
 	}()
-	return <-done
+	return do()
 }
