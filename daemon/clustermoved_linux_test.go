@@ -172,11 +172,11 @@ func TestAClusterIsMovedUnderLoad(t *testing.T) {
 
 // From an embedded coordinator to one that several daemons share.
 func TestAnEmbeddedClusterIsMoved(t *testing.T) {
+	url := etcdtest.Start(t, etcdtest.Options{}).URL("test")
 	c := config(dir(t))
 	d := start(t, c)
 	daemons := []*running{d}
 	end := underLoad(t, daemons)
-	url := etcdtest.Start(t, etcdtest.Options{}).URL("test")
 	moveInPieces(t, moveSide(t, "embedded:", c.StateDir), moveSide(t, url, ""))
 	before := workerOf(t, d)
 	follow(t, daemons, url)

@@ -23,6 +23,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/internal/isolated"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // notBroughtAbout are the codes that no test here brings about on a daemon, with the reason.
@@ -419,12 +420,14 @@ func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
 
 // The clock of a start is ahead of servers at addresses that are none of this machine's.
 func TestAStartWhoseClockIsAheadIsSeen(t *testing.T) {
+	ip := need.Program(t, "ip", "apt-get install iproute2")
+	need.Etcd(t, etcdtest.Newest)
 	if isolated.Test(t, syscall.CLONE_NEWNET) {
 		return
 	}
 	for _, args := range []string{"link set up dev lo", "route add local 192.0.2.0/24 dev lo"} {
-		if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
-			t.Fatalf("it takes ip, of iproute2: ip %s: %v %s", args, err, out)
+		if out, err := exec.Command(ip, strings.Fields(args)...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v %s", args, err, out)
 		}
 	}
 	etcd := etcdtest.Start(t, etcdtest.Options{})

@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -65,7 +66,7 @@ func TestHTTPAndRESPShareASocket(t *testing.T) {
 }
 
 func TestCurlAsItIs(t *testing.T) {
-	curl := must.Get(exec.LookPath("curl"))(t)
+	curl := need.Program(t, "curl", "apt-get install curl")
 	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
 	for path, want := range map[string]string{"/v1/ids?count=3": `{"ids":["`, "/v1/runs?count=5": `{"step":"1","runs":[{"first":"`, "/v1/nothing": `{"type":"urn:flakeward:unknown-path"`} {
 		out, err := exec.Command(curl, "--silent", "--show-error", "--unix-socket", d.Config.Socket.Path, "http://f"+path).CombinedOutput()

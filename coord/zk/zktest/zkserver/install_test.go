@@ -12,7 +12,10 @@ import (
 
 // A distribution's directory wins over Debian's package.
 func TestHome(t *testing.T) {
-	home := t.TempDir()
+	java, home := t.TempDir(), t.TempDir()
+	must.Do(t, os.Mkdir(filepath.Join(java, "bin"), 0o700))
+	must.Do(t, os.WriteFile(filepath.Join(java, "bin", "java"), nil, 0o700))
+	t.Setenv("JAVA_HOME", java)
 	t.Setenv(HomeVariable, home)
 	if _, err := find(); err == nil || !strings.Contains(err.Error(), home) {
 		t.Errorf("a home without ZooKeeper: %v", err)
