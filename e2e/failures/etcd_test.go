@@ -9,10 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -49,18 +47,6 @@ type etcdOptions struct {
 	flags   []string
 	tls     *certtest.Pair
 }
-
-// spawner is the thread that starts the members: the kernel kills them when it ends.
-var spawner = sync.OnceValue(func() chan<- func() {
-	todo := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range todo {
-			f()
-		}
-	}()
-	return todo
-})
 
 // startEtcd starts members, and waits until they serve.
 func startEtcd(t *testing.T, o etcdOptions) *etcd {
@@ -103,10 +89,7 @@ func (e *etcd) run(i int, m *member, dir string, pair *certtest.Pair, flags []st
 		"--listen-peer-urls", "http://" + m.peer, "--initial-advertise-peer-urls", "http://" + m.peer,
 	}, flags...)
 	m.command = exec.Command(e.program, args...)
-	m.command.SysProcAttr = process.Orphanless()
-	started := make(chan error)
-	spawner() <- func() { started <- m.command.Start() }
-	must.Do(e.t, <-started)
+	must.Do(e.t, process.Spawn(m.command))
 	ended := make(chan struct{})
 	m.ended = ended
 	go func() {

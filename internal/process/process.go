@@ -40,7 +40,6 @@ func Start(ctx context.Context, p Program) (*Process, error) {
 	started := &Process{name: filepath.Base(p.Command[0]), ended: make(chan struct{})}
 	c := exec.CommandContext(ctx, p.Command[0], p.Command[1:]...)
 	c.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "FLAKEWARD_") }), p.Env...)
-	c.SysProcAttr = Orphanless()
 	c.Stdout, c.Stderr = p.Out, &started.log
 	if p.Log != nil {
 		c.Stderr = io.MultiWriter(&started.log, p.Log)
@@ -51,7 +50,7 @@ func Start(ctx context.Context, p Program) (*Process, error) {
 	if p.Out == nil {
 		c.Stdout = c.Stderr
 	}
-	if err := c.Start(); err != nil {
+	if err := Spawn(c); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", started.name, err)
 	}
 	started.command = c
