@@ -73,11 +73,7 @@ func (j *court) linear(c Cluster) error {
 				if o.Kind != linear.Read && o.Kind != linear.End {
 					who = j.startName(&j.starts[o.Client])
 				}
-				end := j.when(evidence.Mono(o.Return))
-				if o.Return == math.MaxInt64 {
-					end = "an end that nobody recorded"
-				}
-				fmt.Fprintf(&last, "\n\t%s to %s, %s: %v", j.when(evidence.Mono(o.Call)), end, who, o)
+				fmt.Fprintf(&last, "\n\t%s to %s, %s: %v", j.when(evidence.Mono(o.Call)), j.when(evidence.Mono(o.Return)), who, o)
 			}
 			return fmt.Sprintf("worker ID %d, calls of all hosts; the last %d by their ends:%s", v.Worker, shown, last.String())
 		})

@@ -19,7 +19,7 @@ const (
 )
 
 // base is where System's monotonic clock starts.
-var base = time.Now() //permit:time.Now
+var base = time.Now() //nolint:forbidigo // this is the clock that all others are injected for
 
 // System is the machine's clock. The zero value is ready for use, by any number
 // of goroutines.
@@ -29,7 +29,7 @@ var _ Clock = System{}
 
 // Now reads both clocks with one call.
 func (System) Now() Reading {
-	t := time.Now() //permit:time.Now -- this is the clock that all others are injected for
+	t := time.Now() //nolint:forbidigo // this is the clock that all others are injected for
 	return Reading{Wall: t.UnixNano(), Mono: Mono(t.Sub(base))}
 }
 
@@ -46,7 +46,7 @@ func (s System) Sleep(ctx context.Context, d time.Duration) error {
 		if d >= shortestCoarse {
 			tail = 0
 		}
-		timer := time.NewTimer(d - tail) //permit:time.NewTimer
+		timer := time.NewTimer(d - tail) //nolint:forbidigo // this is the clock that all others are injected for
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

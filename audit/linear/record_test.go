@@ -298,26 +298,6 @@ func TestWhatIsRight(t *testing.T) {
 			before: []Op{opened("a", 0), extended("a", 100), ended("a"), unknown(leapt("b", 0, 1000))},
 			right:  inGap("c", 100, 999), wrong: inGap("c", 100, 998),
 		}, {
-			name:   "an opening does not continue, since its time lies elsewhere, and is of another time",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
-			right:  Op{Kind: Open, Opening: "b", From: "a", FromMark: 50, Floor: 999, Now: 1000},
-			wrong:  Op{Kind: Open, Opening: "b", From: "a", FromMark: 50, Floor: 999, Now: 1001},
-		}, {
-			name:   "a Release of one who continued lowers below what all were raised to",
-			before: []Op{raised("1", 0, 50), opened("a", 50), ended("a"), continued("b", "a", 0, 50), released("b", 3)},
-			right:  read(50, 50, 50, "b"), wrong: read(3, 3, 3, "b"),
-		}, {
-			name: "of five gaps the narrowest counts as granted",
-			before: []Op{
-				leapt("b", 9, 10), extended("b", 10), ended("b"), leapt("c", 109, 110), extended("c", 110), ended("c"), leapt("d", 309, 310), extended("d", 310), ended("d"),
-				leapt("e", 609, 610), extended("e", 610), ended("e"), leapt("f", 1009, 1010), ended("f"),
-			},
-			right: inGap("g", 10, 109), wrong: inGap("g", 0, 9),
-		}, {
-			name:   "gaps that touch are one",
-			before: []Op{leapt("b", 9, 10), ended("b"), leapt("c", 109, 110), ended("c")},
-			right:  inGap("g", 0, 109), wrong: inGap("g", 9, 109),
-		}, {
 			name:   "a holder who has opened the record anew goes on as before",
 			before: []Op{opened("a", 0), extended("a", 100), reopened("b", "a", 999, 1000)},
 			right:  extended("b", 1100), wrong: extended("a", 200),

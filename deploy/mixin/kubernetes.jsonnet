@@ -1,6 +1,6 @@
 // The rules and alerts as an object of the Prometheus Operator, for jsonnet -S -m deploy.
 local mixin = import 'mixin.libsonnet';
-local rule = '# Made by make mixin from deploy/mixin; do not edit.\n' + std.manifestYamlDoc({
+local rule = '# Made by make generate from deploy/mixin; do not edit.\n' + std.manifestYamlDoc({
   apiVersion: 'monitoring.coreos.com/v1',
   kind: 'PrometheusRule',
   metadata: {

@@ -1,6 +1,6 @@
 // All rendered files, for jsonnet -S -m.
 local mixin = import 'mixin.libsonnet';
-local made = '# Made by make mixin from deploy/mixin; do not edit.\n';
+local made = '# Made by make generate from deploy/mixin; do not edit.\n';
 {
   'rules.yaml': made + std.manifestYamlDoc(mixin.prometheusRules, quote_keys=false) + '\n',
   'alerts.yaml': made + std.manifestYamlDoc(mixin.prometheusAlerts, quote_keys=false) + '\n',

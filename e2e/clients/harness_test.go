@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 // interpreter is the path of a language's program.
 func interpreter(t *testing.T, name string) string {
 	t.Helper()
-	return need.Program(t, name, "make clients")
+	return need.Program(t, name, "scripts/need clients")
 }
 
 // file is the absolute path of a file below this directory. A cached result of `go test` is of the

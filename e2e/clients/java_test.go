@@ -522,7 +522,7 @@ func TestJavaSpring(t *testing.T) {
 	for _, name := range []string{"spring3-core", "spring3-beans", "spring3-context", "spring3-aop", "spring3-expression", "commons-logging"} {
 		jar := filepath.Join("/usr/share/java", name+".jar")
 		if _, err := os.Stat(jar); err != nil {
-			need.That(t, fmt.Errorf("%w: run `make clients`", err))
+			need.That(t, fmt.Errorf("%w: run `scripts/need clients`", err))
 		}
 		jars = append(jars, jar)
 	}

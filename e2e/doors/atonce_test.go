@@ -23,7 +23,7 @@ import (
 // mostTime bounds each wait.
 const mostTime = time.Minute
 
-// tools has buf, grpcurl and ghz, which take minutes to build: `make doors` does.
+// tools has buf, grpcurl and ghz, which take minutes to build: run.sh does.
 var tools = flag.String("tools", "", "the `directory` of buf, grpcurl and ghz; without it, they are left out")
 
 // Each client works as it is, while all the others use the same socket of the real program. What

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -337,6 +338,23 @@ func TestGrew(t *testing.T) {
 		}
 		if err := grew(&before, tt.then, enough); (err == nil) != tt.yes {
 			t.Errorf("%s: %v, want granted: %t", tt.name, err, tt.yes)
+		}
+	}
+}
+
+// TestEachDrillHasItsTurn: what CI runs in each change, and what it runs in turn, are all drills.
+func TestEachDrillHasItsTurn(t *testing.T) {
+	var text []byte
+	for _, name := range []string{filepath.Join("..", "..", ".ci", "run"), filepath.Join("..", "..", "scripts", "prove")} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, content...)
+	}
+	for _, d := range registered {
+		if n := len(regexp.MustCompile(`[ |'(]`+regexp.QuoteMeta(d.Name)+`[ |')]`).FindAll(text, -1)); n != 1 && !d.Large {
+			t.Errorf("%s is named %d times in .ci/run and scripts/prove, and not once", d.Name, n)
 		}
 	}
 }

@@ -194,7 +194,7 @@ func newSession(ctx context.Context) (_ *session, err error) {
 			return nil, err
 		}
 		if !ok {
-			return nil, fmt.Errorf("there is no image %s: run make drill-images first, or the drills by make e2e", name)
+			return nil, fmt.Errorf("there is no image %s: run the drills by make e2e, which builds it", name)
 		}
 	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))

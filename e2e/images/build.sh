@@ -1,14 +1,29 @@
 #!/bin/sh
-# build.sh etcd|zookeeper: builds the coordinator's image without a registry, and
-# tags it flakeward-NAME:local. It is built once: as long as nothing in its
-# directory has changed, and the image is there, nothing is done.
+# build.sh NAME: builds an image without a registry and tags it flakeward-NAME:local: drill, the daemon of the drill build
+# (or $IMAGE in the place of that name), sidecar, the client that records, or one of the directories here. Those are built
+# once: as long as nothing in its directory has changed, and the image is there, nothing is done.
 set -eu
 umask 022 # whoever builds it, others run it
 
 here=$(cd "$(dirname "$0")" && pwd)
 name=${1:-}
+root=$here/../..
+case $name in drill | sidecar)
+	context=$(mktemp -d)
+	trap 'rm -rf "$context"' EXIT
+	trap 'exit 1' INT TERM
+	if [ "$name" = drill ]; then
+		"$root/scripts/load-image" "${IMAGE:-flakeward-drill:local}" e2e ./drilldaemon drill
+	else
+		mkdir -p "$context/own/out"
+		GOOS=linux LDFLAGS='-s -w' "$root/scripts/build" "$context/sidecar" e2e ./sidecar
+		docker build --quiet --tag flakeward-sidecar:local --file "$here/sidecar/Dockerfile" "$context" >/dev/null
+		docker image inspect --format 'flakeward-sidecar:local: {{.Size}} bytes' flakeward-sidecar:local
+	fi
+	exit ;;
+esac
 [ -n "$name" ] && [ -f "$here/$name/Dockerfile" ] || {
-	echo "build.sh: there is no image '$name' here: etcd and zookeeper can be built." >&2
+	echo "build.sh: there is no image '$name' here." >&2
 	exit 2
 }
 image=flakeward-$name:local

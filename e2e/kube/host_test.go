@@ -23,7 +23,7 @@ const cgroups = "/sys/fs/cgroup"
 // afterwards what it was before.
 func runOnHost(ctx context.Context) error {
 	if *programs == "" {
-		return errors.New("there are no programs: run `make kube`")
+		return errors.New("there are no programs: run e2e/kube/run.sh")
 	}
 	if os.Geteuid() != 0 {
 		return errors.New("a node wants root, as its containers and cgroups do")

@@ -151,7 +151,7 @@ func TestTheRulesAreTheMixins(t *testing.T) {
 	for from, objects := range map[string][]object{"kustomize": build(t, all, nil), "the chart": chart(t, everything)} {
 		got := as[prometheusRule](t, find(t, objects, "PrometheusRule", "flakeward"))
 		if !reflect.DeepEqual(got.Spec, want) {
-			t.Errorf("the PrometheusRule of %s is not deploy/mixin/rendered: run make mixin", from)
+			t.Errorf("the PrometheusRule of %s is not deploy/mixin/rendered: run make generate", from)
 		}
 	}
 }

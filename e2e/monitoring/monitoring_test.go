@@ -43,7 +43,7 @@ func run(t *testing.T, stdin, name string, args ...string) string {
 	command.Stdin = strings.NewReader(stdin)
 	out, err := command.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s %q: %v (scripts/need-prometheus installs it)\n%s", name, args, err, out)
+		t.Fatalf("%s %q: %v (scripts/need prometheus installs it)\n%s", name, args, err, out)
 	}
 	return string(out)
 }

@@ -50,7 +50,7 @@ scrape_configs:
 		"prometheus", "--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
 	}, flags...)})
 	if err != nil {
-		t.Fatalf("%v (scripts/need-prometheus installs it)", err)
+		t.Fatalf("%v (scripts/need prometheus installs it)", err)
 	}
 	t.Cleanup(func() { <-server.Ended() }) // it ends with the context, and its directory is removed next
 	return &prometheus{server, t, "http://" + address}

@@ -24,7 +24,7 @@ func deb(t *testing.T, dir string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "flakeward_*.deb"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("the packages in %q: %v, %v; want one for Debian: run `make packages-test`", dir, found, err)
+		t.Fatalf("the packages in %q: %v, %v; want one for Debian: run e2e/packages/run.sh", dir, found, err)
 	}
 	return found[0]
 }

@@ -42,7 +42,7 @@ func open(t *testing.T) *browser {
 		}
 	}
 	if program == "" {
-		t.Fatal("there is no Chromium: scripts/need-chromium installs it")
+		t.Fatal("there is no Chromium: scripts/need chromium installs it")
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900))

@@ -9,7 +9,7 @@
 // must serve again, and no ID may be one that ever left any daemon on that disk, nor above the mark
 // that the journal has after the cut.
 //
-// The short form is part of the tests. `make powercut` runs the long one, of 1,000 cuts.
+// The short form is part of the tests. `scripts/prove power-cuts-long` runs the long one, of 1,000 cuts.
 package powercut
 
 import (

@@ -124,7 +124,7 @@ func command(t *testing.T, out io.Writer, words ...string) (ran func()) {
 	t.Helper()
 	c, err := process.Start(t.Context(), process.Program{Command: words, Out: out})
 	if err != nil {
-		t.Fatalf("%v: `make clients peers` installs what is missing", err)
+		t.Fatalf("%v: `scripts/need clients peers` installs what is missing", err)
 	}
 	return func() {
 		t.Helper()

@@ -41,7 +41,7 @@ func Root(t testing.TB) {
 	}
 }
 
-// Etcd is the path of etcd's server of a release, such as 3.7, where `make etcd` puts it.
+// Etcd is the path of etcd's server of a release, such as 3.7, where `scripts/need etcd` puts it.
 func Etcd(t testing.TB, release string) string {
 	t.Helper()
 	dir, err := os.Getwd() // a package's directory
@@ -57,5 +57,5 @@ func Etcd(t testing.TB, release string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Program(t, filepath.Join(dir, ".bin", "etcd", release, "etcd"), "make etcd")
+	return Program(t, filepath.Join(dir, ".bin", "etcd", release, "etcd"), "scripts/need etcd")
 }

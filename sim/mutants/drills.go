@@ -15,7 +15,7 @@ import (
 // does not start does that, too.
 func (h hunt) drill(ctx context.Context, b bug, overlay string) (found, missed []string, err error) {
 	image := "flakeward-drill:mutant-" + b.name
-	if err := h.shown(ctx, "make", "--no-print-directory", "drill-image", "DRILL_IMAGE="+image, "GOFLAGS=-buildvcs=false -overlay="+overlay); err != nil {
+	if err := h.shown(ctx, "env", "GOFLAGS=-buildvcs=false -overlay="+overlay, "scripts/load-image", image, "e2e", "./drilldaemon", "drill"); err != nil {
 		return nil, nil, err
 	}
 	defer func() {
@@ -26,7 +26,7 @@ func (h hunt) drill(ctx context.Context, b bug, overlay string) (found, missed [
 	defer func() { err = errors.Join(err, os.RemoveAll(runs)) }()
 	for _, run := range b.drills {
 		// That it fails is what is wanted: how, its records say.
-		failure := h.shown(ctx, "make", "--no-print-directory", "e2e-run", "DRILL="+run, "DRILL_FLAGS=-image "+image+" -name "+name)
+		failure := h.shown(ctx, "env", "IMAGES=kept", "e2e/drills/run.sh", run, "-image", image, "-name", name)
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestGeneratedCodeIsOfTheDefinition compares what was compiled into the Go code with the
-// definition beside it. `make api` makes the code anew.
+// definition beside it. `make generate` makes the code anew.
 func TestGeneratedCodeIsOfTheDefinition(t *testing.T) {
 	const file = "flakeward/v1/flakeward.proto"
 	compiler := protocompile.Compiler{
@@ -22,6 +22,6 @@ func TestGeneratedCodeIsOfTheDefinition(t *testing.T) {
 	want := protodesc.ToFileDescriptorProto(defined[0])
 	got := protodesc.ToFileDescriptorProto(flakewardv1.File_flakeward_v1_flakeward_proto)
 	if !proto.Equal(got, want) {
-		t.Errorf("the generated code is of another definition than %s: run `make api`", file)
+		t.Errorf("the generated code is of another definition than %s: run `make generate`", file)
 	}
 }

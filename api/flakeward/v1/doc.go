@@ -1,3 +1,3 @@
 // Package flakewardv1 is the messages of the gRPC and Connect interface, made from flakeward.proto by
-// `make api`. docs/grpc.md describes them.
+// `make generate`. docs/grpc.md describes them.
 package flakewardv1

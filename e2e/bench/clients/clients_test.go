@@ -43,7 +43,7 @@ func run(t *testing.T, program string, args ...string) string {
 	command.Stderr = &wrong
 	out, err := command.Output()
 	if errors.Is(err, exec.ErrNotFound) {
-		t.Fatalf("%v: scripts/need-clients installs it", err)
+		t.Fatalf("%v: scripts/need clients installs it", err)
 	}
 	if err != nil || wrong.Len() > 0 {
 		t.Fatalf("%s: %v\n%s%s", program, err, out, &wrong)

@@ -90,7 +90,7 @@ var young = []string{"CLIENT SETINFO", "CLIENT NO-TOUCH"}
 func TestHandshakes(t *testing.T) {
 	redis, theirs, err := redisbench.Start(t.Context(), sockettest.Dir(t))
 	if err != nil {
-		t.Fatalf("%v (scripts/need-clients installs it)", err)
+		t.Fatalf("%v (scripts/need clients installs it)", err)
 	}
 	defer redis.Kill()
 	for _, c := range handshakes {

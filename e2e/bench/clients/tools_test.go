@@ -57,7 +57,7 @@ func cliOf(t *testing.T, socket, input string, args ...string) string {
 	command.Stdin = strings.NewReader(input)
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("redis-cli %q: %v (scripts/need-clients installs it)", args, err)
+		t.Fatalf("redis-cli %q: %v (scripts/need clients installs it)", args, err)
 	}
 	return string(out)
 }
@@ -73,7 +73,7 @@ func lines(t *testing.T, program string, args ...string) *bufio.Scanner {
 	}
 	command.Stderr = command.Stdout
 	if err := command.Start(); err != nil {
-		t.Fatalf("%v (scripts/need-clients installs it)", err)
+		t.Fatalf("%v (scripts/need clients installs it)", err)
 	}
 	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 	return bufio.NewScanner(out)

@@ -38,7 +38,7 @@ func ahead(t *testing.T) int64 {
 // incr is the counter of a real Redis.
 func incr(t *testing.T) counter {
 	if _, err := exec.LookPath(redisbench.Server); err != nil {
-		t.Fatalf("%v: `make peers` installs it", err)
+		t.Fatalf("%v: `scripts/need peers` installs it", err)
 	}
 	server, path, err := redisbench.Start(context.WithoutCancel(t.Context()), sockettest.Dir(t))
 	if err != nil {

@@ -25,7 +25,7 @@ type install struct {
 	classPath string
 }
 
-var errNoZooKeeper = errors.New("there is no ZooKeeper on this machine: `apt-get install --no-install-recommends libzookeeper-java` (Debian, Ubuntu; `make zookeeper` does that), or unpack a distribution of Apache ZooKeeper 3.8 or later and set " + HomeVariable + " to its directory")
+var errNoZooKeeper = errors.New("there is no ZooKeeper on this machine: `apt-get install --no-install-recommends libzookeeper-java` (Debian, Ubuntu; `scripts/need zookeeper` does that), or unpack a distribution of Apache ZooKeeper 3.8 or later and set " + HomeVariable + " to its directory")
 
 // Installed says what is missing here to run a server.
 func Installed() error {
@@ -40,7 +40,7 @@ func find() (install, error) {
 		java, err = exec.LookPath("java")
 	}
 	if err != nil {
-		return install{}, fmt.Errorf("ZooKeeper needs Java 11 or later: `apt-get install --no-install-recommends default-jre-headless` (Debian, Ubuntu; `make zookeeper` does that), or set JAVA_HOME: %w", err)
+		return install{}, fmt.Errorf("ZooKeeper needs Java 11 or later: `apt-get install --no-install-recommends default-jre-headless` (Debian, Ubuntu; `scripts/need zookeeper` does that), or set JAVA_HOME: %w", err)
 	}
 	if home := os.Getenv(HomeVariable); home != "" {
 		jars, err := filepath.Glob(filepath.Join(home, "lib", "zookeeper-[0-9]*.jar"))
