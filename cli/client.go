@@ -135,6 +135,9 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the daemon at %s answers: %s", e.socket, string(e.reply))
 }
 
+// startOne is what to do where no daemon listens.
+const startOne = "start one with `flakeward daemon`, or name its socket with --socket; the end of its log says why one has stopped"
+
 // explain says what an error means for whoever asked.
 func (f *clientFlags) explain(ctx context.Context, request string, err error) error {
 	socket := f.socket
@@ -151,9 +154,9 @@ func (f *clientFlags) explain(ctx context.Context, request string, err error) er
 	case errors.As(err, &unsafeDir):
 		return unsafeDir
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w at %s: there is no such socket; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, socket)
+		return fmt.Errorf("%w at %s: there is no such socket; "+startOne, errNoDaemon, socket)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTSOCK):
-		return fmt.Errorf("%w at %s: nobody listens there; start one with `flakeward daemon`, or name its socket with --socket", errNoDaemon, socket)
+		return fmt.Errorf("%w at %s: nobody listens there; "+startOne, errNoDaemon, socket)
 	case errors.Is(err, fs.ErrPermission):
 		if dir := socketfile.Closed(socket); dir != "" {
 			return fmt.Errorf("the directory %s of the socket %s may not be entered by this user: its mode and group say who may", dir, socket)

@@ -54,7 +54,7 @@ func TestHealth(t *testing.T) {
 		t.Errorf("nobody at an address: status %d, %v", ExitCode(err), err)
 	}
 	_, _, err = command(t, "", "health", "--socket", socket+"x")
-	if ExitCode(err) != ExitNoDaemon || !strings.Contains(err.Error(), "there is no such socket") {
+	if ExitCode(err) != ExitNoDaemon || !strings.Contains(err.Error(), "there is no such socket") || !strings.Contains(err.Error(), "the end of its log") {
 		t.Errorf("nobody: status %d, %v", ExitCode(err), err)
 	}
 }

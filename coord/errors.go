@@ -63,7 +63,7 @@ func (e *ClusterError) Error() string {
 	}
 	return fmt.Sprintf("the coordinator was wiped or replaced: this daemon joined cluster %s and finds %s; "+
 		"IDs of a new cluster may equal those of the old one, so this daemon stops; "+
-		"start it with --accept-cluster and the new UUID to join that cluster knowingly", e.Ours, found)
+		"correct --coord, or start it with --accept-cluster and the new UUID to join that cluster knowingly", e.Ours, found)
 }
 
 // Is makes errors.Is find ErrOtherCluster.

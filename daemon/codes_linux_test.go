@@ -29,7 +29,7 @@ import (
 // notBroughtAbout are the codes that no test here brings about on a daemon, with the reason.
 // Package metrics has each of them counted.
 var notBroughtAbout = map[condition.Code]string{
-	condition.WorkersAhead: "a claim takes a worker ID that is ahead, which is floor-ahead; what is left is a lane that comes to a gap's end, which daemon/grant brings about",
+	condition.WorkersAhead: "only a lane that has to leave its worker ID shows it, as at a gap's end: any other goes on with its own while the rest are ahead",
 }
 
 // Each code of the table is shown by a metric of a scrape: a test here has a daemon come into the

@@ -334,7 +334,11 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 		d.log.Info("stopping: answering accepted requests")
 	} else {
 		// The caller has the error, and says it once.
-		d.log.Error("stopping because of an error, which is logged last: answering accepted requests")
+		var line []any
+		if foreign := (*grant.ForeignError)(nil); errors.Is(err, coord.ErrOtherCluster) || errors.As(err, &foreign) {
+			line = []any{"code", condition.OtherCluster, "do", condition.OtherCluster.Do()}
+		}
+		d.log.Error("stopping because of an error, which is logged last: answering accepted requests", line...)
 	}
 	d.config.Service.Stopping()
 	watch.end()

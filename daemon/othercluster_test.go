@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
+	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
@@ -61,6 +64,7 @@ func TestWipedCoordinator(t *testing.T) {
 	if err := r.End(); !errors.Is(err, coord.ErrOtherCluster) || !strings.Contains(err.Error(), id) {
 		t.Fatalf("the daemon ended with %v, want the cluster %s named", err, id)
 	}
+	r.saysWhyItEnded()
 
 	refused := launch(t, c)
 	var foreign *grant.ForeignError
@@ -94,6 +98,20 @@ func TestWipedCoordinator(t *testing.T) {
 	again.Stop()
 	c.Cluster.AcceptCluster = "" // the journal is of the new cluster now
 	issue(start(t, c))
+}
+
+// saysWhyItEnded wants the log of a daemon that has ended by itself to have the code and what to do, and
+// the command health, which asks in vain, to name that log.
+func (r *running) saysWhyItEnded() {
+	r.t.Helper()
+	line := regexp.MustCompile(`stopping because of an error.*: code=cluster-replaced do="` + regexp.QuoteMeta(condition.OtherCluster.Do()) + `"\n`)
+	if !line.MatchString(r.log.String()) {
+		r.t.Errorf("the log does not have %s:\n%s", line, r.log)
+	}
+	err := cli.Run(r.t.Context(), []string{"flakeward", "health", "--socket", r.config.Socket.Path}, nil, io.Discard, io.Discard, nil)
+	if cli.ExitCode(err) != cli.ExitNoDaemon || !strings.Contains(err.Error(), "the end of its log says why") {
+		r.t.Errorf("health says %v", err)
+	}
 }
 
 // holdOn has scrapes come by a connection with a stream, which is answered as long as that is open,
@@ -132,6 +150,7 @@ func TestColdStartMeetsAnotherCluster(t *testing.T) {
 	if err := cold.End(); !errors.As(err, &foreign) || foreign.Journal != id {
 		t.Fatalf("the daemon ended with %v, want that the cluster is not %s any more", err, id)
 	}
+	cold.saysWhyItEnded()
 	if e := journalOf(t, c).Lanes[0]; e.Ceiling != 0 {
 		t.Errorf("the journal keeps a grant up to %d", e.Ceiling)
 	}
