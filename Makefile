@@ -52,7 +52,7 @@ test: ## all tests, and the race detector where goroutines share state
 # with the one that the dependencies ask for.
 lint: ## format, vet, staticcheck, no sleeping, no real clock, and what ships needs nothing of what proves
 	@lint="$$(GOWORK=off $(GO) tool -modfile=tools/lint/go.mod -n golangci-lint)" && \
-	for module in . e2e csi/sanity; do echo "lint: $$module" && (cd $$module && CGO_ENABLED=0 "$$lint" run ./...) || exit; done
+	for module in . e2e csi/sanity; do echo "lint: $$module" && (cd $$module && CGO_ENABLED=0 GOFLAGS=-trimpath "$$lint" run ./...) || exit; done
 	@echo 'lint: deploy/mixin is formatted and rendered'
 	@$(TOOL) jsonnetfmt --test deploy/mixin/*.libsonnet deploy/mixin/*.jsonnet || { echo 'run make generate' >&2; exit 1; }
 	@rendered=$$(mktemp -d); trap 'rm -rf "$$rendered"' EXIT; $(TOOL) jsonnet -S -m "$$rendered" deploy/mixin/render.jsonnet >/dev/null && \
