@@ -12,7 +12,7 @@ import (
 
 const (
 	durationName = "request_duration_seconds"
-	durationHelp = "How long requests for IDs took: of resp until their replies were sent, of http until there were IDs."
+	durationHelp = "How long requests for IDs took: resp until the reply was sent, http until there were IDs."
 )
 
 // durations is a histogram that was counted elsewhere, in both forms.

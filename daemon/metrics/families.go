@@ -182,7 +182,7 @@ var families = []family{
 				put(float64(u.Rate.PerSecond), uid(u), u.Pod)
 			}
 		}},
-	{"user_ids_total", counter, []string{"uid", "pod"}, "IDs that a user's rate has allowed: of the first 32 users that came, and of all others as other.",
+	{"user_ids_total", counter, []string{"uid", "pod"}, "IDs that a user's rate allowed: the first 32 users that came, all others as other.",
 		func(s *scrape, put put) {
 			for _, u := range s.Limits.Users {
 				put(float64(u.IDs), uid(u), u.Pod)
