@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
+import java.nio.channels.AsynchronousCloseException;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
@@ -58,7 +59,8 @@ import java.util.regex.Pattern;
  * <p><b>Waiting.</b> A call that finds no stock waits for the daemon, in the order of arrival, for
  * at most {@link Builder#timeout}. The client reconnects by itself: at once after a connection that
  * worked, then after 5 ms and at growing intervals of up to half a second. A restart of the daemon
- * that takes less than the timeout is a delay and not an error.
+ * that takes less than the timeout is a delay and not an error. A connection without an answer for the
+ * timeout, and for 5 s, is given up.
  */
 public final class Flakeward implements AutoCloseable {
     /** The socket of a daemon that root started without naming one. */
@@ -68,6 +70,7 @@ public final class Flakeward implements AutoCloseable {
     private static final Run NOTHING = new Run(0, 0, 0, 0, 0);
 
     private static final long MILLISECOND = 1_000_000;
+    private static final long PATIENCE = 5000 * MILLISECOND; // for an answer, unless the timeout is longer
     private static final long FIRST_DELAY = 5 * MILLISECOND;
     private static final long LONGEST_DELAY = 500 * MILLISECOND;
 
@@ -76,11 +79,13 @@ public final class Flakeward implements AutoCloseable {
     private final long maxAge; // ns
     private final long maxAgeMillis; // a difference of wall clocks above it means a suspended machine
     private final long timeout; // ns
+    private final long patience; // ns without an answer after which a connection is given up
     private final long tenant;
     private final String cluster; // null: any
     private final Thread fetcher;
 
     private volatile Run current = NOTHING;
+    private volatile long unanswered; // when the fetcher began to wait for an answer; 0: it does not
 
     private final ReentrantLock lock = new ReentrantLock(); // guards what follows
     private final Condition wake = lock.newCondition(); // the fetcher waits for it
@@ -102,6 +107,7 @@ public final class Flakeward implements AutoCloseable {
         maxAge = b.maxAge.toNanos();
         maxAgeMillis = maxAge == 0 ? 0 : (maxAge - 1) / MILLISECOND + 1;
         timeout = b.timeout.toNanos();
+        patience = Math.max(timeout, PATIENCE);
         tenant = b.tenant;
         cluster = b.cluster;
         fetcher = new Thread(this::work, "flakeward " + socket);
@@ -432,13 +438,32 @@ public final class Flakeward implements AutoCloseable {
                 giveUp(w, interrupted);
                 break;
             }
-            LockSupport.parkNanos(this, left);
+            long since = unanswered;
+            long quiet = since == 0 ? left : since + patience - System.nanoTime();
+            if (quiet <= 0) {
+                hangUp(since);
+                quiet = left;
+            }
+            LockSupport.parkNanos(this, Math.min(left, quiet));
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
         if (w.problem != null) {
             throw new NoIdException(w.problem);
+        }
+    }
+
+    /** Ends a connection whose daemon hangs: by now another one may listen. */
+    private void hangUp(long since) {
+        lock.lock();
+        try {
+            if (unanswered == since) {
+                unanswered = 0;
+                closeQuietly(channel);
+            }
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -677,12 +702,15 @@ public final class Flakeward implements AutoCloseable {
                 continue;
             } catch (Problem e) {
                 p = e;
+            } catch (AsynchronousCloseException e) {
+                p = unreachable(new IOException("no answer within " + Duration.ofNanos(patience), e));
             } catch (IOException e) {
                 p = unreachable(e);
             } catch (RuntimeException | Error e) { // such as a lack of memory: the client goes on
                 p = new Problem("UNREACHABLE", e.toString(), "the client's thread failed: " + e, false, e);
                 failures++;
             }
+            unanswered = 0;
             // A connection that has worked is made anew at once.
             if (link != null) {
                 failures = link.replied ? 0 : failures + 1;
@@ -730,6 +758,7 @@ public final class Flakeward implements AutoCloseable {
             request = ++requests;
             began = since == 0 ? now : since;
             since = 0;
+            unanswered = now | 1;
         } finally {
             lock.unlock();
         }
@@ -745,10 +774,12 @@ public final class Flakeward implements AutoCloseable {
             }
             runs = link.runs(n, nanos, millis);
         } catch (Refusal e) {
+            unanswered = 0;
             link.replied = true;
             refused(link, e, n, request);
             return;
         }
+        unanswered = 0;
         link.replied = true;
         lock.lock();
         try {
@@ -792,6 +823,7 @@ public final class Flakeward implements AutoCloseable {
                 throw closedProblem();
             }
             channel = c;
+            unanswered = System.nanoTime() | 1;
         } finally {
             lock.unlock();
         }
@@ -813,6 +845,7 @@ public final class Flakeward implements AutoCloseable {
             }
             lock.lock();
             problem = null;
+            unanswered = 0;
             lock.unlock();
             return link;
         } catch (Refusal e) {

@@ -27,6 +27,8 @@ const { performance } = require('node:perf_hooks')
 
 const DEFAULT_SOCKET = '/run/flakeward/flakeward.sock'
 const GREETING = 1000 // ms in which an attempt to connect has to be answered
+const PATIENCE = 5000 // ms without an answer after which a connection is given up, unless the timeout is longer
+const HIGHEST = 2n ** 63n - 1n // ID
 const FIRST_DELAY = 5
 const LONGEST_DELAY = 500
 const LONGEST_LINE = 64 << 10
@@ -141,7 +143,8 @@ class Client {
    * @param {number} [options.maxAge] milliseconds that an ID may have been in stock, from 0 (each
    *   call asks the daemon) to 3,600,000; 5 by default
    * @param {number} [options.timeout] milliseconds that a call waits at most, 5000 by default.
-   *   Meanwhile the client reconnects, so that a restart of the daemon is not noticed
+   *   Meanwhile the client reconnects, so that a restart of the daemon is not noticed. A connection
+   *   without an answer for that long, and for 5 s, is given up
    * @param {number|string} [options.tenant] a number of the layout's tenants, or a name that the
    *   daemon's configuration has
    * @param {string} [options.cluster] take IDs only of the cluster with this UUID, the cluster_id
@@ -361,6 +364,15 @@ class Client {
     socket.greeting = setTimeout(() => setImmediate(here(() => {
       if (!this.#greeted) this.#broken(new Error(`no greeting within ${GREETING} ms`))
     })), GREETING)
+    // A daemon that hangs is left: by then another one may listen. After a long step of the program the
+    // reply may be there, and is read first.
+    const patience = Math.max(this.#timeout, PATIENCE)
+    socket.setTimeout(patience, here(() => {
+      const pending = this.#pending
+      setImmediate(here(() => {
+        if (pending && pending === this.#pending) this.#broken(new Error(`no answer within ${patience} ms`))
+      }))
+    }))
     socket.on('data', here(bytes => this.#read(bytes)))
     socket.on('error', here(error => this.#broken(error)))
     socket.on('close', here(() => this.#broken(new Error('the daemon ended the connection'))))
@@ -446,6 +458,7 @@ class Client {
     for (let i = 1; i < count; i += 2) {
       const n = Number(numbers[i + 1])
       if (n < 1) throw this.#strange(head)
+      if (numbers[i] + numbers[0] * (numbers[i + 1] - 1n) > HIGHEST) throw this.#strange('IDs above 2^63-1')
       pairs.push([numbers[i], n])
       sum += n
     }

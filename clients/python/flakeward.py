@@ -59,6 +59,8 @@ else:
     _now = time.monotonic
 
 _GREETING = 1.0  # seconds in which an attempt to connect has to be answered
+_PATIENCE = 5.0  # seconds without an answer after which a connection is given up, unless the timeout is longer
+_HIGHEST = (1 << 63) - 1  # ID
 _TURN = 0.02  # seconds that a thread waits before others may
 _FIRST_DELAY, _LONGEST_DELAY = 0.005, 0.5
 _HOPELESS = (errno.EACCES, errno.EPERM, errno.EINVAL, errno.ENOTSOCK)  # until somebody changes something
@@ -129,7 +131,7 @@ def _unreachable(path, cause):
 
 
 class _Late(Exception):
-    """No reply came by the deadline. It may still come, so the connection stays open."""
+    """No reply came by the deadline. It may still come, so the connection stays open for a while."""
 
 
 class _Again(Exception):
@@ -145,7 +147,8 @@ class Client:
 
     max_age: seconds that an ID may have been in stock, from 0 (each call asks the daemon) to 3600.
     timeout: seconds that a call waits at most. Meanwhile the client connects again and again, so
-        that a restart of the daemon is not noticed.
+        that a restart of the daemon is not noticed. A connection without an answer for that long,
+        and for 5 s, is given up.
     tenant: a number of the layout's tenants, or a name that the daemon's configuration has.
     cluster: take IDs only of the cluster with this UUID; `flakeward status` shows it as cluster_id.
     """
@@ -296,6 +299,7 @@ class _Session:
         self.path = path
         self.max_age = max_age
         self.timeout = timeout
+        self.patience = max(timeout, _PATIENCE)
         self.suffix = () if tenant == "0" else ("TENANT", tenant)
         self.cluster = cluster
         self.forks = len(_forks)
@@ -478,6 +482,9 @@ class _Session:
 
     def attempt(self, need, begun, pause, deadline):
         """fetch on one connection. None: the request was refused, and another one will do."""
+        if self.pending is not None and time.monotonic() >= self.asked_at + self.patience:
+            # The daemon hangs. By now another one may listen.
+            raise _Again(_unreachable(self.path, "no answer within %g s" % self.patience))
         if self.conn is None:
             self.connect(deadline)
         if self.pending is None:
@@ -650,6 +657,8 @@ class _Session:
         firsts, lengths = pairs[::2], pairs[1::2]
         if step < 1 or sum(lengths) != n or 0 in lengths:
             raise self.strange(b" ".join(lines[:-1]))
+        if any(first + (length - 1) * step > _HIGHEST for first, length in zip(firsts, lengths)):
+            raise self.strange(b"IDs above 2^63-1")
         return [range(first, first + length * step, step) for first, length in zip(firsts, lengths)]
 
     def number(self, line, kind):

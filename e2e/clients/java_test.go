@@ -132,15 +132,19 @@ type fake struct {
 	words   []string                               // of the last request for IDs
 	next    int64
 	step    int64
+	hung    int // so many connections, the first ones, get no reply any more
 }
 
 func startFake(t *testing.T) *fake {
 	t.Helper()
 	f := &fake{next: 1, step: 1}
-	f.socket = sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
+	f.socket = sockettest.Serve(t, func(number int, c *sockettest.Conn) {
 		c.Answer(func(request string) (string, bool) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
+			if number < f.hung {
+				return "", true
+			}
 			words := strings.Fields(request)
 			if words[0] == "INFO" {
 				if f.greet != nil {
@@ -218,7 +222,7 @@ func TestJava(t *testing.T) {
 	classes := javaConsoles(t)
 	for name, test := range map[string]func(t *testing.T, classes string){
 		"runs": javaRuns, "lost replies": javaLostReplies, "refusals": javaRefusals, "another server": javaAnotherServer,
-		"cluster": javaCluster, "waits": javaWaits, "full daemon": javaFullDaemon, "age": javaAge, "age of several": javaAgeOfSeveral,
+		"cluster": javaCluster, "waits": javaWaits, "hanging daemon": javaHangingDaemon, "full daemon": javaFullDaemon, "age": javaAge, "age of several": javaAgeOfSeveral,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, classes) })
 	}
@@ -311,6 +315,10 @@ func javaAnotherServer(t *testing.T, classes string) {
 			t.Errorf("%.40q: %q", reply, got)
 		}
 	}
+	f.once("*3\r\n:1\r\n:9223372036854775807\r\n:2\r\n", true)
+	if got := c.ask("ids 2"); !strings.HasPrefix(got, "PROTOCOL: ") {
+		t.Errorf("an ID above 2^63-1: %q", got)
+	}
 	for _, greeting := range []string{"+PONG\r\n", "$-1\r\n", "$9\r\nredis:7\r\n\r\n", "$3\r\nabcd\r\n", "$99999999\r\n"} {
 		f.greetOnce(greeting)
 		f.once("", false)
@@ -377,6 +385,21 @@ func javaWaits(t *testing.T, classes string) {
 	must.Do(t, os.WriteFile(missing, nil, 0o600))
 	if got := openJava(t, classes, missing, "timeout=86400000").ask("ids 1"); !strings.HasPrefix(got, "UNREACHABLE: no daemon is reached at the socket "+missing+": it is no socket") {
 		t.Error(got)
+	}
+}
+
+// A daemon that hangs is left for the one that listens by then.
+func javaHangingDaemon(t *testing.T, classes string) {
+	f := startFake(t)
+	c := openJava(t, classes, f.socket, "maxAge=0", "timeout=5000")
+	c.wants("ids 1", "1")
+	f.set(func() { f.hung = 1 })
+	got := c.ask("ids 1")
+	if strings.HasPrefix(got, "TIMEOUT: ") { // it began before the request
+		got = c.ask("ids 1")
+	}
+	if got != "2" {
+		t.Errorf("%q, want 2, of the second connection", got)
 	}
 }
 

@@ -316,6 +316,34 @@ if (process.argv[2] === 'child' || !isMainThread) {
     assert(await next >= 1n)
   })
 
+  test('a daemon that hangs is left', async t => {
+    const setTimeout = net.Socket.prototype.setTimeout
+    const waits = []
+    t.mock.method(net.Socket.prototype, 'setTimeout', function (ms, hung) {
+      waits.push(ms)
+      return setTimeout.call(this, 200, hung)
+    })
+    let hangs = false
+    const daemon = await standIn(t)
+    daemon.answer = (words, number) => {
+      if (number > 0 || words[0] !== 'RUN' || daemon.runs.length === 0) return
+      hangs = true
+      return null
+    }
+    const ids = open(t, daemon.path, { timeout: 60e3, maxAge: 0 })
+    assert.deepEqual([await ids.next(), await ids.next(), await ids.next()], [1n, 2n, 3n]) // the second connection gave the others
+    assert(hangs)
+    await open(t, daemon.path, { maxAge: 0 }).next()
+    assert.deepEqual(waits, [60e3, 60e3, 5000])
+  })
+
+  test('IDs above 2^63-1', async t => {
+    for (const reply of ['*3\r\n:1\r\n:9223372036854775807\r\n:2\r\n', '*3\r\n:1\r\n:9223372036854775808\r\n:2\r\n', '*3\r\n:1000000000000000000\r\n:9000000000000000000\r\n:2\r\n']) {
+      const daemon = await standIn(t, words => words[0] === 'RUN' ? reply : undefined)
+      await assert.rejects(open(t, daemon.path, { maxAge: 0 }).take(2), { name: 'ProtocolError', text: /IDs above 2\^63-1/ }, reply)
+    }
+  })
+
   test('a loop that was busy for longer than the timeout is no error', async t => {
     const ids = open(t, REAL, { timeout: 1000, maxAge: 0 })
     await ids.next()

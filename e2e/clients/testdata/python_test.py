@@ -317,6 +317,35 @@ class TestErrors(unittest.TestCase):
             ids._session.timeout = 60
             self.assertGreaterEqual(ids.next(), 1)
 
+    def test_a_daemon_that_hangs_is_left(self):
+        hangs, go = threading.Event(), threading.Event()
+        self.addCleanup(go.set)
+
+        def answer(words, number):
+            if number == 0 and words[0] == "RUN" and len(daemon.runs) > 0:
+                hangs.set()
+                go.wait(60)
+        with Daemon(answer) as daemon, flakeward.Client(daemon.path, max_age=0, timeout=0.05) as ids:
+            self.assertEqual(ids._session.patience, 5)
+            ids._session.patience, got = 0.2, [ids.next()]
+            for _ in range(200):
+                with contextlib.suppress(flakeward.NoReplyError):
+                    got.append(ids.next())
+                if len(got) == 3:
+                    break
+            self.assertTrue(hangs.is_set())
+            self.assertEqual(got, [1, 2, 3])  # the second connection gave the others
+
+    def test_ids_above_2_to_63(self):
+        for reply in ("*3\r\n:1\r\n:9223372036854775807\r\n:2\r\n", "*3\r\n:1\r\n:9223372036854775808\r\n:2\r\n",
+                      "*3\r\n:1000000000000000000\r\n:9000000000000000000\r\n:2\r\n"):
+            def answer(words, number):
+                if words[0] == "RUN":
+                    return reply
+            with self.subTest(reply), Daemon(answer) as daemon, flakeward.Client(daemon.path, max_age=0) as ids, \
+                    self.assertRaisesRegex(flakeward.ProtocolError, r"IDs above 2\^63-1"):
+                ids.take(2)
+
     def test_another_program(self):
         for reply in ("HTTP/1.1 400 Bad Request\r\n", bulk("redis_version:7\r\n")):
             with self.subTest(reply), Daemon(lambda words, number: reply) as daemon, \
