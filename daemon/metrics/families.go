@@ -37,7 +37,7 @@ const (
 var families = []family{
 	{"build_info", gauge, []string{"version", "goversion"}, "1, for the daemon's version.",
 		func(s *scrape, put put) { put(1, s.from.Version, runtime.Version()) }},
-	{"cluster_info", gauge, []string{"cluster_id", "datacenter", "layout", "unique_within"}, "1, for the cluster whose IDs are issued; an empty cluster_id: none is known yet.",
+	{"cluster_info", gauge, []string{"cluster_id", "datacenter", "layout", "unique_within"}, "1 for the cluster whose IDs are issued; an empty cluster_id: none yet.",
 		func(s *scrape, put put) {
 			put(1, s.Cluster.ID, strconv.FormatUint(s.Cluster.Datacenter, 10), s.Layout.String(), s.Cluster.UniqueWithin)
 		}},
@@ -52,7 +52,7 @@ var families = []family{
 		}
 		return float64(idle)
 	}),
-	{"lanes_in_condition", gauge, []string{"code"}, "Lanes that a condition keeps from issuing or from a longer grant, by the condition's code.",
+	{"lanes_in_condition", gauge, []string{"code"}, "Lanes that a condition keeps from a longer grant, by its code.",
 		func(s *scrape, put put) {
 			in := make(map[condition.Code]int)
 			for _, l := range s.Lanes {
@@ -74,26 +74,26 @@ var families = []family{
 		}},
 	lane("lane_worker_id", "Worker ID that the lane issues from; -1: none.", func(_ *scrape, l *Lane) (float64, bool) { return float64(l.Holding.Worker), true }),
 	tick("lane_journal_mark_timestamp_seconds", "Time of the mark on disk: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Mark }),
-	tick("lane_ceiling_timestamp_seconds", "Time of the coordinator's grant: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Granted }),
+	tick("lane_ceiling_timestamp_seconds", "Time up to which the lane was granted ticks.", func(l *Lane) generator.Tick { return l.Holding.Granted }),
 	lane("lane_published_timestamp_seconds", "Time of the coordinator's last grant.", func(_ *scrape, l *Lane) (float64, bool) {
 		return unix(l.Holding.Published), l.Holding.Published > 0
 	}),
-	value("worker_ids_held", gauge, "Worker IDs that the daemon has claimed, in use or being left.", func(s *scrape) float64 {
+	value("worker_ids_held", gauge, "Worker IDs that the daemon has claimed.", func(s *scrape) float64 {
 		held := 0
 		for _, l := range s.Lanes {
 			held += l.Holding.Claims
 		}
 		return float64(held)
 	}),
-	value("worker_ids", gauge, "Worker IDs that the layout has, for all daemons of a cluster.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
+	value("worker_ids", gauge, "Worker IDs that the layout has.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
 	value("layout_end_timestamp_seconds", gauge, "End of the layout's time.", func(s *scrape) float64 { return float64(s.Layout.End().Unix()) }),
 	value("window_seconds", gauge, "How far ahead of the clock a grant reaches (--window).", func(s *scrape) float64 { return s.Timing.Window.Seconds() }),
-	value("journal_step_seconds", gauge, "How far ahead of the clock the journal's mark reaches (--journal-step).", func(s *scrape) float64 { return s.Timing.JournalStep.Seconds() }),
+	value("journal_step_seconds", gauge, "How far ahead of the clock the mark reaches (--journal-step).", func(s *scrape) float64 { return s.Timing.JournalStep.Seconds() }),
 	value("max_block_seconds", gauge, "How long a request waits at most (--max-block).", func(s *scrape) float64 { return s.Timing.MaxBlock.Seconds() }),
 
 	value("clock_timestamp_seconds", gauge, "Trusted time: the host's clock, unless that is ahead and held.", func(s *scrape) float64 { return unix(s.Now.Wall) }),
-	value("clock_held_offset_seconds", gauge, "By how much the host's clock is ahead and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
-	value("clock_not_ready", gauge, "1 if the clock of the start is ahead of the coordinator's servers.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
+	value("clock_held_offset_seconds", gauge, "How far the host's clock is ahead and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
+	value("clock_not_ready", gauge, "1 if the start's clock is ahead of the coordinator's.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
 	value("clock_synchronised", gauge, "1 if the kernel calls the clock synchronised.", func(s *scrape) float64 { return truth(s.Clock.Synchronised) }),
 	value("clock_error_bound_seconds", gauge, "The kernel's bound on the clock's error; +Inf: it has none.", func(s *scrape) float64 {
 		if !s.Clock.Synchronised {
@@ -106,8 +106,8 @@ var families = []family{
 			put(float64(s.Clock.Steps.Ahead), "ahead")
 			put(float64(s.Clock.Steps.Back), "back")
 		}},
-	value("marks_ahead_seconds", gauge, "By how much the highest floor or ceiling is ahead of known time.", func(s *scrape) float64 { return s.Clock.MarksAhead.Seconds() }),
-	{"guard_answers_total", counter, []string{"answer"}, "What the clock guard decided for requests that found the clock behind the last ID.",
+	value("marks_ahead_seconds", gauge, "How far the highest floor or ceiling is ahead of known time.", func(s *scrape) float64 { return s.Clock.MarksAhead.Seconds() }),
+	{"guard_answers_total", counter, []string{"answer"}, "What the clock guard decided where the clock was behind the last ID.",
 		func(s *scrape, put put) {
 			for a := clockguard.Sleep; a <= clockguard.Wait; a++ {
 				put(float64(s.Answers[a]), a.String())
@@ -147,7 +147,7 @@ var families = []family{
 				put(unix(s.Layout.UnixNanos(highest)))
 			}
 		}},
-	value("ids_burnt_total", counter, "IDs that were taken for requests which were given up.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
+	value("ids_burnt_total", counter, "IDs taken for requests that were given up.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
 	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests, by what they came to.",
 		func(s *scrape, put put) {
 			for of, n := range s.counted.Requests {
@@ -155,7 +155,7 @@ var families = []family{
 			}
 		}},
 	value("requests_waiting", gauge, "Requests that wait for IDs now.", func(s *scrape) float64 { return float64(s.Server.Waiting) }),
-	{"request_waits_total", counter, []string{"reason"}, "Requests that had to wait, by what they waited for first.",
+	{"request_waits_total", counter, []string{"reason"}, "Requests that waited, by what for first.",
 		func(s *scrape, put put) {
 			for reason, n := range s.Waits {
 				put(float64(n), reason)
@@ -182,7 +182,7 @@ var families = []family{
 				put(float64(u.Rate.PerSecond), uid(u), u.Pod)
 			}
 		}},
-	{"user_ids_total", counter, []string{"uid", "pod"}, "IDs that a user's rate allowed: the first 32 users that came, all others as other.",
+	{"user_ids_total", counter, []string{"uid", "pod"}, "IDs that a user's rate allowed: the first 32 users, the others as other.",
 		func(s *scrape, put put) {
 			for _, u := range s.Limits.Users {
 				put(float64(u.IDs), uid(u), u.Pod)

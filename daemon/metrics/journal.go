@@ -15,7 +15,7 @@ type journalMetrics struct {
 
 const (
 	flushName  = "journal_flush_duration_seconds"
-	flushHelp  = "How long writes of the journal took until they were on disk."
+	flushHelp  = "How long flushes of the journal took."
 	failedName = "journal_flush_failures_total"
 	failedHelp = "Writes of the journal that failed."
 )
