@@ -52,7 +52,8 @@ test: ## all tests, and the race detector where goroutines share state
 # with the one that the dependencies ask for.
 lint: ## format, vet, staticcheck, no sleeping, no real clock, and what ships needs nothing of what proves
 	@lint="$$(GOWORK=off $(GO) tool -modfile=tools/lint/go.mod -n golangci-lint)" && \
-	for module in . e2e csi/sanity; do echo "lint: $$module" && (cd $$module && CGO_ENABLED=0 GOFLAGS=-trimpath "$$lint" run ./...) || exit; done
+	for module in . e2e csi/sanity deploy/sbom; do echo "lint: $$module" && (cd $$module && CGO_ENABLED=0 GOFLAGS=-trimpath "$$lint" run ./...) || exit; done && \
+	echo 'lint: what only other systems or a build without the drills have' && CGO_ENABLED=0 GOOS=darwin "$$lint" run --enable-only depguard --build-tags grpcnotrace ./...
 	@echo 'lint: deploy/mixin is formatted and rendered'
 	@$(TOOL) jsonnetfmt --test deploy/mixin/*.libsonnet deploy/mixin/*.jsonnet || { echo 'run make generate' >&2; exit 1; }
 	@rendered=$$(mktemp -d); trap 'rm -rf "$$rendered"' EXIT; $(TOOL) jsonnet -S -m "$$rendered" deploy/mixin/render.jsonnet >/dev/null && \
