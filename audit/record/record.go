@@ -100,8 +100,8 @@ func (c call) done(e evidence.Event) error {
 	return c.log(e)
 }
 
-// claimed hands over a claim when it has been written down. One that could not be lingers, as after
-// any error.
+// claimed hands over a claim when it has been written down. One that could not be stays until its
+// session ends, as after any error.
 func (c call) claimed(how evidence.Kind, held coord.Claim) (coord.Claim, error) {
 	e := evidence.Event{Kind: how, Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor(), Until: held.Until()}
 	if err := c.done(e); err != nil {
