@@ -58,9 +58,6 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.GenericFlag{Name: "memory", Value: (*size)(&c.Memory), Category: "Socket", DefaultText: "three quarters of the cgroup's limit, or 512MiB without one",
 			Usage: "limit the process's memory to this `SIZE`, such as 256MiB: requests that need more are rejected"},
 
-		&urfave.StringFlag{Name: "compat", Destination: &c.Compat, Value: c.Compat, Category: "Socket", DefaultText: "none",
-			Usage: "answer HTTP as these ID `SERVICES` do, on their paths: leaf, tinyid, uid-generator, separated by commas"},
-
 		&urfave.StringFlag{Name: "admin", Destination: &c.Admin.Address, Value: c.Admin.Address, Category: "Admin", DefaultText: "none",
 			Usage: "serve HTTP without IDs on this `ADDRESS`, such as 127.0.0.1:7070; other hosts' access needs TLS and --admin-client-ca or --admin-token-file"},
 		&urfave.BoolFlag{Name: "admin-ids", Destination: &c.Admin.IDs, Value: c.Admin.IDs, Category: "Admin",

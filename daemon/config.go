@@ -19,7 +19,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/systemd"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/vmclock"
@@ -31,7 +30,6 @@ import (
 type Config struct {
 	Socket Socket
 	Admin  admin.Config // the address on TCP, if there is one
-	Compat string       // the other ID services whose paths HTTP answers, with commas between; see rest.Compat
 	// Takeover has the daemon go on in the place of one that runs on the same state directory.
 	Takeover bool
 	// Downgrade has it do so where that one is of a later version, too.
@@ -214,9 +212,6 @@ func (c Config) Validate() error {
 		bad("pod-sockets", "only Linux tells the daemon which directories come and go: leave it out")
 	}
 	c.Admin.Validate(bad)
-	if _, err := rest.Compat(c.Compat); err != nil {
-		bad("compat", "%v", err)
-	}
 	c.Cluster.validateAccess(bad)
 	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
 		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)

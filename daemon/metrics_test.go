@@ -171,7 +171,7 @@ func BenchmarkAScrapeOf64Lanes(b *testing.B) {
 func TestIDsOfEveryDialectAreCountedByTheirForm(t *testing.T) {
 	found := make(chan *daemon.Daemon, 1)
 	c := daemontest.Config(t.TempDir())
-	c.IDs.Form, c.Compat = "hex", "tinyid"
+	c.IDs.Form = "hex"
 	d := daemontest.Launch(t, c, scraped(found))
 	from := <-found
 	d.UntilReady()
@@ -191,7 +191,6 @@ func TestIDsOfEveryDialectAreCountedByTheirForm(t *testing.T) {
 		{"text", "base62", 3, func() { get(t, web, "/v1/ids?count=3&as=base62", "Accept", "text/plain") }},
 		{"a stream", "string", 4, func() { get(t, web, "/v1/ids?count=4&as=string", "Accept", "application/x-ndjson") }},
 		{"runs", "integer", 5, func() { get(t, web, "/v1/runs?count=5") }},
-		{"another service", "integer", 6, func() { get(t, web, "/tinyid/id/nextId?bizType=a&batchSize=6") }},
 		{"numbers of a call", "integer", 7, func() { next(7, flakewardv1.Form_FORM_UNSPECIFIED) }},
 		{"texts of a call", "uuid", 8, func() { next(8, flakewardv1.Form_FORM_UUID) }},
 		{"runs of a call", "integer", 9, func() {

@@ -42,7 +42,6 @@ func commandsOf(w *fixture) (all []string) {
 var httpCommands = []string{
 	"ids", "runs", "decode", "bounds", "status", "layout", "cluster", "openapi", "livez", "readyz", "metrics", "page", "other", "next", "run", "stream",
 	"health",
-	"leaf-segment", "leaf-snowflake", "leaf-decode", "tinyid", "tinyid-simple", "uid-generator", "uid-generator-decode",
 }
 
 // callAll makes each call of the coordinator, some of which end with err.

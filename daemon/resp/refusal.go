@@ -88,7 +88,7 @@ var refusals = [kinds]struct{ prefix, text string }{
 	TooMuchMemory:      {"ERR", "too much memory: this connection takes %d KiB, the most of all, and no more is left; read replies, and send whole requests"},
 	NotAllowed:         {"ERR", "not allowed: user %s may not connect; see --allow-uid and --allow-gid of the daemon"},
 	BrokenFrame:        {"ERR", "Protocol error: %s; the connection is closed"},
-	UnknownPath:        {"ERR", "there is nothing at '%s': /v1/openapi.json has the paths, and --compat those of other services"},
+	UnknownPath:        {"ERR", "there is nothing at '%s': /v1/openapi.json has the paths"},
 	WrongMethod:        {"ERR", "the method '%s' is not for this path: use %s"},
 	BadCall:            {"ERR", "the call cannot be answered: %s"},
 	UnknownParameter:   {"ERR", "the parameter '%s' is not known here: use %s"},

@@ -100,10 +100,6 @@ func (q *request) fail(p Problem) {
 	if p.Status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	if q.at.fail != nil {
-		q.at.fail(q, p)
-		return
-	}
 	h.Set("Content-Type", "application/problem+json")
 	h["Cache-Control"] = noStore
 	q.w.WriteHeader(p.Status)

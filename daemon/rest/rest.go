@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"log"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -67,7 +66,6 @@ type Config struct {
 	Count    Counter                 // nil: nobody counts
 	More     map[string]http.Handler // further paths, for GET and HEAD; no pod's socket has them; errors become problems
 	RPC      http.Handler            // answers the paths that begin as RPCPaths do; nil: there are none
-	Compat   []string                // the services whose paths are answered, too: see Compat
 	// Leaving reports whether another process is about to serve in this one's place: connections of
 	// HTTP/2 are told so (GOAWAY) with their next reply; nil: never.
 	Leaving func() bool
@@ -111,12 +109,11 @@ type Server struct {
 type route struct {
 	name     string // of the command, for counting
 	serve    func(*Server, *request)
-	params   []string                // that it takes
-	anything bool                    // it takes any
-	issues   bool                    // new IDs
-	posts    bool                    // it takes POST as well, whose body may have the parameters
-	node     bool                    // it tells of the node and its users: no pod's socket has it
-	fail     func(*request, Problem) // replies why there is no answer; nil: with a problem of RFC 9457
+	params   []string // that it takes
+	anything bool     // it takes any
+	issues   bool     // new IDs
+	posts    bool     // it takes POST as well, whose body may have the parameters
+	node     bool     // it tells of the node and its users: no pod's socket has it
 }
 
 // decodePath begins the paths of IDs.
@@ -152,9 +149,6 @@ func New(c Config) *Server {
 		s.routes[path].issues, s.routes[path].posts = true, true
 	}
 	s.routes["/v1/status"].node = true
-	for _, name := range c.Compat {
-		maps.Copy(s.routes, services[name])
-	}
 	if c.Cluster != nil {
 		s.routes["/v1/cluster"] = &route{name: "cluster", serve: (*Server).cluster, node: true}
 	}

@@ -21,11 +21,6 @@
       'next',
       'run',
       'stream',
-      'leaf-segment',
-      'leaf-snowflake',
-      'tinyid',
-      'tinyid-simple',
-      'uid-generator',
     ],
     // Codes of requests that got no ID because none could be had. Others are the client's mistakes.
     unavailable: [

@@ -225,16 +225,13 @@ var counted = regexp.MustCompile(`flakeward_requests_total\{[^}]*command="([^"]*
 // may be refused with the same codes while IDs are to be had.
 func TestAlertsKnowTheCommandsThatAskForIDs(t *testing.T) {
 	c := daemontest.Config(sockettest.Dir(t))
-	c.Compat = "leaf,tinyid,uid-generator"
 	server := launch(t, c)
 	redis := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
 	defer func() { _ = redis.Close() }()
 	must.Do(t, redis.Do(t.Context(), "NEXT").Err())
 	must.Do(t, redis.Do(t.Context(), "RUN", 1).Err())
 	client := sockettest.HTTP(t, c.Socket.Path, true)
-	for _, path := range []string{
-		"/v1/ids", "/v1/runs", "/api/segment/get/x", "/api/snowflake/get/x", "/tinyid/id/nextId?bizType=x", "/tinyid/id/nextIdSimple?bizType=x", "/testGet",
-	} {
+	for _, path := range []string{"/v1/ids", "/v1/runs"} {
 		reply := must.Get(client.Get("http://socket" + path))(t)
 		_, _ = io.Copy(io.Discard, reply.Body)
 		_ = reply.Body.Close()
