@@ -3,45 +3,10 @@ package simulation_test
 import (
 	"bytes"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/flakeward/flakeward/sim/simulation"
 )
-
-// A kind of fault that never happens tests nothing.
-func TestEveryKindOfFaultHappens(t *testing.T) {
-	var mu sync.Mutex
-	missing := map[string]bool{}
-	for k := simulation.Step; k <= simulation.Quiet; k++ {
-		if k.String() != "" {
-			missing[k.String()] = true
-		}
-	}
-	each(150, func(seed uint64) {
-		var trace bytes.Buffer
-		simulation.Run(simulation.PlanOf(seed), &trace)
-		happened := map[string]bool{}
-		for line := range strings.Lines(trace.String()) {
-			_, fault, ok := strings.Cut(line, "FAULT: ")
-			if _, what, named := strings.Cut(fault, ": "); ok && named {
-				happened[strings.TrimSpace(what)] = true
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for kind := range missing {
-			for what := range happened {
-				if strings.HasPrefix(what, kind) {
-					delete(missing, kind)
-				}
-			}
-		}
-	})
-	for kind := range missing {
-		t.Errorf("never in 150 runs: %s", kind)
-	}
-}
 
 // A fault at a step happens there: after that many of that step, and at no other.
 func TestFaultAtAStep(t *testing.T) {

@@ -13,14 +13,11 @@ import (
 // seen by both: of the runs in which the one sees that IDs or ticks are used twice, or that more is
 // issued than was granted, there is none in which the other sees nothing.
 func TestBothJudgesAgree(t *testing.T) {
-	for name, plant := range map[string]func(*simulation.Plan){
-		"disks that lie":      func(p *simulation.Plan) { p.Lying = true },
-		"servers that accept": func(p *simulation.Plan) { p.Unfenced = true },
-	} {
+	for name, plant := range planted {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
 			seen, missed := 0, 0
-			each(seeds()/2, func(seed uint64) {
+			each(40, func(seed uint64) {
 				plan := simulation.PlanOf(seed)
 				plant(&plan)
 				atOnce := simulation.Run(plan, nil).Violation
@@ -68,29 +65,9 @@ func TestLateCallAfterARestore(t *testing.T) {
 	}
 }
 
-// What only the audit finds is shown as the last line of the trace, and is shrunk like any other.
-func TestTheAuditsVerdictEndsTheTrace(t *testing.T) {
-	for seed := uint64(1); seed <= 300; seed++ {
-		plan := simulation.PlanOf(seed)
-		plan.Unfenced, plan.Blind = true, true
-		if simulation.Run(plan, nil).Violation == "" {
-			continue
-		}
-		shrunk(t, plan)
-		var trace bytes.Buffer
-		small, _, r := simulation.Shrink(plan)
-		simulation.Run(small, &trace)
-		if !strings.Contains(r.Violation, "the audit finds") || !strings.Contains(trace.String(), "the audit: ") {
-			t.Errorf("%s\n%s", r.Violation, trace.String())
-		}
-		return
-	}
-	t.Fatal("not found with 300 seeds")
-}
-
 // Once nothing goes wrong any more, all daemons that there are worker IDs for issue again.
 func TestClustersRecover(t *testing.T) {
-	each(30, func(seed uint64) {
+	each(10, func(seed uint64) {
 		plan := simulation.PlanOf(seed)
 		plan.Recover = true
 		if r := simulation.Run(plan, nil); r.Violation != "" {
