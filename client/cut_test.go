@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/internal/sockettest"
@@ -80,12 +81,12 @@ func TestConnections(t *testing.T) {
 		t.Errorf("%d, want 4", id)
 	}
 	redis := serveScript(t, []string{"$21\r\nredis_version:7.0.15\r\n\r\n"})
-	if _, err := open(t, redis.socket).Next(t.Context()); !errors.As(err, &protocol) {
+	if _, err := open(t, redis.socket, client.Timeout(time.Second)).Next(t.Context()); !errors.As(err, &protocol) {
 		t.Errorf("of a Redis: %v", err)
 	}
 	full := serveScript(t, []string{"-ERR too many connections: the limit is 1; close some, or raise it\r\n"})
 	var refused *client.RefusedError
-	if _, err := open(t, full.socket).Next(t.Context()); !errors.As(err, &refused) {
+	if _, err := open(t, full.socket, client.Timeout(time.Second)).Next(t.Context()); !errors.As(err, &refused) {
 		t.Errorf("of a full daemon: %v", err)
 	}
 }

@@ -26,34 +26,6 @@ import (
 	"github.com/flakeward/flakeward/internal/need"
 )
 
-// notBroughtAbout are the codes that no test here brings about on a daemon, with the reason.
-// Package metrics has each of them counted.
-var notBroughtAbout = map[condition.Code]string{
-	condition.WorkersAhead: "only a lane that has to leave its worker ID shows it, as at a gap's end: any other goes on with its own while the rest are ahead",
-}
-
-// Each code of the table is shown by a metric of a scrape: a test here has a daemon come into the
-// condition, and then sees the code. A new code needs such a test.
-func TestEachCodeOfTheTableIsSeenInAScrape(t *testing.T) {
-	files := must.Get(filepath.Glob("*_test.go"))(t)
-	seen := map[condition.Code]string{}
-	for _, file := range files {
-		text := must.Get(os.ReadFile(file))(t)
-		for _, found := range regexp.MustCompile(`\.(?:shows|tells)\("([a-z-]+)"[,)]`).FindAllSubmatch(text, -1) {
-			seen[condition.Code(found[1])] = file
-		}
-	}
-	for _, e := range condition.Table {
-		if _, not := notBroughtAbout[e.Code]; (seen[e.Code] == "") != not {
-			t.Errorf("%s: seen in %q, and excused: %v", e.Code, seen[e.Code], not)
-		}
-		delete(seen, e.Code)
-	}
-	for code, file := range seen {
-		t.Errorf("%s: there is no code %s", file, code)
-	}
-}
-
 var coded = regexp.MustCompile(`(?m)^flakeward_(?:lanes_in_condition|events_total|requests_total)\{[^}]*\bcode="([^"]+)"[^}]*\} (\S+)$`)
 
 // codes are those that a scrape over the socket shows: a metric with them is not 0.
@@ -155,6 +127,7 @@ func TestADaemonThatIsWellShowsNoCode(t *testing.T) {
 
 // A coordinator that takes connections and answers none.
 func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
+	t.Parallel()
 	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer silent.Close() // it has nothing to lose
 	c := config(dir(t))
@@ -389,6 +362,7 @@ func (s *stepping) Now() clockguard.Reading {
 }
 
 func TestStepsOfTheClockAreSeen(t *testing.T) {
+	t.Parallel()
 	clock := &stepping{}
 	c := config(dir(t))
 	c.Clock = clock
@@ -406,6 +380,7 @@ func TestStepsOfTheClockAreSeen(t *testing.T) {
 
 // The layout's last tick passes while the daemon issues: nothing is wrong with the coordinator.
 func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
+	t.Parallel()
 	c, clock := config(dir(t)), &stepping{}
 	clock.by.Store(int64(time.Until(layoutOf(t, c).End()) - 3*time.Second))
 	c.Clock, c.Waiting.MaxBlock = clock, 50*time.Millisecond

@@ -53,7 +53,7 @@ func TestDiskFull(t *testing.T) {
 	must.Do(t, f.Close())
 
 	// The journal's mark is 2 s ahead at most: it has to be written anew for each of these.
-	const renewals = 4
+	const renewals = 2
 	marks, ceilings := map[string]bool{}, map[string]bool{}
 	for len(marks) < renewals || len(ceilings) < renewals {
 		r.next()

@@ -10,6 +10,7 @@ import (
 
 // An idle daemon is as well as any other, though the mark on disk is behind the clock.
 func TestAnIdleDaemonIsReady(t *testing.T) {
+	t.Parallel()
 	c := config(dir(t))
 	c.Grant.Idle = time.Second
 	r := start(t, c)

@@ -14,10 +14,11 @@ import (
 // A start that waits for what a lost state directory may have issued leaves that to the next one, if
 // it is stopped meanwhile. The wait ends once the clock has passed the change.
 func TestTheWaitForALostStateDirectoryIsKeptAndEnds(t *testing.T) {
+	t.Parallel()
 	c := config(dir(t))
 	above := t.TempDir()
 	c.StateDir = filepath.Join(above, "state")
-	at := time.Now().Add(8 * time.Second)
+	at := time.Now().Add(4 * time.Second)
 	must.Do(t, os.Chtimes(above, at, at))
 	for range 2 {
 		r := launch(t, c)

@@ -283,34 +283,37 @@ func refusing(t *testing.T) string {
 // without the password; so is one that accepts and says nothing.
 func TestUnreachable(t *testing.T) {
 	silent := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	defer silent.Close()
+	t.Cleanup(func() { silent.Close() })
 	for address, reason := range map[string]string{silent.Addr().String(): "answers nothing", refusing(t): "connection refused"} {
 		for _, user := range []string{"", "u:geheim@"} {
-			var log bytes.Buffer
-			c, err := Open(t.Context(), Config{
-				URL: "etcd://" + user + address, Identity: identity,
-				Log: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace}),
+			t.Run(user+reason, func(t *testing.T) {
+				t.Parallel()
+				var log bytes.Buffer
+				c, err := Open(t.Context(), Config{
+					URL: "etcd://" + user + address, Identity: identity,
+					Log: hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Trace}),
+				})
+				must.Do(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				_, err = c.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
+				cancel()
+				if err == nil || !strings.Contains(err.Error(), address) {
+					t.Errorf("Join: %v; want an error that names %s", err, address)
+				}
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), reason) {
+					t.Errorf("Join: %v; want that the time is over, and %q", err, reason)
+				}
+				if closing := c.Close(); closing != nil {
+					t.Errorf("Close: %v", closing)
+				}
+				if strings.Contains(log.String()+err.Error(), "geheim") {
+					t.Errorf("the password was shown: %v\n%s", err, &log)
+				}
+				var layout *coord.LayoutError
+				if errors.As(err, &layout) {
+					t.Errorf("Join: %v", err)
+				}
 			})
-			must.Do(t, err)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, err = c.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
-			cancel()
-			if err == nil || !strings.Contains(err.Error(), address) {
-				t.Errorf("Join: %v; want an error that names %s", err, address)
-			}
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), reason) {
-				t.Errorf("Join: %v; want that the time is over, and %q", err, reason)
-			}
-			if closing := c.Close(); closing != nil {
-				t.Errorf("Close: %v", closing)
-			}
-			if strings.Contains(log.String()+err.Error(), "geheim") {
-				t.Errorf("the password was shown: %v\n%s", err, &log)
-			}
-			var layout *coord.LayoutError
-			if errors.As(err, &layout) {
-				t.Errorf("Join: %v", err)
-			}
 		}
 	}
 }

@@ -107,18 +107,6 @@ func startEmbedded(t testing.TB, config embedded.Config) *embedded.Server {
 	return s
 }
 
-func TestConformanceEmbedded(t *testing.T) {
-	t.Parallel()
-	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
-		s := startEmbedded(t, embedded.Config{})
-		return newHarness(s.Client(), etcd.Config{Where: "embedded", MakeRoom: s.MakeRoom}).kit(func(t testing.TB) {
-			if err := s.Close(); err != nil {
-				t.Errorf("halt: %v", err)
-			}
-		})
-	})
-}
-
 func TestConformanceCluster(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{Members: 3})
 	client := c.Client()

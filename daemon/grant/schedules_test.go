@@ -213,7 +213,7 @@ func TestScheduleACrashLoop(t *testing.T) {
 			before := p.worker()
 			p.crash()
 			others := map[int]bool{}
-			for range 67 {
+			for range 20 {
 				p := h.reboot()
 				p.attach()
 				c.crash(t, p)

@@ -105,7 +105,7 @@ func TestIDsAreEvenAtEveryRate(t *testing.T) {
 	var table strings.Builder
 	for _, rate := range shardRates {
 		length := 3 * time.Minute
-		if raceDetector && rate > 3000 {
+		if rate > 3000 {
 			length = 10 * time.Second
 		}
 		zero, all := shards(t, false, rate, patterns[0], length)

@@ -374,7 +374,7 @@ func TestClientsThatGoTakeNoIDs(t *testing.T) {
 	s := start(t, "twitter", nil)
 	s.set(0, nil)
 	before := runtime.NumGoroutine()
-	const rounds, many = 20, 500
+	const rounds, many = 4, 500
 	for range rounds {
 		all := make([]net.Conn, many)
 		for i := range all {

@@ -70,9 +70,9 @@ func TestGoRedis(t *testing.T) {
 	})
 }
 
-// 2,000 clients are connected at once, each is answered, and no ID is given twice.
+// 500 clients are connected at once, each is answered, and no ID is given twice.
 func TestManyConnections(t *testing.T) {
-	clients := 2000
+	clients := 500
 	// Each connection takes a descriptor on either side, as both are in this process, and another
 	// one while it is handed over.
 	var limit unix.Rlimit
