@@ -27,8 +27,9 @@ install: build ## the program in $(PREFIX)/bin; DESTDIR for packagers
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 flakeward '$(DESTDIR)$(PREFIX)/bin/flakeward'
 
-image: ## the image flakeward:latest
+image: ## the images flakeward:latest and, for Kubernetes, flakeward-csi:latest
 	@scripts/load-image $(or $(IMAGE),flakeward:latest)
+	@scripts/load-image flakeward-csi:latest csi .
 
 images: image ## all images that deploy/local.env names, without a registry
 	@sh e2e/images/build.sh etcd
@@ -52,7 +53,7 @@ test: ## all tests, and the race detector where goroutines share state
 # with the one that the dependencies ask for.
 lint: ## format, vet, staticcheck, no sleeping, no real clock, and what ships needs nothing of what proves
 	@lint="$$(GOWORK=off $(GO) tool -modfile=tools/lint/go.mod -n golangci-lint)" && \
-	for module in . e2e csi/sanity deploy/sbom; do echo "lint: $$module" && (cd $$module && CGO_ENABLED=0 GOFLAGS=-trimpath "$$lint" run ./...) || exit; done && \
+	for module in . e2e csi deploy/sbom; do echo "lint: $$module" && (cd $$module && CGO_ENABLED=0 GOFLAGS=-trimpath "$$lint" run ./...) || exit; done && \
 	echo 'lint: what only other systems or a build without the drills have' && CGO_ENABLED=0 GOOS=darwin "$$lint" run --enable-only depguard --build-tags grpcnotrace ./...
 	@echo 'lint: deploy/mixin is formatted and rendered'
 	@$(TOOL) jsonnetfmt --test deploy/mixin/*.libsonnet deploy/mixin/*.jsonnet || { echo 'run make generate' >&2; exit 1; }

@@ -125,7 +125,7 @@ func newProgram(own paths, out *outside) *program {
 			}
 			return unknownCommand(c.App, c.Args().First())
 		},
-		Commands: append([]*urfave.Command{
+		Commands: []*urfave.Command{
 			daemonCommand(own, s, out.serve),
 			checkCommand(s),
 			nextCommand(own),
@@ -143,7 +143,7 @@ func newProgram(own paths, out *outside) *program {
 			versionCommand(),
 			completionCommand(),
 			helpCommand(),
-		}, csiCommands(own)...),
+		},
 	}
 	for _, command := range app.Commands {
 		for _, c := range append([]*urfave.Command{command}, command.Subcommands...) {

@@ -53,8 +53,6 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "accept only these users, root and the daemon's own: `UIDS`, separated by commas"},
 		&urfave.GenericFlag{Name: "allow-gid", Value: (*numbers)(&c.Socket.AllowGIDs), Category: "Socket",
 			Usage: "also accept users with these main groups: `GIDS`, separated by commas; a user's other groups do not count"},
-		&urfave.PathFlag{Name: "pod-sockets", Destination: &c.Socket.Pods, Value: c.Socket.Pods, Category: "Socket", DefaultText: "none",
-			Usage: "serve a socket for each pod that has a directory in this `DIRECTORY`"},
 		&urfave.GenericFlag{Name: "memory", Value: (*size)(&c.Memory), Category: "Socket", DefaultText: "three quarters of the cgroup's limit, or 512MiB without one",
 			Usage: "limit the process's memory to this `SIZE`, such as 256MiB: requests that need more are rejected"},
 

@@ -55,7 +55,7 @@ func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 
 // others has another value than the default for each setting of daemon.Config.
 var others = map[string]string{
-	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18", "memory": "100MiB", "idle-timeout": "90s", "allow-uid": "1000,1001", "allow-gid": "7", "pod-sockets": "/other/pods",
+	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18", "memory": "100MiB", "idle-timeout": "90s", "allow-uid": "1000,1001", "allow-gid": "7",
 	"admin": "127.0.0.1:2", "admin-ids": "true", "admin-cert": "/other/admin.pem", "admin-key": "/other/admin-key.pem", "admin-client-ca": "/other/admin-ca.pem", "admin-token-file": "/other/token",
 	"coord-tls": "true", "coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
 	"coord-server-name": "other", "coord-user": "u", "coord-password-file": "/other/password",

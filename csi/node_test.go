@@ -1,454 +1,415 @@
 //go:build linux
 
-package csi
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
-	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/hashicorp/go-hclog"
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-
-	"github.com/flakeward/flakeward/csi/bind"
-	"github.com/flakeward/flakeward/csi/csitest"
-	"github.com/flakeward/flakeward/csi/podsocket"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-func TestMain(m *testing.M) { csitest.Main(m) }
+// TestMain runs the tests in a mount namespace, which ends with them: nobody else sees what they
+// mount. Who is not root gets a user namespace, too, and is root there.
+func TestMain(m *testing.M) {
+	const inside = "FLAKEWARD_TEST_MOUNTS"
+	if os.Getenv(inside) != "" {
+		os.Exit(m.Run())
+	}
+	child := exec.CommandContext(context.Background(), "/proc/self/exe", os.Args[1:]...)
+	child.Args[0], child.Env = os.Args[0], append(os.Environ(), inside+"=1")
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
+	child.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if uid := os.Getuid(); uid != 0 {
+		child.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+		child.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: uid, Size: 1}}
+		child.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	if err := child.Run(); child.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, "a mount namespace cannot be had:", err)
+		os.Exit(1)
+	}
+	os.Exit(child.ProcessState.ExitCode())
+}
 
-// long is how long a test waits for what has to come.
-const long = time.Minute
-
-// host is a node with a driver, whose methods the tests call.
+// host is a host as the driver sees it.
 type host struct {
 	*testing.T
-	csitest.Node
-	*node
+	root string
+	config
 }
 
+// newHost makes a file system in memory, with a short path. It goes with the test.
 func newHost(t *testing.T) host {
-	n := csitest.NewNode(t)
-	return host{t, n, newNode(t, n.Pods)}
-}
-
-// newNode is what a driver that has just started knows.
-func newNode(t *testing.T, pods string) *node {
-	dir, err := podsocket.Open(pods)
+	t.Helper()
+	root, err := os.MkdirTemp("/tmp", "csi")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &node{name: "node-1", dir: dir, log: hclog.NewNullLogger(), ending: t.Context(), timeout: long}
+	t.Cleanup(func() { _ = os.Remove(root) })
+	if err := unix.Mount("csi", root, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(root, unix.MNT_DETACH) })
+	for _, dir := range []string{"run", "pods"} {
+		if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return host{t, root, config{registration: filepath.Join(root, "reg.sock"), socket: filepath.Join(root, "run", "flakeward.sock"), node: "node-1"}}
 }
 
-// target is kubelet's path for the volume of a pod, whose directory above exists.
-func (h host) target(pod string) string {
-	dir := filepath.Join(h.Kubelet, pod)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// startDaemon has a stand-in for the daemon listen, until the test ends or by stop.
+func (h host) startDaemon() (stop func()) {
+	h.Helper()
+	l, err := net.Listen("unix", h.socket)
+	if err != nil {
 		h.Fatal(err)
 	}
-	return filepath.Join(dir, "mount")
+	stop = sync.OnceFunc(func() { _ = l.Close() })
+	h.Cleanup(stop)
+	return stop
 }
 
-func publishOf(volume, target string) *csi.NodePublishVolumeRequest {
-	return &csi.NodePublishVolumeRequest{
-		VolumeId: volume, TargetPath: target, Readonly: true,
-		VolumeCapability: &csi.VolumeCapability{
-			AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
-			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
-		},
-		VolumeContext: map[string]string{
-			ephemeral: "true", podName: "shop-7f9c", namespace: "orders", kubelet + "pod.uid": "1-2", kubelet + "serviceAccount.name": "default",
-		},
-	}
-}
-
-func unpublishOf(volume, target string) *csi.NodeUnpublishVolumeRequest {
-	return &csi.NodeUnpublishVolumeRequest{VolumeId: volume, TargetPath: target}
-}
-
-func (h host) publishes(volume, target string, want codes.Code) {
+// run starts a driver, which ends with the test or by end.
+func (h host) run() (conn *grpc.ClientConn, end func() error) {
 	h.Helper()
-	if _, err := h.NodePublishVolume(h.Context(), publishOf(volume, target)); status.Code(err) != want {
-		h.Fatalf("publish at %q: %v; want %v", target, err, want)
+	ctx, cancel := context.WithCancel(h.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx, h.config) }()
+	end = sync.OnceValue(func() error { cancel(); return <-ended })
+	h.Cleanup(func() { _ = end() })
+	conn, err := grpc.NewClient("unix://"+h.registration, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		h.Fatal(err)
 	}
+	h.Cleanup(func() { _ = conn.Close() })
+	return conn, end
 }
 
-func (h host) unpublishes(volume, target string, want codes.Code) {
-	h.Helper()
-	if _, err := h.NodeUnpublishVolume(h.Context(), unpublishOf(volume, target)); status.Code(err) != want {
-		h.Fatalf("unpublish at %q: %v; want %v", target, err, want)
-	}
+func (h host) target(name string) string { return filepath.Join(h.root, "pods", name) }
+
+func publishOf(target string) *csi.NodePublishVolumeRequest {
+	return &csi.NodePublishVolumeRequest{VolumeId: "csi-1", TargetPath: target, Readonly: true,
+		VolumeContext:    map[string]string{ephemeral: "true", "csi.storage.k8s.io/pod.name": "shop"},
+		VolumeCapability: &csi.VolumeCapability{AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}}}}
 }
 
-// serves fails if the socket at the target is not the one that the daemon listens on, read-only in
-// one mount.
+func unpublishOf(target string) *csi.NodeUnpublishVolumeRequest {
+	return &csi.NodeUnpublishVolumeRequest{VolumeId: "csi-1", TargetPath: target}
+}
+
+// serves wants a daemon to be reached by the target, nothing to be changed there, and one mount.
 func (h host) serves(target string) {
 	h.Helper()
-	path, err := bind.Resolve(target)
-	if err != nil {
-		h.Fatal(err)
-	}
-	at := bind.At(h.table(), path)
-	if len(at) != 1 || !at[0].Restricted {
-		h.Fatalf("the mounts at %q are %+v", target, at)
-	}
-	if err := os.WriteFile(filepath.Join(target, "x"), nil, 0o600); !errors.Is(err, unix.EROFS) {
-		h.Errorf("a pod that writes: %v", err)
-	}
-	dir, err := os.Open(target)
-	if err != nil {
-		h.Fatal(err)
-	}
-	defer dir.Close() // only read
-	// By its descriptor, since kubelet's paths are longer than a socket's may be.
-	var d net.Dialer
-	c, err := d.DialContext(h.Context(), "unix", fmt.Sprintf("/proc/self/fd/%d/flakeward.sock", dir.Fd()))
+	c, err := net.Dial("unix", filepath.Join(target, "flakeward.sock"))
 	if err != nil {
 		h.Fatal(err)
 	}
 	_ = c.Close()
+	if err := os.WriteFile(filepath.Join(target, "x"), nil, 0o600); !errors.Is(err, unix.EROFS) {
+		h.Errorf("a pod can write beside the socket: %v", err)
+	}
+	if err := os.Remove(filepath.Join(target, "flakeward.sock")); !errors.Is(err, unix.EROFS) {
+		h.Errorf("a pod can remove the socket: %v", err)
+	}
+	h.mounts(target, 1)
 }
 
-func (h host) table() []bind.Mount {
+func (h host) mounts(target string, want int) {
 	h.Helper()
-	all, err := bind.All()
+	at, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(target))
 	if err != nil {
 		h.Fatal(err)
 	}
-	return all
-}
-
-// leaves fails if something is left of a volume: its mount, its target, or its directory.
-func (h host) leaves(volume, target string) {
-	h.Helper()
-	if shown(h.table(), podsocket.ID(volume)) {
-		h.Error("a mount is left")
-	}
-	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		h.Errorf("the target is left: %v", err)
-	}
-	left, err := os.ReadDir(h.Pods)
-	if err != nil || len(left) > 0 {
-		h.Errorf("left in the daemon's directory: %v, %v", left, err)
+	all, err := mountinfo.GetMounts(mountinfo.PrefixFilter(target))
+	if err != nil || len(all) != want || len(at) != min(want, 1) {
+		h.Errorf("%d mounts at %s, %v; want %d", len(all), target, err, want)
 	}
 }
 
-func TestAPodGetsASocketOfItsOwnAndNothingIsLeft(t *testing.T) {
+// A driver mounts and unmounts, each as often as kubelet asks, over a restart of itself and of the
+// daemon, and leaves nothing.
+func TestAPodHasTheSocketsDirectory(t *testing.T) {
 	h := newHost(t)
-	csitest.StartDaemon(t, h.Pods)
+	stop := h.startDaemon()
+	conn, end := h.run()
 	target := h.target("a")
-	for range 3 {
-		h.publishes("v", target, codes.OK)
-		h.serves(target)
-	}
-	dir := filepath.Join(h.Pods, podsocket.ID("v"))
-	if user, err := os.ReadFile(filepath.Join(dir, "user")); string(user) != "orders/shop-7f9c\n" {
-		t.Errorf("user is %q, %v", user, err)
-	}
-	if info, err := os.Stat(filepath.Join(dir, "socket")); err != nil || info.Mode().Perm() != 0o755 {
-		t.Errorf("socket/ is %v, %v", info.Mode(), err)
-	}
-	h.publishes("w", h.target("b"), codes.OK)
-	if h.unpublishes("w", h.target("b"), codes.OK); bind.Shown(dir, target) {
-		t.Error("shown is the directory and not its socket/")
-	}
-	h.serves(target)
-	for range 3 {
-		h.unpublishes("v", target, codes.OK)
-		h.leaves("v", target)
-	}
-}
-
-// Another driver goes on with what one left, at whatever step that was.
-func TestAnotherDriverGoesOn(t *testing.T) {
-	h := newHost(t)
-	csitest.StartDaemon(t, h.Pods)
-	target, id := h.target("a"), podsocket.ID("v")
-	for name, left := range map[string]func() error{
-		"nothing":          func() error { return nil },
-		"target":           func() error { return os.Mkdir(target, 0o750) },
-		"half a directory": func() error { return os.MkdirAll(filepath.Join(h.Pods, id, "socket"), 0o700) },
-		"directory":        func() error { return h.dir.Make(id, podsocket.Entry{User: "orders/shop-7f9c", Target: target}) },
-		"of another time":  func() error { return h.dir.Make(id, podsocket.Entry{User: "orders/shop-7f9c", Target: "/elsewhere"}) },
-		"writable mount": func() error {
-			h.publishes("v", target, codes.OK)
-			return errors.Join(bind.Hide(target), unix.Mount(h.dir.Socket(id), target, "", unix.MS_BIND, ""))
-		},
-		"two mounts": func() error {
-			h.publishes("v", target, codes.OK)
-			return errors.Join(bind.Hide(target), bind.Show(h.dir.Socket(id), target),
-				unix.Mount(h.dir.Socket(id), target, "", unix.MS_BIND, ""))
-		},
-		"whole":       func() error { h.publishes("v", target, codes.OK); return nil },
-		"stale mount": func() error { h.publishes("v", target, codes.OK); return h.dir.Remove(id) },
-		"wiped":       func() error { h.publishes("v", target, codes.OK); return os.RemoveAll(h.Pods) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, published := range []bool{true, false} {
-				if err := left(); err != nil {
-					t.Fatal(err)
-				}
-				h := host{t, h.Node, newNode(t, h.Pods)}
-				if published {
-					h.publishes("v", target, codes.OK)
-					h.serves(target)
-				}
-				h.unpublishes("v", target, codes.OK)
-				if name == "of another time" && !published { // no more than the target is this request's
-					h.unpublishes("v", "/elsewhere", codes.OK)
-				}
-				h.leaves("v", target)
-			}
-		})
-	}
-}
-
-func TestTargetsThatAreOdd(t *testing.T) {
-	h := newHost(t)
-	csitest.StartDaemon(t, h.Pods)
-	t.Run("hostile names", func(t *testing.T) {
-		h := host{t, h.Node, h.node}
-		for _, pod := range []string{"a b", "a\nb", `a\040b`, "a\tb#c", "-rf", "…", "a//deleted", strings.Repeat("x", 200) + "/" + strings.Repeat("y", 200)} {
-			target := filepath.Clean(h.target(pod))
-			h.publishes("v", target, codes.OK)
-			h.serves(target)
-			h.unpublishes("v", target, codes.OK)
-			h.leaves("v", target)
-		}
-	})
-	t.Run("kubelet's directory behind a link", func(t *testing.T) {
-		h := host{t, h.Node, h.node}
-		link := filepath.Join(h.Kubelet, "link")
-		if err := os.Symlink(filepath.Dir(h.target("a")), link); err != nil {
+	node := csi.NewNodeClient(conn)
+	for range 2 {
+		if _, err := node.NodePublishVolume(t.Context(), publishOf(target)); err != nil {
 			t.Fatal(err)
 		}
-		target := filepath.Join(link, "mount")
-		h.publishes("v", target, codes.OK)
-		h.publishes("v", target, codes.OK)
 		h.serves(target)
-		h.unpublishes("v", target, codes.OK)
-		h.leaves("v", target)
-	})
-	file, symlink, foreign := h.target("file"), h.target("link"), h.target("foreign")
-	if err := errors.Join(os.WriteFile(file, []byte("x"), 0o600), os.Symlink("/tmp", symlink), os.Mkdir(foreign, 0o700),
-		unix.Mount("foreign", foreign, "tmpfs", 0, "")); err != nil {
-		t.Fatal(err)
 	}
-	full := h.target("full")
-	if err := errors.Join(os.Mkdir(full, 0o700), os.WriteFile(filepath.Join(full, "f"), nil, 0o600)); err != nil {
-		t.Fatal(err)
+	stop()
+	h.startDaemon() // another socket
+	h.serves(target)
+	if err := end(); err != nil {
+		t.Errorf("the driver ended with %v", err)
 	}
-	for name, target := range map[string]string{"file": file, "symbolic link": symlink, "foreign mount": foreign} {
-		t.Run(name, func(t *testing.T) {
-			h := host{t, h.Node, h.node}
-			h.publishes("v", target, codes.FailedPrecondition)
-			h.unpublishes("v", target, codes.FailedPrecondition)
-			if _, err := os.Lstat(target); err != nil {
-				t.Errorf("what was there is gone: %v", err)
-			}
-		})
+	if _, err := os.Lstat(h.registration); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("its socket is left: %v", err)
 	}
-	if _, err := os.ReadFile(file); err != nil || len(bind.At(h.table(), foreign)) != 1 {
-		t.Errorf("what was there is not left alone: %v", err)
-	}
-	t.Run("full directory", func(t *testing.T) {
-		h := host{t, h.Node, h.node}
-		h.publishes("v", full, codes.OK)
-		h.serves(full)
-		h.unpublishes("v", full, codes.FailedPrecondition)
-		if err := os.Remove(filepath.Join(full, "f")); err != nil {
-			t.Errorf("what was there is not left alone: %v", err)
+	h.serves(target)
+	conn, _ = h.run()
+	for range 2 {
+		if _, err := csi.NewNodeClient(conn).NodeUnpublishVolume(t.Context(), unpublishOf(target)); err != nil {
+			t.Fatal(err)
 		}
-		h.unpublishes("v", full, codes.OK)
-		h.leaves("v", full)
-	})
-	t.Run("nothing above", func(t *testing.T) {
-		h := host{t, h.Node, h.node}
-		target := filepath.Join(h.Kubelet, "none", "mount")
-		h.publishes("v", target, codes.FailedPrecondition)
-		h.unpublishes("v", target, codes.OK)
-		h.leaves("v", target)
-	})
-}
-
-// A volume is one pod's, at one path.
-func TestAVolumeIsShownOnce(t *testing.T) {
-	h := newHost(t)
-	csitest.StartDaemon(t, h.Pods)
-	target := h.target("a")
-	h.publishes("v", target, codes.OK)
-	h.publishes("v", h.target("b"), codes.FailedPrecondition)
-	other := publishOf("v", target)
-	other.VolumeContext[podName] = "other"
-	if _, err := h.NodePublishVolume(t.Context(), other); status.Code(err) != codes.AlreadyExists {
-		t.Errorf("the volume of another pod: %v", err)
+		h.mounts(target, 0)
+		if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is left: %v", target, err)
+		}
 	}
-	h.unpublishes("v", h.target("b"), codes.OK)
-	h.serves(target)
-	h.unpublishes("v", target, codes.OK)
-	h.leaves("v", target)
 }
 
-// Without the daemon nothing is mounted, kubelet is told to try again, and pods can go.
-func TestTheDaemonIsAway(t *testing.T) {
+// Without a daemon a pod waits, and pods can go.
+func TestAPodWaitsForTheDaemon(t *testing.T) {
 	h := newHost(t)
-	h.timeout = 10 * time.Millisecond
-	target := h.target("a")
-	h.publishes("v", target, codes.Unavailable)
-	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the target was made: %v", err)
+	n, target := &node{config: h.config}, h.target("a")
+	if _, err := n.NodePublishVolume(t.Context(), publishOf(target)); status.Code(err) != codes.Unavailable {
+		t.Errorf("without a daemon: %v", err)
 	}
-	h.unpublishes("v", target, codes.OK)
-	h.leaves("v", target)
-
-	h.publishes("v", target, codes.Unavailable)
-	daemon := csitest.StartDaemon(t, h.Pods)
-	h.timeout = long
-	h.publishes("v", target, codes.OK)
-	h.serves(target)
-	daemon.Stop()
-	h.publishes("v", target, codes.OK) // a pod that runs
-	h.timeout = 10 * time.Millisecond
-	h.publishes("w", h.target("b"), codes.Unavailable)
-	h.unpublishes("w", h.target("b"), codes.OK)
-	h.unpublishes("v", target, codes.OK)
-	h.leaves("v", target)
-}
-
-// A driver that ends lets nobody wait.
-func TestAnEndingDriverWaitsForNoDaemon(t *testing.T) {
-	h := newHost(t)
-	h.timeout = 1000 * time.Hour
-	ending, end := context.WithCancel(t.Context())
-	h.ending = ending
-	end()
-	h.publishes("v", h.target("a"), codes.Unavailable)
-}
-
-// What the driver alone would see is of no use to a pod.
-func TestAMountThatNobodyElseWouldSeeIsRefused(t *testing.T) {
-	h := newHost(t)
-	csitest.StartDaemon(t, h.Pods)
-	if err := unix.Mount("", h.Kubelet, "", unix.MS_PRIVATE, ""); err != nil {
+	h.mounts(target, 0)
+	stop := h.startDaemon()
+	if _, err := n.NodePublishVolume(t.Context(), publishOf(target)); err != nil {
 		t.Fatal(err)
 	}
-	target := h.target("a")
-	h.publishes("v", target, codes.FailedPrecondition)
-	h.leaves("v", target)
+	stop()
+	if _, err := n.NodeUnpublishVolume(t.Context(), unpublishOf(target)); err != nil {
+		t.Error(err)
+	}
+	h.mounts(target, 0)
 }
 
-// Requests for one volume at the same time come one after the other, or are told to come again.
-func TestRequestsAtTheSameTime(t *testing.T) {
-	h := newHost(t)
-	csitest.StartDaemon(t, h.Pods)
-	target := h.target("a")
-	var done sync.WaitGroup
-	for i := range 8 {
-		done.Go(func() {
-			for range 20 {
-				_, err := h.NodePublishVolume(h.Context(), publishOf("v", target))
-				if i%2 == 1 {
-					_, err = h.NodeUnpublishVolume(h.Context(), unpublishOf("v", target))
-				}
-				if code := status.Code(err); code != codes.OK && code != codes.Aborted {
-					t.Errorf("%v", err)
-				}
+// What a driver left that was killed between two steps, or what came to its place since, does not
+// keep the next request from making it right.
+func TestAPodGetsTheMountWhateverIsThere(t *testing.T) {
+	for name, before := range map[string]func(h host, target string) error{
+		"an empty directory": func(_ host, target string) error { return os.Mkdir(target, 0o750) },
+		"a mount that can be written": func(h host, target string) error {
+			return errors.Join(os.Mkdir(target, 0o750), unix.Mount(filepath.Dir(h.socket), target, "", unix.MS_BIND, ""))
+		},
+		"two mounts": func(h host, target string) error {
+			dir := filepath.Dir(h.socket)
+			return errors.Join(os.Mkdir(target, 0o750), unix.Mount(dir, target, "", unix.MS_BIND, ""), unix.Mount(dir, target, "", unix.MS_BIND, ""))
+		},
+		"a mount of a directory that is gone": func(h host, target string) error {
+			gone := filepath.Join(h.root, "gone")
+			return errors.Join(os.Mkdir(gone, 0o755), os.Mkdir(target, 0o750), unix.Mount(gone, target, "", unix.MS_BIND, ""), os.Remove(gone))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.startDaemon()
+			n, target := &node{config: h.config}, h.target("a")
+			if err := before(h, target); err != nil {
+				t.Fatal(err)
 			}
+			if _, err := n.NodePublishVolume(t.Context(), publishOf(target)); err != nil {
+				t.Fatal(err)
+			}
+			h.serves(target)
+			if _, err := n.NodeUnpublishVolume(t.Context(), unpublishOf(target)); err != nil {
+				t.Fatal(err)
+			}
+			h.mounts(target, 0)
 		})
 	}
-	done.Wait()
-	h.publishes("v", target, codes.OK)
-	h.serves(target)
-	h.unpublishes("v", target, codes.OK)
-	h.leaves("v", target)
 }
 
-// Two drivers at the same time, as in an update, mount twice at most. All goes with one request.
-func TestTwoDriversAtTheSameTime(t *testing.T) {
+// What is no directory, or has something in it, is nothing of the driver's: it stays.
+func TestTheDriverLeavesOthersFilesAlone(t *testing.T) {
+	for name, make := range map[string]func(target string) error{
+		"a file": func(target string) error { return os.WriteFile(target, []byte("x"), 0o600) },
+		"a link": func(target string) error { return os.Symlink("/tmp", target) },
+	} {
+		h := newHost(t)
+		h.startDaemon()
+		n, target := &node{config: h.config}, h.target("a")
+		if err := make(target); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.NodePublishVolume(t.Context(), publishOf(target)); status.Code(err) != codes.FailedPrecondition {
+			t.Errorf("%s: published: %v", name, err)
+		}
+		if _, err := n.NodeUnpublishVolume(t.Context(), unpublishOf(target)); status.Code(err) != codes.FailedPrecondition {
+			t.Errorf("%s: unpublished: %v", name, err)
+		}
+		if _, err := os.Lstat(target); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	h := newHost(t)
-	csitest.StartDaemon(t, h.Pods)
 	target := h.target("a")
-	for range 20 {
-		var both sync.WaitGroup
-		for range 2 {
-			n := newNode(t, h.Pods)
-			both.Go(func() {
-				if _, err := n.NodePublishVolume(t.Context(), publishOf("v", target)); err != nil {
-					t.Logf("is tried again: %v", err)
+	if err := errors.Join(os.Mkdir(target, 0o755), os.WriteFile(filepath.Join(target, "x"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&node{config: h.config}).NodeUnpublishVolume(t.Context(), unpublishOf(target)); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("a directory with a file: unpublished: %v", err)
+	}
+	missing := filepath.Join(h.target("none"), "a")
+	if _, err := (&node{config: h.config}).NodeUnpublishVolume(t.Context(), unpublishOf(missing)); err != nil {
+		t.Errorf("a directory that is gone: %v", err)
+	}
+}
+
+func TestWhatIsNoVolumeOfTheDriver(t *testing.T) {
+	h := newHost(t)
+	h.startDaemon()
+	n := &node{config: h.config}
+	for name, change := range map[string]func(*csi.NodePublishVolumeRequest){
+		"no ID":         func(r *csi.NodePublishVolumeRequest) { r.VolumeId = "" },
+		"no target":     func(r *csi.NodePublishVolumeRequest) { r.TargetPath = "" },
+		"relative":      func(r *csi.NodePublishVolumeRequest) { r.TargetPath = "a" },
+		"not shortest":  func(r *csi.NodePublishVolumeRequest) { r.TargetPath = h.root + "/pods/../run" },
+		"root":          func(r *csi.NodePublishVolumeRequest) { r.TargetPath = "/" },
+		"NUL":           func(r *csi.NodePublishVolumeRequest) { r.TargetPath += "\x00" },
+		"long":          func(r *csi.NodePublishVolumeRequest) { r.TargetPath += strings.Repeat("/a", 2048) },
+		"no capability": func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability = nil },
+		"block device": func(r *csi.NodePublishVolumeRequest) {
+			r.VolumeCapability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+		},
+		"fsType":        func(r *csi.NodePublishVolumeRequest) { r.GetVolumeCapability().GetMount().FsType = "ext4" },
+		"mount options": func(r *csi.NodePublishVolumeRequest) { r.GetVolumeCapability().GetMount().MountFlags = []string{"rw"} },
+		"attributes":    func(r *csi.NodePublishVolumeRequest) { r.VolumeContext["tenant"] = "a" },
+		"persistent":    func(r *csi.NodePublishVolumeRequest) { delete(r.VolumeContext, ephemeral) },
+	} {
+		r := publishOf(h.target("a"))
+		change(r)
+		if _, err := n.NodePublishVolume(t.Context(), r); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Join(h.root, "pods")); len(left) > 0 || err != nil {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// Many requests at once come to one mount for each target, and to none.
+func TestManyRequestsAtOnce(t *testing.T) {
+	h := newHost(t)
+	h.startDaemon()
+	n := &node{config: h.config}
+	each := func(do func(target string) error) {
+		var all sync.WaitGroup
+		for i := range 32 {
+			all.Go(func() {
+				if err := do(h.target(fmt.Sprint("pod-", i/2))); err != nil {
+					t.Error(err)
 				}
 			})
 		}
-		both.Wait()
-		h.publishes("v", target, codes.OK)
-		h.unpublishes("v", target, codes.OK)
-		h.leaves("v", target)
+		all.Wait()
 	}
+	each(func(target string) error { _, err := n.NodePublishVolume(t.Context(), publishOf(target)); return err })
+	for i := range 16 {
+		h.serves(h.target(fmt.Sprint("pod-", i)))
+	}
+	each(func(target string) error {
+		_, err := n.NodeUnpublishVolume(t.Context(), unpublishOf(target))
+		return err
+	})
+	h.mounts(filepath.Join(h.root, "pods"), 0)
 }
 
-// Orphans go when a driver starts. What is young, shown, wanted by kubelet or not the driver's own
-// stays.
-func TestOrphansAreRemoved(t *testing.T) {
+// Kubelet finds the driver by its socket and calls it there. One that it refuses ends with what
+// kubelet says.
+func TestKubeletFindsTheDriver(t *testing.T) {
 	h := newHost(t)
-	daemon := csitest.StartDaemon(t, h.Pods)
-	var log strings.Builder
-	h.log = hclog.New(&hclog.LoggerOptions{Output: io.Writer(&log)})
-	h.publishes("shown", h.target("shown"), codes.OK)
-	// The mount alone keeps it.
-	if err := os.WriteFile(filepath.Join(h.Pods, podsocket.ID("shown"), "target"), []byte("/nowhere"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"orphan", "young", "wanted"} {
-		h.publishes(name, h.target(name), codes.OK)
-		if err := bind.Hide(h.target(name)); err != nil {
-			t.Fatal(err)
-		}
-		if name != "wanted" {
-			if err := os.Remove(h.target(name)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	daemon.Stop()
-	for _, name := range []string{"by-hand", podsocket.ID("half"), ".pod-half", "lost+found"} {
-		if err := os.Mkdir(filepath.Join(h.Pods, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := os.ReadDir(h.Pods)
+	// As a driver leaves it that was killed.
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: h.registration, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hours := time.Now().Add(-time.Hour)
-	for _, entry := range all {
-		if entry.Name() != podsocket.ID("young") {
-			if err := os.Chtimes(filepath.Join(h.Pods, entry.Name()), hours, hours); err != nil {
-				t.Fatal(err)
-			}
-		}
+	l.SetUnlinkOnClose(false)
+	_ = l.Close()
+	left, err := os.Lstat(h.registration)
+	if err != nil {
+		t.Fatal(err)
 	}
-	h.sweep(time.Now().Add(-orphanAge))
-	for name, stays := range map[string]bool{
-		podsocket.ID("orphan"): false, podsocket.ID("half"): false, ".pod-half": false,
-		podsocket.ID("shown"): true, podsocket.ID("young"): true, podsocket.ID("wanted"): true, "by-hand": true, "lost+found": true,
+	_, end := h.run()
+	for {
+		if now, err := os.Lstat(h.registration); err == nil && !os.SameFile(left, now) {
+			break
+		}
+		runtime.Gosched() // until the driver has replaced it
+	}
+	conn, err := grpc.NewClient("unix://"+h.registration, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	kubelet := registration.NewRegistrationClient(conn)
+	info, err := kubelet.GetInfo(t.Context(), &registration.InfoRequest{})
+	if err != nil || info.GetType() != "CSIPlugin" || info.GetName() != driverName || info.GetEndpoint() != "" || len(info.GetSupportedVersions()) == 0 {
+		t.Errorf("kubelet is told %v, %v", info, err)
+	}
+	if info, err := os.Lstat(h.registration); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("its socket is %v, %v", info, err)
+	}
+	if _, err := kubelet.NotifyRegistrationStatus(t.Context(), &registration.RegistrationStatus{PluginRegistered: true}); err != nil {
+		t.Error(err)
+	}
+	if info, err := csi.NewNodeClient(conn).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}); err != nil || info.GetNodeId() != "node-1" {
+		t.Errorf("the node is %v, %v", info, err)
+	}
+	_, err = kubelet.NotifyRegistrationStatus(t.Context(), &registration.RegistrationStatus{Error: "an odd version"})
+	if err != nil && status.Code(err) != codes.Unavailable {
+		t.Error(err)
+	}
+	if err := end(); err == nil || !strings.Contains(err.Error(), "an odd version") {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestWhatTheDriverDoesNotStartWith(t *testing.T) {
+	h := newHost(t)
+	for says, change := range map[string]func(*config){
+		"--registration": func(c *config) { c.registration = "reg.sock" },
+		"--socket":       func(c *config) { c.socket = "/flakeward.sock" },
+		"--node":         func(c *config) { c.node = "" },
+		"257 bytes":      func(c *config) { c.node = strings.Repeat("a", 257) },
 	} {
-		if _, err := os.Stat(filepath.Join(h.Pods, name)); (err == nil) != stays {
-			t.Errorf("%s: %v; stays: %v", name, err, stays)
+		c := h.config
+		change(&c)
+		if err := c.validate(nil); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v; want %q", err, says)
 		}
 	}
-	if !strings.Contains(log.String(), podsocket.ID("orphan")) {
-		t.Errorf("the log does not say what was removed: %s", log.String())
+	if err := h.validate([]string{"x"}); err == nil {
+		t.Error("an argument is taken")
+	}
+	if err := h.validate(nil); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(h.registration, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), h.config); err == nil || !strings.Contains(err.Error(), h.registration) {
+		t.Errorf("at a file's place: %v", err)
+	}
+	if b, err := os.ReadFile(h.registration); string(b) != "x" || err != nil {
+		t.Errorf("the file is %q, %v", b, err)
 	}
 }

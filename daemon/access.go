@@ -22,15 +22,7 @@ func operator(u budget.User) bool { return u == 0 || u == budget.User(os.Geteuid
 
 // connections is how many there may be at once, as far as file descriptors go.
 func (a access) connections() int {
-	return budget.MostConnections(a.socket.MaxConnections, a.podSockets())
-}
-
-// podSockets is how many pods may have sockets.
-func (a access) podSockets() int {
-	if a.socket.Pods == "" {
-		return 0
-	}
-	return budget.MostSockets()
+	return budget.MostConnections(a.socket.MaxConnections)
 }
 
 // warn says if there may be fewer connections than were asked for.

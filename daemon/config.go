@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,9 +80,6 @@ type Socket struct {
 	IdleTimeout time.Duration
 	AllowUIDs   []uint32 // who may connect besides root and the daemon's own user, and
 	AllowGIDs   []uint32 // whose main group; both empty: everybody who can open the socket
-	// Pods is the directory with a directory for each pod that has a socket of its own; empty: there
-	// are no such sockets. See package pods.
-	Pods string
 }
 
 // Cluster is the coordinator.
@@ -207,9 +203,6 @@ func (c Config) Validate() error {
 	}
 	if c.Socket.MaxCount < 1 || c.Socket.MaxCount > 1<<20 {
 		bad("max-count", "%d is not within 1 and %d", c.Socket.MaxCount, 1<<20)
-	}
-	if c.Socket.Pods != "" && runtime.GOOS != "linux" {
-		bad("pod-sockets", "only Linux tells the daemon which directories come and go: leave it out")
 	}
 	c.Admin.Validate(bad)
 	c.Cluster.validateAccess(bad)

@@ -25,7 +25,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/metrics"
-	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/serve"
@@ -62,7 +61,6 @@ type Daemon struct {
 	lanes   lanes
 	pool    *issue.Pool
 	limited *issue.Limited // the pool, if users have rates; otherwise nil
-	pods    *pods.Pods     // nil: there are no sockets of pods
 	counts  tally.Table
 	events  *condition.Counts
 	metrics *metrics.Metrics
@@ -269,7 +267,6 @@ func (d *Daemon) build() error {
 		Feed: d.config.Service.Feed, FeedEvery: d.config.Service.FeedEvery(),
 	})
 	d.web.count.server, d.reload.admin = d.server, d.web.admin
-	d.pods = newPods(d)
 	d.pool.OnChange(func() {
 		d.server.Wake()
 		d.web.taker.Wake()

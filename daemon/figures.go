@@ -48,31 +48,17 @@ func (d *Daemon) figures() metrics.Figures {
 			f.Waits[w.String()] += issue.Waits(l.issuer, w)
 		}
 	}
-	f.Limits.PodSockets, f.Limits.PodsRefused = d.pods.Counts()
 	if f.State = best(f.Lanes); !d.ready.Load() {
 		f.State = stateStarting
 	}
 	if d.limited != nil {
-		f.Limits.Users, f.Limits.UsersRestTook = d.usages()
+		f.Limits.Users, f.Limits.UsersRestTook = d.limited.Usages()
 		f.Waits["rate"] = d.limited.Waits()
 	}
 	if d.config.LogDropped != nil {
 		f.LogDropped = d.config.LogDropped()
 	}
 	return f
-}
-
-// usages are what users with a rate have taken, the pods among them by their names.
-func (d *Daemon) usages() (all []metrics.User, rest uint64) {
-	each, rest := d.limited.Usages()
-	for _, u := range each {
-		number := issue.PodOf(u.User)
-		pod := d.pods.User(number)
-		if number == 0 || pod != "" { // otherwise it has just gone
-			all = append(all, metrics.User{Usage: u, Pod: pod})
-		}
-	}
-	return all, rest
 }
 
 // clockFigures is whether the clock is believed, and what the kernel says of it.

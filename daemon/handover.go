@@ -73,8 +73,8 @@ func (s settling) wait(ctx context.Context) error {
 	}
 }
 
-// lookout is what a daemon does beside serving: it keeps the socket's file and those of pods, and
-// answers newcomers.
+// lookout is what a daemon does beside serving: it keeps the socket's file, and answers
+// newcomers.
 type lookout struct {
 	ready chan *takeover.Successor // gets who is ready to take over
 	stop  context.CancelFunc
@@ -92,7 +92,6 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 		s.Cluster = d.lanes[0].holder.Load().Cluster()
 		return s
 	}
-	o.ended.Go(func() { d.pods.Run(ctx) })
 	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
 	if err != nil {
 		d.log.Warn("no daemon can take over from this one", "error", err)
@@ -153,17 +152,9 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
 	}
 	fault.Point(fault.RunningFrozen)
-	open := takeover.Open{}
 	if err == nil {
-		open.Sockets, err = d.pods.HandOver()
-	}
-	if err == nil {
-		open.Connections = frozen.Connections
-		commit.Connections, commit.Sockets, commit.Rates = len(open.Connections), len(open.Sockets), d.limited.Left(d.pods.User)
-		err = to.Offer(ctx, open)
-	}
-	for _, s := range open.Sockets {
-		_ = s.File.Close() // a duplicate
+		commit.Connections, commit.Rates = len(frozen.Connections), d.limited.Left()
+		err = to.Offer(ctx, frozen.Connections)
 	}
 	fault.Point(fault.RunningOffered)
 	if err == nil {
@@ -176,7 +167,6 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	if err == nil {
 		fault.Point(fault.RunningCommitted)
 		listener.Keep()
-		d.pods.Keep()
 		frozen.Leave()
 		passOn(d)
 		fault.Point(fault.RunningLeft)

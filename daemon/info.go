@@ -194,8 +194,6 @@ func infoLimits(f metrics.Figures) resp.Section {
 		"connections_limit", l.Connections,
 		"tenants_limit", l.TenantsMost,
 		"tenants", l.Tenants,
-		"pod_sockets", l.PodSockets,
-		"pods_refused", l.PodsRefused,
 	)
 	for reason, n := range f.Server.Refused {
 		code := strings.ReplaceAll(serve.Reason(reason).String(), "-", "_")

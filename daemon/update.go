@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
@@ -32,12 +33,8 @@ func (c Config) settings(layout fmt.Stringer) takeover.Settings {
 	if err != nil { // the working directory is gone; the other one's path then has to be the same
 		socket = c.Socket.Path
 	}
-	podSockets := c.Socket.Pods
-	if whole, err := filepath.Abs(podSockets); err == nil && podSockets != "" {
-		podSockets = whole
-	}
 	return takeover.Settings{
-		Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text, Lanes: c.IDs.Lanes, Socket: socket, PodSockets: podSockets,
+		Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text, Lanes: c.IDs.Lanes, Socket: socket,
 	}
 }
 
@@ -102,7 +99,7 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
 	n.config.Service.HoldUntil(running.Over())
-	n.log.Info("took over", "from", running.Version, "connections", len(handed.open.Connections), "pod_sockets", len(handed.open.Sockets))
+	n.log.Info("took over", "from", running.Version, "connections", len(handed.open))
 	return handed, nil
 }
 
@@ -145,7 +142,7 @@ func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster st
 // predecessor is what a running daemon has handed over; nil: there was none.
 type predecessor struct {
 	takeover.Commit
-	open   takeover.Open
+	open   []serve.Connection
 	opened coord.Coordinator // by this process; nil: none yet
 }
 
@@ -188,14 +185,15 @@ func (p *predecessor) locks(c Config, log hclog.Logger) (*singleton.Locks, error
 	return singleton.Acquire(log)
 }
 
-// listen makes the socket, or goes on with the one that was handed over, and with the pods' sockets and
-// all connections.
+// listen makes the socket, or goes on with the one that was handed over, with all connections and
+// what was left of the rates.
 func (p *predecessor) listen(d *Daemon) (*socketfile.Listener, error) {
 	s := d.config.Socket
 	if p == nil {
 		return listen(s, d.config.Service, d.log)
 	}
-	d.server.Adopt(p.adopt(d))
+	d.limited.Resume(p.rates())
+	d.server.Adopt(p.open)
 	group, err := groupID(s.Group)
 	if err != nil {
 		return nil, err

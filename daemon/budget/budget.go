@@ -9,11 +9,11 @@ package budget
 
 import "sync"
 
-// User tells apart whom connections belong to: the UID at the other end, a pod, or Unknown.
+// User tells apart whom connections belong to: the UID at the other end, one in a pod, or Unknown.
 type User int64
 
-// PodUser is the user of a pod's sockets, by its number. It is no UID.
-func PodUser(number uint32) User { return 1<<32 + User(number) }
+// PodUser is a UID in a pod of a number below 1<<31; 0: in none.
+func PodUser(uid, pod uint32) User { return User(pod)<<32 | User(uid) }
 
 // Unknown stands for a user that the system does not tell.
 const Unknown User = -1

@@ -8,20 +8,12 @@ const keptDescriptors = 48
 // Reserved is how many connections there may be above the limit for those who look after the daemon.
 const Reserved = 32
 
-// mostSockets is how many pods may have a socket of their own. A node of Kubernetes has 110 pods by
-// default.
-const mostSockets = 512
-
 // MostConnections is how many there may be at once: as many as were asked for, or as the process's
-// limit of file descriptors leaves room for beside so many sockets of pods, and at least one.
-func MostConnections(asked, sockets int) int {
-	return max(1, min(asked, descriptors()-keptDescriptors-sockets-Reserved))
+// limit of file descriptors leaves room for, and at least one.
+func MostConnections(asked int) int {
+	return max(1, min(asked, descriptors()-keptDescriptors-Reserved))
 }
 
-// MostSockets is how many pods may have a socket of their own: 512, or a quarter of the process's
-// limit of file descriptors.
-func MostSockets() int { return max(1, min(mostSockets, descriptors()/4)) }
-
-// Room is how many connections and sockets of pods there may be in all, with those above the limit:
-// as many as the process's limit of file descriptors leaves room for.
+// Room is how many connections there may be in all, with those above the limit: as many as the
+// process's limit of file descriptors leaves room for.
 func Room() int { return max(0, descriptors()-keptDescriptors+ending) }

@@ -185,7 +185,7 @@ func TestUsersAreShownUpToABound(t *testing.T) {
 		t.Fatalf("%d users are shown, and %d IDs of the others", len(each), rest)
 	}
 	for i, u := range each {
-		if u.IDs != 3 || u.User.UID == 5 || u.Rate.PerSecond != 1000 || i > 0 && u.User.UID <= each[i-1].User.UID {
+		if u.IDs != 3 || u.UID == 5 || u.Rate.PerSecond != 1000 || i > 0 && u.UID <= each[i-1].UID {
 			t.Errorf("user %d is %+v", i, u)
 		}
 	}

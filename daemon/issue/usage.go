@@ -4,16 +4,15 @@ import (
 	"slices"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/daemon/queue"
 )
 
 // mostShown is how many users are shown each on its own: who came first.
 const mostShown = 32
 
-// Usage is what a user with a rate has taken.
+// Usage is what a UID with a rate has taken, in all pods and on all sockets.
 type Usage struct {
-	User queue.User
-	Rate Rate
+	UID  uint32
+	Rate Rate   // of each of its users
 	IDs  uint64 // that the rate has allowed
 }
 
@@ -24,7 +23,11 @@ func (l *Limited) Usages() (each []Usage, rest uint64) {
 	defer l.mu.Unlock()
 	for _, u := range l.shown {
 		a := l.users[u]
-		each = append(each, Usage{u, a.rate, a.taken()})
+		if i := slices.IndexFunc(each, func(of Usage) bool { return of.UID == u.UID }); i >= 0 {
+			each[i].IDs += a.taken()
+			continue
+		}
+		each = append(each, Usage{u.UID, a.rate, a.taken()})
 	}
 	for _, a := range l.users {
 		if !a.shown {
@@ -32,22 +35,6 @@ func (l *Limited) Usages() (each []Usage, rest uint64) {
 		}
 	}
 	return each, rest + l.gone
-}
-
-// Forget forgets a user who has gone for good. One who comes by that name later has its burst anew.
-func (l *Limited) Forget(u queue.User) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.users[u]
-	if a == nil {
-		return
-	}
-	delete(l.users, u)
-	if !a.shown {
-		l.gone += a.taken()
-		return
-	}
-	l.shown = slices.DeleteFunc(l.shown, func(other queue.User) bool { return other == u })
 }
 
 // mostUsers is how many users are remembered at least. One may come by the UIDs of a whole range.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/tally"
@@ -176,21 +177,19 @@ var families = []family{
 	value("clients_memory_limit_bytes", gauge, "What may be kept for connections.", func(s *scrape) float64 { return float64(s.Limits.Clients) }),
 	value("tenants", gauge, "Tenants besides 0 that a lane remembers, where it is most.", func(s *scrape) float64 { return float64(s.Limits.Tenants) }),
 	value("tenants_limit", gauge, "Tenants besides 0 that a lane has memory for.", func(s *scrape) float64 { return float64(s.Limits.TenantsMost) }),
-	{"user_rate_limit", gauge, []string{"uid", "pod"}, "IDs that a user may take in a second.",
+	{"user_rate_limit", gauge, []string{"uid"}, "IDs that a user may take in a second.",
 		func(s *scrape, put put) {
 			for _, u := range s.Limits.Users {
-				put(float64(u.Rate.PerSecond), uid(u), u.Pod)
+				put(float64(u.Rate.PerSecond), uid(u))
 			}
 		}},
-	{"user_ids_total", counter, []string{"uid", "pod"}, "IDs that a user's rate allowed: the first 32 users, the others as other.",
+	{"user_ids_total", counter, []string{"uid"}, "IDs that a user's rate allowed: the first 32 users, the others as other.",
 		func(s *scrape, put put) {
 			for _, u := range s.Limits.Users {
-				put(float64(u.IDs), uid(u), u.Pod)
+				put(float64(u.IDs), uid(u))
 			}
-			put(float64(s.Limits.UsersRestTook), "other", "")
+			put(float64(s.Limits.UsersRestTook), "other")
 		}},
-	value("pod_sockets", gauge, "Sockets of pods that are open (--pod-sockets).", func(s *scrape) float64 { return float64(s.Limits.PodSockets) }),
-	value("pods_refused", gauge, "Directories of pods that have no socket.", func(s *scrape) float64 { return float64(s.Limits.PodsRefused) }),
 	value("log_lines_dropped_total", counter, "Lines of the log that could not be written.", func(s *scrape) float64 { return float64(s.LogDropped) }),
 }
 
@@ -228,13 +227,10 @@ func truth(is bool) float64 {
 	return 0
 }
 
-// uid names a user; empty: a pod.
-func uid(u User) string {
-	switch {
-	case u.Pod != "":
-		return ""
-	case u.User.UID == queue.Nobody:
+// uid names a user.
+func uid(u issue.Usage) string {
+	if u.UID == queue.Nobody {
 		return "unknown"
 	}
-	return strconv.FormatUint(uint64(u.User.UID), 10)
+	return strconv.FormatUint(uint64(u.UID), 10)
 }

@@ -66,16 +66,8 @@ type Limits struct {
 	Connections   int
 	TenantsMost   int
 	Tenants       int
-	Users         []User // that have a rate, a bounded number,
-	UsersRestTook uint64 // and the IDs of the others
-	PodSockets    int    // that are open,
-	PodsRefused   int    // and pods without one
-}
-
-// User is one with a rate.
-type User struct {
-	issue.Usage
-	Pod string // its name, if it is a pod
+	Users         []issue.Usage // of those that have a rate, a bounded number,
+	UsersRestTook uint64        // and the IDs of the others
 }
 
 // Timing is what alerts compare with.

@@ -3,7 +3,6 @@ package metrics_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/metrics"
-	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/internal/form"
@@ -122,10 +120,7 @@ func (w *fixture) fill(t testing.TB) {
 		w.figures.Waits[of.String()] = 1e15
 	}
 	for i := range mostUsers {
-		w.figures.Limits.Users = append(w.figures.Limits.Users, metrics.User{
-			Usage: issue.Usage{User: queue.User{UID: queue.Nobody}, Rate: issue.Rate{PerSecond: 1e7}, IDs: 1e15},
-			Pod:   fmt.Sprintf("a-team/a-deployment-7c9d8f6b5d-x%04d", i),
-		})
+		w.figures.Limits.Users = append(w.figures.Limits.Users, issue.Usage{UID: uint32(4e9 + i), Rate: issue.Rate{PerSecond: 1e7}, IDs: 1e15})
 	}
 	for _, err := range []error{
 		nil, &coord.RaisedError{}, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.NoRoomError{}, &coord.RestoredError{},

@@ -14,36 +14,18 @@ type Credentials struct {
 	UID, GID uint32
 	PID      int32 // as this process sees it; 0: the peer is of another PID namespace
 
-	Pod *Pod `json:",omitempty"` // whose socket it came by; nil: everybody's
+	// Pod tells pods of Kubernetes apart that have one UID, where this process sees the peer's PID
+	// (hostPID); 0: no pod, this process's own, or not seen. It is for fairness alone: the PID may be
+	// another process's by now.
+	Pod uint32 `json:",omitempty"`
 }
 
-// Pod is an application with a socket of its own. Whoever comes by that socket is the pod's user,
-// whatever its UID.
-type Pod struct {
-	Directory string // the socket's, as package pods has it
-	User      string // namespace/pod
-	// Number is the user's in this process, above 0. Two directories of one user have the same.
-	Number uint32 `json:"-"`
-}
-
-// User returns the pod's user, or the peer's UID in digits, or "unknown".
+// User returns the peer's UID in digits, or "unknown".
 func (c Credentials) User() string {
-	if c.Pod != nil {
-		return c.Pod.User
-	}
 	if !c.Known {
 		return "unknown"
 	}
 	return strconv.FormatUint(uint64(c.UID), 10)
-}
-
-// Apart reports whether the peer came by a pod's socket. It is given what an application needs, and
-// nothing that tells of other users or asks the coordinator.
-func (c Credentials) Apart() bool { return c.Pod != nil }
-
-// Sees reports whether the peer may be told of the other one: a pod of its own connections alone.
-func (c Credentials) Sees(other Credentials) bool {
-	return !c.Apart() || other.Pod != nil && other.Pod.User == c.Pod.User
 }
 
 // Of returns who is at the other end of c. It knows nobody if c is no Unix socket, or if the system

@@ -2,6 +2,7 @@ package peercred
 
 import (
 	"net"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,9 @@ func of(c net.Conn) (who Credentials) {
 		}
 		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
 			who = Credentials{Known: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}
+			if cred.Pid > 0 { // 0: of a PID namespace that is not seen
+				who.Pod = otherPod(cgroupOf(strconv.Itoa(int(cred.Pid))))
+			}
 		}
 	})
 	return who

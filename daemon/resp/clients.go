@@ -3,11 +3,9 @@ package resp
 import (
 	"cmp"
 	"strconv"
-
-	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
-// listClients is CLIENT LIST: a line for each connection that the client may see, and CLIENT INFO:
+// listClients is CLIENT LIST: a line for each connection, and CLIENT INFO:
 // that of its own. The keys are added to, not changed.
 func listClients(h *Handler, s *Session, all bool, out []byte) []byte {
 	if !all || h.config.Sessions == nil {
@@ -15,32 +13,20 @@ func listClients(h *Handler, s *Session, all bool, out []byte) []byte {
 	}
 	s.work.begin(listing, 0, options{})
 	s.work.list, s.work.from = nil, &h.clients
-	if s.Peer.Apart() {
-		s.work.from = &clients{reader: s.Peer}
-	}
 	s.work.wanted = s.work.from.begun + 1 // a list that is being made may lack who has come meanwhile
 	return out
 }
 
-// clients is the list of all connections that the reader sees. It is made a part at a time, so that
-// it holds nobody up. That of everybody is made once for all who ask for it meanwhile.
+// clients is the list of all connections. It is made a part at a time, so that it holds nobody up, and
+// once for all who ask for it meanwhile.
 type clients struct {
-	reader      peercred.Credentials
 	begun, made uint64 // lists
 	text        []byte // the last one
 	next        []byte // that is being made
 	at          int    // the place in Config.Sessions to go on with
 }
 
-// held is how much is kept of a list that is a session's own, in bytes; nil: there is none.
-func (c *clients) held() int {
-	if c == nil || !c.reader.Apart() {
-		return 0
-	}
-	return cap(c.next)
-}
-
-// linesAtOnce is how many connections one call of Serve adds to the list, or leaves out of it.
+// linesAtOnce is how many connections one call of Serve adds to the list.
 const linesAtOnce = 64
 
 // more makes another part of the list.
@@ -55,9 +41,7 @@ func (c *clients) more(sessions func(at int) (*Session, int)) {
 			c.text, c.next, c.made = c.next, nil, c.begun
 			return
 		}
-		if c.reader.Sees(s.Peer) {
-			c.next = s.describe(c.next)
-		}
+		c.next = s.describe(c.next)
 	}
 }
 

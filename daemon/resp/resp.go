@@ -140,7 +140,7 @@ func (s *Session) Held() int {
 	for _, c := range s.channels {
 		held += cap(c)
 	}
-	return held + cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.work.from.held() + s.transaction.held()
+	return held + cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.transaction.held()
 }
 
 // Arrived tells the source that requests have come behind the session's present one.

@@ -9,7 +9,7 @@ import (
 
 // other makes the route of a handler that knows nothing of requests and problems.
 func other(name string, h http.Handler) *route {
-	return &route{name: name, anything: true, node: true, serve: func(_ *Server, q *request) {
+	return &route{name: name, anything: true, serve: func(_ *Server, q *request) {
 		w := &errorHeld{ResponseWriter: q.w}
 		if h.ServeHTTP(w, q.r); w.failed() {
 			q.fail(w.problem())

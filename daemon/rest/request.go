@@ -193,9 +193,6 @@ func (c *Config) asker(ctx context.Context) *client {
 
 // unserved is why the request is not answered, whatever it asks for; nil: it is.
 func (q *request) unserved() *resp.Refusal {
-	if q.at.node && q.client.who.Apart() {
-		return resp.Refuse(resp.NotHere, resp.Shown(q.r.URL.Path), "the node's own socket: this one is a pod's, and tells of no other")
-	}
 	if q.s.config.Unserved == nil {
 		return nil
 	}

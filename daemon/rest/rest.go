@@ -64,7 +64,7 @@ type Config struct {
 	Health   Health
 	Clock    clockguard.Clock        // known time
 	Count    Counter                 // nil: nobody counts
-	More     map[string]http.Handler // further paths, for GET and HEAD; no pod's socket has them; errors become problems
+	More     map[string]http.Handler // further paths, for GET and HEAD; errors become problems
 	RPC      http.Handler            // answers the paths that begin as RPCPaths do; nil: there are none
 	// Leaving reports whether another process is about to serve in this one's place: connections of
 	// HTTP/2 are told so (GOAWAY) with their next reply; nil: never.
@@ -113,7 +113,6 @@ type route struct {
 	anything bool     // it takes any
 	issues   bool     // new IDs
 	posts    bool     // it takes POST as well, whose body may have the parameters
-	node     bool     // it tells of the node and its users: no pod's socket has it
 }
 
 // decodePath begins the paths of IDs.
@@ -148,9 +147,8 @@ func New(c Config) *Server {
 	for _, path := range []string{"/v1/ids", "/v1/runs"} {
 		s.routes[path].issues, s.routes[path].posts = true, true
 	}
-	s.routes["/v1/status"].node = true
 	if c.Cluster != nil {
-		s.routes["/v1/cluster"] = &route{name: "cluster", serve: (*Server).cluster, node: true}
+		s.routes["/v1/cluster"] = &route{name: "cluster", serve: (*Server).cluster}
 	}
 	for path, h := range c.More {
 		s.routes[path] = other(cmp.Or(strings.Trim(path, "/"), "page"), h)

@@ -36,7 +36,7 @@ func (s *Server) accept(e engine, d *door) error {
 		c, err := d.listener.Accept()
 		switch {
 		case err == nil:
-			if pause = s.admit(e, c, d.pod); pause == 0 {
+			if pause = s.admit(e, c); pause == 0 {
 				continue
 			}
 		case d.ctx.Err() != nil:
@@ -59,11 +59,10 @@ func (s *Server) accept(e engine, d *door) error {
 }
 
 // admit hands a connection to the engine, unless its user may not connect or there are too many. It
-// returns how long to wait before the next. Everybody may connect who can open a pod's socket.
-func (s *Server) admit(e engine, c net.Conn, pod *peercred.Pod) time.Duration {
+// returns how long to wait before the next.
+func (s *Server) admit(e engine, c net.Conn) time.Duration {
 	g := client{who: peercred.Of(c)}
-	g.who.Pod = pod
-	if allow := s.config.Allow; pod == nil && allow != nil && !allow(g.who) {
+	if allow := s.config.Allow; allow != nil && !allow(g.who) {
 		s.refuse(c, g, NotAllowed, resp.Refuse(resp.NotAllowed, g.who.User()))
 		return s.paced()
 	}

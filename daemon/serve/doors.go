@@ -5,14 +5,11 @@ import (
 	"net"
 	"sync"
 	"time"
-
-	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
 // door is a listener that the server accepts from. One goroutine does.
 type door struct {
 	listener net.Listener
-	pod      *peercred.Pod // in whose name; nil: in that of whoever connects
 	ctx      context.Context
 	cancel   context.CancelFunc
 	ended    chan struct{} // closed when accepting has ended,
@@ -20,30 +17,15 @@ type door struct {
 	stands   bool          // accepting stands still; guarded by doors.mu
 }
 
-func newDoor(l net.Listener, pod *peercred.Pod) *door {
-	d := &door{listener: l, pod: pod, ended: make(chan struct{})}
+func newDoor(l net.Listener) *door {
+	d := &door{listener: l, ended: make(chan struct{})}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
 
-// Open has the server accept from a further listener as well, which it closes in the end. Who comes
-// by it counts as the pod's user. It may be called before Serve.
-func (s *Server) Open(l net.Listener, pod *peercred.Pod) { s.doors.add(newDoor(l, pod)) }
-
-// Shut ends what Open has begun, and closes the pod's connections. It returns once nothing more is
-// sent on them: a request that waits gets no answer. It waits for Serve to begin.
-func (s *Server) Shut(pod *peercred.Pod) {
-	select {
-	case <-s.running:
-	case <-s.done:
-		return
-	}
-	if d := s.doors.remove(pod); d != nil {
-		d.close(nil)
-	}
-	(*s.engine.Load()).dismiss(pod)
-	s.web.dismiss(pod)
-}
+// Open has the server accept from a further listener as well, which it closes in the end. It may be
+// called before Serve.
+func (s *Server) Open(l net.Listener) { s.doors.add(newDoor(l)) }
 
 // close ends accepting, after last.
 func (d *door) close(last func(*door)) {
@@ -109,19 +91,6 @@ func (a *doors) start(d *door) {
 		a.mu.Unlock()
 		close(d.ended)
 	}()
-}
-
-// remove takes the pod's door out; nil: it has none.
-func (a *doors) remove(pod *peercred.Pod) *door {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for d := range a.all {
-		if d.pod == pod {
-			delete(a.all, d)
-			return d
-		}
-	}
-	return nil
 }
 
 // end closes all doors, each after last (which may be nil), and those that come later at once.

@@ -8,14 +8,13 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
-// engine answers the connections it is given. Only wait, disconnect and dismiss block.
+// engine answers the connections it is given. Only wait and disconnect block.
 type engine interface {
 	add(c net.Conn, g client) error // takes c over; on an error too
 	wake()                          // tries again what waits for a change
 	tooMuch(u budget.User)          // more is kept than the budget allows, for that user too: ends connections
 	live() <-chan struct{}          // closed once the engine has gone round, or has ended
 	disconnect()                    // closes the connections that were answered something; returns once nothing more is sent to them
-	dismiss(pod *peercred.Pod)      // closes the connections that came by the pod's socket, all that were added before
 	drain()                         // answers what has been received, then closes each connection; none is added after it
 	stop()                          // closes everything; none is added after it
 	wait()                          // until drain or stop is through and all that the engine started has ended
@@ -41,13 +40,10 @@ func (g client) mayEnd(other client) bool {
 }
 
 func userOf(who peercred.Credentials) budget.User {
-	switch {
-	case who.Pod != nil:
-		return budget.PodUser(who.Pod.Number)
-	case !who.Known:
+	if !who.Known {
 		return budget.Unknown
 	}
-	return budget.User(who.UID)
+	return budget.PodUser(who.UID, who.Pod)
 }
 
 const (

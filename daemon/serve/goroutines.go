@@ -16,7 +16,6 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
@@ -118,17 +117,6 @@ func (e *goroutines) disconnect() {
 	defer e.mu.Unlock()
 	for c := range e.conns {
 		_ = c.Close() // what its goroutine gets from now on, it cannot send
-	}
-}
-
-// dismiss does not wait: what a connection's goroutine gets from now on, it cannot send.
-func (e *goroutines) dismiss(pod *peercred.Pod) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for c, g := range e.conns {
-		if g.who.Pod == pod {
-			_ = c.Close()
-		}
 	}
 }
 

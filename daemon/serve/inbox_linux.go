@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
 // inbox is what other goroutines ask of the loop. Its methods are called by them, except for take.
@@ -24,7 +23,6 @@ type inbox struct {
 type requests struct {
 	fresh       []*conn         // connections to be served
 	disconnects []chan struct{} // each closed once the connections before it are
-	dismissals  []dismissal
 	alive       []chan struct{} // each closed by the next round
 	changed     bool            // what waits for a change is tried again
 	over        bool            // more is kept than the budget allows
@@ -62,19 +60,6 @@ func (b *inbox) live() <-chan struct{} {
 func (b *inbox) disconnect() {
 	done := make(chan struct{})
 	if b.ask(func(r *requests) { r.disconnects = append(r.disconnects, done) }) {
-		<-done
-	}
-}
-
-// dismissal is of a pod's connections.
-type dismissal struct {
-	pod  *peercred.Pod
-	done chan struct{} // closed once they are
-}
-
-func (b *inbox) dismiss(pod *peercred.Pod) {
-	done := make(chan struct{})
-	if b.ask(func(r *requests) { r.dismissals = append(r.dismissals, dismissal{pod, done}) }) {
 		<-done
 	}
 }

@@ -173,9 +173,6 @@ func (l *loop) attend() bool {
 	}
 	l.room.over = asked.over || l.room.over
 	l.fresh = append(l.fresh, asked.fresh...)
-	if len(asked.dismissals) > 0 {
-		l.room.dismiss(asked.dismissals)
-	}
 	if asked.stop || asked.freeze != nil && asked.freeze.hold(l) {
 		return true
 	}
@@ -285,7 +282,6 @@ func (l *loop) shut() {
 	l.fresh = append(l.fresh, asked.fresh...)
 	l.room.adoptAll(true)
 	l.dropAll(asked.disconnects)
-	l.room.dismiss(asked.dismissals)
 }
 
 // dropAll closes the connections that were adopted, and tells those who wait for that.

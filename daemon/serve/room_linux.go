@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
@@ -45,33 +44,6 @@ func (r *room) adoptAll(all bool) {
 		r.adopt(c)
 	}
 	r.fresh = slices.Delete(r.fresh, 0, n)
-}
-
-// dismiss closes the connections of pods that have gone.
-func (r *room) dismiss(gone []dismissal) {
-	pods := make(map[*peercred.Pod]struct{}, len(gone))
-	for _, of := range gone {
-		pods[of.pod] = struct{}{}
-	}
-	is := func(c *conn) bool {
-		_, is := pods[c.who.Pod]
-		return is
-	}
-	r.fresh = slices.DeleteFunc(r.fresh, func(c *conn) bool {
-		if is(c) {
-			_ = unix.Close(c.fd)
-			r.counts.end(c.user())
-		}
-		return is(c)
-	})
-	for _, c := range r.conns {
-		if c != nil && is(c) {
-			r.drop(c)
-		}
-	}
-	for _, of := range gone {
-		close(of.done)
-	}
 }
 
 // update brings the connection's account up to date.

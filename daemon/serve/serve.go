@@ -273,7 +273,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	s.web.begin()
 
-	main := newDoor(l, nil)
+	main := newDoor(l)
 	s.doors.add(main)
 	s.doors.begin(func(d *door) error { return s.accept(e, d) })
 	close(s.running) // after begin: who is shut waits for its accepting to end
@@ -283,7 +283,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		// listener.
 		s.doors.end(func(d *door) {
 			// All of them at once may be more than there are file descriptors.
-			refuseMore(d.listener, func(c net.Conn) { s.admit(e, c, d.pod) })
+			refuseMore(d.listener, func(c net.Conn) { s.admit(e, c) })
 		})
 	case <-ctx.Done():
 		s.doors.end(nil)

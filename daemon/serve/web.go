@@ -14,7 +14,6 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/turnstile"
 )
@@ -297,15 +296,6 @@ func (a *web) most(u budget.User) int {
 func (a *web) disconnect() {
 	for _, v := range a.conns() {
 		_ = v.Close()
-	}
-}
-
-// dismiss ends those that came by a pod's socket.
-func (a *web) dismiss(pod *peercred.Pod) {
-	for _, v := range a.conns() {
-		if v.who.Pod == pod {
-			_ = v.Close()
-		}
 	}
 }
 

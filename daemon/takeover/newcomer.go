@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
@@ -72,13 +73,15 @@ func (p *Predecessor) Ready(ctx context.Context) error {
 	return err
 }
 
-// Receive returns what the running daemon hands over, with at most so many connections and sockets
-// of pods. After an error this process has nothing.
-func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open, err error) {
+// Receive returns what the running daemon hands over, with at most so many connections. After an
+// error this process has nothing.
+func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []serve.Connection, err error) {
 	defer func() {
 		if err != nil {
-			all.Close()
-			all = Open{}
+			for _, c := range all {
+				_ = unix.Close(c.FD)
+			}
+			all = nil
 		}
 	}()
 	for timeout := readyTimeout; ; timeout = stillTimeout * 4 {
@@ -86,14 +89,14 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open
 		if err != nil {
 			return c, all, err
 		}
-		if n := all.len() + len(descriptors); n > most {
+		if n := len(all) + len(descriptors); n > most {
 			closeAll(descriptors)
-			return c, all, fmt.Errorf("the running daemon has %d connections and sockets or more, and the limit of file descriptors leaves room for %d here: "+
+			return c, all, fmt.Errorf("the running daemon has %d connections or more, and the limit of file descriptors leaves room for %d here: "+
 				"raise the limit (ulimit -n, LimitNOFILE)", n, most)
 		}
-		if n := len(m.Connections) + len(m.Sockets); n != len(descriptors) {
+		if n := len(m.Connections); n != len(descriptors) {
 			closeAll(descriptors)
-			return c, all, fmt.Errorf("%d connections and sockets came with %d descriptors", n, len(descriptors))
+			return c, all, fmt.Errorf("%d connections came with %d descriptors", n, len(descriptors))
 		}
 		if len(descriptors) == 0 {
 			break
@@ -101,10 +104,7 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open
 		for i := range m.Connections {
 			m.Connections[i].FD = descriptors[i]
 		}
-		for i, f := range filesOf(descriptors[len(m.Connections):]) {
-			m.Sockets[i].File = f
-		}
-		all.Connections, all.Sockets = append(all.Connections, m.Connections...), append(all.Sockets, m.Sockets...)
+		all = append(all, m.Connections...)
 	}
 	if err := p.link.send(ctx, message{Kind: received}, stillTimeout); err != nil {
 		return c, all, err
@@ -114,7 +114,7 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all Open
 	if err != nil {
 		return c, all, err
 	}
-	if m.Commit == nil || m.Commit.Connections != len(all.Connections) || m.Commit.Sockets != len(all.Sockets) || len(descriptors) < 2 {
+	if m.Commit == nil || m.Commit.Connections != len(all) || len(descriptors) < 2 {
 		// It has been sent, so that the other never issues again: this process must not either.
 		closeAll(descriptors)
 		return c, all, fmt.Errorf("%w: what was handed over is not complete", ErrBroken)

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
+	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
@@ -140,26 +141,13 @@ func (s *Successor) Refuse(ctx context.Context, why error) error {
 }
 
 // Offer hands over what is open, and returns once the newcomer has it. It owns nothing yet.
-func (s *Successor) Offer(ctx context.Context, all Open) error {
-	for part := range slices.Chunk(all.Connections, perMessage) {
+func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
+	for part := range slices.Chunk(all, perMessage) {
 		descriptors := make([]int, len(part))
 		for i, c := range part {
 			descriptors[i] = c.FD
 		}
 		if err := s.link.send(ctx, message{Kind: connections, Connections: part}, stillTimeout, descriptors...); err != nil {
-			return err
-		}
-	}
-	for part := range slices.Chunk(all.Sockets, perMessage) {
-		var files []*os.File
-		for _, of := range part {
-			files = append(files, of.File)
-		}
-		descriptors, err := descriptorsIn(files)
-		if err != nil {
-			return err
-		}
-		if err := s.link.send(ctx, message{Kind: connections, Sockets: part}, stillTimeout, descriptors...); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@
 //	       (joins the cluster)
 //	READY                     ->
 //	                              (stands still: lanes closed, no write, no call)
-//	                          <-  CONNECTIONS, as often as there is need; with pods' sockets, too
+//	                          <-  CONNECTIONS, as often as there is need
 //	RECEIVED                  ->
 //	                          <-  COMMIT  what was issued; lock and listener
 //
@@ -47,7 +47,6 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/serve"
 )
 
@@ -94,9 +93,6 @@ type Settings struct {
 	Cluster string `json:",omitempty"`
 	Lanes   int
 	Socket  string // its path
-	// PodSockets is the directory of pods' sockets; empty: there are none. A newcomer may begin to
-	// have them.
-	PodSockets string `json:",omitempty"`
 }
 
 // differs says what is not the same, empty if all is.
@@ -112,38 +108,8 @@ func (s Settings) differs(other Settings) string {
 		return fmt.Sprintf("the running daemon has %d lanes, and the newcomer %d", s.Lanes, other.Lanes)
 	case s.Socket != other.Socket:
 		return fmt.Sprintf("the running daemon's socket is %s, and the newcomer's %s", s.Socket, other.Socket)
-	case s.PodSockets != "" && !sameDirectory(s.PodSockets, other.PodSockets):
-		return fmt.Sprintf("the running daemon's --pod-sockets is %q, and the newcomer's %q", s.PodSockets, other.PodSockets)
 	}
 	return ""
-}
-
-// sameDirectory reports whether two paths lead to one directory, by way of whatever symlinks.
-func sameDirectory(a, b string) bool {
-	if a == b {
-		return true
-	}
-	of, err := os.Stat(a)
-	other, err2 := os.Stat(b)
-	return err == nil && err2 == nil && os.SameFile(of, other)
-}
-
-// Open is what is open towards clients, besides the main socket.
-type Open struct {
-	Connections []serve.Connection
-	Sockets     []pods.Socket
-}
-
-func (o Open) len() int { return len(o.Connections) + len(o.Sockets) }
-
-// Close closes what was received.
-func (o Open) Close() {
-	for _, c := range o.Connections {
-		_ = unix.Close(c.FD)
-	}
-	for _, s := range o.Sockets {
-		_ = s.File.Close()
-	}
 }
 
 // Commit is what decides.
@@ -151,7 +117,6 @@ type Commit struct {
 	Lanes       []grant.Handed // by the lane's number
 	Rates       []issue.Left   `json:",omitempty"` // of those who took IDs
 	Connections int            // how many were handed over
-	Sockets     int            // of pods
 	Kept        bool           // the service manager has the socket as well, and it stays
 	Stored      bool           `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
 	Lock        *os.File       `json:"-"`          // of the state directory
@@ -180,7 +145,6 @@ type message struct {
 	Settings    *Settings          `json:",omitempty"`
 	Reason      string             `json:",omitempty"`
 	Connections []serve.Connection `json:",omitempty"`
-	Sockets     []pods.Socket      `json:",omitempty"`
 	Commit      *Commit            `json:",omitempty"`
 }
 

@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/pods"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
@@ -26,7 +24,7 @@ import (
 // A busy machine does not end a conversation here.
 func init() { stillTimeout = time.Minute }
 
-var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s", PodSockets: "/pods"}
+var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s"}
 
 func oursNow() Settings { return ours }
 
@@ -130,35 +128,25 @@ func TestEverythingArrives(t *testing.T) {
 		must.Do(t, raw.Control(func(fd uintptr) { c.FD = int(fd) }))
 		all = append(all, c)
 	}
-	const sockets = 3
-	var listening []pods.Socket
-	for i := range sockets {
-		listening = append(listening, pods.Socket{Directory: strconv.Itoa(i), User: "n/p", Inode: uint64(i), File: file(t, strings.Repeat("s", i))})
-	}
-	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Sockets: sockets, Lock: file(t, "lock"), Listener: file(t, "listener"), Others: []*os.File{file(t, "a"), file(t, "b")}}
+	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener"), Others: []*os.File{file(t, "a"), file(t, "b")}}
 	sent := make(chan error, 1)
 	go func() {
-		sent <- errors.Join(s.Offer(t.Context(), Open{all, listening}), s.Commit(t.Context(), commit), s.Close())
+		sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close())
 	}()
-	got, open, err := p.Receive(t.Context(), many+sockets)
+	got, open, err := p.Receive(t.Context(), many)
 	must.Do(t, errors.Join(err, <-sent))
 	if len(got.Lanes) != 1 || got.Lanes[0] != commit.Lanes[0] || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" ||
 		len(got.Others) != 2 || holds(t, got.Others[0]) != "a" || holds(t, got.Others[1]) != "b" {
 		t.Errorf("handed over: %+v", got)
 	}
-	for i, c := range open.Connections {
+	for i, c := range open {
 		f := os.NewFile(uintptr(c.FD), "")
 		if c.ID != int64(i) || len(c.In) != 1 || c.In[0] != byte(i) || len(c.Out) != 3000 || len(holds(t, f)) != i {
 			t.Fatalf("connection %d is %+v", i, c)
 		}
 	}
-	for i, s := range open.Sockets {
-		if s.Directory != strconv.Itoa(i) || s.User != "n/p" || s.Inode != uint64(i) || len(holds(t, s.File)) != i {
-			t.Fatalf("socket %d is %+v", i, s)
-		}
-	}
-	if n, m := len(open.Connections), len(open.Sockets); n != many || m != sockets {
-		t.Errorf("%d connections and %d sockets, want %d and %d", n, m, many, sockets)
+	if len(open) != many {
+		t.Errorf("%d connections, want %d", len(open), many)
 	}
 }
 
@@ -179,10 +167,10 @@ func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
 		must.Do(t, raw.Control(func(fd uintptr) { all[i].FD = int(fd) }))
 	}
 	offered := make(chan error, 1)
-	go func() { offered <- errors.Join(s.Offer(t.Context(), Open{Connections: all}), s.Close()) }()
+	go func() { offered <- errors.Join(s.Offer(t.Context(), all), s.Close()) }()
 	_, taken, err := p.Receive(t.Context(), len(all)-1)
-	if err == nil || errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "raise the limit") || taken.len() > 0 {
-		t.Errorf("%d connections were taken: %v", taken.len(), err)
+	if err == nil || errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "raise the limit") || len(taken) > 0 {
+		t.Errorf("%d connections were taken: %v", len(taken), err)
 	}
 	if err := errors.Join(p.Close(), <-offered); !errors.Is(err, ErrBroken) {
 		t.Errorf("the running daemon is told %v", err)
@@ -209,7 +197,6 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 		"coordinator": func(s *Settings) { s.Coord = "other" },
 		"lanes":       func(s *Settings) { s.Lanes++ },
 		"socket":      func(s *Settings) { s.Socket = "other" },
-		"pod-sockets": func(s *Settings) { s.PodSockets = "" },
 	} {
 		theirs := ours
 		change(&theirs)
@@ -234,38 +221,6 @@ func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
 	for _, err := range []error{err, Renew(t.Context(), dir)} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("who is refused hears %v, want %q", err, want)
-		}
-	}
-}
-
-// The directory of pods' sockets may be named by way of a symlink, of itself or of one above it.
-func TestASymlinkToTheDirectoryOfPodsIsTheDirectory(t *testing.T) {
-	dir := t.TempDir()
-	of := func(path string) Settings {
-		s := ours
-		s.PodSockets = filepath.Join(dir, path)
-		return s
-	}
-	for _, path := range []string{"run/pods", "run/others"} {
-		must.Do(t, os.MkdirAll(filepath.Join(dir, path), 0o700))
-	}
-	for link, target := range map[string]string{"var": "run", "pods": "run/pods"} {
-		must.Do(t, os.Symlink(target, filepath.Join(dir, link)))
-	}
-	for _, c := range []struct {
-		running, newcomer string
-		same              bool
-	}{
-		{"run/pods", "var/pods", true},
-		{"var/pods", "run/pods", true},
-		{"pods", "var/pods", true},
-		{"run/pods", "var/others", false},
-		{"run/pods", "var/none", false},
-		{"var/none", "run/none", false}, // nobody knows that they would be the same
-		{"run/none", "run/none", true},
-	} {
-		if why := of(c.running).differs(of(c.newcomer)); (why == "") != c.same {
-			t.Errorf("%s and %s: %q", c.running, c.newcomer, why)
 		}
 	}
 }

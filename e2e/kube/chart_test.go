@@ -12,7 +12,7 @@ const chart = "../../deploy/helm/flakeward"
 // chartArgs are those of helm for a release with more values.
 func chartArgs(command string, values ...string) []string {
 	args := []string{command, "flakeward", chart, "--namespace", system, "--set", "settings.coord=etcd://" + nodeAddress + ":2379/flakeward"}
-	for _, value := range append([]string{"image.tag=kube"}, values...) {
+	for _, value := range append([]string{"image.tag=kube", "csi.image.tag=kube"}, values...) {
 		args = append(args, "--set", value)
 	}
 	return args
@@ -45,7 +45,7 @@ func (n *node) byChart() (windows []window) {
 	})
 	during("the chart's release upgraded to the next image, and monitored", func() {
 		old := append(n.pods(system, daemonPods), n.pods(system, driverPods)...)
-		helm(chartArgs("upgrade", "image.tag=kube-next", "monitoring.enabled=true")...)
+		helm(chartArgs("upgrade", "image.tag=kube-next", "csi.image.tag=kube-next", "monitoring.enabled=true")...)
 		for _, pod := range old {
 			n.awaitGone(system, pod)
 		}
@@ -54,7 +54,7 @@ func (n *node) byChart() (windows []window) {
 	n.monitored()
 	n.kubectl("delete", "-k", "sidecar", "--timeout="+long.String())
 	n.kubectl("delete", "-f", "apps.yaml", "--timeout="+long.String())
-	n.socketsOf(0)
+	n.mountsOf(0)
 	helm("uninstall", "flakeward", "--namespace", system)
 	if left := n.kubectl("get", "daemonsets,configmaps,csidrivers,secrets,podmonitors,prometheusrules", "--namespace", system, "-l", "app.kubernetes.io/name=flakeward", "-o", "name"); left != "" {
 		n.Errorf("helm left %s", left)

@@ -3,8 +3,6 @@
 package kube
 
 import (
-	"context"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,17 +11,13 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/e2e/load"
-	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// Where the manifests have the daemon and the applications' sockets.
+// Where the manifests have the daemon and its socket.
 const (
-	system     = "flakeward"
-	daemon     = "daemonset/flakeward"
-	driver     = "daemonset/flakeward-csi"
-	hostSocket = "/run/flakeward/flakeward.sock"
-	podSockets = "/run/flakeward/pods"
+	system = "flakeward"
+	daemon = "daemonset/flakeward"
+	driver = "daemonset/flakeward-csi"
 
 	daemonPods = "app.kubernetes.io/component=daemon"
 	driverPods = "app.kubernetes.io/component=csi"
@@ -66,7 +60,6 @@ func TestNode(t *testing.T) {
 	n.runPod("two", "looping", "help") // it ends at once, and is started again
 	n.await("one", "deployment/app")
 	n.await("two", "deployment/app")
-	n.wantUsers()
 	n.Logf("FIGURE both applications run %v after the first process", n.age())
 
 	var windows []window
@@ -97,26 +90,6 @@ func (n *node) wantRestricted(namespace string) {
 	if err == nil || !strings.Contains(out, "restricted volume types") {
 		n.Fatalf("the namespace %s takes a path of the host: %v\n%s", namespace, err, out)
 	}
-}
-
-// wantUsers wants the daemon to know both applications by the names of their pods.
-func (n *node) wantUsers() {
-	n.Helper()
-	n.until("the daemon's clients are known by their pods", func() (string, bool) {
-		list, err := clients(hostSocket)
-		ok := err == nil
-		for _, namespace := range []string{"one", "two"} {
-			ok = ok && strings.Contains(list, " user="+namespace+"/"+n.pods(namespace, "app=app")[0]+" ")
-		}
-		return fmt.Sprint(list, err), ok
-	})
-}
-
-// clients asks the daemon for its clients: a line for each.
-func clients(socket string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), long)
-	defer cancel()
-	return load.Ask(ctx, socket, (*wire.Reader).Bulk, "CLIENT", "LIST")
 }
 
 // namespaces makes those of the applications.
@@ -170,7 +143,6 @@ func (n *node) updateDaemon() {
 		n.update(daemon, daemonPods)
 		n.flows()
 	}
-	n.wantUsers()
 }
 
 // update gives a DaemonSet its other image, and waits until the old pod is gone.
@@ -204,7 +176,7 @@ func (n *node) killApplication() {
 	n.awaitGone("one", old[0])
 	n.await("one", "deployment/app")
 	n.kubectl("-n", "one", "delete", "pod", "late", "--timeout="+long.String())
-	n.socketsOf(3)
+	n.mountsOf(3)
 }
 
 // withoutDriver deletes a pod while no driver is there to unmount, and makes another one. Both wait,
@@ -220,7 +192,7 @@ func (n *node) withoutDriver() {
 	n.awaitGone("two", "leaving")
 	n.awaitPod("two", "coming")
 	n.kubectl("-n", "two", "delete", "pod", "coming", "--timeout="+long.String())
-	n.socketsOf(3)
+	n.mountsOf(3)
 }
 
 // withoutDaemon deletes a pod while no daemon runs, which needs none, and makes another one, which
@@ -238,7 +210,7 @@ func (n *node) withoutDaemon() {
 	back()
 	n.awaitPod("two", "coming")
 	n.kubectl("-n", "two", "delete", "pod", "coming", "--timeout="+long.String())
-	n.socketsOf(3)
+	n.mountsOf(3)
 }
 
 // sendAway keeps a DaemonSet from the node until back.
@@ -257,7 +229,7 @@ func (n *node) sendAway(set, label string) (back func()) {
 	}
 }
 
-// killDaemon has the kernel end the daemon's process. The next one takes the place of its sockets.
+// killDaemon has the kernel end the daemon's process. The next one takes the place of its socket.
 func (n *node) killDaemon() {
 	n.do("ctr", "-a", containerd, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", n.container(daemonPods))
 	n.until("the daemon's container is started again", func() (string, bool) {
@@ -288,33 +260,28 @@ func (n *node) greed() {
 // drain evicts the applications. They come back when the node may be used again.
 func (n *node) drain() {
 	n.kubectl("drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout="+long.String())
-	n.socketsOf(0)
+	n.mountsOf(0)
 	n.kubectl("uncordon", nodeName)
 	n.await("one", "deployment/app")
 	n.await("two", "deployment/app")
-	n.socketsOf(2)
+	n.mountsOf(2)
 }
 
-// loop wants the pod that ends at once to have been started again and again, with one socket.
+// loop wants the pod that ends at once to have been started again and again, with one mount.
 func (n *node) loop() {
 	n.until("the looping pod is started for the third time", func() (string, bool) {
 		out, err := n.try("kubectl", "-n", "two", "get", "pod", "looping", "-o", "jsonpath={.status.containerStatuses[0].restartCount}")
 		return out, err == nil && out >= "2"
 	})
-	n.socketsOf(3)
+	n.mountsOf(3)
 }
 
-// socketsOf waits until there are as many sockets and mounts for pods as there should be.
-func (n *node) socketsOf(pods int) {
+// mountsOf waits until there are as many mounts for pods as there should be.
+func (n *node) mountsOf(pods int) {
 	n.Helper()
-	n.until("one socket and one mount for each pod", func() (string, bool) {
-		entries, err := os.ReadDir(podSockets)
+	n.until("one mount for each pod", func() (string, bool) {
 		mounts := n.mounts("kubernetes.io~csi")
-		var names []string
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return strings.Join(append(names, mounts...), "\n"), err == nil && len(entries) == pods && len(mounts) == pods
+		return strings.Join(mounts, "\n"), len(mounts) == pods
 	})
 }
 
@@ -335,7 +302,7 @@ func (n *node) mounts(part string) []string {
 // uninstall takes the applications down, then what serves them, and wants nothing to stay.
 func (n *node) uninstall() {
 	n.kubectl("delete", "-f", "apps.yaml", "--timeout="+long.String())
-	n.socketsOf(0)
+	n.mountsOf(0)
 	n.kubectl("delete", "-k", "overlay", "--timeout="+long.String())
 	n.nothingLeft()
 }

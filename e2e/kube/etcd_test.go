@@ -88,7 +88,7 @@ func (n *node) withEtcdOfTheChart() (windows []window) {
 		n.Errorf("helm without a coordinator says: %v\n%s", err, out)
 	}
 	began := n.age()
-	n.do("helm", "install", "flakeward", chart, "--namespace", system, "--set", "etcd.enabled=true", "--set", "image.tag=kube",
+	n.do("helm", "install", "flakeward", chart, "--namespace", system, "--set", "etcd.enabled=true", "--set", "image.tag=kube", "--set", "csi.image.tag=kube",
 		"--set", "etcd.image.repository=flakeward-etcd", "--set", "etcd.image.tag=local", "--wait", "--timeout", long.String())
 	n.deploy("one", "own", steady)
 	n.await("one", "deployment/own")

@@ -4,4 +4,4 @@
 set -eu
 printf 'FROM flakeward-sidecar:local\nCMD ["pause"]\n' | docker build --quiet --tag flakeward-pause:local - >/dev/null
 printf 'FROM scratch\nCOPY coredns /coredns\nENTRYPOINT ["/coredns"]\n' | docker build --quiet --tag flakeward-coredns:local --file - "$1/dns" >/dev/null
-exec docker save --output "$1/images.tar" flakeward:kube flakeward:kube-next flakeward-sidecar:local flakeward-pause:local flakeward-etcd:local flakeward-coredns:local
+exec docker save --output "$1/images.tar" flakeward:kube flakeward:kube-next flakeward-csi:kube flakeward-csi:kube-next flakeward-sidecar:local flakeward-pause:local flakeward-etcd:local flakeward-coredns:local

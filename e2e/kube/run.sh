@@ -10,6 +10,8 @@ for image in sidecar etcd; do sh e2e/images/build.sh $image; done
 sh e2e/kube/build.sh "$programs"
 scripts/load-image flakeward:kube
 LDFLAGS='-X github.com/flakeward/flakeward/cli.version=0.1.1-next' scripts/load-image flakeward:kube-next
+scripts/load-image flakeward-csi:kube csi .
+LDFLAGS='-X main.version=0.1.1-next' scripts/load-image flakeward-csi:kube-next csi .
 sh e2e/kube/images.sh "$programs"
 CGO_ENABLED=0 $GO test -c -trimpath -tags urfave_cli_no_docs,grpcnotrace,e2e -o .bin/kube-test ./e2e/kube
 # The program itself and not go test, so that a signal reaches it.

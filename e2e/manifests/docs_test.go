@@ -39,7 +39,7 @@ func TestTheDocumentedOverlays(t *testing.T) {
 				}
 			case "DaemonSet":
 				pods = append(pods, as[apps.DaemonSet](t, o).Spec.Template.Spec)
-				if image := pods[len(pods)-1].Containers[0].Image; image != "registry.example/flakeward:0.1.0" {
+				if image := pods[len(pods)-1].Containers[0].Image; image != "registry.example/"+o.name()+":0.1.0" {
 					t.Errorf("overlay %d: the image is %s", i, image)
 				}
 			}

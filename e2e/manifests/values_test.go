@@ -20,6 +20,7 @@ const platform = `daemon:
   nodeSelector: {pool: apps}
   tolerations: [{key: dedicated, operator: Exists}]
   priorityClassName: platform
+  hostPID: true
   podLabels: {team: ids}
   podAnnotations: {scrape: "no"}
   podSecurityContext: {seLinuxOptions: {type: spc_t}}
@@ -69,6 +70,9 @@ func TestPlatformValuesReachThePods(t *testing.T) {
 	}
 	if daemon.Annotations["checksum/settings"] == "" {
 		t.Error("a change of the settings makes no new pod")
+	}
+	if !daemon.Spec.HostPID {
+		t.Error("the daemon does not see the pods' processes")
 	}
 	c := daemon.Spec.Containers[0]
 	wantJSON(t, "daemon", daemon.Spec.SecurityContext, `{"seLinuxOptions":{"type":"spc_t"},"runAsUser":0,"runAsGroup":0,"seccompProfile":{"type":"RuntimeDefault"}}`)

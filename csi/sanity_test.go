@@ -1,29 +1,22 @@
 //go:build linux
 
-package sanity
+package main
 
 import (
 	"context"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/hashicorp/go-hclog"
 	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 	"google.golang.org/grpc"
-
-	driver "github.com/flakeward/flakeward/csi"
-	"github.com/flakeward/flakeward/csi/csitest"
 )
-
-func TestMain(m *testing.M) { csitest.Main(m) }
 
 // kubelet stands in for the part of kubelet and of its pods' manifests that the tests take from a
 // controller: it names a volume, and says which pod it is for. The driver itself has no controller.
@@ -117,29 +110,15 @@ var (
 // TestSanity runs all tests of the CSI project that are for a node service, on the driver's own
 // sockets and with real mounts. None is left out but those of what the driver says it has not.
 func TestSanity(t *testing.T) {
-	node := csitest.NewNode(t)
-	csitest.StartDaemon(t, node.Pods)
-	root := filepath.Dir(node.Kubelet)
-	endpoint, controller := filepath.Join(root, "csi.sock"), filepath.Join(root, "controller.sock")
+	h := newHost(t)
+	h.startDaemon()
+	controller := filepath.Join(h.root, "controller.sock")
 	serve(t, controller)
-
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- driver.Run(ctx, driver.Config{
-			Endpoint: "unix://" + endpoint, PodSockets: node.Pods, Node: "node-1", Version: "0.0.0", Log: hclog.NewNullLogger(),
-		})
-	}()
-	defer func() {
-		end()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
+	h.run()
 
 	config := sanity.NewTestConfig()
-	config.Address, config.ControllerAddress = "unix://"+endpoint, "unix://"+controller
-	config.TargetPath, config.StagingPath = filepath.Join(node.Kubelet, "pod"), filepath.Join(root, "staging")
+	config.Address, config.ControllerAddress = "unix://"+h.registration, "unix://"+controller
+	config.TargetPath, config.StagingPath = filepath.Join(h.root, "pods", "pod"), filepath.Join(h.root, "staging")
 	config.DialOptions = append(config.DialOptions, grpc.WithUnaryInterceptor(complete), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
 	tests := sanity.GinkgoTest(&config)
 	defer tests.Finalize()
@@ -165,10 +144,5 @@ func TestSanity(t *testing.T) {
 		if !slices.ContainsFunc(absent, func(part string) bool { return strings.Contains(name, part) }) {
 			t.Errorf("%q was left out", name)
 		}
-	}
-
-	left, err := os.ReadDir(node.Pods)
-	if err != nil || len(left) > 0 {
-		t.Errorf("left in the daemon's directory: %v, %v", left, err)
 	}
 }

@@ -1,0 +1,26 @@
+package issue_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/daemon/issue"
+	"github.com/flakeward/flakeward/daemon/peercred"
+)
+
+// Pods of one UID are users of their own, with a rate each. They are shown as their UID.
+func TestPodsOfOneUIDAreUsersOfTheirOwn(t *testing.T) {
+	const burst = 100
+	g := newPool(t, tenanted, 1, issue.Limits{})
+	g.clock.Advance(time.Second)
+	limited := g.Limit(issue.Rates{Each: issue.Rate{PerSecond: 1, Burst: burst}}, g.clock, time.Second).(*issue.Limited)
+	for _, pod := range []uint32{0, 1 << 30, 1<<30 + 1} {
+		c := issue.Connection{User: issue.UserOf(peercred.Credentials{Known: true, UID: 7, Pod: pod}, 0)}
+		if run, wait := limited.Take(&c, 3, burst); run.N != burst {
+			t.Errorf("pod %#x gets %d of %d: %+v", pod, run.N, burst, wait)
+		}
+	}
+	if all, rest := limited.Usages(); len(all) != 1 || all[0].UID != 7 || all[0].IDs != 3*burst || rest != 0 {
+		t.Errorf("shown are %+v and %d", all, rest)
+	}
+}
