@@ -21,9 +21,8 @@ const stormTimeout = 8 * time.Minute
 // Storm lets daemons, each with a coordinator of its own that open returns, join and
 // claim at once from as many worker IDs as there are daemons: everybody gets one, and
 // its record. What fails is tried again, as daemons do. It logs how long that took,
-// from the first connection to the last grant, fails if that was longer than within,
-// and returns the claims. Under the race detector it may take minutes instead.
-func Storm(t testing.TB, daemons int, within time.Duration, open func(coord.Identity) (coord.Coordinator, error)) []coord.Claim {
+// from the first connection to the last grant, and returns the claims.
+func Storm(t testing.TB, daemons int, open func(coord.Identity) (coord.Coordinator, error)) []coord.Claim {
 	t.Helper()
 	const ceiling = generator.Tick(2000)
 	if raceDetector { // the work of a storm is quadratic, and the detector makes it ten times as much
@@ -66,9 +65,6 @@ func Storm(t testing.TB, daemons int, within time.Duration, open func(coord.Iden
 		}
 	}
 	t.Logf("%d daemons hold a worker ID and a grant each after %v; %d tries failed", daemons, took.Round(time.Millisecond), again.Load())
-	if took > within && !raceDetector {
-		t.Errorf("it took %v, more than %v", took.Round(time.Millisecond), within)
-	}
 	held := map[int]bool{}
 	for _, c := range claims {
 		held[c.Worker()] = true
