@@ -139,7 +139,6 @@ func newProgram(own paths, out *outside) *program {
 			marksCommand(own, out),
 			claimsCommand(own, out),
 			clusterCommand(own, out),
-			moveCommand(own, out),
 			versionCommand(),
 			completionCommand(),
 			helpCommand(),

@@ -296,7 +296,7 @@ func TestCommands(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, c := range []struct{ typed, want string }{
-		{"", "daemon check next decode convert bounds explain layout status health marks claims cluster move version completion help"},
+		{"", "daemon check next decode convert bounds explain layout status health marks claims cluster version completion help"},
 		{"d", "daemon decode"},
 		{"he", "health help"},
 		{"-", "--help --version"},

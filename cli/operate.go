@@ -84,42 +84,43 @@ func (f *operatorFlags) locate(c *urfave.Context) error {
 	return nil
 }
 
-// inspection is a connection to a coordinator whose cluster has been joined.
+// inspection is a connection to a coordinator.
 type inspection struct {
 	coord.Operator
-	cluster cluster.Cluster
-	hint    string // what to do where there is no cluster
-	where   string // the coordinator's URL without secrets
-	name    string // the same for sentences, where embedded: stands before another colon
-	timeout time.Duration
-	clock   clockguard.Clock
-}
-
-// view is an inspection of the coordinator that the settings name. It is not open yet.
-func (f *operatorFlags) view(described connect.Description) *inspection {
-	hint := "check the coordinator's URL and its prefix"
-	if described.Embedded {
-		hint = "check that --state-dir is the daemon's, or name its coordinator with --coord or its socket with --socket"
-	}
-	return &inspection{hint: hint, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
+	embedded bool
+	cluster  cluster.Cluster // once it was joined
+	hint     string          // what to do where there is no cluster
+	where    string          // the coordinator's URL without secrets
+	name     string          // the same for sentences, where embedded: stands before another colon
+	timeout  time.Duration
+	clock    clockguard.Clock
 }
 
 // open opens the coordinator that the settings name.
-func (v *inspection) open(ctx context.Context, f *operatorFlags) error {
-	return v.ask(ctx, func(ctx context.Context) (err error) {
-		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
-		return err
-	})
-}
-
-// inspect opens the coordinator and joins the cluster that is there.
-func (f *operatorFlags) inspect(ctx context.Context) (*inspection, error) {
+func (f *operatorFlags) open(ctx context.Context) (*inspection, error) {
 	described, err := connect.Describe(f.settings.daemon.Cluster.URL())
 	if err != nil {
 		return nil, usagef("--coord: %w", err)
 	}
-	v := f.view(described)
-	if err := v.open(ctx, f); err != nil {
+	hint := "check the coordinator's URL and its prefix"
+	if described.Embedded {
+		hint = "check that --state-dir is the daemon's, or name its coordinator with --coord or its socket with --socket"
+	}
+	v := &inspection{hint: hint, embedded: described.Embedded, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
+	err = v.ask(ctx, func(ctx context.Context) (err error) {
+		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// inspect opens the coordinator and joins the cluster that is there.
+func (f *operatorFlags) inspect(ctx context.Context) (*inspection, error) {
+	v, err := f.open(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if err := v.join(ctx); err != nil {
@@ -143,10 +144,15 @@ func (v *inspection) join(ctx context.Context) error {
 
 // with carries out a command on an inspection.
 func (f *operatorFlags) with(c *urfave.Context, do func(*inspection) error) error {
+	return f.on(c, f.inspect, do)
+}
+
+// on carries out a command on what is opened.
+func (f *operatorFlags) on(c *urfave.Context, open func(context.Context) (*inspection, error), do func(*inspection) error) error {
 	if err := f.locate(c); err != nil {
 		return err
 	}
-	v, err := f.inspect(c.Context)
+	v, err := open(c.Context)
 	if err != nil {
 		return err
 	}

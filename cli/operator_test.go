@@ -87,8 +87,14 @@ func (s *standIn) Raise(ctx context.Context, to generator.Tick) (coord.Raised, e
 }
 
 func (s *standIn) NewUUID(ctx context.Context) (string, error) {
-	return newUUID, s.called(ctx, "new uuid")
+	return "", s.called(ctx, "new uuid")
 }
+
+func (s *standIn) Export(ctx context.Context) ([]byte, error) {
+	return nil, s.called(ctx, "export")
+}
+
+func (s *standIn) Import(ctx context.Context, _ []byte) error { return s.called(ctx, "import") }
 
 func (s *standIn) Widen(ctx context.Context, to coord.WorkerRange, above generator.Tick) error {
 	return s.called(ctx, "widen %v above %d", to, above)
@@ -109,7 +115,6 @@ func (s *standIn) Close() error {
 
 const (
 	clusterUUID = "a585efdd-18f0-4ac5-b88f-afadbb14c340"
-	newUUID     = "0e3a1b52-5f5a-4b0e-9d5e-3f6f1f3c7a11"
 	fullLayout  = "time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z"
 )
 

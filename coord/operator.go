@@ -43,6 +43,17 @@ type Operator interface {
 	// lacks one of them. After another error the outcome is unknown; to do it twice does no harm.
 	Widen(ctx context.Context, to WorkerRange, above generator.Tick) error
 
+	// Export writes into the cluster record that the cluster was exported, and returns all of it:
+	// from then on nothing is granted here, and every other call answers *NotServedError. Grants
+	// that were acknowledged hold. Done again it returns the same bytes. Inspect need not come first.
+	Export(ctx context.Context) ([]byte, error)
+
+	// Import makes the cluster of an export where there is none, with its UUID, its records and
+	// their histories. It is served once all is there. To do it again after an error goes on with
+	// it. ErrExport for bytes that are no whole export, and ErrNotEmpty where something else is:
+	// then nothing that is there is changed. Inspect comes after it.
+	Import(ctx context.Context, export []byte) error
+
 	// Clear deletes a claim's node, which frees its worker ID; the daemon that
 	// holds it, if there is one, loses the claim but neither its grant nor its
 	// record. ErrNoClaim if no claim has that name.
@@ -69,6 +80,27 @@ func (e *NarrowError) Error() string {
 
 // ErrNoCluster means that no daemon has made a cluster there yet.
 var ErrNoCluster = errors.New("there is no cluster: no daemon has joined here yet")
+
+// ErrExport means that bytes are no whole export of a cluster.
+var ErrExport = errors.New("this is no whole export of a cluster")
+
+// ErrNotEmpty means that a cluster cannot be imported where something else is.
+var ErrNotEmpty = errors.New("nothing is imported where something is: name an empty prefix or chroot, or empty this one")
+
+// NotServedError means that the cluster was exported from this coordinator, or is being imported:
+// nothing is granted here. It is no loss: grants that were acknowledged hold, and whoever opens the
+// record where the cluster is imported begins above them.
+type NotServedError struct {
+	Cluster   string // its UUID
+	Importing bool   // else it was exported
+}
+
+func (e *NotServedError) Error() string {
+	if e.Importing {
+		return fmt.Sprintf("cluster %s is being imported here and is not served yet: if that was interrupted, run `flakeward cluster import` again with the same file", e.Cluster)
+	}
+	return fmt.Sprintf("cluster %s was exported from this coordinator, which grants nothing any more: import it with `flakeward cluster import`, and start the daemon with that coordinator as its --coord", e.Cluster)
+}
 
 // ErrNoClaim means that no claim has the name that was given.
 var ErrNoClaim = errors.New("there is no claim of that name; see flakeward claims")

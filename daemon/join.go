@@ -103,7 +103,8 @@ func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 // final reports whether an error of opening or joining stays as long as this process runs.
 func final(err error) bool {
 	var configuration *connect.ConfigError
-	return errors.Is(err, connect.ErrFailed) || errors.As(err, &configuration)
+	var unserved *coord.NotServedError
+	return errors.Is(err, connect.ErrFailed) || errors.As(err, &configuration) || errors.As(err, &unserved) && !unserved.Importing
 }
 
 // Identity is what the daemon is known as in the coordinator.

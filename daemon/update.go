@@ -120,7 +120,7 @@ func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster st
 	ctx, cancel := clockguard.WithTimeout(ctx, n.clock, rehearsal)
 	defer cancel()
 	c, err = n.open(ctx)
-	var stage *coord.StageError
+	var unserved *coord.NotServedError
 	if err == nil {
 		var found coord.Inspected
 		found, err = c.(coord.Operator).Inspect(ctx)
@@ -129,8 +129,7 @@ func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster st
 			err = n.joins.Fits(found)
 		}
 	}
-	if final(err) || errors.Is(err, coord.ErrUnfit) || errors.Is(err, coord.ErrNoCluster) ||
-		errors.As(err, &stage) && stage.Stage == coord.Closed {
+	if final(err) || errors.Is(err, coord.ErrUnfit) || errors.Is(err, coord.ErrNoCluster) || errors.As(err, &unserved) {
 		return c, "", err
 	}
 	if err != nil {

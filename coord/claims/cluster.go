@@ -21,13 +21,15 @@ type cluster struct {
 	numbers coord.WorkerRange // what numbers name worker IDs of; the zero value: all
 	above   generator.Tick    // the ceiling of a worker ID without a record
 	start   uint64            // the worker ID at which assigning starts
+
+	imported string // see layout
 }
 
 // layout is the record that j is of.
 func (j *cluster) layout() layout {
 	return layout{
 		Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: j.floor, Epoch: j.epoch, Window: j.window,
-		Range: j.allowed, Numbered: j.numbers, Above: j.above,
+		Range: j.allowed, Numbered: j.numbers, Above: j.above, Imported: j.imported,
 	}
 }
 

@@ -30,24 +30,24 @@ type membership struct {
 
 // clusterOf returns the cluster of a cluster record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
-	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, window: l.Window, allowed: l.Range, numbers: l.Numbered, above: l.Above}
+	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, window: l.Window, allowed: l.Range, numbers: l.Numbered, above: l.Above, imported: l.Imported}
 	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}
 	return j
 }
 
-// readLayout decodes the cluster record of a cluster that is served here. One that is being moved,
-// or was, is a *coord.StageError.
+// readLayout decodes the cluster record of a cluster that is served here. One that is not is a
+// *coord.NotServedError.
 func (m *membership) readLayout(stored Entry) (layout, error) {
 	l, err := m.decodeLayout(stored)
-	if err == nil {
-		err = l.served()
+	if err != nil {
+		return layout{}, err
 	}
-	if stage := (*coord.StageError)(nil); errors.As(err, &stage) {
-		err = fmt.Errorf("%s: %w", m.store.Name(), stage)
+	if err := l.served(); err != nil {
+		return layout{}, fmt.Errorf("%s: %w", m.store.Name(), err)
 	}
-	return l, err
+	return l, nil
 }
 
 // decodeLayout decodes the cluster record.

@@ -31,8 +31,8 @@ func pause(ctx context.Context, clock clockguard.Clock, d time.Duration) {
 // worthRetrying is false for errors that say that the request was refused.
 func worthRetrying(err error) bool {
 	var restored *coord.RestoredError
-	var stage *coord.StageError
+	var unserved *coord.NotServedError
 	return !errors.Is(err, coord.ErrOtherCluster) && !errors.Is(err, ErrRefused) && !errors.Is(err, coord.ErrClosed) &&
 		!errors.Is(err, coord.ErrLogin) && !errors.Is(err, coord.ErrAccess) &&
-		!errors.Is(err, coord.ErrUnfit) && !errors.As(err, &restored) && !errors.As(err, &stage)
+		!errors.Is(err, coord.ErrUnfit) && !errors.As(err, &restored) && !errors.As(err, &unserved)
 }

@@ -110,8 +110,7 @@ type Entry struct {
 // no use.
 var ErrRefused = errors.New("refused")
 
-// ErrGone means that a claim node was deleted as soon as it was made. Where a cluster is moved,
-// another operator who moves the same record deletes it.
+// ErrGone means that a claim node was deleted as soon as it was made.
 var ErrGone = errors.New("it is gone already: its session ended, or somebody deleted it; it is tried again later")
 
 // MovedError means that the cluster record is not the one that the caller knows.

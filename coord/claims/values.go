@@ -13,7 +13,7 @@ import (
 )
 
 // layout is the cluster's cluster record, as JSON. A field that an earlier version must not ignore
-// changes the stored text of the layout: see apart and moving.
+// changes the stored text of the layout: see apart and unserved.
 type layout struct {
 	Layout string `json:"layout"`
 	UUID   string `json:"uuid"`
@@ -34,9 +34,13 @@ type layout struct {
 	Numbered coord.WorkerRange `json:"numbered,omitzero"`
 	// Above is the ceiling of a worker ID without a record.
 	Above generator.Tick `json:"above,omitempty"`
-	// Move is set while the cluster is not served here: it is being moved, or was. Layout is no
-	// layout then.
-	Move *moving `json:"move,omitempty"`
+	// Exported: the cluster was exported, and nothing is ever granted here again.
+	Exported bool `json:"exported,omitempty"`
+	// Importing is the sum of the export whose records are being stored. Nobody is served before all
+	// are there.
+	Importing string `json:"importing,omitempty"`
+	// Imported is random: no other tree's cluster record is the same.
+	Imported string `json:"imported,omitempty"`
 }
 
 // apart ends the stored text of the layout in a record with Range, Numbered or Above. A version
@@ -44,27 +48,22 @@ type layout struct {
 // not its layout's, so it refuses the cluster.
 const apart = "; with --worker-range or --above-id, which takes a later version"
 
+// unserved ends the stored text of the layout while the cluster is not served here, for the same
+// reason.
+const unserved = "; exported, or being imported"
+
 // isApart reports whether the cluster keeps apart from another generator.
 func (l layout) isApart() bool {
 	return l.Range != coord.WorkerRange{} || l.Numbered != coord.WorkerRange{} || l.Above != 0
 }
 
-// text is where the layout's text is.
-func (l *layout) text() *string {
-	if l.Move != nil {
-		return &l.Move.Layout
-	}
-	return &l.Layout
-}
-
-// MarshalJSON adds apart, where it belongs.
+// MarshalJSON adds apart and unserved, where they belong.
 func (l layout) MarshalJSON() ([]byte, error) {
 	if l.isApart() {
-		if l.Move != nil {
-			move := *l.Move
-			l.Move = &move
-		}
-		*l.text() += apart
+		l.Layout += apart
+	}
+	if l.served() != nil {
+		l.Layout += unserved
 	}
 	type fields layout
 	return json.Marshal(fields(l))
@@ -188,16 +187,15 @@ func decodeLayout(b []byte) (layout, error) {
 			return layout{}, errors.New("a range of worker IDs is none of the layout's")
 		}
 	}
-	if l.Move != nil {
-		if err := l.Move.check(); err != nil {
-			return layout{}, err
-		}
+	text, told := strings.CutSuffix(l.Layout, unserved)
+	if told != (l.served() != nil) {
+		return layout{}, errors.New("the layout's text does not say whether the cluster is served")
 	}
-	text, told := strings.CutSuffix(*l.text(), apart)
-	if told != l.isApart() || l.Move == nil && text == "" {
+	text, told = strings.CutSuffix(text, apart)
+	if told != l.isApart() || text == "" {
 		return layout{}, errors.New("the layout's text does not say whether there is a range of worker IDs, or a tick that all begin above")
 	}
-	*l.text() = text
+	l.Layout = text
 	return l, nil
 }
 

@@ -63,10 +63,6 @@ func FuzzDecodeLayout(f *testing.F) {
 func TestALayoutRecordWithARangeIsNoneToEarlierVersions(t *testing.T) {
 	const text, uuid = "time=41;datacenter=0", "u"
 	ids := coord.WorkerRange{First: 2, Count: 3}
-	moved := func(l layout) layout { // to where the text stands while the cluster is moved
-		l.Layout, l.Move = "none", &moving{Stage: coord.Sealed, ID: "m", Peer: "p", Layout: l.Layout}
-		return l
-	}
 	plain := layout{Layout: text, UUID: uuid, Workers: 8, Floor: 7, Epoch: "E", Window: 9}
 	for _, test := range []struct {
 		name  string
@@ -75,42 +71,33 @@ func TestALayoutRecordWithARangeIsNoneToEarlierVersions(t *testing.T) {
 		want  string // as it is stored; empty: not compared
 	}{
 		{name: "plain", l: plain, want: `{"layout":"time=41;datacenter=0","uuid":"u","workers":8,"floor":7,"era":"E","window":9}`},
-		{name: "moved", l: moved(plain), want: `{"layout":"none","uuid":"u","workers":8,"floor":7,"era":"E","window":9,"move":{"stage":"sealed","id":"m","peer":"p","layout":"time=41;datacenter=0"}}`},
 		{name: "range", l: layout{Layout: text, UUID: uuid, Workers: 8, Range: ids, Numbered: ids}, apart: true},
 		{name: "widened to all", l: layout{Layout: text, UUID: uuid, Workers: 8, Numbered: ids}, apart: true},
 		{name: "range of all when made", l: layout{Layout: text, UUID: uuid, Workers: 8, Range: ids}, apart: true},
+		{name: "exported", l: layout{Layout: text, UUID: uuid, Exported: true}, apart: true},
+		{name: "importing", l: layout{Layout: text, UUID: uuid, Above: 1, Importing: "s"}, apart: true},
 		{name: "above", l: layout{Layout: text, UUID: uuid, Workers: 8, Above: 1}, apart: true},
-		{name: "range, moved", l: moved(layout{Layout: text, UUID: uuid, Workers: 8, Range: ids, Numbered: ids, Above: 1}), apart: true},
 	} {
 		b := encode(test.l)
-		var stored struct { // what an earlier version reads
-			Layout string
-			Move   struct{ Layout string }
-		}
+		var stored struct{ Layout string } // what an earlier version reads
 		must.Do(t, json.Unmarshal(b, &stored))
-		found := stored.Layout
-		if test.l.Move != nil {
-			found = stored.Move.Layout
-		}
-		if (found == text) == test.apart || test.want != "" && string(b) != test.want {
+		if (stored.Layout == text) == test.apart || test.want != "" && string(b) != test.want {
 			t.Errorf("%s: stored as %s", test.name, b)
 		}
 		if again, err := decodeLayout(b); err != nil || !reflect.DeepEqual(again, test.l) {
 			t.Errorf("%s: read back as %+v, %v", test.name, again, err)
 		}
-		if p := test.l.place(); p.Layout != text {
-			t.Errorf("%s: the place has the layout %q", test.name, p.Layout)
-		}
 	}
-	// What such a version writes, and what it has moved, is not taken.
+	// What such a version writes is not taken.
 	for _, b := range []string{
 		`{"layout":"l","uuid":"u","workers":8,"range":{"first":2,"count":3}}`,
 		`{"layout":"l","uuid":"u","workers":8,"numbered":{"first":2,"count":3}}`,
 		`{"layout":"l","uuid":"u","workers":8,"above":5}`,
 		`{"layout":"l` + apart + `","uuid":"u","workers":8}`,
 		`{"layout":"` + apart + `","uuid":"u","above":5}`,
-		`{"layout":"none","uuid":"u","above":5,"move":{"stage":"sealed","id":"m","peer":"p","layout":"l"}}`,
-		`{"layout":"none","uuid":"u","move":{"stage":"sealed","id":"m","peer":"p","layout":"l` + apart + `"}}`,
+		`{"layout":"l","uuid":"u","exported":true}`,
+		`{"layout":"l` + unserved + `","uuid":"u"}`,
+		`{"layout":"` + unserved + `","uuid":"u","exported":true}`,
 	} {
 		if l, err := decodeLayout([]byte(b)); err == nil || l != (layout{}) {
 			t.Errorf("%s was taken as %+v, %v", b, l, err)

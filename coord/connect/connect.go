@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -75,20 +73,6 @@ type Description struct {
 	Embedded bool
 	// User is true when the URL has a user and a password.
 	User bool
-}
-
-// Within reports whether the tree of a URL lies within that of another, on a server that both name:
-// whoever deletes the other one deletes both.
-func Within(url, other string) bool {
-	inner, err := parse(url)
-	if err != nil || inner.scheme == schemeEmbedded {
-		return false
-	}
-	outer, err := parse(other)
-	if err != nil || outer.scheme != inner.scheme || !strings.HasPrefix(inner.path, outer.path+"/") {
-		return false
-	}
-	return slices.ContainsFunc(inner.hosts, func(host string) bool { return slices.Contains(outer.hosts, host) })
 }
 
 // Describe returns what a URL means, or an error that says what is wrong with it.

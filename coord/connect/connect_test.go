@@ -96,28 +96,6 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-func TestWithin(t *testing.T) {
-	for _, c := range []struct {
-		url, other string
-		want       bool
-	}{
-		{"etcd://a/x/y", "etcd://a/x", true},
-		{"etcd://b:2379,a/x/y/z", "etcd://a:2379/x/", true},
-		{"zk://a/y", "zk://a", true},
-		{"etcd://a/x", "etcd://a/x", false},
-		{"etcd://a/xy", "etcd://a/x", false},
-		{"etcd://a/x", "etcd://a/x/y", false},
-		{"etcd://b/x/y", "etcd://a/x", false},
-		{"zk://a:2379/x/y", "etcd://a/x", false},
-		{"embedded:", "etcd://a/x", false},
-		{"etcd://a/x", "embedded:", false},
-	} {
-		if got := Within(c.url, c.other); got != c.want {
-			t.Errorf("%s within %s: %v", c.url, c.other, got)
-		}
-	}
-}
-
 func TestDescribe(t *testing.T) {
 	for url, want := range map[string]Description{
 		"embedded:":                   {Text: "embedded:", Embedded: true},

@@ -15,7 +15,7 @@ const (
 	AccessDenied    Code = "access-denied"
 	Restored        Code = "coordinator-restored"
 	OtherCluster    Code = "cluster-replaced"
-	ClusterMoved    Code = "cluster-moved"
+	ClusterExported Code = "cluster-exported"
 	ClaimLost       Code = "claim-lost"
 	MarksRaised     Code = "marks-raised"
 	WorkersTaken    Code = "worker-ids-taken"
@@ -56,7 +56,7 @@ var Table = []Entry{
 	{AccessDenied, "the coordinator does not let the daemon's user read and write what is the cluster's; issuing goes on to the grant's end", "grant the user what the reason names"},
 	{Restored, "the coordinator was restored from a backup; it extends nothing", "run flakeward marks raise, then start the daemon again"},
 	{OtherCluster, "the coordinator holds another cluster than the one that was joined", "correct --coord, or start with --accept-cluster"},
-	{ClusterMoved, "the cluster is moved to another coordinator, and this one extends nothing; issuing goes on to the grant's end", "start the daemon with the --coord that the reason names, before the grant ends"},
+	{ClusterExported, "the cluster was exported from this coordinator, or is being imported, and nothing is extended; issuing goes on to the grant's end", "start the daemon with the --coord that the cluster was imported to, before the grant ends"},
 	{ClaimLost, "the claim on the worker ID has ended; another one is being made", "nothing; where it recurs, raise --ttl above the host's pauses"},
 	{MarksRaised, "an operator raised all marks, which ended the claim; another one is being made", "nothing"},
 	{WorkersTaken, "other daemons hold all worker IDs", "stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"},

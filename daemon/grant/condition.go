@@ -73,7 +73,7 @@ func codeOf(err error) condition.Code {
 		later    *coord.AheadError
 		restored *coord.RestoredError
 		foreign  *ForeignError
-		moved    *coord.StageError
+		unserved *coord.NotServedError
 		raised   *coord.RaisedError
 	)
 	switch {
@@ -89,8 +89,8 @@ func codeOf(err error) condition.Code {
 		return condition.Restored
 	case errors.As(err, &foreign), errors.Is(err, coord.ErrOtherCluster):
 		return condition.OtherCluster
-	case errors.As(err, &moved):
-		return condition.ClusterMoved
+	case errors.As(err, &unserved):
+		return condition.ClusterExported
 	case errors.As(err, &raised):
 		return condition.MarksRaised
 	case errors.Is(err, coord.ErrLost):

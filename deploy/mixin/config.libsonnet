@@ -31,7 +31,7 @@
       'access-denied',
       'coordinator-restored',
       'cluster-replaced',
-      'cluster-moved',
+      'cluster-exported',
       'claim-lost',
       'marks-raised',
       'worker-ids-taken',

@@ -1,8 +1,8 @@
 // Package fault is where drills reach into the program: the names of the variables that they set, and
-// Hold, Point and PointAfter, the calls in the product's code. All else that a drill changes is handed
-// to the daemon from outside, by package inject: the clock, the disk, and the recorder.
+// Hold and Point, the calls in the product's code. All else that a drill changes is handed to the
+// daemon from outside, by package inject: the clock, the disk, and the recorder.
 //
-// Without the build tag drill, the three are empty, and the program does not have package inject.
+// Without the build tag drill, both are empty, and the program does not have package inject.
 package fault
 
 // The environment variables of a drill build. Each does nothing where it is not set.
@@ -16,6 +16,6 @@ const (
 	Evidence = "FLAKEWARD_DRILL_EVIDENCE"
 	// HoldTakes is which Takes are held, and for how long, such as 100/50ms.
 	HoldTakes = "FLAKEWARD_DRILL_HOLD_TAKES"
-	// StopAt is the path of a file with the step of a takeover or of a move at which a process stops: see Point.
+	// StopAt is the path of a file with the step of a takeover at which a process stops: see Point.
 	StopAt = "FLAKEWARD_DRILL_STOP_AT"
 )

@@ -10,8 +10,5 @@ func Hold(*atomic.Uint64, uint64) {}
 // Point does nothing.
 func Point(Step) {}
 
-// PointAfter does nothing.
-func PointAfter(Step) {}
-
 // Check always returns nil: nothing can be held.
 func Check() error { return nil }

@@ -27,6 +27,3 @@ func Point(step Step) {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // the process may send itself any signal
 	<-resumed
 }
-
-// PointAfter is Point with the step after the write that step names.
-func PointAfter(step Step) { Point(step.After()) }

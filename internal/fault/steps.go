@@ -1,6 +1,6 @@
 package fault
 
-// Step is a moment of a takeover, or of a move, at which a drill can stop a process.
+// Step is a moment of a takeover at which a drill can stop a process.
 type Step string
 
 // The steps of a newcomer, in their order.
@@ -30,15 +30,3 @@ var Steps = []Step{
 	NewcomerAccepted, NewcomerRehearsed, NewcomerReady, NewcomerReceived, NewcomerCommitted, NewcomerStarted, NewcomerServes,
 	RunningAsked, RunningReady, RunningStill, RunningFrozen, RunningOffered, RunningCommitted, RunningLeft,
 }
-
-// The steps before the writes of a move to another coordinator, in their order.
-const (
-	MoveClosed  Step = "move/closed"  // the target is to be closed to daemons
-	MoveSealed  Step = "move/sealed"  // the source is to grant nothing more
-	MoveRecord  Step = "move/record"  // the record of a worker ID is to be copied
-	MoveLeft    Step = "move/left"    // the source is to be left for good
-	MoveServing Step = "move/serving" // the target is to serve, or, where it is taken back, the source
-)
-
-// After is the step after a write.
-func (s Step) After() Step { return s + "/written" }

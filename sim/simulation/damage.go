@@ -83,9 +83,9 @@ func (sim *Simulation) damageLayout(f Fault) bool {
 		return b
 	}
 	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), with(`{"uuid":""}`), with(`{"floor":-1}`), with(`{"window":-1}`), with(`{"workers":100000000}`),
-		with(`{"above":-1}`), with(`{"above":1}`), with(`{"range":{"first":0,"count":-1}}`), with(`{"move":{"stage":"none"}}`),
+		with(`{"above":-1}`), with(`{"above":1}`), with(`{"range":{"first":0,"count":-1}}`), with(`{"exported":"none"}`),
 		with(`{"layout":"time=40@1ms,worker=2,sequence=8;epoch=2020-01-01"}`),
-		with(`{"layout":"is being moved","move":{"stage":"sealed","id":"m","peer":"elsewhere","layout":"LAYOUT"}}`),
+		with(`{"layout":"LAYOUT; exported, or being imported","exported":true}`),
 		with(`{"layout":"LAYOUT; with --worker-range or --above-id, which takes a later version","range":{"first":0,"count":1}}`))
 	sim.tree.SetLayout(bad)
 	return sim.spoil(f, &damage{bad, sim.tree.Layout, func() { sim.tree.SetLayout(right) }})

@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,9 +11,7 @@ import (
 	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
-	"github.com/flakeward/flakeward/coord/move"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/must"
@@ -32,33 +29,19 @@ func operatorIn(t *testing.T, url, stateDir string) coord.Operator {
 	return o
 }
 
-// moveSide opens one side of a move.
-func moveSide(t *testing.T, url, stateDir string) move.Side {
+// goes exports the cluster of one coordinator, and imports it at another one.
+func goes(t *testing.T, from, to coord.Operator) {
 	t.Helper()
-	return move.Side{Mover: operatorIn(t, url, stateDir).(coord.Movable).Mover(), URL: url}
+	must.Do(t, to.Import(t.Context(), must.Get(from.Export(t.Context()))(t)))
 }
 
-// moveInPieces moves the cluster, cut at each write and begun again. It returns how many cuts there
-// were.
-func moveInPieces(t *testing.T, from, to move.Side) (cuts int) {
+// bothWays runs a test from a real etcd to a real ZooKeeper, and back.
+func bothWays(t *testing.T, test func(t *testing.T, from, to string)) {
 	t.Helper()
-	for ; cuts < 100; cuts++ {
-		n := 0
-		if cuts == 2 || cuts == 3 {
-			n = 1 // the first two writes are of one run: the next one begins a move of its own
-		}
-		cut := coordtest.NewCut(n, cuts%2 == 1)
-		m := move.Move{From: move.Side{Mover: cut.Side(from.Mover), URL: from.URL}, To: move.Side{Mover: cut.Side(to.Mover), URL: to.URL}, ID: rand.Text()}
-		_, err := m.Run(t.Context())
-		if err == nil {
-			return cuts
-		}
-		if !errors.Is(err, coordtest.ErrFault) {
-			t.Fatal(err)
-		}
-	}
-	t.Fatal("the move does not come to an end")
-	return cuts
+	etcd := etcdtest.Start(t, etcdtest.Options{}).URL("test")
+	zookeeper := "zk://" + strings.Join(zktest.Start(t, zktest.Options{}).Addresses(), ",") + "/test"
+	t.Run("etcd to ZooKeeper", func(t *testing.T) { test(t, etcd, zookeeper) })
+	t.Run("ZooKeeper to etcd", func(t *testing.T) { test(t, zookeeper+"/2", etcd+"/2") })
 }
 
 // paced asks for IDs in rows of n, one each pause, until stop is closed, and returns the longest
@@ -118,67 +101,43 @@ func workerOf(t *testing.T, d *running) string {
 	return d.info()["worker_id"]
 }
 
-// A cluster is moved under load, there and back, cut at each step: no request fails, no connection
-// is closed, and no ID comes twice. Each daemon keeps its worker ID.
-func TestAClusterIsMovedUnderLoad(t *testing.T) {
-	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
-	at := []string{etcd.URL("test"), "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"}
-	var daemons []*running
-	var before []string
-	for i := range 3 {
-		c := config(dir(t))
-		c.Cluster.Coord, c.Host, c.Grant.Publish = at[0], fmt.Sprint("host", i), 200*time.Millisecond
-		daemons = append(daemons, start(t, c))
-		before = append(before, workerOf(t, daemons[i]))
-	}
-	end := underLoad(t, daemons)
-	for round := range 2 {
-		from, to := at[round], at[1-round]
-		cuts := moveInPieces(t, moveSide(t, from, ""), moveSide(t, to, ""))
-		if cuts < 6 {
-			t.Errorf("%d cuts: the test shows nothing", cuts)
+// A cluster is exported and imported under load: by takeover no request fails, no connection is
+// closed, and no ID comes twice. Each daemon keeps its worker ID.
+func TestAClusterIsExportedUnderLoad(t *testing.T) {
+	bothWays(t, func(t *testing.T, from, to string) {
+		var daemons []*running
+		var before []string
+		for i := range 3 {
+			c := config(dir(t))
+			c.Cluster.Coord, c.Host, c.Grant.Publish = from, fmt.Sprint("host", i), 200*time.Millisecond
+			daemons = append(daemons, start(t, c))
+			before = append(before, workerOf(t, daemons[i]))
 		}
+		end := underLoad(t, daemons)
+		goes(t, operator(t, from), operator(t, to))
 		follow(t, daemons, to)
 		for i, d := range daemons {
-			// Those that are back within a session's time find their own claims of before there.
-			if worker := workerOf(t, d); round == 0 && worker != before[i] {
+			if worker := workerOf(t, d); worker != before[i] {
 				t.Errorf("daemon %d had worker ID %s and has %s", i, before[i], worker)
 			}
 		}
-	}
-	all, longest := end()
-	// The one that is not taken over but stopped and started.
-	d := daemons[2]
-	client := dial(t, d.config)
-	client.send("NEXT\r\n")
-	client.id()
-	moveInPieces(t, moveSide(t, at[0], ""), moveSide(t, at[1], ""))
-	last := time.Now()
-	d.Stop()
-	d.config.Cluster.Coord = at[1]
-	d = start(t, d.config)
-	again := dial(t, d.config)
-	again.send("NEXT\r\n")
-	again.id()
-	restart := time.Since(last)
-	all = append(append(all, client.ids...), again.ids...)
-	judged := received.FindDuplicates(all)
-	if judged.Repeated > 0 || judged.IDs < 1000 {
-		t.Errorf("%+v", judged)
-	}
-	t.Logf("%d IDs, %d twice; the longest wait over two moves, by takeover: %v; from the last ID to the first one by a restart: %v",
-		judged.IDs, judged.Repeated, longest, restart)
+		all, longest := end()
+		if judged := received.FindDuplicates(all); judged.Repeated > 0 || judged.IDs < 1000 {
+			t.Errorf("%+v", judged)
+		}
+		t.Logf("%d IDs; the longest wait: %v", len(all), longest)
+	})
 }
 
-// From an embedded coordinator to one that several daemons share.
-func TestAnEmbeddedClusterIsMoved(t *testing.T) {
+// From an embedded coordinator, while its daemon runs, to one that several daemons share.
+func TestAnEmbeddedClusterIsExported(t *testing.T) {
 	url := etcdtest.Start(t, etcdtest.Options{}).URL("test")
 	c := config(dir(t))
 	d := start(t, c)
 	daemons := []*running{d}
 	end := underLoad(t, daemons)
-	moveInPieces(t, moveSide(t, "embedded:", c.StateDir), moveSide(t, url, ""))
 	before := workerOf(t, d)
+	goes(t, operatorIn(t, "embedded:", c.StateDir), operator(t, url))
 	follow(t, daemons, url)
 	joining := config(dir(t))
 	joining.Cluster.Coord, joining.Host = url, "another"
@@ -194,36 +153,58 @@ func TestAnEmbeddedClusterIsMoved(t *testing.T) {
 	t.Logf("%d IDs; the longest wait: %v", len(all), longest)
 }
 
-// A daemon whose cluster was moved away says so, and goes on to the end of its grant, over a
-// restart as well.
-func TestADaemonThatWasLeftBehind(t *testing.T) {
-	e := etcdtest.Start(t, etcdtest.Options{})
-	c := config(dir(t))
-	c.Cluster.Coord, c.Grant.Publish = e.URL("a"), 200*time.Millisecond
-	d := start(t, c)
-	m := move.Move{From: moveSide(t, e.URL("a"), ""), To: moveSide(t, e.URL("b"), ""), ID: rand.Text()}
-	must.Get(m.Run(t.Context()))(t)
-	for i := range 2 {
-		if i > 0 {
-			d = start(t, c)
+// A daemon that is left running at the coordinator that was exported says so, issues to its ceiling
+// and not beyond. Its worker ID is issued from above that at the other one. A start that comes too
+// late is refused, with what to do.
+func TestADaemonThatIsLeftBehind(t *testing.T) {
+	bothWays(t, func(t *testing.T, from, to string) {
+		at := func(url, host string) daemon.Config {
+			c := config(dir(t))
+			c.Cluster.Coord, c.Host, c.IDs.Layout = url, host, "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
+			c.Grant.Window, c.Grant.Publish = 2*time.Second, 200*time.Millisecond
+			return c
 		}
-		again := time.NewTicker(20 * time.Millisecond)
-		for until := time.Now().Add(time.Minute); d.info()["condition_code"] != "cluster-moved"; <-again.C {
-			if time.Now().After(until) {
-				t.Fatalf("it does not say that the cluster was moved: %v", d.info())
+		c := at(from, "left")
+		c.Waiting.MaxBlock = 500 * time.Millisecond
+		left := start(t, c)
+		all := []int64{left.next()}
+		goes(t, operator(t, from), operator(t, to))
+		late := launch(t, at(from, "late"))
+		if err := late.Refusal(); !errors.As(err, new(*coord.NotServedError)) || !strings.Contains(err.Error(), "--coord") {
+			t.Errorf("a start where it was exported from: %v, want *NotServedError and what to do", err)
+		}
+		told := false
+		for ended := false; !ended; {
+			id, err := left.client.Do(t.Context(), "NEXT").Int64()
+			if err == nil {
+				all = append(all, id)
 			}
+			code := left.info()["condition_code"]
+			told, ended = told || code == "cluster-exported", err != nil && code == "grant-ended"
 		}
-		again.Stop()
-		d.shows("cluster-moved")
-		a := dial(t, d.config)
-		a.send("NEXT\r\n")
-		a.id()
-		d.Stop()
-	}
-	c.Cluster.Coord = e.URL("b")
-	a := dial(t, start(t, c).config)
-	a.send("NEXT\r\n")
-	a.id()
+		if !told {
+			t.Error("it did not say that the cluster was exported")
+		}
+		before := workerOf(t, left)
+		taken := false
+		for _, host := range []string{"a", "b"} { // both worker IDs
+			d := start(t, at(to, host))
+			taken = taken || workerOf(t, d) == before
+			for range 1000 {
+				all = append(all, d.next())
+			}
+			d.Stop()
+		}
+		if !taken {
+			t.Errorf("nobody had its worker ID %s: the test shows nothing", before)
+		}
+		left.Stop()
+		left.config.Cluster.Coord = to
+		all = append(all, start(t, left.config).next())
+		if judged := received.FindDuplicates(all); judged.Repeated > 0 || judged.IDs < 2000 {
+			t.Errorf("%+v", judged)
+		}
+	})
 }
 
 // Two clusters become one: the daemons of the one go over to the other. Their datacenters keep the

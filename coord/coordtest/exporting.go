@@ -1,0 +1,204 @@
+package coordtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+var exporting = []testCase{
+	{"export: nothing is granted from then on, nobody joins, and it says the same again", exported},
+	{"export: no cluster", func(k *kit) {
+		_, err := k.Operator(k).Export(k.Context())
+		must.Fail(k, err, coord.ErrNoCluster)
+	}},
+	{"import: the cluster goes on from its records", imported},
+	{"import: refused where something is, and for what is no whole export", importRefused},
+	{"import: an interrupted one is not served, and is gone on with by the same export alone", importInterrupted},
+}
+
+// unserved is every call of a daemon and an operator that answers *coord.NotServedError.
+func (k *kit) unserved(importing bool, n *node, c coord.Claim, o coord.Operator) {
+	k.Helper()
+	stranger := k.stranger()
+	for name, call := range map[string]func() error{
+		"Extend":  func() error { return c.Extend(k.Context(), coord.Progress{Ceiling: 9000}) },
+		"Release": func() error { return c.Release(k.Context(), 300) },
+		"Reopen":  func() error { _, err := c.Reopen(k.Context(), 1<<30, 1<<40); return err },
+		"Claim":   func() error { _, err := Claim(k.Context(), n, anyone()); return err },
+		"Look":    func() error { _, err := n.Look(k.Context()); return err },
+		"Members": func() error { _, err := n.Members(k.Context()); return err },
+		"Join":    func() error { return stranger.joinWith(0) },
+		"Inspect": func() error { _, err := k.Operator(k).Inspect(k.Context()); return err },
+		"Marks":   func() error { _, err := o.Marks(k.Context()); return err },
+		"Raise":   func() error { _, err := o.Raise(k.Context(), 9000); return err },
+		"Widen":   func() error { return o.Widen(k.Context(), coord.WorkerRange{}, 9000) },
+		"NewUUID": func() error { _, err := o.NewUUID(k.Context()); return err },
+	} {
+		var unserved *coord.NotServedError
+		if err := call(); !errors.As(err, &unserved) || *unserved != (coord.NotServedError{Cluster: n.uuid, Importing: importing}) || errors.Is(err, coord.ErrLost) {
+			k.Errorf("%s: %v, want *NotServedError of %s, importing %v", name, err, n.uuid, importing)
+		}
+	}
+}
+
+// held is a cluster with a holder, which has extended its grant.
+func (k *kit) held() (*node, coord.Claim) {
+	n := k.start("a")
+	c := n.claim(wanting(1))
+	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 300, Mark: 400})
+	return n, c
+}
+
+func (k *kit) export() []byte { return must.Get(k.Operator(k).Export(k.Context()))(k) }
+
+func exported(k *kit) {
+	n, c := k.held()
+	o := k.operator()
+	_, err := o.Export(ended())
+	must.Fail(k, err, context.Canceled)
+	k.extend(c, coord.Progress{Ceiling: 1100, Issued: 300, Mark: 500})
+	first := must.Get(o.Export(k.Context()))(k)
+	k.unserved(false, n, c, o)
+	if again := k.export(); !bytes.Equal(first, again) {
+		k.Errorf("exported\n%s\nand then\n%s", first, again)
+	}
+	if err := o.Import(k.Context(), first); !errors.Is(err, coord.ErrNotEmpty) {
+		k.Errorf("Import where it was exported from: %v, want ErrNotEmpty", err)
+	}
+}
+
+func imported(k *kit) {
+	if k.Wipe == nil {
+		return
+	}
+	k.ids, k.largest, k.above = coord.WorkerRange{First: 1, Count: 6}, 600, 5
+	n, c := k.held()
+	o := k.operator()
+	k.raise(o, 700)
+	c = n.claim(continuing(c, 400))
+	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 800, Mark: 900})
+	other := k.start("b").claim(wanting(2))
+	k.extend(other, coord.Progress{Ceiling: 1500, Issued: 900, Mark: 1000})
+	was, marks, history := must.Get(o.Inspect(k.Context()))(k), k.marks(o), k.history(o, c.Worker())
+	file := k.export()
+	k.Wipe(k)
+	must.Do(k, k.Operator(k).Import(k.Context(), file))
+
+	after := k.operator()
+	if is := must.Get(after.Inspect(k.Context()))(k); is != was {
+		k.Errorf("the cluster was %+v and is %+v", was, is)
+	}
+	for i := range marks {
+		marks[i].Claim = "" // claims end with their coordinator
+	}
+	if got := k.marks(after); fmt.Sprint(got) != fmt.Sprint(marks) {
+		k.Errorf("the marks were\n%+v and are\n%+v", marks, got)
+	}
+	if got := k.history(after, c.Worker()); !slices.Equal(got, history) {
+		k.Errorf("the history was\n%+v and is\n%+v", history, got)
+	}
+	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 9000}); err == nil {
+		k.Error("who held it before goes on, without a claim here")
+	}
+	if back := k.start("a").claim(continuing(c, 900)); back.Worker() != c.Worker() || !back.Continues() {
+		k.Errorf("the holder got worker ID %d, continues %v; want %d, true", back.Worker(), back.Continues(), c.Worker())
+	}
+	if got := k.start("b").claim(anyone()); got.Worker() != other.Worker() || got.Continues() || got.Floor() != 1500 {
+		k.Errorf("a start of the other host got worker ID %d, continues %v, floor %d; want %d, false, 1500", got.Worker(), got.Continues(), got.Floor(), other.Worker())
+	}
+}
+
+func importRefused(k *kit) {
+	if k.Wipe == nil {
+		return
+	}
+	k.held()
+	file := k.export()
+	k.Wipe(k)
+	o := k.Operator(k)
+	for what, damaged := range map[string][]byte{
+		"empty": nil, "cut": file[:len(file)/2], "two": append(bytes.Clone(file), file...), "another version": bytes.Replace(file, []byte("cluster-1"), []byte("cluster-2"), 1),
+		"a digit": bytes.Replace(file, []byte(`"worker":1`), []byte(`"worker":2`), 1),
+	} {
+		if err := o.Import(k.Context(), damaged); !errors.Is(err, coord.ErrExport) {
+			k.Errorf("%s: %v, want ErrExport", what, err)
+		}
+	}
+	if _, err := o.Inspect(k.Context()); !errors.Is(err, coord.ErrNoCluster) {
+		k.Errorf("a damaged export was written: %v", err)
+	}
+	must.Do(k, o.Import(k.Context(), file))
+	c := k.start("b").claim(wanting(1))
+	for range 2 {
+		if err := k.Operator(k).Import(k.Context(), file); !errors.Is(err, coord.ErrNotEmpty) {
+			k.Errorf("imported twice: %v, want ErrNotEmpty", err)
+		}
+	}
+	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 1100, Mark: 1200})
+	if again := k.export(); bytes.Equal(again, file) {
+		k.Error("what was granted after the import is not in its export")
+	}
+}
+
+func importInterrupted(k *kit) {
+	if k.Fault == nil || k.Wipe == nil {
+		return
+	}
+	n, c := k.held()
+	k.extend(k.start("b").claim(wanting(2)), coord.Progress{Ceiling: 1500})
+	first := k.export()
+	k.Wipe(k)
+	must.Do(k, k.Operator(k).Import(k.Context(), first))
+	_ = must.Get(k.operator().Raise(k.Context(), 700))(k)
+	second := k.export()
+	halves := 0
+	for _, landed := range []bool{false, true} {
+		for i := 0; ; i++ {
+			what := fmt.Sprintf("request %d, landed %v", i, landed)
+			k.Wipe(k)
+			o := k.Operator(k)
+			happened := k.Fault(k, o.(coord.Coordinator), i, landed)
+			failure := o.Import(k.Context(), first)
+			if !happened() {
+				if i == 0 || failure != nil {
+					k.Fatalf("%s: %v; the case is void", what, failure)
+				}
+				break
+			}
+			var unserved *coord.NotServedError
+			if _, err := k.Operator(k).Inspect(k.Context()); errors.As(err, &unserved) {
+				halves++
+				if !unserved.Importing || k.stranger().joinWith(0) == nil {
+					k.Errorf("%s: a daemon joined what is half there: %v", what, err)
+				}
+				if err := k.Operator(k).Import(k.Context(), second); !errors.Is(err, coord.ErrNotEmpty) {
+					k.Errorf("%s: gone on with by another export: %v, want ErrNotEmpty", what, err)
+				}
+				if _, err := k.Operator(k).Export(k.Context()); !errors.As(err, &unserved) {
+					k.Errorf("%s: the half was exported: %v", what, err)
+				}
+			}
+			// If its last write landed, it is done, and refused.
+			if err := k.Operator(k).Import(k.Context(), first); err != nil && !errors.Is(err, coord.ErrNotEmpty) {
+				k.Errorf("%s: run again: %v", what, err)
+			}
+			if got := k.marks(k.operator()); len(got) != 2 || got[0].Ceiling != 1000 || got[1].Ceiling != 1500 {
+				k.Errorf("%s: run again, the marks are %+v", what, got)
+			}
+		}
+	}
+	if halves < 3 {
+		k.Errorf("%d imports were interrupted in the middle: the case shows nothing", halves)
+	}
+	k.Wipe(k)
+	must.Do(k, k.Operator(k).Import(k.Context(), first))
+	if back := k.start("a").claim(continuing(c, 400)); !back.Continues() || n.uuid != must.Get(k.operator().Inspect(k.Context()))(k).UUID {
+		k.Errorf("the holder got worker ID %d, and does not continue", back.Worker())
+	}
+}
