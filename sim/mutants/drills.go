@@ -35,20 +35,17 @@ func (h hunt) drill(ctx context.Context, b bug, overlay string) (found, missed [
 			return nil, nil, fmt.Errorf("no drill %q was run: %w", run, errors.Join(err, failure))
 		}
 		for _, path := range records {
-			var record struct {
-				Drill struct {
-					Name, Coordinator, Failed string
-					Violations                uint64
-				}
+			var d struct {
+				Name, Coordinator, Failed string
+				Violations                uint64
 			}
 			text, err := os.ReadFile(path)
 			if err == nil {
-				err = json.Unmarshal(text, &record)
+				err = json.Unmarshal(text, &d)
 			}
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", path, err)
 			}
-			d := record.Drill
 			who := d.Name + " on " + d.Coordinator
 			switch {
 			case d.Violations > 0:
