@@ -2,136 +2,19 @@ package history_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
 
-	"github.com/flakeward/flakeward/audit/history"
-	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/generator"
 )
-
-// contains wants each version that was seen to be in the history, and the history to
-// have as many as the record has had.
-func (w *recorder) contains(worker int) {
-	w.t.Helper()
-	w.look(worker, true)
-	all := map[history.Version]bool{}
-	got := slices.DeleteFunc(w.history(w.t, w.tree), func(v history.Version) bool { return v.Worker != worker })
-	for _, v := range got {
-		all[v] = true
-	}
-	for _, v := range w.seen {
-		if !all[v] {
-			w.t.Fatalf("%+v was seen and is not in the history\n%s", v, text(got))
-		}
-	}
-	if want := w.last[worker].version; int64(len(got)) != want {
-		w.t.Fatalf("%d versions, and the record has had %d", len(got), want)
-	}
-	if last := got[len(got)-1]; last.Order != w.last[worker].order {
-		w.t.Fatalf("the last one is %+v, and the record has zxid %d", last, w.last[worker].order)
-	}
-}
-
-// Leaders are killed under a writer, and all servers at once.
-func TestZooKeeperLeadersKilled(t *testing.T) {
-	t.Parallel()
-	e, s := onZooKeeper(t, zktest.Options{Members: 3})
-	w := newRecorder(t, s, "tree")
-	// Another holds the worker ID before.
-	c := w.open()
-	w.release(w.claim(c, 1), 10)
-	stop, written := make(chan struct{}), make(chan int, 1000)
-	claim := w.claim(c, 1)
-	done := make(chan []int, 1)
-	go func() {
-		var acknowledged []int
-		for n := 1; ; n++ {
-			select {
-			case <-stop:
-				done <- acknowledged
-				return
-			default:
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-			err := claim.Extend(ctx, coord.Progress{Ceiling: generator.Tick(n * 100), Issued: generator.Tick(n), Mark: generator.Tick(n)})
-			if errors.Is(err, coord.ErrLost) { // its session was too short for this machine
-				if again, err := coordtest.Claim(ctx, c, coord.Request{Worker: 1, Latest: 1 << 40}); err == nil {
-					if again.Worker() == 1 {
-						claim = again
-					} else {
-						_ = again.Release(ctx, 0) // of no interest here
-					}
-				}
-			}
-			cancel()
-			if err == nil {
-				acknowledged = append(acknowledged, n)
-				select {
-				case written <- n:
-				default:
-				}
-			}
-		}
-	}()
-	more := func() {
-		t.Helper()
-		for len(written) > 0 {
-			<-written
-		}
-		for range 5 {
-			select {
-			case <-written:
-			case <-time.After(time.Minute):
-				t.Fatal("nothing was written for a minute")
-			}
-		}
-	}
-	for round := range 4 {
-		more()
-		leader := e.Leader()
-		e.Kill(leader)
-		more()
-		zkHistory(t, e, "tree") // while it is written to
-		e.Start(leader)
-		if round%2 == 1 {
-			e.Kill()
-			zkHistory(t, e, "tree")
-			e.Start()
-		}
-		e.Ready()
-		more()
-		w.look(1, true)
-	}
-	close(stop)
-	acknowledged := <-done
-	marks := map[generator.Tick]bool{}
-	for _, v := range zkHistory(t, e, "tree") {
-		marks[v.Mark] = true
-	}
-	for _, n := range acknowledged {
-		if !marks[generator.Tick(n)] {
-			t.Errorf("mark %d was acknowledged and is not in the history", n)
-		}
-	}
-	w.contains(1)
-	e.Stop()
-	e.Start()
-	w.contains(1)
-	t.Logf("%d acknowledged", len(acknowledged))
-}
 
 const orphan = "ORPHAN"
 

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -62,34 +61,4 @@ func pollTimer(t *timer) (n int, err error) {
 		n, err = unix.Poll([]unix.PollFd{{Fd: int32(t.fd), Events: unix.POLLIN}}, 10000)
 	}
 	return n, err
-}
-
-// On a clock that the kernel does not know, the timer fires once that clock shows the time, and not
-// for a time that it was moved away from.
-func TestTimerOnAnotherClock(t *testing.T) {
-	clock := clocktest.NewManual(time.Unix(1e9, 0))
-	timer := must.Get(newTimer(clock))(t)
-	defer timer.close()
-	begun := clock.Now().Mono
-	for _, d := range []time.Duration{time.Hour, time.Millisecond, 2 * time.Millisecond} {
-		timer.set(begun + clockguard.Mono(d))
-		clock.BlockUntil(1)
-	}
-	clock.Advance(time.Millisecond)
-	if timer.fired() {
-		t.Error("it fired at a time that it was moved away from")
-	}
-	clock.Advance(time.Millisecond)
-	timer.sleeping.Wait()
-	if n, err := pollTimer(timer); n != 1 || !timer.fired() {
-		t.Fatalf("it has not fired: %d, %v", n, err)
-	}
-	timer.set(begun + clockguard.Mono(time.Minute))
-	clock.BlockUntil(1)
-	timer.set(never)
-	clock.Advance(2 * time.Hour)
-	timer.sleeping.Wait()
-	if timer.fired() {
-		t.Error("it fired after it was called off")
-	}
 }
