@@ -43,7 +43,6 @@ func TestADefaultDaemonWarnsOfNothing(t *testing.T) {
 			}
 		}
 	}
-	// embedded: is the default. To name it lets other daemons without a coordinator run on this machine.
 	t.Run("alone", func(t *testing.T) { lives(t, "--coord", "embedded:") })
 	// As the unit and the compose file have it on a machine whose firmware has no identity.
 	t.Run("without an identity", func(t *testing.T) { lives(t, "--coord", "embedded:", "--machine-identity", zeros) })

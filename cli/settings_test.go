@@ -348,21 +348,3 @@ func TestUsageDoesNotPointAtNeighbours(t *testing.T) {
 		}
 	}
 }
-
-// Nobody has said so yet that two daemons without --coord may run beside each other: the daemon is
-// to know whether somebody has.
-func TestOnlyWhoNamesTheEmbeddedCoordinatorHasNamedOne(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	must.Do(t, os.WriteFile(file, []byte("coord: \"embedded:\"\n"), 0o600))
-	check := func(want string, args ...string) {
-		t.Helper()
-		if got, err := configOf(t, args...); err != nil || got.Cluster.Coord != want || got.Cluster.URL() != "embedded:" {
-			t.Errorf("%q give %q, which is %q, %v; want %q", args, got.Cluster.Coord, got.Cluster.URL(), err, want)
-		}
-	}
-	check("")
-	check("embedded:", "--coord", "embedded:")
-	check("embedded:", "--config", file)
-	t.Setenv("FLAKEWARD_COORD", "embedded:")
-	check("embedded:")
-}

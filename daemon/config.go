@@ -85,8 +85,7 @@ type Socket struct {
 // Cluster is the coordinator.
 type Cluster struct {
 	// Coord is its URL: embedded:, etcd://host:port,.../prefix or zk://host:port,.../chroot. Empty
-	// means that none was named: it is embedded:, and no second daemon starts so beside this one
-	// (package singleton).
+	// means embedded:.
 	Coord        string
 	RequireCoord bool          // refuse an embedded coordinator, also where none was named
 	TLS          connect.TLS   // whether and how it is spoken to encrypted

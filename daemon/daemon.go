@@ -28,7 +28,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/daemon/serve"
-	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/daemon/tally"
@@ -77,8 +76,7 @@ type Daemon struct {
 	lifecycle   *lifecycle.Lifecycle
 	incarnation atomic.Pointer[string]
 	ready       atomic.Bool
-	cluster     string // the UUID of the one that was joined last
-	locks       *singleton.Locks
+	cluster     string            // the UUID of the one that was joined last
 	handedOver  bool              // to another process; Run has ended by that
 	opened      coord.Coordinator // before the start, for it to use
 	announced   sync.Once
@@ -166,10 +164,6 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if d.locks, err = from.locks(d.config, d.log); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.locks.Close()) }()
 	d.warn(d.dir)
 	d.access.warn(d.log)
 	inherited, err := d.start(from.lanes())

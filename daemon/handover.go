@@ -147,7 +147,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
 	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
-	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock(), Others: d.locks.Files()}
+	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock()}
 	for _, k := range p.lifecycle.Holders {
 		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/serve"
-	"github.com/flakeward/flakeward/daemon/singleton"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
@@ -166,22 +165,6 @@ func (p *predecessor) lanes() []grant.Handed {
 		return nil
 	}
 	return p.Lanes
-}
-
-// locks are those of a daemon whose coordinator was not named.
-func (p *predecessor) locks(c Config, log hclog.Logger) (*singleton.Locks, error) {
-	switch {
-	case c.Cluster.Coord != "":
-		if p != nil { // the cluster was moved from the embedded coordinator to one with a name
-			for _, f := range p.Others {
-				_ = f.Close()
-			}
-		}
-		return nil, nil
-	case p != nil:
-		return singleton.Adopt(p.Others), nil
-	}
-	return singleton.Acquire(log)
 }
 
 // listen makes the socket, or goes on with the one that was handed over, with all connections and

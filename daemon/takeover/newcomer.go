@@ -114,14 +114,14 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []se
 	if err != nil {
 		return c, all, err
 	}
-	if m.Commit == nil || m.Commit.Connections != len(all) || len(descriptors) < 2 {
+	if m.Commit == nil || m.Commit.Connections != len(all) || len(descriptors) != 2 {
 		// It has been sent, so that the other never issues again: this process must not either.
 		closeAll(descriptors)
 		return c, all, fmt.Errorf("%w: what was handed over is not complete", ErrBroken)
 	}
 	c = *m.Commit
 	files := filesOf(descriptors)
-	c.Lock, c.Listener, c.Others = files[0], files[1], files[2:]
+	c.Lock, c.Listener = files[0], files[1]
 	fault.Point(fault.NewcomerCommitted)
 	return c, all, nil
 }

@@ -162,7 +162,7 @@ func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
 // Commit hands over everything. After an error nothing is handed over; otherwise the caller must
 // not issue, write or call the coordinator any more.
 func (s *Successor) Commit(ctx context.Context, c Commit) error {
-	descriptors, err := descriptorsIn(append([]*os.File{c.Lock, c.Listener}, c.Others...))
+	descriptors, err := descriptorsIn([]*os.File{c.Lock, c.Listener})
 	if err != nil {
 		return err
 	}

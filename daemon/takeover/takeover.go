@@ -121,7 +121,6 @@ type Commit struct {
 	Stored      bool           `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
 	Lock        *os.File       `json:"-"`          // of the state directory
 	Listener    *os.File       `json:"-"`
-	Others      []*os.File     `json:"-"` // locks besides
 }
 
 // RefusedError says that the running daemon goes on.

@@ -128,15 +128,14 @@ func TestEverythingArrives(t *testing.T) {
 		must.Do(t, raw.Control(func(fd uintptr) { c.FD = int(fd) }))
 		all = append(all, c)
 	}
-	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener"), Others: []*os.File{file(t, "a"), file(t, "b")}}
+	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
 	sent := make(chan error, 1)
 	go func() {
 		sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close())
 	}()
 	got, open, err := p.Receive(t.Context(), many)
 	must.Do(t, errors.Join(err, <-sent))
-	if len(got.Lanes) != 1 || got.Lanes[0] != commit.Lanes[0] || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" ||
-		len(got.Others) != 2 || holds(t, got.Others[0]) != "a" || holds(t, got.Others[1]) != "b" {
+	if len(got.Lanes) != 1 || got.Lanes[0] != commit.Lanes[0] || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
 		t.Errorf("handed over: %+v", got)
 	}
 	for i, c := range open {
