@@ -362,30 +362,3 @@ func writeFiles(t testing.TB, w *fakeCluster) Cluster {
 	}
 	return c
 }
-
-// BenchmarkJudge judges 6 million IDs, from files: half of them in rows of 20, and half one by one.
-func BenchmarkJudge(b *testing.B) {
-	w := newFakeCluster(layoutOf(b, "flakeward"), 3, chance(1))
-	for _, h := range w.hosts {
-		h.start(true)
-	}
-	for n := 0; w.got < 6_000_000; n++ {
-		h := w.hosts[n%3]
-		if w.got < 3_000_000 {
-			h.ask(20, true)
-		} else {
-			h.ask(1, true)
-		}
-		if n%30_000 < 3 {
-			h.extend()
-		}
-	}
-	c := writeFiles(b, w)
-	for b.Loop() {
-		v, err := Judge(c)
-		if err != nil || v.Violations() > 0 || v.Received != w.got {
-			b.Fatalf("%q, %v", v.Examples(), err)
-		}
-	}
-	b.ReportMetric(float64(w.got)*float64(b.N)/b.Elapsed().Seconds()/1e6, "MIDs/s")
-}

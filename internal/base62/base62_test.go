@@ -56,11 +56,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkAppend(b *testing.B) {
-	b.ReportAllocs()
-	dst := make([]byte, 0, Width)
-	for i := range b.N {
-		dst = Append(dst[:0], 1<<62|int64(i))
-	}
-}

@@ -178,20 +178,3 @@ func TestMachine(t *testing.T) {
 		t.Errorf("after a millisecond only %d of %d cycles have gone by", gone, budget)
 	}
 }
-
-func BenchmarkCycles(b *testing.B) {
-	for range b.N {
-		sink += Cycles()
-	}
-}
-
-func BenchmarkYounger(b *testing.B) {
-	sample := Now()
-	for range b.N {
-		if sample.Younger(time.Hour) {
-			sink++
-		}
-	}
-}
-
-var sink uint64

@@ -153,11 +153,3 @@ func shrunk(t *testing.T, plan simulation.Plan) {
 		}
 	}
 }
-
-func BenchmarkSeed(b *testing.B) {
-	seed := uint64(0)
-	for b.Loop() {
-		seed++
-		simulation.Run(simulation.PlanOf(seed), nil)
-	}
-}
