@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -94,7 +95,7 @@ func ownsDir(dir string, user int) error {
 	if err != nil {
 		return err
 	}
-	if owner, known := ownerOf(info); known && owner != user {
+	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != user {
 		return fmt.Errorf("the embedded coordinator in %s belongs to the user %d and this is run by %d: run it as the daemon's user", dir, owner, user)
 	}
 	return nil

@@ -1,5 +1,11 @@
 package budget
 
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
 // keptDescriptors is how many of the process's file descriptors are not for connections: the
 // journal, the coordinator, the log, the state directory. A daemon with the coordinator inside has
 // about 25 open when nobody is connected.
@@ -17,3 +23,13 @@ func MostConnections(asked int) int {
 // Room is how many connections there may be in all, with those above the limit: as many as the
 // process's limit of file descriptors leaves room for.
 func Room() int { return max(0, descriptors()-keptDescriptors+ending) }
+
+// descriptors is how many files the process may have open. Go has raised the soft limit to the hard
+// one by now.
+func descriptors() int {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || uint64(limit.Cur) > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(limit.Cur)
+}

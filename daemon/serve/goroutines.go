@@ -3,11 +3,13 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,10 +21,9 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
-// goroutines is the engine for systems without epoll: a goroutine for each connection. It keeps the
-// same promises as the event loop, with three exceptions: the order among connections that wait for
-// IDs, whose connection ends where the memory for clients is used up, and CLIENT LIST, which shows
-// the own connection only.
+// goroutines is the engine for systems without epoll: a goroutine for each connection, which asks
+// the same handler as the event loop. It has no order among connections that wait for IDs, ends the
+// connection that asks for memory where there is none, and shows the own connection in CLIENT LIST.
 type goroutines struct {
 	config Config
 	counts *counts
@@ -56,21 +57,16 @@ func (e *goroutines) add(c net.Conn, g client) error {
 	}
 	e.makeRoom(g)
 	e.conns[c] = g
-	e.ended.Add(1)
-	go func() {
-		defer e.ended.Done()
-		first := e.listen(c, g)
-		if first != nil {
-			e.converse(c, g, first)
-			_ = c.Close()
+	e.ended.Go(func() {
+		if e.serve(c, g) {
+			return // the HTTP server has it
 		}
+		_ = c.Close()
 		e.mu.Lock()
 		delete(e.conns, c)
 		e.mu.Unlock()
-		if first != nil {
-			e.counts.end(g.user())
-		}
-	}()
+		e.counts.end(g.user())
+	})
 	return nil
 }
 
@@ -88,10 +84,10 @@ func (e *goroutines) makeRoom(g client) {
 	}
 	if leaves == nil {
 		e.web.relieve(func(v *WebConn) bool { return g.mayEnd(v.client) }, why)
-		return
+	} else {
+		_ = leaves.Close()
+		e.counts.refused[why].Add(1)
 	}
-	_ = leaves.Close()
-	e.counts.refused[why].Add(1)
 }
 
 func (e *goroutines) wake() {
@@ -116,7 +112,7 @@ func (e *goroutines) disconnect() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for c := range e.conns {
-		_ = c.Close() // what its goroutine gets from now on, it cannot send
+		_ = c.Close()
 	}
 }
 
@@ -131,12 +127,8 @@ func (e *goroutines) drain() {
 }
 
 func (e *goroutines) stop() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.cancel()
-	for c := range e.conns {
-		_ = c.Close()
-	}
+	e.disconnect()
 	e.over.Do(e.ended.Done)
 }
 
@@ -147,95 +139,74 @@ func (e *goroutines) wait() {
 
 var longAgo = time.Unix(1, 0)
 
-// nextChange is the change that a request which is tried from now on must not miss.
-func (e *goroutines) nextChange() context.Context {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.changed
-}
-
-// listen reads until the connection's dialect is known, and returns what was read of it; nil if the
-// HTTP server has the connection now.
-func (e *goroutines) listen(c net.Conn, g client) *received {
-	in := &received{conn: c, clock: e.config.Clock, idle: e.config.Limits.IdleTimeout}
-	if e.config.HTTP == nil {
-		return in
-	}
-	in.open = true
-	defer func() { in.open = false }()
-	for in.more() {
-		switch dialectOf(in.data) {
-		case speaksRESP:
-			return in
-		case speaksHTTP:
-			e.mu.Lock()
-			delete(e.conns, c)
-			over := e.web.come(c, -1, g, e.config.Budget.Open(g.user()), in.data)
-			e.mu.Unlock()
-			if over {
-				e.tooMuch(g.user())
-			}
-			return nil
-		}
-	}
-	if in.idled {
-		e.counts.refused[Idle].Add(1)
-	}
-	return in
-}
-
-// converse answers one connection to its end, of which was received what is given.
-func (e *goroutines) converse(c net.Conn, g client, in *received) {
-	handler := e.config.handler(nil)
-	session := resp.Session{ID: g.id, Peer: g.who}
-	account := e.config.Budget.Open(g.user())
-	defer account.Hold(0)
-	var out []byte
+// serve answers one connection to its end, or returns true once the HTTP server has it.
+func (e *goroutines) serve(c net.Conn, g client) (web bool) {
+	handler, session, account := e.config.handler(nil), resp.Session{ID: g.id, Peer: g.who}, e.config.Budget.Open(g.user())
+	var in, out []byte
+	told := e.config.HTTP == nil
 	defer func() {
 		handler.Abandon(&session)
 		_ = resp.Publish(handler)
+		account.Hold(0)
 	}()
-	for {
-		changed := e.nextChange()
-		used, replies, next := handler.Serve(&session, in.data, out[:0])
-		in.use(used)
-		timed := resp.Publish(handler)
-		out = replies
-		// Whoever asks for more than there is leaves: that the one for whom most is kept does would
-		// need all connections to be looked at together.
-		if account.Hold(cap(in.room)+cap(out)+session.Held()) && cap(in.room)+cap(out) > 2*keptBuffer {
-			e.counts.refused[Heavy].Add(1)
-			_ = e.send(c, resp.Refuse(resp.TooMuchMemory, account.Held()>>10).Append(nil))
-			return
-		}
-		if err := e.send(c, out); err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				e.counts.refused[NotReading].Add(1)
-			}
-			return
-		}
-		if timed {
-			resp.Observe(handler, e.config.Clock.Now().Mono)
-		}
+	next, changed := resp.Next{State: resp.Read}, e.ctx
+	for last := false; e.ctx.Err() == nil; {
 		switch next.State {
 		case resp.Close:
-			return
+			return false
 		case resp.Wait:
 			e.counts.waiting.Add(1)
 			e.pause(changed, next)
 			e.counts.waiting.Add(-1)
 		case resp.Read:
-			if !in.more() {
-				if in.idled {
-					e.counts.refused[Idle].Add(1)
-				}
-				return
+			had := len(in)
+			if !last {
+				in, last = e.receive(c, in, told)
+			}
+			if len(in) == had {
+				return false
 			}
 		}
-		if e.ctx.Err() != nil {
-			return
+		if !told {
+			switch dialectOf(in) {
+			case speaksHTTP:
+				e.mu.Lock()
+				delete(e.conns, c)
+				over := e.web.come(c, -1, g, e.config.Budget.Open(g.user()), in)
+				e.mu.Unlock()
+				if over {
+					e.tooMuch(g.user())
+				}
+				return true
+			case speaksRESP:
+				told = true
+			default:
+				continue
+			}
+		}
+		e.mu.Lock()
+		changed = e.changed // what is tried from now on must not miss it
+		e.mu.Unlock()
+		var used int
+		used, out, next = handler.Serve(&session, in, out[:0])
+		in = in[:copy(in, in[used:])]
+		timed := resp.Publish(handler)
+		if account.Hold(cap(in)+cap(out)+session.Held()) && cap(in)+cap(out) > 2*keptBuffer {
+			e.counts.refused[Heavy].Add(1)
+			_ = e.send(c, resp.Refuse(resp.TooMuchMemory, account.Held()>>10).Append(nil))
+			return false
+		}
+		if err := e.send(c, out); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				e.counts.refused[NotReading].Add(1)
+			}
+			return false
+		}
+		if timed {
+			resp.Observe(handler, e.config.Clock.Now().Mono)
 		}
 	}
+	return false
 }
 
 func (e *goroutines) send(c net.Conn, replies []byte) error {
@@ -245,96 +216,65 @@ func (e *goroutines) send(c net.Conn, replies []byte) error {
 	ctx, cancel := context.WithTimeout(e.ctx, e.config.Limits.WriteTimeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	if err := c.SetWriteDeadline(deadline); err != nil {
-		return err
-	}
+	_ = c.SetWriteDeadline(deadline)
 	_, err := c.Write(replies)
 	return err
 }
 
 func (e *goroutines) pause(changed context.Context, next resp.Next) {
-	if !next.Event {
-		changed = e.ctx
-	}
 	switch {
+	case !next.Event:
+		_ = e.config.Clock.Sleep(e.ctx, cmp.Or(next.For, vagueWait))
 	case next.For > 0:
 		_ = e.config.Clock.Sleep(changed, next.For)
-	case next.Event:
-		<-changed.Done()
 	default:
-		_ = e.config.Clock.Sleep(changed, vagueWait)
+		<-changed.Done()
 	}
 }
 
-// received is what a client has sent and is not used yet.
-type received struct {
-	conn  net.Conn
-	data  []byte
-	room  []byte // what data is the beginning of
-	last  bool   // nothing more is read
-	open  bool   // the client may send more nevertheless
-	clock clockguard.Clock
-	idle  time.Duration // after which nothing more is waited for; 0: never
-	idled bool          // that has happened
-}
-
-func (r *received) use(n int) {
-	r.data = r.room[:copy(r.room, r.data[n:])]
-}
-
-// more waits for the client to send more. It returns false if nothing more is to be answered.
-func (r *received) more() bool {
-	if r.last {
-		return false
-	}
-	if len(r.data) == len(r.room) {
-		r.room = append(make([]byte, 0, max(2*len(r.room), keptBuffer)), r.data...)
-		r.room = r.room[:cap(r.room)]
-	}
-	stop := func() bool { return true }
-	if r.idle > 0 {
-		idle, cancel := clockguard.WithTimeout(context.Background(), r.clock, r.idle)
+// receive waits for what the client sends, and adds it to in. If last, nothing more is to be read: if
+// the dialect is told by then, the client cannot send any more either.
+func (e *goroutines) receive(c net.Conn, in []byte, told bool) (_ []byte, last bool) {
+	if idle := e.config.Limits.IdleTimeout; idle > 0 {
+		ctx, cancel := clockguard.WithTimeout(context.Background(), e.config.Clock, idle)
 		defer cancel()
-		stop = context.AfterFunc(idle, func() { _ = r.conn.Close() })
+		stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+		defer func() {
+			if !stop() {
+				e.counts.refused[Idle].Add(1)
+			}
+		}()
 	}
-	n, err := r.conn.Read(r.room[len(r.data):])
-	r.idled = !stop()
-	if errors.Is(err, os.ErrDeadlineExceeded) { // a drain has begun
-		r.last = true
-		n = r.rest()
-		return n > 0
+	in = slices.Grow(in, keptBuffer)
+	n, err := c.Read(in[len(in):cap(in)])
+	in = in[:len(in)+n]
+	if sc, ok := c.(syscall.Conn); ok && errors.Is(err, os.ErrDeadlineExceeded) { // a drain has begun
+		return received(sc, in, told), true
 	}
-	r.data = r.room[:len(r.data)+n]
-	return n > 0
+	return in, err != nil
+}
+
+// received adds what has been received by now to in, and does not wait.
+func received(c syscall.Conn, in []byte, shut bool) []byte {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return in
+	}
+	_ = raw.Control(func(fd uintptr) {
+		if shut && runtime.GOOS == "linux" { // elsewhere it would throw away what has been received
+			_ = unix.Shutdown(int(fd), unix.SHUT_RD)
+		}
+		for most := len(in) + mostRest; len(in) < most; {
+			in = slices.Grow(in, readAtOnce)
+			n, _, err := unix.Recvfrom(int(fd), in[len(in):cap(in)], unix.MSG_DONTWAIT)
+			if err != nil || n <= 0 {
+				return
+			}
+			in = in[:len(in)+n]
+		}
+	})
+	return in
 }
 
 // mostRest bounds what is read at the end from a client that does not stop sending.
 const mostRest = 1 << 20
-
-// rest reads what has been received by now, and does not wait.
-func (r *received) rest() (total int) {
-	sc, ok := r.conn.(syscall.Conn)
-	if !ok {
-		return 0
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return 0
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if runtime.GOOS == "linux" && !r.open { // elsewhere it would throw away what has been received
-			_ = unix.Shutdown(int(fd), unix.SHUT_RD)
-		}
-		part := make([]byte, readAtOnce)
-		for total < mostRest {
-			n, _, err := unix.Recvfrom(int(fd), part, unix.MSG_DONTWAIT)
-			if err != nil || n <= 0 {
-				return
-			}
-			r.data = append(r.data, part[:n]...)
-			total += n
-		}
-	})
-	r.room = r.data[:cap(r.data)]
-	return total
-}

@@ -19,6 +19,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -206,6 +207,17 @@ func removeStale(path string) error {
 		return fmt.Errorf("cannot remove the socket that a process left behind: %w", err)
 	}
 	return nil
+}
+
+// socket makes one that no process gets that is started meanwhile.
+func socket() (int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fd)
+	}
+	return fd, err
 }
 
 // bind makes the socket file and, once it is as it should be, listens.

@@ -15,3 +15,8 @@ func (*SystemKernel) WasSet() bool { return false }
 
 // Synchronised is not known.
 func (*SystemKernel) Synchronised() (time.Duration, bool) { return 0, false }
+
+// pause waits about d on the monotonic clock; it may return early.
+func pause(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // this is the clock
+}

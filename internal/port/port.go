@@ -22,7 +22,12 @@ type Port struct {
 
 // Reserve takes a port that nobody has.
 func Reserve() (Port, error) {
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	syscall.ForkLock.RLock()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err == nil {
+		syscall.CloseOnExec(fd)
+	}
+	syscall.ForkLock.RUnlock()
 	if err != nil {
 		return Port{}, fmt.Errorf("cannot reserve a port: %w", os.NewSyscallError("socket", err))
 	}
