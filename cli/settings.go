@@ -111,8 +111,6 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "use this `NAME` for the host; a restart under the same name gets the last worker ID back"},
 		&urfave.GenericFlag{Name: "ttl", Value: (*duration)(&c.Cluster.TTL), Category: "Cluster",
 			Usage: "keep a worker ID for this `DURATION` after its daemon is gone"},
-		&urfave.GenericFlag{Name: "start-timeout", Value: (*duration)(&c.Cluster.StartTimeout), Category: "Cluster", DefaultText: "never",
-			Usage: "exit if no ID can be issued within this `DURATION` of the start; 0: retry forever"},
 
 		&urfave.PathFlag{Name: "state-dir", Destination: &c.StateDir, Value: c.StateDir, Category: "State",
 			Usage: "keep the daemon's state in this `DIRECTORY`, on a local disk"},

@@ -92,7 +92,6 @@ type Cluster struct {
 	User         string        // who is to be known to it, if it asks and the URL does not say
 	PasswordFile string        // the user's password, alone in a file
 	TTL          time.Duration // how long the session outlives a daemon that is gone
-	StartTimeout time.Duration // how long a start may take until the first ID can be issued; 0: no limit
 
 	// AcceptCluster is the UUID of the one cluster that may be joined although the journal is of
 	// another one, which is left for good then; empty: none. It changes nothing for a journal of
@@ -210,9 +209,6 @@ func (c Config) Validate() error {
 	}
 	if c.TakeoverLinger < 0 || c.TakeoverLinger > time.Hour {
 		bad("takeover-linger", "%v is not within 0s and 1h", c.TakeoverLinger)
-	}
-	if c.Cluster.StartTimeout < 0 {
-		bad("start-timeout", "%v is negative; 0 means no limit", c.Cluster.StartTimeout)
 	}
 	if _, err := uuid.Parse(c.Cluster.AcceptCluster); err != nil && c.Cluster.AcceptCluster != "" {
 		bad("accept-cluster", "%q is not a cluster's UUID: take the one that the refused start names", c.Cluster.AcceptCluster)

@@ -346,15 +346,9 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	return err
 }
 
-// announce says once that IDs can be issued, from whichever lane is the first, or fails if that
-// takes longer than it may. The other lanes join in when they can: to wait for all would have
+// announce says once that IDs can be issued, from whichever lane is the first. The other lanes join in when they can: to wait for all would have
 // requests wait for a worker ID that they can do without.
-func (d *Daemon) announce(ctx context.Context) error {
-	if limit := d.config.Cluster.StartTimeout; limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, errStartTimeout)
-		defer cancel()
-	}
+func (d *Daemon) announce(ctx context.Context) {
 	for {
 		now := d.clock.Now()
 		if first, wait := d.lanes.soonest(now); first != nil {
@@ -366,7 +360,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 				if d.config.Ready != nil {
 					d.announced.Do(d.config.Ready)
 				}
-				return nil
+				return
 			}
 			if d.clock.Sleep(ctx, min(wait, lifecycle.WatchEvery)) == nil {
 				continue
@@ -375,12 +369,7 @@ func (d *Daemon) announce(ctx context.Context) error {
 		select {
 		case <-d.change:
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), errStartTimeout) {
-				return fmt.Errorf("no ID could be issued within --start-timeout %v: %w", d.config.Cluster.StartTimeout, d.lanes.condition())
-			}
-			return nil
+			return
 		}
 	}
 }
-
-var errStartTimeout = errors.New("the start takes too long")

@@ -198,15 +198,6 @@ func TestNothingAboveTheMarkUnderLoad(t *testing.T) {
 	}
 }
 
-func TestStartTimeout(t *testing.T) {
-	c := config(dir(t))
-	c.Cluster.Coord = "etcd://127.0.0.1:1/test"
-	c.Cluster.StartTimeout = 50 * time.Millisecond
-	if err := launch(t, c).End(); err == nil || !strings.Contains(err.Error(), "start-timeout") || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("ended with %v", err)
-	}
-}
-
 func TestCoordinatorUnreachable(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
@@ -324,7 +315,6 @@ func TestValidate(t *testing.T) {
 		{"coord", func(c *daemon.Config) { c.Cluster.Coord = "redis://h" }},
 		{"ttl", func(c *daemon.Config) { c.Cluster.TTL = time.Second }},
 		{"accept-cluster", func(c *daemon.Config) { c.Cluster.AcceptCluster = "yes" }},
-		{"start-timeout", func(c *daemon.Config) { c.Cluster.StartTimeout = -1 }},
 		{"layout", func(c *daemon.Config) { c.IDs.Layout = "nonsense" }},
 		{"datacenter", func(c *daemon.Config) { c.IDs.Datacenter = 1 }},
 		{"lanes", func(c *daemon.Config) { c.IDs.Lanes = 0 }},

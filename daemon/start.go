@@ -141,7 +141,7 @@ func (d *Daemon) begin(ctx context.Context, inherited lifecycle.Inherited) *part
 	}
 	run(func() error { return p.lifecycle.Watch(ctx, d.pool) })
 	run(func() error { p.lifecycle.Settle(ctx, d.pool); return nil })
-	run(func() error { return d.announce(ctx) })
+	run(func() error { d.announce(ctx); return nil })
 	run(func() error { d.reload.run(ctx); return nil })
 	run(func() (err error) {
 		p.coordinator, err = d.hold(ctx, inherited)
