@@ -24,7 +24,7 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// started is the real program, as a daemon.
+// started is the program, as a daemon.
 type started struct {
 	*testing.T
 	*exec.Cmd
@@ -107,7 +107,7 @@ func pipe(t *testing.T) (reading, writing *os.File) {
 }
 
 func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
-	program := must.Get(program())(t)
+	program := must.Get(os.Executable())(t)
 
 	t.Run("a log that nobody reads holds nobody up", func(t *testing.T) {
 		_, full := pipe(t)

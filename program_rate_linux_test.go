@@ -16,7 +16,7 @@ import (
 // A user gets no more IDs than --rate allows, over all its connections, and is told why; a user
 // with a rate of its own has that.
 func TestProgramKeepsAUserToItsRate(t *testing.T) {
-	program := must.Get(program())(t)
+	program := must.Get(os.Executable())(t)
 	const perSecond, burst, batch, batches = 1000, 100, 50, 20
 	dial := func(d *started) (net.Conn, *wire.Reader) {
 		c := must.Get(net.Dial("unix", d.socket))(t)

@@ -1,26 +1,21 @@
 package main
 
 import (
-	"context"
 	"os"
-	"sync"
 	"testing"
-
-	"github.com/flakeward/flakeward/internal/process"
 )
 
-var builtIn string
-
-// program returns the path of the program that users have. It is built once.
-var program = sync.OnceValues(func() (_ string, err error) {
-	if builtIn, err = os.MkdirTemp("", "flakeward-program-"); err != nil {
-		return "", err
-	}
-	return process.BuildNormal(context.Background(), builtIn)
-})
+// asProgram is set for the processes that tests start: there this binary is the program, which
+// spares a test the time to link it once more. Tests in e2e/ run the one that users have.
+const asProgram = "FLAKEWARD_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	_ = os.RemoveAll(builtIn)
-	os.Exit(code)
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	if err := os.Setenv(asProgram, "true"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }
