@@ -16,7 +16,6 @@ import (
 // host, or of a layout that it is told.
 type layoutFlags struct {
 	*clientFlags
-	formFlags
 	text    string
 	cluster string          // the cluster's UUID: of --cluster-uuid, or else of the daemon that was asked for its layout
 	tenants []tenant.Tenant // of --config
@@ -69,7 +68,7 @@ func (f *layoutFlags) ids(c *urfave.Context) (*ids, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.formFlags.ids(c, layout, f.cluster)
+	return newIDs(c, layout, f.cluster)
 }
 
 // ask asks the daemon for its layout.

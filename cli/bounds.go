@@ -27,7 +27,7 @@ func boundsCommand(own paths) *urfave.Command {
 		Description: "Use it for range scans on a primary key: id >= from AND id < below finds the IDs of all workers, datacenters and\n" +
 			"tenants in the range. The end is not part of it: --from 2026-11-21 --to 2026-11-22 finds no ID of the 22nd.\n" +
 			timeUsage + "\n" + layoutSource,
-		Flags: append(append(flags.flags(), flags.formFlags.flags("write the bounds in this `FORM`; public IDs have none")...),
+		Flags: append(flags.flags(), asFlag("write the bounds in this `FORM`"),
 			&urfave.StringFlag{Name: "from", Usage: "begin the range at this `TIME`"},
 			&urfave.StringFlag{Name: "to", Value: "now", Usage: "end the range before this `TIME`"},
 			jsonFlag("print one JSON object"),
@@ -44,9 +44,6 @@ func boundsCommand(own paths) *urfave.Command {
 			to, err := timeFlag(c, "to", now)
 			if err != nil {
 				return err
-			}
-			if f, _ := formOf(c); f == form.Public {
-				return usagef("--as public: public IDs do not sort by time")
 			}
 			ids, err := flags.ids(c)
 			if err != nil {
@@ -69,7 +66,7 @@ func boundsCommand(own paths) *urfave.Command {
 			}
 			quote := ""
 			switch ids.form {
-			case form.Base62, form.Hex, form.UUID:
+			case form.Base62, form.UUID:
 				quote = "'"
 			}
 			return b.print(c.App.Writer, quote)

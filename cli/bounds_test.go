@@ -28,7 +28,6 @@ func TestBounds(t *testing.T) {
 		{"no start", []string{"--to", "2026-05-01"}, "", "--from is missing"},
 		{"no end", []string{"--from", "2026-05-01", "--to", ""}, "", "--to is missing"},
 		{"no span of days", []string{"--from", "-1w", "--to", "now"}, "", `--from: "-1w" is not a time`},
-		{"public", []string{"--layout", "redis", "--from", "2026-01-01", "--to", "2026-01-02", "--as", "public"}, "", "do not sort by time"},
 		{"no time", []string{"--from", "yesterday", "--to", "now"}, "", `--from: "yesterday" is not a time`},
 		{"before the epoch", []string{"--from", "1999-01-01", "--to", "1999-01-02"}, "", "not after the epoch"},
 		{"an argument", []string{"2026-05-01"}, "", "takes no arguments"},

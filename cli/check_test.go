@@ -37,9 +37,9 @@ func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 	must.Do(t, os.Mkdir(open, 0o777))
 	must.Do(t, os.Chmod(open, 0o777))
 	_, err := checks(t, "--check", "--socket", dir, "--state-dir", open, "--lanes", "100", "--log-level", "x", "--socket-group", "no-such-group",
-		"--admin", "127.0.0.1:0", "--admin-client-ca", os.DevNull, "--admin-token-file", filepath.Join(dir, "none"), "--public-keys", filepath.Join(dir, "none"),
+		"--admin", "127.0.0.1:0", "--admin-client-ca", os.DevNull, "--admin-token-file", filepath.Join(dir, "none"),
 		"--coord", "etcd://a", "--coord-ca", filepath.Join(dir, "none"), "--log-file", filepath.Join(dir, "none", "log"))
-	for _, part := range []string{"--lanes", "--log-level", "--socket-group", "not a socket", "written by others", "authorities", "--admin-cert", "--admin-token-file", "keys for public IDs", "--log-file"} {
+	for _, part := range []string{"--lanes", "--log-level", "--socket-group", "not a socket", "written by others", "authorities", "--admin-cert", "--admin-token-file", "--log-file"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %q", err, part)
 		}

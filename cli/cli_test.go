@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -14,19 +13,16 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/publicid"
 )
 
 // tweet is an ID that was published: 2022-06-28T16:07:40.105Z, machine 378,
 // sequence 0.
 const tweet = "1541815603606036480"
 
-// tweet in other forms, in the cluster of someUUID and with the key of firstKey.
+// tweet in other forms, in the cluster of someUUID.
 var (
-	someUUID    = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"
-	firstKey    = "k1 000102030405060708090a0b0c0d0e0f\n"
-	tweetUUID   = tweetAs(form.UUID)
-	tweetPublic = tweetAs(form.Public)
+	someUUID  = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"
+	tweetUUID = tweetAs(form.UUID)
 )
 
 func tweetAs(f form.Form) string {
@@ -34,16 +30,10 @@ func tweetAs(f form.Form) string {
 	if err != nil {
 		panic(err)
 	}
-	keys, err := publicid.ParseKeys(firstKey)
-	if err != nil {
-		panic(err)
-	}
-	return string(form.New(layout, someUUID, keys).Append(nil, f, 1541815603606036480))
+	return string(form.New(layout, someUUID).Append(nil, f, 1541815603606036480))
 }
 
 func TestDecode(t *testing.T) {
-	keys := filepath.Join(t.TempDir(), "keys")
-	must.Do(t, os.WriteFile(keys, []byte(firstKey), 0o600))
 	const head = "id                   time                      datacenter  worker  sequence  base62\n"
 	const plain = "1541815603606036480  2022-06-28T16:07:40.105Z          11      26         0  1ptWyK4WgZU"
 	const row = plain + "  may be rounded\n"
@@ -81,9 +71,9 @@ func TestDecode(t *testing.T) {
 				"1541815603606036500  2022-06-28T16:07:40.105Z          11      26        20  1ptWyK4WgZo  may be rounded\n",
 			err: []string{"flakeward: 2 of 3 IDs may be rounded: the digits are those of a floating-point number"},
 		},
-		{name: "of a form", args: []string{"--layout", "twitter", "--as", "hex", "1565a11f6217a000"}, out: head + plain + "\n"},
+		{name: "of a form", args: []string{"--layout", "twitter", "--as", "base62", "1ptWyK4WgZU"}, out: head + plain + "\n"},
 		{name: "of a form, and it is of another", args: []string{"--layout", "twitter", "--as", "base62", tweet}, failed: true, err: []string{"it may be string: give --as string"}},
-		{name: "of no form that is said", args: []string{"--layout", "twitter", "1565a11f6217a000"}, failed: true, err: []string{"it may be hex: give --as hex"}},
+		{name: "of no form that is said", args: []string{"--layout", "twitter", "1ptWyK4WgZU"}, failed: true, err: []string{"it may be base62: give --as base62"}},
 		{name: "a UUID", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:" + someUUID + "\r\n")}}, args: []string{tweetUUID}, out: headUUID + plainUUID + "\n"},
 		{name: "in JSON with a UUID", args: []string{"--layout", "twitter", "--cluster-uuid", someUUID, "--json", "1541815603606036481"},
 			out: strings.NewReplacer("480", "481", `"sequence":0`, `"sequence":1`, "gZU", "gZV", `"may_be_rounded":true`, `"uuid":"`+tweetUUID[:35]+`1"`).Replace(object)},
@@ -91,8 +81,6 @@ func TestDecode(t *testing.T) {
 		{name: "a UUID of a cluster that is named", args: []string{"--layout", "twitter", "--cluster-uuid", strings.ToUpper(someUUID), tweetUUID}, out: headUUID + plainUUID + "\n"},
 		{name: "a UUID of a cluster that was", daemon: script{"INFO": {bulk("layout:twitter\r\ncluster_id:0c9e6d1e-7a3f-4d9b-8f55-3f1f1d2f4a11\r\n")}}, args: []string{"--cluster-uuid", someUUID, tweetUUID}, out: headUUID + plainUUID + "\n"},
 		{name: "a cluster that is none", args: []string{"--layout", "twitter", "--cluster-uuid", "production", tweetUUID}, failed: true},
-		{name: "a public ID", args: []string{"--layout", "twitter", "--as", "public", "--public-keys", keys, tweetPublic}, out: head + plain + "\n"},
-		{name: "a public ID without keys", args: []string{"--layout", "twitter", "--as", "public", tweetPublic}, failed: true},
 		{name: "too wide for the layout", args: []string{"--layout", "js53", tweet}, failed: true, err: []string{"too large for layout"}},
 		{name: "an endless word", stdin: strings.Repeat("1", 2*maxWord), args: []string{"--layout", "twitter", "-"}, failed: true},
 		{name: "a daemon that does not tell", daemon: script{"INFO": {bulk("a:b\r\n")}}, args: []string{tweet}, failed: true},
@@ -321,7 +309,7 @@ func TestCompletion(t *testing.T) {
 		{"claims clear --", "--socket --timeout --coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --yes --config --help"},
 		{"explain --j", "--json"},
 		{"completion ", "bash zsh fish"},
-		{"daemon --form b", "base62 bignum"},
+		{"daemon --form b", "base62"},
 		{"decode --as uu", "uuid"},
 		{"daemon --sequence-start ", "rolling zero"},
 		{"completion f", "fish"},

@@ -18,7 +18,7 @@ const (
 )
 
 // convertible are the forms that convert offers.
-var convertible = strings.Join([]string{form.Integer.String(), form.String.String(), form.Base62.String(), form.UUID.String()}, ", ")
+var convertible = strings.Join(form.Names(), ", ")
 
 func convertCommand(own paths) *urfave.Command {
 	flags, to := newLayoutFlags(own), &formValue{}
@@ -37,8 +37,6 @@ func convertCommand(own paths) *urfave.Command {
 			switch {
 			case !to.named:
 				return usagef("convert needs --%s FORM, one of %s", toName, convertible)
-			case to.Form == form.Public || from == form.Public:
-				return usagef("public IDs are not converted: `flakeward decode` reads them, with --%s", publicKeysName)
 			case !c.Args().Present():
 				return usagef("convert needs at least one ID, or - to read them from standard input")
 			}

@@ -40,7 +40,6 @@ func TestConvert(t *testing.T) {
 		{name: "a daemon that does not tell", daemon: script{"INFO": {bulk("a:b\r\n")}}, args: []string{"--to", "uuid", "5"}, exit: ExitFailed},
 		{name: "to no form", args: []string{tweet}, exit: ExitUsage},
 		{name: "to a form that there is not", args: []string{"--to", "base64", tweet}, exit: ExitUsage},
-		{name: "to a public ID", args: []string{"--to", "public", tweet}, exit: ExitUsage},
 		{name: "nothing", args: []string{"--to", "uuid"}, exit: ExitUsage},
 	} {
 		t.Run(c.name, func(t *testing.T) {

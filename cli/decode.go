@@ -17,9 +17,7 @@ func decodeCommand(own paths) *urfave.Command {
 		Usage:       "decode IDs: time, worker, sequence number, other forms",
 		ArgsUsage:   "ID... (or -, to read them from standard input)",
 		Description: formSource + "\n" + layoutSource + "\nThe names of tenants come from --config, or else from the daemon.",
-		Flags: append(append(flags.flags(), flags.formFlags.flags("read the IDs in this `FORM`")...),
-			jsonFlag("print one JSON object per line"),
-		),
+		Flags:       append(flags.flags(), asFlag("read the IDs in this `FORM`"), jsonFlag("print one JSON object per line")),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {
 				return usagef("decode needs at least one ID, or - to read them from standard input")

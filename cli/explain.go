@@ -18,7 +18,7 @@ import (
 )
 
 func explainCommand(own paths, out *outside) *urfave.Command {
-	flags, forms := newOperatorFlags(own, out), formFlags{}
+	flags := newOperatorFlags(own, out)
 	return withTenants(&urfave.Command{
 		Name:      "explain",
 		Usage:     "show which host, and which run of its daemon, issued an ID",
@@ -28,13 +28,13 @@ func explainCommand(own paths, out *outside) *urfave.Command {
 			formSource + "\n" +
 			fmt.Sprintf("Exits with status 0 if each ID has a known holder, %d if one has none, %d if one is not an ID.\n", ExitUnknown, ExitFailed) +
 			coordinatorSource,
-		Flags: append(append(flags.flags(), forms.flags("read the IDs in this `FORM`")...), jsonFlag("print one JSON object per line")),
+		Flags: append(flags.flags(), asFlag("read the IDs in this `FORM`"), jsonFlag("print one JSON object per line")),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {
 				return usagef("explain needs at least one ID, or - to read them from standard input")
 			}
 			return flags.with(c, func(v *inspection) error {
-				ids, err := forms.ids(c, v.cluster.Layout, v.cluster.UUID)
+				ids, err := newIDs(c, v.cluster.Layout, v.cluster.UUID)
 				if err != nil {
 					return err
 				}

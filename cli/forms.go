@@ -8,14 +8,12 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
-	"github.com/flakeward/flakeward/internal/publicid"
 )
 
 const (
-	asName         = "as"
-	publicKeysName = "public-keys"
+	asName = "as"
 
-	formSource = "An ID is an integer or a UUID, or, with --as, of that form. Public IDs are read with the keys of --public-keys."
+	formSource = "An ID is an integer or a UUID, or, with --as, of that form."
 )
 
 func asFlag(usage string) urfave.Flag {
@@ -62,18 +60,6 @@ func formOf(c *urfave.Context) (f form.Form, named bool) {
 	return v.Form, v.named
 }
 
-// formFlags are the flags of a command that reads or writes IDs in a form.
-type formFlags struct {
-	keys string
-}
-
-func (f *formFlags) flags(usage string) []urfave.Flag {
-	return []urfave.Flag{
-		asFlag(usage),
-		&urfave.PathFlag{Name: publicKeysName, Destination: &f.keys, Usage: "read the keys of public IDs from this `FILE`"},
-	}
-}
-
 // ids are IDs of a layout and a cluster, in the form of --as.
 type ids struct {
 	layout *generator.Layout
@@ -82,18 +68,11 @@ type ids struct {
 	named  bool
 }
 
-// ids makes ids. The keys are read if they are needed, and the cluster's UUID may be empty.
-func (f *formFlags) ids(c *urfave.Context, layout *generator.Layout, cluster string) (*ids, error) {
+// newIDs makes ids. The cluster's UUID may be empty.
+func newIDs(c *urfave.Context, layout *generator.Layout, cluster string) (*ids, error) {
 	i := &ids{layout: layout}
 	i.form, i.named = formOf(c)
-	var keys *publicid.Keys
-	if i.form == form.Public && f.keys != "" {
-		var err error
-		if keys, err = publicid.ReadFile(f.keys); err != nil {
-			return nil, err
-		}
-	}
-	i.coder = form.New(layout, cluster, keys)
+	i.coder = form.New(layout, cluster)
 	i.coder.Flag = formFlag(c) + " "
 	if err := i.coder.Can(i.form); err != nil {
 		return nil, &usageError{fmt.Errorf("%s%v: %w", i.coder.Flag, i.form, whoKnows(err))}

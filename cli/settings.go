@@ -84,8 +84,6 @@ func (s *settings) flags() []urfave.Flag {
 
 		&urfave.StringFlag{Name: "form", Destination: &c.IDs.Form, Value: c.IDs.Form, Category: "IDs",
 			Usage: "write IDs in this `FORM` where a connection asks for none: " + strings.Join(form.Names(), ", ")},
-		&urfave.PathFlag{Name: "public-keys", Destination: &c.IDs.PublicKeys, Value: c.IDs.PublicKeys, Category: "IDs",
-			Usage: "read the keys of public IDs from this `FILE`, the current one first; only the daemon's user may read it; SIGHUP reloads it"},
 
 		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster", DefaultText: "embedded: in the state directory, for one daemon alone",
 			Usage: "use the coordinator at this `URL`: etcd://h1:2379,h2:2379/prefix or zk://h1:2181,h2:2181/chroot"},

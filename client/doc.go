@@ -64,9 +64,8 @@
 //
 // # Forms
 //
-// As hands IDs out as texts, and TakeIDs one by one in the place of runs. Decimal digits, base62
-// and hexadecimal digits are written by the client, from stock. UUIDs and public IDs are written by
-// the daemon: each such call asks it.
+// As hands IDs out as texts, and TakeIDs one by one in the place of runs. The client writes decimal
+// digits and base62, from stock. The daemon writes UUIDs: each call for them asks it.
 //
 //	text, err := ids.As(client.Base62).Next(ctx)
 //	uuids, err := ids.As(client.UUID).Take(ctx, 100)

@@ -10,21 +10,19 @@ import (
 // Form is how an ID is written as text. docs/protocol.md describes them.
 type Form uint8
 
-// The forms there are. The client writes String, Base62 and Hex itself, from stock. The daemon
-// writes the others, so each call with one of them asks it.
+// The forms there are. The client writes String and Base62 itself, from stock. The daemon writes
+// UUIDs, so each call for them asks it.
 const (
 	String = Form(form.String) // 1 to 19 decimal digits
 	Base62 = Form(form.Base62) // 11 characters of 0-9, A-Z, a-z, which sort as bytes like the numbers
-	Hex    = Form(form.Hex)    // 16 characters of 0-9, a-f, which sort like the numbers
 	UUID   = Form(form.UUID)   // 36 characters: a UUID of version 7, which sorts by time
-	Public = Form(form.Public) // 13 characters that hide time and volume, if the daemon has a key
 )
 
 // String is the form's name.
 func (f Form) String() string { return form.Form(f).String() }
 
 // own reports whether the client writes the form itself.
-func (f Form) own() bool { return f == String || f == Base62 || f == Hex }
+func (f Form) own() bool { return f == String || f == Base62 }
 
 // Texts hands out a Client's IDs as text. Its methods may be called from any goroutine.
 type Texts struct {
@@ -56,20 +54,20 @@ func (t Texts) Next(ctx context.Context) (string, error) {
 // more than the daemon gives in one request. After an error there are none: what was drawn already
 // is lost.
 //
-// UUIDs and public IDs come over a connection of their own, on which calls wait for each other.
+// UUIDs come over a connection of their own, on which calls wait for each other.
 // They were drawn during the call. They rise on that connection, and are in no order with those
 // that come from stock.
 //
 // The errors are those of Client.Take; an error for a form that there is not; and a *RefusedError
-// if the daemon has no such form, as Public without a key.
+// if the daemon's layout has no UUIDs.
 func (t Texts) Take(ctx context.Context, n int) ([]string, error) {
 	switch {
 	case n < 1:
 		return nil, fmt.Errorf("flakeward: %d IDs cannot be taken: ask for 1 or more", n)
-	case t.form == UUID || t.form == Public:
-		return t.client.written.take(ctx, t.client, n, t.form)
+	case t.form == UUID:
+		return t.client.written.take(ctx, t.client, n)
 	case !t.form.own():
-		return nil, fmt.Errorf("flakeward: %s is no form of texts: there are String, Base62, Hex, UUID and Public", t.form)
+		return nil, fmt.Errorf("flakeward: %s is no form of texts: there are String, Base62 and UUID", t.form)
 	}
 	runs, err := t.client.Take(ctx, n)
 	if err != nil {

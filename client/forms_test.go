@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,28 +16,23 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/publicid"
 )
 
-var forms = []client.Form{client.String, client.Base62, client.Hex, client.UUID, client.Public}
+var forms = []client.Form{client.String, client.Base62, client.UUID}
 
-// withKeys starts a daemon of a layout with 63 bits, and returns what reads its IDs, once its
+// withCoder starts a daemon of a layout with 63 bits, and returns what reads its IDs, once its
 // cluster is known.
-func withKeys(t *testing.T, d string) (*daemontest.Daemon, func(f client.Form, text string) int64) {
+func withCoder(t *testing.T, d string) (*daemontest.Daemon, func(f client.Form, text string) int64) {
 	t.Helper()
 	c := daemontest.Config(d)
 	c.Socket.MaxCount = 1000
-	c.IDs.PublicKeys = filepath.Join(d, "keys")
-	const key = "k1 000102030405060708090a0b0c0d0e0f\n"
-	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte(key), 0o600))
 	daemon := daemontest.Start(t, c)
-	keys := must.Get(publicid.ParseKeys(key))(t)
 	layout := must.Get(generator.ParseLayout(c.IDs.Layout))(t)
 	_, cluster, _ := strings.Cut(daemon.Log.String(), "joined the cluster: coordinator=embedded: cluster=")
 	if len(cluster) < 36 {
 		t.Fatalf("the log does not name the cluster:\n%s", daemon.Log)
 	}
-	coder := form.New(layout, cluster[:36], keys)
+	coder := form.New(layout, cluster[:36])
 	return daemon, func(f client.Form, text string) int64 {
 		id, err := coder.Parse(form.Form(f), text)
 		if err != nil {
@@ -52,7 +45,7 @@ func withKeys(t *testing.T, d string) (*daemontest.Daemon, func(f client.Form, t
 // Whatever the form, no ID comes twice, and those of one call rise, also of more than the daemon
 // gives at once.
 func TestTextsAreOfDifferentIDs(t *testing.T) {
-	daemon, read := withKeys(t, dir(t))
+	daemon, read := withCoder(t, dir(t))
 	c := open(t, daemon.Config.Socket.Path)
 	var mu sync.Mutex
 	seen := map[int64]bool{}
@@ -88,7 +81,7 @@ func TestTextsAreOfDifferentIDs(t *testing.T) {
 	if err != nil || len(ids) != 3000 || !slices.IsSorted(ids) || seen[ids[0]] {
 		t.Errorf("%d IDs, %v", len(ids), err)
 	}
-	for _, f := range []client.Form{0, 99, client.Form(form.Bignum)} {
+	for _, f := range []client.Form{0, 99} {
 		if _, err := c.As(f).Take(t.Context(), 1); err == nil {
 			t.Errorf("%s is taken for a form of texts", f)
 		}
@@ -98,14 +91,15 @@ func TestTextsAreOfDifferentIDs(t *testing.T) {
 	}
 }
 
-// A daemon that is started again is found again, and one that has no key says so.
+// A daemon that is started again is found again, and one whose layout has no UUIDs says so.
 func TestTextsOutliveARestart(t *testing.T) {
 	d := dir(t)
 	daemon := start(t, d, "flakeward")
 	c := open(t, daemon.Config.Socket.Path)
 	var refused *client.RefusedError
-	if _, err := c.As(client.Public).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "needs a key") {
-		t.Errorf("without a key: %v", err)
+	old := open(t, start(t, dir(t), "time=42@1ms,worker=9,sequence=12;epoch=1960-01-01").Config.Socket.Path)
+	if _, err := old.As(client.UUID).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "before 1970") {
+		t.Errorf("of a layout without UUIDs: %v", err)
 	}
 	before := must.Get(c.As(client.UUID).Next(t.Context()))(t)
 	daemon.Stop()

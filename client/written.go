@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// written asks for IDs that the daemon writes, on a connection that is made when it is needed.
+// written asks for UUIDs, which the daemon writes, on a connection that is made when it is needed.
 type written struct {
 	turn chan struct{} // has room for the one call that asks
 	link *link         // of whoever has the turn; nil: there is none
@@ -32,8 +32,8 @@ func (w *written) drop() {
 	}
 }
 
-// take asks for n IDs in form f. It tries again as long as Next would.
-func (w *written) take(ctx context.Context, c *Client, n int, f Form) ([]string, error) {
+// take asks for n UUIDs. It tries again as long as Next would.
+func (w *written) take(ctx context.Context, c *Client, n int) ([]string, error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
@@ -49,7 +49,7 @@ func (w *written) take(ctx context.Context, c *Client, n int, f Form) ([]string,
 		if ctx.Err() != nil || c.ctx.Err() != nil { // within may follow a little later
 			return nil, cut(ctx, nil)
 		}
-		more, err := w.ask(within, c, n-len(all), f)
+		more, err := w.ask(within, c, n-len(all))
 		if err == nil {
 			all, failures = append(all, more...), 0
 			continue
@@ -80,7 +80,7 @@ func (w *written) take(ctx context.Context, c *Client, n int, f Form) ([]string,
 }
 
 // ask makes one request, for at most n IDs, and connects before if there is no connection.
-func (w *written) ask(ctx context.Context, c *Client, n int, f Form) ([]string, error) {
+func (w *written) ask(ctx context.Context, c *Client, n int) ([]string, error) {
 	if w.link == nil {
 		l, err := connect(ctx, c)
 		if err != nil {
@@ -99,7 +99,7 @@ func (w *written) ask(ctx context.Context, c *Client, n int, f Form) ([]string, 
 		words = append(words, "TENANT", c.tenant)
 	}
 	var all []string
-	_, err := l.conn.Write(wire.AppendCommand(nil, append(words, "AS", f.String())...))
+	_, err := l.conn.Write(wire.AppendCommand(nil, append(words, "AS", UUID.String())...))
 	if err != nil {
 		err = l.in.Refusal(err)
 	} else {

@@ -13,7 +13,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/publicid"
 )
 
 // askTimeout bounds the question to the coordinator.
@@ -21,8 +20,8 @@ const askTimeout = 5 * time.Second
 
 // Check returns all that a start would be refused for on this host, besides what Validate finds:
 // the socket's path and group, the state directory, the files for the coordinator and for --admin,
-// the keys of public IDs, and a layout whose time is over. It writes nothing. That another daemon
-// runs on the same paths is no fault of the settings.
+// and a layout whose time is over. It writes nothing. That another daemon runs on the same paths is
+// no fault of the settings.
 func (c Config) Check() error {
 	_, group := groupID(c.Socket.Group)
 	_, state := journal.Look(c.StateDir)
@@ -31,11 +30,7 @@ func (c Config) Check() error {
 		_, err = access.TLS.Config(access.Log)
 	}
 	_, tls := admin.New(c.Admin)
-	var keys error
-	if c.IDs.PublicKeys != "" {
-		_, keys = publicid.ReadFile(c.IDs.PublicKeys)
-	}
-	return errors.Join(group, socketfile.Check(c.Socket.Path), state, err, tls, keys, c.checkTime())
+	return errors.Join(group, socketfile.Check(c.Socket.Path), state, err, tls, c.checkTime())
 }
 
 // checkTime returns that the layout's time is over by the clock. A clock that shows a time before

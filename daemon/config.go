@@ -114,7 +114,6 @@ type IDs struct {
 	// SequenceStart is at which number a tick begins: StartRolling or StartZero.
 	SequenceStart string
 	Form          string // of the IDs on a connection that asks for none: a name of package form
-	PublicKeys    string // the file of keys for public IDs; empty: there are none
 }
 
 // Where the numbers of a tick begin. IDs.SequenceStart is one of these.
@@ -280,8 +279,8 @@ func (c Config) Validate() error {
 // there are.
 func (i IDs) validateForms(layout *generator.Layout, bad func(flag, format string, args ...any)) (errs []error) {
 	can := func(f form.Form) error {
-		err := form.New(layout, "", nil).Can(f)
-		if errors.Is(err, form.ErrNoCluster) || errors.Is(err, form.ErrNoKey) && i.PublicKeys != "" {
+		err := form.New(layout, "").Can(f)
+		if errors.Is(err, form.ErrNoCluster) {
 			return nil
 		}
 		return err

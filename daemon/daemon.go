@@ -114,10 +114,8 @@ func New(c Config) (*Daemon, error) {
 	if d.named, err = tenant.New(layout, c.IDs.Tenants); err != nil {
 		return nil, err
 	}
-	if d.forms, err = newForms(layout, c.IDs.PublicKeys); err != nil {
-		return nil, err
-	}
-	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, forms: d.forms}
+	d.forms = newForms(layout)
+	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}}
 	d.renewal = renewal{start: c.Successor, clock: d.clock, log: c.Log}
 	d.events = condition.NewCounts()
 	d.metrics = metrics.New(metrics.Sources{

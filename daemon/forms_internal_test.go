@@ -16,7 +16,7 @@ func TestConnectionsEndBeforeUUIDsNameAnotherCluster(t *testing.T) {
 		journal, joined string
 		closed          bool
 	}{{"", a, false}, {a, a, false}, {a, b, true}} {
-		f := must.Get(newForms(layout, ""))(t)
+		f := newForms(layout)
 		f.enter(c.journal)
 		before, closed := f.coder.Load(), false
 		f.change(c.joined, func() {

@@ -171,7 +171,7 @@ func BenchmarkAScrapeOf64Lanes(b *testing.B) {
 func TestIDsOfEveryDialectAreCountedByTheirForm(t *testing.T) {
 	found := make(chan *daemon.Daemon, 1)
 	c := daemontest.Config(t.TempDir())
-	c.IDs.Form = "hex"
+	c.IDs.Form = "string"
 	d := daemontest.Launch(t, c, scraped(found))
 	from := <-found
 	d.UntilReady()
@@ -186,7 +186,7 @@ func TestIDsOfEveryDialectAreCountedByTheirForm(t *testing.T) {
 		n    int
 		ask  func()
 	}{
-		{"JSON", "hex", 1, func() { get(t, web, "/v1/ids") }},
+		{"JSON", "string", 1, func() { get(t, web, "/v1/ids") }},
 		{"JSON as UUIDs", "uuid", 2, func() { get(t, web, "/v1/ids?count=2&as=uuid") }},
 		{"text", "base62", 3, func() { get(t, web, "/v1/ids?count=3&as=base62", "Accept", "text/plain") }},
 		{"a stream", "string", 4, func() { get(t, web, "/v1/ids?count=4&as=string", "Accept", "application/x-ndjson") }},

@@ -11,15 +11,14 @@ import (
 	"github.com/flakeward/flakeward/coord/secure"
 )
 
-// reload opens the log again, and reads the keys of public IDs and what the coordinator is reached
-// with again, when it is asked to.
+// reload opens the log again, and reads what the coordinator is reached with again, when it is asked
+// to.
 type reload struct {
 	config  *Config
 	ready   *atomic.Bool
 	clock   clockguard.Clock // known time
 	current *secure.Current  // what was read
-	forms   *forms
-	admin   *adminServer // nil: there is none
+	admin   *adminServer     // nil: there is none
 }
 
 // access is what the coordinator is reached with, except for who asks.
@@ -64,9 +63,6 @@ func (r reload) again() {
 		if err := r.config.ReopenLog(); err != nil {
 			log.Error("cannot reopen the log; using the old file", "error", err)
 		}
-	}
-	if err := r.forms.readKeys(); err != nil {
-		log.Error("the keys of public IDs were not read again; the last ones are used on", "error", err)
 	}
 	access, err := r.access()
 	if err == nil {

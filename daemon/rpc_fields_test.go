@@ -2,8 +2,6 @@ package daemon_test
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -50,8 +48,6 @@ func (u used) message(m protoreflect.Message) {
 func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.IDs.Layout, c.IDs.Datacenter = "time=40@1ms,datacenter=2,worker=5,tenant=4,sequence=12;epoch=2026-01-01", 1
-	c.IDs.PublicKeys = filepath.Join(t.TempDir(), "keys")
-	must.Do(t, os.WriteFile(c.IDs.PublicKeys, []byte(firstKey), 0o600))
 	c.IDs.Tenants = []tenant.Tenant{{Name: "orders", ID: 3}, {Name: "slow", ID: 4, Rate: issue.Rate{PerSecond: 1, Burst: 100}}}
 	c.Waiting.MaxBlock = 100 * time.Millisecond
 	client := rpcClients(t, daemontest.Start(t, c))["gRPC"]

@@ -47,7 +47,7 @@ const holderTimeout = 2 * time.Second
 // case means nothing: a reader of UUIDs takes both (RFC 9562, section 4).
 func pasted(text, as string) string {
 	text = strings.Trim(text, " \t\r\n\"'`,;{}")
-	if as == "hex" || as == "uuid" || strings.Count(text, "-") == 4 {
+	if as == "uuid" || strings.Count(text, "-") == 4 {
 		return strings.ToLower(text)
 	}
 	return text

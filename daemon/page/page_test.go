@@ -132,8 +132,8 @@ func TestThePageIsWholeWithoutScripts(t *testing.T) {
 			t.Errorf("%s: the page says that it may be rounded: %v", id, !want)
 		}
 	}
-	_, body = s.get(t, "/?as=hex&id=%3Cscript%3E"+strings.Repeat("x", 500))
-	if strings.Contains(body, "<script>") || !strings.Contains(body, "it is no ID") || strings.Contains(body, strings.Repeat("x", 100)) || !strings.Contains(body, "<option selected>hex") {
+	_, body = s.get(t, "/?as=base62&id=%3Cscript%3E"+strings.Repeat("x", 500))
+	if strings.Contains(body, "<script>") || !strings.Contains(body, "it is no ID") || strings.Contains(body, strings.Repeat("x", 100)) || !strings.Contains(body, "<option selected>base62") {
 		t.Error("what is no ID is repeated, or not refused")
 	}
 }

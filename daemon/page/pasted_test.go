@@ -9,7 +9,6 @@ func TestAnIDIsTakenAsItIsPasted(t *testing.T) {
 		{`"119805538803733436",`, "", "119805538803733436"},
 		{"{0194F8A2-7C3E-7ABC-8DEF-0123456789AB}", "", uuid},
 		{uuid, "uuid", uuid},
-		{"00A9C3F2B1E0D4F7", "hex", "00a9c3f2b1e0d4f7"},
 		{"0Ab9zQ12xYz", "base62", "0Ab9zQ12xYz"},
 		{"-1", "", "-1"},
 	} {

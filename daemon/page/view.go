@@ -42,7 +42,7 @@ func (view) Axis() any { return axis }
 
 // Forms are those in which an ID can be asked for, besides integers and UUIDs, which are told
 // apart.
-func (view) Forms() []string { return []string{"base62", "hex", "public"} }
+func (view) Forms() []string { return []string{"base62"} }
 
 type stateView struct {
 	Good, Warn  bool

@@ -53,8 +53,8 @@ type forms struct {
 	coder func() *form.Coder
 	step  int64 // between the IDs of a run
 
-	// Of the last ID that was an integer, a big number, a string.
-	integers, bignums, strings line
+	// Of the last ID that was an integer, a string.
+	integers, strings line
 }
 
 func newForms(coder func() *form.Coder, step int64) forms {
@@ -62,22 +62,21 @@ func newForms(coder func() *form.Coder, step int64) forms {
 		var none form.Coder
 		coder = func() *form.Coder { return &none }
 	}
-	return forms{coder: coder, step: step, integers: line{kind: ':'}, bignums: line{kind: '('}, strings: line{kind: '$'}}
+	return forms{coder: coder, step: step, integers: line{kind: ':'}, strings: line{kind: '$'}}
 }
 
-// append appends n IDs from first on in form f, as replies in RESP3 or RESP2.
-func (w *forms) append(out []byte, f form.Form, resp3 bool, first int64, n int) []byte {
-	switch {
-	case f == form.Integer:
+// append appends n IDs from first on in form f, as replies.
+func (w *forms) append(out []byte, f form.Form, first int64, n int) []byte {
+	switch f {
+	case form.Integer:
 		return w.integers.appendRun(out, first, w.step, n)
-	case f == form.Bignum && resp3:
-		return w.bignums.appendRun(out, first, w.step, n)
-	case f == form.Bignum, f == form.String:
+	case form.String:
 		return w.strings.appendRun(out, first, w.step, n)
 	}
 	coder := w.coder()
 	if err := coder.Can(f); err != nil {
-		// The daemon that began this reply had the key, and the one that took over from it has not.
+		// The daemon that began this reply knew the cluster, and the one that took over from it does
+		// not.
 		for range n {
 			out = Refuse(BadForm, err).Append(out)
 		}
@@ -111,10 +110,9 @@ func (w *forms) can(f form.Form) *Refusal {
 	return nil
 }
 
-// check returns why IDs that were issued cannot be written in form f. They can, except for a
-// connection with the form public that was taken over by a daemon without the key.
+// check returns why IDs that were issued cannot be written in form f.
 func (w *forms) check(f form.Form) error {
-	if f != form.UUID && f != form.Public {
+	if f != form.UUID {
 		return nil
 	}
 	return w.coder().Can(f)

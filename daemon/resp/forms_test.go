@@ -9,7 +9,6 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/publicid"
 )
 
 // coder knows each form of the layout twitter.
@@ -18,11 +17,7 @@ var coder = func() *form.Coder {
 	if err != nil {
 		panic(err)
 	}
-	keys, err := publicid.ParseKeys("k1 000102030405060708090a0b0c0d0e0f")
-	if err != nil {
-		panic(err)
-	}
-	return form.New(l, "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81", keys)
+	return form.New(l, "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81")
 }()
 
 func written(f form.Form, id int64) string { return string(coder.Append(nil, f, id)) }
@@ -47,20 +42,17 @@ func TestIDsComeInTheFormThatIsAskedFor(t *testing.T) {
 		{"NEXT TENANT 0 AS string\r\n", string19},
 		{"NEXT 1 AS string\r\n", "*1\r\n" + string19},
 		{"NEXT AS base62\r\n", "$11\r\n1NAOLcol8qW\r\n"},
-		{"NEXT AS hex\r\n", "$16\r\n1000000000000000\r\n"},
-		{"NEXT 2 AS hex\r\n", "*2\r\n$16\r\n1000000000000000\r\n$16\r\n1000000000000001\r\n"},
-		{"NEXT AS bignum\r\n", string19},
+		{"NEXT 2 AS base62\r\n", "*2\r\n$11\r\n1NAOLcol8qW\r\n$11\r\n1NAOLcol8qX\r\n"},
 		{"NEXT AS uuid\r\n", "$36\r\n" + written(form.UUID, id) + "\r\n"},
-		{"NEXT AS public\r\n", "$13\r\n" + written(form.Public, id) + "\r\n"},
 		{"FORM\r\n", "$7\r\ninteger\r\n"},
-		{"FORM hex\r\nFORM\r\n", "+OK\r\n$3\r\nhex\r\n"},
-		{"FORM hex\r\n*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nNEXT\r\n", "+OK\r\n$16\r\n1000000000000000\r\n$16\r\n1000000000000001\r\n"},
-		{"FORM hex\r\nNEXT AS integer\r\nNEXT\r\n", "+OK\r\n:1152921504606846976\r\n$16\r\n1000000000000001\r\n"},
+		{"FORM base62\r\nFORM\r\n", "+OK\r\n$6\r\nbase62\r\n"},
+		{"FORM base62\r\n*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nNEXT\r\n", "+OK\r\n$11\r\n1NAOLcol8qW\r\n$11\r\n1NAOLcol8qX\r\n"},
+		{"FORM base62\r\nNEXT AS integer\r\nNEXT\r\n", "+OK\r\n:1152921504606846976\r\n$11\r\n1NAOLcol8qX\r\n"},
 		{"FORM string\r\nRUN 2\r\n", "+OK\r\n*3\r\n:1\r\n:1152921504606846976\r\n:2\r\n"},
-		{"FORM hex\r\nFORM nosuch\r\nFORM\r\n", "+OK\r\n-ERR there is no form \"nosuch\": there are integer, string, base62, hex, bignum, uuid, public\r\n$3\r\nhex\r\n"},
-		{"FORM hex\r\nRESET\r\nFORM\r\n", "+OK\r\n+RESET\r\n$7\r\ninteger\r\n"},
-		{"FORM hex\r\nMULTI\r\nNEXT\r\nFORM string\r\n*1\r\n$4\r\nNEXT\r\nEXEC\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n" +
-			"*3\r\n$16\r\n1000000000000000\r\n+OK\r\n$19\r\n1152921504606846977\r\n"},
+		{"FORM base62\r\nFORM nosuch\r\nFORM\r\n", "+OK\r\n-ERR there is no form \"nosuch\": there are integer, string, base62, uuid\r\n$6\r\nbase62\r\n"},
+		{"FORM base62\r\nRESET\r\nFORM\r\n", "+OK\r\n+RESET\r\n$7\r\ninteger\r\n"},
+		{"FORM base62\r\nMULTI\r\nNEXT\r\nFORM string\r\n*1\r\n$4\r\nNEXT\r\nEXEC\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n" +
+			"*3\r\n$11\r\n1NAOLcol8qW\r\n+OK\r\n$19\r\n1152921504606846977\r\n"},
 	} {
 		if out, closed := ask(formed(t, &ticks{next: id}, nil), c.in); out != c.out || closed {
 			t.Errorf("%q:\n got %q (closed: %t)\nwant %q", c.in, out, closed, c.out)
@@ -68,10 +60,10 @@ func TestIDsComeInTheFormThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// A form outlives HELLO, and a big number is one in RESP3 alone.
+// A form outlives HELLO.
 func TestHelloKeepsTheForm(t *testing.T) {
-	out, _ := ask(formed(t, &ticks{next: 5}, nil), "FORM bignum\r\nNEXT\r\nHELLO 3\r\nNEXT\r\nNEXT 2\r\nHELLO 2\r\nNEXT\r\n")
-	if !strings.HasPrefix(out, "+OK\r\n$1\r\n5\r\n%7\r\n") || !strings.Contains(out, "*0\r\n(6\r\n*2\r\n(7\r\n(8\r\n*14\r\n") || !strings.HasSuffix(out, "*0\r\n$1\r\n9\r\n") {
+	out, _ := ask(formed(t, &ticks{next: 5}, nil), "FORM string\r\nNEXT\r\nHELLO 3\r\nNEXT\r\nNEXT 2\r\nHELLO 2\r\nNEXT\r\n")
+	if !strings.HasPrefix(out, "+OK\r\n$1\r\n5\r\n%7\r\n") || !strings.Contains(out, "*0\r\n$1\r\n6\r\n*2\r\n$1\r\n7\r\n$1\r\n8\r\n*14\r\n") || !strings.HasSuffix(out, "*0\r\n$1\r\n9\r\n") {
 		t.Errorf("got %q", out)
 	}
 }
@@ -89,9 +81,9 @@ func TestDecodeTakesEachFormAndGuessesNone(t *testing.T) {
 	const decimal = "DECODE 1541815603606036480" // which may be rounded, and is told so
 	h := formed(t, &ticks{}, nil)
 	for _, in := range []string{
-		"DECODE 1541815603606036480", "DECODE 1541815603606036480 AS string", "DECODE 1541815603606036480 as BIGNUM",
-		"DECODE 1ptWyK4WgZU AS base62", "DECODE 1565a11f6217a000 AS hex",
-		"DECODE " + written(form.UUID, id), "DECODE " + written(form.UUID, id) + " AS uuid", "DECODE " + written(form.Public, id) + " AS public",
+		"DECODE 1541815603606036480", "DECODE 1541815603606036480 AS string", "DECODE 1541815603606036480 as INTEGER",
+		"DECODE 1ptWyK4WgZU AS base62",
+		"DECODE " + written(form.UUID, id), "DECODE " + written(form.UUID, id) + " AS uuid",
 	} {
 		size := "*12"
 		if strings.HasPrefix(in, decimal) {
@@ -102,16 +94,15 @@ func TestDecodeTakesEachFormAndGuessesNone(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		"DECODE 1565a11f6217a000":            `it may be hex: name that form`,
-		"DECODE 1ptWyK4WgZU":                 `it may be base62: name that form`,
-		"DECODE 1541815603606036480 AS hex":  `it has 19 characters, not 16; it may be string: name that form`,
-		"DECODE 5 AS base":                   `there is no form "base": did you mean base62? There are`,
-		"DECODE 5 AS base61":                 `did you mean base62?`,
-		`DECODE " 5"`:                        `it has " ", and its characters are 0-9`,
-		`DECODE "5\n"`:                       `it has "\n", and its characters are 0-9`,
-		"DECODE 5 AS":                        `'AS' is not understood here: use DECODE id [AS form]`,
-		"DECODE 5 FROM hex":                  `'FROM' is not understood here: use DECODE id [AS form]`,
-		"DECODE \"a\\r\\n\\xff\" AS integer": `-ERR "a\r\n\xff" is no ID of the form integer`,
+		"DECODE 1ptWyK4WgZU":                   `it may be base62: name that form`,
+		"DECODE 1541815603606036480 AS base62": `it has 19 characters, not 11; it may be string: name that form`,
+		"DECODE 5 AS base":                     `there is no form "base": did you mean base62? There are`,
+		"DECODE 5 AS base61":                   `did you mean base62?`,
+		`DECODE " 5"`:                          `it has " ", and its characters are 0-9`,
+		`DECODE "5\n"`:                         `it has "\n", and its characters are 0-9`,
+		"DECODE 5 AS":                          `'AS' is not understood here: use DECODE id [AS form]`,
+		"DECODE 5 FROM uuid":                   `'FROM' is not understood here: use DECODE id [AS form]`,
+		"DECODE \"a\\r\\n\\xff\" AS integer":   `-ERR "a\r\n\xff" is no ID of the form integer`,
 	} {
 		if out, _ := ask(h, in+"\r\n"); !strings.HasPrefix(out, "-ERR ") || !strings.Contains(out, want) {
 			t.Errorf("%s: %q, want an error with %q", in, out, want)
@@ -130,9 +121,9 @@ func TestAWrongFormCostsNoID(t *testing.T) {
 		"NEXT AS nosuch":           `-ERR there is no form "nosuch"`,
 		"NEXT 5 AS Strin":          `did you mean string?`,
 		"NEXT AS":                  `'AS' is not understood here: use NEXT`,
-		"NEXT AS hex AS hex":       `'AS' is not understood here: use NEXT`,
-		"NEXT 1 AS public":         `-ERR the form public needs a key`,
-		"FORM public":              `-ERR the form public needs a key`,
+		"NEXT AS string AS string": `'AS' is not understood here: use NEXT`,
+		"NEXT 1 AS public":         `-ERR there is no form "public": there are integer, string, base62, uuid`,
+		"FORM hex":                 `-ERR there is no form "hex": there are integer, string, base62, uuid`,
 		"RUN 5 AS string":          `-ERR RUN answers integers, from which the others of a run are counted: use NEXT 5 AS string`,
 		"RUN 5 TENANT 0 AS string": `-ERR RUN answers integers`,
 	} {
@@ -188,7 +179,7 @@ func TestClientsThatRoundAreSaidOnce(t *testing.T) {
 		{"CLIENT SETINFO lib-name node-redis\r\nRUN 5\r\n", above, "node-redis"},
 		{"CLIENT SETINFO lib-name node-redis\r\nRESET\r\nNEXT\r\n", above, "node-redis"},
 		{"CLIENT SETINFO lib-name node-redis\r\nNEXT\r\n", 1 << 50, ""},
-		{"CLIENT SETINFO lib-name node-redis\r\nFORM string\r\nNEXT\r\nNEXT 3 AS base62\r\nNEXT AS bignum\r\n", above, ""},
+		{"CLIENT SETINFO lib-name node-redis\r\nFORM string\r\nNEXT\r\nNEXT 3 AS base62\r\nNEXT AS uuid\r\n", above, ""},
 		{"CLIENT SETINFO lib-name redis-py\r\nNEXT\r\n", above, ""},
 		{"CLIENT SETINFO lib-ver node-redis\r\nCLIENT SETNAME node-redis\r\nNEXT\r\n", above, ""},
 	} {
@@ -219,9 +210,6 @@ func TestTheSameRequestsInARow(t *testing.T) {
 
 func TestFormsAllocateNothing(t *testing.T) {
 	for _, name := range form.Names() {
-		if raceDetector && name == form.Public.String() {
-			continue // a sync.Pool loses what it has now and then there
-		}
 		for _, in := range []string{strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 16), "*2\r\n$4\r\nNEXT\r\n$4\r\n1000\r\n", "*3\r\n$4\r\nNEXT\r\n$2\r\nAS\r\n$6\r\nbase62\r\n"} {
 			h := formed(t, &ticks{next: 1 << 60, each: 4096}, nil)
 			out := make([]byte, 0, 256<<10)
@@ -245,11 +233,11 @@ func TestFormsAllocateNothing(t *testing.T) {
 }
 
 // A connection that another process goes on with keeps its form, and the request that it is in the
-// middle of. If that process lacks the key of public IDs, the client is told, and gets no other
-// IDs.
+// middle of. If that process does not know the cluster, a client that wants UUIDs is told, and gets no
+// other IDs.
 func TestAFormIsHandedOver(t *testing.T) {
 	for _, c := range []struct{ in, later, want string }{
-		{"FORM hex\r\nNEXT 3 AS base62\r\n", "NEXT\r\n", "+OK\r\n*3\r\n$11\r\n00000000000\r\n$11\r\n00000000001\r\n$11\r\n00000000002\r\n$16\r\n0000000000000003\r\n"},
+		{"FORM base62\r\nNEXT 3 AS string\r\n", "NEXT\r\n", "+OK\r\n*3\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n$11\r\n00000000003\r\n"},
 		{"NEXT 3 AS string\r\n", "NEXT\r\n", "*3\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n:3\r\n"},
 	} {
 		limit := func(config *resp.Config) { config.Limits.Output = 30 } // room for one or two IDs
@@ -277,13 +265,13 @@ func TestAFormIsHandedOver(t *testing.T) {
 	}
 	var s resp.Session
 	with, without := formed(t, &ticks{}, func(c *resp.Config) { c.Limits.Output = 30 }), handler(t, &ticks{}, "twitter", resp.Limits{})
-	with.Serve(&s, []byte("FORM public\r\n"), nil)
+	with.Serve(&s, []byte("FORM uuid\r\n"), nil)
 	_, out, _ := with.Serve(&s, []byte("NEXT 2\r\n"), nil)
 	on := client{handler: without, out: out}
 	on.session.Restore(s.Save())
 	on.send([]byte("NEXT\r\nFORM\r\n"))
-	if lines := strings.Split(string(on.out), "\r\n"); lines[0] != "*2" || strings.Count(string(on.out), "the form public needs a key") < 2 || !strings.HasSuffix(string(on.out), "$6\r\npublic\r\n") {
-		t.Errorf("without the key: %q", on.out)
+	if lines := strings.Split(string(on.out), "\r\n"); lines[0] != "*2" || strings.Count(string(on.out), "the cluster's UUID") < 2 || !strings.HasSuffix(string(on.out), "$4\r\nuuid\r\n") {
+		t.Errorf("without the cluster: %q", on.out)
 	}
 	checkReplies(t, on.out)
 }

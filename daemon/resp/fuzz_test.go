@@ -17,7 +17,7 @@ func FuzzServe(f *testing.F) {
 		"INFO\r\nINFO server\r\nCOMMAND\r\nCOMMAND DOCS\r\nCOMMAND INFO next\r\n",
 		"CLIENT SETNAME a\r\nCLIENT GETNAME\r\nCLIENT ID\r\nCONFIG GET save\r\nSELECT 0\r\nQUIT\r\nPING\r\n",
 		"MULTI\r\nNEXT\r\nNEXT 9\r\nPING\r\nEXEC\r\nMULTI\r\nNO\r\nEXEC\r\nMULTI\r\nDISCARD\r\nECHO \"a b\\x41\" 'c'\r\nECHO \"\r\n",
-		"FORM base62\r\n*1\r\n$4\r\nNEXT\r\nFORM\r\nNEXT 3 AS hex\r\nDECODE 0000000000z AS base62\r\nHELLO 3\r\nNEXT 9 AS bignum\r\nFORM string\r\nDECODE 7\r\nRUN 3 AS hex\r\nFORM x\r\n",
+		"FORM base62\r\n*1\r\n$4\r\nNEXT\r\nFORM\r\nNEXT 3 AS uuid\r\nDECODE 0000000000z AS base62\r\nHELLO 3\r\nNEXT 9 AS string\r\nFORM string\r\nDECODE 7\r\nRUN 3 AS uuid\r\nFORM x\r\n",
 		"*1\r\n$5\r\nPING\r\n", "*2\r\n$4\r\nPING\r\n$3\r\na\r\n\r\n", "*-1\r\n*0\r\n\r\nPING\r\n", "*1\r\n$99\r\n", "*99\r\n", "*1\r\n:4\r\n",
 	} {
 		f.Add([]byte(in), []byte{1, 2, 3, 5, 8, 13})

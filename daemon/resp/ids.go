@@ -93,7 +93,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 				s.sayRounds(h.config.Count, h.config.Rounds)
 			}
 			if w.kind == singles {
-				out = h.ids.append(out, w.form, s.resp3, run.First, run.N)
+				out = h.ids.append(out, w.form, run.First, run.N)
 				h.counts.answered(w, uint64(run.N))
 				if h.extra += takeRoom; len(out)+h.extra >= h.output && w.left > 0 {
 					return out, Next{State: Write}
@@ -182,7 +182,7 @@ func (h *Handler) send(s *Session, out []byte) ([]byte, Next) {
 		}
 		run := w.taken[w.at]
 		n := min(room, run.N-w.within)
-		out = h.ids.append(out, w.form, s.resp3, run.First+int64(w.within)*h.ids.step, n)
+		out = h.ids.append(out, w.form, run.First+int64(w.within)*h.ids.step, n)
 		w.left -= n
 		if w.within += n; w.within == run.N {
 			w.at, w.within = w.at+1, 0

@@ -9,7 +9,7 @@ import (
 // connection that is asked for: nearly always it differs in the last two digits alone. Its zero
 // value except for the kind is empty.
 type line struct {
-	kind   byte // of the reply: ':' integer, '(' big number, '$' bulk string
+	kind   byte // of the reply: ':' integer, '$' bulk string
 	id     int64
 	low    uint64           // the last two digits of id; noLow: the next one is made anew
 	text   [widestLine]byte // a reply that differs from id's in those two digits at most; what is behind it does not matter

@@ -38,7 +38,7 @@ type Config struct {
 	Sessions func(at int) (s *Session, next int)
 	Form     form.Form // of the IDs on a connection that has not chosen one by FORM
 	// Coder writes IDs in their forms. It is asked for each request, must not block, and knows the
-	// cluster before the first ID is issued; nil: there are no UUIDs and no public IDs.
+	// cluster before the first ID is issued; nil: there are no UUIDs.
 	Coder func() *form.Coder
 	// Rounds is told of a session that gets integers which its client rounds; nil: nobody is.
 	Rounds func(*Session)

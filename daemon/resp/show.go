@@ -85,7 +85,7 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 		size++
 	}
 	out = s.appendMap(out, size)
-	out = h.ids.append(appendBulk(out, "id"), s.formOr(h.config.Form), s.resp3, id, 1)
+	out = h.ids.append(appendBulk(out, "id"), s.formOr(h.config.Form), id, 1)
 	out = appendBulk(appendBulk(out, "time"), h.config.Layout.StartOf(parts.Tick).UTC().Format(h.times))
 	for _, f := range fields {
 		if f.shown {

@@ -41,7 +41,7 @@ func TestARequestWithoutATenantHasTheFormOfTenant0(t *testing.T) {
 	h := resp.NewHandler(resp.Config{Source: &ticks{}, Layout: l, Tenants: tenants})
 	const plain = "*1\r\n$4\r\nNEXT\r\n"
 	for in, want := range map[string]string{
-		plain: "$11\r\n", "NEXT\r\n": "$11\r\n", "NEXT 2\r\n": "*2\r\n$11\r\n", "FORM hex\r\n" + plain: "+OK\r\n$11\r\n", "NEXT AS integer\r\n": ":",
+		plain: "$11\r\n", "NEXT\r\n": "$11\r\n", "NEXT 2\r\n": "*2\r\n$11\r\n", "FORM string\r\n" + plain: "+OK\r\n$11\r\n", "NEXT AS integer\r\n": ":",
 		"MULTI\r\n" + plain + "EXEC\r\n": "+OK\r\n+QUEUED\r\n*1\r\n$11\r\n", "RUN 2\r\n": "*3\r\n:",
 	} {
 		if out, _ := ask(h, in); !strings.HasPrefix(out, want) {
@@ -54,8 +54,8 @@ func TestARequestWithoutATenantHasTheFormOfTenant0(t *testing.T) {
 func TestATenantHasAFormOfItsOwn(t *testing.T) {
 	h := named(t, &ticks{})
 	for in, want := range map[string]string{
-		"NEXT TENANT mail\r\n": "$11\r\n", "NEXT TENANT 5\r\n": "$11\r\n", "NEXT TENANT mail AS hex\r\n": "$16\r\n", "NEXT TENANT orders\r\n": ":",
-		"FORM hex\r\nNEXT TENANT mail\r\n": "+OK\r\n$11\r\n", "RUN 2 TENANT mail\r\n": "*3\r\n:",
+		"NEXT TENANT mail\r\n": "$11\r\n", "NEXT TENANT 5\r\n": "$11\r\n", "NEXT TENANT mail AS string\r\n": "$1\r\n", "NEXT TENANT orders\r\n": ":",
+		"FORM string\r\nNEXT TENANT mail\r\n": "+OK\r\n$11\r\n", "RUN 2 TENANT mail\r\n": "*3\r\n:",
 	} {
 		if out, _ := ask(h, in); !strings.HasPrefix(out, want) {
 			t.Errorf("%q: %q, want %q", in, out, want)

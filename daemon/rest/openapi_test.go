@@ -144,7 +144,7 @@ func TestRepliesAreAsTheDocumentSays(t *testing.T) {
 	for _, tt := range []struct{ method, path, accept string }{
 		{"POST", "/v1/ids?count=3&tenant=1", ""}, {"POST", "/v1/ids?as=base62", "text/plain"}, {"POST", "/v1/ids?count=0", ""}, {"POST", "/v1/runs?count=3", ""}, {"GET", "/v1/ids/9007199254740992", ""},
 		{"GET", "/v1/ids?count=3&tenant=1", ""}, {"GET", "/v1/ids", "text/plain"}, {"GET", "/v1/ids?count=2", "application/x-ndjson"}, {"GET", "/v1/ids?count=0", ""},
-		{"GET", "/v1/runs?count=3", ""}, {"GET", "/v1/ids/123456789", ""}, {"GET", "/v1/ids/00000000000?as=base62", ""}, {"GET", "/v1/ids?as=hex", ""}, {"GET", "/v1/ids?as=octal", ""}, {"GET", "/v1/ids/x", ""}, {"GET", "/v1/bounds?from=2026-01-01&to=now", ""}, {"GET", "/v1/bounds?from=x&to=y", ""},
+		{"GET", "/v1/runs?count=3", ""}, {"GET", "/v1/ids/123456789", ""}, {"GET", "/v1/ids/00000000000?as=base62", ""}, {"GET", "/v1/ids?as=uuid", ""}, {"GET", "/v1/ids?as=octal", ""}, {"GET", "/v1/ids/x", ""}, {"GET", "/v1/bounds?from=2026-01-01&to=now", ""}, {"GET", "/v1/bounds?from=x&to=y", ""},
 		{"GET", "/v1/status", ""}, {"GET", "/v1/layout", ""}, {"GET", "/v1/openapi.json", ""}, {"GET", "/livez", ""},
 		{"GET", "/readyz", ""}, {"GET", "/readyz?verbose", ""}, {"GET", "/readyz", "application/json"},
 	} {

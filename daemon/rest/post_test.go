@@ -43,7 +43,7 @@ func TestAPostIsAnsweredAsAGet(t *testing.T) {
 	}{
 		{"/v1/ids", "", "", "", `{"ids":["0"]}` + "\n"},
 		{"/v1/ids?count=2&_=1764273600000&_=2", "", "", "", `{"ids":["0","1"]}` + "\n"},
-		{"/v1/ids?count=2&tenant=3&as=hex", "", "", "text/plain", "0000000000000000\n0000000000000001\n"},
+		{"/v1/ids?count=2&tenant=3&as=base62", "", "", "text/plain", "00000000000\n00000000001\n"},
 		{"/v1/ids?count=2", "", "", "application/x-ndjson", `{"id":"0"}` + "\n" + `{"id":"1"}` + "\n"},
 		{"/v1/ids", formType, "count=2&as=base62", "", `{"ids":["00000000000","00000000001"]}` + "\n"},
 		{"/v1/ids?as=base62", formType + "; charset=UTF-8", "count=2", "", `{"ids":["00000000000","00000000001"]}` + "\n"},

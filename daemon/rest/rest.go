@@ -56,7 +56,7 @@ type Config struct {
 	Take     Taker
 	Layout   *generator.Layout
 	Form     form.Form                          // of the IDs, where a request does not say
-	Coder    func() *form.Coder                 // writes them; see resp.Config; nil: there are no UUIDs and no public IDs
+	Coder    func() *form.Coder                 // writes them; see resp.Config; nil: there are no UUIDs
 	Tenants  *tenant.Tenants                    // those that have names; nil: none has
 	MaxCount int                                // IDs in one request
 	Status   func() []resp.Section              // what INFO shows; must not block

@@ -44,7 +44,7 @@ func FuzzMessage(f *testing.F) {
 	}
 	for method := range procedures {
 		for _, m := range []proto.Message{
-			&flakewardv1.NextRequest{Count: 3, Tenant: "7", As: flakewardv1.Form_FORM_UUID}, &flakewardv1.DecodeRequest{Id: "123456789", As: flakewardv1.Form_FORM_HEX},
+			&flakewardv1.NextRequest{Count: 3, Tenant: "7", As: flakewardv1.Form_FORM_UUID}, &flakewardv1.DecodeRequest{Id: "123456789", As: flakewardv1.Form_FORM_BASE62},
 			&flakewardv1.NextRequest{Count: 1 << 31},
 		} {
 			b := must.Get(proto.Marshal(m))(f)

@@ -37,7 +37,7 @@ func (strictJSON) Unmarshal(text []byte, message any) error {
 	}
 	err := protojson.Unmarshal(text, m)
 	if err != nil && strings.Contains(err.Error(), "enum") {
-		return fmt.Errorf("%w: forms are written as FORM_HEX is", err)
+		return fmt.Errorf("%w: forms are written as FORM_BASE62 is", err)
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func TestCallsThatComeToNoMethodAreCountedAndSayWhatToDo(t *testing.T) {
 		"no JSON":        {"POST", "/flakeward.v1.IdService/Next", "application/json", "{", 400, "next bad-call", "unmarshal message"},
 		"no message":     {"POST", "/flakeward.v1.IdService/Next", "application/json", "", 400, "next bad-call", "send an object"},
 		"misspelt field": {"POST", "/flakeward.v1.IdService/Next", "application/json", `{"tenat":"shop"}`, 400, "next bad-call", `unknown field \"tenat\"`},
-		"misspelt form":  {"POST", "/flakeward.v1.IdService/Next", "application/json; charset=utf-8", `{"as":"hex"}`, 400, "next bad-call", "forms are written as FORM_HEX is"},
+		"misspelt form":  {"POST", "/flakeward.v1.IdService/Next", "application/json; charset=utf-8", `{"as":"hex"}`, 400, "next bad-call", "forms are written as FORM_BASE62 is"},
 		"health":         {"POST", "/grpc.health.v1.Health/Check", "application/json", "{}", 200, "health ok", "SERVING"},
 	} {
 		t.Run(name, func(t *testing.T) {

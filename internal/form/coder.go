@@ -9,26 +9,23 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/base62"
-	"github.com/flakeward/flakeward/internal/publicid"
 	"github.com/flakeward/flakeward/internal/uuid7"
 )
 
-// Coder writes IDs in each form and reads them back. Its zero value knows the forms that need
-// neither a cluster nor a key: all but UUID and Public. Its methods do not change it: any number of
-// goroutines may use it.
+// Coder writes IDs in each form and reads them back. Its zero value knows the forms that need no
+// cluster: all but UUID. Its methods do not change it: any number of goroutines may use it.
 type Coder struct {
 	// Flag names, in errors, the flag that tells a reader's form, as "--as "; empty: there is none.
 	Flag string
 
-	uuids  *uuid7.Coder   // nil: why says why there are none
-	why    error          // nil: the cluster is not known
-	public *publicid.Keys // nil: there are none
+	uuids *uuid7.Coder // nil: why says why there are none
+	why   error        // nil: the cluster is not known
 }
 
 // New makes a coder for the IDs of a layout and of the cluster with a UUID, as the cluster record
-// has it; empty: it is not known. The keys are those of public IDs; nil: there are none.
-func New(layout *generator.Layout, cluster string, public *publicid.Keys) *Coder {
-	c := &Coder{public: public}
+// has it; empty: it is not known.
+func New(layout *generator.Layout, cluster string) *Coder {
+	c := &Coder{}
 	c.uuids, c.why = uuid7.New(layout, cmp.Or(cluster, "not known"))
 	if cluster == "" {
 		c.uuids = nil
@@ -44,19 +41,14 @@ func (c *Coder) Can(f Form) error {
 		return fmt.Errorf("there is no form uuid here: %w", c.why)
 	case f == UUID && c.uuids == nil:
 		return ErrNoCluster
-	case f == Public && c.public == nil:
-		return ErrNoKey
 	case f >= Count:
 		return fmt.Errorf("there is no form %d", f)
 	}
 	return nil
 }
 
-// Errors of a form that a coder cannot write.
-var (
-	ErrNoCluster = errors.New("the form uuid needs the cluster's UUID, which is not known here yet")
-	ErrNoKey     = errors.New("the form public needs a key, and there is none here: name a file of keys with --public-keys")
-)
+// ErrNoCluster is why a coder cannot write a UUID yet.
+var ErrNoCluster = errors.New("the form uuid needs the cluster's UUID, which is not known here yet")
 
 // Append appends id, which is not negative, in form f, which Can allows. It allocates nothing if
 // dst has room for Widest bytes.
@@ -64,12 +56,8 @@ func (c *Coder) Append(dst []byte, f Form, id int64) []byte {
 	switch f {
 	case Base62:
 		return base62.Append(dst, id)
-	case Hex:
-		return appendHex(dst, id)
 	case UUID:
 		return c.uuids.AppendText(dst, id)
-	case Public:
-		return c.public.AppendText(dst, id)
 	}
 	return strconv.AppendInt(dst, id, 10)
 }
@@ -91,12 +79,8 @@ func (c *Coder) read(f Form, text string) (int64, error) {
 	switch f {
 	case Base62:
 		return base62.Parse(text)
-	case Hex:
-		return parseHex(text)
 	case UUID:
 		return c.uuids.Parse(text)
-	case Public:
-		return c.public.Parse(text)
 	}
 	return parseDecimal(text)
 }
@@ -117,7 +101,7 @@ func (c *Coder) ParseBare(text string) (int64, error) {
 // guess says of which other forms a text may be that is none of f; "": of none.
 func (c *Coder) guess(f Form, text string) string {
 	var may []string
-	for _, other := range [...]Form{String, Base62, Hex, UUID, Public} {
+	for _, other := range [...]Form{String, Base62, UUID} {
 		if same(other, f) || c.Can(other) != nil {
 			continue
 		}
@@ -137,7 +121,7 @@ func (c *Coder) guess(f Form, text string) string {
 // same reports whether two forms have the same texts.
 func same(a, b Form) bool { return a == b || isDecimal(a) && isDecimal(b) }
 
-func isDecimal(f Form) bool { return f == Integer || f == String || f == Bignum }
+func isDecimal(f Form) bool { return f == Integer || f == String }
 
 // Widest is at least the length of every text that a coder appends, in bytes.
 const Widest = uuid7.TextWidth
@@ -148,12 +132,8 @@ func (f Form) Width() int {
 	switch f {
 	case Base62:
 		return base62.Width
-	case Hex:
-		return hexWidth
 	case UUID:
 		return uuid7.TextWidth
-	case Public:
-		return publicid.Width
 	}
 	return 0
 }

@@ -2,8 +2,8 @@
 // a UUID.
 //
 // Each form has one text for each ID, and Parse takes no other: so two texts of a form are equal if
-// and only if their IDs are. Hex and base62 have a fixed width, and their texts sort as bytes like
-// the IDs as numbers; UUIDs do as well, by time first.
+// and only if their IDs are. Base62 has a fixed width, and its texts sort as bytes like the IDs as
+// numbers; UUIDs do as well, by time first.
 package form
 
 import (
@@ -22,16 +22,13 @@ const (
 	Integer Form = iota // decimal digits; over RESP an integer
 	String              // decimal digits, as text
 	Base62              // 11 characters of 0-9, A-Z, a-z
-	Hex                 // 16 characters of 0-9, a-f
-	Bignum              // decimal digits; over RESP3 a big number
 	UUID                // RFC 9562 version 7, which names the cluster as well
-	Public              // a keyed permutation of the IDs, which tells neither time nor volume
 
 	// Count is how many forms there are.
 	Count
 )
 
-var names = [Count]string{"integer", "string", "base62", "hex", "bignum", "uuid", "public"}
+var names = [Count]string{"integer", "string", "base62", "uuid"}
 
 // Names are the names of all forms.
 func Names() []string { return slices.Clone(names[:]) }

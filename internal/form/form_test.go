@@ -10,11 +10,10 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
-	"github.com/flakeward/flakeward/internal/publicid"
 )
 
 // all are all forms, and complete is a coder that knows them, of a layout with 63 bits.
-var all = []form.Form{form.Integer, form.String, form.Base62, form.Hex, form.Bignum, form.UUID, form.Public}
+var all = []form.Form{form.Integer, form.String, form.Base62, form.UUID}
 
 const cluster = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"
 
@@ -24,11 +23,7 @@ func complete(tb testing.TB) *form.Coder {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	keys, err := publicid.ParseKeys("k1 000102030405060708090a0b0c0d0e0f")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return form.New(layout, cluster, keys)
+	return form.New(layout, cluster)
 }
 
 func TestTextsOfKnownIDs(t *testing.T) {
@@ -39,14 +34,10 @@ func TestTextsOfKnownIDs(t *testing.T) {
 	}{
 		{form.Integer, 0, "0"},
 		{form.String, math.MaxInt64, "9223372036854775807"},
-		{form.Bignum, 7, "7"},
 		{form.Base62, 0, "00000000000"},
 		{form.Base62, 61, "0000000000z"},
 		{form.Base62, 62, "00000000010"},
 		{form.Base62, math.MaxInt64, "AzL8n0Y58m7"},
-		{form.Hex, 0, "0000000000000000"},
-		{form.Hex, 255, "00000000000000ff"},
-		{form.Hex, math.MaxInt64, "7fffffffffffffff"},
 	} {
 		var coder form.Coder
 		if got := string(coder.Append(nil, c.form, c.id)); got != c.text {
@@ -75,7 +66,7 @@ func TestEachIDIsReadBackFromEachForm(t *testing.T) {
 func TestFixedWidthsSortAsTheNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var coder form.Coder
-		f := rapid.SampledFrom([]form.Form{form.Base62, form.Hex}).Draw(t, "form")
+		const f = form.Base62
 		a, b := rapid.Int64Min(0).Draw(t, "a"), rapid.Int64Min(0).Draw(t, "b")
 		first, second := string(coder.Append(nil, f, a)), string(coder.Append(nil, f, b))
 		if (a < b) != (first < second) || len(first) != len(second) {
@@ -104,10 +95,6 @@ func TestGarbageIsToldWhatIsWrongAndWhatItMayBe(t *testing.T) {
 		{form.Base62, "0000000000-", `has "-"`},
 		{form.Base62, "AzL8n0Y58m8", "above"},
 		{form.Base62, "zzzzzzzzzzz", "above"},
-		{form.Hex, "00000000000000FF", `has "F"`},
-		{form.Hex, "8000000000000000", "above"},
-		{form.Hex, "ff", "2 characters, not 16"},
-		{form.Hex, "0000000000z", "may be base62"},
 	} {
 		var coder form.Coder
 		_, err := coder.Parse(c.form, c.text)
@@ -121,7 +108,6 @@ func TestABareTextIsNeverGuessed(t *testing.T) {
 	var coder form.Coder
 	for text, want := range map[string]string{
 		"0000000000z":                          "may be base62",
-		"00000000000000ff":                     "may be hex",
 		"018f4c7e-9b5a-7000-8000-000000000000": "cluster's UUID",
 	} {
 		if id, err := coder.ParseBare(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -148,10 +134,8 @@ func TestAFormThatThereIsNotIsSaid(t *testing.T) {
 		want  string
 	}{
 		{new(form.Coder), form.UUID, "cluster's UUID"},
-		{new(form.Coder), form.Public, "--public-keys"},
-		{form.New(layout, "", nil), form.UUID, "cluster's UUID"},
-		{form.New(old, "", nil), form.UUID, "before 1970"},
-		{form.New(layout, cluster, nil), form.Public, "--public-keys"},
+		{form.New(layout, ""), form.UUID, "cluster's UUID"},
+		{form.New(old, ""), form.UUID, "before 1970"},
 	} {
 		if err := c.coder.Can(c.form); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.form, err, c.want)
@@ -174,8 +158,13 @@ func TestNamesAreFoundInAnyCaseAndNearOnesAreNamed(t *testing.T) {
 			t.Errorf("form.Named(%q) = %s, %v", name, f, err)
 		}
 	}
-	if _, err := form.Named("base64"); err == nil || !strings.Contains(err.Error(), "did you mean base62?") {
+	if _, err := form.Named("base64"); err == nil || !strings.Contains(err.Error(), "did you mean base62? There are integer, string, base62, uuid") {
 		t.Errorf("of base64: %v", err)
+	}
+	for _, name := range []string{"hex", "bignum", "public"} {
+		if _, err := form.Named(name); err == nil || !strings.Contains(err.Error(), "integer, string, base62, uuid") {
+			t.Errorf("of %s: %v", name, err)
+		}
 	}
 	if _, err := form.Named(strings.Repeat("x", 1000)); err == nil || !strings.Contains(err.Error(), "integer, string") || len(err.Error()) > 300 {
 		t.Errorf("of a long word: %v", err)
@@ -196,7 +185,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	coder := complete(f)
 	for _, text := range []string{"", "0", "12", "-1", "AzL8n0Y58m7", "7fffffffffffffff", "9223372036854775808",
-		string(coder.Append(nil, form.UUID, 1)), string(coder.Append(nil, form.Public, 1))} {
+		string(coder.Append(nil, form.UUID, 1))} {
 		for _, as := range all {
 			f.Add(uint8(as), text)
 		}
@@ -246,10 +235,7 @@ func fuzzThereAndBack(f *testing.F, as form.Form) {
 
 func FuzzString(f *testing.F) { fuzzThereAndBack(f, form.String) }
 func FuzzBase62(f *testing.F) { fuzzThereAndBack(f, form.Base62) }
-func FuzzHex(f *testing.F)    { fuzzThereAndBack(f, form.Hex) }
-func FuzzBignum(f *testing.F) { fuzzThereAndBack(f, form.Bignum) }
 func FuzzUUID(f *testing.F)   { fuzzThereAndBack(f, form.UUID) }
-func FuzzPublic(f *testing.F) { fuzzThereAndBack(f, form.Public) }
 
 // FuzzNamed: a form is found by its name in any case, and by nothing else.
 func FuzzNamed(f *testing.F) {

@@ -41,34 +41,3 @@ func at(text string, i int) string {
 	}
 	return ""
 }
-
-const (
-	hexAlphabet = "0123456789abcdef"
-	hexWidth    = 16
-)
-
-func appendHex(dst []byte, id int64) []byte {
-	var text [hexWidth]byte
-	for i := range text {
-		text[i] = hexAlphabet[uint64(id)>>(4*(hexWidth-1-i))&15]
-	}
-	return append(dst, text[:]...)
-}
-
-func parseHex(text string) (int64, error) {
-	if len(text) != hexWidth {
-		return 0, fmt.Errorf("it has %d characters, not %d", len(text), hexWidth)
-	}
-	var n uint64
-	for i := range len(text) {
-		v := strings.IndexByte(hexAlphabet, text[i])
-		if v < 0 {
-			return 0, fmt.Errorf("it has %q, and its characters are 0-9 and a-f", at(text, i))
-		}
-		n = n<<4 | uint64(v)
-	}
-	if n > math.MaxInt64 {
-		return 0, errTooLarge
-	}
-	return int64(n), nil
-}

@@ -34,12 +34,8 @@ const (
 	Form_FORM_STRING Form = 1
 	// FORM_BASE62 has 11 characters, and sorts as bytes like the number.
 	Form_FORM_BASE62 Form = 2
-	// FORM_HEX has 16 lower-case digits.
-	Form_FORM_HEX Form = 3
 	// FORM_UUID is a UUID of version 7.
 	Form_FORM_UUID Form = 4
-	// FORM_PUBLIC hides time and volume.
-	Form_FORM_PUBLIC Form = 5
 )
 
 // Enum value maps for Form.
@@ -48,17 +44,13 @@ var (
 		0: "FORM_UNSPECIFIED",
 		1: "FORM_STRING",
 		2: "FORM_BASE62",
-		3: "FORM_HEX",
 		4: "FORM_UUID",
-		5: "FORM_PUBLIC",
 	}
 	Form_value = map[string]int32{
 		"FORM_UNSPECIFIED": 0,
 		"FORM_STRING":      1,
 		"FORM_BASE62":      2,
-		"FORM_HEX":         3,
 		"FORM_UUID":        4,
-		"FORM_PUBLIC":      5,
 	}
 )
 
@@ -752,14 +744,12 @@ const file_flakeward_v1_flakeward_proto_rawDesc = "" +
 	"\vStreamError\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12$\n" +
-	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs*l\n" +
+	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs*p\n" +
 	"\x04Form\x12\x14\n" +
 	"\x10FORM_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vFORM_STRING\x10\x01\x12\x0f\n" +
-	"\vFORM_BASE62\x10\x02\x12\f\n" +
-	"\bFORM_HEX\x10\x03\x12\r\n" +
-	"\tFORM_UUID\x10\x04\x12\x0f\n" +
-	"\vFORM_PUBLIC\x10\x052\x94\x02\n" +
+	"\vFORM_BASE62\x10\x02\x12\r\n" +
+	"\tFORM_UUID\x10\x04\"\x04\b\x03\x10\x03\"\x04\b\x05\x10\x05*\bFORM_HEX*\vFORM_PUBLIC2\x94\x02\n" +
 	"\tIdService\x12=\n" +
 	"\x04Next\x12\x19.flakeward.v1.NextRequest\x1a\x1a.flakeward.v1.NextResponse\x12:\n" +
 	"\x03Run\x12\x18.flakeward.v1.RunRequest\x1a\x19.flakeward.v1.RunResponse\x12C\n" +
