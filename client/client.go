@@ -11,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/flakeward/flakeward/internal/tsc"
 )
 
 // DefaultSocket is where the socket of a daemon is that root started without naming one.
@@ -39,7 +37,6 @@ type options struct {
 	demands     bool
 
 	dial    func(context.Context) (net.Conn, error) // nil: the socket
-	cycles  bool                                    // ages are told by the processor's counter where it can be trusted
 	network string
 }
 
@@ -164,7 +161,7 @@ type Client struct {
 // Open makes a client of the daemon at a socket. It does not connect: that is done when the first
 // ID is asked for. It fails only if an option is out of its range or the path is empty.
 func Open(socket string, opts ...Option) (*Client, error) {
-	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, timeout: DefaultTimeout, largest: 1 << 30, cycles: true, network: "unix"}
+	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, timeout: DefaultTimeout, largest: 1 << 30, network: "unix"}
 	for _, set := range opts {
 		set(&o)
 	}
@@ -181,9 +178,6 @@ func Open(socket string, opts ...Option) (*Client, error) {
 	c.current.Store(c.nothing)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	f := fetcher{client: c}
-	if c.cycles {
-		f.calibration = tsc.NewCalibration()
-	}
 	go f.run()
 	return c, nil
 }

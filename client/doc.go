@@ -26,15 +26,12 @@
 // the daemon itself: while the daemon makes requests wait, an ID may have been asked for longer
 // than MaxAge ago, but never before the call that it is returned from.
 //
-// The clock is the system's monotonic one. On Linux on amd64, if the kernel takes its time from the
-// processor's time stamp counter, that counter is read instead, in a third of the time: its rate is
-// measured against the clock as the client runs, and where they do not agree, or the counter goes
-// back, the clock is asked again. A process that was stopped (SIGSTOP, a debugger, a cgroup's
-// freezer) counts the time in which it stood still. So does a machine that was suspended, by the
-// counter or else by the wall clock. A virtual machine that was halted does if its clocks went on;
-// if it was saved and restored with its clocks as they were, no program in it can tell, and what it
-// had in stock is handed out for the rest of MaxAge. Two copies of one running machine have the
-// same stock, and hand it out twice.
+// The clocks are the system's: the monotonic one, and the wall clock. A process that was stopped
+// (SIGSTOP, a debugger, a cgroup's freezer) counts the time in which it stood still. So does a
+// machine that was suspended, by the wall clock. A virtual machine that was halted does if its clocks
+// went on; if it was saved and restored with its clocks as they were, no program in it can tell, and
+// what it had in stock is handed out for the rest of MaxAge. Two copies of one running machine have
+// the same stock, and hand it out twice.
 //
 // The look is taken within the call: a goroutine that is halted between it and the use of the ID
 // has an ID that is older by that.

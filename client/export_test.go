@@ -12,9 +12,9 @@ var (
 	Unavailable = unavailable
 )
 
-// Through has the client dial with f, and tell ages by the clock alone.
+// Through has the client dial with f.
 func Through(f func(context.Context) (net.Conn, error)) Option {
-	return func(o *options) { o.dial, o.cycles = f, false }
+	return func(o *options) { o.dial = f }
 }
 
 // Stock is how many IDs c has in stock.

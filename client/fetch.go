@@ -13,15 +13,13 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/internal/info"
-	"github.com/flakeward/flakeward/internal/tsc"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // fetcher is the client's goroutine: it alone talks to the daemon, one request at a time. Without
 // demand it sleeps.
 type fetcher struct {
-	client      *Client
-	calibration *tsc.Calibration // nil: ages are measured by the clock
+	client *Client
 
 	link     *link
 	failures int // attempts since the last reply
@@ -124,12 +122,12 @@ func (l *link) lower(r wire.Refused, n int64) bool {
 func (f *fetcher) ask(n int64, sends uint64) error {
 	c := f.client
 	f.request = appendRequest(f.request[:0], n, c.tenant)
-	sample := tsc.Now()
+	begun := time.Now()
 	if _, err := f.link.conn.Write(f.request); err != nil {
 		return f.link.in.Refusal(err)
 	}
 	pairs, step, err := f.link.in.Runs(f.pairs[:0], n)
-	took := time.Since(sample.At)
+	took := time.Since(begun)
 	if err != nil {
 		return err
 	}
@@ -137,14 +135,10 @@ func (f *fetcher) ask(n int64, sends uint64) error {
 	if cap(f.pairs) > keptPairs {
 		f.pairs = nil
 	}
-	var budget uint64
-	if f.calibration != nil {
-		budget = f.calibration.Budget(sample, c.maxAge)
-	}
 	f.runs = f.runs[:0]
 	total := int64(0)
 	for _, p := range pairs {
-		f.runs = append(f.runs, &run{n: p.N, first: p.First, step: step, sample: sample, cycles: sample.Cycles, budget: budget})
+		f.runs = append(f.runs, &run{n: p.N, first: p.First, step: step, at: begun})
 		total += p.N
 	}
 	c.arrived(sends, f.runs, total, took)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-
-	"github.com/flakeward/flakeward/internal/tsc"
 )
 
 // Next returns an ID. If there is one in stock, that takes no lock, allocates nothing, and does not
@@ -16,7 +14,7 @@ import (
 func (c *Client) Next(ctx context.Context) (int64, error) {
 	r := c.current.Load()
 	t := r.taken.Add(1)
-	if t <= r.n && t != r.mark && tsc.Cycles()-r.cycles < r.budget {
+	if t <= r.n && t != r.mark && younger(r.at, c.maxAge) {
 		return r.id(t), nil
 	}
 	return c.next(ctx, r, t)
@@ -25,7 +23,7 @@ func (c *Client) Next(ctx context.Context) (int64, error) {
 // next goes on with the t-th claim of r, which is one too many, or the one to fetch more at, or may
 // be too old.
 func (c *Client) next(ctx context.Context, r *run, t int64) (int64, error) {
-	if t <= r.n && r.sample.Younger(c.maxAge) {
+	if t <= r.n && younger(r.at, c.maxAge) {
 		if t == r.mark {
 			c.mu.Lock()
 			c.runLow()

@@ -4,8 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-
-	"github.com/flakeward/flakeward/internal/tsc"
 )
 
 // run is IDs in stock: one pair of a reply. All but taken stays as it was made.
@@ -13,13 +11,19 @@ type run struct {
 	taken atomic.Int64 // how many were claimed; above n once it is used up
 	_     [56]byte     // what follows is only read
 
-	n      int64
-	mark   int64  // with this claim, counted from 1, it is time to fetch more; 0: this is said elsewhere
-	cycles uint64 // the counter at the sample
-	budget uint64 // further cycles of the counter in which it is surely young; 0: the clock has to be asked
-	first  int64
-	step   int64
-	sample tsc.Sample // before it was asked for
+	n     int64
+	mark  int64 // with this claim, counted from 1, it is time to fetch more; 0: this is said elsewhere
+	first int64
+	step  int64
+	at    time.Time // before it was asked for
+}
+
+// younger reports whether less than limit has passed since at, by the monotonic clock and by the
+// wall clock. The wall clock goes on while the machine is suspended; the monotonic clock does not.
+// After the wall clock was set forward, younger may report false too early.
+func younger(at time.Time, limit time.Duration) bool {
+	now := time.Now()
+	return now.Sub(at) < limit && time.Duration(now.UnixNano()-at.UnixNano()) < limit
 }
 
 // id is the ID of the t-th claim, counted from 1.
@@ -56,7 +60,7 @@ type waiter struct {
 	oldAt  int   // the first of them in runs
 	old    int   // runs
 	oldIDs int64 // how many IDs they have
-	oldest tsc.Sample
+	oldest time.Time
 
 	sends uint64 // requests that had been sent when it began to wait: the reply to a later one is its own
 	since time.Time
@@ -98,7 +102,7 @@ func (w *waiter) take(r *run, own bool) (from, to int64) {
 
 func (w *waiter) add(r *run, from, to int64, own bool) {
 	if w.old == 0 && !own {
-		w.oldAt, w.oldest = len(w.runs), r.sample
+		w.oldAt, w.oldest = len(w.runs), r.at
 	}
 	w.runs = append(w.runs, r.piece(from, to))
 	w.need -= to - from
@@ -111,7 +115,7 @@ func (w *waiter) add(r *run, from, to int64, own bool) {
 
 // drop lets go of what is too old by now, and tells whether there was any.
 func (w *waiter) drop(limit time.Duration) bool {
-	if w.old == 0 || w.oldest.Younger(limit) {
+	if w.old == 0 || younger(w.oldest, limit) {
 		return false
 	}
 	w.runs = append(w.runs[:w.oldAt], w.runs[w.oldAt+w.old:]...)
@@ -160,7 +164,7 @@ func (q *queue) remove(w *waiter) {
 func (c *Client) drain(w *waiter) {
 	for w.need > 0 {
 		r := c.current.Load()
-		if from, to := r.claim(w.need); from < to && r.sample.Younger(c.maxAge) {
+		if from, to := r.claim(w.need); from < to && younger(r.at, c.maxAge) {
 			w.add(r, from, to, false)
 			if r.passed(from, to) {
 				c.runLow()
@@ -196,7 +200,7 @@ func signal(wake chan<- struct{}) {
 // does it become stock. Of what does, it is time to fetch more with the mark-th claim of the whole
 // reply, or with the first if that is passed.
 func (c *Client) stock(sends uint64, runs []*run, mark int64) {
-	young := runs[0].sample.Younger(c.maxAge)
+	young := younger(runs[0].at, c.maxAge)
 	var served *waiter // the first of a list
 	end := &served
 	keep := c.behind

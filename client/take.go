@@ -48,7 +48,7 @@ func (c *Client) AppendTake(ctx context.Context, dst []Run, n int) ([]Run, error
 	want := int64(n)
 	r := c.current.Load()
 	from, to := r.claim(want)
-	if to-from == want && r.sample.Younger(c.maxAge) {
+	if to-from == want && younger(r.at, c.maxAge) {
 		if r.passed(from, to) {
 			c.mu.Lock()
 			c.runLow()
@@ -58,7 +58,7 @@ func (c *Client) AppendTake(ctx context.Context, dst []Run, n int) ([]Run, error
 	}
 	w := c.newWaiter(dst, want)
 	defer c.free(w)
-	if from < to && r.sample.Younger(c.maxAge) {
+	if from < to && younger(r.at, c.maxAge) {
 		w.add(r, from, to, false)
 		if r.passed(from, to) {
 			c.mu.Lock()

@@ -3,8 +3,7 @@ package client
 import (
 	"slices"
 	"testing"
-
-	"github.com/flakeward/flakeward/internal/tsc"
+	"time"
 )
 
 // A call that waits so long that what it had from stock grows too old, and then again, loses just
@@ -15,7 +14,7 @@ func TestWhatGrowsTooOldTwiceIsAllThatIsLost(t *testing.T) {
 	callers := []Run{{First: 1, N: 1, Step: 1}}
 	w := c.newWaiter(callers, want)
 	gather := func(first, n int64, own bool) {
-		w.add(&run{n: n, first: first, step: 1, sample: tsc.Now()}, 0, n, own)
+		w.add(&run{n: n, first: first, step: 1, at: time.Now()}, 0, n, own)
 	}
 	gather(1000, 10, false)
 	gather(2000, 20, true)
