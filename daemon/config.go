@@ -46,7 +46,7 @@ type Config struct {
 	Grant           grant.Timing
 	Waiting         Waiting
 	// Memory is what the process may use, in bytes: clients whose buffers would need more lose their
-	// connection, and tenants that there is no room for are refused. 0: see budget.FindMemory.
+	// connection. 0: see budget.FindMemory.
 	Memory int64
 	Time   clockguard.Belief // how far a clock that runs ahead is believed
 

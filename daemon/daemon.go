@@ -110,7 +110,7 @@ func New(c Config) (*Daemon, error) {
 		return time.Unix(0, clock.Now().Wall), held
 	})
 	d := &Daemon{config: c, log: c.Log, clock: clock, layout: layout, change: make(chan struct{}, 1)}
-	d.memory, d.access = newMemory(c, layout), access{c.Socket}
+	d.memory, d.access = newMemory(c), access{c.Socket}
 	if d.named, err = tenant.New(layout, c.IDs.Tenants); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (d *Daemon) figures() metrics.Figures {
 		Server: d.server.Counters(),
 		Limits: metrics.Limits{
 			Memory: d.memory.Bytes, Source: d.memory.Source, Clients: d.memory.clients.Limit(), ClientsUsed: d.memory.clients.Used(),
-			Connections: d.access.connections(), TenantsMost: d.memory.tenants, Tenants: d.lanes.tenants(),
+			Connections: d.access.connections(),
 		},
 		Timing: metrics.Timing{
 			Window: d.config.timing(d.layout).Window, JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
@@ -81,16 +81,6 @@ func (all lanes) marksAhead(now clockguard.Reading) (ahead time.Duration) {
 		}
 	}
 	return ahead
-}
-
-// tenants is how many besides 0 have got IDs, in the lane that has most.
-func (all lanes) tenants() (most int) {
-	for _, l := range all {
-		if of := l.issuer.Lane(); of != nil {
-			most = max(most, of.Tenants())
-		}
-	}
-	return most
 }
 
 // Metrics answers scrapes of the daemon. Before it has opened its state directory, and where that

@@ -192,8 +192,6 @@ func infoLimits(f metrics.Figures) resp.Section {
 		"clients_memory_limit", l.Clients,
 		"clients_memory", l.ClientsUsed,
 		"connections_limit", l.Connections,
-		"tenants_limit", l.TenantsMost,
-		"tenants", l.Tenants,
 	)
 	for reason, n := range f.Server.Refused {
 		code := strings.ReplaceAll(serve.Reason(reason).String(), "-", "_")

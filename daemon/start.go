@@ -84,7 +84,6 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 		l.holder.Store(grant.New(grant.Config{
 			Layout:     d.layout,
 			Datacenter: c.IDs.Datacenter,
-			Tenants:    d.memory.tenants,
 			FromZero:   d.config.IDs.SequenceStart == StartZero,
 			Coord:      c.coordinator().Text,
 			Accept:     c.acceptCluster(),

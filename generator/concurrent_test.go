@@ -33,8 +33,8 @@ func TestNoIDTwice(t *testing.T) {
 	l := parse(t, "time=41@1ms,worker=3,tenant=1,sequence=10;epoch=2026-01-01")
 	ln := must.Get(generator.NewLane(l, 0, 5, floor))(t)
 	ln.Roll()
-	last := generator.Tick(floor + 8192 + 4**manyIDs>>seqBits)
-	seen := make([]atomic.Uint64, (int64(last)+1)<<seqBits*tenants/64)
+	last := generator.Tick(floor + 8192 + 8**manyIDs>>seqBits)
+	seen := make([]atomic.Uint64, (int64(last)+1)<<seqBits/64+1)
 	var issued, back atomic.Int64
 	var clock atomic.Int64
 	clock.Store(floor + 1)
@@ -51,7 +51,7 @@ func TestNoIDTwice(t *testing.T) {
 				t.Errorf("Take(%d, %d) gives %d: %+v, %v", tenant, tick, id, parts, err)
 				return false
 			}
-			at := (uint64(parts.Tick)*tenants+parts.Tenant)<<seqBits | parts.Sequence
+			at := uint64(parts.Tick)<<seqBits | parts.Sequence // whatever the tenant
 			if bit := uint64(1) << (at % 64); seen[at/64].Or(bit)&bit != 0 {
 				t.Errorf("ID %d issued twice: %+v", id, parts)
 				return false
@@ -215,46 +215,14 @@ func TestNothingAboveWhatCloseReturned(t *testing.T) {
 	}
 }
 
-// longRing is a layout whose rings have 262,144 slots: making one takes a
-// while, in which others come to the same place.
+// longRing is a layout whose ring has 262,144 slots: to read them takes a while.
 const longRing = "time=45@10us,worker=3,tenant=3,sequence=10;epoch=2026-01-01"
-
-// TestCloseWhileARingIsMade: Close comes while the first Take of a tenant is
-// busy making the ring, and finds none. That Take issues nothing then.
-func TestCloseWhileARingIsMade(t *testing.T) {
-	for round := range 300 {
-		_, ln := openLane(t, longRing, 50)
-		var started atomic.Bool
-		var outcome generator.Outcome
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			started.Store(true)
-			_, outcome = ln.Take(uint32(round%8), 1000, 1)
-		})
-		for !started.Load() {
-			yield()
-		}
-		for range round % 50 {
-			_ = ln.Ceiling()
-		}
-		last := ln.Close()
-		wg.Wait()
-		if outcome == generator.Issued && last != 1000 || outcome != generator.Issued && outcome != generator.Closed {
-			t.Fatalf("round %d: Close returned %d, and the Take of tick 1000 gave: %s", round, last, outcome)
-		}
-	}
-}
 
 // TestTakesWhileCloseWalks: reading all slots takes Close a while, in which
 // another goroutine goes on taking. It gets nothing that Close did not see.
 func TestTakesWhileCloseWalks(t *testing.T) {
 	for round := range 10 {
-		l, ln := openLane(t, longRing, 50)
-		for tenant := range l.Max(generator.Tenant) + 1 {
-			if _, outcome := ln.Take(uint32(tenant), 51, 1); outcome != generator.Issued {
-				t.Fatal(outcome)
-			}
-		}
+		_, ln := openLane(t, longRing, 50)
 		var highest atomic.Int64
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -273,33 +241,6 @@ func TestTakesWhileCloseWalks(t *testing.T) {
 		wg.Wait()
 		if got := generator.Tick(highest.Load()); got > last {
 			t.Fatalf("round %d: tick %d was issued, Close returned %d", round, got, last)
-		}
-	}
-}
-
-// TestTwoMakeOneRing: the first Takes of a tenant come at once, and share one
-// ring.
-func TestTwoMakeOneRing(t *testing.T) {
-	for round := range 300 {
-		_, ln := openLane(t, longRing, 50)
-		var runs [4]generator.Run
-		var started atomic.Int32
-		var wg sync.WaitGroup
-		for g := range runs {
-			wg.Go(func() {
-				for started.Add(1); started.Load() < 2; {
-					yield()
-				}
-				runs[g], _ = ln.Take(uint32(round%8), 1000, 1)
-			})
-		}
-		wg.Wait()
-		seen := make(map[int64]bool)
-		for _, run := range runs {
-			if run.N != 1 || seen[run.First] {
-				t.Fatalf("round %d: %+v", round, runs)
-			}
-			seen[run.First] = true
 		}
 	}
 }

@@ -2,15 +2,15 @@ package generator
 
 import "sync/atomic"
 
-// Room returns how many IDs of tick t Take could give the tenant now: none if t is
+// Room returns how many IDs of tick t Take could give now: none if t is
 // outside (floor, ceiling], or another has used or passed the tick.
-func (ln *Lane) Room(tenant uint32, t Tick) int { return room(ln, tenant, t, ln.quarter) }
+func (ln *Lane) Room(t Tick) int { return room(ln, t, ln.quarter) }
 
-// RoomFirst returns how many IDs TakeFirst could give the tenant now, over all ticks
+// RoomFirst returns how many IDs TakeFirst could give now, over all ticks
 // in [from, to], and the first tick that has any; 0 and 0 if none has.
-func (ln *Lane) RoomFirst(tenant uint32, from, to Tick) (n int, first Tick) {
+func (ln *Lane) RoomFirst(from, to Tick) (n int, first Tick) {
 	for t := oldest(ln, from, to); t <= to; t++ {
-		if of := room(ln, tenant, t, 0); of > 0 {
+		if of := room(ln, t, 0); of > 0 {
 			if n == 0 {
 				first = t
 			}
@@ -21,17 +21,11 @@ func (ln *Lane) RoomFirst(tenant uint32, from, to Tick) (n int, first Tick) {
 }
 
 // room is Room where a tick begins as with that quarter: see begin.
-func room(ln *Lane, tenant uint32, t Tick, quarter uint64) int {
-	if t <= ln.floor || int64(t) > ln.ceiling.Load() || uint64(tenant) >= uint64(len(ln.rings)) {
+func room(ln *Lane, t Tick, quarter uint64) int {
+	if t <= ln.floor || int64(t) > ln.ceiling.Load() {
 		return 0
 	}
-	r := ln.rings[tenant].Load()
-	if r == nil {
-		if t == ln.skipped || int64(t) <= ln.retired.Load() {
-			return 0
-		}
-		return int(ln.capacity)
-	}
+	r := &ln.ring
 	word := r.slots[uint64(t)&ln.mask].Load()
 	switch held := Tick(word >> ln.usedBits); {
 	case held < t:
@@ -59,17 +53,10 @@ func (ln *Lane) TakeFirst(tenant uint32, from, to Tick, n int) (Run, Tick, Outco
 	if from > to {
 		return Run{}, 0, Full
 	}
-	if uint64(tenant) >= uint64(len(ln.rings)) {
+	if uint64(tenant) > ln.tenants {
 		return Run{}, 0, BadTenant
 	}
-	r := ln.rings[tenant].Load()
-	if r == nil {
-		if from = max(from, Tick(ln.retired.Load())+1); from > to {
-			return Run{}, 0, Full
-		}
-		run, out := ln.Take(tenant, from, n)
-		return run, from, out
-	}
+	r := &ln.ring
 	t := r.exhausted.after(from)
 	for ; t <= to; t++ {
 		r.beginAtZero(ln, t)

@@ -36,7 +36,7 @@ func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
 			"advance": func(rt *rapid.T) { now = min(now+generator.Tick(rapid.IntRange(0, 40).Draw(rt, "by")), floor+160) },
 			"take": func(rt *rapid.T) {
 				tenant, n := tenant.Draw(rt, "tenant"), n.Draw(rt, "n")
-				room := ln.Room(tenant, now)
+				room := ln.Room(now)
 				if run, _ := ln.Take(tenant, now, n); run.N != min(n, room) {
 					rt.Fatalf("took %d of %d, and Room was %d", run.N, n, room)
 				}
@@ -46,13 +46,13 @@ func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
 				from := now - generator.Tick(rapid.IntRange(-2, 50).Draw(rt, "back"))
 				first, room, all := generator.Tick(0), 0, 0
 				for tick := max(from, now-31, 1); tick <= now; tick++ {
-					of, _ := ln.RoomFirst(tenant, tick, tick)
+					of, _ := ln.RoomFirst(tick, tick)
 					if room == 0 {
 						first, room = tick, of
 					}
 					all += of
 				}
-				if n, at := ln.RoomFirst(tenant, from, now); n != all || n > 0 && at != first {
+				if n, at := ln.RoomFirst(from, now); n != all || n > 0 && at != first {
 					rt.Fatalf("RoomFirst is %d from tick %d on, want %d from %d on", n, at, all, first)
 				}
 				run, tick, out := ln.TakeFirst(tenant, from, now, n)
@@ -70,11 +70,9 @@ func TestTakeFirstIsTheFirstWithRoom(t *testing.T) {
 			},
 			"": func(rt *rapid.T) {
 				for tick := max(now-40, 0); tick < now+2; tick++ {
-					for tenant := range uint32(2) {
-						_, ok := ln.NextRoom(tenant, tick, tick)
-						if room := ln.Room(tenant, tick); ok != (room > 0) || room > capacity {
-							rt.Fatalf("tick %d: room for %d, NextRoom says %v", tick, room, ok)
-						}
+					_, ok := ln.NextRoom(tick, tick)
+					if room := ln.Room(tick); ok != (room > 0) || room > capacity {
+						rt.Fatalf("tick %d: room for %d, NextRoom says %v", tick, room, ok)
 					}
 				}
 			},

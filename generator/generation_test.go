@@ -49,7 +49,7 @@ func TestACopyOfTheMachineGivesNothing(t *testing.T) {
 	}
 }
 
-func TestACopyGivesNothingFromATenantsFirstRing(t *testing.T) {
+func TestACopyGivesNothingFromANewLane(t *testing.T) {
 	ln, now := boundLane(t, small, 100)
 	now.Store(8)
 	if run, _, out := ln.TakeFirst(1, 101, 103, 1); out != generator.Closed || run != (generator.Run{}) {

@@ -111,7 +111,7 @@ func TestHole8TimeBitsIntoSign(t *testing.T) {
 				t.Errorf("%s: tick %d after the end gives %+v, %s", name, tick, run, outcome)
 			}
 		}
-		if _, ok := ln.NextRoom(0, l.MaxTick(), math.MaxInt64); ok {
+		if _, ok := ln.NextRoom(l.MaxTick(), math.MaxInt64); ok {
 			t.Errorf("%s: there is room after the end", name)
 		}
 	}

@@ -14,14 +14,13 @@ type Outcome uint8
 
 // The outcomes of Take. All but Issued come with an empty Run.
 const (
-	Issued         Outcome = iota // the run holds at least one ID (none only if none was asked for)
-	Full                          // the tick's sequence numbers are used up: ask for a later tick
-	Passed                        // the tick's slot already holds a later tick: ask for a later tick
-	BelowFloor                    // the tick is at or below the floor: it may be another holder's
-	AboveCeiling                  // the tick is above the ceiling: not granted yet, or after the end of time
-	Closed                        // the lane is closed for good, or the machine is a copy (see Bind)
-	BadTenant                     // the layout has no such tenant
-	TooManyTenants                // no room for another tenant: see BoundTenants
+	Issued       Outcome = iota // the run holds at least one ID (none only if none was asked for)
+	Full                        // the tick's sequence numbers are used up: ask for a later tick
+	Passed                      // the tick's slot already holds a later tick: ask for a later tick
+	BelowFloor                  // the tick is at or below the floor: it may be another holder's
+	AboveCeiling                // the tick is above the ceiling: not granted yet, or after the end of time
+	Closed                      // the lane is closed for good, or the machine is a copy (see Bind)
+	BadTenant                   // the layout has no such tenant
 )
 
 var outcomeNames = [...]string{"issued", "full", "passed", "below floor", "above ceiling", "closed", "bad tenant", "too many tenants"}
@@ -46,7 +45,7 @@ const (
 	// so the compare with the ceiling is also the check for a closed lane.
 	closedCeiling = math.MinInt64
 
-	// maxTenantBits bounds the tenants of a lane: it has a pointer for each.
+	// maxTenantBits bounds the tenants of a lane.
 	maxTenantBits = 16
 )
 
@@ -59,7 +58,7 @@ type Lane struct {
 	floor     Tick
 	worker    int
 	fixed     int64  // the bits of datacenter and worker
-	size      int    // slots of a ring, a power of two
+	size      int    // slots of the ring, a power of two
 	mask      uint64 // size - 1
 	capacity  uint64 // sequence numbers of a tick
 	quarter   uint64 // of capacity; 0: every tick begins at number 0 (see Roll)
@@ -68,9 +67,9 @@ type Lane struct {
 	timeShift uint8
 	seqShift  uint8
 	tenShift  uint8
-	machine   Generation             // that the lane was made in
-	rings     []atomic.Pointer[ring] // one for each tenant, nil until its first ID
-	most      int64                  // rings of tenants other than 0
+	tenants   uint64     // the highest tenant
+	machine   Generation // that the lane was made in
+	ring      ring
 	_         [cacheLine]byte
 	ceiling   atomic.Int64 // written a few times a second
 	_         [cacheLine]byte
@@ -79,12 +78,7 @@ type Lane struct {
 	skipped   Tick         // no Take gives it; noTick: all are given
 	last      atomic.Int64 // what Close returned; openLast until then
 	started   atomic.Int64 // see Start; notStarted until then
-	room      atomic.Int64 // how many more rings there may be; 0 to most
-	retired   atomic.Int64 // no ring that is made gives a tick at or below it: see retireIdle
-	idleFrom  atomic.Int64 // before this tick there is no ring to retire
 
-	making   sync.Mutex // guards the making and retiring of rings, and every change of room
-	hand     uint32     // the tenant whose ring was looked at last for one to retire
 	limiting sync.Mutex // guards limit, and every change of the ceiling but Close's
 	limit    Tick       // the ceiling is never raised above it
 }
@@ -131,21 +125,20 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 		timeShift: l.shift[Time],
 		seqShift:  l.shift[Sequence],
 		tenShift:  l.shift[Tenant],
-		rings:     make([]atomic.Pointer[ring], 1<<l.width[Tenant]),
+		tenants:   l.Max(Tenant),
+		ring:      ring{slots: make([]atomic.Uint64, size)},
 		limit:     l.maxTick,
 		skipped:   noTick,
 	}
 	ln.ceiling.Store(int64(floor))
 	ln.highest.Store(int64(floor))
 	ln.last.Store(openLast)
-	ln.retired.Store(noTick)
 	ln.started.Store(notStarted)
-	ln.BoundTenants(len(ln.rings))
 	return ln, nil
 }
 
-// Take issues up to n IDs of tick t and the given tenant (0 if the layout has
-// none). It never waits. The IDs follow each other in sequence; there may be
+// Take issues up to n IDs of tick t. They are stamped with the tenant, 0 if the
+// layout has none; all tenants share the tick's numbers. It never waits. The IDs follow each other in sequence; there may be
 // fewer than n if the tick's sequence numbers run out. If n is below 1, no ID
 // is asked for and the run is empty. The first Take of a tick begins at number
 // 0, or where Roll has it begin.
@@ -166,10 +159,8 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 //     number is thrown away if t is above it by then: the lane was closed, or
 //     limited to less. So every number that is given was in its slot before
 //     the lane was closed, and Close, which reads the slots after that, sees
-//     its tick or a later one. No ring is made or retired while Close walks the
-//     tenants: in one that is made after it, all numbers are taken after the
-//     lane was closed. And no Take that begins after Limit has returned gives a
-//     tick above the limit.
+//     its tick or a later one. And no Take that begins after Limit has returned
+//     gives a tick above the limit.
 //  4. The machine's generation is looked at after the number was taken as well
 //     (see Bind), and the number is thrown away if it changed: the original
 //     may give the same one. So a copy gives nothing, wherever in a Take the
@@ -184,18 +175,13 @@ func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 	if t <= ln.floor {
 		return Run{}, BelowFloor
 	}
-	if uint64(tenant) >= uint64(len(ln.rings)) {
+	if uint64(tenant) > ln.tenants {
 		return Run{}, BadTenant
 	}
 	if n < 1 {
 		return Run{}, Issued
 	}
-	r := ln.rings[tenant].Load()
-	if r == nil {
-		if r = ln.makeRing(tenant, t); r == nil {
-			return Run{}, TooManyTenants
-		}
-	}
+	r := &ln.ring
 	slot := &r.slots[uint64(t)&ln.mask]
 	var used, took uint64
 	fault.Hold(slot, uint64(t)<<ln.usedBits) // in a drill: the worst place to be preempted
@@ -275,15 +261,19 @@ func (ln *Lane) move(to func(ceiling int64) int64) bool {
 
 // Start notes the clock's tick when the lane is first put to use; further calls change
 // nothing. TakeFirst gives no tick at or below it: an earlier process of this host may
-// have issued there, and only this process's own past is known to the rings.
+// have issued there, and only this process's own past is known to the ring.
 func (ln *Lane) Start(now Tick) { ln.started.CompareAndSwap(notStarted, int64(now)) }
 
 // Started returns the tick that Start noted; -1 before.
 func (ln *Lane) Started() Tick { return Tick(ln.started.Load()) }
 
 // Skip has no Take give tick t: an earlier process may have issued in it. It must be
-// called before the first Take.
-func (ln *Lane) Skip(t Tick) { ln.skipped = t }
+// called before the first Take, and once.
+func (ln *Lane) Skip(t Tick) {
+	if ln.skipped = t; t >= 0 {
+		ln.ring.slots[uint64(t)&ln.mask].Store(uint64(t)<<ln.usedBits | ln.capacity)
+	}
+}
 
 // Close closes the lane for good and returns a tick at or above every tick
 // that was or will be given by a Take: the floor, or the highest in a slot if
@@ -294,17 +284,9 @@ func (ln *Lane) Close() Tick {
 		return Tick(last)
 	}
 	ln.ceiling.Store(closedCeiling)
-	ln.making.Lock()
-	defer ln.making.Unlock()
-	last := int64(ln.floor) // what is retired stands in the ring that took its place
-	for i := range ln.rings {
-		r := ln.rings[i].Load()
-		if r == nil {
-			continue
-		}
-		for j := range r.slots {
-			last = max(last, held(ln, r.slots[j].Load()))
-		}
+	last := int64(ln.floor)
+	for i := range ln.ring.slots {
+		last = max(last, held(ln, ln.ring.slots[i].Load()))
 	}
 	// Of two calls at once, each has read the slots after the lane was closed:
 	// either answer is right. Both return the one that was stored first.

@@ -9,7 +9,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// small is a layout whose rings have 4 slots of 8 sequence numbers.
+// small is a layout whose ring has 4 slots of 8 sequence numbers.
 const small = "time=20@500ms,datacenter=2,worker=3,tenant=1,sequence=3;epoch=2026-01-01"
 
 func TestNewLaneErrors(t *testing.T) {
@@ -76,8 +76,8 @@ func TestTakeOutcomes(t *testing.T) {
 	take(0, 101, -1, 0, 0, generator.Issued)
 	take(0, 101, 1, 0, 1, generator.Issued)
 	take(0, 101, 5, 1, 5, generator.Issued)
-	take(1, 101, 2, 0, 2, generator.Issued) // another tenant counts for itself
-	take(0, 101, 5, 6, 2, generator.Issued) // only two are left
+	take(1, 101, 1, 6, 1, generator.Issued) // another tenant, of the same numbers
+	take(0, 101, 5, 7, 1, generator.Issued) // only one is left
 	take(0, 101, 1, 0, 0, generator.Full)
 	take(0, 110, math.MaxInt, 0, 8, generator.Issued)
 	take(0, 111, 1, 0, 0, generator.AboveCeiling)
@@ -98,17 +98,17 @@ func TestTakeOutcomes(t *testing.T) {
 	}
 }
 
-// TestCloseReadsEveryTenant: the answer is the highest tick of all tenants, the
-// floor if there is none, and includes what a ring has passed over.
-func TestCloseReadsEveryTenant(t *testing.T) {
+// TestCloseReadsEverySlot: the answer is the highest tick in a slot, whatever the tenant, and the
+// floor if there is none.
+func TestCloseReadsEverySlot(t *testing.T) {
 	tests := []struct {
 		name  string
 		takes map[uint32][]generator.Tick
 		want  generator.Tick
 	}{
 		{"nothing issued", nil, 7},
-		{"first tenant", map[uint32][]generator.Tick{0: {50, 20}, 1: {30}}, 50},
-		{"last tenant", map[uint32][]generator.Tick{0: {30}, 1: {20, 60, 59}}, 60},
+		{"first tenant", map[uint32][]generator.Tick{0: {50}, 1: {31}}, 50},
+		{"last tenant", map[uint32][]generator.Tick{0: {30}, 1: {60, 59}}, 60},
 	}
 	for _, tt := range tests {
 		_, ln := openLane(t, small, 7)
@@ -151,47 +151,44 @@ func TestNextRoom(t *testing.T) {
 	tests := []struct {
 		name     string
 		prepare  func(*generator.Lane)
-		tenant   uint32
 		from, to generator.Tick
 		want     generator.Tick
 	}{
-		{"no ring yet", func(*generator.Lane) {}, 0, 20, 30, 20},
-		{"from below the floor", func(*generator.Lane) {}, 0, -5, 30, 11},
-		{"all below the floor", func(*generator.Lane) {}, 0, 1, 10, none},
-		{"above the ceiling", func(*generator.Lane) {}, 0, 1001, 2000, none},
-		{"the ceiling itself", func(*generator.Lane) {}, 0, 1000, 2000, 1000},
-		{"no such tenant", func(*generator.Lane) {}, 2, 20, 30, none},
-		{"upside down", func(*generator.Lane) {}, 0, 30, 20, none},
-		{"room in the tick", func(ln *generator.Lane) { fill(ln, 7, 20) }, 0, 20, 30, 20},
-		{"tick used up", func(ln *generator.Lane) { fill(ln, 8, 20) }, 0, 20, 30, 21},
-		{"another tenant's tick used up", func(ln *generator.Lane) { fill(ln, 8, 20) }, 1, 20, 30, 20},
-		{"three used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22) }, 0, 20, 30, 23},
-		{"whole ring used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 0, 20, 30, 24},
-		{"whole ring used up, short range", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 0, 20, 23, none},
-		{"ring ahead, with room", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 0, 20, 600, 519},
-		{"ring ahead, one with room", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 519); fill(ln, 1, 522) }, 0, 20, 600, 522},
-		{"ring ahead, used up", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 522, 519) }, 0, 20, 600, 523},
-		{"ring ahead, beyond the range", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 0, 20, 518, none},
-		{"ring ahead, one slot behind", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522) }, 0, 20, 600, 23},
-		{"closed", func(ln *generator.Lane) { ln.Close() }, 0, 20, 30, none},
+		{"nothing taken yet", func(*generator.Lane) {}, 20, 30, 20},
+		{"from below the floor", func(*generator.Lane) {}, -5, 30, 11},
+		{"all below the floor", func(*generator.Lane) {}, 1, 10, none},
+		{"above the ceiling", func(*generator.Lane) {}, 1001, 2000, none},
+		{"the ceiling itself", func(*generator.Lane) {}, 1000, 2000, 1000},
+		{"upside down", func(*generator.Lane) {}, 30, 20, none},
+		{"room in the tick", func(ln *generator.Lane) { fill(ln, 7, 20) }, 20, 30, 20},
+		{"tick used up", func(ln *generator.Lane) { fill(ln, 8, 20) }, 20, 30, 21},
+		{"three used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22) }, 20, 30, 23},
+		{"whole ring used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 20, 30, 24},
+		{"whole ring used up, short range", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 20, 23, none},
+		{"ring ahead, with room", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 20, 600, 519},
+		{"ring ahead, one with room", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 519); fill(ln, 1, 522) }, 20, 600, 522},
+		{"ring ahead, used up", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 522, 519) }, 20, 600, 523},
+		{"ring ahead, beyond the range", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 20, 518, none},
+		{"ring ahead, one slot behind", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522) }, 20, 600, 23},
+		{"closed", func(ln *generator.Lane) { ln.Close() }, 20, 30, none},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ln := must.Get(generator.NewLane(parse(t, small), 0, 1, 10))(t)
 			ln.Raise(1000)
 			tt.prepare(ln)
-			got, ok := ln.NextRoom(tt.tenant, tt.from, tt.to)
+			got, ok := ln.NextRoom(tt.from, tt.to)
 			if !ok {
 				got = none
 			}
 			if got != tt.want {
-				t.Errorf("NextRoom(%d, %d, %d) = %d, want %d", tt.tenant, tt.from, tt.to, got, tt.want)
+				t.Errorf("NextRoom(%d, %d) = %d, want %d", tt.from, tt.to, got, tt.want)
 			}
 		})
 	}
 }
 
-// TestTakeDoesNotAllocate once a tenant has its ring.
+// TestTakeDoesNotAllocate.
 func TestTakeDoesNotAllocate(t *testing.T) {
 	_, ln := openLane(t, "flakeward", 0)
 	ln.Take(0, 1, 1)
@@ -201,7 +198,7 @@ func TestTakeDoesNotAllocate(t *testing.T) {
 		ln.Take(0, tick, 1)
 		ln.Take(0, tick, 100)
 		ln.Take(0, tick-1, 1)
-		ln.NextRoom(0, tick-10, tick)
+		ln.NextRoom(tick-10, tick)
 	}); allocs != 0 {
 		t.Errorf("%v allocations", allocs)
 	}

@@ -130,10 +130,7 @@ func TestLimitIsLookedAtAgain(t *testing.T) {
 		begun.Wait()
 		ln.Limit(at - 1)
 		taken := func() int64 {
-			if r := ln.rings[0].Load(); r != nil {
-				return int64(r.slots[uint64(at)&ln.mask].Load() & ln.usedMask)
-			}
-			return 0
+			return int64(ln.ring.slots[uint64(at)&ln.mask].Load() & ln.usedMask)
 		}
 		before := taken()
 		wg.Wait()
@@ -156,14 +153,14 @@ func TestNothingIsTakenOfASkippedTick(t *testing.T) {
 	ln.Raise(5000)
 	ln.Skip(300)
 	for _, made := range []bool{false, true} { // the ring
-		if n := ln.Room(0, 300); n != 0 {
+		if n := ln.Room(300); n != 0 {
 			t.Errorf("ring %v: there is room for %d", made, n)
 		}
-		if n, first := ln.RoomFirst(0, 300, 301); first != 301 {
+		if n, first := ln.RoomFirst(300, 301); first != 301 {
 			t.Errorf("ring %v: there is room for %d from tick %d on, want 301", made, n, first)
 		}
 		for to, want := range map[Tick]bool{300: false, 400: true} {
-			if at, ok := ln.NextRoom(0, 300, to); ok != want || ok && at != 301 {
+			if at, ok := ln.NextRoom(300, to); ok != want || ok && at != 301 {
 				t.Errorf("ring %v: the next room up to %d is at %d, %v; want 301, %v", made, to, at, ok, want)
 			}
 		}

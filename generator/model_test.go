@@ -20,62 +20,15 @@ type model struct {
 	floor, ceiling generator.Tick
 	limit          generator.Tick
 	closed         bool
-	held           map[[2]int]generator.Tick // by tenant and slot
-	used           map[string]int            // by tenant and tick
+	held           map[int]generator.Tick // by slot
+	used           map[generator.Tick]int
 	rolls          bool
-	last           map[uint32]generator.Tick // by tenant: the highest that it has taken from
 	highest        generator.Tick
 	ids            map[int64]bool
-
-	most    int                       // tenants besides 0 that it remembers
-	rings   map[uint32]bool           // those that it does
-	made    map[uint32]generator.Tick // when it began to
-	hand    uint32                    // the one that was looked at last for one to forget
-	retired generator.Tick            // the highest of those forgotten; -1 before
 }
-
-// admits finds room for the tenant at the tick, if need be in the place of one that is idle.
-func (m *model) admits(tenant uint32, tick generator.Tick) bool {
-	if m.rings[tenant] {
-		return true
-	}
-	tenants := uint32(m.layout.Max(generator.Tenant))
-	for looked := uint32(0); tenant != 0 && m.remembered() == m.most; looked++ {
-		if looked == tenants {
-			return false
-		}
-		m.hand = m.hand%tenants + 1
-		if m.rings[m.hand] && max(m.made[m.hand], m.last[m.hand])+generator.Tick(m.span) <= tick {
-			delete(m.rings, m.hand)
-			m.retired = max(m.retired, m.last[m.hand])
-		}
-	}
-	m.rings[tenant] = true
-	m.made[tenant], m.last[tenant] = tick, 0
-	for slot := range m.span {
-		delete(m.held, [2]int{int(tenant), slot})
-	}
-	for past := max(0, m.retired-generator.Tick(m.span)+1); past <= m.retired; past++ {
-		m.held[[2]int{int(tenant), int(past) % m.span}] = past
-		m.used[key(tenant, past)] = m.capacity
-	}
-	return true
-}
-
-// remembered is how many tenants besides 0 are.
-func (m *model) remembered() (n int) {
-	for tenant := range m.rings {
-		if tenant != 0 {
-			n++
-		}
-	}
-	return n
-}
-
-func key(tenant uint32, tick generator.Tick) string { return fmt.Sprint(tenant, "/", tick) }
 
 func (m *model) take(tenant uint32, tick generator.Tick, n int) (int, generator.Outcome) {
-	slot := [2]int{int(tenant), int(tick) % m.span}
+	slot := int(tick) % m.span
 	switch {
 	case m.closed:
 		return 0, generator.Closed
@@ -85,29 +38,26 @@ func (m *model) take(tenant uint32, tick generator.Tick, n int) (int, generator.
 		return 0, generator.BelowFloor
 	case uint64(tenant) > m.layout.Max(generator.Tenant):
 		return 0, generator.BadTenant
-	case !m.admits(tenant, tick):
-		return 0, generator.TooManyTenants
 	case m.held[slot] > tick:
 		return 0, generator.Passed
-	case m.next(tenant, tick) == m.capacity:
+	case m.next(tick) == m.capacity:
 		return 0, generator.Full
 	}
-	next := m.next(tenant, tick)
+	next := m.next(tick)
 	n = min(n, m.capacity-next)
 	m.held[slot] = tick
-	m.used[key(tenant, tick)] = next + n
-	m.last[tenant] = max(m.last[tenant], tick)
+	m.used[tick] = next + n
 	m.highest = max(m.highest, tick)
 	return n, generator.Issued
 }
 
 // next is the number that the tick gives next, if it has any.
-func (m *model) next(tenant uint32, tick generator.Tick) int {
-	next, begun := m.used[key(tenant, tick)]
-	if begun || !m.rolls || tick < m.highest || tick < m.last[tenant] {
+func (m *model) next(tick generator.Tick) int {
+	next, begun := m.used[tick]
+	if begun || !m.rolls || tick < m.highest {
 		return next
 	}
-	stopped, quarter := m.used[key(tenant, m.last[tenant])], m.capacity/4
+	stopped, quarter := m.used[m.highest], m.capacity/4
 	switch {
 	case stopped <= m.capacity-quarter:
 		return stopped % quarter
@@ -117,16 +67,12 @@ func (m *model) next(tenant uint32, tick generator.Tick) int {
 	return 0
 }
 
-func (m *model) nextRoom(tenant uint32, from, to generator.Tick) (generator.Tick, bool) {
-	if m.closed || uint64(tenant) > m.layout.Max(generator.Tenant) {
+func (m *model) nextRoom(from, to generator.Tick) (generator.Tick, bool) {
+	if m.closed {
 		return 0, false
 	}
-	if !m.rings[tenant] {
-		from = max(from, m.floor+1, m.retired+1)
-		return from, from <= min(to, m.ceiling)
-	}
 	for tick := max(from, m.floor+1); tick <= min(to, m.ceiling); tick++ {
-		if m.held[[2]int{int(tenant), int(tick) % m.span}] <= tick && m.used[key(tenant, tick)] < m.capacity {
+		if m.held[int(tick)%m.span] <= tick && m.used[tick] < m.capacity {
 			return tick, true
 		}
 	}
@@ -155,16 +101,11 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 		m := &model{
 			layout: l, capacity: 1 << seqBits, worker: 3,
 			floor: generator.Tick(rapid.Int64Range(0, 5).Draw(t, "floor")),
-			held:  make(map[[2]int]generator.Tick), used: make(map[string]int), ids: make(map[int64]bool), last: make(map[uint32]generator.Tick),
-			rings: make(map[uint32]bool), made: make(map[uint32]generator.Tick), retired: -1, most: int(l.Max(generator.Tenant)),
+			held:  make(map[int]generator.Tick), used: make(map[generator.Tick]int), ids: make(map[int64]bool),
 		}
 		m.ceiling, m.highest, m.limit = m.floor, m.floor, l.MaxTick()
 		ln := must.Get(generator.NewLane(l, 0, int(m.worker), m.floor))(t)
 		m.span = ln.Span()
-		if bound := rapid.IntRange(0, 3).Draw(t, "bound"); bound < m.most {
-			ln.BoundTenants(bound)
-			m.most = bound
-		}
 		if rapid.Bool().Draw(t, "roll") {
 			ln.Roll()
 			m.rolls = l.Step() == 1 && seqBits >= 3
@@ -173,7 +114,7 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 			"take": func(t *rapid.T) {
 				tenant, tick, n := tenant.Draw(t, "tenant"), tick.Draw(t, "at"), rapid.IntRange(1, 20).Draw(t, "n")
 				wantN, want := m.take(tenant, tick, n)
-				used := m.next(tenant, tick) - wantN
+				used := m.next(tick) - wantN
 				run, outcome := ln.Take(tenant, tick, n)
 				if outcome != want || run.N != wantN {
 					t.Fatalf("Take(%d, %d, %d) = %d, %s; want %d, %s", tenant, tick, n, run.N, outcome, wantN, want)
@@ -207,10 +148,10 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 				ln.Limit(to)
 			},
 			"room": func(t *rapid.T) {
-				tenant, from, to := tenant.Draw(t, "tenant"), tick.Draw(t, "from"), tick.Draw(t, "to")
-				want, wantOK := m.nextRoom(tenant, from, to)
-				if got, ok := ln.NextRoom(tenant, from, to); ok != wantOK || ok && got != want {
-					t.Fatalf("NextRoom(%d, %d, %d) = %d, %v; want %d, %v", tenant, from, to, got, ok, want, wantOK)
+				from, to := tick.Draw(t, "from"), tick.Draw(t, "to")
+				want, wantOK := m.nextRoom(from, to)
+				if got, ok := ln.NextRoom(from, to); ok != wantOK || ok && got != want {
+					t.Fatalf("NextRoom(%d, %d) = %d, %v; want %d, %v", from, to, got, ok, want, wantOK)
 				}
 			},
 			"close": func(t *rapid.T) {
@@ -268,7 +209,7 @@ func TestRingGivesExactlyWhatWasLeft(t *testing.T) {
 				before += got
 			}
 		}
-		if room, ok := ln.NextRoom(0, start, start+ticks-1); !ok || room >= start+ticks {
+		if room, ok := ln.NextRoom(start, start+ticks-1); !ok || room >= start+ticks {
 			t.Fatalf("seed %d: NextRoom = %d, %v", seed, room, ok)
 		}
 		for tick := range generator.Tick(ticks) {
@@ -280,7 +221,7 @@ func TestRingGivesExactlyWhatWasLeft(t *testing.T) {
 		if after != ticks*capacity-before {
 			t.Fatalf("seed %d: %d issued before the clock went back, %d after, together not %d", seed, before, after, ticks*capacity)
 		}
-		if room, ok := ln.NextRoom(0, start, start+ticks-1); ok {
+		if room, ok := ln.NextRoom(start, start+ticks-1); ok {
 			t.Fatalf("seed %d: there is still room at tick %d", seed, room)
 		}
 	}

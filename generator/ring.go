@@ -4,7 +4,6 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
-	"unsafe"
 )
 
 const (
@@ -16,7 +15,7 @@ const (
 	cacheLine = 128
 )
 
-// ring holds the slots of one tenant, indexed by tick modulo its size.
+// ring holds the slots of a lane, indexed by tick modulo its size.
 //
 // A slot is tick<<(sequence bits + 1) | used: the last tick issued there and
 // how many of its sequence numbers (0 to 2^bits, both included) are gone, those
@@ -25,7 +24,6 @@ const (
 // the same tick is larger than before.
 type ring struct {
 	slots     []atomic.Uint64
-	made      Tick // the tick that it was made for
 	_         [cacheLine]byte
 	exhausted exhausted    // written only by TakeFirst, when ticks are used up
 	last      atomic.Int64 // the highest tick in a slot; written once a tick
@@ -45,74 +43,16 @@ func ringSize(tick time.Duration) int {
 	return int(size)
 }
 
-// makeRing returns the tenant's ring, made by this call or by another, for a Take of tick t; nil if
-// there is no room for another tenant.
-func (ln *Lane) makeRing(tenant uint32, t Tick) *ring {
-	ln.making.Lock()
-	defer ln.making.Unlock()
-	if made := ln.rings[tenant].Load(); made != nil {
-		return made
-	}
-	if tenant != 0 && ln.room.Load() == 0 && !retireIdle(ln, t) {
-		return nil
-	}
-	r := &ring{slots: make([]atomic.Uint64, ln.size), made: t}
-	r.useUp(ln, Tick(ln.retired.Load()))
-	if t := ln.skipped; t > Tick(ln.retired.Load()) {
-		r.slots[uint64(t)&ln.mask].Store(uint64(t)<<ln.usedBits | ln.capacity)
-	}
-	ln.rings[tenant].Store(r)
-	if tenant != 0 {
-		ln.room.Add(-1) // once the ring is there: Admits looks at one and then the other
-	}
-	return r
-}
-
-// RingBytes returns how much memory a tenant takes in a lane of the layout, in bytes.
-func RingBytes(l *Layout) int64 {
-	return int64(ringSize(l.TickLength()))*8 + int64(unsafe.Sizeof(ring{}))
-}
-
-// BoundTenants has the lane remember at most n tenants besides 0, which stands for none and always
-// has room: each takes RingBytes. Another tenant takes the place of one that has got nothing for Span
-// ticks, if there is one. It must be called before the first Take.
-func (ln *Lane) BoundTenants(n int) {
-	ln.most = int64(max(0, min(n, len(ln.rings)-1)))
-	ln.room.Store(ln.most)
-}
-
-// Tenants returns how many tenants besides 0 the lane remembers.
-func (ln *Lane) Tenants() int { return int(ln.most - ln.room.Load()) }
-
-// Admits reports whether the lane remembers the tenant, or may have room for it at tick t. If a Take
-// finds that it has none, Admits knows it from then on.
-func (ln *Lane) Admits(tenant uint32, t Tick) bool {
-	if tenant == 0 {
-		return true
-	}
-	return uint64(tenant) < uint64(len(ln.rings)) &&
-		(ln.rings[tenant].Load() != nil || ln.room.Load() > 0 || ln.most > 0 && int64(t) >= ln.idleFrom.Load())
-}
-
 // Span returns how many ticks of the past the lane remembers: the size of its
-// rings, at least two and at least 2 s of ticks.
+// ring, at least two and at least 2 s of ticks.
 func (ln *Lane) Span() int { return ln.size }
 
-// NextRoom returns the first tick in [from, to] that the tenant could take an
-// ID of now: above the floor, at or below the ceiling, in a slot with room. It
+// NextRoom returns the first tick in [from, to] that an ID could be taken of now: above the floor, at or below the ceiling, in a slot with room. It
 // returns false if there is none. It looks at each slot at most once.
-func (ln *Lane) NextRoom(tenant uint32, from, to Tick) (Tick, bool) {
+func (ln *Lane) NextRoom(from, to Tick) (Tick, bool) {
 	from, to = max(from, ln.floor+1), min(to, Tick(ln.ceiling.Load()))
-	if from > to || uint64(tenant) >= uint64(len(ln.rings)) {
+	if from > to {
 		return 0, false
-	}
-	r := ln.rings[tenant].Load()
-	if r == nil {
-		from = max(from, Tick(ln.retired.Load())+1)
-		if from == ln.skipped {
-			from++
-		}
-		return from, from <= to
 	}
 	// Room in the first turn of the ring is the answer. Without it, each slot
 	// has room from the tick that it holds, or a turn later if that is used
@@ -122,7 +62,7 @@ func (ln *Lane) NextRoom(tenant uint32, from, to Tick) (Tick, bool) {
 		if t > to {
 			return 0, false
 		}
-		word := r.slots[uint64(t)&ln.mask].Load()
+		word := ln.ring.slots[uint64(t)&ln.mask].Load()
 		held, used := Tick(word>>ln.usedBits), word&ln.usedMask
 		if held < t || held == t && used < ln.capacity {
 			return t, true

@@ -2,7 +2,7 @@ package generator
 
 // Roll has a tick begin where the last one that was issued stopped, so that the numbers go round
 // and id % N is even at low rates as well: it begins at that number modulo a quarter of the
-// tick's numbers. The numbers below it are never given. Each tenant goes on by itself.
+// tick's numbers. The numbers below it are never given.
 //
 // The ceiling stays what it is, because a tick begins no higher than what the last one left: above
 // three quarters it is taken modulo an eighth, and a tick after one that left less than an eighth

@@ -63,9 +63,9 @@ func TestATickHasRoomForWhatTheLastOneGave(t *testing.T) {
 	random := rand.New(rand.NewPCG(16, 1))
 	ln, take := rolling(t, "flakeward")
 	for tick := generator.Tick(1); tick < 100_000; tick++ {
-		n := 1 + random.IntN(ln.Room(0, tick))
-		if begins := take(0, tick, n); ln.Room(0, tick+1) < n || n > 3584 && ln.Room(0, tick+1) < 4096 {
-			t.Fatalf("tick %d gave %d from %d on, and the next has room for %d", tick, n, begins, ln.Room(0, tick+1))
+		n := 1 + random.IntN(ln.Room(tick))
+		if begins := take(0, tick, n); ln.Room(tick+1) < n || n > 3584 && ln.Room(tick+1) < 4096 {
+			t.Fatalf("tick %d gave %d from %d on, and the next has room for %d", tick, n, begins, ln.Room(tick+1))
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestEveryRateIsEven(t *testing.T) {
 			ln, take := rolling(t, "flakeward")
 			counts, more, turns, issued := make([]int, quarter), make([]int, quarter), 0, 0
 			for tick := generator.Tick(1); issued < quarter*share; tick++ {
-				n := min(of(random, rate), ln.Room(0, tick))
+				n := min(of(random, rate), ln.Room(tick))
 				if n == 0 {
 					continue
 				}
@@ -137,7 +137,7 @@ func TestATickOfThePastBeginsAtZero(t *testing.T) {
 	if run, tick, out := ln.TakeFirst(0, 115, 120, 4); out != generator.Issued || tick != 115 || run.N != 4 || run.First&4095 != 0 {
 		t.Errorf("a tick that a burst begins: %+v of tick %d, %v", run, tick, out)
 	}
-	if room, first := ln.RoomFirst(0, 115, 119); room != 4092+4*4096 || first != 115 {
+	if room, first := ln.RoomFirst(115, 119); room != 4092+4*4096 || first != 115 {
 		t.Errorf("a burst has room for %d from tick %d on", room, first)
 	}
 	if got := take(0, 120, 1); got != 4 {
@@ -149,19 +149,20 @@ func TestATickOfThePastBeginsAtZero(t *testing.T) {
 	}
 }
 
-// Each tenant goes on where it stopped itself, whichever was asked for first in a tick.
-func TestEachTenantRollsByItself(t *testing.T) {
+// Tenants roll together: a tick begins where the last one stopped, whosever its numbers were.
+func TestTenantsRollTogether(t *testing.T) {
 	_, take := rolling(t, "time=41@1ms,worker=3,tenant=2,sequence=10;epoch=2026-01-01")
-	next := [4]int{}
+	next := 0
 	random := rand.New(rand.NewPCG(16, 2))
 	for tick := generator.Tick(1); tick < 1000; tick++ {
 		for _, tenant := range random.Perm(4)[:random.IntN(4)] {
 			n := 1 + random.IntN(20)
-			if got := take(uint32(tenant), tick, n); got != next[tenant] {
-				t.Fatalf("tick %d of tenant %d begins at %d, want %d", tick, tenant, got, next[tenant])
+			if got := take(uint32(tenant), tick, n); got != next {
+				t.Fatalf("tick %d of tenant %d begins at %d, want %d", tick, tenant, got, next)
 			}
-			next[tenant] = (next[tenant] + n) % 256
+			next += n
 		}
+		next %= 256
 	}
 }
 

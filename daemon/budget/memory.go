@@ -52,15 +52,6 @@ func (m Memory) Runtime() int64 { return max(m.Bytes-m.Bytes/16-outside, m.Bytes
 // The other half is what is no longer in use, and not collected yet.
 func (m Memory) Clients() int64 { return max((m.Bytes-base)/2, leastShare) }
 
-// Rings shares out what may be kept for clients among the rings of tenants and the connections. Each
-// of so many lanes may have rings for so many of its tenants besides 0, at ringBytes each: at most
-// half of all, and at least one. While a lane is replaced there are twice as many, until the old one
-// has given its worker ID back.
-func (m Memory) Rings(ringBytes int64, lanes int, tenants int64) (perLane, connections int64) {
-	perLane = min(tenants, max(1, m.Clients()/2/int64(lanes)/ringBytes))
-	return perLane, max(leastShare, m.Clients()-perLane*int64(lanes)*ringBytes)
-}
-
 // cgroupLimit is the lowest limit of memory that the process's cgroup has, or one above it; false
 // if there is none. The hierarchy of version 1 is read where that is used.
 func cgroupLimit(root fs.FS) (bytes int64, ok bool) {

@@ -32,14 +32,3 @@ func TestTheLowestLimitOfTheCgroupsAboveTheProcessCounts(t *testing.T) {
 		})
 	}
 }
-
-func TestRingsOfAllLanesAndConnectionsShareWhatClientsMayHave(t *testing.T) {
-	m := Memory{Bytes: 256 << 20}
-	rings, connections := m.Rings(16<<10, 4, 65535)
-	if kept := rings*4*(16<<10) + connections; kept != m.Clients() || rings < 1 || connections < m.Clients()/2 {
-		t.Errorf("%d rings a lane and %d bytes for connections are %d of %d bytes", rings, connections, kept, m.Clients())
-	}
-	if rings, connections := m.Rings(16<<10, 1, 0); rings != 0 || connections != m.Clients() {
-		t.Errorf("without tenants: %d rings, %d bytes for connections", rings, connections)
-	}
-}

@@ -24,7 +24,6 @@ type claimer struct {
 	issued     *Issued
 	machine    generator.Generation
 	datacenter uint64
-	tenants    int // Config.Tenants
 	fromZero   bool
 	lane       int // Config.Lane
 	log        hclog.Logger

@@ -77,9 +77,6 @@ func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, er
 	}
 	lane.Bind(c.machine)
 	lane.Skip(c.skipped)
-	if c.tenants > 0 {
-		lane.BoundTenants(c.tenants)
-	}
 	if !c.fromZero {
 		lane.Roll()
 	}

@@ -233,7 +233,7 @@ func (k *Holder) isStuck(h holding) bool {
 	if last <= h.lane.Floor() || time.Duration(k.Layout.UnixNanos(last)-k.pace.now().Wall) <= k.pace.firstWait {
 		return false
 	}
-	_, room := h.lane.NextRoom(0, last-generator.Tick(h.lane.Span())+1, last)
+	_, room := h.lane.NextRoom(last-generator.Tick(h.lane.Span())+1, last)
 	return !room
 }
 

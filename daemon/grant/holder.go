@@ -36,7 +36,6 @@ type Config struct {
 	Layout     *generator.Layout
 	Datacenter uint64
 	FromZero   bool   // each tick begins at number 0; false: see generator.Lane.Roll
-	Tenants    int    // how many tenants besides 0 a lane has memory for; 0: all of the layout's
 	Coord      string // which coordinator, as the journal names it
 	Accept     string // the UUID of the one cluster for which a journal of another may be left; empty: for none
 	Timing     Timing
@@ -100,7 +99,7 @@ func New(c Config, issuer Issuer) *Holder {
 		Config: c, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
 			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued, skipped: p.at(),
-			machine: c.Machine, datacenter: c.Datacenter, tenants: c.Tenants, fromZero: c.FromZero, lane: c.Lane, log: c.Log,
+			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, lane: c.Lane, log: c.Log,
 		},
 		migration: &migration{held: held, layout: c.Layout, issuer: issuer, log: c.Log, accept: c.Accept},
 	}

@@ -17,7 +17,7 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 	if s.highest == lane.Floor() {
 		reason = ErrFloor
 	}
-	d, next := i.decide(s, tenant)
+	d, next := i.decide(s)
 	i.answers[d.Answer].Add(1)
 	switch d.Answer {
 	case clockguard.Ring:
@@ -31,7 +31,7 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 		}
 		return s.waits(time.Duration(i.layout.TickLength()), ErrExhausted) // another took the last one
 	case clockguard.Backfill:
-		if at, ok := lane.NextRoom(tenant, i.oldest(s), s.highest); ok {
+		if at, ok := lane.NextRoom(i.oldest(s), s.highest); ok {
 			if run, out := lane.Take(tenant, at, n); out == generator.Issued {
 				i.record(c, lane, at)
 				i.line.served(c, n, run.N)
@@ -60,10 +60,10 @@ func (i *Issuer) oldest(s sample) generator.Tick {
 }
 
 // decide asks the clock guard. It returns the next tick that the lane may issue in order as well.
-func (i *Issuer) decide(s sample, tenant uint32) (clockguard.Decision, generator.Tick) {
+func (i *Issuer) decide(s sample) (clockguard.Decision, generator.Tick) {
 	lane, tick := s.lane, i.tick(s)
 	next := max(s.highest, lane.Floor()+1)
-	if at, ok := lane.NextRoom(tenant, next, next+1); ok {
+	if at, ok := lane.NextRoom(next, next+1); ok {
 		next = at
 	}
 	limits := i.limits.Guard
@@ -76,12 +76,12 @@ func (i *Issuer) decide(s sample, tenant uint32) (clockguard.Decision, generator
 		Reachable: i.owner.CanAcquire(),
 	}
 	if asked.Lag <= limits.Span {
-		if at, ok := lane.NextRoom(tenant, tick, next-1); ok {
+		if at, ok := lane.NextRoom(tick, next-1); ok {
 			asked.RoomIn = max(0, i.until(at, s.now))
 		}
 	}
 	if !asked.Reachable {
-		_, asked.AnyRoom = lane.NextRoom(tenant, i.oldest(s), s.highest)
+		_, asked.AnyRoom = lane.NextRoom(i.oldest(s), s.highest)
 	}
 	return clockguard.Decide(limits, asked), next
 }
@@ -96,7 +96,7 @@ func (i *Issuer) Check() {
 	if tick := i.tick(s); tick >= s.highest && tick > s.lane.Floor() {
 		return
 	}
-	if d, _ := i.decide(s, 0); d.Answer == clockguard.ReLease {
+	if d, _ := i.decide(s); d.Answer == clockguard.ReLease {
 		i.owner.ReLease(s.lane)
 	}
 }

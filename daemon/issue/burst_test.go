@@ -14,7 +14,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// twoTenants has 8 IDs of each tenant in a tick.
+// twoTenants has 8 IDs in a tick, for two tenants.
 const twoTenants = "time=40@1ms,worker=4,tenant=1,sequence=3;epoch=2026-01-01"
 
 // TestBurstTakesExactlyWhatIsLeft: connections ask for IDs of two tenants, of one lane or two,
@@ -54,7 +54,7 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 					waited++
 					c.since = true
 					if lanes == 1 && wait.Err == nil && !behind(conns, c) && tick <= g.lanes[0].Ceiling() {
-						g.nothingLeft(rt, c, tenant, burst, unordered)
+						g.nothingLeft(rt, c, burst, unordered)
 					}
 					return
 				}
@@ -116,7 +116,7 @@ func behind(conns []burstConnection, c *burstConnection) bool {
 }
 
 // nothingLeft looks at each tick that a connection that was told to wait may have IDs of.
-func (g *pool) nothingLeft(rt *rapid.T, c *burstConnection, tenant uint32, burst generator.Tick, unordered bool) {
+func (g *pool) nothingLeft(rt *rapid.T, c *burstConnection, burst generator.Tick, unordered bool) {
 	lane, tick := g.lanes[0], g.tick()
 	from := tick - burst
 	if !unordered {
@@ -129,8 +129,8 @@ func (g *pool) nothingLeft(rt *rapid.T, c *burstConnection, tenant uint32, burst
 		return
 	}
 	for at := max(from, lane.Floor()+1, min(lane.Started()+1, tick)); at <= tick; at++ {
-		if lane.Room(tenant, at) > 0 && !(c.since && at < tick) {
-			rt.Fatalf("it waits at tick %d, and tick %d has %d left of tenant %d", tick, at, lane.Room(tenant, at), tenant)
+		if lane.Room(at) > 0 && !(c.since && at < tick) {
+			rt.Fatalf("it waits at tick %d, and tick %d has %d left", tick, at, lane.Room(at))
 		}
 	}
 }

@@ -29,13 +29,12 @@ func (l *line) deal(s sample, i *Issuer, named func(*Connection)) time.Duration 
 	tick := i.tick(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for tenant, t := range l.turns {
-		if s.lane == nil || tick < s.highest || !serves(s.lane, tenant, tick) {
-			t.queue.All(name)
-			continue
-		}
+	t := &l.turns
+	if s.lane == nil || tick < s.highest || !serves(s.lane, tick) {
+		t.queue.All(name)
+	} else {
 		if tick > t.dealt || s.lane != t.lane {
-			t.deal(l, s.lane, tenant, tick)
+			t.deal(l, s.lane, tick)
 		}
 		t.queue.Shares(name)
 	}
@@ -43,7 +42,7 @@ func (l *line) deal(s sample, i *Issuer, named func(*Connection)) time.Duration 
 }
 
 // serves reports whether the lane can issue of the tick, if that has numbers left.
-func serves(lane *generator.Lane, tenant uint32, tick generator.Tick) bool {
-	_, out := lane.Take(tenant, tick, 0) // it takes nothing
+func serves(lane *generator.Lane, tick generator.Tick) bool {
+	_, out := lane.Take(0, tick, 0) // it takes nothing
 	return out == generator.Issued && !lane.Closed()
 }

@@ -20,7 +20,6 @@ var (
 	ErrRate       = errors.New("more IDs are asked for than the user's rate allows")
 	ErrTenantRate = errors.New("more IDs are asked for than the tenant's rate allows")
 	ErrTenant     = errors.New("the layout has no such tenant")
-	ErrTenants    = errors.New("there is no memory for another tenant")
 )
 
 // TooManyError is the answer to a request for more IDs than can be had within the time that a

@@ -246,7 +246,7 @@ func TestTheRestOfABatchIsNotSmall(t *testing.T) {
 		}
 		n -= run.N
 	}
-	if room := g.lanes[0].Room(0, g.tick()); room < perTick/8 {
+	if room := g.lanes[0].Room(g.tick()); room < perTick/8 {
 		t.Errorf("%d of the tick are left, want an eighth", room)
 	}
 }
@@ -293,7 +293,7 @@ func TestACountThatCannotBeHadIsRefusedAtOnce(t *testing.T) {
 		if !errors.As(wait.Err, &many) || many.Largest != most || many.After != 0 {
 			t.Fatalf("%s: %v, want at most %d", layout, wait.Err, most)
 		}
-		if room := g.lanes[0].Room(0, g.tick()); room != 256 {
+		if room := g.lanes[0].Room(g.tick()); room != 256 {
 			t.Errorf("%s: %d numbers were taken for a request that was refused", layout, 256-room)
 		}
 		conn.Begin()
@@ -366,8 +366,8 @@ func TestWhoRepeatsTheImpossibleIsHeldBack(t *testing.T) {
 	}
 }
 
-// Tenants have rings of their own, so nobody waits for another tenant's requests.
-func TestTenantsWaitApart(t *testing.T) {
+// Tenants share the tick's numbers, so who asks for another tenant stands in the same line.
+func TestTenantsWaitInOneLine(t *testing.T) {
 	g := newPool(t, "time=40@1ms,worker=4,tenant=2,sequence=6;epoch=2026-01-01", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
 	conns := make([]issue.Connection, 10)
@@ -375,8 +375,22 @@ func TestTenantsWaitApart(t *testing.T) {
 		g.Take(&conns[i], 1, 300)
 	}
 	var other issue.Connection
-	if run, wait := g.Take(&other, 2, 56); run.N != 56 {
-		t.Errorf("a tenant of whom nobody waits gets %d, waits %+v", run.N, wait)
+	if run, wait := g.Take(&other, 2, 56); run.N != 0 || wait.Err != nil || !other.Waits() {
+		t.Errorf("while others wait it gets %d, waits %+v", run.N, wait)
+	}
+	got := 0
+	for range 100 {
+		g.clock.Advance(time.Millisecond)
+		for i := range conns {
+			g.Take(&conns[i], 1, 300)
+		}
+		if got < 56 {
+			run, _ := g.Take(&other, 2, 56-got)
+			got += run.N
+		}
+	}
+	if got != 56 {
+		t.Errorf("it gets %d within 100 ticks, while others ask on", got)
 	}
 }
 

@@ -9,8 +9,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// line is the requests that wait for numbers of an issuer's lane. Each tenant has a queue of its
-// own, as it has a ring of its own.
+// line is the requests that wait for numbers of an issuer's lane.
 type line struct {
 	limits  queue.Limits
 	small   int          // the largest request that is small
@@ -18,16 +17,14 @@ type line struct {
 	waiting atomic.Int64 // requests; while it is 0, nothing below is looked at
 
 	mu    sync.Mutex          // guards the rest, and what its connections have of it
-	turns map[uint32]*turns   // of the tenants that somebody waits for
-	spare *turns              // for the next of them
-	empty *queue.Queue        // in the place of the others'
+	turns turns               // of nobody while nobody waits
 	_     [cacheLine - 8]byte // what is written by those who wait is not beside what all read
 }
 
 // cacheLine keeps apart what is written at different rates.
 const cacheLine = 128
 
-// turns is a tenant's queue, and how far it has been dealt.
+// turns is the queue, and how far it has been dealt.
 type turns struct {
 	queue   *queue.Queue
 	lane    *generator.Lane // that was dealt from last
@@ -48,18 +45,18 @@ func newLine(layout *generator.Layout, maxBlock time.Duration) line {
 	}
 	return line{
 		limits: limits, small: limits.Small(), reserve: limits.Portion / 8,
-		turns: make(map[uint32]*turns), empty: queue.New(limits),
+		turns: turns{queue: queue.New(limits)},
 	}
 }
 
 // fits reports whether a request can be served from the clock's tick without its waiting or having
 // others wait longer than is their due.
-func (l *line) fits(c *Connection, lane *generator.Lane, tick generator.Tick, tenant uint32, n int) bool {
+func (l *line) fits(c *Connection, lane *generator.Lane, tick generator.Tick, n int) bool {
 	if l.waiting.Load() != 0 {
 		return false
 	}
 	small := c.Singles || n <= l.small && (c.small || !c.admitted) // what is left of a batch is not
-	return small || lane.Room(tenant, tick)-l.reserve >= n
+	return small || lane.Room(tick)-l.reserve >= n
 }
 
 // served notes that a request for n got a part out of turn. What is left of it is no request of its
@@ -70,19 +67,14 @@ func (l *line) served(c *Connection, n, got int) {
 	}
 }
 
-// join has the connection's request wait for the tenant's numbers, from tick on. The caller holds
-// mu.
-func (l *line) join(c *Connection, lane *generator.Lane, tenant uint32, tick generator.Tick, n int) {
-	t := l.turns[tenant]
-	if t == nil {
-		if t, l.spare = l.spare, nil; t == nil {
-			t = &turns{queue: queue.New(l.limits)}
-		}
+// join has the connection's request wait for numbers, from tick on. The caller holds mu.
+func (l *line) join(c *Connection, lane *generator.Lane, tick generator.Tick, n int) {
+	t := &l.turns
+	if t.queue.Len() == 0 {
 		t.lane, t.dealt, t.from, t.since, t.reserve = lane, tick, tick, tick, l.reserve
-		l.turns[tenant] = t
 	}
 	t.queue.Join(c.User, &c.place, &c.request, l.ask(c, n), c)
-	c.line, c.waitsFor = l, tenant
+	c.line = l
 	l.waiting.Add(1)
 }
 
@@ -101,10 +93,14 @@ func (l *line) took(c *Connection, n int) (reserve int) {
 func (l *line) left(c *Connection) {
 	c.line = nil
 	l.waiting.Add(-1)
-	if t := l.turns[c.waitsFor]; t.queue.Len() == 0 {
-		delete(l.turns, c.waitsFor)
-		l.spare = t
+}
+
+// waited is the queue and how far it has been dealt; nil: nobody waits. The caller holds mu.
+func (l *line) waited() *turns {
+	if l.turns.queue.Len() == 0 {
+		return nil
 	}
+	return &l.turns
 }
 
 // leave takes the connection's request out of the line in which it waits.
@@ -128,24 +124,24 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 	l, tick := &i.line, i.tick(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.turns[tenant]
+	t := l.waited()
 	if !c.admitted {
 		c.small = c.Singles || n <= l.small
-		if o := i.admit(c, t, s, tenant, n); o.reason != nil || o.wait.Err != nil {
+		if o := i.admit(c, t, s, n); o.reason != nil || o.wait.Err != nil {
 			return o
 		}
 		c.admitted = true
 	}
 	if t != nil && (tick != t.dealt || s.lane != t.lane) {
-		t.deal(l, s.lane, tenant, tick)
+		t.deal(l, s.lane, tick)
 	}
 	most, last := n, tick-1 // what it may take, and up to which tick it may draw
 	switch {
 	case c.line != nil:
-		most = t.share(c, l, s.lane, tenant, tick, n)
+		most = t.share(c, l, s.lane, tick, n)
 	case t == nil:
 	case l.keeps(c, t, n) && t.queue.Reserved() == 0:
-		most, last = min(n, max(t.reserve, t.free(s.lane, tenant, tick))), min(last, t.from-1)
+		most, last = min(n, max(t.reserve, t.free(s.lane, tick))), min(last, t.from-1)
 	default:
 		most, last = 0, min(last, t.from-1)
 	}
@@ -164,9 +160,9 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 		c.awaited = tick
 	}
 	if c.line == nil {
-		l.join(c, s.lane, tenant, tick, n)
+		l.join(c, s.lane, tick, n)
 		if t != nil {
-			if o := takeNow(i, c, s, t, tenant, n, t.share(c, l, s.lane, tenant, tick, n)); o.run.N > 0 {
+			if o := takeNow(i, c, s, t, tenant, n, t.share(c, l, s.lane, tick, n)); o.run.N > 0 {
 				return o
 			}
 		}
@@ -193,7 +189,7 @@ func takeNow(i *Issuer, c *Connection, s sample, t *turns, tenant uint32, n, mos
 		if t != nil {
 			reserve = t.reserve
 		}
-		most = min(most, s.lane.Room(tenant, tick)-reserve)
+		most = min(most, s.lane.Room(tick)-reserve)
 	}
 	if most <= 0 {
 		return outcome{}
@@ -211,27 +207,27 @@ func takeNow(i *Issuer, c *Connection, s sample, t *turns, tenant uint32, n, mos
 }
 
 // free is what the tick has that was dealt to nobody, the reserve included.
-func (t *turns) free(lane *generator.Lane, tenant uint32, tick generator.Tick) int {
-	return lane.Room(tenant, tick) - t.queue.Dealt()
+func (t *turns) free(lane *generator.Lane, tick generator.Tick) int {
+	return lane.Room(tick) - t.queue.Dealt()
 }
 
 // share is what the connection's request, which waits, may take. If the tick has numbers that were
 // dealt to nobody when it came, it is dealt anew.
-func (t *turns) share(c *Connection, l *line, lane *generator.Lane, tenant uint32, tick generator.Tick, n int) int {
+func (t *turns) share(c *Connection, l *line, lane *generator.Lane, tick generator.Tick, n int) int {
 	if c.request.Share() == 0 {
-		free := t.free(lane, tenant, tick)
+		free := t.free(lane, tick)
 		if !l.keeps(c, t, n) {
 			free -= t.reserve
 		}
 		if free > 0 {
-			t.deal(l, lane, tenant, tick)
+			t.deal(l, lane, tick)
 		}
 	}
 	return c.request.Share()
 }
 
 // deal shares a tick, and what those before it have left, among the requests that wait.
-func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generator.Tick) {
+func (t *turns) deal(l *line, lane *generator.Lane, tick generator.Tick) {
 	deal := t.queue.DealAgain
 	if tick > t.dealt || lane != t.lane {
 		deal = t.queue.Deal
@@ -241,16 +237,16 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 		t.reserve = t.queue.NextReserve() // once: what is taken of it is not kept anew
 	}
 	oldest := max(t.from, tick-generator.Tick(lane.Span()/2))
-	left, first := lane.RoomFirst(tenant, oldest, tick-1)
+	left, first := lane.RoomFirst(oldest, tick-1)
 	if left == 0 {
 		first = tick
 	}
 	if t.since > oldest {
 		// Who got something has it from the last tick that was dealt, or one after it, and can draw
 		// on none before that. What nobody can draw is not to be shared.
-		left, _ = lane.RoomFirst(tenant, t.since, tick-1)
+		left, _ = lane.RoomFirst(t.since, tick-1)
 	}
-	room := lane.Room(tenant, tick)
+	room := lane.Room(tick)
 	t.reserve = min(room, t.reserve)
 	deal(left+room-t.reserve, t.reserve)
 	t.lane, t.dealt, t.from = lane, tick, max(first, tick-remembered)
@@ -259,19 +255,15 @@ func (t *turns) deal(l *line, lane *generator.Lane, tenant uint32, tick generato
 // admit refuses a request at once that could not be served within MaxBlock, before it takes
 // anything. Who has been told when to ask again and asks for as much earlier, waits until then: a
 // client that only repeats itself costs the others nothing.
-func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) outcome {
+func (i *Issuer) admit(c *Connection, t *turns, s sample, n int) outcome {
 	asked := n
 	if c.Singles {
 		asked = 1
 	}
-	if wait := c.early(s.now.Mono, tenant, asked); wait > 0 {
+	if wait := c.early(s.now.Mono, asked); wait > 0 {
 		return s.waits(wait, ErrExhausted)
 	}
-	q := i.line.empty
-	if t != nil {
-		q = t.queue
-	}
-	p := q.Admit(c.User, i.line.ask(c, n))
+	p := i.line.turns.queue.Admit(c.User, i.line.ask(c, n))
 	if asked <= p.Largest {
 		return outcome{}
 	}
@@ -281,7 +273,7 @@ func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) 
 		if !i.limits.BurstUnordered {
 			from = max(from, i.minimum(c, s.lane, tick))
 		}
-		unused, _ := s.lane.RoomFirst(tenant, from, tick-1)
+		unused, _ := s.lane.RoomFirst(from, tick-1)
 		if p.Largest += unused; asked <= p.Largest {
 			return outcome{}
 		}
@@ -289,6 +281,6 @@ func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) 
 	refused := &TooManyError{
 		Count: asked, Within: i.limits.MaxBlock, Largest: p.Largest, After: time.Duration(p.After) * i.layout.TickLength(),
 	}
-	c.refused(s.now.Mono, tenant, refused)
+	c.refused(s.now.Mono, refused)
 	return outcome{wait: Wait{Err: refused}}
 }

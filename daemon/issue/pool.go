@@ -89,7 +89,7 @@ func (p *Pool) takeOn(c *Connection, preferred, tenant uint32, n int) (generator
 			continue
 		}
 		last := uint32(k)
-		if i := p.issuers[preferred]; last != preferred && i.line.waiting.Load() == 0 && i.ready(c, tenant) {
+		if i := p.issuers[preferred]; last != preferred && i.line.waiting.Load() == 0 && i.ready(c) {
 			c.leave()
 			return p.takeAway(c, preferred, tenant, n)
 		}
@@ -112,7 +112,7 @@ func (p *Pool) takeOn(c *Connection, preferred, tenant uint32, n int) (generator
 // serve in order now, or else from the lane that served last.
 func (p *Pool) takeAway(c *Connection, preferred uint32, tenant uint32, n int) (generator.Run, Wait) {
 	last := c.lane
-	if p.issuers[preferred].ready(c, tenant) {
+	if p.issuers[preferred].ready(c) {
 		if o := p.try(c, preferred, tenant, n); !o.unavailable {
 			return o.run, p.issuers[preferred].bound(c, o)
 		}

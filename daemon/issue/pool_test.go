@@ -204,7 +204,7 @@ func (g *pool) open(lane *generator.Lane) bool {
 // inOrder reports whether the lane can issue at the clock's tick in the order of the connection,
 // too, and has numbers.
 func (g *pool) inOrder(lane *generator.Lane, c *connection) bool {
-	return g.open(lane) && lane.Room(0, g.tick()) > 0 && (g.tick() > c.tick || c.worker == lane.Worker() && g.tick() == c.tick)
+	return g.open(lane) && lane.Room(g.tick()) > 0 && (g.tick() > c.tick || c.worker == lane.Worker() && g.tick() == c.tick)
 }
 
 // mayWait judges a request that got nothing.

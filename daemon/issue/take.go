@@ -28,8 +28,8 @@ func (i *Issuer) fast(c *Connection, tenant uint32, n int) (generator.Run, sampl
 		return generator.Run{}, s, false
 	}
 	tick := i.tick(s)
-	if tick < s.highest || tick < i.minimum(c, s.lane, tick) || i.insufficient(s.lane, tick, tenant, n) ||
-		!i.line.fits(c, s.lane, tick, tenant, n) {
+	if tick < s.highest || tick < i.minimum(c, s.lane, tick) || i.insufficient(s.lane, tick, n) ||
+		!i.line.fits(c, s.lane, tick, n) {
 		return generator.Run{}, s, false
 	}
 	run, out := s.lane.Take(tenant, tick, n)
@@ -51,12 +51,12 @@ func (i *Issuer) minimum(c *Connection, lane *generator.Lane, tick generator.Tic
 
 // insufficient reports whether a burst may serve the request: the clock's tick has not enough
 // numbers for it.
-func (i *Issuer) insufficient(lane *generator.Lane, tick generator.Tick, tenant uint32, n int) bool {
-	return i.burst > 0 && lane.Room(tenant, tick) < n
+func (i *Issuer) insufficient(lane *generator.Lane, tick generator.Tick, n int) bool {
+	return i.burst > 0 && lane.Room(tick) < n
 }
 
 // ready reports whether the lane can serve the connection's next request in order, at once.
-func (i *Issuer) ready(c *Connection, tenant uint32) bool {
+func (i *Issuer) ready(c *Connection) bool {
 	s := i.sample()
 	if s.lane == nil {
 		return false
@@ -65,7 +65,7 @@ func (i *Issuer) ready(c *Connection, tenant uint32) bool {
 	if tick < s.highest || tick < i.minimum(c, s.lane, tick) {
 		return false
 	}
-	_, ok := s.lane.NextRoom(tenant, tick, tick)
+	_, ok := s.lane.NextRoom(tick, tick)
 	return ok
 }
 
@@ -75,9 +75,6 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 		return s.unavailable(0, ErrNoLane)
 	}
 	tick := i.tick(s)
-	if uint64(tenant) <= i.layout.Max(generator.Tenant) && !s.lane.Admits(tenant, tick) {
-		return refused(ErrTenants)
-	}
 	if err := i.layout.CheckTime(time.Unix(0, s.now.Wall)); err != nil {
 		return refused(outside{err})
 	}
@@ -92,7 +89,7 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 		return i.closed(s)
 	}
 	// It stands in another's queue, or the ring has served a part of it meanwhile.
-	if c.line != nil && (c.line != &i.line || c.waitsFor != tenant || c.request.Left() != n) {
+	if c.line != nil && (c.line != &i.line || c.request.Left() != n) {
 		c.leave()
 	}
 	switch _, out := s.lane.Take(tenant, tick, 0); out { // it takes nothing, and says whether it could
@@ -103,8 +100,6 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 		return s.unavailable(0, ErrCeiling)
 	case generator.BadTenant:
 		return refused(ErrTenant)
-	case generator.TooManyTenants:
-		return refused(ErrTenants)
 	default: // closed, or below the floor of a lane that was just put in
 		return i.closed(s)
 	}
@@ -123,7 +118,7 @@ func (i *Issuer) draw(c *Connection, lane *generator.Lane, tick, last generator.
 		// wake-up wastes no numbers. The minimum keeps the order of a request that began to wait
 		// before the clock was put right.
 		from = max(c.awaited, tick-generator.Tick(lane.Span()/2), i.minimum(c, lane, tick))
-	case !i.insufficient(lane, tick, tenant, n):
+	case !i.insufficient(lane, tick, n):
 		return generator.Run{}, 0, false
 	case i.limits.BurstUnordered:
 		from = tick - i.burst

@@ -175,8 +175,6 @@ var families = []family{
 	value("memory_limit_bytes", gauge, "What the process may use.", func(s *scrape) float64 { return float64(s.Limits.Memory) }),
 	value("clients_memory_bytes", gauge, "What is kept for connections.", func(s *scrape) float64 { return float64(s.Limits.ClientsUsed) }),
 	value("clients_memory_limit_bytes", gauge, "What may be kept for connections.", func(s *scrape) float64 { return float64(s.Limits.Clients) }),
-	value("tenants", gauge, "Tenants besides 0 that a lane remembers, where it is most.", func(s *scrape) float64 { return float64(s.Limits.Tenants) }),
-	value("tenants_limit", gauge, "Tenants besides 0 that a lane has memory for.", func(s *scrape) float64 { return float64(s.Limits.TenantsMost) }),
 	{"user_rate_limit", gauge, []string{"uid"}, "IDs that a user may take in a second.",
 		func(s *scrape, put put) {
 			for _, u := range s.Limits.Users {

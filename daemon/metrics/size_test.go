@@ -97,7 +97,7 @@ func (w *fixture) fill(t testing.TB) {
 		switch k {
 		case resp.UnknownPath, resp.WrongMethod, resp.BadCall, resp.UnknownParameter, resp.WrongParameter, resp.NotHere, resp.NoToken:
 			codes["http"] = append(codes["http"], code)
-		case resp.BadCount, resp.CountTooHigh, resp.BadTenant, resp.NoTenants, resp.UnknownTenant, resp.BadID, resp.WrongID, resp.BadForm, resp.Unavailable, resp.TooManyTenants:
+		case resp.BadCount, resp.CountTooHigh, resp.BadTenant, resp.NoTenants, resp.UnknownTenant, resp.BadID, resp.WrongID, resp.BadForm, resp.Unavailable:
 			both(code)
 		default:
 			codes["resp"] = append(codes["resp"], code)

@@ -2,7 +2,6 @@ package resp
 
 import (
 	"cmp"
-	"errors"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
@@ -141,9 +140,6 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 
 // refusalOf is what a client is told when it gets no IDs.
 func refusalOf(err error, tenant uint32) *Refusal {
-	if errors.Is(err, issue.ErrTenants) {
-		return Refuse(TooManyTenants, tenant)
-	}
 	r := Refuse(Unavailable, err)
 	r.Code = cmp.Or(issue.Code(err), r.Code)
 	return r

@@ -37,7 +37,6 @@ const (
 	QueueFull
 	ExecAbort
 	Unavailable
-	TooManyTenants
 	TooManyConnections
 	NoConnectionLeft
 	TooMuchMemory
@@ -82,7 +81,6 @@ var refusals = [kinds]struct{ prefix, text string }{
 	QueueFull:          {"ERR", "the requests since MULTI have more than %d bytes, the limit of a transaction: send fewer at once, or a pipeline without MULTI"},
 	ExecAbort:          {"EXECABORT", "no request since MULTI was run, as one of them was refused"},
 	Unavailable:        {"UNAVAILABLE", "%v"},
-	TooManyTenants:     {"ERR", "too many tenants: there is no memory for the IDs of tenant %d; use one of those that have got some just now, try again once another is idle, or raise --memory"},
 	TooManyConnections: {"ERR", "too many connections: the limit is %d; close some, or raise --max-connections"},
 	NoConnectionLeft:   {"ERR", "too many connections: the limit is %d, and other users have them all; try again later, or raise --max-connections"},
 	TooMuchMemory:      {"ERR", "too much memory: this connection takes %d KiB, the most of all, and no more is left; read replies, and send whole requests"},
@@ -107,7 +105,7 @@ var codes = [kinds]string{
 	BadID: "bad-id", WrongID: "wrong-id", BadForm: "bad-form", RunAs: "run-as", NoConnectionLeft: "no-connection-left", BadOption: "bad-option", BadDatabase: "bad-database", BadProtocol: "bad-protocol",
 	NoPassword: "no-password", WrongPass: "wrong-pass", NestedMulti: "nested-multi", WatchInMulti: "watch-in-multi",
 	WithoutMulti: "without-multi", QueueFull: "queue-full", ExecAbort: "exec-abort", Unavailable: "unavailable",
-	TooManyTenants: "too-many-tenants", TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
+	TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
 	NotAllowed: "not-allowed", BrokenFrame: "broken-frame",
 	UnknownPath: "unknown-path", WrongMethod: "wrong-method", BadCall: "bad-call", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", BadBody: "bad-body", WrongType: "wrong-type", NotHere: "not-here",
 	NoToken: "no-token", UnknownTenant: "unknown-tenant",

@@ -61,8 +61,6 @@ func problemOfTake(err error, tenant uint32) Problem {
 	switch {
 	case isGone(err):
 		return problemOf(gone)
-	case errors.Is(err, issue.ErrTenants):
-		return problemOf(resp.Refuse(resp.TooManyTenants, tenant))
 	}
 	refusal := resp.Refuse(resp.Unavailable, err)
 	if code := issue.Code(err); code != "" {

@@ -328,7 +328,6 @@ func TestUnavailableSaysWhenToTryAgain(t *testing.T) {
 		{&issue.TooManyError{Count: 5, Largest: 3, After: 4 * time.Second}, 503, "count-too-large", "4"},
 		{&issue.TooManyError{Count: 5, Largest: 3}, 400, "count-too-large", ""},
 		{&issue.UnavailableError{Reason: issue.ErrTenant}, 400, "unavailable", ""},
-		{&issue.UnavailableError{Reason: issue.ErrTenants}, 503, "too-many-tenants", "1"},
 		{errors.New("x"), 503, "unavailable", "1"},
 		{&issue.UnavailableError{Reason: issue.ErrCeiling, Condition: &condition.Condition{Code: condition.CoordinatorGone, Stopped: true, Err: context.DeadlineExceeded}}, 503, "coordinator-gone", "1"},
 	} {

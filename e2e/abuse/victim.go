@@ -277,7 +277,7 @@ func (d *daemon) limits() (string, error) {
 	said, err := d.info()
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(said)) {
-		if (strings.HasPrefix(key, "refused_") || key == "tenants" || key == "clients_memory") && said[key] != "0" {
+		if (strings.HasPrefix(key, "refused_") || key == "clients_memory") && said[key] != "0" {
 			all = append(all, strings.TrimPrefix(key, "refused_")+"="+said[key])
 		}
 	}

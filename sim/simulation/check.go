@@ -217,7 +217,7 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 	if !p.slot.draws.Unordered {
 		from = max(from, least)
 	}
-	if at, ok := lane.NextRoom(0, from, t-1); ok {
+	if at, ok := lane.NextRoom(from, t-1); ok {
 		sim.violate(p.slot, "a burst draws on tick %d, and tick %d has room", t, at)
 	}
 }
