@@ -290,7 +290,6 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	})
 	watch := lookOut(work, d, listener)
 	parts := d.begin(work, inherited)
-	d.web.page.Begin()
 	var err error
 	for {
 		var successor *takeover.Successor
@@ -331,7 +330,6 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	}
 	d.config.Service.Stopping()
 	watch.end()
-	d.web.page.Close()
 	drain, cancel := context.WithTimeout(work, drainTimeout)
 	if e := d.server.Drain(drain); e != nil {
 		d.log.Warn("not every request was answered", "error", e)

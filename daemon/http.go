@@ -26,7 +26,6 @@ type web struct {
 	count   *counter
 	members *members
 	leaving atomic.Bool // another daemon is about to take over
-	page    *page.Page
 }
 
 // newWeb makes what answers them with IDs from a source.
@@ -34,8 +33,7 @@ func newWeb(d *Daemon, source resp.Source) (*web, error) {
 	w := &web{count: &counter{table: &d.counts}, members: newMembers(d)}
 	w.taker = await.New(source, d.clock, w.count)
 	config := w.config(d)
-	w.page = newPage(d, w.members, config)
-	maps.Copy(config.More, w.page.Handlers())
+	maps.Copy(config.More, page.Handlers())
 	config.RPC = rpc.New(config)
 	w.socket = rest.New(config)
 	return w, w.openAdmin(d, config)
@@ -60,7 +58,6 @@ func (w *web) config(d *Daemon) rest.Config {
 func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
 	drain, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	w.page.Close()
 	w.admin.drain(drain)
 	serving.Wait()
 	w.socket.Wait()

@@ -92,9 +92,6 @@ func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o, ok := c.(coord.Operator); ok {
-		d.web.members.operator.Store(&o)
-	}
 	c = d.coordinator(d.metrics.Coordinator(c))
 	d.web.members.coordinator.Store(&c)
 	return c, nil

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,30 +36,16 @@ func (a *asked) Look(ctx context.Context) (coord.Cluster, error) {
 
 func (a *asked) Members(context.Context) ([]coord.Member, error) { return nil, nil }
 
-// operated is its other side.
-type operated struct {
-	coord.Operator
-	marks int
-}
-
-func (o *operated) Marks(context.Context) ([]coord.Mark, error) {
-	o.marks++
-	return nil, nil
-}
-
-func (o *operated) History(context.Context, int) ([]coord.HolderInterval, error) { return nil, nil }
-
-func membersOf(t *testing.T, answers int) (*members, *asked, *operated, *clocktest.Manual) {
+func membersOf(t *testing.T, answers int) (*members, *asked, *clocktest.Manual) {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout(laneText))(t)
 	clock := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
 	m := newMembers(&Daemon{clock: clockguard.NewKnown(clock, nil, clockguard.Belief{}), layout: layout, config: DefaultConfig()})
-	a, o := &asked{answers: make(chan error, answers)}, &operated{}
-	c, op := coord.Coordinator(a), coord.Operator(o)
+	a := &asked{answers: make(chan error, answers)}
+	c := coord.Coordinator(a)
 	m.coordinator.Store(&c)
-	m.operator.Store(&op)
 	m.joined.Store(&coord.Cluster{UUID: "u"})
-	return m, a, o, clock
+	return m, a, clock
 }
 
 var errAway = errors.New("away")
@@ -70,7 +55,7 @@ var errAway = errors.New("away")
 func TestTheCoordinatorIsAskedOnceForAllWhoWantTheMembers(t *testing.T) {
 	for _, answer := range []error{nil, errAway} {
 		synctest.Test(t, func(t *testing.T) {
-			m, a, _, clock := membersOf(t, 0)
+			m, a, clock := membersOf(t, 0)
 			defer m.close()
 			const callers = 10
 			got := make(chan error, callers)
@@ -110,7 +95,7 @@ func TestTheCoordinatorIsAskedOnceForAllWhoWantTheMembers(t *testing.T) {
 // The question ends without its callers: at its timeout, and with the daemon.
 func TestAQuestionForTheMembersEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, a, _, clock := membersOf(t, 0)
+		m, a, clock := membersOf(t, 0)
 		began := time.Now()
 		if _, err := m.status(t.Context()); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != membersTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
@@ -131,47 +116,4 @@ func TestAQuestionForTheMembersEnds(t *testing.T) {
 			t.Errorf("after it: %v, asked %d times", err, a.looks.Load())
 		}
 	})
-}
-
-// Whoever asks for many IDs' holders does not have the coordinator read all marks each time.
-func TestTheCoordinatorIsNotAskedForHoldersTooOften(t *testing.T) {
-	m, a, o, clock := membersOf(t, 100)
-	for second := range 2 {
-		for n := range 3 * mostHolders {
-			a.answers <- nil
-			_, err := m.holder(t.Context(), generator.Parts{Worker: uint64(n % 4)})
-			if want := n >= mostHolders; errors.Is(err, errTooOften) != want || !want && err != nil {
-				t.Errorf("holder %d of second %d: %v", n, second, err)
-			}
-		}
-		if want := (second + 1) * mostHolders; o.marks != want {
-			t.Errorf("the marks were read %d times, want %d", o.marks, want)
-		}
-		clock.Advance(membersFor)
-	}
-}
-
-// A coordinator that is away is not asked again for a second.
-func TestACoordinatorThatIsAwayIsNotAskedForHolders(t *testing.T) {
-	m, a, _, clock := membersOf(t, 100)
-	left, leave := context.WithCancel(t.Context())
-	leave()
-	if _, err := m.holder(left, generator.Parts{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("whoever leaves gets %v", err)
-	}
-	a.answers <- errAway
-	before := a.looks.Load()
-	for range 3 {
-		if _, err := m.holder(t.Context(), generator.Parts{}); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "does not answer") {
-			t.Error(err)
-		}
-	}
-	if n := a.looks.Load() - before; n != 1 {
-		t.Errorf("within a second, the coordinator was asked %d times", n)
-	}
-	clock.Advance(membersFor)
-	a.answers <- nil
-	if _, err := m.holder(t.Context(), generator.Parts{}); err != nil {
-		t.Errorf("after a second: %v", err)
-	}
 }

@@ -29,9 +29,6 @@ type errorHeld struct {
 
 func (w *errorHeld) failed() bool { return w.status >= http.StatusBadRequest }
 
-// Unwrap is for http.ResponseController.
-func (w *errorHeld) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
 // WriteHeader implements http.ResponseWriter.
 func (w *errorHeld) WriteHeader(status int) {
 	if w.status = status; !w.failed() {

@@ -71,3 +71,6 @@ func (h *Histogram) Read() (d Durations) {
 	}
 	return d
 }
+
+// Bound is the upper bound of the native bucket of an index, in seconds.
+func Bound(index int) float64 { return math.Exp2(float64(index+FirstBucket) / (1 << Schema)) }

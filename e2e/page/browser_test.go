@@ -26,7 +26,7 @@ import (
 type browser struct {
 	t      *testing.T
 	ctx    context.Context
-	weight atomic.Int64 // what was loaded, without the stream of events
+	weight atomic.Int64 // what was loaded of the page's own files
 
 	mu   sync.Mutex
 	said []string
@@ -54,13 +54,13 @@ func open(t *testing.T) *browser {
 	b := &browser{t: t}
 	b.ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
-	streams := map[network.RequestID]bool{}
+	files := map[network.RequestID]bool{}
 	listening := chromedp.Listen(b.ctx, func(of any) {
 		switch e := of.(type) {
 		case *network.EventRequestWillBeSent:
-			streams[e.RequestID] = e.Type == network.ResourceTypeEventSource
+			files[e.RequestID] = e.Type != network.ResourceTypeFetch
 		case *network.EventLoadingFinished:
-			if !streams[e.RequestID] {
+			if files[e.RequestID] {
 				b.weight.Add(int64(e.EncodedDataLength))
 			}
 		case *runtime.EventExceptionThrown:
@@ -70,7 +70,8 @@ func open(t *testing.T) *browser {
 				b.note(fmt.Sprint("console.", e.Type))
 			}
 		case *log.EventEntryAdded:
-			if e.Entry.Level == "error" || e.Entry.Level == "warning" {
+			// Where the coordinator is gone, that is the answer.
+			if (e.Entry.Level == "error" || e.Entry.Level == "warning") && !strings.HasSuffix(e.Entry.URL, "/v1/cluster") {
 				b.note(e.Entry.Text + " " + e.Entry.URL)
 			}
 		}
@@ -164,6 +165,9 @@ const tooWide = `(() => {
   return [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > root.clientWidth && !e.closest('.scroll'))
     .map(e => e.tagName + '.' + e.getAttribute('class')).join(', ') || 'something';
 })()`
+
+// cutOff names the regions whose content has no room.
+const cutOff = `[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.getAttribute('aria-label')).join(', ')`
 
 // contrasts lists the texts whose contrast is too low, as WCAG reckons it, and how many texts there are.
 const contrasts = `(() => {
