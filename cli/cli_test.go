@@ -213,8 +213,6 @@ func TestFlagsFirst(t *testing.T) {
 		{"f marks raise --to now raise", "f marks raise --to now raise"},
 		{"f claims --yes clear x --timeout 1s", "f claims clear --yes --timeout 1s x"},
 		{"f claims -- clear --yes", "f claims -- clear --yes"},
-		{"f status --watch --cluster", "f status --watch --cluster"},
-		{"f status --watch 5s", "f status --watch 5s"},
 	} {
 		if got := strings.Join(flagsFirst(commands, strings.Fields(c.given)), " "); got != c.want {
 			t.Errorf("%q becomes %q, want %q", c.given, got, c.want)
@@ -246,15 +244,10 @@ func TestCommands(t *testing.T) {
 		{[]string{"claims", "clear"}, "", "the name of one claim: see flakeward claims"},
 		{[]string{"claims", "clear", "a", "b"}, "", "the name of one claim"},
 		{[]string{"explain"}, "", "at least one ID"},
-		{[]string{"status", "--watch"}, "", "give --cluster too"},
-		{[]string{"status", "--watch=1ms", "--cluster"}, "", "1ms is too short"},
-		{[]string{"status", "--watch=often", "--cluster"}, "", "not a duration"},
-		{[]string{"status", "--watch", "5s", "--cluster"}, "", `status takes no arguments, but got "5s"`},
 		{[]string{"status", "--cluster", "--coord", "nowhere"}, "", "--coord: the coordinator's URL has no scheme"},
 		{[]string{"marks", "--help"}, "raise", ""},
 		{[]string{"marks", "raise", "--help"}, "--force", ""},
 		{[]string{"claims", "clear", "--help"}, "clear [command options] CLAIM", ""},
-		{[]string{"status", "--help"}, "--watch  ", ""},
 		{[]string{"help"}, "COMMANDS:", ""},
 		{[]string{"help", "next"}, "flakeward next - ", ""},
 		{[]string{"help", "marks", "raise"}, "flakeward marks raise - ", ""},
@@ -296,7 +289,6 @@ func TestCompletion(t *testing.T) {
 		{"daemon --socket-", "--socket-mode --socket-group"},
 		{"daemon --socket --s", ""}, // the value of --socket
 		{"status --clu", "--cluster"},
-		{"status --watch --cl", "--cluster"}, // --watch takes no other word
 		{"marks ", "raise"},
 		{"marks --", "--socket --timeout --coord --coord-tls --coord-ca --coord-cert --coord-key --coord-server-name --coord-user --coord-password-file --state-dir --json --config --help"},
 		{"marks --coord embedded: r", "raise"},

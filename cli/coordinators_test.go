@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -242,51 +241,6 @@ func TestOperatorsOnRealCoordinators(t *testing.T) {
 			}
 		})
 	})
-}
-
-// said hands on what is written, each write by itself.
-type said chan string
-
-func (s said) Write(b []byte) (int, error) {
-	s <- string(b)
-	return len(b), nil
-}
-
-// await waits until something is written that has the part in it.
-func (s said) await(t *testing.T, part string) {
-	t.Helper()
-	for {
-		select {
-		case text := <-s:
-			if strings.Contains(text, part) {
-				return
-			}
-		case <-t.Context().Done():
-			t.Fatalf("nobody said %q", part)
-		}
-	}
-}
-
-func TestWatchGoesOnThroughAnOutage(t *testing.T) {
-	servers := etcdtest.Start(t, etcdtest.Options{})
-	join(t, servers.URL("/flakeward"), "a-host")
-	ctx, interrupt := context.WithCancel(t.Context())
-	out, complaints, ended := make(said, 1000), make(said, 1000), make(chan error, 1)
-	go func() {
-		ended <- Run(ctx, []string{"flakeward", "status", "--cluster", "--watch=100ms", "--timeout", "1s", "--coord", servers.URL("/flakeward")}, nil, out, complaints, nil)
-	}()
-	out.await(t, "0 members of 4 worker IDs")
-	servers.StopAll()
-	complaints.await(t, "; trying again every 100ms\n")
-	servers.StartAll()
-	for len(out) > 0 {
-		<-out // from before
-	}
-	out.await(t, "0 members of 4 worker IDs")
-	interrupt()
-	if err := <-ended; err != nil {
-		t.Errorf("interrupted, the watch ended with %v", err)
-	}
 }
 
 func TestOperatorsAccessIsTheDaemons(t *testing.T) {

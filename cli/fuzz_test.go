@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -61,16 +60,13 @@ func FuzzValues(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		span, mode, every := duration(7), fileMode(0o640), interval{every: time.Second}
+		span, mode := duration(7), fileMode(0o640)
 		again, modeAgain := duration(0), fileMode(0)
 		if err := span.Set(text); err != nil && span != 7 || err == nil && (again.Set(span.String()) != nil || again != span) {
 			t.Errorf("%q is %v, %v, and that %v", text, &span, err, &again)
 		}
 		if err := mode.Set(text); err != nil && mode != 0o640 || err == nil && (modeAgain.Set(mode.String()) != nil || modeAgain != mode || mode > 0o777) {
 			t.Errorf("%q is %v, %v, and that %v", text, &mode, err, &modeAgain)
-		}
-		if err := every.Set(text); err != nil && every.on || err == nil && every.on && every.every < shortestInterval {
-			t.Errorf("%q is %+v, %v", text, every, err)
 		}
 	})
 }
@@ -126,7 +122,7 @@ func FuzzSettings(f *testing.F) {
 func FuzzWords(f *testing.F) {
 	f.Add("flakeward next 1000 --run --socket /x")
 	f.Add("flakeward marks --by 5m raise -- --to")
-	f.Add("flakeward status --watch=5s --cluster -")
+	f.Add("flakeward status --cluster -")
 	f.Add("flakeward completion --")
 	f.Add("flakeward marks --js")
 	f.Add("flakeward de")

@@ -228,7 +228,7 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 		}
 	}
 	s := someCluster()
-	_, _, err := (ask{standIn: s}).run(t, "status", "--cluster", "--watch", "--socket", at("etcd://***@h1:2379/ids"))
+	_, _, err := (ask{standIn: s}).run(t, "status", "--cluster", "--socket", at("etcd://***@h1:2379/ids"))
 	checkError(t, err, asksForUser, ExitUsage)
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -16,7 +15,6 @@ import (
 
 func statusCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
-	again := interval{every: 2 * time.Second}
 	return withConfig(&urfave.Command{
 		Name:  "status",
 		Usage: "show the state of this host's daemon, or of the whole cluster",
@@ -32,25 +30,13 @@ func statusCommand(own paths, out *outside) *urfave.Command {
 			coordinatorSource,
 		Flags: slices.Concat(flags.flags(), []urfave.Flag{
 			&urfave.BoolFlag{Name: "cluster", Usage: "show all members, from the coordinator"},
-			again.flag("with --cluster, show it again every 2s, or as often as --watch=5s says, until interrupted"),
-			jsonFlag("print one JSON object: sections, keys, values; with --cluster, the members; with --watch, one object per line"),
+			jsonFlag("print one JSON object: sections, keys, values; with --cluster, the members"),
 		}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			if again.on && !c.Bool("cluster") {
-				return usagef("--watch is for the whole cluster: give --cluster too")
-			}
-			switch {
-			case again.on:
-				if err := flags.locate(c); err != nil {
-					return err
-				}
-				w := watch{flags: flags, every: again.every, json: c.Bool(jsonName), out: c.App.Writer, complain: c.App.ErrWriter}
-				w.terminal = !w.json && out.terminal(c.App.Writer)
-				return w.run(c.Context)
-			case c.Bool("cluster"):
+			if c.Bool("cluster") {
 				return clusterStatus(c, flags)
 			}
 			return localStatus(c, flags.client)
