@@ -25,7 +25,6 @@ const (
 	ExitUnknown  = 4 // explain: all IDs were decoded, but no holder is known for some of them
 	ExitNoDaemon = 5 // no daemon listens on the socket
 	ExitRefused  = 6 // the daemon refused the request as wrong
-	ExitMeet     = 7 // layout check: two clusters can issue the same ID
 )
 
 // usageError is a mistake in what the command was told.
@@ -47,9 +46,6 @@ var errNotReady = errors.New("the daemon cannot issue IDs yet")
 // errUnknown is what explain ends with when nobody can be named for an ID.
 var errUnknown = errors.New("no holder is known")
 
-// errMeet is what layout check ends with when clusters meet.
-var errMeet = errors.New("clusters that can issue the same ID must not write to one place: give each a datacenter of its own")
-
 // ExitCode returns the status for what Run returned.
 func ExitCode(err error) int {
 	var usage *usageError
@@ -69,8 +65,6 @@ func ExitCode(err error) int {
 		return ExitNotReady
 	case errors.Is(err, errUnknown):
 		return ExitUnknown
-	case errors.Is(err, errMeet):
-		return ExitMeet
 	}
 	return ExitFailed
 }
@@ -133,7 +127,7 @@ func newProgram(own paths, out *outside) *program {
 			convertCommand(own),
 			boundsCommand(own),
 			explainCommand(own, out),
-			layoutCommand(own, out),
+			layoutCommand(own),
 			statusCommand(own, out),
 			healthCommand(own),
 			marksCommand(own, out),

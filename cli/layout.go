@@ -16,7 +16,7 @@ import (
 	"github.com/flakeward/flakeward/internal/layouts"
 )
 
-func layoutCommand(own paths, out *outside) *urfave.Command {
+func layoutCommand(own paths) *urfave.Command {
 	layoutText := generator.DefaultLayout
 	return withConfig(&urfave.Command{
 		Name:      "layout",
@@ -24,7 +24,6 @@ func layoutCommand(own paths, out *outside) *urfave.Command {
 		ArgsUsage: "[LAYOUT]",
 		Description: "A layout is the name of a preset (twitter), a preset with another epoch (twitter;epoch=2026-01-01),\n" +
 			"or the full form, fields from the highest bits down (time=41@1ms,worker=10,sequence=12;epoch=2026-01-01).",
-		Subcommands: []*urfave.Command{layoutCheckCommand(own, out)},
 		Flags: []urfave.Flag{
 			&urfave.BoolFlag{Name: "list", Usage: "list the presets"},
 			&urfave.StringFlag{Name: "layout", Destination: &layoutText, Value: layoutText, Usage: "show this `LAYOUT`, as the argument does"},

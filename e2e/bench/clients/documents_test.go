@@ -51,7 +51,6 @@ var triedBy = map[string]string{
 	"protocol.md: r = redis.Redis(":                      ". TestTheLinesForClients",
 	"protocol.md: rdb := redis.NewClient(":               ". TestTheLinesForClients",
 	"several-clusters.md: $ flakeward layout 'time=41@1": ". TestTheCommandsThatNeedNoDaemon",
-	"several-clusters.md: $ flakeward layout check":      notTried,
 	"several-clusters.md: NEXT 5 TENANT orders":          "../../../client TestATenantIsAskedForByName",
 }
 
