@@ -37,12 +37,15 @@ func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 	must.Do(t, os.Mkdir(open, 0o777))
 	must.Do(t, os.Chmod(open, 0o777))
 	_, err := checks(t, "--check", "--socket", dir, "--state-dir", open, "--lanes", "100", "--log-level", "x", "--socket-group", "no-such-group",
-		"--admin", "127.0.0.1:0", "--admin-client-ca", os.DevNull, "--admin-token-file", filepath.Join(dir, "none"),
+		"--listen", ":7070",
 		"--coord", "etcd://a", "--coord-ca", filepath.Join(dir, "none"), "--log-file", filepath.Join(dir, "none", "log"))
-	for _, part := range []string{"--lanes", "--log-level", "--socket-group", "not a socket", "written by others", "authorities", "--admin-cert", "--admin-token-file", "--log-file"} {
+	for _, part := range []string{"--lanes", "--log-level", "--socket-group", "not a socket", "written by others", "other hosts can reach :7070", "--log-file"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %q", err, part)
 		}
+	}
+	if _, err := checks(t, append(paths, "--check", "--listen", ":7070", "--password-file", os.DevNull)...); err == nil || !strings.Contains(err.Error(), "--password-file") {
+		t.Errorf("an empty password's file: %v", err)
 	}
 	if ExitCode(err) != ExitUsage {
 		t.Errorf("wrong settings end with %d", ExitCode(err))

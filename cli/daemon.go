@@ -42,7 +42,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 		Usage: "issue IDs on a Unix socket until stopped",
 		Description: "Runs in the foreground. SIGTERM or SIGINT stops it: it answers the requests that it has accepted, and exits.\n" +
 			"A second signal, a second later or more, makes it exit at once; that is safe, and delays the next\n" +
-			"start by about a second. SIGHUP reopens --log-file and reloads certificates, passwords, tokens and keys.\n" +
+			"start by about a second. SIGHUP reopens --log-file and reloads certificates, passwords and keys.\n" +
 			"Each setting is a flag, a variable or a line of --config. Flags override variables; variables override\n" +
 			"the file. Tenants are set in the file only.\n" + allSettings(daemonName),
 		Flags: append(s.flags(), checkFlags()...),

@@ -26,7 +26,7 @@ func healthCommand(own paths) *urfave.Command {
 			"Restart a daemon that fails --live. Do not restart one that is only not ready: an outage of the coordinator makes it so.",
 			ExitNotReady, ExitNoDaemon, ExitFailed),
 		Flags: append(flags.flags(), &urfave.BoolFlag{Name: "live", Usage: "check only that the daemon serves requests"},
-			&urfave.StringFlag{Name: "address", Destination: &address, Usage: "ask at this `ADDRESS` of --admin without TLS, such as 127.0.0.1:7070, instead of the socket"}),
+			&urfave.StringFlag{Name: "address", Destination: &address, Usage: "ask at this `ADDRESS` of --listen, such as 127.0.0.1:7070, instead of the socket"}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err

@@ -56,7 +56,7 @@ func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 // others has another value than the default for each setting of daemon.Config.
 var others = map[string]string{
 	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18", "memory": "100MiB", "idle-timeout": "90s", "allow-uid": "1000,1001", "allow-gid": "7",
-	"admin": "127.0.0.1:2", "admin-ids": "true", "admin-cert": "/other/admin.pem", "admin-key": "/other/admin-key.pem", "admin-client-ca": "/other/admin-ca.pem", "admin-token-file": "/other/token",
+	"listen": "127.0.0.1:2", "password-file": "/other/listen-password",
 	"coord-tls": "true", "coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
 	"coord-server-name": "other", "coord-user": "u", "coord-password-file": "/other/password",
 	"takeover": "true", "takeover-downgrade": "true", "takeover-linger": "22s", "require-coord": "true", "accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
@@ -72,7 +72,7 @@ func base(except string) []string {
 	var args []string
 	for _, arg := range []string{
 		"--layout=discord", "--coord=zk://h1", "--coord-cert=/cert.pem", "--coord-key=/key.pem", "--coord-user=base", "--coord-password-file=/password",
-		"--admin=127.0.0.1:1", "--admin-cert=/cert.pem", "--admin-key=/key.pem",
+		"--listen=127.0.0.1:1", "--password-file=/listen-password",
 	} {
 		if name, _, _ := strings.Cut(arg, "="); name != "--"+except {
 			args = append(args, arg)

@@ -30,6 +30,7 @@ type options struct {
 	maxAge      time.Duration
 	tenant      string // as it is asked for; empty: 0
 	named       bool   // it is a name
+	password    string // empty: none is given
 	dialTimeout time.Duration
 	timeout     time.Duration
 	largest     int64
@@ -62,6 +63,10 @@ func Tenant(t uint32) Option {
 func TenantNamed(name string) Option {
 	return func(o *options) { o.tenant, o.named = name, true }
 }
+
+// Password is given at each connection: the one of the daemon's --password-file, which an address on
+// TCP may need.
+func Password(password string) Option { return func(o *options) { o.password = password } }
 
 // DialTimeout bounds how long one attempt to connect may take, the daemon's greeting included:
 // above 0. The default is DefaultDialTimeout.
@@ -158,10 +163,19 @@ type Client struct {
 	ended chan struct{} // closed when the fetcher is gone
 }
 
-// Open makes a client of the daemon at a socket. It does not connect: that is done when the first
-// ID is asked for. It fails only if an option is out of its range or the path is empty.
+// networkOf is the network of a socket: TCP for host:port, such as 127.0.0.1:7070, without a slash.
+func networkOf(socket string) string {
+	if _, _, err := net.SplitHostPort(socket); err == nil && !strings.Contains(socket, "/") {
+		return "tcp"
+	}
+	return "unix"
+}
+
+// Open makes a client of the daemon at a socket, which is the path of a Unix socket, or host:port
+// where the daemon has such an address (its --listen). It does not connect: that is done when the
+// first ID is asked for. It fails only if an option is out of its range or the path is empty.
 func Open(socket string, opts ...Option) (*Client, error) {
-	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, timeout: DefaultTimeout, largest: 1 << 30, network: "unix"}
+	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, timeout: DefaultTimeout, largest: 1 << 30, network: networkOf(socket)}
 	for _, set := range opts {
 		set(&o)
 	}

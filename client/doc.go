@@ -5,6 +5,9 @@
 //	defer ids.Close()
 //	id, err := ids.Next(ctx)
 //
+// A daemon with an address on TCP (its --listen) is named by that, such as 127.0.0.1:7070, and with
+// the option Password where the address has one.
+//
 // It needs the standard library and nothing else: a program that imports this package alone builds
 // none of the module's dependencies, though its go.sum may list them. A program opens one Client
 // and shares it among its goroutines.

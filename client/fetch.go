@@ -195,10 +195,17 @@ func (l *link) greet(ctx context.Context, c *Client) error {
 	if ctx.Err() != nil {
 		err = ctx.Err() // whose deadline this was not to replace
 	}
+	var request []byte
+	if c.password != "" {
+		request = wire.AppendCommand(request, "AUTH", "default", c.password)
+	}
 	if err == nil {
-		if _, err = l.conn.Write([]byte("*3\r\n$4\r\nINFO\r\n$6\r\nserver\r\n$7\r\ncluster\r\n")); err != nil {
+		if _, err = l.conn.Write(wire.AppendCommand(request, "INFO", "server", "cluster")); err != nil {
 			err = l.in.Refusal(err)
 		}
+	}
+	if err == nil && c.password != "" {
+		err = l.in.OK()
 	}
 	if err == nil {
 		text, err = l.in.Bulk()

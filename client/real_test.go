@@ -3,6 +3,9 @@ package client_test
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,6 +18,31 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
+
+// A daemon's address on TCP is as good as its socket. A wrong password is told.
+func TestAnAddressWithAPassword(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	free := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	must.Do(t, os.WriteFile(file, []byte("a secret\n"), 0o600), free.Close())
+	config := daemontest.Config(dir(t))
+	config.Listen.Address, config.Listen.PasswordFile = free.Addr().String(), file
+	daemontest.Start(t, config)
+	c := open(t, config.Listen.Address, client.Password("a secret"))
+	first, second := must.Get(c.Next(t.Context()))(t), must.Get(c.Next(t.Context()))(t)
+	if second <= first {
+		t.Errorf("%d comes after %d", second, first)
+	}
+	if texts, err := c.As(client.UUID).Take(t.Context(), 3); err != nil || len(texts) != 3 {
+		t.Errorf("got %q, %v", texts, err)
+	}
+	for code, options := range map[string][]client.Option{"WRONGPASS": {client.Password("another")}, "NOAUTH": nil} {
+		_, err := open(t, config.Listen.Address, append(options, client.Timeout(0))...).Next(t.Context())
+		var refused *client.RefusedError
+		if !errors.As(err, &refused) || refused.Code != code {
+			t.Errorf("got %v, want %s", err, code)
+		}
+	}
+}
 
 // Many goroutines, by Next and by Take, on a real daemon: no ID comes twice; those of one goroutine
 // rise; and what a call gets is above what any call got that had returned before it began.

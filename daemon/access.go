@@ -34,14 +34,14 @@ func (a access) warn(log hclog.Logger) {
 }
 
 // allow reports whether a client may connect; nil if everybody may. The kernel tells a client's
-// user and main group as of when it connected, and no other group.
+// user and main group as of when it connected, and no other group. Who comes by TCP gives a password.
 func (a access) allow() func(peercred.Credentials) bool {
 	uids, gids := a.socket.AllowUIDs, a.socket.AllowGIDs
 	if len(uids) == 0 && len(gids) == 0 {
 		return nil
 	}
 	return func(c peercred.Credentials) bool {
-		return c.Known && (operator(budget.User(c.UID)) || slices.Contains(uids, c.UID) || slices.Contains(gids, c.GID))
+		return c.Address.IsValid() || c.Known && (operator(budget.User(c.UID)) || slices.Contains(uids, c.UID) || slices.Contains(gids, c.GID))
 	}
 }
 

@@ -13,12 +13,12 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
-	"github.com/flakeward/flakeward/daemon/admin"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/systemd"
+	"github.com/flakeward/flakeward/daemon/tcp"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/vmclock"
 	"github.com/flakeward/flakeward/generator"
@@ -28,7 +28,7 @@ import (
 // Config is what one daemon needs to know. Validate says what is wrong with it.
 type Config struct {
 	Socket Socket
-	Admin  admin.Config // the address on TCP, if there is one
+	Listen tcp.Config // the address on TCP, if there is one
 	// Takeover has the daemon go on in the place of one that runs on the same state directory.
 	Takeover bool
 	// Downgrade has it do so where that one is of a later version, too.
@@ -201,7 +201,10 @@ func (c Config) Validate() error {
 	if c.Socket.MaxCount < 1 || c.Socket.MaxCount > 1<<20 {
 		bad("max-count", "%d is not within 1 and %d", c.Socket.MaxCount, 1<<20)
 	}
-	c.Admin.Validate(bad)
+	c.Listen.Validate(bad)
+	if c.Listen.Address != "" && c.Listen.PasswordFile == "" && len(c.Socket.AllowUIDs)+len(c.Socket.AllowGIDs) > 0 {
+		bad("listen", "every user of this host could ask there, whatever --allow-uid and --allow-gid say: give --password-file")
+	}
 	c.Cluster.validateAccess(bad)
 	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
 		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)

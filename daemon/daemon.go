@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/daemon/tcp"
 	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/timeslice"
 	"github.com/flakeward/flakeward/generator"
@@ -57,6 +59,8 @@ type Daemon struct {
 	access  access
 	named   *tenant.Tenants
 	forms   *forms
+	tcp     *tcp.Server  // who is answered on TCP
+	address net.Listener // on TCP; nil: there is none
 	lanes   lanes
 	pool    *issue.Pool
 	limited *issue.Limited // the pool, if users have rates; otherwise nil
@@ -115,7 +119,10 @@ func New(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	d.forms = newForms(layout)
-	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}}
+	if d.tcp, err = tcp.New(c.Listen); err != nil {
+		return nil, err
+	}
+	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, tcp: d.tcp}
 	d.renewal = renewal{start: c.Successor, clock: d.clock, log: c.Log}
 	d.events = condition.NewCounts()
 	d.metrics = metrics.New(metrics.Sources{
@@ -158,6 +165,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.closeDir()) }()
+	defer d.closeAddress()
 	from, err := succeed(ctx, d)
 	if err != nil {
 		return err
@@ -176,7 +184,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := d.web.admin.listen(from != nil); err != nil {
+	if err := d.openAddress(from); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return d.live(ctx, listener, inherited)
@@ -232,9 +240,7 @@ func (d *Daemon) build() error {
 	limited := d.pool.Limit(rates, d.clock, d.config.Waiting.MaxBlock)
 	d.limited, _ = limited.(*issue.Limited)
 	source := d.source(limited)
-	if d.web, err = newWeb(d, source); err != nil {
-		return err
-	}
+	d.web = newWeb(d, source)
 	d.server = serve.New(serve.Config{
 		Source:  source,
 		Layout:  d.layout,
@@ -250,15 +256,16 @@ func (d *Daemon) build() error {
 		Budget:   d.memory.clients,
 		Allow:    d.access.allow(),
 		Operator: operator,
-		HTTP:     d.web.socket.HTTP(),
-		Crowd:    d.web.socket.Crowd(),
+		Password: d.tcp.Password(),
+		HTTP:     d.web.rest.HTTP(),
+		Crowd:    d.web.rest.Crowd(),
 		Log:      d.log.Named("serve"),
 		Clock:    d.clock,
 		Count:    &d.counts,
 
 		Feed: d.config.Service.Feed, FeedEvery: d.config.Service.FeedEvery(),
 	})
-	d.web.count.server, d.reload.admin = d.server, d.web.admin
+	d.web.count.server = d.server
 	d.pool.OnChange(func() {
 		d.server.Wake()
 		d.web.taker.Wake()
@@ -276,15 +283,10 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer d.renewal.end(work, errEnding)
-	served := make(chan error, 2)
+	served := make(chan error, 1)
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		if err := d.server.Serve(work, listener); err != nil {
-			served <- err
-		}
-	})
-	serving.Go(func() {
-		if err := d.web.admin.serve(d); err != nil {
 			served <- err
 		}
 	})
@@ -300,7 +302,7 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 			next, handed := parts.handOver(work, d, successor, listener)
 			if errors.Is(handed, errHandedOver) {
 				d.handedOver = true
-				d.web.end(work, &serving)
+				d.web.end(&serving)
 				return nil
 			}
 			watch = lookOut(work, d, listener)
@@ -335,7 +337,7 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 		d.log.Warn("not every request was answered", "error", e)
 	}
 	cancel()
-	d.web.end(work, &serving)
+	d.web.end(&serving)
 	if parts != nil {
 		parts.end(ctx)
 	}

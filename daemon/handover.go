@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -89,7 +90,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
 	settings := func() takeover.Settings {
 		s := d.config.settings(d.layout)
-		s.Cluster = d.lanes[0].holder.Load().Cluster()
+		s.Cluster, s.Listen = d.lanes[0].holder.Load().Cluster(), d.config.Listen.Address
 		return s
 	}
 	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
@@ -161,8 +162,13 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		commit.Listener, err = listener.File()
 	}
 	if err == nil {
+		commit.Address, err = d.addressFile()
+	}
+	if err == nil {
 		err = to.Commit(ctx, commit) // this alone decides
-		_ = commit.Listener.Close()  // a duplicate
+	}
+	for _, f := range []*os.File{commit.Listener, commit.Address} {
+		_ = f.Close() // a duplicate, or none
 	}
 	if err == nil {
 		fault.Point(fault.RunningCommitted)

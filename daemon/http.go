@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"sync"
@@ -21,22 +20,21 @@ import (
 // web answers the connections that speak HTTP.
 type web struct {
 	taker   *await.Taker
-	socket  *rest.Server
-	admin   *adminServer // nil: there is no address
+	rest    *rest.Server
 	count   *counter
 	members *members
 	leaving atomic.Bool // another daemon is about to take over
 }
 
 // newWeb makes what answers them with IDs from a source.
-func newWeb(d *Daemon, source resp.Source) (*web, error) {
+func newWeb(d *Daemon, source resp.Source) *web {
 	w := &web{count: &counter{table: &d.counts}, members: newMembers(d)}
 	w.taker = await.New(source, d.clock, w.count)
 	config := w.config(d)
 	maps.Copy(config.More, page.Handlers())
 	config.RPC = rpc.New(config)
-	w.socket = rest.New(config)
-	return w, w.openAdmin(d, config)
+	w.rest = rest.New(config)
+	return w
 }
 
 // config is what requests are answered from.
@@ -49,18 +47,15 @@ func (w *web) config(d *Daemon) rest.Config {
 		Take: w.taker, Layout: d.layout, Form: as, Coder: d.forms.coder.Load, Tenants: d.named, MaxCount: d.config.Socket.MaxCount,
 		Status: d.Info, Cluster: w.members.show, Health: rest.Health{Live: health{d}.live, Ready: health{d}.ready}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
 		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock, Idle: d.config.Socket.IdleTimeout,
-		Leaving: w.leaving.Load,
+		Leaving: w.leaving.Load, Unserved: d.tcp.Refuse,
 	}
 }
 
 // end answers what is under way, and returns once all that serves has ended. The socket's server
 // has been told to.
-func (w *web) end(ctx context.Context, serving *sync.WaitGroup) {
-	drain, cancel := context.WithTimeout(ctx, drainTimeout)
-	defer cancel()
-	w.admin.drain(drain)
+func (w *web) end(serving *sync.WaitGroup) {
 	serving.Wait()
-	w.socket.Wait()
+	w.rest.Wait()
 	w.taker.Close()
 	w.members.close()
 }

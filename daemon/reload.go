@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/secure"
+	"github.com/flakeward/flakeward/daemon/tcp"
 )
 
 // reload opens the log again, and reads what the coordinator is reached with again, when it is asked
@@ -18,7 +19,7 @@ type reload struct {
 	ready   *atomic.Bool
 	clock   clockguard.Clock // known time
 	current *secure.Current  // what was read
-	admin   *adminServer     // nil: there is none
+	tcp     *tcp.Server
 }
 
 // access is what the coordinator is reached with, except for who asks.
@@ -68,9 +69,7 @@ func (r reload) again() {
 	if err == nil {
 		err = access.Reload()
 	}
-	if r.admin != nil {
-		err = errors.Join(err, r.admin.Reload())
-	}
+	err = errors.Join(err, r.tcp.Reload())
 	if err != nil {
 		log.Error("cannot reload certificates and passwords; using the last ones", "error", err)
 		return

@@ -180,7 +180,7 @@ func TestTakeoverIsNotNoticed(t *testing.T) {
 func TestTakeoverEndsHTTPInOrder(t *testing.T) {
 	c := config(dir(t))
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t) // a free port
-	c.Admin.Address = l.Addr().String()
+	c.Listen.Address = l.Addr().String()
 	must.Do(t, l.Close())
 	d := start(t, c)
 	client := sockettest.HTTP(t, c.Socket.Path, false)
@@ -222,16 +222,8 @@ func TestTakeoverEndsHTTPInOrder(t *testing.T) {
 	if len(seen) < 100 {
 		t.Errorf("only %d IDs came: the test shows nothing", len(seen))
 	}
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for {
-		reply, err := http.Get("http://" + c.Admin.Address + "/readyz")
-		if err == nil {
-			_ = reply.Body.Close()
-			break
-		}
-		<-again.C
-	}
+	reply := must.Get(http.Get("http://" + c.Listen.Address + "/readyz"))(t)
+	_ = reply.Body.Close()
 }
 
 // A connection keeps what was agreed on it, and what it is in the middle of.

@@ -211,6 +211,9 @@ func succeed(ctx context.Context, d *Daemon) (*predecessor, error) {
 	n := newcomer{d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, func(ctx context.Context) (coord.Coordinator, error) {
 		return d.reload.dial(ctx, d.Identity(), false)
 	}, d.log}
+	if err := d.reserve(&n.settings); err != nil {
+		return nil, fmt.Errorf("--takeover: the running daemon goes on: %w", err)
+	}
 	begun, said := d.clock.Now().Mono, false
 	for {
 		from, err := n.takeOver(ctx)

@@ -9,11 +9,15 @@ package budget
 
 import "sync"
 
-// User tells apart whom connections belong to: the UID at the other end, one in a pod, or Unknown.
+// User tells apart whom connections belong to: the UID at the other end, one in a pod, an address, or
+// Unknown.
 type User int64
 
 // PodUser is a UID in a pod of a number below 1<<31; 0: in none.
 func PodUser(uid, pod uint32) User { return User(pod)<<32 | User(uid) }
+
+// AddressUser is the user of connections from an address, by a number of 64 bits. It is no other's.
+func AddressUser(number uint64) User { return 1<<62 | User(number>>2) }
 
 // Unknown stands for a user that the system does not tell.
 const Unknown User = -1

@@ -92,10 +92,10 @@ func (w *fixture) fill(t testing.TB) {
 			both(string(e.Code))
 		}
 	}
-	for k := resp.UnknownCommand; k <= resp.NoToken; k++ {
+	for k := resp.UnknownCommand; k <= resp.WrongPassword; k++ {
 		code := resp.Refuse(k, 0, 0).Code
 		switch k {
-		case resp.UnknownPath, resp.WrongMethod, resp.BadCall, resp.UnknownParameter, resp.WrongParameter, resp.NotHere, resp.NoToken:
+		case resp.UnknownPath, resp.WrongMethod, resp.BadCall, resp.UnknownParameter, resp.WrongParameter, resp.NotHere:
 			codes["http"] = append(codes["http"], code)
 		case resp.BadCount, resp.CountTooHigh, resp.BadTenant, resp.NoTenants, resp.UnknownTenant, resp.BadID, resp.WrongID, resp.BadForm, resp.Unavailable:
 			both(code)

@@ -1,9 +1,11 @@
-// Package peercred says who is at the other end of a Unix socket, as the kernel and the socket tell
+// Package peercred says who is at the other end of a connection, as the kernel and the socket tell
 // it.
 package peercred
 
 import (
+	"hash/maphash"
 	"net"
+	"net/netip"
 	"strconv"
 )
 
@@ -18,16 +20,31 @@ type Credentials struct {
 	// (hostPID); 0: no pod, this process's own, or not seen. It is for fairness alone: the PID may be
 	// another process's by now.
 	Pod uint32 `json:",omitempty"`
+
+	Address netip.Addr `json:",omitzero"` // of a peer that came by TCP
 }
 
-// User returns the peer's UID in digits, or "unknown".
+// User returns the peer's address, or its UID in digits, or "unknown".
 func (c Credentials) User() string {
-	if !c.Known {
+	switch {
+	case c.Address.IsValid():
+		return c.Address.String()
+	case !c.Known:
 		return "unknown"
 	}
 	return strconv.FormatUint(uint64(c.UID), 10)
 }
 
-// Of returns who is at the other end of c. It knows nobody if c is no Unix socket, or if the system
-// does not tell.
-func Of(c net.Conn) Credentials { return of(c) }
+var seed = maphash.MakeSeed()
+
+// Number tells the addresses of peers apart in this process.
+func Number(a netip.Addr) uint64 { return maphash.Comparable(seed, a) }
+
+// Of returns who is at the other end of c: the address where that is TCP. It knows nobody if c is
+// neither that nor a Unix socket, or if the system does not tell.
+func Of(c net.Conn) Credentials {
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return Credentials{Address: a.AddrPort().Addr().Unmap()}
+	}
+	return of(c)
+}

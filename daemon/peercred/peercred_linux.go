@@ -18,7 +18,7 @@ func of(c net.Conn) (who Credentials) {
 		return Credentials{}
 	}
 	_ = raw.Control(func(fd uintptr) {
-		// A TCP socket answers too, with the kernel's own PID and nobody's user.
+		// Others may answer, with the kernel's own PID and nobody's user.
 		if family, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || family != unix.AF_UNIX {
 			return
 		}

@@ -1,7 +1,9 @@
 package peercred_test
 
 import (
+	"encoding/json"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,9 +36,23 @@ func TestNobodyIsKnownElsewhere(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close() // it has nothing to lose
 	defer far.Close()  // it has nothing to lose
-	for _, c := range []net.Conn{connect(t, "tcp", "127.0.0.1:0"), near} {
-		if got := peercred.Of(c); got != (peercred.Credentials{}) {
-			t.Errorf("a %T is known to be %+v", c, got)
-		}
+	if got := peercred.Of(near); got != (peercred.Credentials{}) {
+		t.Errorf("a %T is known to be %+v", near, got)
+	}
+}
+
+// A peer keeps its address, and its user with it, when another process goes on.
+func TestTCPTellsThePeersAddress(t *testing.T) {
+	got := peercred.Of(connect(t, "tcp", "127.0.0.1:0"))
+	if want := (peercred.Credentials{Address: netip.MustParseAddr("127.0.0.1")}); got != want || got.User() != "127.0.0.1" {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	text := must.Get(json.Marshal(got))(t)
+	var again peercred.Credentials
+	if err := json.Unmarshal(text, &again); err != nil || again != got || peercred.Number(again.Address) != peercred.Number(got.Address) {
+		t.Errorf("%s became %+v (%v)", text, again, err)
+	}
+	if other := netip.MustParseAddr("127.0.0.2"); peercred.Number(other) == peercred.Number(got.Address) {
+		t.Error("two addresses have one number")
 	}
 }

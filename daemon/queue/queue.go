@@ -6,12 +6,16 @@
 // then takes its share. Nothing is random, so that a simulation can replay it.
 package queue
 
-import "slices"
+import (
+	"net/netip"
+	"slices"
+)
 
-// User is whom a share is for: a UID, and the socket by which it came.
+// User is whom a share is for: a UID, and the socket by which it came, or an address.
 type User struct {
-	UID    uint32
-	Socket uint32
+	UID     uint32
+	Socket  uint32
+	Address netip.Addr `json:",omitzero"`
 }
 
 // Nobody is the UID of a peer that the kernel does not know. It is no user's.

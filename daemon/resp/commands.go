@@ -20,6 +20,9 @@ type command struct {
 // direct are the commands that MULTI does not queue.
 var direct = []string{"DISCARD", "EXEC", "MULTI", "QUIT", "RESET", "WATCH"}
 
+// opening are the commands that run before the password was accepted.
+var opening = []string{"AUTH", "HELLO", "QUIT", "RESET"}
+
 // argument is one argument of a command, as redis-cli hints at it.
 type argument struct {
 	name     string
@@ -37,7 +40,8 @@ const (
 // numbered is a command with its place in the table.
 type numbered struct {
 	*command
-	number int // 0 is NEXT
+	number int  // 0 is NEXT
+	opens  bool // it runs before the password was accepted
 }
 
 // commands is the table of commands.
@@ -69,7 +73,7 @@ func makeCommands() commands {
 		{"PING", "Answers PONG, or the message.", "connection", "0.1.0", 0, 1, []argument{text("message", true)}, (*Handler).ping, false},
 		{"ECHO", "Answers the message.", "connection", "0.1.0", 1, 1, []argument{text("message", false)}, (*Handler).echo, false},
 		{"HELLO", "Tells about the server and chooses the protocol's version.", "connection", "0.1.0", 0, -1, []argument{{name: "protover", kind: "integer", optional: true}}, (*Handler).hello, false},
-		{"AUTH", "Accepts the user default.", "connection", "0.1.0", 1, 2, []argument{text("username", true), text("password", false)}, auth, false},
+		{"AUTH", "Gives the password of --password-file, where there is one.", "connection", "0.1.0", 1, 2, []argument{text("username", true), text("password", false)}, auth, false},
 		{"CLIENT", "Names the connection.", "connection", "0.1.0", 1, -1, []argument{text("subcommand", false), text("value", true)}, (*Handler).client, false},
 		{"COMMAND", "Lists the commands.", "server", "0.1.0", 0, -1, []argument{text("subcommand", true), text("name", true)}, (*Handler).command, false},
 		{"CONFIG", "Is there for clients that ask for parameters of Redis.", "server", "0.1.0", 1, -1, []argument{text("subcommand", false), text("parameter", true)}, config, false},
@@ -92,7 +96,7 @@ func makeCommands() commands {
 		{"QUIT", "Closes the connection once all replies are sent.", "connection", "0.1.0", 0, -1, nil, (*Handler).quit, false},
 	} {
 		c.direct = slices.Contains(direct, c.name)
-		table.byName[c.name] = numbered{&c, number}
+		table.byName[c.name] = numbered{&c, number, slices.Contains(opening, c.name)}
 		table.names = append(table.names, c.name)
 		table.numbered = append(table.numbered, c.name)
 	}

@@ -20,22 +20,37 @@ func (h *Handler) echo(_ *Session, args [][]byte, out []byte) []byte {
 	return appendBulk(out, args[0])
 }
 
-// auth is AUTH [username] password. Who may ask is decided by who may open the socket, so it answers
-// as a Redis server does that has no password: the user default passes with any, and no other does.
-func auth(h *Handler, _ *Session, args [][]byte, out []byte) []byte {
-	if len(args) == 1 {
+// locked reports whether the session has to give a password first: it came by an address.
+func (h *Handler) locked(s *Session) bool {
+	return h.config.Password != nil && !s.known && s.Peer.Address.IsValid()
+}
+
+// auth is AUTH [username] password.
+func auth(h *Handler, s *Session, args [][]byte, out []byte) []byte {
+	user, password := []byte(defaultUser), args[0]
+	if len(args) == 2 {
+		user, password = args[0], args[1]
+	} else if h.config.Password == nil {
 		return h.refuse(out, Refuse(NoPassword))
 	}
-	if r := admit(args[0]); r != nil {
+	if r := h.authenticate(user, password); r != nil {
 		return h.refuse(out, r)
 	}
+	s.known = true
 	return appendSimple(out, "OK")
 }
 
-// admit refuses all users but the one that there is.
-func admit(user []byte) *Refusal {
-	if string(user) != "default" {
+// defaultUser is the one user that there is.
+const defaultUser = "default"
+
+// authenticate refuses all users but the one that there is, and a wrong password. Where there is no
+// password, any passes, as on a Redis server without one.
+func (h *Handler) authenticate(user, password []byte) *Refusal {
+	switch {
+	case string(user) != defaultUser:
 		return Refuse(WrongPass, shown(user))
+	case h.config.Password != nil && !h.config.Password(password):
+		return Refuse(WrongPassword)
 	}
 	return nil
 }
@@ -51,13 +66,14 @@ func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 		resp3 = n == 3
 		args = args[1:]
 	}
-	name := s.name
+	name, known := s.name, s.known
 	for len(args) > 0 {
 		switch {
 		case is(args[0], "AUTH") && len(args) >= 3:
-			if r := admit(args[1]); r != nil {
+			if r := h.authenticate(args[1], args[2]); r != nil {
 				return h.refuse(out, r)
 			}
+			known = true
 			args = args[3:]
 		case is(args[0], "SETNAME") && len(args) >= 2:
 			if !oneWord(args[1]) {
@@ -69,7 +85,10 @@ func (h *Handler) hello(s *Session, args [][]byte, out []byte) []byte {
 			return h.refuse(out, Refuse(BadOption, shown(args[0]), "HELLO [2|3 [AUTH username password] [SETNAME name]]"))
 		}
 	}
-	s.resp3, s.name = resp3, name
+	if !known && h.locked(s) {
+		return h.refuse(out, Refuse(NoAuth))
+	}
+	s.resp3, s.name, s.known = resp3, name, known
 	version := 2
 	if s.resp3 {
 		version = 3
@@ -148,6 +167,7 @@ func (h *Handler) selectDB(_ *Session, args [][]byte, out []byte) []byte {
 
 func (h *Handler) reset(s *Session, _ [][]byte, out []byte) []byte {
 	s.resp3, s.name, s.channels, s.transaction, s.chosen = false, nil, nil, nil, false
+	s.known = false
 	return appendSimple(out, "RESET")
 }
 

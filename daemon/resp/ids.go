@@ -74,7 +74,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 		return out, next
 	}
 	if w.issue.Number != uint32(s.ID) {
-		w.issue.Number, w.issue.User = uint32(s.ID), issue.UserOf(s.Peer, 0)
+		w.issue.Number, w.issue.User = uint32(s.ID), issue.UserOf(s.Peer)
 	}
 	for w.kind != sending && w.left > 0 {
 		run, wait := h.config.Source.Take(&w.issue, w.tenant, w.left)

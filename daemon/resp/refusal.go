@@ -50,7 +50,8 @@ const (
 	BadBody
 	WrongType
 	NotHere
-	NoToken
+	NoAuth
+	WrongPassword
 	kinds
 )
 
@@ -94,7 +95,8 @@ var refusals = [kinds]struct{ prefix, text string }{
 	BadBody:            {"ERR", "the body cannot be read: %v"},
 	WrongType:          {"ERR", "the body is of the type '%s': send parameters in the URL, or in a body of the type application/json or application/x-www-form-urlencoded"},
 	NotHere:            {"ERR", "%s is not served here: use %s"},
-	NoToken:            {"ERR", "the token is missing or wrong: send the one of the daemon's --admin-token-file as Authorization: Bearer TOKEN"},
+	NoAuth:             {"NOAUTH", "the password is missing or wrong: send the one of the daemon's --password-file, by AUTH or HELLO, or over HTTP as Basic with any user"},
+	WrongPassword:      {"WRONGPASS", "the password is not the one of the daemon's --password-file"},
 }
 
 // codes are what requests that were refused are counted by. UNAVAILABLE has that of the condition
@@ -108,7 +110,7 @@ var codes = [kinds]string{
 	TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
 	NotAllowed: "not-allowed", BrokenFrame: "broken-frame",
 	UnknownPath: "unknown-path", WrongMethod: "wrong-method", BadCall: "bad-call", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", BadBody: "bad-body", WrongType: "wrong-type", NotHere: "not-here",
-	NoToken: "no-token", UnknownTenant: "unknown-tenant",
+	NoAuth: "no-auth", WrongPassword: "wrong-password", UnknownTenant: "unknown-tenant",
 }
 
 // Refusal is the answer to a request that is not served.

@@ -43,6 +43,9 @@ type Config struct {
 	// Rounds is told of a session that gets integers which its client rounds; nil: nobody is.
 	Rounds func(*Session)
 	Limits Limits
+	// Password checks what AUTH and HELLO give. Who came by an address runs nothing else before it was
+	// accepted; nil: none is needed.
+	Password func(password []byte) bool
 	// Count is where the handler counts, whenever Publish is called; nil: a table of its own.
 	Count *tally.Table
 }
@@ -118,6 +121,7 @@ type Session struct {
 	name   []byte // set by CLIENT SETNAME
 	resp3  bool
 	closes bool
+	known  bool      // its password was accepted
 	chosen bool      // form was set by FORM
 	form   form.Form // of its IDs, if chosen
 	rounds uint8     // which client it is of those that round integers; 0: none, or it was said
@@ -221,7 +225,7 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 			out = h.execute(s, out, room)
 			continue
 		}
-		if s.transaction == nil {
+		if s.transaction == nil && !h.locked(s) {
 			if n := beginNexts(h, s, in[used:], room); n > 0 {
 				used += n * len(plainNext)
 				continue
@@ -256,6 +260,9 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 func (h *Handler) run(s *Session, args [][]byte, out []byte) []byte {
 	c, ok := h.commands.find(args[0])
 	h.counts.command = otherCommand
+	if h.locked(s) && !(ok && c.opens) {
+		return h.refuse(out, Refuse(NoAuth))
+	}
 	if !ok {
 		return h.refuseQueued(s, out, unknown(args[0]))
 	}

@@ -37,7 +37,7 @@ var statuses = map[string]int{
 	"bad-id": http.StatusBadRequest, "wrong-id": http.StatusBadRequest,
 	"user-rate": http.StatusTooManyRequests, "tenant-rate": http.StatusTooManyRequests, "not-allowed": http.StatusForbidden, "not-here": http.StatusForbidden,
 	"bad-body": http.StatusBadRequest, "wrong-type": http.StatusUnsupportedMediaType,
-	"no-token": http.StatusUnauthorized,
+	"no-auth": http.StatusUnauthorized,
 }
 
 // soon is when to try again where nobody knows when it is of use.
@@ -96,7 +96,7 @@ func (q *request) fail(p Problem) {
 		h.Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.retry.Seconds())))))
 	}
 	if p.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
+		h.Set("WWW-Authenticate", `Basic realm="flakeward", charset="UTF-8"`)
 	}
 	h.Set("Content-Type", "application/problem+json")
 	h["Cache-Control"] = noStore

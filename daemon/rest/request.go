@@ -94,12 +94,12 @@ var numbers atomic.Uint32
 
 // meet makes what is kept of a connection.
 func (s *Server) meet(ctx context.Context, c net.Conn) context.Context {
-	of := &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody, Socket: s.config.Socket}}}
+	of := &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody}}}
 	if known, ok := c.(interface {
 		Client() (id int64, who peercred.Credentials)
 	}); ok {
 		id, who := known.Client()
-		of.who, of.issue.Number, of.issue.User = who, uint32(id), issue.UserOf(who, s.config.Socket)
+		of.who, of.issue.Number, of.issue.User = who, uint32(id), issue.UserOf(who)
 	}
 	of.from, _ = c.(conn)
 	return context.WithValue(ctx, clientKey{}, of)
@@ -188,15 +188,20 @@ func (c *Config) asker(ctx context.Context) *client {
 	if of, ok := ctx.Value(clientKey{}).(*client); ok {
 		return &client{issue: issue.Connection{Number: of.issue.Number, User: of.issue.User}, who: of.who, from: of.from}
 	}
-	return &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody, Socket: c.Socket}}}
+	return &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody}}}
 }
 
 // unserved is why the request is not answered, whatever it asks for; nil: it is.
 func (q *request) unserved() *resp.Refusal {
-	if q.s.config.Unserved == nil {
+	return q.s.unserved(q.client, q.r, q.at.issues)
+}
+
+// unserved is why a request that came by an address is not answered; nil: it is.
+func (s *Server) unserved(of *client, r *http.Request, ids bool) *resp.Refusal {
+	if s.config.Unserved == nil || !of.who.Address.IsValid() {
 		return nil
 	}
-	return q.s.config.Unserved(q.r, q.at.issues)
+	return s.config.Unserved(r, ids)
 }
 
 // parse reads the parameters. jQuery and others add one named _ with a number that is new each time,

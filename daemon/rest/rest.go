@@ -69,12 +69,12 @@ type Config struct {
 	// Leaving reports whether another process is about to serve in this one's place: connections of
 	// HTTP/2 are told so (GOAWAY) with their next reply; nil: never.
 	Leaving func() bool
-	// Unserved is why a request is not answered, and ids whether it would be by new IDs; nil: all are.
+	// Unserved is why a request that came by an address is not answered, and ids whether it would be by
+	// new IDs; nil: all are.
 	Unserved func(r *http.Request, ids bool) *resp.Refusal
 	Log      hclog.Logger  // nil: nothing is logged
 	Block    time.Duration // for how long a request for IDs may wait, at most
 	Idle     time.Duration // for how long a connection may ask for nothing; 0: two minutes
-	Socket   uint32        // tells users of this server from those of others
 }
 
 // Bounds of what a client may cost.
@@ -235,7 +235,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer end()
 	}
 	entered := open <= s.few || s.enter.Pass(r.Context(), of.issue.User)
-	if isRPC && entered && (s.config.Unserved == nil || s.config.Unserved(r, false) == nil) {
+	if isRPC && entered && s.unserved(of, r, false) == nil {
 		if r.ProtoMajor == 1 {
 			boundBody(w, r)
 		}

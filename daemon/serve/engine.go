@@ -40,7 +40,10 @@ func (g client) mayEnd(other client) bool {
 }
 
 func userOf(who peercred.Credentials) budget.User {
-	if !who.Known {
+	switch {
+	case who.Address.IsValid():
+		return budget.AddressUser(peercred.Number(who.Address))
+	case !who.Known:
 		return budget.Unknown
 	}
 	return budget.PodUser(who.UID, who.Pod)

@@ -7,6 +7,7 @@ import "math"
 // asked. On a socket the host says nothing, so its bytes are changed in place, and none comes or
 // goes: what is missing, there twice, or not written as a field stays refused.
 type header struct {
+	named  bool // the host is left as it is: it came by an address, where it says something
 	over   bool // the header has been read: what follows is not looked at
 	lines  int  // that have ended
 	n      int  // bytes of this line, without CR
@@ -26,7 +27,7 @@ const (
 
 // next begins with the next request, which comes after what is left of the body.
 func (h *header) next() {
-	*h = header{skip: h.skip}
+	*h = header{named: h.named, skip: h.skip}
 }
 
 // read changes the host in b, and returns how many bytes of b belong to this header, or to the body
@@ -48,7 +49,7 @@ func (h *header) read(b []byte) int {
 		case c == '\n':
 			h.lines, h.n, h.match, h.length = h.lines+1, 0, 0, 0
 		case c != '\r':
-			if h.inHost(c) && c >= ' ' && c != 0x7f && !letterOrDigit(c) {
+			if !h.named && h.inHost(c) && c >= ' ' && c != 0x7f && !letterOrDigit(c) {
 				b[i] = notOfHost
 			}
 			h.ofLength(c)

@@ -53,6 +53,7 @@ type Config struct {
 	Budget   *budget.Budget                  // what may be kept for connections; nil: any amount
 	Allow    func(peercred.Credentials) bool // who may connect; nil: everybody who can open the socket
 	Operator func(budget.User) bool          // who may use the reserve of connections; nil: nobody
+	Password func([]byte) bool               // what who comes by an address has to give; see resp.Config
 	HTTP     HTTP                            // answers the connections that speak HTTP; nil: all are answered with RESP
 	Crowd    HTTP                            // answers those of HTTP/2 of a user that has many; nil: HTTP does
 	Log      hclog.Logger                    // nil: nothing is logged
@@ -70,7 +71,7 @@ func (c Config) handler(sessions func(at int) (*resp.Session, int)) *resp.Handle
 		Sessions: sessions,
 		Source:   c.Source, Layout: c.Layout, Tenants: c.Tenants, Info: c.Info, Version: c.Version, Limits: c.Limits.Limits,
 		Form: c.Form, Coder: c.Coder, Rounds: c.sayRounds,
-		Count: c.Count,
+		Count: c.Count, Password: c.Password,
 	})
 }
 

@@ -97,7 +97,7 @@ func (a *web) begin() {
 // come takes over a connection, with its account: c, or fd where that is nil. Of it was read what
 // is given. It reports whether more than the budget is kept from now on.
 func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []byte) (over bool) {
-	v := &WebConn{Conn: c, client: g, web: a, read: slices.Clone(read), fd: fd, account: account}
+	v := &WebConn{Conn: c, client: g, web: a, read: slices.Clone(read), fd: fd, account: account, header: header{named: g.who.Address.IsValid()}}
 	ahead := 0
 	if bytes.HasPrefix(read, []byte(preface)) {
 		v.ahead = make([]byte, aheadBytes)

@@ -114,7 +114,11 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []se
 	if err != nil {
 		return c, all, err
 	}
-	if m.Commit == nil || m.Commit.Connections != len(all) || len(descriptors) != 2 {
+	wanted := 2
+	if m.Commit != nil && m.Commit.Listen {
+		wanted++
+	}
+	if m.Commit == nil || m.Commit.Connections != len(all) || len(descriptors) != wanted {
 		// It has been sent, so that the other never issues again: this process must not either.
 		closeAll(descriptors)
 		return c, all, fmt.Errorf("%w: what was handed over is not complete", ErrBroken)
@@ -122,6 +126,9 @@ func (p *Predecessor) Receive(ctx context.Context, most int) (c Commit, all []se
 	c = *m.Commit
 	files := filesOf(descriptors)
 	c.Lock, c.Listener = files[0], files[1]
+	if c.Listen {
+		c.Address = files[2]
+	}
 	fault.Point(fault.NewcomerCommitted)
 	return c, all, nil
 }

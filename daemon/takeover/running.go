@@ -162,7 +162,11 @@ func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
 // Commit hands over everything. After an error nothing is handed over; otherwise the caller must
 // not issue, write or call the coordinator any more.
 func (s *Successor) Commit(ctx context.Context, c Commit) error {
-	descriptors, err := descriptorsIn([]*os.File{c.Lock, c.Listener})
+	files := []*os.File{c.Lock, c.Listener}
+	if c.Listen = c.Address != nil; c.Listen {
+		files = append(files, c.Address)
+	}
+	descriptors, err := descriptorsIn(files)
 	if err != nil {
 		return err
 	}

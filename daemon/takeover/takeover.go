@@ -93,6 +93,9 @@ type Settings struct {
 	Cluster string `json:",omitempty"`
 	Lanes   int
 	Socket  string // its path
+	// Listen is the address on TCP: of the running daemon, which it has, and of the newcomer, which it
+	// cannot open by itself.
+	Listen string `json:",omitempty"`
 }
 
 // differs says what is not the same, empty if all is.
@@ -108,6 +111,8 @@ func (s Settings) differs(other Settings) string {
 		return fmt.Sprintf("the running daemon has %d lanes, and the newcomer %d", s.Lanes, other.Lanes)
 	case s.Socket != other.Socket:
 		return fmt.Sprintf("the running daemon's socket is %s, and the newcomer's %s", s.Socket, other.Socket)
+	case other.Listen != "" && s.Listen != other.Listen:
+		return fmt.Sprintf("the newcomer's address %s is in use, and the running daemon's is %q", other.Listen, s.Listen)
 	}
 	return ""
 }
@@ -119,8 +124,10 @@ type Commit struct {
 	Connections int            // how many were handed over
 	Kept        bool           // the service manager has the socket as well, and it stays
 	Stored      bool           `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
+	Listen      bool           `json:",omitempty"` // the listener on TCP comes as well
 	Lock        *os.File       `json:"-"`          // of the state directory
 	Listener    *os.File       `json:"-"`
+	Address     *os.File       `json:"-"` // that listener; nil: there is none
 }
 
 // RefusedError says that the running daemon goes on.

@@ -67,7 +67,7 @@ type site struct {
 // markup is what a version must not become.
 const markup = "<i id=injected>v1</i>"
 
-var listens = regexp.MustCompile(`answering HTTP on an address: address=(\S+)`)
+var listens = regexp.MustCompile(`listening on an address: address=(\S+)`)
 
 func start(t *testing.T) *site {
 	t.Helper()
@@ -78,7 +78,7 @@ func start(t *testing.T) *site {
 		c.Host, c.Cluster.Coord, c.Grant.Step = host, s.etcd.URL("page"), time.Second
 		c.Version, c.Grant.Idle = "v1.2.3", 2*time.Second
 		if first == nil {
-			c.Clock, c.Admin.Address = s.clock, "127.0.0.1:0"
+			c.Clock, c.Listen.Address = s.clock, "127.0.0.1:0"
 		} else if *shots == "" {
 			c.Version = markup
 		}

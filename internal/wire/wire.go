@@ -67,6 +67,20 @@ func (r *Reader) Refusal(err error) error {
 	return err
 }
 
+// OK reads a reply that says no more than that all is well.
+func (r *Reader) OK() error {
+	line, err := r.line()
+	switch {
+	case err != nil:
+		return err
+	case line[0] == '-':
+		return Refused(line[1:])
+	case string(line) != "+OK":
+		return fmt.Errorf("%w: %.40q where OK was expected", ErrFrame, line)
+	}
+	return nil
+}
+
 // Int reads an integer.
 func (r *Reader) Int() (int64, error) {
 	return r.head(':')

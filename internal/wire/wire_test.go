@@ -20,7 +20,7 @@ func TestAppendCommand(t *testing.T) {
 }
 
 func TestReadReplies(t *testing.T) {
-	r := wire.NewReader(strings.NewReader(":17\r\n:-3\r\n:9223372036854775807\r\n*2\r\n:1\r\n:2\r\n*0\r\n-UNAVAILABLE wait\r\n-ERR no\r\n$5\r\na\r\nb:\r\n"))
+	r := wire.NewReader(strings.NewReader(":17\r\n:-3\r\n:9223372036854775807\r\n*2\r\n:1\r\n:2\r\n*0\r\n-UNAVAILABLE wait\r\n-ERR no\r\n$5\r\na\r\nb:\r\n+OK\r\n-WRONGPASS no\r\n:1\r\n"))
 	for _, want := range []int64{17, -3, 1<<63 - 1} {
 		if got, err := r.Int(); got != want || err != nil {
 			t.Errorf("%d, %v, want %d", got, err, want)
@@ -42,6 +42,15 @@ func TestReadReplies(t *testing.T) {
 	}
 	if text, err := r.Bulk(); text != "a\r\nb:" || err != nil {
 		t.Errorf("%q, %v", text, err)
+	}
+	if err := r.OK(); err != nil {
+		t.Errorf("OK: %v", err)
+	}
+	if err := r.OK(); !errors.As(err, &refused) || refused != "WRONGPASS no" {
+		t.Errorf("%v", err)
+	}
+	if err := r.OK(); !errors.Is(err, wire.ErrFrame) {
+		t.Errorf("%v", err)
 	}
 	if _, err := r.Int(); err != io.EOF {
 		t.Errorf("%v", err)

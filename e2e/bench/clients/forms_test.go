@@ -86,7 +86,7 @@ func TestTheProgramsForJava(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := daemontest.Config(sockettest.Dir(t))
-	c.Admin.Address, c.Admin.IDs = l.Addr().String(), true
+	c.Listen.Address = l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestTheProgramsForJava(t *testing.T) {
 		}
 		return strings.Fields(run(t, "java", path, with))
 	}
-	ids := program("Ids", daemon.Config.Admin.Address)
+	ids := program("Ids", daemon.Config.Listen.Address)
 	if len(ids) != 4 {
 		t.Fatalf("three texts and their sum are %q", ids)
 	}
