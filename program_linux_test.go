@@ -54,7 +54,7 @@ func start(t *testing.T, program string, stderr *os.File, args ...string) *start
 // next takes IDs one by one, the first of them as soon as there are any.
 func (d *started) next(n int) {
 	d.Helper()
-	ids := must.Get(client.Open(d.socket))(d)
+	ids := must.Get(client.Open(d.socket, client.Timeout(time.Minute)))(d) // a start on a busy machine
 	defer ids.Close()
 	for range n {
 		must.Get(ids.Take(d.Context(), 1))(d)

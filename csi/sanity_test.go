@@ -16,6 +16,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // kubelet stands in for the part of kubelet and of its pods' manifests that the tests take from a
@@ -97,6 +98,16 @@ func serve(t *testing.T, path string) {
 	})
 }
 
+// dial connects when the first call is made, and each call waits for it.
+func dial(t *testing.T, path string) *grpc.ClientConn {
+	conn, err := grpc.NewClient("unix://"+path, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(complete), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
 // controllers is in the names of tests of a controller, which the driver is not.
 const controllers = "Controller Server]"
 
@@ -117,10 +128,10 @@ func TestSanity(t *testing.T) {
 	h.run()
 
 	config := sanity.NewTestConfig()
-	config.Address, config.ControllerAddress = "unix://"+h.registration, "unix://"+controller
 	config.TargetPath, config.StagingPath = filepath.Join(h.root, "pods", "pod"), filepath.Join(h.root, "staging")
-	config.DialOptions = append(config.DialOptions, grpc.WithUnaryInterceptor(complete), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
 	tests := sanity.GinkgoTest(&config)
+	// The connections are ours: the tests' own wait a minute for one that is ready at once to change.
+	tests.Conn, tests.ControllerConn = dial(t, h.registration), dial(t, controller)
 	defer tests.Finalize()
 	ran := map[types.SpecState][]string{}
 	ginkgo.ReportAfterSuite("what ran", func(r ginkgo.Report) {

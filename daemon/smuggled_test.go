@@ -51,7 +51,9 @@ func replies(in *bufio.Reader, most int) (all []string, ended bool) {
 				return append(all, err.Error()), true
 			}
 			_, _ = io.Copy(io.Discard, reply.Body) // its end is seen next
-			all = append(all, reply.Status[:3])
+			if reply.StatusCode >= 200 { // before it one that waits for its IDs may be told to go on
+				all = append(all, reply.Status[:3])
+			}
 			continue
 		}
 		line, err := in.ReadString('\n')

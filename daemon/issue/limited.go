@@ -89,7 +89,7 @@ func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait
 	rations := [...]*ration{&c.user, &c.tenant}
 	for _, r := range rations { // all of them, before the request takes anything from one
 		if r.limits() && r.granted == 0 && !r.admitted {
-			if wait, admitted := l.admit(c, r, n); !admitted {
+			if wait, admitted := l.admit(c, r, tenant, n); !admitted {
 				return generator.Run{}, wait
 			}
 		}
@@ -151,7 +151,7 @@ func (l *Limited) newAllowance(of Rate, whose string, reason error) *allowance {
 // admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything. Who
 // asks again before the time that it was told waits until then, and after MaxBlock is told what is
 // left of that time.
-func (l *Limited) admit(c *Connection, r *ration, n int) (wait Wait, admitted bool) {
+func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wait, admitted bool) {
 	a, now := r.of, l.clock.Now().Mono
 	c.sampled = now
 	a.mu.Lock()
@@ -160,7 +160,7 @@ func (l *Limited) admit(c *Connection, r *ration, n int) (wait Wait, admitted bo
 	if c.Singles {
 		asked = 1
 	}
-	if wait := c.early(now, asked); wait > 0 {
+	if wait := c.early(now, tenant, asked); wait > 0 {
 		if left := c.deadline.left(now, l.maxBlock); left > 0 {
 			return Wait{For: min(wait, left)}, false
 		}
@@ -181,7 +181,7 @@ func (l *Limited) admit(c *Connection, r *ration, n int) (wait Wait, admitted bo
 			after = a.spans(asked - p.Largest)
 		}
 		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, Whose: a.whose, After: after}
-		c.refused(now, refused)
+		c.refused(now, tenant, refused)
 		return Wait{Err: refused}, false
 	}
 	r.admitted = true

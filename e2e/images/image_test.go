@@ -31,11 +31,10 @@ func files(t *testing.T, archive []byte, name string) (headers map[string]*tar.H
 	}
 }
 
-// Who may write where in the image: anybody in /tmp, where a daemon keeps its user's lock, and the
-// image's user in its own directories.
+// The image's user may write in its own directories, and nobody in others.
 func TestTheDirectoriesOfTheImage(t *testing.T) {
 	dir := t.TempDir()
-	program, out := filepath.Join(dir, "program"), filepath.Join(dir, "image.tar")
+	program, out := filepath.Join(dir, "flakeward"), filepath.Join(dir, "image.tar")
 	must.Do(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700))
 	image := exec.CommandContext(t.Context(), "scripts/image", program, "amd64", "flakeward:test", out)
 	image.Dir, image.Env = filepath.Join("..", ".."), append(os.Environ(), "SOURCE_DATE_EPOCH=1")
@@ -48,7 +47,7 @@ func TestTheDirectoriesOfTheImage(t *testing.T) {
 		mode int64
 		user int
 	}{
-		"tmp": {0o1777, 0}, "run/flakeward": {0o755, 65532}, "var/lib/flakeward": {0o700, 65532}, "volumes/1": {0o700, 65532}, "flakeward": {0o755, 0},
+		"run/flakeward": {0o755, 65532}, "var/lib/flakeward": {0o700, 65532}, "volumes/1": {0o700, 65532}, "flakeward": {0o755, 0},
 	} {
 		switch h := found[name]; {
 		case h == nil:
