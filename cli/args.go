@@ -12,9 +12,10 @@ import (
 // flagsFirst moves a command's flags before its arguments, since the library
 // stops looking for flags at the first argument: `next 1000 --run` is what
 // people type. The name of a subcommand goes before the flags, which are all its.
-// What follows "--" stays where it is, and so does everything if the last flag lacks its value.
+// What follows "--" stays where it is, and so does everything if the last flag lacks its value, or
+// if a shell asks for completion: its request is the last word.
 func flagsFirst(commands []*urfave.Command, args []string) []string {
-	if len(args) < 3 {
+	if len(args) < 3 || args[len(args)-1] == "--generate-bash-completion" {
 		return args
 	}
 	command := named(commands, args[1])
@@ -55,21 +56,6 @@ func named(commands []*urfave.Command, name string) *urfave.Command {
 	for _, c := range commands {
 		if c.HasName(name) {
 			return c
-		}
-	}
-	return nil
-}
-
-// subcommand is the subcommand that the words behind a command's name lead to, or
-// nil if they lead to none.
-func subcommand(command *urfave.Command, words []string) *urfave.Command {
-	takesValue := flagsWithValue(command)
-	for i := 0; i < len(words); i++ {
-		if !strings.HasPrefix(words[i], "-") {
-			return named(command.Subcommands, words[i])
-		}
-		if takesValue[strings.TrimLeft(words[i], "-")] {
-			i++
 		}
 	}
 	return nil

@@ -87,12 +87,6 @@ type program struct {
 
 func (p *program) run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	p.app.Reader, p.app.Writer, p.app.ErrWriter = stdin, stdout, stderr
-	if last := len(args) - 1; last > 0 && args[last] == completionRequest {
-		for _, choice := range choices(p.app.Commands, args[1:last]) {
-			fmt.Fprintln(stdout, choice)
-		}
-		return nil
-	}
 	args = p.showSettings(args)
 	err := p.app.RunContext(ctx, flagsFirst(p.app.Commands, args))
 	if err != nil && p.settings.logsJSON(args) {
@@ -104,11 +98,12 @@ func (p *program) run(ctx context.Context, args []string, stdin io.Reader, stdou
 func newProgram(own paths, out *outside) *program {
 	s := defaultSettings(own)
 	app := &urfave.App{
-		Name:            "flakeward",
-		Usage:           "unique, time-sortable 64-bit IDs for everything on this host",
-		Version:         Version(),
-		HideHelpCommand: true,
-		Flags:           []urfave.Flag{urfave.HelpFlag}, // which the library adds only where no command is called help
+		Name:                 "flakeward",
+		Usage:                "unique, time-sortable 64-bit IDs for everything on this host",
+		Version:              Version(),
+		HideHelpCommand:      true,
+		EnableBashCompletion: true,
+		Flags:                []urfave.Flag{urfave.HelpFlag}, // which the library adds only where no command is called help
 		// Only main ends the process, also when an error of the library has a
 		// status of its own.
 		ExitErrHandler: func(*urfave.Context, error) {},
@@ -134,7 +129,6 @@ func newProgram(own paths, out *outside) *program {
 			claimsCommand(own, out),
 			clusterCommand(own, out),
 			versionCommand(),
-			completionCommand(),
 			helpCommand(),
 		},
 	}

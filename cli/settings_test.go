@@ -22,8 +22,12 @@ import (
 const sample = "../deploy/flakeward.yaml"
 
 // TestMain takes variables of the machine's own daemon out of the tests' way, and
-// lets a user without a home or a directory for sockets have one.
+// lets a user without a home or a directory for sockets have one. Under the program's
+// name it is the program.
 func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "flakeward" {
+		Main(nil)
+	}
 	for _, name := range []string{"HOME", "XDG_RUNTIME_DIR"} {
 		if err := os.Setenv(name, os.TempDir()); err != nil {
 			panic(err)
