@@ -35,8 +35,8 @@ func TestRequestsAreCountedByCommandAndCode(t *testing.T) {
 		{"*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nNEXT\r\n", map[tally.Request]uint64{of("NEXT", "ok"): 2}},
 		{"NEXT 0\r\nNEXT 99999999\r\n", map[tally.Request]uint64{of("NEXT", "bad-count"): 1, of("NEXT", "count-too-high"): 1}},
 		{"MULTI\r\nNEXT\r\nNEXT 2\r\nEXEC\r\n", map[tally.Request]uint64{of("MULTI", "ok"): 1, of("EXEC", "ok"): 1, of("NEXT", "ok"): 2}},
-		{"CLIENT MAINT_NOTIFICATIONS ON\r\nCLIENT CAPA redirect\r\nSENTINEL MASTERS\r\nCLUSTER SLOTS\r\nREADONLY\r\n", map[tally.Request]uint64{
-			of("CLIENT", "declined"): 2, of("other", "declined"): 3,
+		{"CLIENT MAINT_NOTIFICATIONS ON\r\nCLIENT CAPA redirect\r\nSENTINEL MASTERS\r\nCLUSTER SLOTS\r\nREADONLY\r\nCOMMAND DOCS\r\n", map[tally.Request]uint64{
+			of("CLIENT", "declined"): 2, of("COMMAND", "declined"): 1, of("other", "declined"): 3,
 		}},
 		{"MULTI\r\nSUBSCRIBE a b\r\nEXEC\r\n", map[tally.Request]uint64{of("MULTI", "ok"): 1, of("EXEC", "ok"): 1, of("SUBSCRIBE", "bad-option"): 1}},
 		{"MULTI\r\nNEXT\r\nDISCARD\r\n", map[tally.Request]uint64{of("MULTI", "ok"): 1, of("DISCARD", "ok"): 1}},

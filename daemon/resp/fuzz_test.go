@@ -14,7 +14,7 @@ func FuzzServe(f *testing.F) {
 		"*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nnext\r\n*2\r\n$4\r\nNEXT\r\n$1\r\n9\r\nNEXT 3 TENANT 1\r\n",
 		"RUN 9\r\n*4\r\n$3\r\nRUN\r\n$2\r\n17\r\n$6\r\nTENANT\r\n$1\r\n3\r\nPING\r\n",
 		"DECODE 1541815603606036480\r\nHELLO 3\r\nDECODE 77\r\nHELLO 2 SETNAME x\r\nRESET\r\n",
-		"INFO\r\nINFO server\r\nCOMMAND\r\nCOMMAND DOCS\r\nCOMMAND INFO next\r\n",
+		"INFO\r\nINFO server\r\nCOMMAND\r\nCOMMAND LIST\r\nCOMMAND INFO next\r\n",
 		"CLIENT SETNAME a\r\nCLIENT GETNAME\r\nCLIENT ID\r\nCONFIG GET save\r\nSELECT 0\r\nQUIT\r\nPING\r\n",
 		"MULTI\r\nNEXT\r\nNEXT 9\r\nPING\r\nEXEC\r\nMULTI\r\nNO\r\nEXEC\r\nMULTI\r\nDISCARD\r\nECHO \"a b\\x41\" 'c'\r\nECHO \"\r\n",
 		"FORM base62\r\n*1\r\n$4\r\nNEXT\r\nFORM\r\nNEXT 3 AS uuid\r\nDECODE 0000000000z AS base62\r\nHELLO 3\r\nNEXT 9 AS string\r\nFORM string\r\nDECODE 7\r\nRUN 3 AS uuid\r\nFORM x\r\n",

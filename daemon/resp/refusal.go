@@ -58,7 +58,7 @@ const (
 // refusals is the one table of what a client is told, whatever dialect it speaks: a prefix for
 // programs and a text for people.
 var refusals = [kinds]struct{ prefix, text string }{
-	UnknownCommand:     {"ERR", "unknown command '%s': ask for IDs with NEXT or RUN; COMMAND DOCS lists the others"},
+	UnknownCommand:     {"ERR", "unknown command '%s': ask for IDs with NEXT or RUN; COMMAND LIST lists the others"},
 	UnknownSubcommand:  {"ERR", "unknown subcommand '%s' of %s"},
 	Declined:           {"ERR", "%s"},
 	WrongArguments:     {"ERR", "wrong number of arguments for '%s': use %s"},

@@ -21,7 +21,7 @@ func TestTransactions(t *testing.T) {
 		{"MULTI\r\nNEXT 0\r\nNEXT\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n-ERR the count '0' is not a whole number of 1 or more\r\n:100\r\n"},
 		{"MULTI\r\nNEXT\r\nRUN\r\nNEXT\r\nEXEC\r\nNEXT\r\n", "+OK\r\n+QUEUED\r\n-ERR wrong number of arguments for 'RUN': use RUN count [TENANT tenant]\r\n+QUEUED\r\n" + abort + ":100\r\n"},
 		{"MULTI\r\nINCR a\r\nEXEC\r\nMULTI\r\nNEXT\r\nEXEC\r\n",
-			"+OK\r\n-ERR unknown command 'INCR': ask for IDs with NEXT or RUN; COMMAND DOCS lists the others\r\n" + abort + "+OK\r\n+QUEUED\r\n*1\r\n:100\r\n"},
+			"+OK\r\n-ERR unknown command 'INCR': ask for IDs with NEXT or RUN; COMMAND LIST lists the others\r\n" + abort + "+OK\r\n+QUEUED\r\n*1\r\n:100\r\n"},
 		{"MULTI\r\nMULTI\r\nWATCH a\r\nUNWATCH\r\nEXEC\r\n",
 			"+OK\r\n-ERR MULTI within MULTI: send EXEC or DISCARD first\r\n-ERR WATCH within MULTI: send it before\r\n+QUEUED\r\n*1\r\n+OK\r\n"},
 		{"WATCH a b\r\nMULTI\r\nNEXT\r\nEXEC\r\nUNWATCH\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n:100\r\n+OK\r\n"},

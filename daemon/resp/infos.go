@@ -2,9 +2,8 @@ package resp
 
 import "strings"
 
-// command is COMMAND [COUNT | LIST | INFO [name ...] | DOCS [name ...]]: what redis-cli completes
-// and hints from.
-func (h *Handler) command(s *Session, args [][]byte, out []byte) []byte {
+// command is COMMAND [COUNT | LIST | INFO [name ...]], from which clients learn the commands.
+func (h *Handler) command(_ *Session, args [][]byte, out []byte) []byte {
 	if len(args) == 0 {
 		return h.commands.appendInfos(out, nil)
 	}
@@ -20,8 +19,8 @@ func (h *Handler) command(s *Session, args [][]byte, out []byte) []byte {
 		return out
 	case is(sub, "INFO"):
 		return h.commands.appendInfos(out, names)
-	case is(sub, "DOCS"):
-		return h.commands.appendDocs(s, out, names)
+	case is(sub, "DOCS"): // redis-cli asks at its start, and does without
+		return h.refuse(out, declined(Refuse(UnknownSubcommand, "DOCS", "COMMAND")))
 	}
 	return h.refuse(out, Refuse(UnknownSubcommand, shown(sub), "COMMAND"))
 }
@@ -63,60 +62,6 @@ func appendDescription(out []byte, c *command) []byte {
 	}
 	for range 4 {
 		out = appendArray(out, 0)
-	}
-	return out
-}
-
-// appendDocs appends the documentation of the named commands that there are, or of all.
-func (t *commands) appendDocs(s *Session, out []byte, names [][]byte) []byte {
-	var found []*command
-	for _, name := range names {
-		if c, ok := t.find(name); ok {
-			found = append(found, c.command)
-		}
-	}
-	if len(names) == 0 {
-		for _, name := range t.names {
-			found = append(found, t.byName[name].command)
-		}
-	}
-	out = s.appendMap(out, len(found))
-	for _, c := range found {
-		out = appendBulk(out, strings.ToLower(c.name))
-		fields := 3
-		if len(c.args) > 0 {
-			fields++
-		}
-		out = s.appendMap(out, fields)
-		out = appendBulk(appendBulk(out, "summary"), c.summary)
-		out = appendBulk(appendBulk(out, "since"), c.since)
-		out = appendBulk(appendBulk(out, "group"), c.group)
-		if len(c.args) > 0 {
-			out = appendArray(appendBulk(out, "arguments"), len(c.args))
-			for _, a := range c.args {
-				out = s.appendArgument(out, a)
-			}
-		}
-	}
-	return out
-}
-
-func (s *Session) appendArgument(out []byte, a argument) []byte {
-	fields := 2
-	if a.token != "" {
-		fields++
-	}
-	if a.optional {
-		fields++
-	}
-	out = s.appendMap(out, fields)
-	out = appendBulk(appendBulk(out, "name"), a.name)
-	out = appendBulk(appendBulk(out, "type"), a.kind)
-	if a.token != "" {
-		out = appendBulk(appendBulk(out, "token"), a.token)
-	}
-	if a.optional {
-		out = appendSimple(appendArray(appendBulk(out, "flags"), 1), "optional")
 	}
 	return out
 }
