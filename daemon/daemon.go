@@ -344,8 +344,9 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	return err
 }
 
-// announce says once that IDs can be issued, from whichever lane is the first. The other lanes join in when they can: to wait for all would have
-// requests wait for a worker ID that they can do without.
+// announce says once that IDs can be issued, from whichever lane is the first. The other lanes join
+// in when they can: to wait for all would have requests wait for a worker ID that they can do
+// without.
 func (d *Daemon) announce(ctx context.Context) {
 	for {
 		now := d.clock.Now()

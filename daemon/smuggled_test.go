@@ -51,9 +51,7 @@ func replies(in *bufio.Reader, most int) (all []string, ended bool) {
 				return append(all, err.Error()), true
 			}
 			_, _ = io.Copy(io.Discard, reply.Body) // its end is seen next
-			if reply.StatusCode >= 200 { // before it one that waits for its IDs may be told to go on
-				all = append(all, reply.Status[:3])
-			}
+			all = append(all, reply.Status[:3])
 			continue
 		}
 		line, err := in.ReadString('\n')
@@ -162,7 +160,14 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 			defer conn.Close()                                   // it has nothing to lose
 			go func() { _, _ = io.WriteString(conn, tt.send) }() // its end may find the connection closed
 			most := strings.Count(tt.want, " ") + 1
+			expects := strings.Contains(tt.send, "100-continue")
+			if expects {
+				most++
+			}
 			got, ended := replies(bufio.NewReader(conn), most)
+			if expects && got[0] == "100" { // the body's reader was ahead of the reply
+				got = got[1:]
+			}
 			if ended {
 				got = append(got, "END")
 			}

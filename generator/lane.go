@@ -138,7 +138,8 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 }
 
 // Take issues up to n IDs of tick t. They are stamped with the tenant, 0 if the
-// layout has none; all tenants share the tick's numbers. It never waits. The IDs follow each other in sequence; there may be
+// layout has none; all tenants share the tick's numbers. It never waits. The IDs
+// follow each other in sequence; there may be
 // fewer than n if the tick's sequence numbers run out. If n is below 1, no ID
 // is asked for and the run is empty. The first Take of a tick begins at number
 // 0, or where Roll has it begin.
