@@ -66,6 +66,8 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			if os.Getenv("GOMEMLIMIT") == "" {
 				debug.SetMemoryLimit(budget.FindMemory(config.Memory).Runtime())
 			}
+			hangups, stop := hangups() // before the first line of the log
+			defer stop()
 			log, err := s.openLog(c.App.ErrWriter)
 			if err != nil {
 				return err
@@ -75,8 +77,6 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 				log.logger.Warn("ignoring a variable that is not a setting: flakeward daemon --help --all has all settings", "variable", name)
 			}
 			config.Version, config.Log, config.LogDropped, config.ReopenLog = Version(), log.logger, log.writer.Dropped, log.reopen
-			hangups, stop := hangups()
-			defer stop()
 			config.Reload = hangups
 			if config.Service, err = systemd.FromEnvironment(); err != nil {
 				return log.close(err)
