@@ -104,6 +104,7 @@ func TestPlantedBugIsFoundAndShrunk(t *testing.T) {
 	plants["the audit alone"] = func(p *simulation.Plan) { p.Unfenced, p.Blind = true, true }
 	for name, plant := range plants {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for seed := uint64(1); ; seed++ {
 				plan := simulation.PlanOf(seed)
 				plant(&plan)
