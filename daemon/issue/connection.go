@@ -101,14 +101,6 @@ func (c *Connection) Waits() bool {
 	return c.line != nil || c.user.request.Waits() || c.tenant.request.Waits()
 }
 
-// Rate is that of its user, once it has asked for IDs; zero without a limit.
-func (c *Connection) Rate() Rate {
-	if c.user.of == nil {
-		return Rate{}
-	}
-	return c.user.of.rate
-}
-
 // Lane is the number, in its Pool, of the lane that served the connection last; 0 if none has.
 func (c *Connection) Lane() int { return int(c.lane) }
 

@@ -110,8 +110,6 @@ func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 	switch {
 	case is(sub, "ID") && len(args) == 0:
 		return appendInt(out, s.ID)
-	case (is(sub, "LIST") || is(sub, "INFO")) && len(args) == 0:
-		return listClients(h, s, is(sub, "LIST"), out)
 	case is(sub, "GETNAME") && len(args) == 0:
 		if len(s.name) == 0 {
 			return s.appendNull(out)
@@ -145,8 +143,7 @@ func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 
 const nameUsage = "a name of letters, digits and signs, without spaces"
 
-// oneWord reports whether a name can stand in a line of CLIENT LIST, as Redis sees it: with a space
-// or the end of a line in it, it could pass for another connection.
+// oneWord reports whether Redis takes a name for a connection: it has no spaces and no ends of lines.
 func oneWord(name []byte) bool {
 	for _, c := range name {
 		if c < '!' || c > '~' {

@@ -18,7 +18,6 @@ const (
 	batch        // NEXT with a count: an array of IDs
 	runs         // RUN: an array of runs
 	sending      // a batch whose IDs are all there, on their way out
-	listing      // CLIENT LIST
 )
 
 // work is what is left of a request for IDs. The IDs of an array are all taken before the first is
@@ -35,9 +34,6 @@ type work struct {
 	at      int // the run, and the ID in it, that is sent next
 	within  int
 	issue   issue.Connection
-	list    []byte   // of clients, on its way out
-	from    *clients // the list that is being made; nil: none is
-	wanted  uint64   // its number
 }
 
 func (w *work) begin(k kind, n int, o options) {
@@ -66,13 +62,6 @@ func (w *work) done(nextIsHere bool) {
 // (Write) or IDs to be waited for (Wait).
 func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 	w := &s.work
-	if w.kind == listing {
-		out, next := h.sendList(w, out)
-		if next.State == Read {
-			h.counts.served(w.command, 1)
-		}
-		return out, next
-	}
 	if w.issue.Number != uint32(s.ID) {
 		w.issue.Number, w.issue.User = uint32(s.ID), issue.UserOf(s.Peer)
 	}
@@ -87,7 +76,6 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 		case run.N > 0:
 			w.left -= run.N
 			h.counts.issued(w.issue.Lane(), w.form, uint64(run.N))
-			s.served += uint64(run.N)
 			if s.rounds > 0 && w.form == form.Integer && run.First > largestDouble {
 				s.sayRounds(h.config.Count, h.config.Rounds)
 			}
@@ -165,7 +153,7 @@ func (h *Handler) Abandon(s *Session) {
 	case singles:
 		h.counts.gone(w.command, uint64(w.left))
 	}
-	w.kind, w.taken, w.list, w.from = idle, nil, nil, nil
+	w.kind, w.taken = idle, nil
 }
 
 // send appends as many of the batch's IDs as there is room for.

@@ -33,10 +33,7 @@ type Config struct {
 	Tenants *tenant.Tenants  // those that have names; nil: none has
 	Info    func() []Section // what INFO shows; called for each INFO, must not block; nil: nothing
 	Version string           // of the server, for HELLO
-	// Sessions returns the first of those that CLIENT LIST shows at that place or after it, and the
-	// place after that one; nil: there is none. Without it CLIENT LIST shows who asks.
-	Sessions func(at int) (s *Session, next int)
-	Form     form.Form // of the IDs on a connection that has not chosen one by FORM
+	Form    form.Form        // of the IDs on a connection that has not chosen one by FORM
 	// Coder writes IDs in their forms. It is asked for each request, must not block, and knows the
 	// cluster before the first ID is issued; nil: there are no UUIDs.
 	Coder func() *form.Coder
@@ -116,8 +113,6 @@ type Session struct {
 	ID   int64                // of the connection, as CLIENT ID and HELLO tell it
 	Peer peercred.Credentials // who opened it
 
-	dialect string // empty: RESP
-
 	name   []byte // set by CLIENT SETNAME
 	resp3  bool
 	closes bool
@@ -125,17 +120,10 @@ type Session struct {
 	chosen bool      // form was set by FORM
 	form   form.Form // of its IDs, if chosen
 	rounds uint8     // which client it is of those that round integers; 0: none, or it was said
-	served uint64    // IDs that it got
 	work   work
 
 	channels    [][]byte     // that it has subscribed to
 	transaction *transaction // since MULTI, until all of it has run; otherwise nil
-}
-
-// Elsewhere is a session that is not served here, for CLIENT LIST: its dialect, and how many IDs it
-// got.
-func Elsewhere(dialect string, id int64, peer peercred.Credentials, served uint64) *Session {
-	return &Session{ID: id, Peer: peer, dialect: dialect, served: served}
 }
 
 // Held is how much the session keeps of its requests, in bytes.
@@ -144,7 +132,7 @@ func (s *Session) Held() int {
 	for _, c := range s.channels {
 		held += cap(c)
 	}
-	return held + cap(s.name) + 16*cap(s.work.taken) + len(s.work.list) + s.transaction.held()
+	return held + cap(s.name) + 16*cap(s.work.taken) + s.transaction.held()
 }
 
 // Arrived tells the source that requests have come behind the session's present one.
@@ -165,7 +153,6 @@ type Handler struct {
 	times    string // the format of the times that DECODE shows
 	ids      forms
 	tenants  uint64 // the highest tenant
-	clients  clients
 	counts   counts
 	output   int // bytes of replies after which Serve asks for a write
 	extra    int // bytes that the requests of this Serve count for besides their replies

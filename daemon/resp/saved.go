@@ -14,7 +14,6 @@ type Saved struct {
 	RESP3  bool   `json:",omitempty"`
 	Closes bool   `json:",omitempty"`
 	Known  bool   `json:",omitempty"`
-	Served uint64 `json:",omitempty"`
 	Order  issue.Order
 	Form   string `json:",omitempty"` // by FORM; empty: none was chosen
 	Rounds string `json:",omitempty"` // the client's name, if it rounds integers and that was not said yet
@@ -44,7 +43,7 @@ type SavedTransaction struct {
 func (s *Session) Save() Saved {
 	w := &s.work
 	saved := Saved{
-		Name: s.name, RESP3: s.resp3, Closes: s.closes, Known: s.known, Served: s.served, Order: w.issue.Order(),
+		Name: s.name, RESP3: s.resp3, Closes: s.closes, Known: s.known, Order: w.issue.Order(),
 		Rounds: s.Library(), Channels: s.channels,
 		Kind: uint8(w.kind), As: w.form.String(), Tenant: w.tenant, Left: w.left, Taken: w.taken, At: w.at, Within: w.within,
 	}
@@ -59,7 +58,7 @@ func (s *Session) Save() Saved {
 
 // Restore makes a new session one that goes on where another was saved.
 func (s *Session) Restore(from Saved) {
-	s.name, s.resp3, s.closes, s.known, s.served = from.Name, from.RESP3, from.Closes, from.Known, from.Served
+	s.name, s.resp3, s.closes, s.known = from.Name, from.RESP3, from.Closes, from.Known
 	s.rounds, s.channels = roundingClient([]byte(from.Rounds)), from.Channels
 	if from.Form != "" { // a name that is not known takes long to be refused
 		f, err := form.Named(from.Form)

@@ -46,9 +46,6 @@ func (a *Asker) Take(ctx context.Context, tenant string, count uint32, as form.F
 		p := problemOfTake(err, of)
 		return nil, &p
 	}
-	if a.client.from != nil {
-		a.client.from.Served(n)
-	}
 	if cap(runs) <= keptRoom/runBytes {
 		a.client.runs = runs
 	}

@@ -20,7 +20,6 @@ type held struct {
 	bytes *atomic.Int64
 }
 
-func (held) Served(int)    {}
 func (h held) Hold(by int) { h.bytes.Add(int64(by)) }
 
 // holding starts a site whose connections count what is kept for them together.

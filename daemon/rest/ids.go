@@ -62,7 +62,6 @@ func (s *Server) ids(q *request) {
 			out = append(out[:len(out)-1], "]}\n"...)
 		}
 		q.send(out, runs)
-		q.served(count)
 	}
 }
 
@@ -91,7 +90,6 @@ func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 			s.config.Count.Issued(q.client.issue.Lane(), as, uint64(run.N))
 		}
 		sent += run.N
-		q.served(run.N)
 		if _, err := q.w.Write(q.client.room); err != nil {
 			return errBroken
 		}
@@ -142,7 +140,6 @@ func (s *Server) runs(q *request) {
 	}
 	q.head(typeJSON)
 	q.send(append(out, "]}\n"...), runs)
-	q.served(count)
 }
 
 // refused replies why there are no IDs.
@@ -171,12 +168,5 @@ func (q *request) keep(room []byte, runs []generator.Run) {
 	}
 	if cap(runs) <= keptRoom/runBytes {
 		q.client.runs = runs
-	}
-}
-
-// served counts IDs for the connection.
-func (q *request) served(n int) {
-	if q.client.from != nil {
-		q.client.from.Served(n)
 	}
 }

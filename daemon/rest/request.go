@@ -23,7 +23,7 @@ import (
 type client struct {
 	issue issue.Connection
 	who   peercred.Credentials
-	from  conn // nil: nobody counts what the connection gets and takes
+	from  conn // nil: nobody counts what the connection takes
 	room  []byte
 	runs  []generator.Run
 	held  int  // bytes that are kept for the request that is under way,
@@ -33,8 +33,7 @@ type client struct {
 
 // conn is a connection that is counted for.
 type conn interface {
-	Served(n int) // so many IDs were sent on it
-	Hold(by int)  // so many bytes more are kept for requests of it; below 0: fewer
+	Hold(by int) // so many bytes more are kept for requests of it; below 0: fewer
 }
 
 func (c *client) hold(by int) {

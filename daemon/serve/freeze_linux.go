@@ -4,7 +4,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/resp"
 )
 
 var _ handing = (*loop)(nil)
@@ -34,14 +33,6 @@ func (b *inbox) freeze() ([]Connection, frozen, error) {
 func (f *freezing) hold(l *loop) (end bool) {
 	l.room.adoptAll(true)
 	l.flush()
-	for _, c := range l.conns {
-		if c == nil {
-			continue
-		}
-		if rest := resp.FinishList(l.handler, &c.session); len(rest) > 0 {
-			l.send(c, rest)
-		}
-	}
 	var all []Connection
 	for _, c := range l.conns {
 		if c != nil {

@@ -22,8 +22,8 @@ import (
 )
 
 // goroutines is the engine for systems without epoll: a goroutine for each connection, which asks
-// the same handler as the event loop. It has no order among connections that wait for IDs, ends the
-// connection that asks for memory where there is none, and shows the own connection in CLIENT LIST.
+// the same handler as the event loop. It has no order among connections that wait for IDs, and
+// ends the connection that asks for memory where there is none.
 type goroutines struct {
 	config Config
 	counts *counts
@@ -141,7 +141,7 @@ var longAgo = time.Unix(1, 0)
 
 // serve answers one connection to its end, or returns true once the HTTP server has it.
 func (e *goroutines) serve(c net.Conn, g client) (web bool) {
-	handler, session, account := e.config.handler(nil), resp.Session{ID: g.id, Peer: g.who}, e.config.Budget.Open(g.user())
+	handler, session, account := e.config.handler(), resp.Session{ID: g.id, Peer: g.who}, e.config.Budget.Open(g.user())
 	var in, out []byte
 	told := e.config.HTTP == nil
 	defer func() {

@@ -66,7 +66,7 @@ func newLoop(c Config, a *web) (*loop, error) {
 	}
 	l.deadlines.source, _ = c.Source.(dealer)
 	l.room.loop, l.round.loop = l, l
-	l.handler = c.handler(l.round.sessions)
+	l.handler = c.handler()
 	l.notifier = -1
 	l.deadlines.sweep, l.deadlines.feed = never, never
 	if c.FeedEvery > 0 {

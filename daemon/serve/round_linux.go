@@ -1,10 +1,6 @@
 package serve
 
-import (
-	"golang.org/x/sys/unix"
-
-	"github.com/flakeward/flakeward/daemon/resp"
-)
+import "golang.org/x/sys/unix"
 
 // round answers the events that the poller has found.
 type round struct {
@@ -94,19 +90,4 @@ func (r *round) event(ev *unix.EpollEvent) {
 	}
 	r.poller.batching.saw(&c.epoch)
 	r.handle(c, ev.Events)
-}
-
-// sessions finds those of all connections, by file descriptor.
-func (r *round) sessions(at int) (*resp.Session, int) {
-	for ; at >= 0 && at < len(r.conns); at++ {
-		if c := r.conns[at]; c != nil {
-			return &c.session, at + 1
-		}
-	}
-	// Those that speak HTTP come last. Their places are below 0.
-	s := r.web.session(int64(-min(at, 0)))
-	if s == nil {
-		return nil, at
-	}
-	return s, -int(s.ID)
 }

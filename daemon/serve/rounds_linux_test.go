@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -314,29 +313,4 @@ func TestAUserOfManyConnectionsTakesOnePlaceAmongEvents(t *testing.T) {
 	last := peers[len(peers)-1]
 	last.send("ECHO x\r\n")
 	last.want("$1\r\nx\r\n")
-}
-
-// A CLIENT LIST that is made in parts has every connection once.
-func TestClientListHasManyConnections(t *testing.T) {
-	const others = 400
-	h := start(t, "system", newStore(-1), nil)
-	for i := range others {
-		p := h.dial(t)
-		p.send(fmt.Sprintf("CLIENT SETNAME name-%d\r\n", i))
-		p.want("+OK\r\n")
-	}
-	lister := h.dial(t)
-	lister.send("CLIENT LIST\r\n")
-	var n int
-	must.Get(fmt.Fscanf(lister.in, "$%d\r\n", &n))(t)
-	lines := 0
-	for left := n; left > 0; {
-		line := must.Get(lister.in.ReadString('\n'))(t)
-		left -= len(line)
-		lines++
-	}
-	lister.want("\r\n")
-	if lines != others+1 {
-		t.Errorf("%d lines of %d connections", lines, others+1)
-	}
 }

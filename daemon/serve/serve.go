@@ -65,11 +65,9 @@ type Config struct {
 	FeedEvery time.Duration
 }
 
-// handler makes one that shows those sessions to its clients; nil: each of them its own.
-func (c Config) handler(sessions func(at int) (*resp.Session, int)) *resp.Handler {
+func (c Config) handler() *resp.Handler {
 	return resp.NewHandler(resp.Config{
-		Sessions: sessions,
-		Source:   c.Source, Layout: c.Layout, Tenants: c.Tenants, Info: c.Info, Version: c.Version, Limits: c.Limits.Limits,
+		Source: c.Source, Layout: c.Layout, Tenants: c.Tenants, Info: c.Info, Version: c.Version, Limits: c.Limits.Limits,
 		Form: c.Form, Coder: c.Coder, Rounds: c.sayRounds,
 		Count: c.Count, Password: c.Password,
 	})

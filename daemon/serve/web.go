@@ -5,6 +5,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/turnstile"
 )
 
@@ -52,8 +52,8 @@ type web struct {
 	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
 
 	mu     sync.Mutex
-	comes  sync.Cond           // somebody came or left, or the listeners were closed
-	open   []*WebConn          // by their numbers
+	comes  sync.Cond // somebody came or left, or the listeners were closed
+	open   map[*WebConn]struct{}
 	http2  map[budget.User]int // how many of them speak HTTP/2
 	closed bool                // nobody comes any more
 }
@@ -76,7 +76,7 @@ const (
 )
 
 func newWeb(c Config, n *counts) *web {
-	a := &web{config: c, counts: n, http2: make(map[budget.User]int)}
+	a := &web{config: c, counts: n, open: make(map[*WebConn]struct{}), http2: make(map[budget.User]int)}
 	a.ctx, a.cancel = context.WithCancel(context.Background())
 	a.comes.L = &a.mu
 	for _, h := range []HTTP{c.HTTP, c.Crowd} {
@@ -121,7 +121,7 @@ func (a *web) come(c net.Conn, fd int, g client, account budget.Account, read []
 
 // add counts a connection in. The caller holds the lock, as that of remove and entrance does.
 func (a *web) add(v *WebConn) {
-	a.open = slices.Insert(a.open, a.after(v.id), v)
+	a.open[v] = struct{}{}
 	a.many.Store(int64(len(a.open)))
 	if v.ahead != nil {
 		a.http2[v.user()]++
@@ -133,8 +133,7 @@ func (a *web) remove(v *WebConn) bool {
 	if !a.has(v) {
 		return false
 	}
-	at := a.after(v.id) - 1
-	a.open = slices.Delete(a.open, at, at+1)
+	delete(a.open, v)
 	a.many.Store(int64(len(a.open)))
 	if v.ahead != nil {
 		if a.http2[v.user()]--; a.http2[v.user()] == 0 {
@@ -146,22 +145,10 @@ func (a *web) remove(v *WebConn) bool {
 	return true
 }
 
-// after is the place in open of the first connection whose number is above id, which no two share.
-// It takes few steps: a CLIENT LIST asks for it at each line, between the requests of all.
-func (a *web) after(id int64) int {
-	at, _ := slices.BinarySearchFunc(a.open, id, func(v *WebConn, id int64) int {
-		if v.id > id {
-			return 1
-		}
-		return -1
-	})
-	return at
-}
-
 // has reports whether the connection has not been counted out.
 func (a *web) has(v *WebConn) bool {
-	at := a.after(v.id) - 1
-	return at >= 0 && a.open[at] == v
+	_, ok := a.open[v]
+	return ok
 }
 
 // entrance is where the connection goes in.
@@ -230,24 +217,11 @@ func (a *web) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
 func (a *web) conns() []*WebConn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.open)
+	return slices.Collect(maps.Keys(a.open))
 }
 
 // len is how many there are.
 func (a *web) len() int { return int(a.many.Load()) }
-
-// session is the first of the connections, by their numbers, that is above after, as CLIENT LIST
-// shows it; nil: there is none.
-func (a *web) session(after int64) *resp.Session {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	at := a.after(after)
-	if at == len(a.open) {
-		return nil
-	}
-	next := a.open[at]
-	return resp.Elsewhere("http", next.id, next.who, next.served.Load())
-}
 
 // relieve ends one of those connections whom may names, and reports whether there was one: the
 // oldest, or where memory is needed the one whose requests take most.
@@ -271,10 +245,10 @@ func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
 func (a *web) first(may func(*WebConn) bool, most bool) (first *WebConn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, v := range a.open {
+	for v := range a.open {
 		switch {
 		case !may(v):
-		case first == nil, most && v.held > first.held:
+		case first == nil, most && v.held > first.held, (!most || v.held == first.held) && v.id < first.id:
 			first = v
 		}
 	}

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,20 +111,6 @@ func TestConnectionsThatSpeakHTTPCountAsOthersDo(t *testing.T) {
 		web.wantResponse(200, "/x")
 		if used := b.Used(); used < webConnBytes {
 			t.Errorf("%d bytes are kept for it", used)
-		}
-		if engine == "system" {
-			redis := h.dial(t)
-			redis.send("CLIENT LIST\r\n")
-			var list string
-			for range 3 {
-				line, _ := redis.in.ReadString('\n')
-				list += line
-			}
-			if !strings.Contains(list, "id=1 ") || !strings.Contains(list, " dialect=http\n") {
-				t.Errorf("the list has no line of it: %q", list)
-			}
-			_ = redis.Close()
-			h.until(t, "an end", func(c Counters) bool { return c.Connections == 1 })
 		}
 		other := h.dial(t)
 		other.send("PING\r\n")
@@ -425,52 +409,5 @@ func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
 		if conn.reads != c.reads {
 			t.Errorf("%.10q: %d reads, want %d", c.first, conn.reads, c.reads)
 		}
-	}
-}
-
-// CLIENT LIST has each connection that is open once, in the order of their numbers, also where they
-// come to HTTP in another.
-func TestSessionsComeInTheOrderOfTheirNumbers(t *testing.T) {
-	a := newWeb(Config{}, &counts{})
-	var open []*WebConn
-	for _, id := range rand.Perm(100) {
-		v := &WebConn{client: client{id: int64(id + 1)}, web: a, fd: -1}
-		a.add(v)
-		open = append(open, v)
-	}
-	want := map[int64]bool{}
-	for i, v := range open {
-		if i%3 == 0 && (!a.remove(v) || a.remove(v)) {
-			t.Fatalf("connection %d is not counted out once", v.id)
-		}
-		want[v.id] = i%3 != 0
-	}
-	last := int64(0)
-	for s := a.session(0); s != nil; s = a.session(s.ID) {
-		if s.ID <= last || !want[s.ID] {
-			t.Errorf("after %d comes %d", last, s.ID)
-		}
-		delete(want, s.ID)
-		last = s.ID
-	}
-	for id, is := range want {
-		if is {
-			t.Errorf("connection %d is not named", id)
-		}
-	}
-}
-
-// A line of CLIENT LIST beside few and many connections of HTTP.
-func BenchmarkSession(b *testing.B) {
-	for _, n := range []int{10, 10_000} {
-		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			a := newWeb(Config{}, &counts{})
-			for id := range n {
-				a.add(&WebConn{client: client{id: int64(id + 1)}, web: a, fd: -1})
-			}
-			for i := 0; b.Loop(); i++ {
-				a.session(int64(i % n))
-			}
-		})
 	}
 }

@@ -25,7 +25,6 @@ type WebConn struct {
 	read   []byte // what was read of it, and not given on
 	ahead  []byte // room to read ahead in; nil: it does not speak HTTP/2
 	header header // of the request that is read, over HTTP/1
-	served atomic.Uint64
 	asking atomic.Bool
 	asked  atomic.Uint64 // requests
 
@@ -37,9 +36,6 @@ type WebConn struct {
 
 // Client is the connection's number, and who opened it.
 func (v *WebConn) Client() (id int64, who peercred.Credentials) { return v.id, v.who }
-
-// Served counts IDs that the connection got.
-func (v *WebConn) Served(n int) { v.served.Add(uint64(n)) }
 
 // Asking says whether a request is under way whose header was read.
 func (v *WebConn) Asking(is bool) {

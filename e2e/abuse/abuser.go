@@ -37,7 +37,6 @@ var abuses = append([]abuse{
 	{name: "batches-unread-10000", connections: 10000, act: unread("NEXT 1000\r\n")},
 	{name: "runs-unread-10000", connections: 10000, act: unread("RUN 65536\r\n")},
 	{name: "mixed-unread-10000", connections: 10000, act: unread("NEXT 700\r\nX\r\nRUN 64\r\nNEXT\r\nINFO\r\n")},
-	{name: "lists-unread", connections: 1000, act: unread("CLIENT LIST\r\n")},
 	{name: "half-requests", connections: 4000, act: half},
 	{name: "half-requests-10000", connections: 10000, act: half},
 	{name: "tenants", flags: []string{manyTenants}, connections: 1, act: tenants},
