@@ -154,7 +154,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	}
 	fault.Point(fault.RunningFrozen)
 	if err == nil {
-		commit.Connections, commit.Rates = len(frozen.Connections), d.limited.Left()
+		commit.Connections = len(frozen.Connections)
 		err = to.Offer(ctx, frozen.Connections)
 	}
 	fault.Point(fault.RunningOffered)

@@ -12,40 +12,9 @@ import (
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
-	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
-
-// Nobody gets a burst anew because the daemon was updated.
-func TestTakeoverKeepsWhatIsLeftOfRates(t *testing.T) {
-	c := config(dir(t))
-	c.IDs.Layout = tenanted
-	c.IDs.Tenants = []tenant.Tenant{{Name: "orders", ID: 3, Rate: issue.Rate{PerSecond: 1, Burst: 2000}}}
-	c.Waiting.Rate = "1/s+3000"
-	d := start(t, c)
-	took := func(args ...any) bool {
-		t.Helper()
-		_, err := d.do(args...)
-		if err != nil && !strings.Contains(err.Error(), "rate of 1/s") {
-			t.Fatalf("%v: %v", args, err)
-		}
-		return err == nil
-	}
-	if !took("NEXT", 1900, "TENANT", "orders") || !took("NEXT", 900) {
-		t.Fatal("the burst was refused")
-	}
-	for range 2 {
-		if took("NEXT", 1000, "TENANT", "orders") || took("NEXT", 1000) {
-			t.Error("there is a second burst")
-		}
-		d = takeOver(t, d)
-	}
-	if !took("NEXT", 10, "TENANT", "orders") || !took("NEXT", 10) {
-		t.Error("what was left is gone")
-	}
-}
 
 // To go back to an earlier version has to be said.
 func TestTakeoverFromALaterVersion(t *testing.T) {

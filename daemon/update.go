@@ -15,7 +15,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/socketfile"
@@ -152,14 +151,6 @@ func (p *predecessor) lock() *os.File {
 	return p.Lock
 }
 
-// rates are what is left of users' and tenants'.
-func (p *predecessor) rates() []issue.Left {
-	if p == nil {
-		return nil
-	}
-	return p.Rates
-}
-
 func (p *predecessor) lanes() []grant.Handed {
 	if p == nil {
 		return nil
@@ -167,14 +158,12 @@ func (p *predecessor) lanes() []grant.Handed {
 	return p.Lanes
 }
 
-// listen makes the socket, or goes on with the one that was handed over, with all connections and
-// what was left of the rates.
+// listen makes the socket, or goes on with the one that was handed over, with all connections.
 func (p *predecessor) listen(d *Daemon) (*socketfile.Listener, error) {
 	s := d.config.Socket
 	if p == nil {
 		return listen(s, d.config.Service, d.log)
 	}
-	d.limited.Resume(p.rates())
 	d.server.Adopt(p.open)
 	group, err := groupID(s.Group)
 	if err != nil {

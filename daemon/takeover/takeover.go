@@ -46,7 +46,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/serve"
 )
 
@@ -120,7 +119,6 @@ func (s Settings) differs(other Settings) string {
 // Commit is what decides.
 type Commit struct {
 	Lanes       []grant.Handed // by the lane's number
-	Rates       []issue.Left   `json:",omitempty"` // of those who took IDs
 	Connections int            // how many were handed over
 	Kept        bool           // the service manager has the socket as well, and it stays
 	Stored      bool           `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it

@@ -26,7 +26,6 @@ var grown = map[string]string{
 	"daemon/grant/handover.go":    "type Handed struct {",
 	"daemon/resp/saved.go":        "type Saved struct {",
 	"daemon/serve/freeze.go":      "type Connection struct {",
-	"daemon/issue/resume.go":      "type Left struct {",
 }
 
 // field is always written, so that whoever does not know it meets it.
