@@ -174,7 +174,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		fault.Point(fault.RunningCommitted)
 		listener.Keep()
 		frozen.Leave()
-		passOn(d)
+		d.web.taker.GiveUp() // connections of HTTP stay here
 		fault.Point(fault.RunningLeft)
 		end := d.clock.Now().Mono
 		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))
@@ -196,17 +196,6 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		frozen.Resume()
 	}
 	return inherited, err
-}
-
-// passOn has requests of HTTP and gRPC, whose connections stay here, answered by the daemon that
-// has taken over. Where users have rates, it does not: that daemon would take them for this
-// process's.
-func passOn(d *Daemon) {
-	if d.limited != nil {
-		d.web.taker.GiveUp(nil)
-		return
-	}
-	d.web.taker.GiveUp(newRelay(d.config.Socket.Path).take)
 }
 
 // detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes

@@ -36,7 +36,6 @@ type Taker struct {
 	timer  *timer
 	turns  *turns
 	over   chan struct{} // closed by GiveUp
-	passOn Elsewhere     // nil: nowhere. It is set before over is closed
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at the next change
@@ -62,37 +61,8 @@ func (t *Taker) Close() {
 // ErrOver is the answer to requests that wait when the daemon has handed its lanes over.
 var ErrOver = errors.New("another daemon goes on in this one's place: connect again")
 
-// Elsewhere takes n IDs from another daemon. Its error says why there are none.
-type Elsewhere func(ctx context.Context, tenant uint32, n int) ([]generator.Run, error)
-
-// GiveUp has requests that wait, now and from now on, answered by to. Where that is nil or fails,
-// they are refused with ErrOver. It is called once.
-func (t *Taker) GiveUp(to Elsewhere) {
-	t.passOn = to
-	close(t.over)
-}
-
-// pass passes a request for n IDs on, and returns how many came.
-func (t *Taker) pass(ctx context.Context, tenant uint32, n int, got func(generator.Run) error) (int, error) {
-	if t.passOn == nil {
-		return 0, ErrOver
-	}
-	runs, err := t.passOn(ctx, tenant, n)
-	if ctx.Err() != nil {
-		return 0, ctx.Err()
-	}
-	if err != nil {
-		return 0, ErrOver
-	}
-	came := 0
-	for _, run := range runs {
-		came += run.N
-		if err := got(run); err != nil {
-			return came, err
-		}
-	}
-	return came, nil
-}
+// GiveUp has requests that wait, now and from now on, refused with ErrOver. It is called once.
+func (t *Taker) GiveUp() { close(t.over) }
 
 // Wake has requests tried again that wait for a change at the source. It does not block.
 func (t *Taker) Wake() {
@@ -144,9 +114,6 @@ func (t *Taker) each(ctx context.Context, c *issue.Connection, tenant uint32, n 
 		if err == nil {
 			n -= run.N
 			err = got(run)
-		} else if errors.Is(err, ErrOver) {
-			run.N, err = t.pass(ctx, tenant, n, got)
-			n -= run.N
 		}
 		if err != nil {
 			c.End()

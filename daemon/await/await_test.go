@@ -182,41 +182,9 @@ func TestARequestThatWaitsIsGivenUpWithTheDaemon(t *testing.T) {
 		done <- err
 	}()
 	<-s.asked
-	taker.GiveUp(nil)
+	taker.GiveUp()
 	if err := <-done; !errors.Is(err, ErrOver) || counts.waits.Load() != 0 {
 		t.Errorf("the error is %v; %d wait", err, counts.waits.Load())
-	}
-}
-
-// Who waits when the daemon was taken over gets IDs from the other one, or hears that there are
-// none.
-func TestARequestThatWaitsIsPassedOn(t *testing.T) {
-	for _, fails := range []error{nil, errors.New("nobody is there")} {
-		s := newStore(3)
-		taker, counts := start(t, s)
-		type taken struct {
-			runs []generator.Run
-			err  error
-		}
-		done := make(chan taken, 1)
-		go func() {
-			runs, err := taker.Take(context.Background(), &issue.Connection{}, 7, 8, form.Integer, nil)
-			done <- taken{runs, err}
-		}()
-		<-s.asked
-		taker.GiveUp(func(_ context.Context, tenant uint32, n int) ([]generator.Run, error) {
-			if tenant != 7 || n != 5 {
-				t.Errorf("passed on: %d IDs of tenant %d, want 5 of 7", n, tenant)
-			}
-			return []generator.Run{{First: 1000, N: 2}, {First: 2000, N: 3}}, fails
-		})
-		got := <-done
-		if fails != nil && (!errors.Is(got.err, ErrOver) || counts.burnt.Load() != 3) {
-			t.Errorf("the error is %v, and %d are burnt", got.err, counts.burnt.Load())
-		}
-		if at := len(got.runs) - 2; fails == nil && (got.err != nil || at < 1 || got.runs[at].First != 1000 || got.runs[at+1].First != 2000 || counts.issued.Load() != 8) {
-			t.Errorf("%v, %v; %d are counted", got.runs, got.err, counts.issued.Load())
-		}
 	}
 }
 
@@ -303,17 +271,4 @@ func TestASoonerTimeEndsALongSleep(t *testing.T) {
 	defer a.close()
 	a.after(time.Hour)
 	<-a.after(time.Millisecond)
-}
-
-// Who is gone before the other daemon answers hears of that, and not of the other one.
-func TestWhoIsPassedOnMayGiveUp(t *testing.T) {
-	taker, _ := start(t, newStore(0))
-	ctx, cancel := context.WithCancel(context.Background())
-	taker.GiveUp(func(ctx context.Context, _ uint32, _ int) ([]generator.Run, error) {
-		cancel()
-		return nil, errors.New("the connection was closed")
-	})
-	if _, err := taker.Take(ctx, &issue.Connection{}, 0, 8, form.Integer, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("the error is %v", err)
-	}
 }
