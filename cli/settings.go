@@ -108,8 +108,6 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "take over from the daemon that runs on this state directory, with its connections; start as usual if none runs"},
 		&urfave.GenericFlag{Name: "takeover-linger", Value: (*duration)(&c.TakeoverLinger), Category: "State", DefaultText: "exit at once",
 			Usage: "stay for this `DURATION` after another daemon took over, or until it is gone: for supervisors that restart what exits"},
-		&urfave.BoolFlag{Name: "takeover-downgrade", Destination: &c.Downgrade, Value: c.Downgrade, Category: "State",
-			Usage: "with --takeover: take over from a newer version, too"},
 		&urfave.PathFlag{Name: "machine-identity", Destination: &c.MachineIdentity, Value: c.MachineIdentity, Category: "State", DefaultText: "the DMI table's UUID, which only root may read",
 			Usage: "tell this machine from copies of it by this `FILE`, which survives a reboot and is in no image"},
 		&urfave.PathFlag{Name: "vm-clock", Destination: &c.VMClock, Value: c.VMClock, Category: "State",

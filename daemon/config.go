@@ -31,8 +31,6 @@ type Config struct {
 	Listen tcp.Config // the address on TCP, if there is one
 	// Takeover has the daemon go on in the place of one that runs on the same state directory.
 	Takeover bool
-	// Downgrade has it do so where that one is of a later version, too.
-	Downgrade bool
 	// TakeoverLinger is for how long Run stays after another daemon has taken over; 0: not at all.
 	TakeoverLinger time.Duration
 	StateDir       string // where the journal and an embedded coordinator live; made if missing

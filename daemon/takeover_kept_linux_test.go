@@ -3,7 +3,6 @@ package daemon_test
 import (
 	"context"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 
@@ -23,30 +22,6 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
-
-// To go back to an earlier version has to be said.
-func TestTakeoverFromALaterVersion(t *testing.T) {
-	c := config(dir(t))
-	c.Version = "0.2.0+0123456789ab"
-	d := start(t, c)
-	before := d.next()
-	c = d.config
-	c.Takeover, c.Version = true, "0.1.9"
-	if err := launch(t, c).Refusal(); err == nil || !strings.Contains(err.Error(), "--takeover-downgrade") {
-		t.Errorf("an earlier version: %v", err)
-	}
-	c.Downgrade = true
-	after := start(t, c)
-	must.Do(t, d.End())
-	if id := after.next(); id <= before {
-		t.Errorf("%d came after %d", id, before)
-	}
-	c = after.config
-	c.Downgrade, c.Version = false, "a build of ours" // not compared
-	last := start(t, c)
-	must.Do(t, after.End())
-	last.next()
-}
 
 // A remote call is answered, or refused as unavailable where it waits at that moment, and no ID comes
 // twice; a client with a policy tries again. Each client has called the last daemon before the next

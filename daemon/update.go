@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/coreos/go-semver/semver"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -82,10 +81,6 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 			_ = running.Close() // all has been said
 		}
 	}()
-	if older(n.config.Version, running.Version) && !n.config.Downgrade {
-		return nil, fmt.Errorf("--takeover: the running daemon is of version %s and goes on, as this one is of version %s: "+
-			"to go back, say --takeover-downgrade as well", running.Version, n.config.Version)
-	}
 	if unfit != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one would not fit into its cluster: %w", unfit)
 	}
@@ -99,13 +94,6 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	n.config.Service.HoldUntil(running.Over())
 	n.log.Info("took over", "from", running.Version, "connections", len(handed.open))
 	return handed, nil
-}
-
-// older reports whether a is an earlier version than b; of builds with names of their own nobody knows.
-func older(a, b string) bool {
-	x, err := semver.NewVersion(a)
-	y, e := semver.NewVersion(b)
-	return err == nil && e == nil && x.LessThan(*y)
 }
 
 // rehearse opens the coordinator, for the start to use, and looks whether this daemon fits into its

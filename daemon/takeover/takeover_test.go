@@ -207,6 +207,24 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	}
 }
 
+// Versions whose messages differ do not take over from each other, and who waits serves the next one.
+func TestAnotherProtocolIsRefused(t *testing.T) {
+	dir := sockettest.Dir(t)
+	waiting(t, dir)
+	for _, protocol := range []int{Protocol - 1, Protocol + 1} {
+		c := must.Get(dial(t.Context(), dir))(t)
+		must.Do(t, c.send(t.Context(), message{Kind: offer, Protocol: protocol, Version: "other", Settings: &ours}, stillTimeout))
+		_, _, err := c.receive(t.Context(), accept, readyTimeout)
+		var refused *RefusedError
+		if want := fmt.Sprintf("of version other, speaks %d", protocol); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("protocol %d: %v", protocol, err)
+		}
+		must.Do(t, c.Close())
+	}
+	p := must.Get(Ask(t.Context(), dir, "new", ours))(t)
+	must.Do(t, p.Close())
+}
+
 // A newcomer goes on with files that have to be the daemon's: one of another user is refused, and
 // so is who asks for one. Root may connect to whatever belongs to others.
 func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {

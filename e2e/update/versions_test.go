@@ -117,15 +117,9 @@ func TestVersionsSideBySide(t *testing.T) {
 		all = append(all, ask(t, h.Socket, 4, false))
 	}
 	takeovers, longest := 0, time.Duration(0)
-	to := func(host, version int, down bool) {
-		h := hosts[host]
-		h.Binary = programs[version]
-		flags := h.Flags
-		if down && version > 0 { // the one before had no such flag
-			h.Flags = append(flags[:len(flags):len(flags)], "--takeover-downgrade")
-		}
-		next := start(t, h)
-		h.Flags = flags
+	to := func(host, version int) {
+		hosts[host].Binary = programs[version]
+		next := start(t, hosts[host])
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		select {
@@ -142,14 +136,9 @@ func TestVersionsSideBySide(t *testing.T) {
 		takeovers, longest = takeovers+1, max(longest, wait)
 	}
 	for range 3 {
-		for version := 1; version <= 2; version++ {
+		for _, version := range []int{1, 2, 1, 0} {
 			for host := range hosts {
-				to(host, version, false)
-			}
-		}
-		for version := 1; version >= 0; version-- {
-			for host := range hosts {
-				to(host, version, true)
+				to(host, version)
 			}
 		}
 	}
