@@ -90,14 +90,14 @@ func (c calls) figures(wide, usual, echo []sample) []report.Figure {
 	rate := versus(group, c.String(), report.Rate, wide, peer, echo, rateOf)
 	cost := versus(group, c.String()+", the server's processor time for one", report.Seconds, wide, peer, echo, cpuOf)
 	if c.count == 0 {
-		rate.Note = "an ID a call; connect's own client"
+		rate.Note = "an ID a call"
 		return []report.Figure{rate.RatioAtLeast(0.85), cost}
 	}
-	rate.Note = "messages; connect's own client; 16 bits of sequence, so that the layout is no limit"
+	rate.Note = "messages; 16 bits of sequence"
 	ids := report.Figure{
 		Group: group, What: c.String() + ", IDs", Unit: report.Rate,
 		Ours: rounds.Column(usual, func(s sample) float64 { return s.rate * float64(c.count) }),
-		Note: fmt.Sprintf("the default layout, which has %s", report.Format(report.Rate, ceiling)),
+		Note: fmt.Sprintf("of %s that the layout has", report.Format(report.Rate, ceiling)),
 	}
 	if c.count == 1000 {
 		ids = ids.AtLeast(1e6)

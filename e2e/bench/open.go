@@ -103,7 +103,7 @@ func (p openPart) figures(a, b []pace.Result, peer string) (figures []report.Fig
 		lateness := func(r pace.Result) float64 { return q.of(r.Late).Seconds() }
 		f := report.Figure{
 			Group: p.group, What: q.what, Unit: report.Seconds, Ours: rounds.Column(a, latency), Peer: peer, Theirs: rounds.Column(b, latency),
-			Note: fmt.Sprintf("at the same percentile the generator itself was %s and %s late", report.Format(report.Seconds, report.Median(rounds.Column(a, lateness))), report.Format(report.Seconds, report.Median(rounds.Column(b, lateness)))),
+			Note: fmt.Sprintf("generator late by %s, %s", report.Format(report.Seconds, report.Median(rounds.Column(a, lateness))), report.Format(report.Seconds, report.Median(rounds.Column(b, lateness)))),
 		}
 		if q.ahead {
 			f = f.RatioAtMost(1)

@@ -77,13 +77,11 @@ func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]i
 // processFigures are the pairs: how many IDs each made, and where one meets a ceiling also what an
 // ID took of the processors.
 func processFigures(got map[string][]inprocess.Result, goroutines int) (figures []report.Figure) {
-	each := func(rate float64) string { return fmt.Sprintf("%.1f ns", 1e9/rate) }
 	for _, p := range pairs {
 		a, b := rounds.Column(got[p.ours], inprocess.Result.Rate), rounds.Column(got[p.theirs], inprocess.Result.Rate)
 		f := report.Figure{
 			Group: processGroup, What: p.what + ", " + plural(goroutines, "goroutine"), Unit: report.Rate,
 			Ours: a, Peer: p.theirs, Theirs: b,
-			Note: "an ID in " + each(report.Median(a)) + " and " + each(report.Median(b)),
 		}
 		figures = append(figures, f.RatioAtLeast(p.atLeast))
 		if p.atLeast == equal {

@@ -65,7 +65,7 @@ func measureSocket(ctx context.Context, s setting) (found report.Findings, err e
 
 // socketTables are figures by table.
 type socketTables struct {
-	counter, script, floor, cpu, client, latency []report.Figure
+	counter, script, floor, cpu, latency []report.Figure
 }
 
 const (
@@ -73,7 +73,6 @@ const (
 	scriptGroup  = "Single IDs over the socket, next to IDs from a " + redisLua
 	floorGroup   = "Single IDs over the socket, next to a server that does nothing else"
 	costGroup    = "The server's processor time for a single ID"
-	clientGroup  = "redis-benchmark's own processor time for a single ID"
 	waitGroup    = "What redis-benchmark's clients wait"
 )
 
@@ -83,9 +82,6 @@ func (t *socketTables) add(of shape, ours, counter, script []sample) {
 	t.cpu = append(t.cpu,
 		versus(costGroup, of.String(), report.Seconds, ours, redisCounter, counter, cpuOf).RatioAtMost(1),
 		versus(costGroup, of.String(), report.Seconds, ours, redisLua, script, cpuOf))
-	t.client = append(t.client,
-		versus(clientGroup, of.String(), report.Seconds, ours, redisCounter, counter, clientOf),
-		versus(clientGroup, of.String(), report.Seconds, ours, redisLua, script, clientOf))
 	t.latency = append(t.latency,
 		versus(waitGroup, of.String()+", p50", report.Seconds, ours, redisCounter, counter, p50Of),
 		versus(waitGroup, of.String()+", p99", report.Seconds, ours, redisCounter, counter, p99Of))
@@ -100,10 +96,9 @@ func explained(f report.Figure, ours, theirs []sample) report.Figure {
 		return f
 	}
 	seconds := func(v float64) string { return report.Format(report.Seconds, v) }
-	f.Note = fmt.Sprintf("of a request's processor time most is redis-benchmark's own, which shares the processors: %s beside %s of flakeward's (with %s: %s beside %s); it kept %s of one processor busy (%s)",
-		seconds(client), seconds(server),
-		f.Peer, seconds(report.Median(rounds.Column(theirs, clientOf))), seconds(report.Median(rounds.Column(theirs, cpuOf))),
-		report.Format(report.Share, report.Median(rounds.Column(ours, busyOf))), report.Format(report.Share, report.Median(rounds.Column(theirs, busyOf))))
+	f.Note = fmt.Sprintf("redis-benchmark itself takes most of a request's processor time: %s beside %s of flakeward's (%s: %s beside %s); it kept %s of one processor busy",
+		seconds(client), seconds(server), f.Peer, seconds(report.Median(rounds.Column(theirs, clientOf))), seconds(report.Median(rounds.Column(theirs, cpuOf))),
+		report.Format(report.Share, report.Median(rounds.Column(ours, busyOf))))
 	return f
 }
 
@@ -113,7 +108,6 @@ func (t *socketTables) findings() (found report.Findings) {
 	found.Figures = append(found.Figures, t.script...)
 	found.Figures = append(found.Figures, t.floor...)
 	found.Figures = append(found.Figures, t.cpu...)
-	found.Figures = append(found.Figures, t.client...)
 	found.Figures = append(found.Figures, t.latency...)
 	return found
 }

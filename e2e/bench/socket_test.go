@@ -61,7 +61,6 @@ func TestSocketTables(t *testing.T) {
 		counterGroup: {report.Met, report.NotMet, report.NotMet}, // the last: how many are clearly ahead
 		scriptGroup:  {report.Met, report.Met},
 		costGroup:    {report.Met, none, report.NotMet, none},
-		clientGroup:  {none, none, none, none},
 		waitGroup:    {none, none, none, none},
 	} {
 		if !slices.Equal(verdicts[group], want) {

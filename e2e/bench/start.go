@@ -107,7 +107,7 @@ func startsOn(ctx context.Context, s setting, rounds int, name, url string) (fou
 	}
 	for i, what := range startKinds(name) {
 		took := [][]time.Duration{fresh, stopped}[i]
-		f := startFigure(what, took, "the median counts: in the slowest is what the coordinator paused for")
+		f := startFigure(what, took, "the median counts")
 		found.Figures = append(found.Figures, f.AtMost(mostRunning.Seconds()))
 	}
 	return found, nil
@@ -181,7 +181,7 @@ func endUnderLoad(ctx context.Context, h *process.Host, d *process.Process, leng
 	return client.hear(&more)
 }
 
-const startGroup = "Start"
+const startGroup = "Start, to the first whole reply"
 
 // slowestStart has its target for the slowest start.
 func slowestStart(what string, took []time.Duration, limit time.Duration) report.Figure {
@@ -189,7 +189,7 @@ func slowestStart(what string, took []time.Duration, limit time.Duration) report
 }
 
 func startFigure(what string, took []time.Duration, note string) report.Figure {
-	f := report.Figure{Group: startGroup, What: what, Unit: report.Seconds, Note: fmt.Sprintf("%d starts, to the first whole reply; %s", len(took), note)}
+	f := report.Figure{Group: startGroup, What: what, Unit: report.Seconds, Note: fmt.Sprintf("%d starts; %s", len(took), note)}
 	for _, t := range took {
 		f.Ours = append(f.Ours, t.Seconds())
 	}

@@ -52,7 +52,7 @@ func measureWeb(ctx context.Context, s setting) (found report.Findings, err erro
 	const group, peer = "HTTP", "net/http, a constant"
 	what := fmt.Sprintf("GET /v1/ids, %d connections that stay open", webConnections)
 	rate := versus(group, what, report.Rate, got[0], peer, got[1], rateOf)
-	rate.Note = "an ID a request; load by this program"
+	rate.Note = "an ID a request"
 	found.Figures = append(found.Figures, rate.RatioAtLeast(0.85),
 		versus(group, what+", the server's processor time for one", report.Seconds, got[0], peer, got[1], cpuOf))
 	return found, daemon.server.Stop(ctx)

@@ -61,7 +61,7 @@ func (r Results) Tables(w io.Writer) error {
 		rows[f.Group] = append(rows[f.Group], f.row())
 	}
 	for _, g := range groups {
-		if _, err := fmt.Fprintf(w, "## %s\n\n", table.Escape(g)); err != nil {
+		if _, err := fmt.Fprintf(w, "## %s\n\n%s", table.Escape(g), sharedNote(rows[g])); err != nil {
 			return err
 		}
 		if err := table.Write(w, []string{"", "flakeward", "next to", "ratio", "target", "verdict", "note"}, rows[g]); err != nil {
@@ -69,6 +69,19 @@ func (r Results) Tables(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// sharedNote takes a note that all rows have out of them, and returns it as a paragraph.
+func sharedNote(rows [][]string) string {
+	last := len(rows[0]) - 1
+	note := rows[0][last]
+	if note == "" || slices.ContainsFunc(rows, func(row []string) bool { return row[last] != note }) {
+		return ""
+	}
+	for _, row := range rows {
+		row[last] = ""
+	}
+	return "In all rows: " + table.Escape(note) + ".\n\n"
 }
 
 // row is a figure as it is written in a table.

@@ -91,7 +91,7 @@ func TestPage(t *testing.T) {
 			Versions: map[string]string{"Redis": "7"},
 		}},
 		{Name: "b", About: "about b", Short: true, Failed: "hangs", Machine: machine, Findings: report.Findings{
-			Figures: []report.Figure{{Group: "i", What: "none", Absent: "no p"}}, Missing: []string{"q: apt-get install q"},
+			Figures: []report.Figure{{Group: "i", What: "none", Absent: "no p", Note: "a | note"}}, Missing: []string{"q: apt-get install q"},
 		}},
 	}}
 	page := string(r.Page())
@@ -103,7 +103,7 @@ func TestPage(t *testing.T) {
 		"**2 targets met, 1 missed, 1 figures not run.**", "`b` could not be measured to its end: hangs", "it is missing: q: apt-get install q",
 		"## g\n", "| alone | 2 s (1 s to 3 s) | | each at most 3 s | met | a \\| note |", "| of a peer | | p 5 KB | | | |",
 		"## h\n", "| beside | 20/s | p 10/s | 2.00 (1.00 to 3.00) | at least 3 times | NOT MET |", "| computed | 1 | | | at least 1 | met |",
-		"## i\n", "| none | no p | not run |",
+		"## i\n\nIn all rows: a \\| note.\n", "| none | no p | not run |",
 		"| `a` | about a | 3 | 2001-09-09 01:46 UTC | 12 s | 1 2 3 | 4 5 6 | 1 |", "| `b` | about b | 0 |", "with -short: too briefly to count",
 		"\n1. 2 processors, P; ", "| Redis | 7 |",
 	} {
