@@ -31,9 +31,9 @@ type Config struct {
 	Listen tcp.Config // the address on TCP, if there is one
 	// Takeover has the daemon go on in the place of one that runs on the same state directory.
 	Takeover bool
-	// TakeoverLinger is for how long Run stays after another daemon has taken over; 0: not at all.
-	TakeoverLinger time.Duration
-	StateDir       string // where the journal and an embedded coordinator live; made if missing
+	// TakeoverStay has Run stay until it is told to end after another daemon has taken over.
+	TakeoverStay bool
+	StateDir     string // where the journal and an embedded coordinator live; made if missing
 	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the
 	// system's UUID in the DMI table.
 	MachineIdentity string
@@ -206,9 +206,6 @@ func (c Config) Validate() error {
 	c.Cluster.validateAccess(bad)
 	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
 		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)
-	}
-	if c.TakeoverLinger < 0 || c.TakeoverLinger > time.Hour {
-		bad("takeover-linger", "%v is not within 0s and 1h", c.TakeoverLinger)
 	}
 	if _, err := uuid.Parse(c.Cluster.AcceptCluster); err != nil && c.Cluster.AcceptCluster != "" {
 		bad("accept-cluster", "%q is not a cluster's UUID: take the one that the refused start names", c.Cluster.AcceptCluster)

@@ -134,6 +134,23 @@ func New(c Config) (*Daemon, error) {
 	return d, nil
 }
 
+// Run makes a daemon and runs it until ctx ends, or another process has taken over. With TakeoverStay
+// it returns only when ctx ends: a supervisor that starts whatever ends would have it take over again.
+func Run(ctx context.Context, c Config) error {
+	d, err := New(c)
+	if err != nil {
+		return err
+	}
+	if err := d.Run(ctx); err != nil {
+		return err
+	}
+	if d.handedOver && c.TakeoverStay {
+		d.log.Info("another daemon serves; waiting to be stopped")
+		<-ctx.Done()
+	}
+	return nil
+}
+
 // Decorate makes Run issue from what source returns, given the daemon's own source, and claim
 // with what coordinator returns, given each coordinator that is opened.
 func (d *Daemon) Decorate(source func(resp.Source) resp.Source, coordinator func(coord.Coordinator) coord.Coordinator) {

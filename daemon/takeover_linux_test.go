@@ -271,6 +271,29 @@ func TestTakeoverKeepsConnectionsAsTheyAre(t *testing.T) {
 	}
 }
 
+// A daemon that was replaced stays until it is told to end, where a supervisor would start it again.
+func TestAReplacedDaemonStays(t *testing.T) {
+	c := config(dir(t))
+	c.TakeoverStay = true
+	early := make(chan bool, 1)
+	before := startBy(t, c, func(ctx context.Context, c daemon.Config) error {
+		err := daemon.Run(ctx, c)
+		early <- ctx.Err() == nil
+		return err
+	})
+	next := before.config
+	next.Takeover = true
+	after := startBy(t, next, runUntilTakenOver)
+	after.until("the replaced daemon waits", func(map[string]string) bool {
+		return strings.Contains(before.log.String(), "waiting to be stopped")
+	})
+	after.next()
+	before.Stop()
+	if <-early {
+		t.Error("it has ended by itself")
+	}
+}
+
 // A newcomer that does not fit leaves the running daemon serving.
 func TestTakeoverIsRefused(t *testing.T) {
 	d := start(t, config(dir(t)))

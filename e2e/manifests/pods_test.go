@@ -51,7 +51,7 @@ func TestTheDaemonsPod(t *testing.T) {
 		if u.MaxSurge.IntValue() != 1 || u.MaxUnavailable.IntValue() != 0 {
 			t.Errorf("%s: updates are by %v, not by surge", from, u)
 		}
-		for _, want := range []string{"--takeover", "--takeover-linger=5m", "--require-coord", "--state-dir=/var/lib/flakeward", "--host=$(NODE_NAME)"} {
+		for _, want := range []string{"--takeover", "--takeover-stay", "--require-coord", "--state-dir=/var/lib/flakeward", "--host=$(NODE_NAME)"} {
 			if !slices.Contains(c.Args, want) {
 				t.Errorf("%s: the daemon's arguments %q are without %s", from, c.Args, want)
 			}
