@@ -16,16 +16,13 @@ import (
 const (
 	checkName            = "check"
 	checkCoordinatorName = "check-coordinator"
-	reloadName           = "reload"
 )
 
-// checkFlags have the daemon command check, or ask the running daemon, and serve nothing. They are no
-// settings.
+// checkFlags have the daemon command check and serve nothing. They are no settings.
 func checkFlags() []urfave.Flag {
 	return []urfave.Flag{
 		&urfave.BoolFlag{Name: checkName, Usage: "check the settings and this host, list every problem, and exit; changes nothing"},
 		&urfave.BoolFlag{Name: checkCoordinatorName, Usage: "check the coordinator as well, as flakeward check does"},
-		&urfave.BoolFlag{Name: reloadName, Usage: "have the running daemon start its program anew under systemd, wait until that has taken over, and exit"},
 	}
 }
 

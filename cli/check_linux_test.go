@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -69,7 +69,7 @@ func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 }
 
 // Who may not ask the running daemon hears who may.
-func TestReloadTellsAnotherUserWhoMayAsk(t *testing.T) {
+func TestTakeoverTellsAnotherUserWhoMayAsk(t *testing.T) {
 	dir := sockettest.Dir(t)
 	state := filepath.Join(dir, "state")
 	runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", "embedded:")
@@ -79,7 +79,7 @@ func TestReloadTellsAnotherUserWhoMayAsk(t *testing.T) {
 		defer os.Chmod(state, 0o700) // for who tidies up
 	}
 	unprivileged(t, func() {
-		if err := daemon.Renew(t.Context(), daemon.Config{StateDir: state}); err == nil || !strings.Contains(err.Error(), "ask as its user") {
+		if _, err := takeover.Ask(t.Context(), state, "", takeover.Settings{}); err == nil || !strings.Contains(err.Error(), "ask as its user") {
 			t.Errorf("another user hears %v", err)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/systemd"
 )
@@ -43,6 +42,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 		Description: "Runs in the foreground. SIGTERM or SIGINT stops it: it answers the requests that it has accepted, and exits.\n" +
 			"A second signal, a second later or more, makes it exit at once; that is safe, and delays the next\n" +
 			"start by about a second. SIGHUP reopens --log-file and reloads certificates, passwords and keys.\n" +
+			"SIGUSR2 starts the program anew, as it is now on disk, with --takeover.\n" +
 			"Each setting is a flag, a variable or a line of --config. Flags override variables; variables override\n" +
 			"the file. Tenants are set in the file only.\n" + allSettings(daemonName),
 		Flags: append(s.flags(), checkFlags()...),
@@ -57,16 +57,13 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			if err := config.Validate(); err != nil {
 				return &usageError{err}
 			}
-			if c.Bool(reloadName) {
-				return daemon.Renew(c.Context, config)
-			}
 			if err := own.makeDir(config.Socket.Path); err != nil {
 				return err
 			}
 			if os.Getenv("GOMEMLIMIT") == "" {
 				debug.SetMemoryLimit(budget.FindMemory(config.Memory).Runtime())
 			}
-			hangups, stop := hangups() // before the first line of the log
+			hangups, renewals, stop := signals() // before the first line of the log
 			defer stop()
 			log, err := s.openLog(c.App.ErrWriter)
 			if err != nil {
@@ -77,7 +74,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 				log.logger.Warn("ignoring a variable that is not a setting: flakeward daemon --help --all has all settings", "variable", name)
 			}
 			config.Version, config.Log, config.LogDropped, config.ReopenLog = Version(), log.logger, log.writer.Dropped, log.reopen
-			config.Reload = hangups
+			config.Reload, config.Renew = hangups, renewals
 			if config.Service, err = systemd.FromEnvironment(); err != nil {
 				return log.close(err)
 			}

@@ -95,14 +95,16 @@ func (l *logFile) close(err error) error {
 	return err
 }
 
-// hangups returns a channel of the SIGHUPs that come until stop is called. Until then a reader of
-// the log that is gone is an error of the write, and does not end the process.
-func hangups() (hangups <-chan os.Signal, stop func()) {
-	hangup, pipe := make(chan os.Signal, 1), make(chan os.Signal, 1)
+// signals returns channels of the SIGHUPs and SIGUSR2s that come until stop is called. Until then a
+// reader of the log that is gone is an error of the write, and does not end the process.
+func signals() (hangups, renewals <-chan os.Signal, stop func()) {
+	hangup, renewal, pipe := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
+	signal.Notify(renewal, syscall.SIGUSR2)
 	signal.Notify(pipe, syscall.SIGPIPE)
-	return hangup, func() {
+	return hangup, renewal, func() {
 		signal.Stop(hangup)
+		signal.Stop(renewal)
 		signal.Stop(pipe)
 	}
 }

@@ -53,7 +53,7 @@ func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 			got = config
 			return nil
 		})
-	got.Log, got.Version, got.LogDropped, got.ReopenLog, got.Reload, got.Successor = nil, "", nil, nil, nil, nil
+	got.Log, got.Version, got.LogDropped, got.ReopenLog, got.Reload, got.Renew, got.Successor = nil, "", nil, nil, nil, nil, nil
 	return got, err
 }
 
@@ -103,7 +103,7 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 }
 
 // notSettings are the fields of daemon.Config that code sets, or that only the file has.
-var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Successor", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "IDs.Tenants"}
+var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "IDs.Tenants"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 	plain := must.Get(configOf(t, base("")...))(t)

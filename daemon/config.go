@@ -60,8 +60,9 @@ type Config struct {
 	Kernel  clockguard.Kernel // what is known of Clock besides; nil: nothing. The real clock has the real one
 	Ready   func()            // called once, when the first ID can be issued; may be nil
 	Journal journal.Options   // what the state directory is opened with
-	// Successor starts the program anew, to take over from this process, and says when that has ended;
-	// nil: nothing can.
+	// Renew has Successor called; nil: nothing does.
+	Renew <-chan os.Signal
+	// Successor starts the program anew, to take over from this process, and says when that has ended.
 	Successor func() (ended <-chan struct{}, err error)
 	Service   *systemd.Service // the service manager's; nil: there is none. Run does not close it
 }

@@ -71,7 +71,6 @@ type Daemon struct {
 	server  *serve.Server
 	web     *web
 	reload  reload
-	renewal renewal
 	change  chan struct{} // gets one when a lane or its ceiling changed
 
 	// What each start has of its own. A machine that is copied makes the daemon start anew.
@@ -123,7 +122,6 @@ func New(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, tcp: d.tcp}
-	d.renewal = renewal{start: c.Successor, clock: d.clock, log: c.Log}
 	d.events = condition.NewCounts()
 	d.metrics = metrics.New(metrics.Sources{
 		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock, User: rest.UserOf,
@@ -297,9 +295,11 @@ func (d *Daemon) build() error {
 // live serves requests through one start after the other, until ctx ends or a part fails, and ends
 // all in order.
 func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited lifecycle.Inherited) error {
+	var renewing sync.WaitGroup
+	defer renewing.Wait()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	defer d.renewal.end(work, errEnding)
+	renewing.Go(func() { d.renew(work) })
 	served := make(chan error, 1)
 	var serving sync.WaitGroup
 	serving.Go(func() {

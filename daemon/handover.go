@@ -84,7 +84,6 @@ type lookout struct {
 
 func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *lookout {
 	o := &lookout{ready: make(chan *takeover.Successor)}
-	work := ctx
 	ctx, o.stop = context.WithCancel(ctx)
 	keep := func() { store(listener, d.config.Service, d.log) }
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
@@ -100,7 +99,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	}
 	o.ended.Go(func() {
 		defer l.Close() // nobody comes any more
-		s, err := l.Await(ctx, settlingOf(d).wait, func(a *takeover.Asker) { d.renewal.ask(work, a) })
+		s, err := l.Await(ctx, settlingOf(d).wait)
 		switch {
 		case err == nil:
 			select {
@@ -180,7 +179,6 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))
 		d.config.Service.Successor(to.PID)
 		_ = to.Close() // the newcomer may speak with systemd from now on
-		d.renewal.end(ctx, nil)
 		p.detach(d.log)
 		return nil, errHandedOver
 	}

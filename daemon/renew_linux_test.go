@@ -7,20 +7,32 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
-	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/systemd"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// serviceOf makes a service for each daemon, of one manager that this test is.
-func serviceOf(t *testing.T, in string) (manager *net.UnixConn, service func() *systemd.Service) {
+// serviceOf makes a service for each daemon, of one manager that this test is. said waits until the
+// manager is told something, and counts what it was told before.
+func serviceOf(t *testing.T, in string) (said func(string) map[string]int, service func() *systemd.Service) {
 	t.Helper()
 	path := filepath.Join(in, "notify")
-	manager = must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
+	manager := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
 	t.Cleanup(func() { _ = manager.Close() })
-	return manager, func() *systemd.Service {
+	said = func(want string) map[string]int {
+		t.Helper()
+		before, message := map[string]int{}, make([]byte, 4096)
+		for {
+			text, _, _ := strings.Cut(string(message[:must.Get(manager.Read(message))(t)]), "\n")
+			if text == want {
+				return before
+			}
+			before[text]++
+		}
+	}
+	return said, func() *systemd.Service {
 		t.Setenv("NOTIFY_SOCKET", path)
 		s := must.Get(systemd.FromEnvironment())(t)
 		t.Cleanup(func() { _ = s.Close() })
@@ -28,97 +40,64 @@ func serviceOf(t *testing.T, in string) (manager *net.UnixConn, service func() *
 	}
 }
 
-// A daemon that is asked to has the next one started, which takes over. systemd hears from the old
-// one which process that is, before it hears anything from the new one.
+// A daemon that is asked to starts the next one, which takes over. systemd hears from the old one that
+// it reloads and which process goes on, before it hears anything from the new one.
 func TestRenew(t *testing.T) {
 	c := config(dir(t))
-	manager, service := serviceOf(t, filepath.Dir(c.Socket.Path))
+	said, service := serviceOf(t, filepath.Dir(c.Socket.Path))
 	c.Service = service()
-	started := make(chan struct{})
+	renew, started := make(chan os.Signal), make(chan struct{})
+	c.Renew = renew
 	c.Successor = func() (<-chan struct{}, error) {
 		close(started)
 		return nil, nil
 	}
 	before := start(t, c)
 	first := before.next()
-	asked := make(chan error, 1)
-	go func() { asked <- daemon.Renew(t.Context(), c) }()
+	said("READY=1")
+	renew <- syscall.SIGUSR2
 	<-started
-	if err := daemon.Renew(t.Context(), c); err == nil || !strings.Contains(err.Error(), "started before") {
-		t.Errorf("while somebody takes over, another one is asked for: %v", err)
-	}
 	next := before.config
 	next.Takeover, next.Service = true, service()
 	after := start(t, next)
-	if err := <-asked; err != nil {
-		t.Errorf("who asked hears: %v", err)
-	}
 	must.Do(t, before.End())
 	if id := after.next(); id <= first {
 		t.Errorf("%d came after %d", id, first)
 	}
-	main, readyBefore := fmt.Sprintf("MAINPID=%d", os.Getpid()), 0
-	message := make([]byte, 4096)
-	for known := false; ; {
-		n := must.Get(manager.Read(message))(t)
-		switch text := string(message[:n]); {
-		case text == main:
-			known = true
-		case text == "READY=1" && known:
-			if readyBefore != 1 {
-				t.Errorf("systemd heard of %d that were ready before it heard which process goes on, want 1", readyBefore)
-			}
-			return
-		case text == "READY=1":
-			readyBefore++
-		}
+	said("RELOADING=1")
+	if told := said(fmt.Sprintf("MAINPID=%d", os.Getpid())); told["READY=1"] > 0 {
+		t.Error("systemd hears that the reload is over before it hears which process goes on")
 	}
+	said("READY=1")
 }
 
-// A newcomer that ends or cannot be started leaves the daemon serving, and who asked hears why.
+// A newcomer that ends or cannot be started leaves the daemon serving, and one that neither ends nor
+// takes over does not keep it from ending.
 func TestRenewFails(t *testing.T) {
 	c := config(dir(t))
-	ended, errs := make(chan struct{}), make(chan error, 1)
-	close(ended)
-	c.Successor = func() (<-chan struct{}, error) { return ended, <-errs }
+	said, service := serviceOf(t, filepath.Dir(c.Socket.Path))
+	c.Service = service()
+	ended, errs, renew := make(chan struct{}), make(chan error), make(chan os.Signal)
+	c.Renew, c.Successor = renew, func() (<-chan struct{}, error) { return ended, <-errs }
 	d := start(t, c)
+	said("READY=1")
 	for _, step := range []struct {
 		err  error
 		want string
-	}{{errors.New("there is no program"), "goes on: there is no program"}, {nil, "has ended, and has not taken over"}} {
+	}{{errors.New("there is no program"), "there is no program"}, {nil, "the program that was started has ended"}} {
+		renew <- syscall.SIGUSR2
 		errs <- step.err
-		if err := daemon.Renew(t.Context(), c); err == nil || !strings.Contains(err.Error(), step.want) {
-			t.Errorf("who asked hears %v, want %q", err, step.want)
+		if step.err == nil {
+			ended <- struct{}{}
+		}
+		said("RELOADING=1")
+		said("READY=1")
+		if !strings.Contains(d.log.String(), `nobody has taken over; going on: reason="`+step.want) {
+			t.Errorf("the log has no reason %q:\n%s", step.want, d.log)
 		}
 		d.next()
 	}
-	takeOver(t, d).next()
-}
-
-// A daemon that knows no program says so.
-func TestRenewWithoutAProgram(t *testing.T) {
-	c := config(dir(t))
-	d := start(t, c)
-	if err := daemon.Renew(t.Context(), c); err == nil || !strings.Contains(err.Error(), "cannot start") {
-		t.Errorf("who asked hears %v", err)
-	}
-	d.next()
-}
-
-// Who asked a daemon that is stopped meanwhile hears that.
-func TestRenewOfADaemonThatIsStopped(t *testing.T) {
-	c := config(dir(t))
-	started := make(chan struct{})
-	c.Successor = func() (<-chan struct{}, error) {
-		close(started)
-		return nil, nil
-	}
-	d := start(t, c)
-	asked := make(chan error, 1)
-	go func() { asked <- daemon.Renew(t.Context(), c) }()
-	<-started
+	renew <- syscall.SIGUSR2
+	errs <- nil
 	d.Stop()
-	if err := <-asked; err == nil || !strings.Contains(err.Error(), "the daemon ends") {
-		t.Errorf("who asked hears %v", err)
-	}
 }

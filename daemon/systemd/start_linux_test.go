@@ -74,14 +74,15 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// What cannot be started is an error.
-func TestStartOfNothing(t *testing.T) {
-	newManager(t)
-	if _, err := service(t).Start("/none"); err == nil || !strings.Contains(err.Error(), "/none") {
+// What cannot be started is an error, and without systemd a program is this one's own child.
+func TestStartWithoutSystemd(t *testing.T) {
+	var none *Service
+	if _, err := none.Start("/none"); err == nil || !strings.Contains(err.Error(), "/none") {
 		t.Errorf("it was started: %v", err)
 	}
-	var none *Service
-	if _, err := none.Start(os.Args[0]); err != errNotStarted { // it is that one
-		t.Errorf("without systemd: %v", err)
+	ended := must.Get(none.Start(must.Get(exec.LookPath("true"))(t)))(t)
+	<-ended
+	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD { // it is that one
+		t.Errorf("child %d was not waited for: %v", pid, err)
 	}
 }

@@ -56,9 +56,9 @@ func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*L
 func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
 
 // Await answers newcomers, one after the other, until one is ready. One that fits has to wait as
-// long as may does, which returns why it is refused after all. Who asks for a newcomer to be
-// started goes to renewing. The error is that of the listener, or ctx's.
-func (l *Listener) Await(ctx context.Context, may func(context.Context) error, renewing func(*Asker)) (*Successor, error) {
+// long as may does, which returns why it is refused after all. The error is that of the listener, or
+// ctx's.
+func (l *Listener) Await(ctx context.Context, may func(context.Context) error) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
 	for {
 		c, err := l.socket.AcceptUnix()
@@ -69,22 +69,17 @@ func (l *Listener) Await(ctx context.Context, may func(context.Context) error, r
 			return nil, err
 		}
 		s, err := l.greet(ctx, link{c}, may)
-		switch {
-		case err == nil && s != nil:
+		if err == nil {
 			return s, nil
-		case err == nil:
-			renewing(&Asker{link{c}})
-			continue
 		}
 		l.log.Warn("a newcomer does not take over", "reason", err)
 		_ = c.Close()
 	}
 }
 
-// greet answers one newcomer, and waits until it is ready. It returns nil for who asks for one to
-// be started.
+// greet answers one newcomer, and waits until it is ready.
 func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) error) (*Successor, error) {
-	m, descriptors, err := c.receive(ctx, offer, stillTimeout, renew)
+	m, descriptors, err := c.receive(ctx, offer, stillTimeout)
 	closeAll(descriptors)
 	if err != nil {
 		return nil, err
@@ -93,9 +88,6 @@ func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) 
 	who := peercred.Of(c.UnixConn)
 	if !who.Known || int(who.UID) != l.uid {
 		return nil, c.refuse(ctx, fmt.Sprintf("it is of user %d, and who asks is of user %s: ask as that user", l.uid, who.User()))
-	}
-	if m.Kind == renew {
-		return nil, nil
 	}
 	if m.Protocol != Protocol {
 		return nil, c.refuse(ctx, fmt.Sprintf("it is of version %s and speaks protocol %d of taking over, and the newcomer, of version %s, speaks %d: "+

@@ -16,14 +16,6 @@
 // the same lock then, so only this rule keeps them apart. The newcomer uses nothing of what it got
 // before.
 //
-// Who only wants the running daemon to be replaced says so. The program is then started anew, as a
-// newcomer:
-//
-//	asker                         running daemon
-//	RENEW                     ->
-//	                              (starts the program; a newcomer takes over)
-//	                          <-  RENEWED, or REFUSE and why
-//
 // Each message is a length of 4 bytes (big-endian), a byte that is 0, and JSON. Descriptors come
 // with the first bytes. A field that a version does not know is left out of account, so a field may
 // come with any version if who takes over can do without it. What it cannot do without is another
@@ -40,7 +32,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -162,8 +153,6 @@ const (
 	connections kind = "CONNECTIONS"
 	received    kind = "RECEIVED"
 	commit      kind = "COMMIT"
-	renew       kind = "RENEW"
-	renewed     kind = "RENEWED"
 )
 
 // headBytes is the length of what stands before a message.
@@ -214,9 +203,8 @@ func (l link) send(ctx context.Context, m message, timeout time.Duration, descri
 	return nil
 }
 
-// receive receives a message of that kind, or of one of the others, within the timeout. A REFUSE is
-// a *RefusedError.
-func (l link) receive(ctx context.Context, want kind, timeout time.Duration, others ...kind) (m message, descriptors []int, err error) {
+// receive receives a message of that kind within the timeout. A REFUSE is a *RefusedError.
+func (l link) receive(ctx context.Context, want kind, timeout time.Duration) (m message, descriptors []int, err error) {
 	err = l.within(ctx, timeout, func() error {
 		m, descriptors, err = l.read()
 		return err
@@ -226,7 +214,7 @@ func (l link) receive(ctx context.Context, want kind, timeout time.Duration, oth
 		err = fmt.Errorf("%w: %s was not received: %w", ErrBroken, want, err)
 	case m.Kind == refuse:
 		err = &RefusedError{m.Reason}
-	case m.Kind != want && !slices.Contains(others, m.Kind):
+	case m.Kind != want:
 		err = fmt.Errorf("%.20q came in the place of %s", m.Kind, want)
 	}
 	if err != nil {

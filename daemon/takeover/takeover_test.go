@@ -73,7 +73,7 @@ func await(t *testing.T, l *Listener, may func(context.Context) error) <-chan *S
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if s, err := l.Await(ctx, may, func(a *Asker) { a.Answer(ctx, errors.New("not here")) }); err == nil {
+		if s, err := l.Await(ctx, may); err == nil {
 			ready <- s
 		}
 	}()
@@ -225,8 +225,8 @@ func TestAnotherProtocolIsRefused(t *testing.T) {
 	must.Do(t, p.Close())
 }
 
-// A newcomer goes on with files that have to be the daemon's: one of another user is refused, and
-// so is who asks for one. Root may connect to whatever belongs to others.
+// A newcomer goes on with files that have to be the daemon's: one of another user is refused. Root may
+// connect to whatever belongs to others.
 func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
 	dir := sockettest.Dir(t)
 	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
@@ -235,10 +235,8 @@ func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
 	await(t, l, func(context.Context) error { return nil })
 	want := fmt.Sprintf("it is of user %d, and who asks is of user %d", l.uid, l.uid-1)
 	_, err = Ask(t.Context(), dir, "new", ours)
-	for _, err := range []error{err, Renew(t.Context(), dir)} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("who is refused hears %v, want %q", err, want)
-		}
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("who is refused hears %v, want %q", err, want)
 	}
 }
 
@@ -278,47 +276,6 @@ func TestNobodyIsThere(t *testing.T) {
 	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("with a stale socket: %v", err)
 	}
-}
-
-// errSilent stands for no answer.
-var errSilent = errors.New("no answer")
-
-// Who asks for a newcomer to be started learns how that went.
-func TestRenew(t *testing.T) {
-	dir := sockettest.Dir(t)
-	if err := Renew(t.Context(), dir); !errors.Is(err, ErrNobody) {
-		t.Errorf("without a daemon: %v", err)
-	}
-	l := must.Get(Listen(dir, "old", oursNow, hclog.NewNullLogger()))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	answers := []error{errors.New("the program is none"), nil, errSilent}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, _ = l.Await(ctx, func(context.Context) error { return nil }, func(a *Asker) {
-			if answers[0] == errSilent {
-				_ = a.link.Close()
-			} else {
-				a.Answer(ctx, answers[0])
-			}
-			if err := a.link.SetDeadline(time.Time{}); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("who was answered is still connected: %v", err)
-			}
-			answers = answers[1:]
-		})
-	}()
-	if err := Renew(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "goes on: the program is none") {
-		t.Errorf("a start that failed: %v", err)
-	}
-	if err := Renew(t.Context(), dir); err != nil {
-		t.Errorf("a takeover: %v", err)
-	}
-	if err := Renew(t.Context(), dir); !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), "has not said") {
-		t.Errorf("a daemon that is gone: %v", err)
-	}
-	cancel()
-	<-ended
-	must.Do(t, l.Close())
 }
 
 // Whatever comes in a message's place is an error, and leaves no descriptor open.

@@ -29,10 +29,9 @@ command -v systemctl >/dev/null || exit 0
 [ -d /run/systemd/system ] || exit 0
 systemctl daemon-reload || true
 # A start waits for the coordinator; the package does not. A daemon that serves is taken over from. If
-# that fails, it serves on: what has been installed may not fit.
+# that fails, it serves on, and its log has the reason: what has been installed may not fit.
 if [ -n "$before" ] && [ "$(systemctl is-active flakeward.service)" = active ]; then
-	systemctl reload flakeward.service || echo "flakeward: the daemon of the version before serves on, and the journal of" \
-		"flakeward.service has the reason. systemctl restart flakeward starts what has been installed." >&2
+	systemctl --no-block reload flakeward.service || true
 elif [ -n "$before" ]; then
 	systemctl --no-block try-restart flakeward.service || true
 elif systemctl --quiet is-enabled flakeward.service; then

@@ -176,7 +176,7 @@ func TestAPackagesLife(t *testing.T) {
 	step("a daemon that hangs is killed and started again", func(c *container) {
 		c.dropIn(`WatchdogSec=1\nTimeoutAbortSec=1`)
 		c.do("systemctl", "restart", "flakeward")
-		c.do("systemctl", "reload", "flakeward") // who has taken over is watched as well
+		c.reload() // who has taken over is watched as well
 		l := c.load()
 		l.more(c)
 		pid := c.property("MainPID")
