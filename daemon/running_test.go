@@ -5,12 +5,16 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
@@ -105,6 +109,78 @@ func (r *running) info() map[string]string {
 	r.t.Helper()
 	text := must.Get(r.client.Info(r.t.Context()).Result())(r.t)
 	return info.Parse(text).Map()
+}
+
+var coded = regexp.MustCompile(`(?m)^flakeward_(?:lanes_in_condition|events_total|requests_total)\{[^}]*\bcode="([^"]+)"[^}]*\} (\S+)$`)
+
+// codes are those that a scrape over the socket shows: a metric with them is not 0.
+func (r *running) codes() map[condition.Code]bool {
+	r.t.Helper()
+	reply, body := get(r.t, r.web(), "/metrics")
+	if reply.StatusCode != 200 {
+		r.t.Fatalf("a scrape: %s %s", reply.Status, body)
+	}
+	shown := map[condition.Code]bool{}
+	for _, found := range coded.FindAllStringSubmatch(body, -1) {
+		if found[2] != "0" {
+			shown[condition.Code(found[1])] = true
+		}
+	}
+	return shown
+}
+
+// shows waits until a scrape shows a code. A daemon that is well shows none.
+func (r *running) shows(code condition.Code) {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+	defer stop()
+	for again := time.NewTicker(5 * time.Millisecond); !r.codes()[code]; <-again.C {
+		if ctx.Err() != nil {
+			r.t.Fatalf("a scrape does not show %s but %v; the log:\n%s", code, r.codes(), r.log)
+		}
+	}
+}
+
+// tells waits until INFO has a code, and wants what to do about it in INFO, /readyz, the command
+// health and, with logged, in a line of the log. The code of a condition that has stopped issuing is
+// that of its cause; do is what is to be done.
+func (r *running) tells(code condition.Code, do string, logged bool) {
+	r.t.Helper()
+	r.shows(code)
+	if got := r.info(); got["condition_code"] != string(code) || got["condition_do"] != do {
+		r.t.Errorf("INFO says %s, and to do %q; want %s and %q", got["condition_code"], got["condition_do"], code, do)
+	}
+	want := string(code) + ": "
+	if _, body := get(r.t, r.web(), "/readyz?verbose"); !strings.Contains(body, want) || !strings.Contains(body, "; "+do+"\n") {
+		r.t.Errorf("/readyz says %q, want %s and %q", body, code, do)
+	}
+	var out strings.Builder
+	err := cli.Run(r.t.Context(), []string{"flakeward", "health", "--socket", r.config.Socket.Path}, nil, &out, &out, nil)
+	if err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), do)) {
+		r.t.Errorf("health says %v, want %s and %q", err, code, do)
+	}
+	if ready := r.info()["state"] == "ready"; ready != (err == nil) {
+		r.t.Errorf("health says %v, and INFO that the daemon is %s", err, r.info()["state"])
+	}
+	if logged {
+		line := regexp.MustCompile(`code=` + string(code) + ` .*do="` + regexp.QuoteMeta(do) + `"`)
+		r.says("code=" + string(code) + " ")
+		if !line.MatchString(r.log.String()) {
+			r.t.Errorf("the log does not have %s:\n%s", line, r.log)
+		}
+	}
+}
+
+// says waits until the log has a text.
+func (r *running) says(text string) {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
+	defer stop()
+	for again := time.NewTicker(5 * time.Millisecond); !strings.Contains(r.log.String(), text); <-again.C {
+		if ctx.Err() != nil {
+			r.t.Fatalf("the log does not say %q:\n%s", text, r.log)
+		}
+	}
 }
 
 // journalOf reads the journal of a daemon that has ended.
