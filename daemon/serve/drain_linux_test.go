@@ -51,35 +51,33 @@ func TestDrainTakesNoMore(t *testing.T) {
 // whatever the kernel has taken of them is answered, and what it has not is refused. Nobody is left
 // in doubt.
 func TestDrainLosesNoRequest(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		var old, fresh atomic.Int64
-		for range 20 {
-			h := start(t, engine, newStore(-1), nil)
-			var clients sync.WaitGroup
-			var answered atomic.Int64
-			busy := make(chan struct{})
-			for i := range 16 {
-				lost := &old
-				if i%2 == 0 {
-					lost = &fresh
-				}
-				clients.Go(func() {
-					for ask(t, h.path, lost == &fresh, lost, func() {
-						if answered.Add(1) == 100 {
-							close(busy)
-						}
-					}) {
-					}
-				})
+	var old, fresh atomic.Int64
+	for range 20 {
+		h := start(t, "system", newStore(-1), nil)
+		var clients sync.WaitGroup
+		var answered atomic.Int64
+		busy := make(chan struct{})
+		for i := range 16 {
+			lost := &old
+			if i%2 == 0 {
+				lost = &fresh
 			}
-			<-busy
-			must.Do(t, h.Drain(context.Background()))
-			clients.Wait()
+			clients.Go(func() {
+				for ask(t, h.path, lost == &fresh, lost, func() {
+					if answered.Add(1) == 100 {
+						close(busy)
+					}
+				}) {
+				}
+			})
 		}
-		if old.Load()+fresh.Load() > 0 {
-			t.Errorf("%d requests on old connections and %d on new ones were lost in 20 drains", old.Load(), fresh.Load())
-		}
-	})
+		<-busy
+		must.Do(t, h.Drain(context.Background()))
+		clients.Wait()
+	}
+	if old.Load()+fresh.Load() > 0 {
+		t.Errorf("%d requests on old connections and %d on new ones were lost in 20 drains", old.Load(), fresh.Load())
+	}
 }
 
 // ask connects and asks for one ID after the other, or for one alone. It returns false once it was

@@ -34,11 +34,6 @@ func (g client) user() budget.User { return userOf(g.who) }
 // reserved reports whether its place is one of the reserve's.
 func (g client) reserved() bool { return g.verdict == budget.Reserve || g.verdict == budget.Recycle }
 
-// mayEnd reports whether another connection may be ended for it.
-func (g client) mayEnd(other client) bool {
-	return g.verdict == budget.Relieve && other.user() == g.from || g.verdict == budget.Recycle && other.reserved()
-}
-
 func userOf(who peercred.Credentials) budget.User {
 	switch {
 	case who.Address.IsValid():
@@ -55,4 +50,6 @@ const (
 	keptBuffer = 4 << 10
 	// vagueWait is how soon a request is tried again whose source does not say when.
 	vagueWait = time.Millisecond
+	// drainWait is how long a drain of goroutines waits for more from the clients.
+	drainWait = 50 * time.Millisecond
 )

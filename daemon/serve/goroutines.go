@@ -8,86 +8,66 @@ import (
 	"errors"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/resp"
 )
 
 // goroutines is the engine for systems without epoll: a goroutine for each connection, which asks
-// the same handler as the event loop. It has no order among connections that wait for IDs, and
-// ends the connection that asks for memory where there is none.
+// the same handler as the event loop. It has no order among connections that wait for IDs, ends none
+// to make room for another, and ends the one that asks for memory where there is none.
 type goroutines struct {
-	config Config
-	counts *counts
-	web    *web
-	ctx    context.Context // ends with stop
-	cancel context.CancelFunc
-	ended  sync.WaitGroup // the connections', and one more until drain or stop
-	over   sync.Once      // that one's end
+	config  Config
+	counts  *counts
+	web     *web
+	ctx     context.Context // ends with stop
+	cancel  context.CancelFunc
+	open    context.Context // ends with drain or stop
+	shut    context.CancelFunc
+	serving sync.WaitGroup
 
-	mu       sync.Mutex
-	conns    map[net.Conn]client
-	draining bool
-	changed  context.Context // ends with the next change
-	change   context.CancelFunc
+	mu      sync.Mutex
+	conns   map[net.Conn]struct{}
+	until   time.Time       // until when a drain waits for more from the clients
+	changed context.Context // ends with the next change
+	change  context.CancelFunc
 }
 
+var errDropped = errors.New("the server ends, or another connection would have to")
+
 func startGoroutines(c Config, a *web) (*goroutines, error) {
-	e := &goroutines{config: c, counts: a.counts, web: a, conns: make(map[net.Conn]client)}
+	e := &goroutines{config: c, counts: a.counts, web: a, conns: make(map[net.Conn]struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.open, e.shut = context.WithCancel(e.ctx)
 	e.changed, e.change = context.WithCancel(e.ctx)
-	e.ended.Add(1)
 	return e, nil
 }
 
 func (e *goroutines) add(c net.Conn, g client) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ctx.Err() != nil || e.draining {
-		_ = c.Close()
-		return net.ErrClosed
+	if e.open.Err() != nil || g.verdict == budget.Relieve || g.verdict == budget.Recycle {
+		return cmp.Or(c.Close(), errDropped)
 	}
-	e.makeRoom(g)
-	e.conns[c] = g
-	e.ended.Go(func() {
-		if e.serve(c, g) {
-			return // the HTTP server has it
+	e.conns[c] = struct{}{}
+	e.serving.Go(func() {
+		read, web := e.serve(c, g)
+		if !web {
+			_ = c.Close()
+			e.counts.end(g.user())
 		}
-		_ = c.Close()
 		e.mu.Lock()
 		delete(e.conns, c)
+		over := web && e.web.come(c, -1, g, e.config.Budget.Open(g.user()), read)
 		e.mu.Unlock()
-		e.counts.end(g.user())
+		if over {
+			e.tooMuch(g.user())
+		}
 	})
 	return nil
-}
-
-// makeRoom ends the oldest connection of those that may have to end for g.
-func (e *goroutines) makeRoom(g client) {
-	var leaves net.Conn
-	for c, of := range e.conns {
-		if g.mayEnd(of) && (leaves == nil || of.id < e.conns[leaves].id) {
-			leaves = c
-		}
-	}
-	why := Recycled
-	if g.verdict == budget.Relieve {
-		why = Relieved
-	}
-	if leaves == nil {
-		e.web.relieve(func(v *WebConn) bool { return g.mayEnd(v.client) }, why)
-	} else {
-		_ = leaves.Close()
-		e.counts.refused[why].Add(1)
-	}
 }
 
 func (e *goroutines) wake() {
@@ -119,162 +99,104 @@ func (e *goroutines) disconnect() {
 func (e *goroutines) drain() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.draining = true
+	e.shut()
+	e.until = after(drainWait)
 	for c := range e.conns {
-		_ = c.SetReadDeadline(longAgo) // whoever waits for the client stops to
+		_ = c.SetReadDeadline(e.until)
 	}
-	e.over.Do(e.ended.Done)
 }
 
 func (e *goroutines) stop() {
 	e.cancel()
 	e.disconnect()
-	e.over.Do(e.ended.Done)
 }
 
 func (e *goroutines) wait() {
-	e.ended.Wait()
-	e.cancel()
+	<-e.open.Done()
+	e.serving.Wait()
 }
 
-var longAgo = time.Unix(1, 0)
-
-// serve answers one connection to its end, or returns true once the HTTP server has it.
-func (e *goroutines) serve(c net.Conn, g client) (web bool) {
+// serve answers one connection to its end, or returns what was read of one that speaks HTTP.
+func (e *goroutines) serve(c net.Conn, g client) (read []byte, web bool) {
 	handler, session, account := e.config.handler(), resp.Session{ID: g.id, Peer: g.who}, e.config.Budget.Open(g.user())
-	var in, out []byte
-	told := e.config.HTTP == nil
 	defer func() {
 		handler.Abandon(&session)
 		_ = resp.Publish(handler)
 		account.Hold(0)
 	}()
-	next, changed := resp.Next{State: resp.Read}, e.ctx
+	var in, out []byte
+	used, next, changed, told := 0, resp.Next{State: resp.Read}, e.ctx, e.config.HTTP == nil
 	for last := false; e.ctx.Err() == nil; {
 		switch next.State {
 		case resp.Close:
-			return false
+			return nil, false
 		case resp.Wait:
+			unknown := vagueWait
+			if next.Event {
+				unknown = time.Hour // a change comes earlier
+			}
 			e.counts.waiting.Add(1)
-			e.pause(changed, next)
+			_ = e.config.Clock.Sleep(changed, cmp.Or(next.For, unknown))
 			e.counts.waiting.Add(-1)
 		case resp.Read:
 			had := len(in)
 			if !last {
-				in, last = e.receive(c, in, told)
+				in, last = e.receive(c, in)
 			}
 			if len(in) == had {
-				return false
+				return nil, false
 			}
 		}
 		if !told {
 			switch dialectOf(in) {
-			case speaksHTTP:
-				e.mu.Lock()
-				delete(e.conns, c)
-				over := e.web.come(c, -1, g, e.config.Budget.Open(g.user()), in)
-				e.mu.Unlock()
-				if over {
-					e.tooMuch(g.user())
-				}
-				return true
-			case speaksRESP:
-				told = true
-			default:
+			case untold:
 				continue
+			case speaksHTTP:
+				return in, c.SetDeadline(time.Time{}) == nil
 			}
+			told = true
 		}
 		e.mu.Lock()
 		changed = e.changed // what is tried from now on must not miss it
 		e.mu.Unlock()
-		var used int
 		used, out, next = handler.Serve(&session, in, out[:0])
 		in = in[:copy(in, in[used:])]
 		timed := resp.Publish(handler)
 		if account.Hold(cap(in)+cap(out)+session.Held()) && cap(in)+cap(out) > 2*keptBuffer {
 			e.counts.refused[Heavy].Add(1)
-			_ = e.send(c, resp.Refuse(resp.TooMuchMemory, account.Held()>>10).Append(nil))
-			return false
+			out, next.State = resp.Refuse(resp.TooMuchMemory, account.Held()>>10).Append(nil), resp.Close
 		}
-		if err := e.send(c, out); err != nil {
+		_ = c.SetWriteDeadline(after(e.config.Limits.WriteTimeout))
+		if _, err := c.Write(out); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				e.counts.refused[NotReading].Add(1)
 			}
-			return false
+			return nil, false
 		}
 		if timed {
 			resp.Observe(handler, e.config.Clock.Now().Mono)
 		}
 	}
-	return false
+	return nil, false
 }
 
-func (e *goroutines) send(c net.Conn, replies []byte) error {
-	if len(replies) == 0 {
-		return nil
+// receive waits for what the client sends, and adds it to in. If last, nothing more is to be read.
+func (e *goroutines) receive(c net.Conn, in []byte) (_ []byte, last bool) {
+	e.mu.Lock()
+	now, idle, size := after(0), e.config.Limits.IdleTimeout, keptBuffer
+	if !e.until.IsZero() {
+		last, size = now.After(e.until), readAtOnce
+		_ = c.SetReadDeadline(now.Add(max(e.until.Sub(now), vagueWait)))
+	} else if idle > 0 {
+		_ = c.SetReadDeadline(now.Add(idle))
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, e.config.Limits.WriteTimeout)
-	defer cancel()
-	deadline, _ := ctx.Deadline()
-	_ = c.SetWriteDeadline(deadline)
-	_, err := c.Write(replies)
-	return err
-}
-
-func (e *goroutines) pause(changed context.Context, next resp.Next) {
-	switch {
-	case !next.Event:
-		_ = e.config.Clock.Sleep(e.ctx, cmp.Or(next.For, vagueWait))
-	case next.For > 0:
-		_ = e.config.Clock.Sleep(changed, next.For)
-	default:
-		<-changed.Done()
-	}
-}
-
-// receive waits for what the client sends, and adds it to in. If last, nothing more is to be read: if
-// the dialect is told by then, the client cannot send any more either.
-func (e *goroutines) receive(c net.Conn, in []byte, told bool) (_ []byte, last bool) {
-	if idle := e.config.Limits.IdleTimeout; idle > 0 {
-		ctx, cancel := clockguard.WithTimeout(context.Background(), e.config.Clock, idle)
-		defer cancel()
-		stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-		defer func() {
-			if !stop() {
-				e.counts.refused[Idle].Add(1)
-			}
-		}()
-	}
-	in = slices.Grow(in, keptBuffer)
+	e.mu.Unlock()
+	in = slices.Grow(in, size)
 	n, err := c.Read(in[len(in):cap(in)])
-	in = in[:len(in)+n]
-	if sc, ok := c.(syscall.Conn); ok && errors.Is(err, os.ErrDeadlineExceeded) { // a drain has begun
-		return received(sc, in, told), true
+	if errors.Is(err, os.ErrDeadlineExceeded) && e.open.Err() == nil {
+		e.counts.refused[Idle].Add(1)
 	}
-	return in, err != nil
+	return in[:len(in)+n], last || err != nil
 }
 
-// received adds what has been received by now to in, and does not wait.
-func received(c syscall.Conn, in []byte, shut bool) []byte {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return in
-	}
-	_ = raw.Control(func(fd uintptr) {
-		if shut && runtime.GOOS == "linux" { // elsewhere it would throw away what has been received
-			_ = unix.Shutdown(int(fd), unix.SHUT_RD)
-		}
-		for most := len(in) + mostRest; len(in) < most; {
-			in = slices.Grow(in, readAtOnce)
-			n, _, err := unix.Recvfrom(int(fd), in[len(in):cap(in)], unix.MSG_DONTWAIT)
-			if err != nil || n <= 0 {
-				return
-			}
-			in = in[:len(in)+n]
-		}
-	})
-	return in
-}
-
-// mostRest bounds what is read at the end from a client that does not stop sending.
-const mostRest = 1 << 20
+func after(d time.Duration) time.Time { return time.Now().Add(d) } //nolint:forbidigo // sockets know no other clock

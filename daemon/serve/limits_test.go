@@ -81,25 +81,23 @@ func TestUnreadRepliesKeepToTheBudget(t *testing.T) {
 }
 
 func TestTheReserveServesWardensThoughAllConnectionsAreUsed(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) {
-			c.Limits.Connections, c.Limits.Reserve = 2, 2
-			c.Operator = func(u budget.User) bool { return u == budget.User(os.Geteuid()) }
-		})
-		var all []*peer
-		for range 5 {
-			p := h.dial(t)
-			p.send("PING\r\n")
-			p.want("+PONG\r\n")
-			all = append(all, p)
-		}
-		h.until(t, "an end in the reserve", func(c Counters) bool { return c.Refused[Recycled] == 1 })
-		all[2].wantEnd() // the oldest in the reserve
-		for _, i := range []int{0, 1, 3, 4} {
-			all[i].send("PING\r\n")
-			all[i].want("+PONG\r\n")
-		}
+	h := start(t, "system", newStore(-1), func(c *Config) {
+		c.Limits.Connections, c.Limits.Reserve = 2, 2
+		c.Operator = func(u budget.User) bool { return u == budget.User(os.Geteuid()) }
 	})
+	var all []*peer
+	for range 5 {
+		p := h.dial(t)
+		p.send("PING\r\n")
+		p.want("+PONG\r\n")
+		all = append(all, p)
+	}
+	h.until(t, "an end in the reserve", func(c Counters) bool { return c.Refused[Recycled] == 1 })
+	all[2].wantEnd() // the oldest in the reserve
+	for _, i := range []int{0, 1, 3, 4} {
+		all[i].send("PING\r\n")
+		all[i].want("+PONG\r\n")
+	}
 }
 
 func TestWhoMayNotConnectIsToldSo(t *testing.T) {

@@ -128,41 +128,39 @@ func TestConnectionsThatSpeakHTTPCountAsOthersDo(t *testing.T) {
 
 // A user who has most connections loses one for another, whatever they speak.
 func TestAnotherUserGetsThePlaceOfAConnectionThatSpeaksHTTP(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		layout := must.Get(generator.ParseLayout("twitter"))(t)
-		c := Config{Source: newStore(-1), Layout: layout, Limits: Limits{Connections: 2}}
-		answering(sayPath)(&c)
-		s := New(c)
-		e := must.Get(engines[engine](s.config, s.web))(t)
-		s.web.begin()
-		h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
-		l := must.Get(net.Listen("unix", h.path))(t)
-		defer l.Close() // it has nothing to lose
-		come := func(uid uint32, text string) *peer {
-			p := h.dial(t)
-			c := must.Get(l.Accept())(t)
-			g := client{who: peercred.Credentials{Known: true, UID: uid}, id: s.admitted.Add(1)}
-			g.verdict, g.from = s.counts.connections.Come(budget.User(uid))
-			s.counts.accepted.Add(1)
-			must.Do(t, e.add(c, g))
-			p.send(text)
-			return p
-		}
-		first, second := come(1, getX), come(1, getX)
-		first.wantResponse(200, "/x")
-		second.wantResponse(200, "/x")
-		come(2, "PING\r\n").want("+PONG\r\n")
-		first.wantEnd()
-		second.send(getX)
-		second.wantResponse(200, "/x")
-		if c := s.Counters(); c.Refused[Relieved] != 1 || c.Connections != 2 {
-			t.Errorf("%+v", c)
-		}
-		e.stop()
-		s.web.stop()
-		e.wait()
-		s.web.end()
-	})
+	layout := must.Get(generator.ParseLayout("twitter"))(t)
+	c := Config{Source: newStore(-1), Layout: layout, Limits: Limits{Connections: 2}}
+	answering(sayPath)(&c)
+	s := New(c)
+	e := must.Get(engines["system"](s.config, s.web))(t)
+	s.web.begin()
+	h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
+	l := must.Get(net.Listen("unix", h.path))(t)
+	defer l.Close() // it has nothing to lose
+	come := func(uid uint32, text string) *peer {
+		p := h.dial(t)
+		c := must.Get(l.Accept())(t)
+		g := client{who: peercred.Credentials{Known: true, UID: uid}, id: s.admitted.Add(1)}
+		g.verdict, g.from = s.counts.connections.Come(budget.User(uid))
+		s.counts.accepted.Add(1)
+		must.Do(t, e.add(c, g))
+		p.send(text)
+		return p
+	}
+	first, second := come(1, getX), come(1, getX)
+	first.wantResponse(200, "/x")
+	second.wantResponse(200, "/x")
+	come(2, "PING\r\n").want("+PONG\r\n")
+	first.wantEnd()
+	second.send(getX)
+	second.wantResponse(200, "/x")
+	if c := s.Counters(); c.Refused[Relieved] != 1 || c.Connections != 2 {
+		t.Errorf("%+v", c)
+	}
+	e.stop()
+	s.web.stop()
+	e.wait()
+	s.web.end()
 }
 
 func TestOverTheBudgetTheOldestConnectionThatSpeaksHTTPEnds(t *testing.T) {
