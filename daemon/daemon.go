@@ -323,9 +323,6 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 				return nil
 			}
 			watch = lookOut(work, d, listener)
-			if errors.Is(handed, errPutOff) {
-				continue
-			}
 			inherited, err, parts = next, handed, nil
 		case errors.Is(err, grant.ErrCopied):
 			d.leaveToOriginal(ctx, parts)

@@ -15,63 +15,27 @@ import (
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
-const (
-	// freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand
-	// still.
-	freezeTimeout = 250 * time.Millisecond
-	// behindTimeout bounds how long a newcomer waits for a clock that is behind. It is less than the
-	// newcomer waits for any answer.
-	behindTimeout = 20 * time.Second
-	// behindEvery is how often that clock is looked at.
-	behindEvery = 20 * time.Millisecond
-)
+// freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand still.
+const freezeTimeout = 250 * time.Millisecond
 
-// settling is what a takeover is put off for: a clock that was set back below what was issued, by
-// more than a request sleeps for. Then a lane issues from what its ring remembers, and no other
-// process would have that.
-type settling struct {
-	lanes  lanes
-	layout *generator.Layout
-	clock  clockguard.Clock
-	sleeps time.Duration
-}
-
-func settlingOf(d *Daemon) settling {
-	return settling{d.lanes, d.layout, d.clock, d.config.Waiting.MaxSleep}
-}
-
-// behind returns that a clock is behind.
-func (s settling) behind() error {
-	now := s.clock.Now()
-	for _, l := range s.lanes {
+// behind returns why nobody may take over: the clock was set back below what a lane has issued, by
+// more than a request sleeps for. The lane then issues from what its ring remembers, and no other
+// process has that.
+func (all lanes) behind(now clockguard.Reading, sleeps time.Duration) error {
+	for _, l := range all {
 		of := l.issuer.Lane()
 		if of == nil || of.Closed() || of.Highest() <= of.Floor() {
 			continue
 		}
-		if by := time.Duration(s.layout.UnixNanos(of.Highest()) - now.Wall); by > s.sleeps+s.layout.TickLength() {
+		if by := time.Duration(l.layout.UnixNanos(of.Highest()) - now.Wall); by > sleeps+l.layout.TickLength() {
 			return fmt.Errorf("the clock is %v behind the last ID, and only the process that issued it can go on below: "+
 				"take over once the clock has passed that", by.Round(time.Millisecond))
 		}
 	}
 	return nil
-}
-
-// wait waits for a clock that is behind. The error says that it still is.
-func (s settling) wait(ctx context.Context) error {
-	begun := s.clock.Now().Mono
-	for {
-		err := s.behind()
-		if err == nil || s.clock.Now().Mono.Sub(begun) > behindTimeout {
-			return err
-		}
-		if e := s.clock.Sleep(ctx, behindEvery); e != nil {
-			return err
-		}
-	}
 }
 
 // lookout is what a daemon does beside serving: it keeps the socket's file, and answers
@@ -99,7 +63,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	}
 	o.ended.Go(func() {
 		defer l.Close() // nobody comes any more
-		s, err := l.Await(ctx, settlingOf(d).wait)
+		s, err := l.Await(ctx, func() error { return d.lanes.behind(d.clock.Now(), d.config.Waiting.MaxSleep) })
 		switch {
 		case err == nil:
 			select {
@@ -119,9 +83,6 @@ func (o *lookout) end() {
 	o.ended.Wait()
 }
 
-// errPutOff is no failure: all goes on as before.
-var errPutOff = errors.New("the takeover is put off")
-
 // errHandedOver is no failure: another daemon goes on.
 var errHandedOver = errors.New("another daemon has taken over")
 
@@ -131,11 +92,6 @@ var errHandedOver = errors.New("another daemon has taken over")
 func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (lifecycle.Inherited, error) {
 	defer to.Close() // all has been said
 	begun := d.clock.Now().Mono
-	if err := settlingOf(d).behind(); err != nil { // since it was asked
-		_ = to.Refuse(ctx, err)
-		d.log.Warn("a newcomer does not take over", "reason", err)
-		return nil, errPutOff
-	}
 	// Issuing goes on until nothing else runs: the marks are ahead by half a step at least.
 	p.stop()
 	p.running.Wait()

@@ -55,10 +55,9 @@ func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*L
 // path is the newcomer's.
 func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
 
-// Await answers newcomers, one after the other, until one is ready. One that fits has to wait as
-// long as may does, which returns why it is refused after all. The error is that of the listener, or
-// ctx's.
-func (l *Listener) Await(ctx context.Context, may func(context.Context) error) (*Successor, error) {
+// Await answers newcomers, one after the other, until one is ready. Where may returns an error then,
+// that one is refused. The error is that of the listener, or ctx's.
+func (l *Listener) Await(ctx context.Context, may func() error) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
 	for {
 		c, err := l.socket.AcceptUnix()
@@ -78,7 +77,7 @@ func (l *Listener) Await(ctx context.Context, may func(context.Context) error) (
 }
 
 // greet answers one newcomer, and waits until it is ready.
-func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) error) (*Successor, error) {
+func (l *Listener) greet(ctx context.Context, c link, may func() error) (*Successor, error) {
 	m, descriptors, err := c.receive(ctx, offer, stillTimeout)
 	closeAll(descriptors)
 	if err != nil {
@@ -99,9 +98,6 @@ func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) 
 	if why := l.settings().differs(*m.Settings); why != "" {
 		return nil, c.refuse(ctx, why+": stop the running daemon, and then start the other")
 	}
-	if err := may(ctx); err != nil {
-		return nil, c.refuse(ctx, err.Error())
-	}
 	fault.Point(fault.RunningAsked)
 	if err := c.send(ctx, message{Kind: accept, Protocol: Protocol, Version: l.version}, stillTimeout); err != nil {
 		return nil, err
@@ -110,6 +106,9 @@ func (l *Listener) greet(ctx context.Context, c link, may func(context.Context) 
 		return nil, err
 	}
 	closeAll(descriptors)
+	if err := may(); err != nil {
+		return nil, c.refuse(ctx, err.Error())
+	}
 	fault.Point(fault.RunningReady)
 	return &Successor{c, m.Version, int(who.PID)}, nil
 }
@@ -125,11 +124,6 @@ type Successor struct {
 	link    link
 	Version string
 	PID     int // as this process sees it; 0: the newcomer is of another PID namespace
-}
-
-// Refuse ends the conversation before Offer, and tells the newcomer why.
-func (s *Successor) Refuse(ctx context.Context, why error) error {
-	return s.link.refuse(ctx, why.Error())
 }
 
 // Offer hands over what is open, and returns once the newcomer has it. It owns nothing yet.
