@@ -127,8 +127,6 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "reject a request that has waited for this `DURATION`"},
 		&urfave.GenericFlag{Name: "burst", Value: (*duration)(&c.Waiting.Burst), Category: "Waiting", DefaultText: "none",
 			Usage: "when a tick has too few numbers, use those left over from the last `DURATION`, up to 2s, instead of waiting"},
-		&urfave.StringFlag{Name: "burst-order", Destination: &c.Waiting.BurstOrder, Value: c.Waiting.BurstOrder, Category: "Waiting",
-			Usage: "keep this `ORDER` in a burst: connection (each connection's IDs rise) or none"},
 
 		&urfave.StringFlag{Name: "rate", Destination: &c.Waiting.Rate, Value: c.Waiting.Rate, Category: "Waiting", DefaultText: "no limit",
 			Usage: "limit the IDs of each user (UID) to this `RATE`: 100000/s, or 100000/s+20000 with that burst"},

@@ -128,18 +128,11 @@ type Waiting struct {
 
 	// Burst is how far back a request may draw on numbers that were left unused, once the tick has
 	// not enough of them; 0: not at all.
-	Burst      time.Duration
-	BurstOrder string // OrderConnection or OrderNone
+	Burst time.Duration
 
 	Rate      string // how many IDs a user may take, as issue.ParseRate reads it; empty: any number
 	RateByUID string // and users of these UIDs, as issue.ParseRates reads it
 }
-
-// What a burst keeps to. BurstOrder is one of these.
-const (
-	OrderConnection = "connection" // each ID is above all that its connection got before
-	OrderNone       = "none"       // it may be below them, by as much as Burst
-)
 
 const (
 	// autoWindow and autoSmallWindow are the windows that a Window of 0 stands for. Where worker
@@ -167,7 +160,7 @@ func DefaultConfig() Config {
 		Cluster: Cluster{Coord: embedded, TTL: 10 * time.Second},
 		IDs:     IDs{Layout: "flakeward", Lanes: 1, SequenceStart: StartRolling, Form: form.Integer.String()},
 		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second, Idle: 10 * time.Second},
-		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second, BurstOrder: OrderConnection},
+		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
 		Time:    clockguard.DefaultBelief(),
 	}
 }
@@ -241,9 +234,6 @@ func (c Config) Validate() error {
 	}
 	if tick := layout.TickLength(); c.Waiting.Burst != 0 && (c.Waiting.Burst < tick || c.Waiting.Burst > max(longestBurst, 2*tick)) {
 		bad("burst", "%v is neither 0 nor within %v, a tick, and %v, which is how far back is remembered what was used", c.Waiting.Burst, tick, max(longestBurst, 2*tick))
-	}
-	if c.Waiting.BurstOrder != OrderConnection && c.Waiting.BurstOrder != OrderNone {
-		bad("burst-order", "%q is neither %s nor %s", c.Waiting.BurstOrder, OrderConnection, OrderNone)
 	}
 	if _, err := issue.ParseRate(c.Waiting.Rate); err != nil {
 		bad("rate", "%v", err)

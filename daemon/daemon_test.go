@@ -326,7 +326,6 @@ func TestValidate(t *testing.T) {
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = -time.Millisecond }},
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 999 * time.Microsecond }},
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 2*time.Second + 1 }},
-		{"burst-order", func(c *daemon.Config) { c.Waiting.BurstOrder = "" }},
 		{"journal-step", func(c *daemon.Config) { c.Grant.Step = time.Millisecond }},
 		{"idle-after", func(c *daemon.Config) { c.Grant.Idle = time.Millisecond }},
 		{"publish", func(c *daemon.Config) { c.Grant.Publish = time.Millisecond }},

@@ -113,7 +113,7 @@ func newLanes(c Config, layout *generator.Layout, clock clockguard.Clock) (all l
 		l := &lane{number: number, layout: layout, first: first}
 		l.issuer = issue.New(layout, clock, issue.Limits{
 			Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock,
-			Burst: c.Waiting.Burst, BurstUnordered: c.Waiting.BurstOrder == OrderNone,
+			Burst: c.Waiting.Burst,
 		}, l)
 		all = append(all, l)
 	}
