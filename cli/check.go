@@ -13,20 +13,14 @@ import (
 	"github.com/flakeward/flakeward/internal/logging"
 )
 
-const (
-	checkName            = "check"
-	checkCoordinatorName = "check-coordinator"
-)
+const checkName = "check"
 
-// checkFlags have the daemon command check and serve nothing. They are no settings.
-func checkFlags() []urfave.Flag {
-	return []urfave.Flag{
-		&urfave.BoolFlag{Name: checkName, Usage: "check the settings and this host, list every problem, and exit; changes nothing"},
-		&urfave.BoolFlag{Name: checkCoordinatorName, Usage: "check the coordinator as well, as flakeward check does"},
-	}
+// checkFlag has the daemon command check and serve nothing. It is no setting.
+func checkFlag() urfave.Flag {
+	return &urfave.BoolFlag{Name: checkName, Usage: "check the settings and this host, list every problem, and exit; changes nothing"}
 }
 
-// checkCommand is daemon --check-coordinator by a name of its own. What it finds is its result, and
+// checkCommand is daemon --check and asks the coordinator as well. What it finds is its result, and
 // no mistake in how it was called.
 func checkCommand(s *settings) *urfave.Command {
 	command := withTenants(&urfave.Command{

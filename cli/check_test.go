@@ -15,7 +15,7 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// checks runs `daemon` with --check or its like among args, and wants no daemon to be started.
+// checks runs `daemon` with --check among args, and wants no daemon to be started.
 func checks(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out, said strings.Builder
@@ -60,14 +60,11 @@ func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 func TestCheckCoordinator(t *testing.T) {
 	onRealCoordinators(t, func(t *testing.T, url string) {
 		dir := sockettest.Dir(t)
-		args := []string{"--check-coordinator", "--socket", filepath.Join(dir, "s"), "--coord", url}
+		args := []string{"--socket", filepath.Join(dir, "s"), "--coord", url}
 		state := filepath.Join(dir, "state")
-		out, err := checks(t, append(args, "--state-dir", state)...)
+		out, err := checksAlone(t, append(args, "--state-dir", state)...)
 		if err != nil || !strings.Contains(out, "no cluster yet") {
 			t.Errorf("without a cluster: %q, %v", out, err)
-		}
-		if out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--coord", url, "--state-dir", state); err != nil || !strings.Contains(out, "no cluster yet") {
-			t.Errorf("check, without a cluster: %q, %v", out, err)
 		}
 		o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url}))(t)
 		defer o.Close()
@@ -77,22 +74,19 @@ func TestCheckCoordinator(t *testing.T) {
 		d := runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", url)
 		cluster := must.Get(o.Inspect(t.Context()))(t)
 		// The daemon runs on, with the state directory's lock.
-		if out, err := checks(t, append(args, "--state-dir", state)...); err != nil || !strings.Contains(out, cluster.UUID) {
+		if out, err := checksAlone(t, append(args, "--state-dir", state)...); err != nil || !strings.Contains(out, cluster.UUID) {
 			t.Errorf("with a daemon that runs: %q, %v", out, err)
 		}
-		if _, err := checks(t, append(args, "--state-dir", state, "--layout", "twitter")...); err == nil || !strings.Contains(err.Error(), "layout") || ExitCode(err) != ExitFailed {
+		if _, err := checksAlone(t, append(args, "--state-dir", state, "--layout", "twitter")...); err == nil || !strings.Contains(err.Error(), "layout") || ExitCode(err) != ExitFailed {
 			t.Errorf("another layout: %v", err)
 		}
 		d.Stop()
-		if _, err := checks(t, append(args, "--state-dir", state, "--coord", url+"/other")...); err == nil || !strings.Contains(err.Error(), cluster.UUID) {
+		if _, err := checksAlone(t, append(args, "--state-dir", state, "--coord", url+"/other")...); err == nil || !strings.Contains(err.Error(), cluster.UUID) {
 			t.Errorf("a journal of a cluster elsewhere: %v", err)
 		}
 		must.Get(o.NewUUID(t.Context()))(t)
-		if _, err := checks(t, append(args, "--state-dir", state)...); err == nil || !strings.Contains(err.Error(), "--accept-cluster") {
-			t.Errorf("a journal of another cluster: %v", err)
-		}
-		if out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--coord", url, "--state-dir", state); err == nil || ExitCode(err) != ExitFailed || out != "" {
-			t.Errorf("check, with a journal of another cluster: %q, %v", out, err)
+		if out, err := checksAlone(t, append(args, "--state-dir", state)...); err == nil || !strings.Contains(err.Error(), "--accept-cluster") || out != "" {
+			t.Errorf("a journal of another cluster: %q, %v", out, err)
 		}
 	})
 }
