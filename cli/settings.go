@@ -133,10 +133,8 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.StringFlag{Name: "rate-by-uid", Destination: &c.Waiting.RateByUID, Value: c.Waiting.RateByUID, Category: "Waiting",
 			Usage: "limit some users by `RATES` of their own: 1000=5000/s,1001=none"},
 
-		&urfave.GenericFlag{Name: "max-forward", Value: (*duration)(&c.Time.MaxForward), Category: "Clock",
-			Usage: "hold a clock that stepped forward by more than this `DURATION` in sum, and use the monotonic clock until an operator confirms the step"},
 		&urfave.GenericFlag{Name: "forward-hold", Value: (*duration)(&c.Time.ForwardHold), Category: "Clock",
-			Usage: "accept such a step after this `DURATION` if there is no other time source to compare with"},
+			Usage: "accept a clock that stepped forward by more than a second in sum after this `DURATION` if there is no other time source to compare with"},
 		&urfave.GenericFlag{Name: "max-skew", Value: (*duration)(&c.Time.MaxSkew), Category: "Clock",
 			Usage: "limit how far the clock may be ahead of most of the coordinator's servers at a start to this `DURATION`"},
 		&urfave.BoolFlag{Name: "trust-clock", Destination: &c.Time.Trust, Value: c.Time.Trust, Category: "Clock",

@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
+// MaxForward is how far the wall clock may run ahead of the monotonic one before somebody has to
+// confirm it, counted from the last time that was confirmed.
+const MaxForward = time.Second
+
 // The defaults of a Belief.
 const (
-	DefaultMaxForward  = time.Second
 	DefaultForwardHold = time.Minute
 	DefaultMaxSkew     = 10 * time.Second
 )
 
 // Belief is how far a wall clock that runs ahead is believed. Check reports values out of range.
 type Belief struct {
-	// MaxForward is how far the wall clock may run ahead of the monotonic one before somebody has
-	// to confirm it, counted from the last time that was confirmed: 100 ms to 1 h.
-	MaxForward time.Duration
-	// ForwardHold is how long a larger step is held if nobody can tell: 0 to 24 h.
+	// ForwardHold is how long a step ahead of more than MaxForward is held if nobody can tell: 0 to
+	// 24 h.
 	ForwardHold time.Duration
 	// MaxSkew is how far the clocks of a cluster may lie apart: a start whose clock is ahead of the
 	// coordinator's servers by more is not ready: 100 ms to 1 h.
@@ -31,7 +32,7 @@ type Belief struct {
 
 // DefaultBelief is what a daemon believes unless it is told otherwise.
 func DefaultBelief() Belief {
-	return Belief{MaxForward: DefaultMaxForward, ForwardHold: DefaultForwardHold, MaxSkew: DefaultMaxSkew}
+	return Belief{ForwardHold: DefaultForwardHold, MaxSkew: DefaultMaxSkew}
 }
 
 // The ranges of a Belief. leastForward is above the 8 ms by which the two clocks of one reading were
@@ -49,7 +50,6 @@ func (b Belief) Check(bad func(flag, format string, args ...any)) {
 			bad(flag, "%v is not within %v and %v", d, least, most)
 		}
 	}
-	within("max-forward", b.MaxForward, leastForward, mostForward)
 	within("forward-hold", b.ForwardHold, 0, mostHold)
 	within("max-skew", b.MaxSkew, leastForward, mostForward)
 }

@@ -183,9 +183,8 @@ func TestBeliefCheck(t *testing.T) {
 		b    Belief
 		flag string
 	}{
-		{Belief{leastForward - 1, 0, leastForward, false}, "max-forward"}, {Belief{mostForward + 1, 0, leastForward, false}, "max-forward"},
-		{Belief{leastForward, -1, leastForward, false}, "forward-hold"}, {Belief{leastForward, mostHold + 1, leastForward, false}, "forward-hold"},
-		{Belief{mostForward, mostHold, leastForward - 1, false}, "max-skew"}, {Belief{mostForward, mostHold, mostForward + 1, false}, "max-skew"},
+		{Belief{-1, leastForward, false}, "forward-hold"}, {Belief{mostHold + 1, leastForward, false}, "forward-hold"},
+		{Belief{mostHold, leastForward - 1, false}, "max-skew"}, {Belief{mostHold, mostForward + 1, false}, "max-skew"},
 	} {
 		if wrong := check(tt.b); len(wrong) != 1 || wrong[0] != tt.flag {
 			t.Errorf("%+v: %v, want --%s alone", tt.b, wrong, tt.flag)

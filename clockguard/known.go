@@ -118,7 +118,7 @@ func (k *Known) anchor(offset int64) {
 	k.confirmed, k.previous, k.behind, k.held = offset, offset, 0, Hold{}
 	k.holding.Store(false)
 	k.offset.Store(offset)
-	k.limit.Store(offset + int64(k.belief.MaxForward))
+	k.limit.Store(offset + int64(MaxForward))
 }
 
 // Now implements Clock. It reads a clock that it does not believe twice.
@@ -225,7 +225,7 @@ func (k *Known) Observe() (o Observation) {
 // small as one that is believed. Such steps add up.
 func (k *Known) hold(r Reading, offset int64) (news bool) {
 	k.behind = 0
-	news = k.held.Ahead == 0 || distance(offset, k.held.first) > k.belief.MaxForward
+	news = k.held.Ahead == 0 || distance(offset, k.held.first) > MaxForward
 	if news {
 		k.holds++
 		k.held = Hold{
@@ -253,7 +253,7 @@ func (k *Known) move(now Mono, offset, last, passed int64) {
 	case now.Sub(k.behind) >= k.belief.ForwardHold:
 		k.confirmed, k.behind = min(max(offset, last), k.confirmed), 0
 	}
-	k.limit.Store(k.confirmed + int64(k.belief.MaxForward))
+	k.limit.Store(k.confirmed + int64(MaxForward))
 }
 
 // Holding returns the hold that there is, and what the wall clock of it shows now; false if there is
@@ -305,7 +305,7 @@ func (k *Known) Resume(known, boot int64, sure bool) bool {
 	r := k.clock.Now()
 	confirmed := known + passed - int64(r.Mono)
 	// The clock may have been slewed since, as it may between two observations.
-	if ahead, slewed := offsetOf(r)-confirmed, passed/slewing; ahead <= slewed+int64(k.belief.MaxForward) {
+	if ahead, slewed := offsetOf(r)-confirmed, passed/slewing; ahead <= slewed+int64(MaxForward) {
 		confirmed += max(0, min(ahead, slewed))
 	}
 	k.anchor(confirmed)

@@ -402,7 +402,7 @@ func TestSmallStepsDoNotAddUpOverRestarts(t *testing.T) {
 		b.Known = clockguard.NewKnown(b.Manual, b, clockguard.DefaultBelief())
 		b.Resume(known, boot, sure)
 	}
-	if ahead := b.ahead(); ahead > clockguard.DefaultMaxForward+20*time.Millisecond {
+	if ahead := b.ahead(); ahead > clockguard.MaxForward+20*time.Millisecond {
 		t.Errorf("known time is ahead by %v", ahead)
 	}
 }

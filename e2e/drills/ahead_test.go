@@ -18,8 +18,8 @@ import (
 const (
 	day   = 24 * time.Hour
 	years = 60 * 365 * day
-	// believed is how far an ID may be ahead of the true time where no start is: --max-forward, and
-	// what it takes to see a clock that is back.
+	// believed is how far an ID may be ahead of the true time where no start is:
+	// clockguard.MaxForward, and what it takes to see a clock that is back.
 	believed = 1100 * time.Millisecond
 )
 
