@@ -40,7 +40,7 @@ func (c calls) String() string {
 // grpcCalls are what is measured. As many callers as PD's benchmark has are in one message, and as
 // with PD's client the next message is sent once the last one is answered; the last row shows more
 // under way.
-var grpcCalls = []calls{{}, {1, 1}, {100, 1}, {1000, 1}, {1000, 8}}
+var grpcCalls = []calls{{}, {1000, 1}, {1000, 8}}
 
 // manyIDs is a layout that has 16 times as many IDs in a tick as the default one, so that what is
 // compared is the server and not the layout's ceiling.
