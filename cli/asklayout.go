@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/info"
 )
@@ -17,9 +16,7 @@ import (
 type layoutFlags struct {
 	*clientFlags
 	text    string
-	cluster string          // the cluster's UUID: of --cluster-uuid, or else of the daemon that was asked for its layout
-	tenants []tenant.Tenant // of --config
-	names   tenantNames     // those, or else those of the daemon that was asked for its layout
+	cluster string // the cluster's UUID: of --cluster-uuid, or else of the daemon that was asked for its layout
 }
 
 func newLayoutFlags(own paths) *layoutFlags {
@@ -40,10 +37,9 @@ func (f *layoutFlags) flags() []urfave.Flag {
 			Usage: "read IDs in the form uuid by this cluster `UUID`, such as an earlier cluster's"})
 }
 
-// layout finds the layout to go by, and the names of tenants. That there is no daemon to ask is no error,
-// but said to the error output.
+// layout finds the layout to go by. That there is no daemon to ask is no error, but said to the error
+// output.
 func (f *layoutFlags) layout(c *urfave.Context) (*generator.Layout, error) {
-	f.names = namesOf(f.tenants)
 	if c.IsSet(layoutName) {
 		return parseLayout(f.text)
 	}
@@ -78,9 +74,6 @@ func (f *layoutFlags) ask(c *urfave.Context) (*generator.Layout, error) {
 	in, err := client.status(c.Context)
 	if err != nil {
 		return nil, err
-	}
-	if len(f.names) == 0 {
-		f.names = info.Tenants(in)
 	}
 	if f.cluster == "" {
 		f.cluster, _ = in.Get(info.Cluster)

@@ -12,11 +12,11 @@ import (
 
 func decodeCommand(own paths) *urfave.Command {
 	flags := newLayoutFlags(own)
-	return withTenants(&urfave.Command{
+	return withConfig(&urfave.Command{
 		Name:        "decode",
 		Usage:       "decode IDs: time, worker, sequence number, other forms",
 		ArgsUsage:   "ID... (or -, to read them from standard input)",
-		Description: formSource + "\n" + layoutSource + "\nThe names of tenants come from --config, or else from the daemon.",
+		Description: formSource + "\n" + layoutSource,
 		Flags:       append(flags.flags(), asFlag("read the IDs in this `FORM`"), jsonFlag("print one JSON object per line")),
 		Action: func(c *urfave.Context) error {
 			if !c.Args().Present() {
@@ -27,7 +27,7 @@ func decodeCommand(own paths) *urfave.Command {
 				return err
 			}
 			out := bufio.NewWriter(c.App.Writer)
-			d := decoder{ids: ids, table: newIDTable(ids.layout, flags.names), out: out, complain: c.App.ErrWriter, json: c.Bool(jsonName)}
+			d := decoder{ids: ids, table: newIDTable(ids.layout), out: out, complain: c.App.ErrWriter, json: c.Bool(jsonName)}
 			d.table.coder = ids.coder
 			for _, word := range c.Args().Slice() {
 				if word != "-" {
@@ -44,7 +44,7 @@ func decodeCommand(own paths) *urfave.Command {
 			}
 			return d.verdict()
 		},
-	}, &flags.tenants)
+	})
 }
 
 // decoder decodes IDs one by one. One that is wrong is complained about and does

@@ -19,7 +19,7 @@ import (
 
 func explainCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
-	return withTenants(&urfave.Command{
+	return withConfig(&urfave.Command{
 		Name:      "explain",
 		Usage:     "show which host, and which run of its daemon, issued an ID",
 		ArgsUsage: "ID... (or -, to read them from standard input)",
@@ -38,12 +38,8 @@ func explainCommand(own paths, out *outside) *urfave.Command {
 				if err != nil {
 					return err
 				}
-				names := namesOf(flags.settings.daemon.IDs.Tenants)
-				if len(names) == 0 && v.cluster.Layout.Bits(generator.Tenant) > 0 {
-					names = flags.client.namesOfDaemon(c.Context)
-				}
 				e := explainer{
-					inspection: v, ids: ids, table: newIDTable(v.cluster.Layout, names), json: c.Bool(jsonName),
+					inspection: v, ids: ids, table: newIDTable(v.cluster.Layout), json: c.Bool(jsonName),
 					out: bufio.NewWriter(c.App.Writer), complain: c.App.ErrWriter,
 				}
 				err = e.all(c.Context, c.Args().Slice(), c.App.Reader)
@@ -56,7 +52,7 @@ func explainCommand(own paths, out *outside) *urfave.Command {
 				return e.verdict()
 			})
 		},
-	}, &flags.settings.daemon.IDs.Tenants)
+	})
 }
 
 // explainer explains IDs in batches: what the coordinator says of a worker ID is
@@ -182,9 +178,6 @@ func (e *explainer) print(i issued, found cluster.Finding) error {
 	row("tick", i.parts.Tick)
 	for _, c := range e.table.columns {
 		row(c.field.String(), number(i.parts, c.field))
-	}
-	if name := e.table.tenants[i.parts.Tenant]; name != "" {
-		row("tenant name", name)
 	}
 	if t := found.Interval; t != nil {
 		row("host", cluster.Plain(t.Host))

@@ -16,7 +16,6 @@ import (
 type idTable struct {
 	columns []column
 	time    string      // form of the time column, as exact as the layout is
-	tenants tenantNames // for the last column, if there are any
 	coder   *form.Coder // of the other forms; nil: they are not shown
 }
 
@@ -28,11 +27,8 @@ type column struct {
 
 const idWidth = 19 // digits of 2^63 - 1
 
-func newIDTable(layout *generator.Layout, tenants tenantNames) idTable {
+func newIDTable(layout *generator.Layout) idTable {
 	t := idTable{time: timeForm(layout)}
-	if layout.Bits(generator.Tenant) > 0 {
-		t.tenants = tenants
-	}
 	for _, f := range []generator.Field{generator.Datacenter, generator.Worker, generator.Tenant, generator.Sequence} {
 		if layout.Bits(f) > 0 {
 			digits := len(strconv.FormatUint(layout.Max(f), 10))
@@ -69,9 +65,6 @@ func (t idTable) heading(out io.Writer) {
 	for _, f := range t.forms() {
 		fmt.Fprintf(&line, "  %-*s", f.Width(), f)
 	}
-	if len(t.tenants) > 0 {
-		line.WriteString("  name")
-	}
 	_, _ = fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
 }
 
@@ -94,9 +87,6 @@ func (t idTable) row(out io.Writer, id int64, parts generator.Parts, rounded boo
 	for _, f := range t.forms() {
 		_, _ = fmt.Fprintf(out, "  %s", t.coder.Append(nil, f, id))
 	}
-	if name := t.tenants[parts.Tenant]; name != "" {
-		_, _ = fmt.Fprintf(out, "  %s", name)
-	}
 	if rounded {
 		_, _ = fmt.Fprint(out, "  may be rounded")
 	}
@@ -112,7 +102,6 @@ type idObject struct {
 	Datacenter *uint64 `json:"datacenter,omitempty"`
 	Worker     *uint64 `json:"worker,omitempty"`
 	Tenant     *uint64 `json:"tenant,omitempty"`
-	TenantName string  `json:"tenant_name,omitempty"`
 	Sequence   *uint64 `json:"sequence,omitempty"`
 	Base62     string  `json:"base62,omitempty"`
 	UUID       string  `json:"uuid,omitempty"`
@@ -137,7 +126,7 @@ func (t idTable) object(id int64, parts generator.Parts, rounded bool) idObject 
 		case generator.Worker:
 			o.Worker = &value
 		case generator.Tenant:
-			o.Tenant, o.TenantName = &value, t.tenants[value]
+			o.Tenant = &value
 		case generator.Sequence:
 			o.Sequence = &value
 		}

@@ -47,7 +47,7 @@ func nextCommand(own paths) *urfave.Command {
 		ArgsUsage: "[COUNT]",
 		Flags: append(flags.flags(),
 			&urfave.StringFlag{Name: "tenant", Usage: "issue them for this `TENANT`, a number of the layout's tenant field or a name in the daemon's configuration"},
-			asFlag("write the IDs in this `FORM`: "+strings.Join(form.Names(), ", ")+"; without it, in the tenant's or the daemon's"),
+			asFlag("write the IDs in this `FORM`: "+strings.Join(form.Names(), ", ")+"; without it, in the daemon's"),
 			&urfave.BoolFlag{Name: "run", Usage: "print runs instead of IDs: first ID, count, step"},
 		),
 		Action: func(c *urfave.Context) error {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/flakeward/flakeward/cli/configfile"
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 )
@@ -183,7 +182,7 @@ const configName = "config"
 func withConfig(command *urfave.Command) *urfave.Command { return withTenants(command, nil) }
 
 // withTenants is withConfig for a command that wants the file's tenants, too.
-func withTenants(command *urfave.Command, tenants *[]tenant.Tenant) *urfave.Command {
+func withTenants(command *urfave.Command, tenants *map[string]uint64) *urfave.Command {
 	command.Flags = append(command.Flags, &urfave.PathFlag{
 		Name: configName, Usage: "read settings from this YAML `FILE`, by the flags' names; flags and variables override it",
 	})
@@ -222,7 +221,7 @@ func setVariable(f urfave.Flag, name string) {
 
 // fillIn reads the file that --config names into the flags that are not set, and its tenants into
 // tenants unless that is nil. A variable that is nearly one of a setting is an error, as such a name in the file is.
-func fillIn(c *urfave.Context, tenants *[]tenant.Tenant) error {
+func fillIn(c *urfave.Context, tenants *map[string]uint64) error {
 	if _, err := strangeVariables(os.Environ()); err != nil {
 		return err
 	}
@@ -249,10 +248,11 @@ func fillIn(c *urfave.Context, tenants *[]tenant.Tenant) error {
 	if err := errors.Join(errs...); err != nil {
 		return &usageError{err}
 	}
-	if tenants == nil {
+	named := values[tenantsName]
+	if tenants == nil || len(named.Entries) == 0 {
 		return nil
 	}
-	*tenants, err = readTenants(path, values[tenantsName])
+	*tenants, err = readTenants(path, named)
 	return err
 }
 

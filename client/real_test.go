@@ -14,7 +14,6 @@ import (
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -180,7 +179,7 @@ func TestDaemonRestarts(t *testing.T) {
 // A tenant is asked for by the name that the daemon's configuration gives it.
 func TestATenantIsAskedForByName(t *testing.T) {
 	conf := daemontest.Config(dir(t))
-	conf.IDs.Layout, conf.IDs.Tenants = tenanted, []tenant.Tenant{{Name: "orders", ID: 3}}
+	conf.IDs.Layout, conf.IDs.Tenants = tenanted, map[string]uint64{"orders": 3}
 	socket := daemontest.Start(t, conf).Config.Socket.Path
 	layout := must.Get(generator.ParseLayout(tenanted))(t)
 	id, err := open(t, socket, client.TenantNamed("orders")).Next(t.Context())

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,7 +22,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/systemd"
 	"github.com/flakeward/flakeward/daemon/tcp"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/vmclock"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
@@ -109,7 +111,7 @@ type IDs struct {
 	// AboveID is an ID that the cluster issues nothing below, nor in its tick: an ID of the layout.
 	// 0: there is none.
 	AboveID uint64
-	Tenants []tenant.Tenant // those that have names; they have to fit the layout
+	Tenants map[string]uint64 // the numbers of those that have names, for the layout's tenant field
 	// SequenceStart is at which number a tick begins: StartRolling or StartZero.
 	SequenceStart string
 	Form          string // of the IDs on a connection that asks for none: a name of package form
@@ -212,10 +214,8 @@ func (c Config) Validate() error {
 	if c.IDs.Datacenter > layout.Max(generator.Datacenter) {
 		bad("datacenter", "%d does not fit the layout's %d datacenter bits: the highest is %d", c.IDs.Datacenter, layout.Bits(generator.Datacenter), layout.Max(generator.Datacenter))
 	}
-	if _, err := tenant.New(layout, c.IDs.Tenants); err != nil {
-		errs = append(errs, err)
-	}
-	errs = append(errs, c.IDs.validateForms(layout, bad)...)
+	errs = append(errs, c.IDs.validateTenants(layout)...)
+	c.IDs.validateForm(layout, bad)
 	switch workers := min(layout.Workers(), coord.MaxWorkers); {
 	case c.IDs.Lanes < 1 || c.IDs.Lanes > journal.MaxLanes:
 		bad("lanes", "%d is not within 1 and %d", c.IDs.Lanes, journal.MaxLanes)
@@ -264,29 +264,36 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateForms checks what IDs are written as. It returns what is wrong with the tenants' forms that
-// there are.
-func (i IDs) validateForms(layout *generator.Layout, bad func(flag, format string, args ...any)) (errs []error) {
-	can := func(f form.Form) error {
-		err := form.New(layout, "").Can(f)
-		if errors.Is(err, form.ErrNoCluster) {
-			return nil
-		}
-		return err
+// tenantName is a name that can be told from a number.
+var tenantName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+
+func (i IDs) validateTenants(layout *generator.Layout) (errs []error) {
+	bad := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("tenant %q: %s", name, fmt.Sprintf(format, args...)))
 	}
-	f, err := form.Named(i.Form)
-	if err == nil {
-		err = can(f)
-	}
-	if err != nil {
-		bad("form", "%v", err)
-	}
-	for _, t := range i.Tenants {
-		if f, err := form.Named(t.Form); err == nil && can(f) != nil {
-			errs = append(errs, t.Wrong(can(f)))
+	for _, name := range slices.Sorted(maps.Keys(i.Tenants)) {
+		number, highest := i.Tenants[name], layout.Max(generator.Tenant)
+		switch {
+		case !tenantName.MatchString(name):
+			bad(name, "the name is not 1 to 64 letters, digits, hyphens, underscores and dots that begin with a letter")
+		case number > highest && highest == 0:
+			bad(name, "its number is %d, but the layout %s has no tenant field: take a layout with one", number, layout)
+		case number > highest:
+			bad(name, "its number %d does not fit the layout's %d tenant bits: the highest is %d", number, layout.Bits(generator.Tenant), highest)
 		}
 	}
 	return errs
+}
+
+// validateForm checks what IDs are written as.
+func (i IDs) validateForm(layout *generator.Layout, bad func(flag, format string, args ...any)) {
+	f, err := form.Named(i.Form)
+	if err == nil {
+		err = form.New(layout, "").Can(f)
+	}
+	if err != nil && !errors.Is(err, form.ErrNoCluster) {
+		bad("form", "%v", err)
+	}
 }
 
 // validateAccess checks what the coordinator is reached with.

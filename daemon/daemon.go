@@ -33,7 +33,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/daemon/tcp"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/timeslice"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
@@ -57,7 +56,6 @@ type Daemon struct {
 
 	memory  memory
 	access  access
-	named   *tenant.Tenants
 	forms   *forms
 	tcp     *tcp.Server  // who is answered on TCP
 	address net.Listener // on TCP; nil: there is none
@@ -114,9 +112,6 @@ func New(c Config) (*Daemon, error) {
 	})
 	d := &Daemon{config: c, log: c.Log, clock: clock, layout: layout, change: make(chan struct{}, 1)}
 	d.memory, d.access = newMemory(c), access{c.Socket}
-	if d.named, err = tenant.New(layout, c.IDs.Tenants); err != nil {
-		return nil, err
-	}
 	d.forms = newForms(layout)
 	if d.tcp, err = tcp.New(c.Listen); err != nil {
 		return nil, err
@@ -247,7 +242,6 @@ func (d *Daemon) build() error {
 	if err != nil {
 		return err
 	}
-	rates.ByTenant = d.named.Rates()
 	as, err := form.Named(d.config.IDs.Form)
 	if err != nil {
 		return err
@@ -259,7 +253,7 @@ func (d *Daemon) build() error {
 	d.server = serve.New(serve.Config{
 		Source:  source,
 		Layout:  d.layout,
-		Tenants: d.named,
+		Tenants: d.config.IDs.Tenants,
 		Form:    as,
 		Coder:   d.forms.coder.Load,
 		Info:    d.Info,

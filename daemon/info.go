@@ -15,8 +15,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/tally"
-	"github.com/flakeward/flakeward/daemon/tenant"
-	"github.com/flakeward/flakeward/internal/info"
 )
 
 // Info is what the INFO command shows of the daemon, in sections of keys and values. Its keys are
@@ -26,24 +24,7 @@ func (d *Daemon) Info() []resp.Section {
 	sections := []resp.Section{d.infoServer(f.Now), infoCluster(f), infoWorker(f), infoClock(f), infoGuard(f), infoStats(f, d.counts.Snapshot())}
 	// redis-cli takes the first place where a field's name stands, if only at the end of another's.
 	sections = append(sections, infoRedis(f.Server, f.Limits.Connections)...)
-	sections = append(sections, infoLimits(f))
-	if len(d.named.All()) > 0 {
-		sections = append(sections, infoTenants(d.named))
-	}
-	return sections
-}
-
-// infoTenants shows the tenants that have names.
-func infoTenants(named *tenant.Tenants) resp.Section {
-	s := resp.Section{Name: "Tenants"}
-	for _, t := range named.All() {
-		value := fmt.Sprintf("name=%s,rate=%v", t.Name, t.Rate)
-		if t.Form != "" {
-			value += ",form=" + t.Form
-		}
-		s.Pairs = append(s.Pairs, section("", info.TenantPrefix+strconv.FormatUint(t.ID, 10), value).Pairs...)
-	}
-	return s
+	return append(sections, infoLimits(f))
 }
 
 func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {

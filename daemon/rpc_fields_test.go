@@ -12,8 +12,6 @@ import (
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -48,7 +46,8 @@ func (u used) message(m protoreflect.Message) {
 func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 	c := daemontest.Config(t.TempDir())
 	c.IDs.Layout, c.IDs.Datacenter = "time=40@1ms,datacenter=2,worker=5,tenant=4,sequence=12;epoch=2026-01-01", 1
-	c.IDs.Tenants = []tenant.Tenant{{Name: "orders", ID: 3}, {Name: "slow", ID: 4, Rate: issue.Rate{PerSecond: 1, Burst: 100}}}
+	c.IDs.Tenants = map[string]uint64{"orders": 3}
+	c.Waiting.Rate = "1/s+100"
 	c.Waiting.MaxBlock = 100 * time.Millisecond
 	client := rpcClients(t, daemontest.Start(t, c))["gRPC"]
 	u := used{}
@@ -69,7 +68,7 @@ func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 		t.Fatalf("%d IDs, want 3", len(ids))
 	}
 	last := decode(&flakewardv1.DecodeRequest{Id: strconv.FormatInt(ids[2], 10)})
-	if last.Id != ids[2] || last.TenantName != "orders" || last.GetDatacenter() != 1 {
+	if last.Id != ids[2] || last.GetTenant() != 3 || last.GetDatacenter() != 1 {
 		t.Errorf("%d is taken apart into %v", ids[2], last)
 	}
 	// What a new daemon's first IDs may have 0 of.
@@ -81,7 +80,7 @@ func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 		if len(texts) != 2 {
 			t.Fatalf("%v: %q", as, texts)
 		}
-		if id := decode(&flakewardv1.DecodeRequest{Id: texts[0], As: as}); id.Id <= ids[2] || id.TenantName != "orders" {
+		if id := decode(&flakewardv1.DecodeRequest{Id: texts[0], As: as}); id.Id <= ids[2] || id.GetTenant() != 3 {
 			t.Errorf("%v: %q is taken apart into %v", as, texts[0], id)
 		}
 	}
@@ -89,7 +88,7 @@ func TestAGeneratedClientUsesTheWholeDefinition(t *testing.T) {
 	runs := must.Get(client.Run(t.Context(), connect.NewRequest(run)))(t)
 	u.call("Run", run, runs.Msg)
 	stream := client.Stream(t.Context())
-	for _, request := range []*flakewardv1.StreamRequest{{Count: 50, Tenant: "slow"}, {Count: 99, Tenant: "slow"}} {
+	for _, request := range []*flakewardv1.StreamRequest{{Count: 50, Tenant: "orders"}, {Count: 99, Tenant: "orders"}} {
 		must.Do(t, stream.Send(request))
 		reply := must.Get(stream.Receive())(t)
 		if refused := reply.Error != nil; refused != (request.Count == 99) {

@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,6 @@ import (
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -32,19 +30,6 @@ func rpcClients(t *testing.T, d *daemontest.Daemon) map[string]flakewardv1connec
 		"gRPC-Web":     flakewardv1connect.NewIdServiceClient(c, "http://f", connect.WithGRPCWeb()),
 		"Connect":      flakewardv1connect.NewIdServiceClient(c, "http://f"),
 		"Connect/JSON": flakewardv1connect.NewIdServiceClient(c, "http://f", connect.WithProtoJSON()),
-	}
-}
-
-func TestRemoteCallsNameTheTenant(t *testing.T) {
-	config := daemontest.Config(t.TempDir())
-	config.IDs.Layout = tenanted
-	config.IDs.Tenants = []tenant.Tenant{{Name: "orders", ID: 3}}
-	c := rpcClients(t, daemontest.Start(t, config))["gRPC"]
-	for of, name := range map[uint64]string{3: "orders", 4: ""} {
-		decoded, err := c.Decode(t.Context(), connect.NewRequest(&flakewardv1.DecodeRequest{Id: strconv.FormatUint(of<<12, 10)}))
-		if err != nil || decoded.Msg.GetTenant() != of || decoded.Msg.TenantName != name {
-			t.Errorf("tenant %d: %v, %v; want the name %q", of, decoded, err, name)
-		}
 	}
 }
 

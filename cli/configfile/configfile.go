@@ -1,5 +1,5 @@
 // Package configfile reads a configuration file: a YAML mapping from the names
-// of settings to single values, or to mappings of their own. It knows which names there are and where each
+// of settings to single values, or to mappings of them. It knows which names there are and where each
 // value stood, not what a value means: that is told by whoever parses it, so a
 // setting has one parser, whichever way it is given.
 package configfile
@@ -38,7 +38,7 @@ type Entry struct {
 // Settings are the names that a configuration may hold.
 type Settings struct {
 	Single  []string // those of a single value
-	Mapping []string // and those of a mapping, whose names and values are anything
+	Mapping []string // and those of a mapping of single values, whose names are anything
 }
 
 // Error is something wrong with a file.
@@ -147,13 +147,10 @@ func givenTwice(key *yaml.Node, earlier int) error {
 	return &Error{Line: key.Line, Err: fmt.Errorf("%s is given twice, first in line %d: remove one", key.Value, earlier)}
 }
 
-// deepest is how many mappings may be one in another.
-const deepest = 2
-
 // valueOf reads the value of a name: a mapping, or a single one.
 func valueOf(key, value *yaml.Node, mapping bool) (Value, error) {
 	if mapping {
-		return mappingOf(key, value, deepest)
+		return mappingOf(key, value)
 	}
 	fail := func(format string) error { return &Error{Line: key.Line, Err: fmt.Errorf(format, key.Value)} }
 	switch value = aliased(value); {
@@ -165,11 +162,11 @@ func valueOf(key, value *yaml.Node, mapping bool) (Value, error) {
 	return Value{Text: value.Value, Line: key.Line}, nil
 }
 
-// mappingOf reads a mapping whose values are single ones, or mappings in turn as deep as may be.
-func mappingOf(key, value *yaml.Node, depth int) (Value, error) {
+// mappingOf reads a mapping whose values are single ones.
+func mappingOf(key, value *yaml.Node) (Value, error) {
 	value = aliased(value)
 	if value.Kind != yaml.MappingNode {
-		return Value{}, &Error{Line: key.Line, Err: fmt.Errorf("%s takes a mapping, such as {name: {id: 3}}", key.Value)}
+		return Value{}, &Error{Line: key.Line, Err: fmt.Errorf("%s takes a mapping, such as {name: 3}", key.Value)}
 	}
 	v := Value{Line: key.Line}
 	lines := make(map[string]int)
@@ -182,13 +179,7 @@ func mappingOf(key, value *yaml.Node, depth int) (Value, error) {
 			return Value{}, givenTwice(key, earlier)
 		}
 		lines[key.Value] = key.Line
-		var entry Value
-		var err error
-		if depth > 1 && aliased(value).Kind == yaml.MappingNode {
-			entry, err = mappingOf(key, value, depth-1)
-		} else {
-			entry, err = valueOf(key, value, false)
-		}
+		entry, err := valueOf(key, value, false)
 		if err != nil {
 			return Value{}, err
 		}

@@ -1,5 +1,5 @@
 // Package budget bounds what clients can have a daemon keep: memory by one budget over all
-// connections and tenants, connections by the process's file descriptors and by user.
+// connections, connections by the process's file descriptors and by user.
 //
 // The budget is a part of the memory that the process may use. Each connection has an account, which
 // says how much is kept for it. An account changes only when a buffer grows or is given back, so a

@@ -37,7 +37,6 @@ const (
 	TickExhausted   Code = "tick-exhausted"
 	CountTooLarge   Code = "count-too-large"
 	UserRate        Code = "user-rate"
-	TenantRate      Code = "tenant-rate"
 	Order           Code = "order"
 )
 
@@ -78,7 +77,6 @@ var Table = []Entry{
 	{TickExhausted, "more IDs are asked for than the layout has room for", "add --lanes, ask for fewer, or raise --max-block"},
 	{CountTooLarge, "more IDs are asked for at once than can be had within --max-block", "ask for as many as the reply says, or when it says; add --lanes, or raise --max-block"},
 	{UserRate, "the user asks for more IDs than --rate or --rate-by-uid allows", "ask for fewer, or raise the user's rate"},
-	{TenantRate, "more IDs are asked for the tenant than its rate in the configuration allows", "ask for fewer, or raise the tenant's rate"},
 	{Order, "the connection's last ID is of the clock's tick, and another worker ID serves it now", "nothing: the next tick serves"},
 }
 
@@ -89,7 +87,7 @@ func (c Code) Lasts() bool {
 
 // Logged reports whether the log has lines of the code: others are the codes of refused requests alone.
 func (c Code) Logged() bool {
-	return !slices.Contains([]Code{TickExhausted, CountTooLarge, UserRate, TenantRate, Order}, c)
+	return !slices.Contains([]Code{TickExhausted, CountTooLarge, UserRate, Order}, c)
 }
 
 // Do returns what to do about a code.

@@ -15,8 +15,6 @@ func Code(err error) string {
 	case errors.As(err, &unavailable):
 		code, _, _ := unavailable.known()
 		return string(code)
-	case errors.As(err, &many) && many.Rate.limited() && many.Whose == "tenant":
-		return string(codes[ErrTenantRate])
 	case errors.As(err, &many) && many.Rate.limited():
 		return string(codes[ErrRate])
 	case errors.As(err, &many):

@@ -40,10 +40,9 @@ type Connection struct {
 	// Of the last request that was refused for its count: what it was told, and when more can be had.
 	told  *TooManyError // nil: there was none
 	again clockguard.Mono
-	of    uint32        // for this tenant, which has a rate of its own
 	pause time.Duration // the last one before the same refusal
 
-	user, tenant ration // of its user's rate, and of that of the tenant that it asked for last
+	user ration // of its user's rate
 }
 
 // Begin begins a request that arrives now.
@@ -58,7 +57,7 @@ func (c *Connection) BeginQueued() {
 	if c.awaited != 0 {
 		c.awaited = max(c.awaited, c.arrived)
 	}
-	if c.line != nil || c.user.admitted || c.tenant.admitted { // a request that never waited calls nothing
+	if c.line != nil || c.user.admitted { // a request that never waited calls nothing
 		c.End()
 	}
 	c.deadline, c.admitted = 0, false
@@ -71,19 +70,19 @@ const (
 
 // refused notes what a request was told that is refused for its count. Where more can never be had,
 // who asks again and again waits longer each time.
-func (c *Connection) refused(now clockguard.Mono, tenant uint32, told *TooManyError) {
+func (c *Connection) refused(now clockguard.Mono, told *TooManyError) {
 	after := told.After
 	if after == 0 {
 		c.pause = min(max(firstPause, 2*c.pause), longestPause)
 		after = c.pause
 	}
-	c.of, c.told, c.again = tenant, told, now+clockguard.Mono(after)
+	c.told, c.again = told, now+clockguard.Mono(after)
 }
 
 // early returns how long a request for n comes before the time that a refusal told; 0 if it does
 // not.
-func (c *Connection) early(now clockguard.Mono, tenant uint32, n int) time.Duration {
-	if c.told == nil || tenant != c.of || n <= c.told.Largest || now >= c.again {
+func (c *Connection) early(now clockguard.Mono, n int) time.Duration {
+	if c.told == nil || n <= c.told.Largest || now >= c.again {
 		return 0
 	}
 	return c.again.Sub(now)
@@ -93,12 +92,11 @@ func (c *Connection) early(now clockguard.Mono, tenant uint32, n int) time.Durat
 func (c *Connection) End() {
 	c.leave()
 	c.user.end()
-	c.tenant.end()
 }
 
 // Waits reports whether the present request waits in turn for numbers.
 func (c *Connection) Waits() bool {
-	return c.line != nil || c.user.request.Waits() || c.tenant.request.Waits()
+	return c.line != nil || c.user.request.Waits()
 }
 
 // Lane is the number, in its Pool, of the lane that served the connection last; 0 if none has.

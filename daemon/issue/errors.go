@@ -11,15 +11,14 @@ import (
 
 // Why a request waits, or is refused: errors.Is finds them in an UnavailableError.
 var (
-	ErrNoLane     = errors.New("no worker ID is held yet")
-	ErrCeiling    = errors.New("the grant is used up")
-	ErrExhausted  = errors.New("more IDs are asked for than the layout has")
-	ErrClock      = errors.New("the clock is behind the last ID issued")
-	ErrFloor      = errors.New("the worker ID may have been issued from up to a time that the clock has not reached")
-	ErrOrder      = errors.New("the connection's last ID is of this tick, and another worker ID serves it now")
-	ErrRate       = errors.New("more IDs are asked for than the user's rate allows")
-	ErrTenantRate = errors.New("more IDs are asked for than the tenant's rate allows")
-	ErrTenant     = errors.New("the layout has no such tenant")
+	ErrNoLane    = errors.New("no worker ID is held yet")
+	ErrCeiling   = errors.New("the grant is used up")
+	ErrExhausted = errors.New("more IDs are asked for than the layout has")
+	ErrClock     = errors.New("the clock is behind the last ID issued")
+	ErrFloor     = errors.New("the worker ID may have been issued from up to a time that the clock has not reached")
+	ErrOrder     = errors.New("the connection's last ID is of this tick, and another worker ID serves it now")
+	ErrRate      = errors.New("more IDs are asked for than the user's rate allows")
+	ErrTenant    = errors.New("the layout has no such tenant")
 )
 
 // TooManyError is the answer to a request for more IDs than can be had within the time that a
@@ -29,15 +28,14 @@ type TooManyError struct {
 	Within  time.Duration // the longest wait
 	Largest int           // what can be had now; 0: none
 	After   time.Duration // when more can be had; 0: a count as large can never be had
-	Rate    Rate          // that of a user or a tenant, if it is what limits
-	Whose   string        // then: user or tenant
+	Rate    Rate          // the user's, if it is what limits
 }
 
 // Error is stable: clients read the numbers in it.
 func (e *TooManyError) Error() string {
 	text := fmt.Sprintf("%d IDs cannot be had within %v", e.Count, e.Within)
 	if e.Rate.limited() {
-		text += fmt.Sprintf(" at the %s's rate of %d/s", e.Whose, e.Rate.PerSecond)
+		text += fmt.Sprintf(" at the user's rate of %d/s", e.Rate.PerSecond)
 	}
 	text += fmt.Sprintf(": at most %d can", e.Largest)
 	if e.After == 0 {
@@ -94,14 +92,13 @@ func (e *UnavailableError) known() (code condition.Code, do string, stopped *con
 
 // codes are those of the reasons.
 var codes = map[error]condition.Code{
-	ErrNoLane:     condition.NoWorker,
-	ErrCeiling:    condition.GrantEnded,
-	ErrExhausted:  condition.TickExhausted,
-	ErrClock:      condition.ClockBehind,
-	ErrFloor:      condition.FloorAhead,
-	ErrOrder:      condition.Order,
-	ErrRate:       condition.UserRate,
-	ErrTenantRate: condition.TenantRate,
+	ErrNoLane:    condition.NoWorker,
+	ErrCeiling:   condition.GrantEnded,
+	ErrExhausted: condition.TickExhausted,
+	ErrClock:     condition.ClockBehind,
+	ErrFloor:     condition.FloorAhead,
+	ErrOrder:     condition.Order,
+	ErrRate:      condition.UserRate,
 }
 
 // outside is the layout's reason: it has no tick for the time.

@@ -12,16 +12,15 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Limited is a pool whose users and tenants have rates. A request over the rate of its user or its
-// tenant waits until that allows it, in turn with the others that wait for the same. It is refused
-// at once if that would be later than MaxBlock. Its methods may be called from any goroutine.
+// Limited is a pool whose users have rates. A request over the rate of its user waits until that
+// allows it, in turn with the others that wait for the same. It is refused at once if that would be
+// later than MaxBlock. Its methods may be called from any goroutine.
 type Limited struct {
 	pool     *Pool
 	rates    Rates
 	clock    clockguard.Clock
 	maxBlock time.Duration
-	tenants  map[uint32]*allowance // of those that are limited; it does not change
-	waits    atomic.Uint64         // requests that had to wait for the rate
+	waits    atomic.Uint64 // requests that had to wait for the rate
 
 	mu    sync.Mutex
 	users map[queue.User]*allowance
@@ -33,11 +32,9 @@ type Limited struct {
 	waiting []*allowance
 }
 
-// allowance is what a user or a tenant may take.
+// allowance is what a user may take.
 type allowance struct {
 	rate   Rate
-	whose  string // what has it, for errors
-	reason error  // why a request waits for it
 	limits queue.Limits
 	shown  bool        // by itself; guarded by Limited.mu
 	over   atomic.Bool // its user was forgotten: it is another's now, or nobody's
@@ -50,7 +47,7 @@ type allowance struct {
 
 // ration is what a connection has of an allowance.
 type ration struct {
-	of       *allowance // nil: not known yet, or not limited
+	of       *allowance // nil: not known yet
 	granted  int        // IDs that it may take
 	admitted bool
 	place    queue.Line
@@ -64,59 +61,35 @@ func (p *Pool) Limit(rates Rates, clock clockguard.Clock, maxBlock time.Duration
 	if !rates.limited() {
 		return p
 	}
-	l := &Limited{pool: p, rates: rates, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers}
-	l.tenants = make(map[uint32]*allowance, len(rates.ByTenant))
-	for tenant, of := range rates.ByTenant {
-		if of.limited() {
-			l.tenants[tenant] = l.newAllowance(of, "tenant", ErrTenantRate)
-		}
-	}
-	return l
+	return &Limited{pool: p, rates: rates, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers}
 }
 
 // portions is how many portions of a rate there are in a second.
 const portions = 100
 
-// Take is Pool.Take within the rates of the connection's user and of the tenant.
+// Take is Pool.Take within the rate of the connection's user.
 func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {
-	if c.user.of == nil || c.user.of.over.Load() {
-		c.user.of = l.user(c.User)
+	r := &c.user
+	if r.of == nil || r.of.over.Load() {
+		r.of = l.user(c.User)
 	}
-	if of := l.tenants[tenant]; c.tenant.of != of {
-		c.tenant.end()
-		c.tenant = ration{of: of} // what it may still take of another tenant's rate is lost
+	if !r.of.rate.limited() {
+		return l.pool.Take(c, tenant, n)
 	}
-	rations := [...]*ration{&c.user, &c.tenant}
-	for _, r := range rations { // all of them, before the request takes anything from one
-		if r.limits() && r.granted == 0 && !r.admitted {
-			if wait, admitted := l.admit(c, r, tenant, n); !admitted {
-				return generator.Run{}, wait
-			}
+	if r.granted == 0 && !r.admitted {
+		if wait, admitted := l.admit(c, n); !admitted {
+			return generator.Run{}, wait
 		}
 	}
-	most := n
-	for _, r := range rations {
-		if !r.limits() {
-			continue
-		}
-		if r.granted == 0 {
-			if wait := l.grant(c, r, n); r.granted == 0 {
-				return generator.Run{}, wait
-			}
-		}
-		most = min(most, r.granted)
-	}
-	run, wait := l.pool.Take(c, tenant, most)
-	for _, r := range rations {
-		if r.limits() {
-			r.granted -= run.N
+	if r.granted == 0 {
+		if wait := l.grant(c, n); r.granted == 0 {
+			return generator.Run{}, wait
 		}
 	}
+	run, wait := l.pool.Take(c, tenant, min(n, r.granted))
+	r.granted -= run.N
 	return run, wait
 }
-
-// limits reports whether there is a rate to keep to.
-func (r *ration) limits() bool { return r.of != nil && r.of.rate.limited() }
 
 // user finds the user's allowance, which outlives its connections: who connects anew gets no new
 // burst.
@@ -126,7 +99,7 @@ func (l *Limited) user(of queue.User) *allowance {
 	a := l.users[of]
 	if a == nil {
 		l.forgetResting()
-		a = l.newAllowance(l.rates.of(of.UID), "user", ErrRate)
+		a = l.newAllowance(l.rates.of(of.UID))
 		l.users[of] = a
 		if a.rate.limited() && len(l.shown) < mostShown {
 			a.shown, l.shown = true, append(l.shown, of)
@@ -135,8 +108,8 @@ func (l *Limited) user(of queue.User) *allowance {
 	return a
 }
 
-func (l *Limited) newAllowance(of Rate, whose string, reason error) *allowance {
-	a := &allowance{rate: of, whose: whose, reason: reason}
+func (l *Limited) newAllowance(of Rate) *allowance {
+	a := &allowance{rate: of}
 	if of.limited() {
 		a.limits.Portion = max(1, of.PerSecond/portions)
 		a.limits.Deals = max(1, int(l.maxBlock.Seconds()*float64(of.PerSecond)/float64(a.limits.Portion)))
@@ -151,8 +124,8 @@ func (l *Limited) newAllowance(of Rate, whose string, reason error) *allowance {
 // admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything. Who
 // asks again before the time that it was told waits until then, and after MaxBlock is told what is
 // left of that time.
-func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wait, admitted bool) {
-	a, now := r.of, l.clock.Now().Mono
+func (l *Limited) admit(c *Connection, n int) (wait Wait, admitted bool) {
+	a, now := c.user.of, l.clock.Now().Mono
 	c.sampled = now
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,7 +133,7 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 	if c.Singles {
 		asked = 1
 	}
-	if wait := c.early(now, tenant, asked); wait > 0 {
+	if wait := c.early(now, asked); wait > 0 {
 		if left := c.deadline.left(now, l.maxBlock); left > 0 {
 			return Wait{For: min(wait, left)}, false
 		}
@@ -180,16 +153,17 @@ func (l *Limited) admit(c *Connection, r *ration, tenant uint32, n int) (wait Wa
 		if after == 0 && asked <= a.bucket.Burst() { // more than comes while a request may wait, but it adds up
 			after = a.spans(asked - p.Largest)
 		}
-		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, Whose: a.whose, After: after}
-		c.refused(now, tenant, refused)
+		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, After: after}
+		c.refused(now, refused)
 		return Wait{Err: refused}, false
 	}
-	r.admitted = true
+	c.user.admitted = true
 	return Wait{}, true
 }
 
 // grant lets the connection take what the rate allows now, or says when to ask again.
-func (l *Limited) grant(c *Connection, r *ration, n int) Wait {
+func (l *Limited) grant(c *Connection, n int) Wait {
+	r := &c.user
 	a, now := r.of, l.clock.Now().Mono
 	c.sampled = now
 	a.mu.Lock()
@@ -223,14 +197,12 @@ func (l *Limited) grant(c *Connection, r *ration, n int) Wait {
 	left := c.deadline.left(now, l.maxBlock)
 	if left <= 0 {
 		r.request.Leave()
-		return Wait{Err: &UnavailableError{Reason: a.reason, For: a.spans(n), After: l.maxBlock}}
+		return Wait{Err: &UnavailableError{Reason: ErrRate, For: a.spans(n), After: l.maxBlock}}
 	}
 	return Wait{For: min(left, a.again(n)), InTurn: left}
 }
 
-// deal shares what the rate allows now. What was dealt to others stays theirs until they come: to deal
-// anew each time would pass over users who come in the same order again and again. The caller holds
-// mu.
+// deal shares what the rate allows now, if that is more than was dealt. The caller holds mu.
 func (a *allowance) deal(allowed int) {
 	if allowed > a.queue.Dealt() {
 		a.queue.Deal(allowed, allowed/8)

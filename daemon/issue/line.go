@@ -127,7 +127,7 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 	t := l.waited()
 	if !c.admitted {
 		c.small = c.Singles || n <= l.small
-		if o := i.admit(c, t, s, tenant, n); o.reason != nil || o.wait.Err != nil {
+		if o := i.admit(c, t, s, n); o.reason != nil || o.wait.Err != nil {
 			return o
 		}
 		c.admitted = true
@@ -255,12 +255,12 @@ func (t *turns) deal(l *line, lane *generator.Lane, tick generator.Tick) {
 // admit refuses a request at once that could not be served within MaxBlock, before it takes
 // anything. Who has been told when to ask again and asks for as much earlier, waits until then: a
 // client that only repeats itself costs the others nothing.
-func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) outcome {
+func (i *Issuer) admit(c *Connection, t *turns, s sample, n int) outcome {
 	asked := n
 	if c.Singles {
 		asked = 1
 	}
-	if wait := c.early(s.now.Mono, tenant, asked); wait > 0 {
+	if wait := c.early(s.now.Mono, asked); wait > 0 {
 		return s.waits(wait, ErrExhausted)
 	}
 	p := i.line.turns.queue.Admit(c.User, i.line.ask(c, n))
@@ -281,6 +281,6 @@ func (i *Issuer) admit(c *Connection, t *turns, s sample, tenant uint32, n int) 
 	refused := &TooManyError{
 		Count: asked, Within: i.limits.MaxBlock, Largest: p.Largest, After: time.Duration(p.After) * i.layout.TickLength(),
 	}
-	c.refused(s.now.Mono, tenant, refused)
+	c.refused(s.now.Mono, refused)
 	return outcome{wait: Wait{Err: refused}}
 }

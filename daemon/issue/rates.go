@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Rate is how many IDs a user or a tenant may take: so many a second, and up to Burst at once after it has
-// taken fewer, or what comes in a hundredth of a second if that is more. The zero value is no limit.
+// Rate is how many IDs a user may take: so many a second, and up to Burst at once after it has taken
+// fewer, or what comes in a hundredth of a second if that is more. The zero value is no limit.
 type Rate struct {
 	PerSecond int
 	Burst     int
@@ -24,20 +24,17 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/s+%d", r.PerSecond, r.Burst)
 }
 
-// Rates are the rate of each user, those that are different for some UIDs, and those of tenants.
+// Rates are the rate of each user, and those that are different for some UIDs.
 type Rates struct {
-	Each     Rate
-	ByUID    map[uint32]Rate
-	ByTenant map[uint32]Rate
+	Each  Rate
+	ByUID map[uint32]Rate
 }
 
 // limited reports whether anybody is limited.
 func (r Rates) limited() bool {
-	for _, rates := range []map[uint32]Rate{r.ByUID, r.ByTenant} {
-		for _, of := range rates {
-			if of.limited() {
-				return true
-			}
+	for _, of := range r.ByUID {
+		if of.limited() {
+			return true
 		}
 	}
 	return r.Each.limited()

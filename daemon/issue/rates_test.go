@@ -115,6 +115,44 @@ func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
 	}
 }
 
+// Who waits for the rate longer than allowed is told the code.
+func TestARequestThatWaitsForTheRateTooLongHasItsCode(t *testing.T) {
+	g, take := limited(t, "1/s+1", "")
+	conns := make([]issue.Connection, 3)
+	for i := range conns {
+		conns[i].User = queue.User{UID: 7}
+		if run, wait := take(&conns[i], 1); wait.Err != nil || (run.N == 1) != (i == 0) {
+			t.Fatalf("connection %d gets %d of the one there is, waits %+v", i, run.N, wait)
+		}
+	}
+	g.clock.Advance(3 * time.Second) // there is one for the two, and they have waited too long
+	served, refused := 0, 0
+	for i := range conns[1:] {
+		run, wait := take(&conns[1+i], 1)
+		served += run.N
+		if errors.Is(wait.Err, issue.ErrRate) && issue.Code(wait.Err) == "user-rate" {
+			refused++
+		}
+	}
+	if served != 1 || refused != 1 {
+		t.Errorf("of two that wait for one ID, %d are served and %d refused", served, refused)
+	}
+}
+
+func TestARequestWithinItsRateAllocatesNothing(t *testing.T) {
+	g, take := limited(t, "1000000000/s", "")
+	conn := issue.Connection{User: queue.User{UID: 7}, Singles: true}
+	if n := testing.AllocsPerRun(200, func() {
+		g.clock.Advance(time.Millisecond)
+		conn.Begin()
+		if run, wait := take(&conn, 1); run.N != 1 {
+			t.Fatalf("%+v", wait)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a request", n)
+	}
+}
+
 // What only a burst has is not said to be never there: it is when the burst has come together
 // again.
 func TestABurstThatWasUsedComesAgain(t *testing.T) {

@@ -19,7 +19,7 @@ func TestUsersWhoRestAreForgottenWhereThereAreMany(t *testing.T) {
 	take := func(c *Connection, n int) (granted int) {
 		c.user.of = l.user(c.User)
 		c.user.granted = 0
-		l.grant(c, &c.user, n)
+		l.grant(c, n)
 		return c.user.granted
 	}
 	for uid := range uint32(uids) {

@@ -105,7 +105,6 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 		metric string
 	}{
 		condition.TickExhausted: {reason(issue.ErrExhausted), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
-		condition.TenantRate:    {refusal(&issue.TooManyError{Rate: issue.Rate{PerSecond: 1}, Whose: "tenant"}), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
 		condition.CountTooLarge: {refusal(&issue.TooManyError{Count: 9}), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
 		condition.UserRate:      {refusal(&issue.TooManyError{Rate: issue.Rate{PerSecond: 1}}), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
 		condition.Order:         {reason(issue.ErrOrder), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},

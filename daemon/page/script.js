@@ -434,7 +434,7 @@
   const meaning = (field, of) => ({
     time: () => `${dated(of.time)}, ${signed(Date.parse(of.time) - (status?.now ?? Date.now())).replace(/^([−+])(.*)$/, (_, way, d) => d + (way === '−' ? ' ago' : ' from now'))}`,
     worker: () => 'the worker ID that issued it', sequence: () => 'its number in the tick', datacenter: () => 'the cluster’s datacenter',
-    tenant: () => of.tenant_name || 'the tenant',
+    tenant: () => 'the tenant',
   }[field] || (() => ''))();
 
   const decode = async () => {

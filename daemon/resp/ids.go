@@ -176,9 +176,9 @@ func (h *Handler) send(s *Session, out []byte) ([]byte, Next) {
 }
 
 // beginNexts begins the plain NEXTs that in begins with, as many as there is room for replies, and
-// returns how many. They are for tenant 0.
+// returns how many.
 func beginNexts(h *Handler, s *Session, in []byte, room int) int {
-	f := h.config.Tenants.Form(0, s.formOr(h.config.Form))
+	f := s.formOr(h.config.Form)
 	n := leadingNexts(in, 1+room/widths[f])
 	if n > 0 {
 		s.work.begin(singles, n, options{form: f})
@@ -248,7 +248,7 @@ func (h *Handler) options(s *Session, args [][]byte, usage string) (o options, r
 		switch {
 		case len(args) > 1 && is(args[0], "TENANT") && !tenant:
 			tenant = true
-			o.tenant, r = h.tenantOf(args[1])
+			o.tenant, r = Tenant(h.config.Tenants, h.tenants, args[1])
 		case len(args) > 1 && is(args[0], "AS") && !as:
 			as = true
 			o.form, r = h.ids.named(args[1])
@@ -260,7 +260,6 @@ func (h *Handler) options(s *Session, args [][]byte, usage string) (o options, r
 		}
 	}
 	if !as {
-		o.form = h.config.Tenants.Form(o.tenant, o.form)
 		r = h.ids.can(o.form)
 	}
 	return o, r

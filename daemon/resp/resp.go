@@ -14,7 +14,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/tally"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 )
@@ -30,10 +29,10 @@ type Source interface {
 type Config struct {
 	Source  Source
 	Layout  *generator.Layout
-	Tenants *tenant.Tenants  // those that have names; nil: none has
-	Info    func() []Section // what INFO shows; called for each INFO, must not block; nil: nothing
-	Version string           // of the server, for HELLO
-	Form    form.Form        // of the IDs on a connection that has not chosen one by FORM
+	Tenants map[string]uint64 // the numbers of those that have names
+	Info    func() []Section  // what INFO shows; called for each INFO, must not block; nil: nothing
+	Version string            // of the server, for HELLO
+	Form    form.Form         // of the IDs on a connection that has not chosen one by FORM
 	// Coder writes IDs in their forms. It is asked for each request, must not block, and knows the
 	// cluster before the first ID is issued; nil: there are no UUIDs.
 	Coder func() *form.Coder

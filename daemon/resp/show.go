@@ -76,10 +76,6 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 			size++
 		}
 	}
-	named, hasName := h.config.Tenants.Of(parts.Tenant)
-	if hasName {
-		size++
-	}
 	rounded := form.MayBeRounded(string(args[0]))
 	if rounded {
 		size++
@@ -91,9 +87,6 @@ func (h *Handler) decode(s *Session, args [][]byte, out []byte) []byte {
 		if f.shown {
 			out = appendInt(appendBulk(out, f.name), int64(f.value))
 		}
-	}
-	if hasName {
-		out = appendBulk(appendBulk(out, "tenant_name"), named.Name)
 	}
 	if rounded {
 		out = appendInt(appendBulk(out, "may_be_rounded"), 1)

@@ -1,27 +1,27 @@
 package resp
 
-import "github.com/flakeward/flakeward/daemon/tenant"
+import (
+	"maps"
+	"slices"
 
-// tenantOf reads a tenant: its number, or the name that the configuration gives it.
-func (h *Handler) tenantOf(b []byte) (uint32, *Refusal) {
-	return Tenant(h.config.Tenants, h.tenants, b)
-}
+	"github.com/flakeward/flakeward/internal/nearest"
+)
 
 // Tenant reads a tenant that a client named, by its name or by its number, of which there is a
 // highest.
-func Tenant(named *tenant.Tenants, highest uint64, b []byte) (uint32, *Refusal) {
-	if id, ok := named.Find(b); ok {
-		return id, nil
+func Tenant(named map[string]uint64, highest uint64, b []byte) (uint32, *Refusal) {
+	if number, ok := named[string(b)]; ok {
+		return uint32(number), nil
 	}
 	n, ok := number(b)
 	switch {
 	case ok && n <= highest:
 		return uint32(n), nil
-	case !ok && len(named.All()) > 0:
-		if near, ok := named.Nearest(string(b)); ok {
+	case !ok && len(named) > 0:
+		if near, ok := nearest.Name(string(b), slices.Sorted(maps.Keys(named))); ok {
 			return 0, Refuse(UnknownTenant, shown(b), "did you mean '"+near+"'?")
 		}
-		return 0, Refuse(UnknownTenant, shown(b), "INFO tenants and /v1/status have those that have names")
+		return 0, Refuse(UnknownTenant, shown(b), "tenants in the daemon's configuration has the names")
 	case highest == 0:
 		return 0, Refuse(NoTenants, shown(b))
 	}

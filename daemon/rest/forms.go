@@ -6,19 +6,15 @@ import (
 	"github.com/flakeward/flakeward/internal/form"
 )
 
-// form is how IDs of a tenant are to be written: in decimal digits unless the request, the tenant or
-// the daemon says otherwise.
-func (q *request) form(tenant uint32) (form.Form, *resp.Refusal) {
-	c := &q.s.config
+// form is how IDs are to be written: in decimal digits unless the request or the daemon says
+// otherwise.
+func (q *request) form() (form.Form, *resp.Refusal) {
 	name := q.params.Get("as")
 	if name == "" && q.params.Has("as") {
 		_, err := form.Named(name)
 		return 0, resp.Refuse(resp.BadForm, err)
 	}
-	if name == "" {
-		name = c.Tenants.Form(tenant, c.Form).String()
-	}
-	return c.named(name)
+	return q.s.config.named(name)
 }
 
 func (c *Config) named(name string) (form.Form, *resp.Refusal) {

@@ -30,7 +30,7 @@ func (s *Server) ids(q *request) {
 		q.refuse(refusal)
 		return
 	}
-	as, refusal := q.form(tenant)
+	as, refusal := q.form()
 	if refusal != nil {
 		q.refuse(refusal)
 		return

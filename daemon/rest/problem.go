@@ -35,7 +35,7 @@ var statuses = map[string]int{
 	"bad-count": http.StatusBadRequest, "count-too-high": http.StatusBadRequest,
 	"bad-tenant": http.StatusBadRequest, "unknown-tenant": http.StatusBadRequest, "no-tenants": http.StatusBadRequest,
 	"bad-id": http.StatusBadRequest, "wrong-id": http.StatusBadRequest,
-	"user-rate": http.StatusTooManyRequests, "tenant-rate": http.StatusTooManyRequests, "not-allowed": http.StatusForbidden, "not-here": http.StatusForbidden,
+	"user-rate": http.StatusTooManyRequests, "not-allowed": http.StatusForbidden, "not-here": http.StatusForbidden,
 	"bad-body": http.StatusBadRequest, "wrong-type": http.StatusUnsupportedMediaType,
 	"no-auth": http.StatusUnauthorized,
 }

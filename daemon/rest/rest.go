@@ -24,7 +24,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/daemon/turnstile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
@@ -57,7 +56,7 @@ type Config struct {
 	Layout   *generator.Layout
 	Form     form.Form                          // of the IDs, where a request does not say
 	Coder    func() *form.Coder                 // writes them; see resp.Config; nil: there are no UUIDs
-	Tenants  *tenant.Tenants                    // those that have names; nil: none has
+	Tenants  map[string]uint64                  // the numbers of those that have names
 	MaxCount int                                // IDs in one request
 	Status   func() []resp.Section              // what INFO shows; must not block
 	Cluster  func(context.Context) (any, error) // the members, as JSON shows them; nil: they are not shown

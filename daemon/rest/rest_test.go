@@ -23,7 +23,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
@@ -194,23 +193,14 @@ func TestBoundsAreThoseOfTheLayout(t *testing.T) {
 }
 
 func TestTheFieldsOfALayoutAreShownOnlyIfItHasThem(t *testing.T) {
-	s := start(t, "time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01", func(c *Config) {
-		var err error
-		if c.Tenants, err = tenant.New(c.Layout, []tenant.Tenant{{Name: "orders", ID: 3}}); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, body := s.do(t, "GET", "/v1/ids/768"); !strings.Contains(body, `"tenant":3,"tenant_name":"orders",`) {
-		t.Error(body)
-	}
-	if _, body := s.do(t, "GET", "/v1/ids/256"); strings.Contains(body, "tenant_name") {
-		t.Error(body)
-	}
+	s := start(t, "time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01", func(c *Config) { c.Tenants = map[string]uint64{"orders": 3} })
 	if _, body := s.do(t, "GET", "/v1/ids/123456789"); !strings.Contains(body, `"datacenter":1,`) || !strings.Contains(body, `"tenant":`) {
 		t.Error(body)
 	}
-	if reply, body := s.do(t, "GET", "/v1/ids?tenant=15"); reply.StatusCode != 200 {
-		t.Error(body)
+	for of, status := range map[string]int{"15": 200, "orders": 200, "order": 400, "16": 400} {
+		if reply, body := s.do(t, "GET", "/v1/ids?tenant="+of); reply.StatusCode != status {
+			t.Errorf("%s: %d %s", of, reply.StatusCode, body)
+		}
 	}
 }
 
@@ -324,7 +314,6 @@ func TestUnavailableSaysWhenToTryAgain(t *testing.T) {
 		{&issue.UnavailableError{Reason: issue.ErrCeiling}, 503, "grant-ended", "1"},
 		{&issue.UnavailableError{Reason: issue.ErrClock, For: 2500 * time.Millisecond}, 503, "clock-behind", "3"},
 		{&issue.UnavailableError{Reason: issue.ErrRate, For: time.Millisecond}, 429, "user-rate", "1"},
-		{&issue.UnavailableError{Reason: issue.ErrTenantRate}, 429, "tenant-rate", "1"},
 		{&issue.TooManyError{Count: 5, Largest: 3, After: 4 * time.Second}, 503, "count-too-large", "4"},
 		{&issue.TooManyError{Count: 5, Largest: 3}, 400, "count-too-large", ""},
 		{&issue.UnavailableError{Reason: issue.ErrTenant}, 400, "unavailable", ""},

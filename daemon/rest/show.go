@@ -25,7 +25,6 @@ type Decoded struct {
 	Datacenter *uint64 `json:"datacenter,omitempty"`
 	Worker     uint64  `json:"worker"`
 	Tenant     *uint64 `json:"tenant,omitempty"`
-	TenantName string  `json:"tenant_name,omitempty"`
 	Sequence   uint64  `json:"sequence"`
 	Rounded    bool    `json:"may_be_rounded,omitempty"` // see form.MayBeRounded
 }
@@ -49,9 +48,6 @@ func (s *Server) decode(q *request) {
 	}
 	if layout.Bits(generator.Tenant) > 0 {
 		d.Tenant = &parts.Tenant
-		if named, ok := s.config.Tenants.Of(parts.Tenant); ok {
-			d.TenantName = named.Name
-		}
 	}
 	q.show(d)
 }

@@ -151,9 +151,6 @@ func (s *service) Decode(ctx context.Context, r *connect.Request[flakewardv1.Dec
 	}
 	if s.Layout.Bits(generator.Tenant) > 0 {
 		d.Tenant = &parts.Tenant
-		if named, ok := s.Tenants.Of(parts.Tenant); ok {
-			d.TenantName = named.Name
-		}
 	}
 	return connect.NewResponse(d), nil
 }

@@ -34,7 +34,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
-	"github.com/flakeward/flakeward/daemon/tenant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/logging"
@@ -44,7 +43,7 @@ import (
 type Config struct {
 	Source   resp.Source // IDs; its OnChange should call the server's Wake
 	Layout   *generator.Layout
-	Tenants  *tenant.Tenants       // those that have names; nil: none has
+	Tenants  map[string]uint64     // the numbers of those that have names
 	Form     form.Form             // see resp.Config, as for the next
 	Coder    func() *form.Coder    // may be nil
 	Info     func() []resp.Section // what INFO shows; must not block; may be nil

@@ -209,7 +209,7 @@ func TestAlertsKnowTheCodes(t *testing.T) {
 	alerts, _ := read(t, rendered+"alerts.yaml")
 	never := []condition.Code{
 		condition.HalfOver, condition.Issuing, condition.Recovered, condition.ClockHeld, condition.ClockFollowed, condition.ClockBack,
-		condition.UserRate, condition.TenantRate, condition.CountTooLarge, // what a client asks for
+		condition.UserRate, condition.CountTooLarge, // what a client asks for
 	}
 	for _, e := range condition.Table {
 		known := strings.Contains(alerts, string(e.Code)+"|") || strings.Contains(alerts, "|"+string(e.Code))

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -113,25 +112,4 @@ func (in Info) Map() map[string]string {
 func (in Info) Ready() bool {
 	state, _ := in.Get(State)
 	return slices.Contains(serving, state)
-}
-
-// TenantPrefix begins the key of a tenant that has a name; the number follows.
-const TenantPrefix = "tenant_"
-
-// Tenants returns the names of the tenants that have one, by their numbers.
-func Tenants(in Info) map[uint64]string {
-	names := make(map[uint64]string)
-	for _, section := range in {
-		if section.Name != "Tenants" {
-			continue
-		}
-		for _, entry := range section.Entries {
-			digits, _ := strings.CutPrefix(entry.Key, TenantPrefix)
-			name, ok := strings.CutPrefix(entry.Value, "name=")
-			if id, err := strconv.ParseUint(digits, 10, 64); ok && err == nil {
-				names[id], _, _ = strings.Cut(name, ",")
-			}
-		}
-	}
-	return names
 }

@@ -418,13 +418,11 @@ type DecodeResponse struct {
 	// When its tick began.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
 	// The tick, counted from the layout's epoch.
-	Tick       int64   `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
-	Datacenter *uint64 `protobuf:"varint,4,opt,name=datacenter,proto3,oneof" json:"datacenter,omitempty"`
-	Worker     uint64  `protobuf:"varint,5,opt,name=worker,proto3" json:"worker,omitempty"`
-	Tenant     *uint64 `protobuf:"varint,6,opt,name=tenant,proto3,oneof" json:"tenant,omitempty"`
-	Sequence   uint64  `protobuf:"varint,7,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// The name that the daemon's configuration has for the tenant; empty: none.
-	TenantName    string `protobuf:"bytes,8,opt,name=tenant_name,json=tenantName,proto3" json:"tenant_name,omitempty"`
+	Tick          int64   `protobuf:"varint,3,opt,name=tick,proto3" json:"tick,omitempty"`
+	Datacenter    *uint64 `protobuf:"varint,4,opt,name=datacenter,proto3,oneof" json:"datacenter,omitempty"`
+	Worker        uint64  `protobuf:"varint,5,opt,name=worker,proto3" json:"worker,omitempty"`
+	Tenant        *uint64 `protobuf:"varint,6,opt,name=tenant,proto3,oneof" json:"tenant,omitempty"`
+	Sequence      uint64  `protobuf:"varint,7,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -506,13 +504,6 @@ func (x *DecodeResponse) GetSequence() uint64 {
 		return x.Sequence
 	}
 	return 0
-}
-
-func (x *DecodeResponse) GetTenantName() string {
-	if x != nil {
-		return x.TenantName
-	}
-	return ""
 }
 
 type StreamRequest struct {
@@ -719,7 +710,7 @@ const file_flakeward_v1_flakeward_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"C\n" +
 	"\rDecodeRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\"\n" +
-	"\x02as\x18\x02 \x01(\x0e2\x12.flakeward.v1.FormR\x02as\"\x95\x02\n" +
+	"\x02as\x18\x02 \x01(\x0e2\x12.flakeward.v1.FormR\x02as\"\xf4\x01\n" +
 	"\x0eDecodeResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x12\n" +
@@ -729,9 +720,7 @@ const file_flakeward_v1_flakeward_proto_rawDesc = "" +
 	"datacenter\x88\x01\x01\x12\x16\n" +
 	"\x06worker\x18\x05 \x01(\x04R\x06worker\x12\x1b\n" +
 	"\x06tenant\x18\x06 \x01(\x04H\x01R\x06tenant\x88\x01\x01\x12\x1a\n" +
-	"\bsequence\x18\a \x01(\x04R\bsequence\x12\x1f\n" +
-	"\vtenant_name\x18\b \x01(\tR\n" +
-	"tenantNameB\r\n" +
+	"\bsequence\x18\a \x01(\x04R\bsequenceB\r\n" +
 	"\v_datacenterB\t\n" +
 	"\a_tenant\"=\n" +
 	"\rStreamRequest\x12\x14\n" +
