@@ -93,11 +93,9 @@ func (p openPart) figures(a, b []pace.Result, peer string) (figures []report.Fig
 		limit time.Duration // 0: none
 	}{
 		{"p50", func(s pace.Spread) time.Duration { return s.P50 }, false, 0},
-		{"p90", func(s pace.Spread) time.Duration { return s.P90 }, false, 0},
 		{"p99", func(s pace.Spread) time.Duration { return s.P99 }, true, 500 * time.Microsecond},
 		{"p99.9", func(s pace.Spread) time.Duration { return s.P999 }, true, time.Millisecond},
 		{"p99.99", func(s pace.Spread) time.Duration { return s.P9999 }, true, 0},
-		{"longest", func(s pace.Spread) time.Duration { return s.Max }, false, 0},
 	} {
 		latency := func(r pace.Result) float64 { return q.of(r.Latency).Seconds() }
 		lateness := func(r pace.Result) float64 { return q.of(r.Late).Seconds() }

@@ -79,9 +79,7 @@ const (
 func (t *socketTables) add(of shape, ours, counter, script []sample) {
 	t.counter = append(t.counter, explained(versus(counterGroup, of.String(), report.Rate, ours, redisCounter, counter, rateOf).RatioAtLeast(1), ours, counter))
 	t.script = append(t.script, explained(versus(scriptGroup, of.String(), report.Rate, ours, redisLua, script, rateOf).RatioAtLeast(2), ours, script))
-	t.cpu = append(t.cpu,
-		versus(costGroup, of.String(), report.Seconds, ours, redisCounter, counter, cpuOf).RatioAtMost(1),
-		versus(costGroup, of.String(), report.Seconds, ours, redisLua, script, cpuOf))
+	t.cpu = append(t.cpu, versus(costGroup, of.String(), report.Seconds, ours, redisCounter, counter, cpuOf).RatioAtMost(1))
 	t.latency = append(t.latency,
 		versus(waitGroup, of.String()+", p50", report.Seconds, ours, redisCounter, counter, p50Of),
 		versus(waitGroup, of.String()+", p99", report.Seconds, ours, redisCounter, counter, p99Of))
