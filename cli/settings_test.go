@@ -62,7 +62,7 @@ var others = map[string]string{
 	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18", "memory": "100MiB", "idle-timeout": "90s", "allow-uid": "1000,1001", "allow-gid": "7",
 	"listen": "127.0.0.1:2", "password-file": "/other/listen-password",
 	"coord-tls": "true", "coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
-	"coord-server-name": "other", "coord-user": "u", "coord-password-file": "/other/password",
+	"coord-user": "u", "coord-password-file": "/other/password",
 	"takeover": "true", "takeover-stay": "true", "require-coord": "true", "accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
 	"layout": "twitter", "datacenter": "3", "lanes": "4", "worker-range": "0-15", "above-id": "90071992547409910", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
 	"state-dir": "/other/state", "machine-identity": "/other/machine", "vm-clock": "/other/vmclock", "window": "13m", "publish": "14s", "journal-step": "1500ms", "idle-after": "1600ms", "max-sleep": "16ms", "max-block": "17s",

@@ -141,10 +141,7 @@ func checkLater(server string, config *tls.Config) *lateCheck {
 	if config == nil {
 		return nil
 	}
-	name := config.ServerName
-	if name == "" {
-		name, _, _ = net.SplitHostPort(server) // Serves has split it before
-	}
+	name, _, _ := net.SplitHostPort(server) // Serves has split it before
 	return &lateCheck{config, name}
 }
 

@@ -31,10 +31,6 @@ func (s secured) Clone() credentials.TransportCredentials {
 func (s secured) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	server := raw.RemoteAddr().String()
 	config := s.servers.Current.TLS(s.servers.TLS)
-	if config.ServerName != "" {
-		// gRPC overrides the configuration's name with the host of the endpoint.
-		authority = config.ServerName
-	}
 	conn, info, err := credentials.NewTLS(config).ClientHandshake(ctx, authority, raw)
 	if err != nil {
 		err = secure.Handshake(err)

@@ -39,7 +39,7 @@ func Explain(err error) error {
 	case errors.As(err, &invalid):
 		hint = "its certificate is not valid"
 	case errors.As(err, &host):
-		hint = "its certificate is for another name: give one that it has with --coord-server-name"
+		hint = "its certificate is for another name: name the server in --coord as its certificate does"
 	case errors.As(err, &plain):
 		hint = "it does not speak TLS on that port: leave out --coord-tls and the certificates, or use its port for TLS"
 	case errors.As(err, &remote) && remote.Op == "remote error":

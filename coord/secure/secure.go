@@ -25,9 +25,6 @@ type TLS struct {
 	// daemon runs.
 	Cert string
 	Key  string
-	// ServerName is the name that the servers' certificates must be for; the host
-	// of each server's address if empty.
-	ServerName string
 }
 
 // Wanted is true if connections are to be encrypted.
@@ -51,7 +48,7 @@ func (t TLS) Config(log hclog.Logger) (*tls.Config, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	config := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if t.CA != "" {
 		text, err := os.ReadFile(t.CA)
 		if err != nil {

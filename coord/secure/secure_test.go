@@ -72,11 +72,10 @@ func TestEachMistakeIsNamed(t *testing.T) {
 	}{
 		"good":                  {mutual, pair(good), ""},
 		"good, one file":        {mutual, secure.TLS{CA: ca.File, Cert: good.BothFile, Key: good.BothFile}, ""},
-		"good, by its name":     {ca.ServerConfig(ca.Server("etcd.example"), false), secure.TLS{CA: ca.File, ServerName: "etcd.example"}, ""},
 		"wrong authority":       {mutual, secure.TLS{CA: other.File}, "not signed by an authority that is trusted here: give the right one with --coord-ca"},
 		"the system's":          {mutual, secure.TLS{On: true}, "not signed by an authority that is trusted here"},
 		"expired server":        {ca.ServerConfig(ca.ExpiredServer(), false), secure.TLS{CA: ca.File}, "not valid now (only from "},
-		"another name":          {mutual, secure.TLS{CA: ca.File, ServerName: "other.example"}, "--coord-server-name"},
+		"another name":          {ca.ServerConfig(ca.Server("other.example"), false), secure.TLS{CA: ca.File}, "name the server in --coord as its certificate does"},
 		"no client certificate": {mutual, secure.TLS{CA: ca.File}, "asks for a client certificate"},
 		"none, TLS 1.2":         {old, secure.TLS{CA: ca.File}, "client certificate"},
 		"a foreign one":         {mutual, pair(other.Client("c")), "--coord-cert"},

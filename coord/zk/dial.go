@@ -156,12 +156,10 @@ func (d *dialer) silence() {
 }
 
 // shake makes the TLS connection. The server must prove the name that was
-// configured, unless another one was configured for all.
+// configured.
 func (d *dialer) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	config := d.current.TLS(d.tls).Clone()
-	if config.ServerName == "" {
-		config.ServerName = d.now.host
-	}
+	config.ServerName = d.now.host
 	shaken := tls.Client(conn, config)
 	err := shaken.HandshakeContext(ctx)
 	if err == nil {

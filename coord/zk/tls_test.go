@@ -28,8 +28,6 @@ func TestTLS(t *testing.T) {
 	pair := ours.Server()
 	e := zktest.Start(t, zktest.Options{TLS: &zktest.TLS{Cert: pair.CertFile, Key: pair.KeyFile, ClientCA: ours.File}})
 	right := ours.ClientConfig(ours.Client("c"))
-	misnamed := right.Clone()
-	misnamed.ServerName = "elsewhere.example"
 	for name, c := range map[string]struct {
 		tls       *tls.Config
 		addresses []string
@@ -37,7 +35,6 @@ func TestTLS(t *testing.T) {
 	}{
 		"right":                       {right, e.TLSAddresses(), ""},
 		"wrong CA":                    {foreign.ClientConfig(ours.Client("c")), e.TLSAddresses(), "--coord-ca"},
-		"another name":                {misnamed, e.TLSAddresses(), "--coord-server-name"},
 		"no client certificate":       {ours.ClientConfig(), e.TLSAddresses(), "--coord-cert"},
 		"foreign client certificate":  {ours.ClientConfig(foreign.Client("c")), e.TLSAddresses(), "--coord-cert"},
 		"plain text to a port of TLS": {nil, e.TLSAddresses(), "TLS"},
@@ -93,6 +90,10 @@ func TestServerNameIsTheHost(t *testing.T) {
 		if _, err := c.Join(t.Context(), layout); (err == nil) != ok {
 			t.Errorf("%s: %v", host, err)
 		}
+	}
+	byAddress := dial(t, zk.Servers{Addresses: e.TLSAddresses(), TLS: ours.ClientConfig()}, zk.Config{Identity: identity(), TryTimeout: time.Second})
+	if _, err := byAddress.Join(t.Context(), layout); err == nil || !strings.Contains(err.Error(), "its certificate is for another name") {
+		t.Errorf("by its address: %v", err)
 	}
 }
 

@@ -46,8 +46,8 @@ type Servers struct {
 	// is made is then shut to everybody else. Without TLS they travel unencrypted.
 	User     string
 	Password string
-	// TLS, if not nil, is how the servers are spoken to. Without a ServerName each
-	// must prove the name in its address.
+	// TLS, if not nil, is how the servers are spoken to. Each must prove the
+	// name in its address.
 	TLS *tls.Config
 	// Current, if not nil, has what is taken in the place of TLS once it was read again, and
 	// passwords that the user has as well from then on.

@@ -63,8 +63,8 @@ type Pair struct {
 	Certificate tls.Certificate
 }
 
-// Server makes a certificate for a server on this host, known as 127.0.0.1, ::1,
-// localhost, and by names.
+// Server makes a certificate for a server that is known by names; without any, by 127.0.0.1, ::1 and
+// localhost.
 func (ca *CA) Server(names ...string) Pair {
 	ca.t.Helper()
 	return ca.pair(server(names), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
@@ -109,11 +109,11 @@ func (ca *CA) ClientConfig(shown ...Pair) *tls.Config {
 }
 
 func server(names []string) *x509.Certificate {
-	return &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "server"},
-		DNSNames:    append([]string{"localhost"}, names...),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	c := &x509.Certificate{Subject: pkix.Name{CommonName: "server"}, DNSNames: names}
+	if len(names) == 0 {
+		c.DNSNames, c.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	}
+	return c
 }
 
 func client(name string) *x509.Certificate {

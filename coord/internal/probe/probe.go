@@ -73,9 +73,7 @@ func (p Protocol) exchange(ctx context.Context, s Server, whole bool) ([]byte, e
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	if s.TLS != nil {
 		config := s.TLS.Clone()
-		if config.ServerName == "" {
-			config.ServerName, _, _ = net.SplitHostPort(s.Address) // dialing it has shown that it can be split
-		}
+		config.ServerName, _, _ = net.SplitHostPort(s.Address) // dialing it has shown that it can be split
 		config.NextProtos = p.Next
 		encrypted := tls.Client(conn, config)
 		if err := encrypted.HandshakeContext(ctx); err != nil {
