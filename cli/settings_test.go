@@ -61,7 +61,7 @@ func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 var others = map[string]string{
 	"socket": "/other/x.sock", "socket-mode": "0600", "socket-group": "wheel", "max-connections": "17", "max-count": "18", "memory": "100MiB", "idle-timeout": "90s", "allow-uid": "1000,1001", "allow-gid": "7",
 	"listen": "127.0.0.1:2", "password-file": "/other/listen-password",
-	"coord-tls": "true", "coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
+	"coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
 	"coord-user": "u", "coord-password-file": "/other/password",
 	"takeover": "true", "takeover-stay": "true", "require-coord": "true", "accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
 	"layout": "twitter", "datacenter": "3", "lanes": "4", "worker-range": "0-15", "above-id": "90071992547409910", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
@@ -282,7 +282,7 @@ func TestWrongSettings(t *testing.T) {
 		{"an embedded user", "", []string{"--coord-user", "u", "--coord-password-file", "/p"}, "--coord-user: the embedded coordinator has no users"},
 		{"embedded in a pod", "", []string{"--require-coord", "--coord", "embedded:"}, "--coord: an embedded coordinator is refused by --require-coord"},
 		{"no coordinator in a pod", "require-coord: true\n", nil, "--coord: an embedded coordinator is refused by --require-coord"},
-		{"embedded TLS", "", []string{"--coord-ca", "/c"}, "--coord-tls: the embedded coordinator speaks to nobody"},
+		{"embedded TLS", "", []string{"--coord-ca", "/c"}, "--coord-ca: the embedded coordinator speaks to nobody"},
 		{"no cluster's UUID", "", []string{"--accept-cluster", "all"}, `--accept-cluster: "all" is not a cluster's UUID`},
 		{"an unknown scheme", "", []string{"--coord", "zoo://h"}, "zk://host:port"},
 		{"an unknown flag", "", []string{"--sokcet", "/x"}, "flakeward daemon --help"},

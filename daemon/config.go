@@ -323,7 +323,7 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 		bad("coord-key", "a key needs its client certificate: give it with --coord-cert")
 	}
 	if c.TLS.Wanted() && coordinator.Embedded {
-		bad("coord-tls", "the embedded coordinator speaks to nobody over the network: leave TLS and its files out, or name a cluster with --coord")
+		bad("coord-ca", "the embedded coordinator speaks to nobody over the network: leave the files of TLS out, or name a cluster with --coord")
 	}
 }
 

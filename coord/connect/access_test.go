@@ -125,7 +125,7 @@ func TestConfigErrors(t *testing.T) {
 		"a user alone":       {Config{URL: "etcd://h", User: "u"}, "give both or neither"},
 		"a password alone":   {Config{URL: "zk://h", Password: "geheim"}, "give both or neither"},
 		"two users":          {Config{URL: "etcd://a:geheim@h", User: "u", Password: "geheim"}, "leave one out"},
-		"embedded TLS":       {Config{URL: "embedded:", StateDir: "/nowhere", TLS: TLS{On: true}}, "neither users nor TLS"},
+		"embedded TLS":       {Config{URL: "embedded:", StateDir: "/nowhere", TLS: TLS{CA: "/nowhere/ca.pem"}}, "neither users nor TLS"},
 		"an embedded user":   {Config{URL: "embedded:", StateDir: "/nowhere", User: "u", Password: "geheim"}, "neither users nor TLS"},
 		"no directory":       {Config{URL: "embedded:"}, "state directory"},
 	} {

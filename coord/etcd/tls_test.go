@@ -60,8 +60,8 @@ func TestTLSMistakes(t *testing.T) {
 		"a foreign certificate":   {secured, foreign, "does not trust the authority", 1},
 		"an expired certificate":  {secured, ca.ClientConfig(ca.ExpiredClient("root")), "the client certificate has expired", 1},
 		"TLS to plain text":       {plain, own, "not speak TLS on that port", 1},
-		"plain text to TLS":       {secured, nil, "it expects TLS: give --coord-tls", 0},
-		"plain text, then a user": {secured, nil, "it expects TLS: give --coord-tls", 0},
+		"plain text to TLS":       {secured, nil, "it expects TLS: give --coord-ca", 0},
+		"plain text, then a user": {secured, nil, "it expects TLS: give --coord-ca", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

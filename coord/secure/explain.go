@@ -41,7 +41,7 @@ func Explain(err error) error {
 	case errors.As(err, &host):
 		hint = "its certificate is for another name: name the server in --coord as its certificate does"
 	case errors.As(err, &plain):
-		hint = "it does not speak TLS on that port: leave out --coord-tls and the certificates, or use its port for TLS"
+		hint = "it does not speak TLS on that port: leave out --coord-ca and --coord-cert, or use its port for TLS"
 	case errors.As(err, &remote) && remote.Op == "remote error":
 		if hint = explainAlert(remote.Err.Error()); hint != "" {
 			err = errors.Join(coord.ErrLogin, err) // it is the server that does not take this client

@@ -13,10 +13,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// TLS says whether and how servers are spoken to encrypted.
+// TLS says whether and how servers are spoken to encrypted: they are if any of it is given.
 type TLS struct {
-	// On asks for TLS. Any of the others asks for it, too.
-	On bool
 	// CA is a file of PEM with the certificates of the authorities that may have
 	// signed the servers'; the system's authorities if empty. It is read by Config.
 	CA string

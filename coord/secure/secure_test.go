@@ -73,14 +73,14 @@ func TestEachMistakeIsNamed(t *testing.T) {
 		"good":                  {mutual, pair(good), ""},
 		"good, one file":        {mutual, secure.TLS{CA: ca.File, Cert: good.BothFile, Key: good.BothFile}, ""},
 		"wrong authority":       {mutual, secure.TLS{CA: other.File}, "not signed by an authority that is trusted here: give the right one with --coord-ca"},
-		"the system's":          {mutual, secure.TLS{On: true}, "not signed by an authority that is trusted here"},
+		"the system's":          {mutual, secure.TLS{Cert: good.CertFile, Key: good.KeyFile}, "not signed by an authority that is trusted here"},
 		"expired server":        {ca.ServerConfig(ca.ExpiredServer(), false), secure.TLS{CA: ca.File}, "not valid now (only from "},
 		"another name":          {ca.ServerConfig(ca.Server("other.example"), false), secure.TLS{CA: ca.File}, "name the server in --coord as its certificate does"},
 		"no client certificate": {mutual, secure.TLS{CA: ca.File}, "asks for a client certificate"},
 		"none, TLS 1.2":         {old, secure.TLS{CA: ca.File}, "client certificate"},
 		"a foreign one":         {mutual, pair(other.Client("c")), "--coord-cert"},
 		"an expired one":        {mutual, pair(ca.ExpiredClient("c")), "client certificate has expired"},
-		"plain text":            {nil, secure.TLS{On: true}, "does not speak TLS on that port"},
+		"plain text":            {nil, secure.TLS{CA: ca.File}, "does not speak TLS on that port"},
 	} {
 		config, err := c.client.Config(nil)
 		if err != nil {
@@ -147,7 +147,7 @@ func TestReplacedCertificate(t *testing.T) {
 	ca := certtest.New(t, "ca")
 	first, second := ca.Client("first"), ca.Client("second")
 	dir := t.TempDir()
-	files := secure.TLS{On: true, Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
+	files := secure.TLS{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 	replace := func(to, from string) {
 		t.Helper()
 		text, err := os.ReadFile(from)

@@ -131,7 +131,7 @@ func TestStrangeServers(t *testing.T) {
 			c := dial(t, zk.Servers{Addresses: []string{l.Addr().String()}}, zk.Config{Identity: identity(), TryTimeout: 300 * time.Millisecond})
 			want := "what listens there is not ZooKeeper"
 			if name == "an alert" {
-				want = "it expects TLS: give --coord-tls"
+				want = "it expects TLS: give --coord-ca"
 			}
 			if _, err := c.Join(t.Context(), layout); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), l.Addr().String()) {
 				t.Errorf("%v", err)

@@ -57,7 +57,7 @@ func (p Protocol) Ask(ctx context.Context, s Server, whole bool) ([]byte, error)
 	case s.TLS == nil && connected(err) && speaksTLS(ctx, s.Address):
 		return nil, expectsTLS(err)
 	case s.TLS != nil && connected(err) && !secure.Mistake(err) && p.speaksPlain(ctx, s.Address):
-		return nil, Says(err, "it does not speak TLS on that port: leave out --coord-tls and the certificates, or use its port for TLS")
+		return nil, Says(err, "it does not speak TLS on that port: leave out --coord-ca and --coord-cert, or use its port for TLS")
 	default:
 		return nil, p.explain(err)
 	}
@@ -153,7 +153,7 @@ func ended(err error) bool {
 func looksLikeTLS(b []byte) bool { return len(b) >= 2 && b[0] >= 20 && b[0] <= 23 && b[1] == 3 }
 
 func expectsTLS(err error) error {
-	return Says(err, "it expects TLS: give --coord-tls, with --coord-ca if its authority is not one of the system's")
+	return Says(err, "it expects TLS: give --coord-ca, the file of its authorities, or of the system's")
 }
 
 // speaksTLS reports whether a server that ended a connection in plain text takes part in a handshake,
