@@ -15,7 +15,7 @@ import (
 
 // spreadOf is a spread with all its values at one duration.
 func spreadOf(d time.Duration) pace.Spread {
-	return pace.Spread{Count: 1000, P50: d, P90: d, P99: d, P999: d, P9999: d, Max: d}
+	return pace.Spread{Count: 1000, P50: d, P99: d, P999: d, P9999: d, Max: d}
 }
 
 // find is the figure of that name.

@@ -83,7 +83,7 @@ func TestPage(t *testing.T) {
 	if again := render(); again != page {
 		t.Errorf("made again, the page is\n%s", again)
 	}
-	if sections = sections[1:]; strings.Contains(render(), "about a") {
+	if sections = sections[1:]; strings.Contains(render(), "`a`") {
 		t.Error("the page has a section that is no more")
 	}
 }

@@ -72,8 +72,8 @@ const Timeout = 5 * time.Second
 
 // Spread is how a duration was spread. The values are exact to three digits, rounded up.
 type Spread struct {
-	Count                           int64
-	P50, P90, P99, P999, P9999, Max time.Duration
+	Count                      int64
+	P50, P99, P999, P9999, Max time.Duration
 }
 
 // longest is above any latency that is measured: no wait is longer than a load and its Timeout
@@ -93,7 +93,7 @@ func record(h *hdrhistogram.Histogram, ns int64) {
 func spread(h *hdrhistogram.Histogram) Spread {
 	at := func(percentile float64) time.Duration { return time.Duration(h.ValueAtPercentile(percentile)) }
 	return Spread{
-		Count: h.TotalCount(), P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), P9999: at(99.99), Max: time.Duration(h.Max()),
+		Count: h.TotalCount(), P50: at(50), P99: at(99), P999: at(99.9), P9999: at(99.99), Max: time.Duration(h.Max()),
 	}
 }
 

@@ -147,9 +147,9 @@ func (r Results) when(b *bytes.Buffer) {
 		if s.Short {
 			took += ", with -short: too briefly to count"
 		}
-		rows = append(rows, []string{"`" + s.Name + "`", s.About, strconv.Itoa(s.rounds()), s.Begun.UTC().Format("2006-01-02 15:04 MST"), took, s.Load, s.After, strconv.Itoa(at + 1)})
+		rows = append(rows, []string{"`" + s.Name + "`", strconv.Itoa(s.rounds()), s.Begun.UTC().Format("2006-01-02 15:04 MST"), took, s.Load, s.After, strconv.Itoa(at + 1)})
 	}
-	_ = table.Write(b, []string{"section", "what", "rounds", "begun", "took", "load before", "and after", "machine"}, rows)
+	_ = table.Write(b, []string{"section", "rounds", "begun", "took", "load before", "and after", "machine"}, rows)
 	for i, m := range machines {
 		fmt.Fprintf(b, "%d. %s\n", i+1, table.Escape(m.String()))
 	}
