@@ -51,13 +51,4 @@ func TestProgramKeepsAUserToItsRate(t *testing.T) {
 	}
 	d.signal(syscall.SIGTERM)
 	d.end()
-
-	d = start(t, program, os.Stderr, "--log-level", "error", "--rate", "1/s", "--rate-by-uid", fmt.Sprintf("%d=none", os.Getuid()))
-	c, in := dial(d)
-	must.Get(c.Write(wire.AppendCommand(nil, "RUN", "65536")))(t)
-	if _, _, err := in.Runs(nil, 65536); err != nil {
-		t.Errorf("a user whose rate is none: %v", err)
-	}
-	d.signal(syscall.SIGTERM)
-	d.end()
 }

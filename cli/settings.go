@@ -125,8 +125,6 @@ func (s *settings) flags() []urfave.Flag {
 
 		&urfave.StringFlag{Name: "rate", Destination: &c.Waiting.Rate, Value: c.Waiting.Rate, Category: "Waiting", DefaultText: "no limit",
 			Usage: "limit the IDs of each user (UID) to this `RATE`: 100000/s, or 100000/s+20000 with that burst"},
-		&urfave.StringFlag{Name: "rate-by-uid", Destination: &c.Waiting.RateByUID, Value: c.Waiting.RateByUID, Category: "Waiting",
-			Usage: "limit some users by `RATES` of their own: 1000=5000/s,1001=none"},
 
 		&urfave.GenericFlag{Name: "forward-hold", Value: (*duration)(&c.Time.ForwardHold), Category: "Clock",
 			Usage: "accept a clock that stepped forward by more than a second in sum after this `DURATION` if there is no other time source to compare with"},

@@ -132,8 +132,7 @@ type Waiting struct {
 	// not enough of them; 0: not at all.
 	Burst time.Duration
 
-	Rate      string // how many IDs a user may take, as issue.ParseRate reads it; empty: any number
-	RateByUID string // and users of these UIDs, as issue.ParseRates reads it
+	Rate string // how many IDs a user may take, as issue.ParseRate reads it; empty: any number
 }
 
 const (
@@ -237,9 +236,6 @@ func (c Config) Validate() error {
 	}
 	if _, err := issue.ParseRate(c.Waiting.Rate); err != nil {
 		bad("rate", "%v", err)
-	}
-	if _, err := issue.ParseRates("", c.Waiting.RateByUID); err != nil {
-		bad("rate-by-uid", "%v", err)
 	}
 	c.Time.Check(bad)
 	t := c.timing(layout)

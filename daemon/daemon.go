@@ -238,7 +238,7 @@ func (d *Daemon) build() error {
 		issuers = append(issuers, l.issuer)
 	}
 	d.pool = issue.NewPool(issuers...)
-	rates, err := issue.ParseRates(d.config.Waiting.Rate, d.config.Waiting.RateByUID)
+	rate, err := issue.ParseRate(d.config.Waiting.Rate)
 	if err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (d *Daemon) build() error {
 	if err != nil {
 		return err
 	}
-	limited := d.pool.Limit(rates, d.clock, d.config.Waiting.MaxBlock)
+	limited := d.pool.Limit(rate, d.clock, d.config.Waiting.MaxBlock)
 	d.limited, _ = limited.(*issue.Limited)
 	source := d.source(limited)
 	d.web = newWeb(d, source)

@@ -52,6 +52,7 @@ func (d *Daemon) figures() metrics.Figures {
 		f.State = stateStarting
 	}
 	if d.limited != nil {
+		f.Limits.Rate = d.limited.Rate()
 		f.Limits.Users, f.Limits.UsersRestTook = d.limited.Usages()
 		f.Waits["rate"] = d.limited.Waits()
 	}

@@ -76,7 +76,7 @@ var Table = []Entry{
 	{FloorAhead, "the worker ID may have been issued from up to a time that the clock has not reached", "wait until that time, or correct the clock"},
 	{TickExhausted, "more IDs are asked for than the layout has room for", "add --lanes, ask for fewer, or raise --max-block"},
 	{CountTooLarge, "more IDs are asked for at once than can be had within --max-block", "ask for as many as the reply says, or when it says; add --lanes, or raise --max-block"},
-	{UserRate, "the user asks for more IDs than --rate or --rate-by-uid allows", "ask for fewer, or raise the user's rate"},
+	{UserRate, "the user asks for more IDs than --rate allows", "ask for fewer, or raise --rate"},
 	{Order, "the connection's last ID is of the clock's tick, and another worker ID serves it now", "nothing: the next tick serves"},
 }
 

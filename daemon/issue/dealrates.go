@@ -23,7 +23,7 @@ func (l *Limited) Deal(named func(*Connection)) (again time.Duration) {
 		} else {
 			a.deal(a.allowed(now))
 			a.queue.Shares(func(r *queue.Request) { named(r.Of.(*Connection)) })
-			again = sooner(again, a.again(1))
+			again = sooner(again, l.again(1))
 		}
 		a.mu.Unlock()
 	}

@@ -12,12 +12,13 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Limited is a pool whose users have rates. A request over the rate of its user waits until that
+// Limited is a pool whose users have a rate. A request over the rate of its user waits until that
 // allows it, in turn with the others that wait for the same. It is refused at once if that would be
 // later than MaxBlock. Its methods may be called from any goroutine.
 type Limited struct {
 	pool     *Pool
-	rates    Rates
+	rate     Rate // of each user
+	limits   queue.Limits
 	clock    clockguard.Clock
 	maxBlock time.Duration
 	waits    atomic.Uint64 // requests that had to wait for the rate
@@ -34,10 +35,8 @@ type Limited struct {
 
 // allowance is what a user may take.
 type allowance struct {
-	rate   Rate
-	limits queue.Limits
-	shown  bool        // by itself; guarded by Limited.mu
-	over   atomic.Bool // its user was forgotten: it is another's now, or nobody's
+	shown bool        // by itself; guarded by Limited.mu
+	over  atomic.Bool // its user was forgotten: it is another's now, or nobody's
 
 	mu     sync.Mutex // guards the rest, and what connections have of it
 	bucket *rate.Limiter
@@ -54,14 +53,18 @@ type ration struct {
 	request  queue.Request
 }
 
-// Limit returns what issues from the pool at these rates: the pool itself if nobody is limited.
-func (p *Pool) Limit(rates Rates, clock clockguard.Clock, maxBlock time.Duration) interface {
+// Limit returns what issues from the pool at this rate for each user: the pool itself if there is none.
+func (p *Pool) Limit(of Rate, clock clockguard.Clock, maxBlock time.Duration) interface {
 	Take(c *Connection, tenant uint32, n int) (generator.Run, Wait)
 } {
-	if !rates.limited() {
+	if !of.limited() {
 		return p
 	}
-	return &Limited{pool: p, rates: rates, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers}
+	portion := max(1, of.PerSecond/portions)
+	return &Limited{
+		pool: p, rate: of, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers,
+		limits: queue.Limits{Portion: portion, Deals: max(1, int(maxBlock.Seconds()*float64(of.PerSecond)/float64(portion)))},
+	}
 }
 
 // portions is how many portions of a rate there are in a second.
@@ -72,9 +75,6 @@ func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait
 	r := &c.user
 	if r.of == nil || r.of.over.Load() {
 		r.of = l.user(c.User)
-	}
-	if !r.of.rate.limited() {
-		return l.pool.Take(c, tenant, n)
 	}
 	if r.granted == 0 && !r.admitted {
 		if wait, admitted := l.admit(c, n); !admitted {
@@ -99,24 +99,14 @@ func (l *Limited) user(of queue.User) *allowance {
 	a := l.users[of]
 	if a == nil {
 		l.forgetResting()
-		a = l.newAllowance(l.rates.of(of.UID))
+		// Who waits comes once in a millisecond or later. A bucket that holds less than what comes
+		// meanwhile would not give the rate that was promised.
+		burst := max(l.rate.Burst, l.limits.Portion)
+		a = &allowance{bucket: rate.NewLimiter(rate.Limit(l.rate.PerSecond), burst), queue: queue.New(l.limits)}
 		l.users[of] = a
-		if a.rate.limited() && len(l.shown) < mostShown {
+		if len(l.shown) < mostShown {
 			a.shown, l.shown = true, append(l.shown, of)
 		}
-	}
-	return a
-}
-
-func (l *Limited) newAllowance(of Rate) *allowance {
-	a := &allowance{rate: of}
-	if of.limited() {
-		a.limits.Portion = max(1, of.PerSecond/portions)
-		a.limits.Deals = max(1, int(l.maxBlock.Seconds()*float64(of.PerSecond)/float64(a.limits.Portion)))
-		// Who waits comes once in a millisecond or later. A bucket that holds less than what
-		// comes meanwhile would not give the rate that was promised.
-		a.bucket = rate.NewLimiter(rate.Limit(of.PerSecond), max(of.Burst, a.limits.Portion))
-		a.queue = queue.New(a.limits)
 	}
 	return a
 }
@@ -144,16 +134,16 @@ func (l *Limited) admit(c *Connection, n int) (wait Wait, admitted bool) {
 		return Wait{Err: &again}, false
 	}
 	c.deadline = 0 // who has waited until then is promised as much as one who comes now
-	p := a.queue.Admit(c.User, a.ask(c, n))
+	p := a.queue.Admit(c.User, l.ask(c, n))
 	if a.queue.Len() == 0 {
 		p.Largest += a.allowed(now)
 	}
 	if asked > p.Largest {
-		after := time.Duration(p.After) * a.spans(a.limits.Portion)
+		after := time.Duration(p.After) * l.spans(l.limits.Portion)
 		if after == 0 && asked <= a.bucket.Burst() { // more than comes while a request may wait, but it adds up
-			after = a.spans(asked - p.Largest)
+			after = l.spans(asked - p.Largest)
 		}
-		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: a.rate, After: after}
+		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: l.rate, After: after}
 		c.refused(now, refused)
 		return Wait{Err: refused}, false
 	}
@@ -173,7 +163,7 @@ func (l *Limited) grant(c *Connection, n int) Wait {
 		if a.queue.Len() == 0 {
 			l.begin(a)
 		}
-		a.queue.Join(c.User, &r.place, &r.request, a.ask(c, n), c)
+		a.queue.Join(c.User, &r.place, &r.request, l.ask(c, n), c)
 	}
 	share := min(n, allowed)
 	if r.request.Waits() {
@@ -197,9 +187,9 @@ func (l *Limited) grant(c *Connection, n int) Wait {
 	left := c.deadline.left(now, l.maxBlock)
 	if left <= 0 {
 		r.request.Leave()
-		return Wait{Err: &UnavailableError{Reason: ErrRate, For: a.spans(n), After: l.maxBlock}}
+		return Wait{Err: &UnavailableError{Reason: ErrRate, For: l.spans(n), After: l.maxBlock}}
 	}
-	return Wait{For: min(left, a.again(n)), InTurn: left}
+	return Wait{For: min(left, l.again(n)), InTurn: left}
 }
 
 // deal shares what the rate allows now, if that is more than was dealt. The caller holds mu.
@@ -210,8 +200,8 @@ func (a *allowance) deal(allowed int) {
 }
 
 // again is when a request for n that waits may get something of what comes.
-func (a *allowance) again(n int) time.Duration {
-	return max(a.spans(min(n, a.limits.Small())), time.Millisecond)
+func (l *Limited) again(n int) time.Duration {
+	return max(l.spans(min(n, l.limits.Small())), time.Millisecond)
 }
 
 // allowed is how many IDs the rate allows now. The caller holds mu.
@@ -220,8 +210,8 @@ func (a *allowance) allowed(now clockguard.Mono) int {
 }
 
 // spans is how long the rate takes for n IDs.
-func (a *allowance) spans(n int) time.Duration {
-	return time.Duration(float64(n) / float64(a.rate.PerSecond) * float64(time.Second))
+func (l *Limited) spans(n int) time.Duration {
+	return time.Duration(float64(n) / float64(l.rate.PerSecond) * float64(time.Second))
 }
 
 // end gives the connection's place up. What it may take stays its own.
@@ -239,6 +229,6 @@ func (r *ration) leave() {
 }
 
 // ask is what the queue is told of a connection's request for n.
-func (a *allowance) ask(c *Connection, n int) queue.Ask {
-	return queue.Ask{N: n, Small: n <= a.limits.Small(), Row: c.Singles}
+func (l *Limited) ask(c *Connection, n int) queue.Ask {
+	return queue.Ask{N: n, Small: n <= l.limits.Small(), Row: c.Singles}
 }

@@ -13,46 +13,29 @@ import (
 )
 
 func TestRatesAreReadAsTheyAreWritten(t *testing.T) {
-	for _, c := range []struct{ each, byUID, uid7, uid8 string }{
-		{"", "", "none", "none"},
-		{"none", "7=5/s", "5/s+5", "none"},
-		{"100000/s", "", "100000/s+100000", "100000/s+100000"},
-		{"100/s+7", "7=none, 9=1/s", "none", "100/s+7"},
-	} {
-		rates, err := issue.ParseRates(c.each, c.byUID)
-		if err != nil {
-			t.Errorf("%q, %q: %v", c.each, c.byUID, err)
-			continue
-		}
-		for uid, want := range map[uint32]string{7: c.uid7, 8: c.uid8} {
-			rate := rates.Each
-			if own, ok := rates.ByUID[uid]; ok {
-				rate = own
-			}
-			if rate.String() != want {
-				t.Errorf("%q, %q: UID %d has %v, want %s", c.each, c.byUID, uid, rate, want)
-			}
+	for text, want := range map[string]string{"": "none", "none": "none", "5/s": "5/s+5", "100000/s": "100000/s+100000", "100/s+7": "100/s+7"} {
+		if rate, err := issue.ParseRate(text); err != nil || rate.String() != want {
+			t.Errorf("%q is %v, %v; want %s", text, rate, err, want)
 		}
 	}
-	for _, c := range [][2]string{{"100", ""}, {"0/s", ""}, {"-1/s", ""}, {"1/s+0", ""}, {"1/s+x", ""}, {"2000000000/s", ""}, {"", "7"}, {"", "x=1/s"}, {"", "7=1/s,7=2/s"}, {"", "7=1"}} {
-		if rates, err := issue.ParseRates(c[0], c[1]); err == nil {
-			t.Errorf("%q, %q is taken for %+v", c[0], c[1], rates)
+	for _, text := range []string{"100", "0/s", "-1/s", "1/s+0", "1/s+x", "2000000000/s", "7=1/s"} {
+		if rate, err := issue.ParseRate(text); err == nil {
+			t.Errorf("%q is taken for %v", text, rate)
 		}
 	}
 }
 
-// limited is a pool whose users have rates.
-func limited(t *testing.T, each, byUID string) (*pool, func(c *issue.Connection, n int) (generator.Run, issue.Wait)) {
+// limited is a pool whose users have a rate.
+func limited(t *testing.T, rate string) (*pool, func(c *issue.Connection, n int) (generator.Run, issue.Wait)) {
 	t.Helper()
 	g := newPool(t, "flakeward", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
-	rates := must.Get(issue.ParseRates(each, byUID))(t)
-	source := g.Limit(rates, g.clock, 2*time.Second)
+	source := g.Limit(must.Get(issue.ParseRate(rate))(t), g.clock, 2*time.Second)
 	return g, func(c *issue.Connection, n int) (generator.Run, issue.Wait) { return source.Take(c, 0, n) }
 }
 
 func TestAUserGetsItsRateAndNoMore(t *testing.T) {
-	g, take := limited(t, "1000/s+100", "8=none")
+	g, take := limited(t, "1000/s+100")
 	conns := make([]issue.Connection, 3)
 	got := make([]int, len(conns))
 	for i := range conns {
@@ -84,13 +67,13 @@ func TestAUserGetsItsRateAndNoMore(t *testing.T) {
 		}
 	}
 	other := issue.Connection{User: queue.User{UID: 8}}
-	if run, wait := take(&other, 2000); run.N != 2000 {
-		t.Errorf("a user without a rate gets %d, waits %+v", run.N, wait)
+	if run, wait := take(&other, 100); run.N != 100 {
+		t.Errorf("another user gets %d of its burst, waits %+v", run.N, wait)
 	}
 }
 
 func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
-	g, take := limited(t, "", "7=1000/s+100")
+	g, take := limited(t, "1000/s+100")
 	conn := issue.Connection{User: queue.User{UID: 7}}
 	_, wait := take(&conn, 5000)
 	var many *issue.TooManyError
@@ -117,7 +100,7 @@ func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
 
 // Who waits for the rate longer than allowed is told the code.
 func TestARequestThatWaitsForTheRateTooLongHasItsCode(t *testing.T) {
-	g, take := limited(t, "1/s+1", "")
+	g, take := limited(t, "1/s+1")
 	conns := make([]issue.Connection, 3)
 	for i := range conns {
 		conns[i].User = queue.User{UID: 7}
@@ -140,7 +123,7 @@ func TestARequestThatWaitsForTheRateTooLongHasItsCode(t *testing.T) {
 }
 
 func TestARequestWithinItsRateAllocatesNothing(t *testing.T) {
-	g, take := limited(t, "1000000000/s", "")
+	g, take := limited(t, "1000000000/s")
 	conn := issue.Connection{User: queue.User{UID: 7}, Singles: true}
 	if n := testing.AllocsPerRun(200, func() {
 		g.clock.Advance(time.Millisecond)
@@ -156,7 +139,7 @@ func TestARequestWithinItsRateAllocatesNothing(t *testing.T) {
 // What only a burst has is not said to be never there: it is when the burst has come together
 // again.
 func TestABurstThatWasUsedComesAgain(t *testing.T) {
-	g, take := limited(t, "", "7=1/s+100")
+	g, take := limited(t, "1/s+100")
 	conn := issue.Connection{User: queue.User{UID: 7}}
 	if run, wait := take(&conn, 50); run.N != 50 {
 		t.Fatalf("of a burst of 100, 50 are %d: %+v", run.N, wait)
@@ -181,14 +164,14 @@ func TestABurstThatWasUsedComesAgain(t *testing.T) {
 // Without rates nothing stands between a request and the pool.
 func TestNoRatesCostNothing(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})
-	if _, ok := g.Limit(issue.Rates{}, g.clock, time.Second).(*issue.Pool); !ok {
+	if _, ok := g.Limit(issue.Rate{}, g.clock, time.Second).(*issue.Pool); !ok {
 		t.Error("without rates, requests are counted")
 	}
 }
 
 // However small its burst is, a user gets what it was promised.
 func TestASmallBurstDoesNotLowerTheRate(t *testing.T) {
-	g, take := limited(t, "100000/s+20", "")
+	g, take := limited(t, "100000/s+20")
 	c := issue.Connection{User: queue.User{UID: 7}}
 	var many *issue.TooManyError
 	if _, wait := take(&c, 1<<30); !errors.As(wait.Err, &many) {
@@ -209,8 +192,7 @@ func TestASmallBurstDoesNotLowerTheRate(t *testing.T) {
 // lost.
 func TestUsersAreShownUpToABound(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})
-	rates := must.Get(issue.ParseRates("1000/s+100", "5=none"))(t)
-	source := g.Limit(rates, g.clock, 2*time.Second).(*issue.Limited)
+	source := g.Limit(must.Get(issue.ParseRate("1000/s+100"))(t), g.clock, 2*time.Second).(*issue.Limited)
 	const users = 50
 	for uid := range uint32(users) {
 		c := issue.Connection{User: queue.User{UID: uid}}
@@ -219,11 +201,11 @@ func TestUsersAreShownUpToABound(t *testing.T) {
 		}
 	}
 	each, rest := source.Usages()
-	if len(each) != 32 || rest != 3*(users-32-1) {
+	if len(each) != 32 || rest != 3*(users-32) {
 		t.Fatalf("%d users are shown, and %d IDs of the others", len(each), rest)
 	}
 	for i, u := range each {
-		if u.IDs != 3 || u.UID == 5 || u.Rate.PerSecond != 1000 || i > 0 && u.UID <= each[i-1].UID {
+		if u.IDs != 3 || i > 0 && u.UID <= each[i-1].UID {
 			t.Errorf("user %d is %+v", i, u)
 		}
 	}
@@ -239,7 +221,7 @@ func TestUsersAreShownUpToABound(t *testing.T) {
 func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
-	source := g.Limit(must.Get(issue.ParseRates("1000/s+1", ""))(t), g.clock, 2*time.Second).(*issue.Limited)
+	source := g.Limit(must.Get(issue.ParseRate("1000/s+1"))(t), g.clock, 2*time.Second).(*issue.Limited)
 	conns := make([]issue.Connection, 500)
 	try := func(c *issue.Connection) (served bool) {
 		t.Helper()
@@ -283,7 +265,7 @@ func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
 func TestAUserWhoWasForgottenHasOneRate(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
-	source := g.Limit(must.Get(issue.ParseRates("100/s+100", ""))(t), g.clock, 2*time.Second)
+	source := g.Limit(must.Get(issue.ParseRate("100/s+100"))(t), g.clock, 2*time.Second)
 	take := func(c *issue.Connection, n int) int {
 		c.Begin()
 		run, _ := source.Take(c, 0, n)

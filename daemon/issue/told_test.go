@@ -40,7 +40,7 @@ func askRate(t *testing.T, g *pool, c *issue.Connection, from source, n int) (go
 // left of that time. At that time it gets what it asks for, whether it waited for it or not.
 func TestTheTimeThatWasToldIsNotWaitedForLongerThanMaxBlock(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})
-	from := g.Limit(issue.Rates{Each: issue.Rate{PerSecond: 10, Burst: 100}}, g.clock, maxBlock)
+	from := g.Limit(issue.Rate{PerSecond: 10, Burst: 100}, g.clock, maxBlock)
 	c := issue.Connection{User: queue.User{UID: 7}}
 	if got, _, err := askRate(t, g, &c, from, 100); got != 100 || err != nil {
 		t.Fatalf("of the burst it gets %d: %v", got, err)

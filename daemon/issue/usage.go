@@ -1,6 +1,7 @@
 package issue
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -9,25 +10,28 @@ import (
 // mostShown is how many users are shown each on its own: who came first.
 const mostShown = 32
 
-// Usage is what a UID with a rate has taken, in all pods and on all sockets.
+// Usage is what a UID has taken, in all pods, or an address.
 type Usage struct {
-	UID  uint32
-	Rate Rate   // of each of its users
-	IDs  uint64 // that the rate has allowed
+	UID     uint32
+	Address netip.Addr
+	IDs     uint64 // that the rate has allowed
 }
 
-// Usages returns what the users with a rate have taken: the first of them that came each on its
+// Rate is that of each user.
+func (l *Limited) Rate() Rate { return l.rate }
+
+// Usages returns what the users have taken: the first of them that came each on its
 // own, at most 32, and the rest together, those that were forgotten included.
 func (l *Limited) Usages() (each []Usage, rest uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, u := range l.shown {
 		a := l.users[u]
-		if i := slices.IndexFunc(each, func(of Usage) bool { return of.UID == u.UID }); i >= 0 {
+		if i := slices.IndexFunc(each, func(of Usage) bool { return of.UID == u.UID && of.Address == u.Address }); i >= 0 {
 			each[i].IDs += a.taken()
 			continue
 		}
-		each = append(each, Usage{u.UID, a.rate, a.taken()})
+		each = append(each, Usage{u.UID, u.Address, a.taken()})
 	}
 	for _, a := range l.users {
 		if !a.shown {
@@ -61,7 +65,7 @@ func (l *Limited) forgetResting() {
 func (a *allowance) rests(now clockguard.Mono) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	rests := !a.rate.limited() || a.queue.Len() == 0 && a.allowed(now) >= a.bucket.Burst()
+	rests := a.queue.Len() == 0 && a.allowed(now) >= a.bucket.Burst()
 	a.over.Store(rests)
 	return rests
 }

@@ -14,7 +14,7 @@ func TestPodsOfOneUIDAreUsersOfTheirOwn(t *testing.T) {
 	const burst = 100
 	g := newPool(t, "flakeward", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
-	limited := g.Limit(issue.Rates{Each: issue.Rate{PerSecond: 1, Burst: burst}}, g.clock, time.Second).(*issue.Limited)
+	limited := g.Limit(issue.Rate{PerSecond: 1, Burst: burst}, g.clock, time.Second).(*issue.Limited)
 	for _, pod := range []uint32{0, 1 << 30, 1<<30 + 1} {
 		c := issue.Connection{User: issue.UserOf(peercred.Credentials{Known: true, UID: 7, Pod: pod})}
 		if run, wait := limited.Take(&c, 0, burst); run.N != burst {
@@ -31,11 +31,14 @@ func TestAddressesAreUsersOfTheirOwn(t *testing.T) {
 	const burst = 100
 	g := newPool(t, "flakeward", 1, issue.Limits{})
 	g.clock.Advance(time.Second)
-	limited := g.Limit(issue.Rates{Each: issue.Rate{PerSecond: 1, Burst: burst}}, g.clock, time.Second).(*issue.Limited)
+	limited := g.Limit(issue.Rate{PerSecond: 1, Burst: burst}, g.clock, time.Second).(*issue.Limited)
 	for i, address := range []string{"10.0.0.1", "10.0.0.2", "10.0.0.1"} {
 		c := issue.Connection{User: issue.UserOf(peercred.Credentials{Address: netip.MustParseAddr(address)})}
 		if run, _ := limited.Take(&c, 0, burst); (run.N == burst) != (i < 2) {
 			t.Errorf("request %d, from %s, gets %d of %d", i, address, run.N, burst)
 		}
+	}
+	if all, _ := limited.Usages(); len(all) != 2 || all[0].Address.String() != "10.0.0.1" || all[1].IDs != burst {
+		t.Errorf("shown are %+v", all)
 	}
 }

@@ -3,12 +3,15 @@ package metrics_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/metrics"
+	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -141,6 +144,20 @@ func TestIDsAreShownByLaneAndByForm(t *testing.T) {
 		`total{lane="0"}`: "0", `total{lane="3"}`: "9", `total{lane="4"}`: "1", `by_form_total{form="integer"}`: "7", `by_form_total{form="uuid"}`: "3",
 	} {
 		if n := got["flakeward_ids_issued_"+name]; n != want {
+			t.Errorf("%s is %q, want %s", name, n, want)
+		}
+	}
+}
+
+func TestUsersAreShownByUIDOrAddress(t *testing.T) {
+	w := newFixture(t)
+	w.figures.Limits.Rate = issue.Rate{PerSecond: 9}
+	w.figures.Limits.Users = []issue.Usage{{UID: 7, IDs: 1}, {UID: queue.Nobody, Address: netip.MustParseAddr("10.0.0.1"), IDs: 2}, {UID: queue.Nobody, IDs: 3}}
+	got := w.scrape(t)
+	for name, want := range map[string]string{
+		`rate_limit`: "9", `ids_total{uid="7"}`: "1", `ids_total{uid="10.0.0.1"}`: "2", `ids_total{uid="unknown"}`: "3", `ids_total{uid="other"}`: "0",
+	} {
+		if n := got["flakeward_user_"+name]; n != want {
 			t.Errorf("%s is %q, want %s", name, n, want)
 		}
 	}

@@ -175,10 +175,10 @@ var families = []family{
 	value("memory_limit_bytes", gauge, "What the process may use.", func(s *scrape) float64 { return float64(s.Limits.Memory) }),
 	value("clients_memory_bytes", gauge, "What is kept for connections.", func(s *scrape) float64 { return float64(s.Limits.ClientsUsed) }),
 	value("clients_memory_limit_bytes", gauge, "What may be kept for connections.", func(s *scrape) float64 { return float64(s.Limits.Clients) }),
-	{"user_rate_limit", gauge, []string{"uid"}, "IDs that a user may take in a second.",
+	{"user_rate_limit", gauge, nil, "IDs that each user may take in a second, if there is a limit.",
 		func(s *scrape, put put) {
-			for _, u := range s.Limits.Users {
-				put(float64(u.Rate.PerSecond), uid(u))
+			if n := s.Limits.Rate.PerSecond; n > 0 {
+				put(float64(n))
 			}
 		}},
 	{"user_ids_total", counter, []string{"uid"}, "IDs that a user's rate allowed: the first 32 users, the others as other.",
@@ -227,7 +227,10 @@ func truth(is bool) float64 {
 
 // uid names a user.
 func uid(u issue.Usage) string {
-	if u.UID == queue.Nobody {
+	switch {
+	case u.Address.IsValid():
+		return u.Address.String()
+	case u.UID == queue.Nobody:
 		return "unknown"
 	}
 	return strconv.FormatUint(uint64(u.UID), 10)

@@ -64,7 +64,8 @@ type Limits struct {
 	Clients       int64 // what may be kept for clients, in bytes,
 	ClientsUsed   int64 // and what is
 	Connections   int
-	Users         []issue.Usage // of those that have a rate, a bounded number,
+	Rate          issue.Rate    // of each user
+	Users         []issue.Usage // where they have a rate, a bounded number,
 	UsersRestTook uint64        // and the IDs of the others
 }
 

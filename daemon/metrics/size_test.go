@@ -120,7 +120,7 @@ func (w *fixture) fill(t testing.TB) {
 		w.figures.Waits[of.String()] = 1e15
 	}
 	for i := range mostUsers {
-		w.figures.Limits.Users = append(w.figures.Limits.Users, issue.Usage{UID: uint32(4e9 + i), Rate: issue.Rate{PerSecond: 1e7}, IDs: 1e15})
+		w.figures.Limits.Users = append(w.figures.Limits.Users, issue.Usage{UID: uint32(4e9 + i), IDs: 1e15})
 	}
 	for _, err := range []error{
 		nil, &coord.RaisedError{}, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.NoRoomError{}, &coord.RestoredError{},
