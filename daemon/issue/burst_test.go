@@ -391,15 +391,3 @@ func TestOrderAfterABurst(t *testing.T) {
 		t.Errorf("it had all up to tick %d, and gets tick %d of another lane", g.tick()-1, tick)
 	}
 }
-
-func TestBurstAllocatesNothing(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{Burst: time.Second})
-	g.clock.Advance(5 * time.Second)
-	conn := issue.Connection{Singles: true}
-	if n := testing.AllocsPerRun(1000, func() {
-		conn = issue.Connection{Singles: true}
-		g.Take(&conn, 0, perTick+1)
-	}); n != 0 {
-		t.Errorf("a burst allocates %v times", n)
-	}
-}

@@ -366,34 +366,6 @@ func TestWhoRepeatsTheImpossibleIsHeldBack(t *testing.T) {
 	}
 }
 
-// Tenants share the tick's numbers, so who asks for another tenant stands in the same line.
-func TestTenantsWaitInOneLine(t *testing.T) {
-	g := newPool(t, "time=40@1ms,worker=4,tenant=2,sequence=6;epoch=2026-01-01", 1, issue.Limits{})
-	g.clock.Advance(time.Second)
-	conns := make([]issue.Connection, 10)
-	for i := range conns {
-		g.Take(&conns[i], 1, 300)
-	}
-	var other issue.Connection
-	if run, wait := g.Take(&other, 2, 56); run.N != 0 || wait.Err != nil || !other.Waits() {
-		t.Errorf("while others wait it gets %d, waits %+v", run.N, wait)
-	}
-	got := 0
-	for range 100 {
-		g.clock.Advance(time.Millisecond)
-		for i := range conns {
-			g.Take(&conns[i], 1, 300)
-		}
-		if got < 56 {
-			run, _ := g.Take(&other, 2, 56-got)
-			got += run.N
-		}
-	}
-	if got != 56 {
-		t.Errorf("it gets %d within 100 ticks, while others ask on", got)
-	}
-}
-
 // What the ring leaves of a large request is no small one: it has no part in what is kept for those.
 func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
 	g := newPool(t, "flakeward", 1, issue.Limits{})

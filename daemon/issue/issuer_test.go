@@ -299,25 +299,6 @@ func TestCheckAsksBeforeARequestDoes(t *testing.T) {
 	}
 }
 
-func TestTakeAllocatesNothing(t *testing.T) {
-	b := newBench(t)
-	b.take(t, 1)
-	var conn issue.Connection
-	if n := testing.AllocsPerRun(100, func() {
-		conn.Begin()
-		b.Take(&conn, 0, 1)
-	}); n != 0 {
-		t.Errorf("a request allocates %v times", n)
-	}
-	b.take(t, perTick)
-	if n := testing.AllocsPerRun(100, func() {
-		conn.Begin()
-		b.Take(&conn, 0, 1)
-	}); n != 0 {
-		t.Errorf("a request that must wait allocates %v times", n)
-	}
-}
-
 func BenchmarkTake(b *testing.B) {
 	layout := must.Get(generator.ParseLayout("time=33@1ms,worker=10,sequence=20;epoch=2026-11-01"))(b)
 	lane := must.Get(generator.NewLane(layout, 0, 1, 0))(b)

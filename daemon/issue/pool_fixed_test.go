@@ -292,25 +292,6 @@ func TestPoolKeepsOrderOnceTheClockIsRight(t *testing.T) {
 	}
 }
 
-func TestPoolAllocatesNothing(t *testing.T) {
-	for _, lost := range []bool{false, true} {
-		g := newPool(t, "time=33@1ms,worker=10,sequence=20;epoch=2026-01-01", 4, issue.Limits{Burst: time.Second})
-		if lost {
-			g.drop(1, false)
-		}
-		conn := issue.Connection{Number: 1}
-		if n := testing.AllocsPerRun(100, func() {
-			conn.Begin()
-			if run, _ := g.Take(&conn, 0, 1); run.N != 1 {
-				t.Fatal("none")
-			}
-			g.clock.Advance(time.Millisecond)
-		}); n != 0 {
-			t.Errorf("a request allocates %v times; its lane is lost: %v", n, lost)
-		}
-	}
-}
-
 // BenchmarkPool is a request that its preferred lane serves, and one whose lane is lost.
 func BenchmarkPool(b *testing.B) {
 	layout := must.Get(generator.ParseLayout("time=37@1ms,worker=6,sequence=20;epoch=2026-01-01"))(b)
