@@ -70,7 +70,7 @@ func TestHelpShowsDefaultsAsTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, wrong := range []string{"(default: 0s)", "m0s)", "h0m", "(default: false)", "empty:"} {
-			if at := strings.Index(out, wrong); at >= 0 && !strings.Contains(out[:at], "VMClock") {
+			if at := strings.Index(out, wrong); at >= 0 {
 				t.Errorf("%v: the help has %q: %.120s", words, wrong, out[max(0, at-100):])
 			}
 		}

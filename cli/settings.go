@@ -105,8 +105,6 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "after another daemon took over, wait to be stopped, for supervisors that restart what exits"},
 		&urfave.PathFlag{Name: "machine-identity", Destination: &c.MachineIdentity, Value: c.MachineIdentity, Category: "State", DefaultText: "the DMI table's UUID, which only root may read",
 			Usage: "tell this machine from copies of it by this `FILE`, which survives a reboot and is in no image"},
-		&urfave.PathFlag{Name: "vm-clock", Destination: &c.VMClock, Value: c.VMClock, Category: "State",
-			Usage: "detect a copied virtual machine by the VMClock device at this `PATH`; empty: do not look for one"},
 		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "State", DefaultText: "10m, or 2m for layouts with fewer than 64 worker IDs",
 			Usage: "get granted this `DURATION` ahead: IDs go on for so long without the coordinator"},
 		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "State",

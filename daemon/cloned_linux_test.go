@@ -331,7 +331,7 @@ func TestACloneThatIsStoppedAtOnce(t *testing.T) {
 // What is at the path and is no VMClock is named in the log, and changes nothing else.
 func TestWithoutAVMClock(t *testing.T) {
 	for path, says := range map[string]string{
-		"": "", filepath.Join(t.TempDir(), "none"): "[DEBUG]", os.Args[0]: "[WARN]",
+		filepath.Join(t.TempDir(), "none"): "[DEBUG]", os.Args[0]: "[WARN]",
 	} {
 		c := config(dir(t))
 		c.VMClock = path

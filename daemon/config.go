@@ -39,7 +39,7 @@ type Config struct {
 	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the
 	// system's UUID in the DMI table.
 	MachineIdentity string
-	VMClock         string // the path at which the hypervisor shows the machine's generation; empty: nowhere
+	VMClock         string // the path at which the hypervisor shows the machine's generation
 	Host            string // the host's name, a preference for a worker ID and no identity; empty: the system's
 	Cluster         Cluster
 	IDs             IDs

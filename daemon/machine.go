@@ -21,9 +21,6 @@ type machine struct {
 
 // open maps the page in which the hypervisor shows the machine's generation, if it does.
 func (m *machine) open(path string) {
-	if path == "" {
-		return
-	}
 	page, err := vmclock.Open(path)
 	switch {
 	case err == nil:
@@ -31,7 +28,7 @@ func (m *machine) open(path string) {
 	case errors.Is(err, vmclock.ErrNone):
 		m.log.Debug("a copy of the running machine would not be noticed", "reason", err)
 	default:
-		m.log.Warn("a copy of the running machine is not noticed; see --vm-clock", "error", err)
+		m.log.Warn("a copy of the running machine is not noticed", "error", err)
 	}
 }
 
