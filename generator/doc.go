@@ -9,6 +9,6 @@
 // A Lane is one worker ID being issued from. It never reads a clock and never
 // waits: the caller says which tick it wants, and the lane says what it gave
 // or why not. Whatever ticks the callers ask for, in whatever order and from
-// however many goroutines, a lane never gives the same (tenant, tick,
-// sequence) twice, and gives nothing outside (floor, ceiling].
+// however many goroutines, a lane never gives the same (tick, sequence)
+// twice, and gives nothing outside (floor, ceiling].
 package generator

@@ -23,7 +23,7 @@ const (
 	BadTenant                   // the layout has no such tenant
 )
 
-var outcomeNames = [...]string{"issued", "full", "passed", "below floor", "above ceiling", "closed", "bad tenant", "too many tenants"}
+var outcomeNames = [...]string{"issued", "full", "passed", "below floor", "above ceiling", "closed", "bad tenant"}
 
 // String returns the outcome in words.
 func (o Outcome) String() string {
@@ -45,13 +45,12 @@ const (
 	// so the compare with the ceiling is also the check for a closed lane.
 	closedCeiling = math.MinInt64
 
-	// maxTenantBits bounds the tenants of a lane.
-	maxTenantBits = 16
+	// maxTenantBits is what Take's tenant has.
+	maxTenantBits = 32
 )
 
 // Lane is one worker ID being issued from. All methods are safe for concurrent
-// use. All but Raise, Limit and Close, which take turns, are lock-free; so is Take but where it
-// allocates: at the first ID of a tenant that the lane does not remember.
+// use. All but Raise, Limit and Close, which take turns, are lock-free.
 type Lane struct {
 	// Immutable.
 	layout    *Layout
@@ -95,7 +94,7 @@ const noTick = -1
 // NewLane returns a lane that issues the given worker ID at ticks above floor.
 // Its ceiling is the floor, so that it issues nothing until Raise. It refuses
 // a datacenter or worker that does not fit into the layout, a floor outside 0
-// to MaxTick, and a layout of more than 65,536 tenants.
+// to MaxTick, and a layout of more than 32 tenant bits.
 func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error) {
 	if datacenter > l.Max(Datacenter) {
 		return nil, fmt.Errorf("datacenter %d does not fit into layout %s: it must be 0 to %d", datacenter, l, l.Max(Datacenter))

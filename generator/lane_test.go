@@ -26,7 +26,7 @@ func TestNewLaneErrors(t *testing.T) {
 		{small, 0, -1, 0, "worker ID -1"},
 		{small, 0, 0, -1, "floor -1"},
 		{small, 0, 0, 1 << 20, "floor 1048576"},
-		{"time=40@1ms,worker=3,tenant=17,sequence=3;epoch=2026-01-01", 0, 0, 0, "17 tenant bits"},
+		{"time=24@1ms,worker=3,tenant=33,sequence=3;epoch=2026-01-01", 0, 0, 0, "33 tenant bits"},
 	}
 	for _, tt := range tests {
 		_, err := generator.NewLane(parse(t, tt.layout), tt.datacenter, tt.worker, tt.floor)

@@ -19,7 +19,7 @@ const (
 	Time       Field = iota // ticks since the epoch
 	Datacenter              // the same for all workers of a cluster, from configuration
 	Worker                  // the worker ID, lent by the coordinator
-	Tenant                  // chosen by the request; each tenant has sequences of its own
+	Tenant                  // chosen by the request; all tenants share the sequence
 	Sequence                // tells the IDs of one tick apart
 	numFields  = iota
 )

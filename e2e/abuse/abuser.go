@@ -26,8 +26,6 @@ type abuse struct {
 	act func(ctx context.Context, c net.Conn)
 }
 
-const manyTenants = "--layout=time=38@1ms,tenant=16,worker=2,sequence=6;epoch=2026-01-01"
-
 var abuses = append([]abuse{
 	{name: "nothing"},
 	{name: "refusals-unread", connections: 1000, act: unread("X\r\n")},
@@ -39,8 +37,6 @@ var abuses = append([]abuse{
 	{name: "mixed-unread-10000", connections: 10000, act: unread("NEXT 700\r\nX\r\nRUN 64\r\nNEXT\r\nINFO\r\n")},
 	{name: "half-requests", connections: 4000, act: half},
 	{name: "half-requests-10000", connections: 10000, act: half},
-	{name: "tenants", flags: []string{manyTenants}, connections: 1, act: tenants},
-	{name: "tenants-10000", flags: []string{manyTenants}, connections: 10000, act: tenants},
 	{name: "crowd", connections: 1000, act: crowd},
 	{name: "crowd-10000", connections: 10000, act: crowd},
 	{name: "connections-10000", connections: 10000, act: once},
@@ -141,23 +137,6 @@ func unread(request string) func(context.Context, net.Conn) {
 func half(_ context.Context, c net.Conn) {
 	argument := "$4000\r\n" + strings.Repeat("x", 4000) + "\r\n"
 	_, _ = c.Write([]byte("*1000\r\n" + strings.Repeat(argument, 16)))
-}
-
-// tenants asks for an ID of each tenant there is.
-func tenants(ctx context.Context, c net.Conn) {
-	go func() {
-		reply := make([]byte, 64<<10)
-		for {
-			if _, err := c.Read(reply); err != nil {
-				return
-			}
-		}
-	}()
-	for tenant := 0; ctx.Err() == nil; tenant = (tenant + 1) % 65536 {
-		if _, err := fmt.Fprintf(c, "NEXT TENANT %d\r\n", tenant); err != nil {
-			return
-		}
-	}
 }
 
 // crowd asks for the longest runs there are, and again at once, whatever the answer was.

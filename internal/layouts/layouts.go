@@ -17,7 +17,7 @@ type Facts struct {
 	Bits         int       `json:"bits"`    // of all fields together
 	Workers      int       `json:"workers"` // worker IDs there are
 	IDsPerTick   uint64    `json:"ids_per_tick"`
-	IDsPerSecond float64   `json:"ids_per_second"` // of one worker ID (and tenant)
+	IDsPerSecond float64   `json:"ids_per_second"` // of one worker ID
 	Begins       time.Time `json:"begins"`
 	Ends         time.Time `json:"ends"`
 	YearsLeft    float64   `json:"years_left"`
