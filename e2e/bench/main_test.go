@@ -101,11 +101,11 @@ func TestShort(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var out, log bytes.Buffer
-	if err := run(t.Context(), []string{"-short", "-only", "start,idle,process", "-out", dir}, &out, &log); err != nil {
+	if err := run(t.Context(), []string{"-short", "-only", "start,idle,growth,process", "-out", dir}, &out, &log); err != nil {
 		t.Fatalf("%v\n%s", err, log.String())
 	}
 	r, err := report.Load(options{out: dir}.page(".json"))
-	if err != nil || len(r.Sections) != 3 {
+	if err != nil || len(r.Sections) != 4 {
 		t.Fatalf("%d sections, %v", len(r.Sections), err)
 	}
 	for _, s := range r.Sections {

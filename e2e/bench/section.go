@@ -29,6 +29,7 @@ var sections = []section{
 	{"grpc", "calls and streams of gRPC, next to an echo from the same library", nil, measureGRPC},
 	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisbench.Server}, measureOpen},
 	{"idle", "connections that do nothing, next to Redis", []string{redisbench.Server, redisbench.Program}, measureIdle},
+	{"growth", "what a request costs as connections grow, next to Redis", []string{redisbench.Server, redisbench.Program}, measureGrowth},
 	{"goclient", "the Go client, an ID a call", []string{"go"}, measureGoClient},
 	{"process", "one ID a call within one process, next to libraries", nil, measureProcess},
 }

@@ -147,3 +147,16 @@ func TestReadLine(t *testing.T) {
 		}
 	}
 }
+
+// Each quantity has its row, next to the peer's.
+func TestGrowthFigures(t *testing.T) {
+	figures := growthFigures(10_000, []grown{{10, 1e-6, 100}, {30, 3e-6, 300}}, []grown{{20, 2e-6, 200}, {40, 4e-6, 400}})
+	if len(figures) != 3 || figures[0].What != "10,000, requests" {
+		t.Fatalf("%+v", figures)
+	}
+	for i, unit := range []float64{10, 1e-6, 100} {
+		if f := figures[i]; !slices.Equal(f.Ours, []float64{unit, 3 * unit}) || !slices.Equal(f.Theirs, []float64{2 * unit, 4 * unit}) || f.Peer != redisCounter {
+			t.Errorf("%+v", f)
+		}
+	}
+}
