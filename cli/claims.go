@@ -36,8 +36,7 @@ func claimsCommand(own paths, out *outside) *urfave.Command {
 }
 
 func clearCommand(own paths, out *outside) *urfave.Command {
-	flags := newOperatorFlags(own, out)
-	return withConfig(&urfave.Command{
+	return actingCommand(own, out, &urfave.Command{
 		Name:      "clear",
 		Usage:     "delete a stale claim, which frees its worker ID",
 		ArgsUsage: "CLAIM",
@@ -45,32 +44,24 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 			"If the daemon lives after all, it loses the claim and claims again. No ID is issued twice: the next daemon with this\n" +
 			"worker ID issues only IDs above its ceiling.\n" +
 			coordinatorSource,
-		Flags: append(flags.flags(), yesFlag()),
-		Action: func(c *urfave.Context) error {
-			if c.NArg() != 1 || c.Args().First() == "" {
-				return usagef("claims clear takes the name of one claim: see flakeward claims")
-			}
-			name := c.Args().First()
-			return flags.with(c, func(v *inspection) error {
-				members, err := v.members(c.Context)
-				if err != nil {
-					return err
-				}
-				at := slices.IndexFunc(members, func(m coord.Member) bool { return m.Claim == name })
-				if at < 0 {
-					return clearUnlisted(c, v, name)
-				}
-				if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nclaim    %s\n         %s\n"+
-					"A daemon that is alive loses the claim and claims again; what it was granted stays, and nothing is issued twice.\n",
-					v.cluster.UUID, v.where, name, claimant(v, members[at])); err != nil {
-					return err
-				}
-				if err := out.confirm(c, "Clear it?"); err != nil {
-					return err
-				}
-				return clearClaim(c, v, name)
-			})
-		},
+	}, "claims clear takes the name of one claim: see flakeward claims", (*operatorFlags).inspect, func(c *urfave.Context, v *inspection, name string) error {
+		members, err := v.members(c.Context)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(members, func(m coord.Member) bool { return m.Claim == name })
+		if at < 0 {
+			return clearUnlisted(c, v, name)
+		}
+		if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nclaim    %s\n         %s\n"+
+			"A daemon that is alive loses the claim and claims again; what it was granted stays, and nothing is issued twice.\n",
+			v.cluster.UUID, v.where, name, claimant(v, members[at])); err != nil {
+			return err
+		}
+		if err := out.confirm(c, "Clear it?"); err != nil {
+			return err
+		}
+		return clearClaim(c, v, name)
 	})
 }
 

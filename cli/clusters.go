@@ -37,8 +37,7 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 const again = "the command was interrupted, which does no harm: run it again, with a longer --timeout if need be"
 
 func exportCommand(own paths, out *outside) *urfave.Command {
-	flags := newOperatorFlags(own, out)
-	return withConfig(&urfave.Command{
+	return actingCommand(own, out, &urfave.Command{
 		Name:      "export",
 		Usage:     "write the cluster into a file, for another coordinator; this one grants nothing from then on",
 		ArgsUsage: "FILE|-",
@@ -46,18 +45,11 @@ func exportCommand(own paths, out *outside) *urfave.Command {
 			"of its grant, up to a --window. Then all records are read. This cannot be taken back; done again, it gives the same bytes.\n" +
 			"Import the file at one other coordinator, or at another prefix, and start the daemons with that as their --coord.\n" +
 			coordinatorSource,
-		Flags: append(flags.flags(), yesFlag()),
-		Action: func(c *urfave.Context) error {
-			if c.NArg() != 1 {
-				return usagef("cluster export takes the file to write, or - for standard output")
-			}
-			return flags.on(c, flags.open, func(v *inspection) error {
-				if err := out.confirm(c, fmt.Sprintf("Export the cluster at %s? It grants nothing from then on.", v.where)); err != nil {
-					return err
-				}
-				return v.export(c, c.Args().First())
-			})
-		},
+	}, "cluster export takes the file to write, or - for standard output", (*operatorFlags).open, func(c *urfave.Context, v *inspection, path string) error {
+		if err := out.confirm(c, fmt.Sprintf("Export the cluster at %s? It grants nothing from then on.", v.where)); err != nil {
+			return err
+		}
+		return v.export(c, path)
 	})
 }
 
@@ -94,45 +86,42 @@ func (v *inspection) export(c *urfave.Context, path string) error {
 }
 
 func importCommand(own paths, out *outside) *urfave.Command {
-	flags := newOperatorFlags(own, out)
-	return withConfig(&urfave.Command{
+	return actingCommand(own, out, &urfave.Command{
 		Name:      "import",
 		Usage:     "make the cluster of an export at a coordinator that has none",
 		ArgsUsage: "FILE|-",
 		Description: "--coord names the coordinator, with an empty prefix or chroot. The cluster keeps its UUID, layout, worker IDs, marks and\n" +
 			"histories, and is served once all is there. An import that was interrupted is run again.\n" +
 			"Import a file at one place only: two would be two clusters that issue the same IDs.\n",
-		Flags: append(flags.flags(), yesFlag()),
-		Action: func(c *urfave.Context) error {
-			if c.NArg() != 1 {
-				return usagef("cluster import takes the file that cluster export wrote, or - for standard input")
-			}
-			return flags.on(c, flags.open, func(v *inspection) error {
-				if v.embedded {
-					return usagef("an embedded coordinator serves one state directory only: name an etcd or a ZooKeeper with --coord")
-				}
-				all, err := read(c, c.Args().First())
-				if err != nil {
-					return err
-				}
-				if err := out.confirm(c, fmt.Sprintf("Import the cluster at %s? It may be imported at one place only.", v.where)); err != nil {
-					return err
-				}
-				err = v.ask(c.Context, func(ctx context.Context) error { return v.Import(ctx, all) })
-				if errors.Is(err, coord.ErrExport) || errors.Is(err, coord.ErrNotEmpty) {
-					return err
-				}
-				if err != nil {
-					return fmt.Errorf("%w; %s", err, again)
-				}
-				if err := v.join(c.Context); err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(c.App.Writer, "imported: cluster %s is at %s\nnext: start each daemon with --coord %s before its grant ends\n", v.cluster.UUID, v.where, v.where)
-				return err
-			})
-		},
+	}, "cluster import takes the file that cluster export wrote, or - for standard input", (*operatorFlags).open, func(c *urfave.Context, v *inspection, path string) error {
+		if v.embedded {
+			return usagef("an embedded coordinator serves one state directory only: name an etcd or a ZooKeeper with --coord")
+		}
+		all, err := read(c, path)
+		if err != nil {
+			return err
+		}
+		if err := out.confirm(c, fmt.Sprintf("Import the cluster at %s? It may be imported at one place only.", v.where)); err != nil {
+			return err
+		}
+		return v.importAll(c, all)
 	})
+}
+
+// importAll makes the cluster of an export.
+func (v *inspection) importAll(c *urfave.Context, all []byte) error {
+	err := v.ask(c.Context, func(ctx context.Context) error { return v.Import(ctx, all) })
+	if errors.Is(err, coord.ErrExport) || errors.Is(err, coord.ErrNotEmpty) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, again)
+	}
+	if err := v.join(c.Context); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "imported: cluster %s is at %s\nnext: start each daemon with --coord %s before its grant ends\n", v.cluster.UUID, v.where, v.where)
+	return err
 }
 
 func read(c *urfave.Context, path string) ([]byte, error) {

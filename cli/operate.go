@@ -142,6 +142,24 @@ func (v *inspection) join(ctx context.Context) error {
 	})
 }
 
+// actingCommand completes a command that changes what one argument names, at the coordinator that
+// open returns.
+func actingCommand(own paths, out *outside, command *urfave.Command, usage string,
+	open func(*operatorFlags, context.Context) (*inspection, error), act func(*urfave.Context, *inspection, string) error,
+) *urfave.Command {
+	flags := newOperatorFlags(own, out)
+	command.Flags = append(flags.flags(), yesFlag())
+	command.Action = func(c *urfave.Context) error {
+		name := c.Args().First()
+		if c.NArg() != 1 || name == "" {
+			return usagef("%s", usage)
+		}
+		return flags.on(c, func(ctx context.Context) (*inspection, error) { return open(flags, ctx) },
+			func(v *inspection) error { return act(c, v, name) })
+	}
+	return withConfig(command)
+}
+
 // with carries out a command on an inspection.
 func (f *operatorFlags) with(c *urfave.Context, do func(*inspection) error) error {
 	return f.on(c, f.inspect, do)
