@@ -33,7 +33,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/daemon/tcp"
-	"github.com/flakeward/flakeward/daemon/timeslice"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/form"
@@ -162,9 +161,6 @@ func (d *Daemon) incarnate() {
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	if k, ok := d.config.Kernel.(interface{ Close() }); ok {
 		defer k.Close()
-	}
-	if err := timeslice.Request(); err != nil {
-		d.log.Debug("short time slices cannot be requested: beside much other work, requests may wait for longer", "error", err)
 	}
 	if err := d.awaitEpoch(ctx); err != nil {
 		return err

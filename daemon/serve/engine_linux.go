@@ -6,12 +6,19 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/daemon/timeslice"
 )
 
 // hangup is what poll tells of a connection whose client has gone, or has closed its sending side.
 const hangup = unix.POLLRDHUP
 
-func startEngine(c Config, a *web) (engine, error) { return startLoop(c, a) }
+func startEngine(c Config, a *web) (engine, error) {
+	if err := timeslice.Request(); err != nil {
+		c.Log.Debug("short time slices cannot be requested: beside much other work, requests may wait for longer", "error", err)
+	}
+	return startLoop(c, a)
+}
 
 // refuseMore has the kernel refuse whoever connects to a Unix socket from now on, and hands over
 // those who have connected and were not accepted, one after the other. Accept does not return them

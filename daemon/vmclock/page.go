@@ -1,5 +1,3 @@
-//go:build amd64 || arm64
-
 package vmclock
 
 import (
@@ -7,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -15,9 +14,6 @@ import (
 
 // Page is VMClock's page, mapped read-only. Its methods may be called from any goroutine, until
 // Close.
-//
-// 32-bit systems are left out: there a 64-bit atomic load is a compare-and-swap, which may not be
-// done on memory that is mapped read-only.
 type Page struct {
 	bytes   []byte
 	counter *atomic.Uint64
@@ -28,6 +24,11 @@ type Page struct {
 // error is ErrNone, wrapped, if there is nothing at path; any other error means that what is there
 // cannot be used, and says why.
 func Open(path string) (*Page, error) {
+	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		// With 32 bits a 64-bit atomic load is a compare-and-swap, which may not be done on memory
+		// that is mapped read-only.
+		return nil, fmt.Errorf("%w on %s", ErrNone, runtime.GOARCH)
+	}
 	// Opening a pipe must not wait for its other end.
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	switch {
