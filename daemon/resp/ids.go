@@ -90,7 +90,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 			}
 		case wait.Err != nil:
 			h.counts.command = w.command
-			out = h.refuse(out, refusalOf(wait.Err, w.tenant))
+			out = h.refuse(out, refusalOf(wait.Err))
 			h.counts.settled(w, 1)
 			h.counts.burnt += w.count()
 			if w.kind != singles {
@@ -127,7 +127,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 }
 
 // refusalOf is what a client is told when it gets no IDs.
-func refusalOf(err error, tenant uint32) *Refusal {
+func refusalOf(err error) *Refusal {
 	r := Refuse(Unavailable, err)
 	r.Code = cmp.Or(issue.Code(err), r.Code)
 	return r

@@ -43,7 +43,7 @@ func (a *Asker) Take(ctx context.Context, tenant string, count uint32, as form.F
 	}
 	runs, err := a.config.Take.Take(ctx, &a.client.issue, of, n, as, a.client.runs[:0])
 	if err != nil {
-		p := problemOfTake(err, of)
+		p := problemOfTake(err)
 		return nil, &p
 	}
 	if cap(runs) <= keptRoom/runBytes {

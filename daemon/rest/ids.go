@@ -48,7 +48,7 @@ func (s *Server) ids(q *request) {
 	default:
 		runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, as, q.client.runs[:0])
 		if err != nil {
-			q.refused(err, tenant)
+			q.refused(err)
 			return
 		}
 		out := q.client.room[:0]
@@ -100,9 +100,9 @@ func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 	})
 	switch {
 	case err != nil && sent == 0:
-		q.refused(err, tenant)
+		q.refused(err)
 	case err != nil:
-		p := problemOfTake(err, tenant)
+		p := problemOfTake(err)
 		q.code = p.Code
 		_ = json.NewEncoder(q.w).Encode(map[string]Problem{"problem": p})
 	}
@@ -122,7 +122,7 @@ func (s *Server) runs(q *request) {
 	}
 	runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, form.Integer, q.client.runs[:0])
 	if err != nil {
-		q.refused(err, tenant)
+		q.refused(err)
 		return
 	}
 	out := append(q.client.room[:0], `{"step":"`...)
@@ -143,8 +143,8 @@ func (s *Server) runs(q *request) {
 }
 
 // refused replies why there are no IDs.
-func (q *request) refused(err error, tenant uint32) {
-	q.fail(problemOfTake(err, tenant))
+func (q *request) refused(err error) {
+	q.fail(problemOfTake(err))
 }
 
 // head sets the header of a reply that nobody may keep.

@@ -57,7 +57,7 @@ func problemOf(r *resp.Refusal) Problem {
 }
 
 // problemOfTake makes a problem of why no IDs were issued.
-func problemOfTake(err error, tenant uint32) Problem {
+func problemOfTake(err error) Problem {
 	switch {
 	case isGone(err):
 		return problemOf(gone)
