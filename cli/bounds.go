@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
@@ -89,9 +88,6 @@ func (b bounds) print(out io.Writer, quote string) error {
 		width, b.From, b.FromTime, width, b.Below, b.BelowTime, quote)
 	return err
 }
-
-// idText is an ID as it is printed.
-func idText(id int64) string { return strconv.FormatInt(id, 10) }
 
 // startOf is when the tick begins that a bound is of, in a layout whose highest field is time.
 func startOf(layout *generator.Layout, bound int64) string {
