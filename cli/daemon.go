@@ -21,8 +21,8 @@ const (
 )
 
 // successor starts the program that args name now, with the same arguments, to take over.
-func successor(s *systemd.Service, args []string) func() (<-chan struct{}, error) {
-	return func() (<-chan struct{}, error) {
+func successor(s *systemd.Service, args []string) func() (*systemd.Started, error) {
+	return func() (*systemd.Started, error) {
 		program, err := exec.LookPath(args[0])
 		if err != nil {
 			return nil, err

@@ -64,8 +64,8 @@ type Config struct {
 	Journal journal.Options   // what the state directory is opened with
 	// Renew has Successor called; nil: nothing does.
 	Renew <-chan os.Signal
-	// Successor starts the program anew, to take over from this process, and says when that has ended.
-	Successor func() (ended <-chan struct{}, err error)
+	// Successor starts the program anew, to take over from this process.
+	Successor func() (*systemd.Started, error)
 	Service   *systemd.Service // the service manager's; nil: there is none. Run does not close it
 }
 

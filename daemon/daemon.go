@@ -289,7 +289,9 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	defer renewing.Wait()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	renewing.Go(func() { d.renew(work) })
+	renewed, endRenewing := context.WithCancel(work)
+	defer endRenewing()
+	renewing.Go(func() { d.renew(renewed) })
 	served := make(chan error, 1)
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -335,6 +337,7 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 		d.log.Error("stopping because of an error, which is logged last: answering accepted requests", line...)
 	}
 	d.config.Service.Stopping()
+	endRenewing()
 	watch.end()
 	drain, cancel := context.WithTimeout(work, drainTimeout)
 	if e := d.server.Drain(drain); e != nil {

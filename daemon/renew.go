@@ -8,7 +8,8 @@ import (
 var errEnded = errors.New("the program that was started has ended: the log has its reason")
 
 // renew has the program started anew whenever that is asked for, to take over from this process. It
-// returns when ctx ends, as after a takeover.
+// returns when ctx ends. Unless another process has taken over by then, the program that was started
+// is told to end as well: it would find nobody to take over from, and serve after the stop.
 func (d *Daemon) renew(ctx context.Context) {
 	for {
 		select {
@@ -22,12 +23,15 @@ func (d *Daemon) renew(ctx context.Context) {
 			service = nil // the end of a reload would be taken for being ready
 		}
 		service.Reloading()
-		ended, err := d.config.Successor()
+		started, err := d.config.Successor()
 		if err == nil {
 			select {
-			case <-ended:
+			case <-started.Ended:
 				err = errEnded
 			case <-ctx.Done():
+				if !d.handedOver {
+					started.Stop()
+				}
 				return
 			}
 		}

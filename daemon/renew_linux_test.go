@@ -48,9 +48,9 @@ func TestRenew(t *testing.T) {
 	c.Service = service()
 	renew, started := make(chan os.Signal), make(chan struct{})
 	c.Renew = renew
-	c.Successor = func() (<-chan struct{}, error) {
+	c.Successor = func() (*systemd.Started, error) {
 		close(started)
-		return nil, nil
+		return &systemd.Started{Stop: func() { t.Error("the process that took over is told to end") }}, nil
 	}
 	before := start(t, c)
 	first := before.next()
@@ -71,14 +71,17 @@ func TestRenew(t *testing.T) {
 	said("READY=1")
 }
 
-// A newcomer that ends or cannot be started leaves the daemon serving, and one that neither ends nor
-// takes over does not keep it from ending.
+// A newcomer that ends or cannot be started leaves the daemon serving. One that neither ends nor takes
+// over does not keep it from ending, and is told to end itself: it would serve after the stop.
 func TestRenewFails(t *testing.T) {
 	c := config(dir(t))
 	said, service := serviceOf(t, filepath.Dir(c.Socket.Path))
 	c.Service = service()
 	ended, errs, renew := make(chan struct{}), make(chan error), make(chan os.Signal)
-	c.Renew, c.Successor = renew, func() (<-chan struct{}, error) { return ended, <-errs }
+	stopped := make(chan struct{})
+	c.Renew, c.Successor = renew, func() (*systemd.Started, error) {
+		return &systemd.Started{Ended: ended, Stop: func() { close(stopped) }}, <-errs
+	}
 	d := start(t, c)
 	said("READY=1")
 	for _, step := range []struct {
@@ -100,4 +103,5 @@ func TestRenewFails(t *testing.T) {
 	renew <- syscall.SIGUSR2
 	errs <- nil
 	d.Stop()
+	<-stopped
 }

@@ -10,9 +10,8 @@ import (
 )
 
 // Start starts a program that may go on in this process's place, with the same environment. Under
-// systemd the program is systemd's own child: systemd waits for the end of no other. ended is closed
-// once the program has ended.
-func (s *Service) Start(program string, args ...string) (ended <-chan struct{}, err error) {
+// systemd the program is systemd's own child: systemd waits for the end of no other.
+func (s *Service) Start(program string, args ...string) (*Started, error) {
 	pidfd := -1
 	as := &os.ProcAttr{Env: os.Environ(), Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{PidFD: &pidfd}}
 	if s != nil && s.manager != nil {
@@ -29,7 +28,7 @@ func (s *Service) Start(program string, args ...string) (ended <-chan struct{}, 
 		awaitExit(pidfd)
 		_, _ = p.Wait() // which knows no child of systemd's
 	}()
-	return over, nil
+	return &Started{Ended: over, Stop: func() { _ = p.Signal(syscall.SIGTERM) }}, nil // unless it has ended
 }
 
 // awaitExit returns once the process has ended, and closes its descriptor.

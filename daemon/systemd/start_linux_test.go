@@ -40,12 +40,12 @@ func beDaemon() int {
 		fmt.Println(err)
 		return 1
 	}
-	ended, err := s.Start(os.Args[0], "-test.run=none", "more")
+	started, err := s.Start(os.Args[0], "-test.run=none", "more")
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	<-ended
+	<-started.Ended
 	fmt.Println("ended")
 	return 0
 }
@@ -74,14 +74,16 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// What cannot be started is an error, and without systemd a program is this one's own child.
+// What cannot be started is an error, and without systemd a program is this one's own child. It ends
+// when it is told to.
 func TestStartWithoutSystemd(t *testing.T) {
 	var none *Service
 	if _, err := none.Start("/none"); err == nil || !strings.Contains(err.Error(), "/none") {
 		t.Errorf("it was started: %v", err)
 	}
-	ended := must.Get(none.Start(must.Get(exec.LookPath("true"))(t)))(t)
-	<-ended
+	started := must.Get(none.Start(must.Get(exec.LookPath("sleep"))(t), "infinity"))(t)
+	started.Stop()
+	<-started.Ended
 	if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); err != unix.ECHILD { // it is that one
 		t.Errorf("child %d was not waited for: %v", pid, err)
 	}

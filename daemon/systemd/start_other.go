@@ -5,6 +5,6 @@ package systemd
 import "errors"
 
 // Start starts nothing: only Linux has systemd.
-func (s *Service) Start(string, ...string) (<-chan struct{}, error) {
+func (s *Service) Start(string, ...string) (*Started, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -138,6 +138,12 @@ func (s *Service) HoldUntil(over <-chan struct{}) {
 	}()
 }
 
+// Started is a program that may go on in this process's place.
+type Started struct {
+	Ended <-chan struct{} // closed once it has ended
+	Stop  func()          // tells it to end
+}
+
 // Successor says which process goes on in this one's place. systemd watches over that one from then
 // on, and listens to it alone.
 func (s *Service) Successor(pid int) {
