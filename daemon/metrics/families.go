@@ -107,7 +107,7 @@ var families = []family{
 			put(float64(s.Clock.Steps.Ahead), "ahead")
 			put(float64(s.Clock.Steps.Back), "back")
 		}},
-	value("marks_ahead_seconds", gauge, "How far the highest floor or ceiling is ahead of known time.", func(s *scrape) float64 { return s.Clock.MarksAhead.Seconds() }),
+	value("marks_ahead_seconds", gauge, "How far the highest floor or ceiling is ahead of trusted time.", func(s *scrape) float64 { return s.Clock.MarksAhead.Seconds() }),
 	{"guard_answers_total", counter, []string{"answer"}, "What the clock guard decided where the clock was behind the last ID.",
 		func(s *scrape, put put) {
 			for a := clockguard.Sleep; a <= clockguard.Wait; a++ {
