@@ -109,7 +109,6 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// A row with ... at its end has all packages below its own.
 // Each thing that is not promised has a test that shows why, and each such test a thing that it is
 // for.
 func TestWhatIsNotPromisedIsShown(t *testing.T) {
@@ -170,6 +169,7 @@ func packagesBelow(t *testing.T, root string) map[string]bool {
 	return packages
 }
 
+// A row with ... at its end has all packages below its own.
 func TestArchitecturePageHasEveryPackage(t *testing.T) {
 	_, page, _ := strings.Cut(readFile(t, "docs/architecture.md"), "\n## The packages\n")
 	page, _, _ = strings.Cut(page, "\n## ")

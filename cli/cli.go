@@ -122,7 +122,7 @@ func newProgram(own paths, out *outside) *program {
 			convertCommand(own),
 			boundsCommand(own),
 			explainCommand(own, out),
-			layoutCommand(own),
+			layoutCommand(),
 			statusCommand(own, out),
 			healthCommand(own),
 			marksCommand(own, out),

@@ -16,7 +16,7 @@ import (
 	"github.com/flakeward/flakeward/internal/layouts"
 )
 
-func layoutCommand(own paths) *urfave.Command {
+func layoutCommand() *urfave.Command {
 	layoutText := generator.DefaultLayout
 	return withConfig(&urfave.Command{
 		Name:      "layout",

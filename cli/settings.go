@@ -42,9 +42,9 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.StringFlag{Name: "socket-group", Destination: &c.Socket.Group, Value: c.Socket.Group, Category: "Socket", DefaultText: "the process's",
 			Usage: "set the socket file's `GROUP`, by name or number"},
 		&urfave.IntFlag{Name: "max-connections", Destination: &c.Socket.MaxConnections, Value: c.Socket.MaxConnections, Category: "Socket",
-			Usage: "limit the number of open connections"},
+			Usage: "limit the `NUMBER` of open connections"},
 		&urfave.IntFlag{Name: "max-count", Destination: &c.Socket.MaxCount, Value: c.Socket.MaxCount, Category: "Socket",
-			Usage: "limit the IDs of one request"},
+			Usage: "limit the `NUMBER` of IDs in one request"},
 
 		&urfave.GenericFlag{Name: "idle-timeout", Value: (*duration)(&c.Socket.IdleTimeout), Category: "Socket", DefaultText: "never",
 			Usage: "close a connection without a request for this `DURATION`; 0: never"},

@@ -35,12 +35,12 @@ func DefaultBelief() Belief {
 	return Belief{ForwardHold: DefaultForwardHold, MaxSkew: DefaultMaxSkew}
 }
 
-// The ranges of a Belief. leastForward is above the 8 ms by which the two clocks of one reading were
+// The ranges of a Belief. leastSkew is above the 8 ms by which the two clocks of one reading were
 // seen to differ under load.
 const (
-	leastForward = 100 * time.Millisecond
-	mostForward  = time.Hour
-	mostHold     = 24 * time.Hour
+	leastSkew = 100 * time.Millisecond
+	mostSkew  = time.Hour
+	mostHold  = 24 * time.Hour
 )
 
 // Check calls bad for each value that is out of its range, with the name of its flag.
@@ -51,7 +51,7 @@ func (b Belief) Check(bad func(flag, format string, args ...any)) {
 		}
 	}
 	within("forward-hold", b.ForwardHold, 0, mostHold)
-	within("max-skew", b.MaxSkew, leastForward, mostForward)
+	within("max-skew", b.MaxSkew, leastSkew, mostSkew)
 }
 
 // ServerTime is what another machine's clock showed when it was asked.

@@ -183,8 +183,8 @@ func TestBeliefCheck(t *testing.T) {
 		b    Belief
 		flag string
 	}{
-		{Belief{-1, leastForward, false}, "forward-hold"}, {Belief{mostHold + 1, leastForward, false}, "forward-hold"},
-		{Belief{mostHold, leastForward - 1, false}, "max-skew"}, {Belief{mostHold, mostForward + 1, false}, "max-skew"},
+		{Belief{-1, leastSkew, false}, "forward-hold"}, {Belief{mostHold + 1, leastSkew, false}, "forward-hold"},
+		{Belief{mostHold, leastSkew - 1, false}, "max-skew"}, {Belief{mostHold, mostSkew + 1, false}, "max-skew"},
 	} {
 		if wrong := check(tt.b); len(wrong) != 1 || wrong[0] != tt.flag {
 			t.Errorf("%+v: %v, want --%s alone", tt.b, wrong, tt.flag)

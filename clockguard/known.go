@@ -159,7 +159,7 @@ func (k *Known) suspended() int64 {
 // has mu.
 func (k *Known) resumed() (suspended time.Duration) {
 	asleep := k.suspended() - k.asleep
-	if asleep < int64(leastForward) { // the two clocks are not read at the same moment
+	if asleep < int64(leastSkew) { // the two clocks are not read at the same moment
 		return 0
 	}
 	k.asleep += asleep

@@ -34,7 +34,7 @@ func (l *line) deal(s sample, i *Issuer, named func(*Connection)) time.Duration 
 		t.queue.All(name)
 	} else {
 		if tick > t.dealt || s.lane != t.lane {
-			t.deal(l, s.lane, tick)
+			t.deal(s.lane, tick)
 		}
 		t.queue.Shares(name)
 	}

@@ -133,7 +133,7 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 		c.admitted = true
 	}
 	if t != nil && (tick != t.dealt || s.lane != t.lane) {
-		t.deal(l, s.lane, tick)
+		t.deal(s.lane, tick)
 	}
 	most, last := n, tick-1 // what it may take, and up to which tick it may draw
 	switch {
@@ -220,14 +220,14 @@ func (t *turns) share(c *Connection, l *line, lane *generator.Lane, tick generat
 			free -= t.reserve
 		}
 		if free > 0 {
-			t.deal(l, lane, tick)
+			t.deal(lane, tick)
 		}
 	}
 	return c.request.Share()
 }
 
 // deal shares a tick, and what those before it have left, among the requests that wait.
-func (t *turns) deal(l *line, lane *generator.Lane, tick generator.Tick) {
+func (t *turns) deal(lane *generator.Lane, tick generator.Tick) {
 	deal := t.queue.DealAgain
 	if tick > t.dealt || lane != t.lane {
 		deal = t.queue.Deal

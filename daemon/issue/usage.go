@@ -20,8 +20,8 @@ type Usage struct {
 // Rate is that of each user.
 func (l *Limited) Rate() Rate { return l.rate }
 
-// Usages returns what the users have taken: the first of them that came each on its
-// own, at most 32, and the rest together, those that were forgotten included.
+// Usages returns what the users have taken: the first 32 that came each on its own, and the rest
+// together, those that were forgotten included.
 func (l *Limited) Usages() (each []Usage, rest uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,7 +21,7 @@ func Tenant(named map[string]uint64, highest uint64, b []byte) (uint32, *Refusal
 		if near, ok := nearest.Name(string(b), slices.Sorted(maps.Keys(named))); ok {
 			return 0, Refuse(UnknownTenant, shown(b), "did you mean '"+near+"'?")
 		}
-		return 0, Refuse(UnknownTenant, shown(b), "tenants in the daemon's configuration has the names")
+		return 0, Refuse(UnknownTenant, shown(b), "the daemon's configuration has the names")
 	case highest == 0:
 		return 0, Refuse(NoTenants, shown(b))
 	}

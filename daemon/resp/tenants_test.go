@@ -35,8 +35,8 @@ func TestAnUnknownNameOfATenantIsAnsweredWithTheNearest(t *testing.T) {
 	for in, want := range map[string]string{
 		"NEXT 5 TENANT order\r\n":     "-ERR there is no tenant 'order': did you mean 'orders'?\r\n",
 		"NEXT 5 TENANT ORDERS\r\n":    "-ERR there is no tenant 'ORDERS': did you mean 'orders'?\r\n",
-		"RUN 5 TENANT invoices\r\n":   "-ERR there is no tenant 'invoices': tenants in the daemon's configuration has the names\r\n",
-		"NEXT 5 TENANT \"a\\nb\"\r\n": "-ERR there is no tenant 'a?b': tenants in the daemon's configuration has the names\r\n",
+		"RUN 5 TENANT invoices\r\n":   "-ERR there is no tenant 'invoices': the daemon's configuration has the names\r\n",
+		"NEXT 5 TENANT \"a\\nb\"\r\n": "-ERR there is no tenant 'a?b': the daemon's configuration has the names\r\n",
 		"NEXT TENANT 16\r\n":          "-ERR the tenant '16' is not a whole number from 0 to 15\r\n",
 	} {
 		if out, _ := ask(h, in); out != want {

@@ -38,12 +38,12 @@ type goroutines struct {
 
 var errDropped = errors.New("the server ends, or another connection would have to")
 
-func startGoroutines(c Config, a *web) (*goroutines, error) {
+func startGoroutines(c Config, a *web) *goroutines {
 	e := &goroutines{config: c, counts: a.counts, web: a, conns: make(map[net.Conn]struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.open, e.shut = context.WithCancel(e.ctx)
 	e.changed, e.change = context.WithCancel(e.ctx)
-	return e, nil
+	return e
 }
 
 func (e *goroutines) add(c net.Conn, g client) error {

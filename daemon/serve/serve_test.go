@@ -26,7 +26,7 @@ import (
 // an engine of their own.
 var engines = map[string]func(Config, *web) (engine, error){
 	"system":     startEngine,
-	"goroutines": func(c Config, a *web) (engine, error) { return startGoroutines(c, a) },
+	"goroutines": func(c Config, a *web) (engine, error) { return startGoroutines(c, a), nil },
 }
 
 // store is a Source that counts up while it has something.
