@@ -140,7 +140,7 @@ func (l *Limited) admit(c *Connection, n int) (wait Wait, admitted bool) {
 	}
 	if asked > p.Largest {
 		after := time.Duration(p.After) * l.spans(l.limits.Portion)
-		if after == 0 && asked <= a.bucket.Burst() { // more than comes while a request may wait, but it adds up
+		if after == 0 && asked <= l.limits.Most()+a.bucket.Burst() { // more than comes while it may wait, but a burst adds up
 			after = l.spans(asked - p.Largest)
 		}
 		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: l.rate, After: after}

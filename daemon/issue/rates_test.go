@@ -100,6 +100,34 @@ func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
 	}
 }
 
+// What can be had once the burst is whole again is refused with the time when that is, and nothing else
+// is said to be had later.
+func TestARequestForTheWholeBurstIsToldWhenThatIsThere(t *testing.T) {
+	g, take := limited(t, "1000/s+100")
+	conn := issue.Connection{User: queue.User{UID: 7}}
+	var most, now *issue.TooManyError
+	if _, wait := take(&conn, 1<<20); !errors.As(wait.Err, &most) || most.After != 0 {
+		t.Fatalf("more than ever comes: %+v", wait)
+	}
+	conn.Begin()
+	if run, wait := take(&conn, 100); run.N != 100 {
+		t.Fatalf("of the burst there are %d, waits %+v", run.N, wait)
+	}
+	conn.Begin()
+	if _, wait := take(&conn, most.Largest); !errors.As(wait.Err, &now) || now.Largest >= most.Largest || now.After <= 0 {
+		t.Fatalf("%d after the burst was taken: %+v", most.Largest, wait)
+	}
+	g.clock.Advance(now.After)
+	conn.Begin()
+	if _, wait := take(&conn, most.Largest); wait.Err != nil {
+		t.Errorf("%d, after the %v that were told: %v", most.Largest, now.After, wait.Err)
+	}
+	other := issue.Connection{User: queue.User{UID: 8}}
+	if _, wait := take(&other, most.Largest+1); !errors.As(wait.Err, &now) || now.After != 0 {
+		t.Errorf("one more than ever comes: %+v", wait)
+	}
+}
+
 // Who waits for the rate longer than allowed is told the code.
 func TestARequestThatWaitsForTheRateTooLongHasItsCode(t *testing.T) {
 	g, take := limited(t, "1/s+1")

@@ -25,7 +25,7 @@ func (q *Queue) Admit(of User, a Ask) Promise {
 	if _, _, ok := q.place(u, a); ok {
 		return Promise{Largest: a.N}
 	}
-	most, users := q.limits.most(), len(q.users)
+	most, users := q.limits.Most(), len(q.users)
 	if u.common.first == nil {
 		share := max(1, most/(users+1))
 		if a.N > most {
@@ -61,7 +61,7 @@ func (q *Queue) place(u *user, a Ask) (reserved bool, turn int, ok bool) {
 }
 
 // fairShare is what each user can count on, with one more than there is.
-func (q *Queue) fairShare() int { return max(1, q.limits.most()/(len(q.users)+1)) }
+func (q *Queue) fairShare() int { return max(1, q.limits.Most()/(len(q.users)+1)) }
 
 // keeps is what small requests of each user can count on of what is kept for those.
 func (q *Queue) keeps() int {

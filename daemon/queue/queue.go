@@ -44,8 +44,8 @@ func (l Limits) Small() int { return max(1, l.Portion/smallPart) }
 // batch is what large requests can count on of eight portions.
 func (l Limits) batch() int { return l.Portion * (reservePart - 1) }
 
-// most is what a large request can count on that nobody else waits beside.
-func (l Limits) most() int { return max(1, l.batch()*l.Deals/reservePart) }
+// Most is what a large request can count on that nobody else waits beside.
+func (l Limits) Most() int { return max(1, l.batch()*l.Deals/reservePart) }
 
 // Ask is what a request wants.
 type Ask struct {
