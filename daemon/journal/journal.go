@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/place"
+	"github.com/flakeward/flakeward/internal/filesystem"
 )
 
 // ErrNone is what Read returns where no journal was ever written.
@@ -104,16 +105,16 @@ type Options struct {
 
 // OpenDir is as the function of that name, with the options.
 func (o Options) OpenDir(path string, host place.Host) (*Dir, error) {
-	return o.openDir(path, host, nil, fileSystemOf)
+	return o.openDir(path, host, nil, filesystem.Of)
 }
 
 // Adopt is OpenDir with the directory's lock as another process has handed it over, which holds it
 // as well; nil: it is taken. It is closed with the Dir.
 func (o Options) Adopt(path string, host place.Host, lock *os.File) (*Dir, error) {
-	return o.openDir(path, host, lock, fileSystemOf)
+	return o.openDir(path, host, lock, filesystem.Of)
 }
 
-func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem func(dir *os.File) (fileSystemType, error)) (_ *Dir, err error) {
+func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem func(dir *os.File) (filesystem.Type, error)) (_ *Dir, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
 	}
@@ -160,7 +161,7 @@ func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem
 }
 
 // fits refuses a directory that others may write to, and a file system that keeps no lock.
-func (d *Dir) fits(fileSystem func(dir *os.File) (fileSystemType, error), onFUSE bool) error {
+func (d *Dir) fits(fileSystem func(dir *os.File) (filesystem.Type, error), onFUSE bool) error {
 	info, err := d.self.Stat()
 	if err != nil {
 		return fmt.Errorf("state directory: %w", err)
@@ -173,18 +174,28 @@ func (d *Dir) fits(fileSystem func(dir *os.File) (fileSystemType, error), onFUSE
 
 // local refuses a file system that keeps no lock, or no files at all. dir is the state directory at path, or where it
 // would be made.
-func local(dir *os.File, path string, fileSystem func(dir *os.File) (fileSystemType, error), onFUSE bool) error {
+func local(dir *os.File, path string, fileSystem func(dir *os.File) (filesystem.Type, error), onFUSE bool) error {
 	kind, err := fileSystem(dir)
 	if err != nil {
 		return fmt.Errorf("cannot tell the file system of the state directory %s: %w", path, err)
 	}
-	if name, kernels := kernelFileSystems[kind]; kernels {
+	if name, kernels := kind.Kernels(); kernels {
 		return fmt.Errorf("the state directory %s is on %s, a file system of the kernel, where no files can be made: name another with --state-dir", path, name)
 	}
-	if name, refused := kind.refused(); refused && !(onFUSE && kind == fuse) {
+	if name, refused := kind.Refused(); refused && !(onFUSE && kind == filesystem.FUSE) {
 		return fmt.Errorf("the state directory %s is on %s, where a lock and an fsync may not hold: put it on a local disk, in a container on a volume", path, name)
 	}
 	return nil
+}
+
+// Volatile says why the directory may be lost although no disk fails, and what to do; empty: no
+// reason is known. The directory is open.
+func (d *Dir) Volatile() string {
+	kind, err := filesystem.Of(d.self)
+	if err != nil {
+		return "" // OpenDir has asked the same, and had an answer
+	}
+	return kind.Volatile()
 }
 
 // Lanes returns how many lanes can have a journal here.

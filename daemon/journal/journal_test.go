@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/filesystem"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -120,7 +121,7 @@ func TestOpenDirRefuses(t *testing.T) {
 
 func TestNetworkFileSystemsAreRefused(t *testing.T) {
 	// Numbers from statfs(2) and from GNU coreutils' src/stat.c, not from the table under test.
-	for kind, local := range map[fileSystemType]bool{
+	for kind, local := range map[filesystem.Type]bool{
 		0x6969: false, 0x517b: false, 0xff534d42: false, 0xfe534d42: false, 0x5346414f: false,
 		0x6b414653: false, 0x00c36400: false, 0x01021997: false, 0x65735546: false, 0: false,
 		0x564c: false, 0x73757245: false, 0x0bd00bd0: false, 0x47504653: false, 0x01161970: false, 0x7461636f: false,
@@ -130,10 +131,10 @@ func TestNetworkFileSystemsAreRefused(t *testing.T) {
 		// ext4, xfs, btrfs, zfs, f2fs, exfat, vfat, bcachefs, tmpfs, ramfs, overlay, and what is
 		// not Linux's
 		0xef53: true, 0x58465342: true, 0x9123683e: true, 0x2fc12fc1: true, 0xf2f52010: true, 0x2011bab0: true, 0x4d44: true,
-		0xca451a4e: true, 0x01021994: true, 0x858458f6: true, 0x794c7630: true, untold: true,
+		0xca451a4e: true, 0x01021994: true, 0x858458f6: true, 0x794c7630: true, filesystem.Untold: true,
 	} {
 		path := filepath.Join(t.TempDir(), "state")
-		d, err := Options{}.openDir(path, here, nil, func(*os.File) (fileSystemType, error) { return kind, nil })
+		d, err := Options{}.openDir(path, here, nil, func(*os.File) (filesystem.Type, error) { return kind, nil })
 		if (err == nil) != local {
 			t.Errorf("type %#x: opened %v (%v), want %v", uint32(kind), err == nil, err, local)
 		}
@@ -144,7 +145,7 @@ func TestNetworkFileSystemsAreRefused(t *testing.T) {
 		}
 	}
 	broken := errors.New("statfs failed")
-	if _, err := (Options{}).openDir(t.TempDir(), here, nil, func(*os.File) (fileSystemType, error) { return 0, broken }); !errors.Is(err, broken) {
+	if _, err := (Options{}).openDir(t.TempDir(), here, nil, func(*os.File) (filesystem.Type, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("openDir on an unknown file system: %v, want %v", err, broken)
 	}
 }

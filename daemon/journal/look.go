@@ -8,15 +8,17 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/internal/filesystem"
 )
 
 // Look reads the journals in the state directory at path, and changes nothing there: another
 // process may hold it meanwhile. Journals that say nothing, or are not to be trusted, are left out,
 // as a start would. The error is what a start would be refused for; a directory that is missing is
 // none if it can be made.
-func Look(path string) ([]Contents, error) { return look(path, fileSystemOf) }
+func Look(path string) ([]Contents, error) { return look(path, filesystem.Of) }
 
-func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([]Contents, error) {
+func look(path string, fileSystem func(dir *os.File) (filesystem.Type, error)) ([]Contents, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
@@ -55,7 +57,7 @@ func look(path string, fileSystem func(dir *os.File) (fileSystemType, error)) ([
 
 // makeable returns an error unless the directory at path could be made in dir, which may be missing
 // as well.
-func makeable(dir, path string, fileSystem func(dir *os.File) (fileSystemType, error)) error {
+func makeable(dir, path string, fileSystem func(dir *os.File) (filesystem.Type, error)) error {
 	above, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
 		return makeable(filepath.Dir(dir), path, fileSystem)

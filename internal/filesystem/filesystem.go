@@ -1,17 +1,18 @@
-package journal
+// Package filesystem says of what type a file system is, and whether a lock and an fsync hold there.
+package filesystem
 
 import "fmt"
 
-// fileSystemType is the number by which statfs names the type of a file system.
-type fileSystemType uint32
+// Type is the number by which statfs names the type of a file system.
+type Type uint32
 
-// untold is the type where the system tells none of Linux's numbers. No file system has it.
-const untold fileSystemType = 1
+// Untold is the type where the system tells none of Linux's numbers. No file system has it.
+const Untold Type = 1
 
-// fuse is one of them.
-const fuse fileSystemType = 0x65735546
+// FUSE is one of them.
+const FUSE Type = 0x65735546
 
-// refusedFileSystems are the types on which a lock may hold on this host only, or an fsync may
+// refused are the types on which a lock may hold on this host only, or an fsync may
 // return before the other side has the data.
 //
 // Each number is one that statfs(2) returns. Those marked with m are in Linux's
@@ -24,7 +25,7 @@ const fuse fileSystemType = 0x65735546
 // ntfs-3g, and a duplicate costs more than another directory does. So is VxFS, which one host or a
 // cluster may have mounted. 9p, hostfs and the shared folders of hypervisors share a directory
 // between machines.
-var refusedFileSystems = map[fileSystemType]string{
+var refused = map[Type]string{
 	0x6969:     "a network file system (nfs)",                                    // m
 	0x517b:     "a network file system (smb)",                                    // m
 	0xff534d42: "a network file system (cifs)",                                   // m
@@ -52,20 +53,20 @@ var refusedFileSystems = map[fileSystemType]string{
 	0x786f4256: "a file system shared by machines (vboxsf)",                      // s: VirtualBox
 	0xbacbacbc: "a file system shared by machines (vmhgfs)",                      // VMware: open-vm-tools, HGFS_SUPER_MAGIC
 	0x7c7c6673: "a file system shared by machines (prl_fs)",                      // Parallels
-	fuse:       "a FUSE file system, which may be a network's (sshfs, virtiofs)", // s: fs/fuse/inode.c
+	FUSE:       "a FUSE file system, which may be a network's (sshfs, virtiofs)", // s: fs/fuse/inode.c
 }
 
-// kernelFileSystems show what the kernel has, and nobody makes a file there, although root may write
+// kernels show what the kernel has, and nobody makes a file there, although root may write
 // to their directories by what access(2) says. All are in magic.h.
-var kernelFileSystems = map[fileSystemType]string{
+var kernels = map[Type]string{
 	0x9fa0: "proc", 0x62656572: "sysfs", 0x1cd1: "devpts", 0x64626720: "debugfs", 0x74726163: "tracefs", 0x73636673: "securityfs",
 	0x27e0eb: "cgroup", 0x63677270: "cgroup2",
 }
 
-// volatileFileSystems are local, and say when all that is on them is lost: at a reboot (magic.h),
+// volatile are local, and say when all that is on them is lost: at a reboot (magic.h),
 // or with the container whose layer it is (overlay in magic.h; aufs: Docker's driver of old, in
 // coreutils).
-var volatileFileSystems = map[fileSystemType][2]string{
+var volatile = map[Type][2]string{
 	0x01021994: {"tmpfs", atReboot},
 	0x858458f6: {"ramfs", atReboot},
 	0x794c7630: {"overlay", withContainer},
@@ -77,25 +78,23 @@ const (
 	withContainer = "is lost with the container: mount a volume there"
 )
 
-// refused returns what to call the type, if a state directory must not be on it.
-func (t fileSystemType) refused() (name string, refused bool) {
-	name, refused = refusedFileSystems[t]
-	return name, refused
+// Refused returns what to call the type, if nothing that needs a lock or an fsync may be on it.
+func (t Type) Refused() (name string, is bool) {
+	name, is = refused[t]
+	return name, is
 }
 
-// Volatile says why the directory may be lost although no disk fails, and what to do; empty: no
-// reason is known. The directory is open.
-func (d *Dir) Volatile() string {
-	kind, err := fileSystemOf(d.self)
-	if err != nil {
-		return "" // OpenDir has asked the same, and had an answer
-	}
-	return kind.volatile()
+// Kernels returns what to call the type, if the file system is the kernel's own.
+func (t Type) Kernels() (name string, is bool) {
+	name, is = kernels[t]
+	return name, is
 }
 
-func (t fileSystemType) volatile() string {
-	of, volatile := volatileFileSystems[t]
-	if !volatile {
+// Volatile says why what is on the file system may be lost although no disk fails, and what to do;
+// empty: no reason is known.
+func (t Type) Volatile() string {
+	of, is := volatile[t]
+	if !is {
 		return ""
 	}
 	return fmt.Sprintf("it is on %s, which %s", of[0], of[1])
