@@ -1,0 +1,82 @@
+package dir_test
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/dir"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+// harness is a kit's harness on one directory.
+type harness struct {
+	path   string
+	faults map[coord.Coordinator]*coordtest.Faults
+	delays map[coord.Coordinator]*dir.Delays
+	names  map[coord.Coordinator]string // incarnations
+}
+
+func newHarness(path string) *harness {
+	return &harness{path, map[coord.Coordinator]*coordtest.Faults{}, map[coord.Coordinator]*dir.Delays{}, map[coord.Coordinator]string{}}
+}
+
+func (h *harness) kit() coordtest.Harness {
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Halt: h.halt, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+}
+
+func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
+	t.Helper()
+	c := must.Get(dir.New(dir.Config{Path: h.path, Identity: identity}))(t)
+	h.faults[c], h.delays[c], h.names[c] = &coordtest.Faults{}, &dir.Delays{}, identity.Incarnation
+	h.delays[c].Watch(c, h.faults[c])
+	t.Cleanup(func() { must.Do(t, c.Close()) })
+	return c
+}
+
+// revoke removes the coordinator's claims, as an operator may.
+func (h *harness) revoke(t testing.TB, c coord.Coordinator) {
+	t.Helper()
+	for _, e := range must.Get(os.ReadDir(filepath.Join(h.path, "claims")))(t) {
+		if strings.Contains(e.Name(), "-"+h.names[c]+"-") {
+			must.Do(t, os.Remove(filepath.Join(h.path, "claims", e.Name())))
+		}
+	}
+}
+
+// halt takes the directory's lock, as a process that is stopped with it has.
+func (h *harness) halt(t testing.TB) {
+	t.Helper()
+	f := must.Get(os.Open(h.path))(t)
+	must.Do(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	t.Cleanup(func() { must.Do(t, f.Close()) })
+}
+
+func (h *harness) wipe(t testing.TB) {
+	t.Helper()
+	must.Do(t, os.RemoveAll(h.path))
+}
+
+func (h *harness) fault(_ testing.TB, c coord.Coordinator, n int, landed bool) func() bool {
+	return h.faults[c].Arm(n, landed)
+}
+
+func (h *harness) delay(_ testing.TB, c coord.Coordinator, n int) (<-chan struct{}, func()) {
+	return h.delays[c].Arm(n)
+}
+
+func (h *harness) operator(t testing.TB) coord.Operator {
+	t.Helper()
+	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*dir.Coordinator)
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	coordtest.Run(t, func(t *testing.T) coordtest.Harness { return newHarness(filepath.Join(t.TempDir(), "coord")).kit() })
+}

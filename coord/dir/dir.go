@@ -1,0 +1,95 @@
+// Package dir keeps the tree of a cluster in a directory of one host: plain files, flock, rename and
+// fsync. What the tree is for and who may write what is package claims's.
+//
+// The directory itself is the lock. Whoever has it reads and writes the files; each write is a file
+// made anew, which is synced, renamed, and counts when the directory is synced as well. A claim is a
+// file that its maker keeps locked, so it lives exactly as long as the process.
+//
+//	cluster             the cluster record, and the inode of the directory; made last
+//	claims/<name>       a claim, locked by its maker; not synced
+//	workers/<id>        the record of a worker ID
+//	history/<id>        who held a worker ID
+//	hosts/<host>        the worker ID that a host's first lane had last
+//	hosts/<host>;<n>    the same of its lane n
+//	seq                 the last sequence number, a hint
+//	new                 the file that is being written
+//	spare-<incarnation> blocks for one more write where the disk is full
+package dir
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
+)
+
+// Config is what a Coordinator needs.
+type Config struct {
+	// Path is the directory. Join makes it unless it is there; what it lies in has to be there.
+	Path string
+	// Identity names this daemon.
+	Identity coord.Identity
+	// Adopt takes a directory that was copied or restored for this cluster's. It is for an
+	// operator's command, which gives the cluster another UUID and a floor.
+	Adopt bool
+	// FUSE lets the directory lie on FUSE.
+	FUSE bool
+	// Clock tells since when a claim is held, for people to read; clockguard.System if nil.
+	Clock clockguard.Clock
+	// Log takes what operators should know; nil for none.
+	Log hclog.Logger
+}
+
+// Coordinator is a claims.Coordinator on a directory. Make it with New.
+type Coordinator struct {
+	*claims.Coordinator
+	store *store
+}
+
+// New returns a coordinator on the directory. Nothing is opened yet. It returns an error for a
+// configuration that is impossible.
+func New(config Config) (*Coordinator, error) {
+	if config.Log == nil {
+		config.Log = hclog.NewNullLogger()
+	}
+	path, err := filepath.Abs(config.Path)
+	if err != nil || config.Path == "" {
+		return nil, fmt.Errorf("dir: the path %q of the coordinator's directory is not usable: %w", config.Path, err)
+	}
+	config.Path = path
+	s := &store{config: config, mutex: mutex.New(), sync: syncFile}
+	s.life, s.end = context.WithCancel(context.Background())
+	// Two hosts whose daemons were given no coordinator seldom begin at the same worker ID.
+	core, err := claims.New(s, claims.Config{Identity: config.Identity, StartOffset: true, Clock: config.Clock, Log: config.Log})
+	if err != nil {
+		return nil, err
+	}
+	return &Coordinator{core, s}, nil
+}
+
+// store implements claims.Store.
+type store struct {
+	config Config
+	sync   func(*os.File) error // of a file or a directory; another in tests
+	// through is what every request passes, so that tests can lose it or its answer; nil: nothing.
+	through func(send func() error) error
+
+	life    context.Context // ends with Close and Detach
+	end     context.CancelFunc
+	gate    sync.Mutex
+	closed  bool           // guarded by gate: no request begins any more
+	running sync.WaitGroup // requests
+
+	mutex  mutex.Mutex // one goroutine at a time has the directory's lock
+	dir    *directory  // nil: no session
+	claims map[string]*os.File
+	ended  map[string]bool // claims of sessions that ended because the directory could not be synced
+}

@@ -1,0 +1,158 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/internal/filesystem"
+)
+
+// directory is an open file description of the directory. What is done through it is done there,
+// wherever its path leads. As long as it is open, no other directory has its inode number.
+type directory struct {
+	path   string
+	root   *os.Root
+	self   *os.File // the directory itself, which is the lock
+	info   os.FileInfo
+	shared bool // its operator lets a group write there
+	sync   func(*os.File) error
+}
+
+// open opens the directory and refuses one where a lock or an fsync may not hold, or anybody may
+// write.
+func (s *store) open() (_ *directory, err error) {
+	d := &directory{path: s.config.Path, sync: s.sync}
+	if d.root, err = os.OpenRoot(d.path); err != nil {
+		return nil, d.unopened(err)
+	}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	if d.self, err = d.root.Open("."); err != nil {
+		return nil, d.unopened(err)
+	}
+	if d.info, err = d.self.Stat(); err != nil {
+		return nil, failed(d.path, err)
+	}
+	if d.info.Mode().Perm()&0o002 != 0 {
+		return nil, &Error{CodeAccess, d.path, fmt.Sprintf("anybody may write there (mode %04o)", d.info.Mode().Perm()), "name a directory inside it with --coord dir:PATH", nil}
+	}
+	d.shared = d.info.Mode().Perm()&0o070 == 0o070
+	kind, err := filesystem.Of(d.self)
+	if err != nil {
+		return nil, failed(d.path, err)
+	}
+	if name, refused := kind.Refused(); refused && !(s.config.FUSE && kind == filesystem.FUSE) {
+		return nil, &Error{CodeFileSystem, d.path, "it is on " + name + ", where a lock and an fsync may not hold", "name a directory on a local disk with --coord dir:PATH", nil}
+	}
+	if why := kind.Volatile(); why != "" {
+		s.config.Log.Warn("the coordinator's directory does not last: "+why, "path", d.path)
+	}
+	return d, nil
+}
+
+// unopened explains why the directory was not opened. One that is not there is fs.ErrNotExist.
+func (d *directory) unopened(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return failed(d.path, err)
+}
+
+// close unlocks before it closes: a child between fork and exec has the description as well.
+func (d *directory) close() {
+	if d.self != nil {
+		_ = flock(d.self, unix.LOCK_UN)
+		_ = d.self.Close()
+	}
+	_ = d.root.Close()
+}
+
+// inode is the directory's inode number.
+func (d *directory) inode() uint64 { return inodeOf(d.info) }
+
+// The pauses between two tries of a lock.
+const (
+	minPause = time.Millisecond
+	maxPause = 5 * time.Millisecond
+)
+
+// lock takes the directory's lock. It tries until ctx ends: nothing ends a flock that waits.
+func (d *directory) lock(ctx context.Context) error {
+	for {
+		err := flock(d.self, unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return failed(d.path, fmt.Errorf("flock: %w", err))
+		}
+		pause(ctx, minPause+rand.N(maxPause-minPause))
+		if ctx.Err() != nil {
+			return &Error{CodeBusy, d.path, holderOf(d.inode()) + " has the directory's lock and does not end its write", "end or continue that process; IDs are issued up to what was granted", ctx.Err()}
+		}
+	}
+}
+
+func (d *directory) unlock() { _ = flock(d.self, unix.LOCK_UN) }
+
+// flock is flock(2), which a signal interrupts.
+func flock(f *os.File, how int) error {
+	for {
+		err := unix.Flock(int(f.Fd()), how)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	waiting, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-waiting.Done()
+}
+
+// replacedError means that the path leads to another directory, or to none.
+type replacedError struct {
+	path  string
+	found claims.Entry // the cluster record there
+}
+
+func (e *replacedError) Error() string {
+	return fmt.Sprintf("another directory is at %s than the one that was opened (%s)", e.path, CodeReplaced)
+}
+
+// restored is what a session learns from it.
+func (e *replacedError) restored() *coord.RestoredError {
+	return &coord.RestoredError{Why: e.Error()}
+}
+
+// same returns a *replacedError unless the path leads to this directory.
+func (d *directory) same() error {
+	now, err := os.Stat(d.path)
+	switch {
+	case err == nil && os.SameFile(now, d.info):
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return failed(d.path, err)
+	}
+	e := &replacedError{path: d.path}
+	// A file is replaced as a whole, so it can be read without a lock.
+	if b, err := os.ReadFile(filepath.Join(d.path, clusterName)); err == nil {
+		e.found, _, _ = decodeCluster(b) // a damaged one is no cluster's
+	}
+	return e
+}
