@@ -78,7 +78,7 @@ func New(config Config) (*Coordinator, error) {
 // store implements claims.Store.
 type store struct {
 	config Config
-	sync   func(*os.File) error // of a file or a directory; another in tests
+	sync   func(*os.File) error // of a file or a directory; tests change it
 	// through is what every request passes, so that tests can lose it or its answer; nil: nothing.
 	through func(send func() error) error
 

@@ -31,7 +31,7 @@ type directory struct {
 // open opens the directory and refuses one where a lock or an fsync may not hold, or anybody may
 // write.
 func (s *store) open() (_ *directory, err error) {
-	d := &directory{path: s.config.Path, sync: s.sync}
+	d := &directory{path: s.config.Path, sync: func(f *os.File) error { return s.sync(f) }}
 	if d.root, err = os.OpenRoot(d.path); err != nil {
 		return nil, d.unopened(err)
 	}
@@ -54,13 +54,21 @@ func (s *store) open() (_ *directory, err error) {
 	if err != nil {
 		return nil, failed(d.path, err)
 	}
-	if name, refused := kind.Refused(); refused && !(s.config.FUSE && kind == filesystem.FUSE) {
-		return nil, &Error{CodeFileSystem, d.path, "it is on " + name + ", where a lock and an fsync may not hold", "name a directory on a local disk with --coord dir:PATH", nil}
-	}
-	if why := kind.Volatile(); why != "" {
-		s.config.Log.Warn("the coordinator's directory does not last: "+why, "path", d.path)
+	if err = s.config.lasts(kind); err != nil {
+		return nil, err
 	}
 	return d, nil
+}
+
+// lasts refuses a file system where a lock or an fsync may not hold.
+func (c Config) lasts(kind filesystem.Type) error {
+	if name, refused := kind.Refused(); refused && !(c.FUSE && kind == filesystem.FUSE) {
+		return &Error{CodeFileSystem, c.Path, "it is on " + name + ", where a lock and an fsync may not hold", "name a directory on a local disk with --coord dir:PATH", nil}
+	}
+	if why := kind.Volatile(); why != "" {
+		c.Log.Warn("the coordinator's directory does not last: "+why, "path", c.Path)
+	}
+	return nil
 }
 
 // unopened explains why the directory was not opened. One that is not there is fs.ErrNotExist.

@@ -1,0 +1,202 @@
+package dir_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/dir"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+// The environment of a child: what it does, and in which directory.
+const (
+	childEnv = "FLAKEWARD_DIR_CHILD"
+	pathEnv  = "FLAKEWARD_DIR_PATH"
+)
+
+func TestMain(m *testing.M) {
+	if do := os.Getenv(childEnv); do != "" {
+		if err := child(context.Background(), do, os.Getenv(pathEnv)); err != nil {
+			fmt.Println("error", strings.ReplaceAll(err.Error(), "\n", " "))
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const layout = "time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=1"
+
+// join opens a directory for a daemon of a host.
+func join(ctx context.Context, path, host string, workers int) (*dir.Coordinator, error) {
+	c, err := dir.New(dir.Config{Path: path, Identity: coord.Identity{Host: host, PID: os.Getpid(), Incarnation: rand.Text()}})
+	if err != nil {
+		return nil, err
+	}
+	_, err = c.Join(ctx, coord.Layout{Text: layout, Workers: workers})
+	return c, err
+}
+
+// child is a daemon in a process of its own. It says on its standard output what it does, and reads
+// its standard input before it goes on.
+func child(ctx context.Context, do, path string) error {
+	c, err := join(ctx, path, "child", 2)
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReader(os.Stdin)
+	say := func(what string, args ...any) error {
+		fmt.Printf(what+"\n", args...)
+		_, err := in.ReadString('\n')
+		return err
+	}
+	for ceiling := generator.Tick(100); ; ceiling += 100 {
+		claim, err := coordtest.Claim(ctx, c, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40, Fresh: true})
+		if full := (*coord.ExhaustedError)(nil); errors.As(err, &full) {
+			if err := say("none"); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := witness(path, claim); err != nil {
+			return err
+		}
+		if err := say("claimed %d", claim.Worker()); err != nil {
+			return err
+		}
+		if do == "stop" { // in the lock
+			dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
+				return errors.Join(unix.Kill(os.Getpid(), unix.SIGSTOP), sync(f))
+			})
+		}
+		ceiling = max(ceiling, claim.Floor()+100)
+		if err := claim.Extend(ctx, coord.Progress{Ceiling: ceiling}); err != nil {
+			return err
+		}
+		if err := granted(path, claim.Worker(), ceiling); err != nil {
+			return err
+		}
+		if err := say("extended %d", ceiling); err != nil {
+			return err
+		}
+	}
+}
+
+// witnesses are the locks that this process has on worker IDs beside the directory's.
+var witnesses = map[int]*os.File{}
+
+func witnessOf(path string, worker int) string {
+	return filepath.Join(filepath.Dir(path), "witness", strconv.Itoa(worker))
+}
+
+// witness is an error if another process holds the worker ID, or was granted more than the claim
+// begins above.
+func witness(path string, claim coord.Claim) error {
+	name := witnessOf(path, claim.Worker())
+	f := witnesses[claim.Worker()]
+	if f == nil {
+		var err error
+		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+			return err
+		}
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+			return fmt.Errorf("worker ID %d is held twice: %w", claim.Worker(), err)
+		}
+		witnesses[claim.Worker()] = f
+	}
+	b, err := os.ReadFile(name + ".granted")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if ceiling, _ := strconv.ParseInt(string(b), 10, 64); claim.Floor() < generator.Tick(ceiling) {
+		return fmt.Errorf("worker ID %d begins above %d, although %d was granted", claim.Worker(), claim.Floor(), ceiling)
+	}
+	return nil
+}
+
+// granted notes what was acknowledged.
+func granted(path string, worker int, ceiling generator.Tick) error {
+	name := witnessOf(path, worker) + ".granted"
+	if err := os.WriteFile(name+".new", strconv.AppendInt(nil, int64(ceiling), 10), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+// process is a child as its parent sees it.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func start(t *testing.T, do, path string) *process {
+	t.Helper()
+	must.Do(t, os.MkdirAll(filepath.Join(filepath.Dir(path), "witness"), 0o700))
+	p := &process{cmd: exec.Command(must.Get(os.Executable())(t))}
+	p.cmd.Env = append(os.Environ(), childEnv+"="+do, pathEnv+"="+path)
+	p.cmd.Stderr = os.Stderr
+	p.in, p.out = must.Get(p.cmd.StdinPipe())(t), bufio.NewReader(must.Get(p.cmd.StdoutPipe())(t))
+	must.Do(t, p.cmd.Start())
+	t.Cleanup(p.kill)
+	return p
+}
+
+// says is what the child says next, without its first word, which is wanted.
+func (p *process) says(t *testing.T, word string) string {
+	t.Helper()
+	line, err := p.out.ReadString('\n')
+	got, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if err != nil || got != word {
+		t.Fatalf("the child says %q, %v; want %q", line, err, word)
+	}
+	return rest
+}
+
+// goOn lets it go on.
+func (p *process) goOn(t *testing.T) {
+	t.Helper()
+	must.Get(p.in.Write([]byte("\n")))(t)
+}
+
+func (p *process) signal(t *testing.T, s unix.Signal) {
+	t.Helper()
+	must.Do(t, unix.Kill(p.cmd.Process.Pid, s))
+}
+
+// kill ends the child and returns when it has ended.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Wait()
+}
+
+// stopped waits until the child is stopped.
+func (p *process) stopped(t *testing.T) {
+	t.Helper()
+	var status unix.WaitStatus
+	must.Get(unix.Wait4(p.cmd.Process.Pid, &status, unix.WUNTRACED, nil))(t)
+	if !status.Stopped() {
+		t.Fatalf("the child is not stopped: %v", status)
+	}
+}

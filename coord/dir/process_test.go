@@ -1,0 +1,157 @@
+package dir_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/dir"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+// opened is a coordinator that is closed with the test.
+func opened(t *testing.T, path, host string, workers int) *dir.Coordinator {
+	t.Helper()
+	c := must.Get(join(t.Context(), path, host, workers))(t)
+	t.Cleanup(func() { must.Do(t, c.Close()) })
+	return c
+}
+
+func fresh() coord.Request {
+	return coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40, Fresh: true}
+}
+
+// members are the worker IDs that are held.
+func members(t *testing.T, c *dir.Coordinator) []coord.Member {
+	t.Helper()
+	return must.Get(c.Members(t.Context()))(t)
+}
+
+func TestAKilledProcessFreesItsClaimAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	c := opened(t, path, "a", 2)
+	p := start(t, "claim", path)
+	worker := must.Get(strconv.Atoi(p.says(t, "claimed")))(t)
+	if all := members(t, c); len(all) != 1 || all[0].Worker != worker || all[0].PID != p.cmd.Process.Pid {
+		t.Fatalf("the members are %+v", all)
+	}
+	p.kill()
+	if all := members(t, c); len(all) != 0 {
+		t.Errorf("the members are %+v, want none", all)
+	}
+	if left := must.Get(filepath.Glob(filepath.Join(path, "spare-*")))(t); len(left) != 0 {
+		t.Errorf("it left %v", left)
+	}
+	claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40}))(t)
+	if claim.Worker() != worker {
+		t.Errorf("worker ID %d, want %d", claim.Worker(), worker)
+	}
+}
+
+func TestAStoppedProcessKeepsItsClaim(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	c := opened(t, path, "a", 2)
+	p := start(t, "claim", path)
+	worker := must.Get(strconv.Atoi(p.says(t, "claimed")))(t)
+	p.signal(t, unix.SIGSTOP)
+	p.stopped(t)
+	for range 2 {
+		if all := members(t, c); len(all) != 1 || all[0].Worker != worker {
+			t.Fatalf("the members are %+v, want worker ID %d's", all, worker)
+		}
+	}
+	claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40}))(t)
+	if claim.Worker() == worker {
+		t.Errorf("worker ID %d is held twice", worker)
+	}
+	p.signal(t, unix.SIGCONT)
+	p.goOn(t)
+	p.says(t, "extended")
+}
+
+func TestAProcessThatStopsInTheLockIsNamed(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	c := opened(t, path, "a", 2)
+	claim := must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
+	p := start(t, "stop", path)
+	p.says(t, "claimed")
+	p.goOn(t)
+	p.stopped(t)
+	for _, ask := range []func(context.Context) error{
+		func(ctx context.Context) error { return claim.Extend(ctx, coord.Progress{Ceiling: 500}) },
+		func(ctx context.Context) error { _, err := c.Members(ctx); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		err := ask(ctx)
+		cancel()
+		var busy *dir.Error
+		if !errors.As(err, &busy) || busy.Code != dir.CodeBusy || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "process "+strconv.Itoa(p.cmd.Process.Pid)+" ") {
+			t.Errorf("%v does not name process %d", err, p.cmd.Process.Pid)
+		}
+	}
+	p.kill() // with the lock
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
+	if all := members(t, c); len(all) != 1 || all[0].Ceiling != 500 {
+		t.Errorf("the members are %+v", all)
+	}
+	if _, err := os.Lstat(filepath.Join(path, "new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the dead process's file is there: %v", err)
+	}
+}
+
+// kills is how often a process is killed.
+func kills(t *testing.T) int {
+	n := 100
+	if more := os.Getenv("FLAKEWARD_DIR_KILLS"); more != "" {
+		n = must.Get(strconv.Atoi(more))(t)
+	}
+	return n
+}
+
+// Two processes claim and are granted, and are killed anywhere. Whoever has a worker ID has a lock
+// beside the directory's as well, which ends with it at the same time.
+func TestNoWorkerIDIsHeldTwiceWhateverIsKilled(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	opened(t, path, "a", 2)
+	var running [2]*process
+	grants := 0
+	for range kills(t) {
+		for i, p := range running {
+			if p == nil {
+				running[i] = start(t, "claim", path)
+			}
+		}
+		victim := rand.IntN(2)
+		for range rand.IntN(6) {
+			p := running[rand.IntN(2)]
+			line, err := p.out.ReadString('\n')
+			if err != nil || strings.HasPrefix(line, "error") {
+				t.Fatalf("a child says %q, %v", line, err)
+			}
+			if strings.HasPrefix(line, "extended") {
+				grants++
+			}
+			p.goOn(t)
+		}
+		running[victim].kill()
+		running[victim] = nil
+	}
+	t.Logf("%d grants", grants)
+	if grants == 0 {
+		t.Error("nothing was granted; the test is void")
+	}
+}
