@@ -4,7 +4,10 @@ import (
 	"os"
 	"sync"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/internal/filesystem"
 )
 
 // Sync makes c sync files and directories with f, which may do so with sync.
@@ -63,4 +66,12 @@ func (d *Delays) Arm(n int) (held <-chan struct{}, release func()) {
 		close(open)
 		<-done
 	}
+}
+
+// Failed is the error of a file that could not be used.
+func Failed(path string, err error) error { return failed(path, err) }
+
+// Lasts is whether a directory may lie on a file system.
+func Lasts(path string, fuse bool, kind filesystem.Type) error {
+	return Config{Path: path, FUSE: fuse, Log: hclog.NewNullLogger()}.lasts(kind)
 }

@@ -1,0 +1,333 @@
+package dir_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/dir"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/filesystem"
+	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
+)
+
+// coded reports whether an error has the code, and names what is wrong.
+func coded(t *testing.T, what string, err error, code dir.Code) {
+	t.Helper()
+	var e *dir.Error
+	if !errors.As(err, &e) || e.Code != code || !strings.Contains(err.Error(), string(code)) || e.Do == "" {
+		t.Errorf("%s: %v, want %s", what, err, code)
+	}
+}
+
+// claimed is a claim with a ceiling of 100.
+func claimed(t *testing.T, c *dir.Coordinator) coord.Claim {
+	t.Helper()
+	claim := must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 100}))
+	return claim
+}
+
+// ceiling is the one that the record of the claim's worker ID has.
+func ceiling(t *testing.T, c *dir.Coordinator, claim coord.Claim) int64 {
+	t.Helper()
+	for _, m := range must.Get(c.Marks(t.Context()))(t) {
+		if m.Worker == claim.Worker() {
+			return int64(m.Ceiling)
+		}
+	}
+	return 0
+}
+
+func TestAFileThatCannotBeSyncedIsNotThere(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	c := opened(t, path, "a", 2)
+	claim := claimed(t, c)
+	dir.Sync(c, func(*os.File, func(*os.File) error) error { return unix.EIO })
+	coded(t, "Extend", claim.Extend(t.Context(), coord.Progress{Ceiling: 500}), dir.CodeDisk)
+	if got := ceiling(t, c, claim); got != 100 {
+		t.Errorf("the ceiling is %d, want 100", got)
+	}
+	if _, err := os.Lstat(filepath.Join(path, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is there: %v", err)
+	}
+	dir.Sync(c, func(f *os.File, sync func(*os.File) error) error { return sync(f) })
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
+	if got := ceiling(t, c, claim); got != 500 {
+		t.Errorf("the ceiling is %d, want 500", got)
+	}
+}
+
+// What the kernel shows after that, the disk may not have: nothing is acknowledged by reading it.
+func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	c := opened(t, path, "a", 2)
+	claim := claimed(t, c)
+	dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
+		if info := must.Get(f.Stat())(t); info.IsDir() {
+			return unix.EIO
+		}
+		return sync(f)
+	})
+	coded(t, "Extend", claim.Extend(t.Context(), coord.Progress{Ceiling: 500}), dir.CodeDisk)
+	dir.Sync(c, func(f *os.File, sync func(*os.File) error) error { return sync(f) })
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.Is(err, coord.ErrLost) {
+		t.Errorf("Extend: %v, want ErrLost", err)
+	}
+	if all := members(t, c); len(all) != 0 {
+		t.Errorf("the members are %+v, want none", all)
+	}
+	again := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: claim.Worker(), Latest: 1 << 40}))(t)
+	if again.Worker() != claim.Worker() || again.Floor() != 500 {
+		t.Errorf("worker ID %d above %d, want %d above 500, which the disk may have", again.Worker(), again.Floor(), claim.Worker())
+	}
+	must.Do(t, again.Extend(t.Context(), coord.Progress{Ceiling: 600}))
+}
+
+// small mounts a file system without much room.
+func small(t *testing.T) string {
+	t.Helper()
+	need.Root(t)
+	at := t.TempDir()
+	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
+		need.That(t, err)
+	}
+	t.Cleanup(func() { must.Do(t, unix.Unmount(at, unix.MNT_DETACH)) })
+	return at
+}
+
+// fill takes all the room, and returns what gives it back.
+func fill(t *testing.T, at string) (free func()) {
+	t.Helper()
+	name := filepath.Join(at, "fill")
+	f := must.Get(os.Create(name))(t)
+	defer f.Close()
+	for _, size := range []int{4096, 1} {
+		for err := error(nil); err == nil; {
+			if _, err = f.Write(make([]byte, size)); err != nil && !errors.Is(err, unix.ENOSPC) {
+				t.Fatal(err)
+			}
+		}
+	}
+	return func() { must.Do(t, os.Remove(name)) }
+}
+
+func TestAFullDiskTakesWhatIsWrittenInThePlaceOfAFile(t *testing.T) {
+	t.Parallel()
+	at := small(t)
+	c := opened(t, filepath.Join(at, "coord"), "a", 8)
+	claim := claimed(t, c)
+	free := fill(t, at)
+	for i := range 20 {
+		to := int64(200 + i)
+		must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: generator.Tick(to)}))
+		if got := ceiling(t, c, claim); got != to {
+			t.Errorf("the ceiling is %d, want %d", got, to)
+		}
+	}
+	_, err := coordtest.Claim(t.Context(), c, fresh())
+	coded(t, "Claim", err, dir.CodeFull)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 300}))
+	free()
+	must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
+	must.Do(t, claim.Release(t.Context(), 250))
+	if got := ceiling(t, c, claim); got != 250 {
+		t.Errorf("the ceiling is %d, want 250", got)
+	}
+}
+
+// copied copies a directory as an operator does.
+func copied(t *testing.T, from, to string) {
+	t.Helper()
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func TestADirectoryThatIsReplacedUnderItsDaemon(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		replace func(t *testing.T, path string)
+		same    bool // the cluster has the same UUID
+	}{
+		"by a copy": {func(t *testing.T, path string) {
+			copied(t, path, path+".1")
+			must.Do(t, os.Rename(path, path+".0"), os.Rename(path+".1", path))
+		}, true},
+		"by another cluster":  {func(t *testing.T, path string) { must.Do(t, os.Rename(path, path+".0")); opened(t, path, "b", 2) }, false},
+		"by an empty one":     {func(t *testing.T, path string) { must.Do(t, os.Rename(path, path+".0"), os.Mkdir(path, 0o700)) }, false},
+		"by nothing":          {func(t *testing.T, path string) { must.Do(t, os.Rename(path, path+".0")) }, false},
+		"by what was in it":   {func(t *testing.T, path string) { must.Do(t, os.Remove(filepath.Join(path, "cluster"))) }, false},
+		"by what was deleted": {func(t *testing.T, path string) { must.Do(t, os.RemoveAll(path)) }, false},
+		"by what a backup has": {func(t *testing.T, path string) {
+			copied(t, path, path+".0")
+			must.Do(t, os.RemoveAll(path))
+			copied(t, path+".0", path)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "coord")
+			c := opened(t, path, "a", 2)
+			claim := claimed(t, c)
+			tt.replace(t, path)
+			for range 2 {
+				err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500})
+				var restored *coord.RestoredError
+				if errors.Is(err, coord.ErrOtherCluster) == tt.same || errors.As(err, &restored) != tt.same || !strings.Contains(err.Error(), path) {
+					t.Errorf("Extend: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestACopyIsRefusedUntilItIsAdopted(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	c := opened(t, path, "a", 2)
+	claim := claimed(t, c)
+	was := must.Get(c.Inspect(t.Context()))(t)
+	copied(t, path, path+".1")
+	_, err := join(t.Context(), path+".1", "b", 2)
+	coded(t, "Join of the copy", err, dir.CodeCopied)
+	if !errors.Is(err, claims.ErrRefused) || !strings.Contains(err.Error(), "flakeward cluster adopt") {
+		t.Errorf("%v does not say what to do", err)
+	}
+	adopting := must.Get(dir.New(dir.Config{Path: path + ".1", Adopt: true, Identity: coord.Identity{Incarnation: "adopting"}}))(t)
+	must.Get(adopting.Inspect(t.Context()))(t)
+	is := must.Get(adopting.NewUUID(t.Context()))(t)
+	must.Do(t, adopting.Close())
+	if is == was.UUID {
+		t.Error("the copy has the UUID of the original")
+	}
+	opened(t, path+".1", "b", 2)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500})) // the original is what it was
+}
+
+// damaged writes a file otherwise.
+func damaged(t *testing.T, name string, change func([]byte) []byte) {
+	t.Helper()
+	must.Do(t, os.WriteFile(name, change(must.Get(os.ReadFile(name))(t)), 0o600))
+}
+
+func TestFilesThatAreDamaged(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func([]byte) []byte{
+		"empty":     func([]byte) []byte { return nil },
+		"torn":      func(b []byte) []byte { return b[:len(b)-1] },
+		"changed":   func(b []byte) []byte { b[len(b)-2]++; return b },
+		"no header": func(b []byte) []byte { return b[strings.IndexByte(string(b), '\n')+1:] },
+		"zeros":     func(b []byte) []byte { return make([]byte, len(b)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "coord")
+			c := opened(t, path, "a", 4)
+			claim := claimed(t, c)
+			in := func(pattern string) string { return must.Get(filepath.Glob(filepath.Join(path, pattern)))(t)[0] }
+
+			damaged(t, in("seq"), change)
+			damaged(t, in("hosts/*"), change)
+			damaged(t, in("history/*"), change)
+			damaged(t, in("claims/*"), change)
+			if all := members(t, c); len(all) != 1 || all[0].Worker != claim.Worker() || all[0].Host != "" {
+				t.Errorf("the members are %+v", all)
+			}
+			must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 200}))
+			if other := must.Get(coordtest.Claim(t.Context(), opened(t, path, "a", 4), fresh()))(t); other.Worker() == claim.Worker() {
+				t.Error("worker ID is held twice")
+			}
+
+			damaged(t, in(fmt.Sprintf("workers/%07d", claim.Worker())), change)
+			if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 300}); !errors.Is(err, coord.ErrLost) {
+				t.Errorf("Extend over a damaged record: %v, want ErrLost", err)
+			}
+			shown := 0
+			for _, m := range must.Get(c.Marks(t.Context()))(t) {
+				if m.Damaged {
+					shown++
+				}
+			}
+			if shown != 1 {
+				t.Errorf("%d records are shown as damaged, want 1", shown)
+			}
+
+			damaged(t, in("cluster"), change)
+			_, err := join(t.Context(), path, "b", 4)
+			coded(t, "Join", err, dir.CodeDamaged)
+			_, err = c.Members(t.Context())
+			coded(t, "Members", err, dir.CodeDamaged)
+		})
+	}
+}
+
+func TestDirectoriesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	at := t.TempDir()
+	_, err := join(t.Context(), filepath.Join(at, "not", "there"), "a", 2)
+	coded(t, "in a directory that is not there", err, dir.CodeMissing)
+	must.Do(t, os.Chmod(at, 0o777))
+	_, err = join(t.Context(), at, "a", 2)
+	coded(t, "where anybody may write", err, dir.CodeAccess)
+	if left := must.Get(os.ReadDir(at))(t); len(left) != 0 {
+		t.Errorf("it left %v", left)
+	}
+	for _, reason := range []error{unix.EACCES, unix.EPERM, unix.EROFS} {
+		err := dir.Failed(at, &fs.PathError{Op: "open", Path: at, Err: reason})
+		coded(t, reason.Error(), err, dir.CodeAccess)
+		if !errors.Is(err, coord.ErrAccess) || !strings.Contains(err.Error(), "--coord") || !strings.Contains(err.Error(), "volume") {
+			t.Errorf("%v does not name --coord and a volume, or is no ErrAccess", err)
+		}
+	}
+	for kind, allowed := range map[filesystem.Type]bool{0x6969: false, 0x00c36400: false, filesystem.FUSE: false, 0xef53: true, 0x01021994: true} {
+		err := dir.Lasts(at, false, kind)
+		if (err == nil) != allowed {
+			t.Errorf("on %#x: %v", uint32(kind), err)
+		}
+		if err != nil {
+			coded(t, "file system", err, dir.CodeFileSystem)
+		}
+	}
+	must.Do(t, dir.Lasts(at, true, filesystem.FUSE))
+	if err := dir.Lasts(at, true, 0x6969); err == nil {
+		t.Error("NFS is allowed with FUSE")
+	}
+}
+
+// An operator lets several users share a directory by its mode.
+func TestADirectoryOfAGroup(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[os.FileMode][2]os.FileMode{
+		0o700:                 {0o700 | os.ModeDir, 0o600},
+		0o770 | os.ModeSetgid: {0o770 | os.ModeSetgid | os.ModeDir, 0o660},
+	} {
+		path := filepath.Join(t.TempDir(), "coord")
+		must.Do(t, os.Mkdir(path, 0o700))
+		must.Do(t, os.Chmod(path, mode))
+		claimed(t, opened(t, path, "a", 2))
+		must.Do(t, filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || name == path {
+				return err
+			}
+			got := must.Get(e.Info())(t).Mode()
+			if e.IsDir() && got != want[0] || !e.IsDir() && got != want[1] {
+				t.Errorf("in a directory of mode %v, %s has %v", mode, name, got)
+			}
+			return nil
+		}))
+	}
+}
