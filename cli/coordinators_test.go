@@ -24,8 +24,9 @@ import (
 // narrow is a layout of few worker IDs, so that many hosts have had each.
 const narrow = "time=41@1ms,datacenter=3,worker=2,sequence=16;epoch=2026-01-01T00:00:00Z"
 
-// onRealCoordinators runs a test with a cluster's URL on each kind of server.
+// onRealCoordinators runs a test with a cluster's URL on each kind of coordinator.
 func onRealCoordinators(t *testing.T, test func(t *testing.T, url string)) {
+	t.Run("dir", func(t *testing.T) { test(t, "dir:"+filepath.Join(t.TempDir(), "coord")) })
 	t.Run("etcd", func(t *testing.T) {
 		test(t, etcdtest.Start(t, etcdtest.Options{}).URL("/flakeward"))
 	})

@@ -85,10 +85,10 @@ type Socket struct {
 
 // Cluster is the coordinator.
 type Cluster struct {
-	// Coord is its URL: embedded:, etcd://host:port,.../prefix or zk://host:port,.../chroot. Empty
-	// means embedded:.
+	// Coord is its URL: embedded:, dir:/path, etcd://host:port,.../prefix or
+	// zk://host:port,.../chroot. Empty means embedded:.
 	Coord        string
-	RequireCoord bool          // refuse an embedded coordinator, also where none was named
+	RequireCoord bool          // refuse a coordinator of this host alone, also where none was named
 	TLS          connect.TLS   // whether and how it is spoken to encrypted
 	User         string        // who is to be known to it, if it asks and the URL does not say
 	PasswordFile string        // the user's password, alone in a file
@@ -305,11 +305,11 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 		bad("coord-password-file", "a password needs a user: give it with --coord-user")
 	case c.User != "" && coordinator.User:
 		bad("coord-user", "--coord has a user, too: leave one out")
-	case c.User != "" && coordinator.Embedded:
-		bad("coord-user", "the embedded coordinator has no users: leave it out, or name a cluster with --coord")
+	case c.User != "" && coordinator.Local != "":
+		bad("coord-user", "the %s has no users: leave it out, or name a cluster with --coord", coordinator.Local)
 	}
-	if c.RequireCoord && err == nil && coordinator.Embedded {
-		bad("coord", "an embedded coordinator is refused by --require-coord: each pod or host would have one of its own, and they would issue equal IDs; "+
+	if c.RequireCoord && err == nil && coordinator.Local != "" {
+		bad("coord", "a coordinator of this host alone is refused by --require-coord: each pod or host would have one of its own, and they would issue equal IDs; "+
 			"name the coordinator of all: etcd://host:port/prefix or zk://host:port/chroot")
 	}
 	if c.TLS.Cert != "" && c.TLS.Key == "" {
@@ -318,8 +318,8 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 	if c.TLS.Key != "" && c.TLS.Cert == "" {
 		bad("coord-key", "a key needs its client certificate: give it with --coord-cert")
 	}
-	if c.TLS.Wanted() && coordinator.Embedded {
-		bad("coord-ca", "the embedded coordinator speaks to nobody over the network: leave the files of TLS out, or name a cluster with --coord")
+	if c.TLS.Wanted() && coordinator.Local != "" {
+		bad("coord-ca", "the %s speaks to nobody over the network: leave the files of TLS out, or name a cluster with --coord", coordinator.Local)
 	}
 }
 

@@ -32,8 +32,11 @@ func (d *Daemon) figures() metrics.Figures {
 			Window: d.config.timing(d.layout).Window, JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
 		},
 	}
-	if d.config.coordinator().Embedded {
+	switch coordinator := d.config.coordinator(); {
+	case coordinator.InStateDir:
 		f.Cluster.UniqueWithin = "state-directory"
+	case coordinator.Local != "":
+		f.Cluster.UniqueWithin = "host"
 	}
 	for _, l := range d.lanes {
 		k, state := l.holder.Load(), l.state(now)

@@ -73,10 +73,17 @@ func (d *Daemon) outlive(ctx context.Context, c coord.Coordinator) error {
 // directory may be lost.
 func (d *Daemon) warn(dir *journal.Dir) {
 	lost := "the next start then waits, or takes another worker ID"
-	if d.config.coordinator().Embedded {
+	coordinator := d.config.coordinator()
+	if coordinator.InStateDir {
 		lost = "the cluster is lost with it, and if the clock is behind then, IDs can be issued again"
+	}
+	switch {
+	case coordinator.Embedded:
 		d.log.Info("the coordinator is embedded: IDs are unique within this state directory only; for a cluster, give every daemon the same --coord",
 			"state_dir", d.config.StateDir)
+	case coordinator.Local != "":
+		d.log.Info("the coordinator is a directory: IDs are unique on this host only, among its daemons with the same --coord; for several hosts, name an etcd or a ZooKeeper",
+			"coord", coordinator.Text)
 	}
 	if why := dir.Volatile(); why != "" {
 		d.log.Warn("the state directory does not last: "+why, "state_dir", d.config.StateDir, "lost", lost)

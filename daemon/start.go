@@ -46,7 +46,7 @@ func (d *Daemon) start(handed []grant.Handed) (lifecycle.Inherited, error) {
 		Final:   final,
 		Joined:  d.joined,
 		Machine: d.machine.generation,
-		Alone:   d.config.coordinator().Embedded,
+		Alone:   d.config.coordinator().InStateDir,
 		Range:   joins.Range,
 		Above:   joins.Above,
 		Accepts: d.config.acceptCluster() != "",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/coord/secure"
@@ -29,11 +30,11 @@ type TLS = secure.TLS
 
 // Config is what Open and Operate need.
 type Config struct {
-	// URL is embedded:, etcd://[user:password@]host[:port],.../prefix or
+	// URL is embedded:, dir:/path, etcd://[user:password@]host[:port],.../prefix or
 	// zk://[user:password@]host[:port],.../chroot.
 	URL string
 	// StateDir is the daemon's state directory; embedded: keeps its data in
-	// etcd below it.
+	// etcd below it, and dir: in coord.
 	StateDir string
 	// Moved says that StateDir may be a copy of another daemon's: an embedded coordinator
 	// that is in it becomes a cluster of its own, which assigns its first worker IDs anew.
@@ -41,7 +42,9 @@ type Config struct {
 	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
 	// if 0.
 	TTL time.Duration
-	// TLS encrypts; embedded: has none.
+	// Adopt takes a directory that was copied or restored for the cluster's, see dir.Config.
+	Adopt bool
+	// TLS encrypts; embedded: and dir: have none.
 	TLS TLS
 	// User and Password are for servers that ask for them, if the URL has none.
 	User     string
@@ -68,9 +71,13 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type Description struct {
 	// Text is the URL without user and password.
 	Text string
-	// Embedded is true for a coordinator inside the daemon: IDs are unique within one state
-	// directory only.
+	// Embedded is true for a coordinator inside the daemon.
 	Embedded bool
+	// Local is what errors call a coordinator of this host alone; empty: several hosts may share it.
+	Local string
+	// InStateDir is true for one whose data lies in the state directory: IDs are unique within that
+	// only.
+	InStateDir bool
 	// User is true when the URL has a user and a password.
 	User bool
 }
@@ -82,7 +89,14 @@ func Describe(url string) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	return Description{Text: l.String(), Embedded: l.scheme == schemeEmbedded, User: l.user != ""}, nil
+	d := Description{Text: l.String(), Embedded: l.scheme == schemeEmbedded, User: l.user != ""}
+	switch l.scheme {
+	case schemeEmbedded:
+		d.Local, d.InStateDir = "embedded coordinator", true
+	case schemeDir:
+		d.Local, d.InStateDir = "directory", l.path == ""
+	}
+	return d, nil
 }
 
 // Open returns the coordinator. For embedded: the server has been started, and
@@ -94,8 +108,11 @@ func Open(ctx context.Context, c Config) (coord.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.scheme == schemeEmbedded {
+	switch l.scheme {
+	case schemeEmbedded:
 		return c.openEmbedded(ctx)
+	case schemeDir:
+		return c.openDir(l)
 	}
 	return c.dial(l)
 }
@@ -121,8 +138,8 @@ func (c *Config) fits(l *location) error {
 	switch {
 	case (c.User == "") != (c.Password == ""):
 		return errors.New("a user needs a password, and a password a user: give both or neither")
-	case l.scheme == schemeEmbedded && (c.User != "" || c.TLS.Wanted()):
-		return errors.New("the embedded coordinator knows neither users nor TLS: leave them out, or name a cluster")
+	case l.local() && (c.User != "" || c.TLS.Wanted()):
+		return fmt.Errorf("the coordinator %v knows neither users nor TLS: leave them out, or name a cluster", l)
 	case l.user != "" && c.User != "":
 		return errors.New("a user is given in the coordinator's URL and beside it: leave one out")
 	case c.User != "":
@@ -155,6 +172,21 @@ func (c *Config) dial(l location) (remote, error) {
 	}
 	if l.user != "" && config == nil {
 		c.Log.Warn("the password for the coordinator is sent unencrypted, for all on the way to read: use TLS", "coordinator", l.String())
+	}
+	return made, nil
+}
+
+// openDir makes the coordinator on a directory.
+func (c *Config) openDir(l location) (remote, error) {
+	if l.path == "" && c.StateDir == "" {
+		return nil, &ConfigError{errors.New("dir: without a path lies in the state directory; set one")}
+	}
+	if l.path == "" {
+		l.path = filepath.Join(c.StateDir, "coord")
+	}
+	made, err := dir.New(dir.Config{Path: l.path, Identity: c.Identity, Adopt: c.Adopt, Clock: c.Clock, Log: c.Log.Named("dir")})
+	if err != nil {
+		return nil, &ConfigError{err}
 	}
 	return made, nil
 }

@@ -30,6 +30,9 @@ func TestParse(t *testing.T) {
 	}
 	for url, want := range map[string]location{
 		"embedded:":                        {scheme: "embedded"},
+		"dir:":                             {scheme: "dir"},
+		"dir:/a%20/../b @/":                {scheme: "dir", path: "/b @"},
+		"dir:///a":                         {scheme: "dir", path: "/a"},
 		"etcd://h1:2379":                   etcd("", "h1:2379"),
 		"etcd://h1":                        etcd("", "h1:2379"),
 		"etcd://h1:1,h2:2,h3/":             etcd("", "h1:1", "h2:2", "h3:2379"),
@@ -67,6 +70,8 @@ func TestParseErrors(t *testing.T) {
 		"zk://h1/%ff":             "character that ZooKeeper refuses",
 		"zk://geheim@h1":          "user:password@",
 		"embedded://":             "takes nothing",
+		"dir:a":                   "does not begin with a slash",
+		"dir:/a\x00":              "zero byte",
 		"embedded:/var/lib":       "takes nothing",
 		"etcd:h1":                 "//",
 		"etcd://":                 "host is missing",
@@ -98,7 +103,9 @@ func TestParseErrors(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	for url, want := range map[string]Description{
-		"embedded:":                   {Text: "embedded:", Embedded: true},
+		"embedded:":                   {Text: "embedded:", Embedded: true, Local: "embedded coordinator", InStateDir: true},
+		"dir:":                        {Text: "dir:", Local: "directory", InStateDir: true},
+		"dir:/a/":                     {Text: "dir:/a", Local: "directory"},
 		"etcd://u:geheim@h1,h2:5/a b": {Text: "etcd://***@h1:2379,h2:5/a%20b", User: true},
 		"zk://u:geheim@h1,h2:5/a":     {Text: "zk://***@h1:2181,h2:5/a", User: true},
 	} {
@@ -112,7 +119,7 @@ func TestDescribe(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, url := range []string{"embedded:", "etcd://u:p@h1,[::1]:5/a b", "zk://h1:1,h2/a/b", "zk://u%3A:p%40@h1/%C3%A4", "zk://h1/a//.."} {
+	for _, url := range []string{"embedded:", "dir:", "dir:/a/b", "etcd://u:p@h1,[::1]:5/a b", "zk://h1:1,h2/a/b", "zk://u%3A:p%40@h1/%C3%A4", "zk://h1/a//.."} {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {

@@ -27,8 +27,11 @@ func Operate(ctx context.Context, c Config) (coord.Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.scheme == schemeEmbedded {
+	switch l.scheme {
+	case schemeEmbedded:
 		return c.operateEmbedded(ctx)
+	case schemeDir:
+		return c.openDir(l)
 	}
 	return c.dial(l)
 }

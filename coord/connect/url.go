@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,11 +22,12 @@ type location struct {
 // The schemes of a URL.
 const (
 	schemeEmbedded = "embedded"
+	schemeDir      = "dir"
 	schemeEtcd     = "etcd"
 	schemeZk       = "zk"
 )
 
-const forms = "use embedded: for this host alone, or etcd://host:port,host:port/prefix or zk://host:port,host:port/chroot for a cluster"
+const forms = "use embedded: or dir:/path for this host alone, or etcd://host:port,host:port/prefix or zk://host:port,host:port/chroot for a cluster"
 
 // ports are those that clients use when none is given (IANA).
 var ports = map[string]string{schemeEtcd: "2379", schemeZk: "2181"}
@@ -43,11 +45,24 @@ func parse(raw string) (location, error) {
 			return location{}, fmt.Errorf("the coordinator's URL has something after %s:, which takes nothing; %s", scheme, forms)
 		}
 		return location{scheme: scheme}, nil
+	case schemeDir:
+		return parseDir(rest)
 	case schemeEtcd, schemeZk:
 		return parseServers(scheme, rest)
 	default:
 		return location{}, fmt.Errorf("the coordinator's URL has the scheme %q, which is not known; %s", scheme, forms)
 	}
+}
+
+// parseDir takes a path as it is, without escapes. None stands for a directory in the state directory.
+func parseDir(path string) (location, error) {
+	switch {
+	case path == "":
+		return location{scheme: schemeDir}, nil
+	case !filepath.IsAbs(path), strings.ContainsRune(path, 0):
+		return location{}, fmt.Errorf("the coordinator's URL has the directory %q, which does not begin with a slash or has a zero byte; use dir:/path", path)
+	}
+	return location{scheme: schemeDir, path: filepath.Clean(path)}, nil
 }
 
 func parseServers(scheme, rest string) (location, error) {
@@ -149,10 +164,13 @@ func parseHost(s, defaultPort string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
+// local reports whether the coordinator is this host's alone: it has no servers.
+func (l location) local() bool { return l.scheme == schemeEmbedded || l.scheme == schemeDir }
+
 // String is the URL without user and password.
 func (l location) String() string {
-	if l.scheme == schemeEmbedded {
-		return l.scheme + ":"
+	if l.local() {
+		return l.scheme + ":" + l.path
 	}
 	user := ""
 	if l.user != "" {

@@ -24,15 +24,18 @@ func (e *NoClusterError) Error() string {
 		"start with --accept-cluster %[2]s, which makes it and is refused with its UUID", e.Coord, e.Journal, e.Joined)
 }
 
-// embeddedScheme begins the URL of a coordinator inside the daemon. Who leaves that for one that
-// others share means to.
-const embeddedScheme = "embedded:"
+// leaves reports whether the way from one URL to another leads from a coordinator of one host alone to
+// one that others share. Who goes it means to; from a directory to another one may be a slip.
+func leaves(from, to string) bool {
+	const directory = "dir:"
+	return strings.HasPrefix(from, "embedded:") || strings.HasPrefix(from, directory) && !strings.HasPrefix(to, directory)
+}
 
 // elsewhere is the error for a coordinator without a cluster; nil if the journals are of no cluster
 // that was joined at another one.
 func (i Inherited) elsewhere(url string) *NoClusterError {
 	for _, c := range i {
-		if c != nil && c.Cluster != "" && c.Coord != url && !strings.HasPrefix(c.Coord, embeddedScheme) {
+		if c != nil && c.Cluster != "" && c.Coord != url && !leaves(c.Coord, url) {
 			return &NoClusterError{Coord: url, Journal: c.Cluster, Joined: c.Coord}
 		}
 	}

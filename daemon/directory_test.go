@@ -1,0 +1,89 @@
+package daemon_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+// Two daemons of a host with one directory are one cluster, each with a worker ID of its own, and
+// say that IDs are unique on this host only.
+func TestTwoDaemonsWithADirectory(t *testing.T) {
+	t.Parallel()
+	url := "dir:" + filepath.Join(dir(t), "coord")
+	one, other := config(dir(t)), config(dir(t))
+	one.Cluster.Coord, other.Cluster.Coord = url, url
+	a, b := start(t, one), start(t, other)
+	of, with := a.info(), b.info()
+	if of["cluster_id"] != with["cluster_id"] || of["worker_id"] == with["worker_id"] {
+		t.Errorf("worker IDs %s and %s of clusters %s and %s", of["worker_id"], with["worker_id"], of["cluster_id"], with["cluster_id"])
+	}
+	if of["unique_within"] != "host" || !strings.Contains(a.log.String(), "unique on this host only") {
+		t.Errorf("unique within %s; the log:\n%s", of["unique_within"], a.log)
+	}
+	seen := map[int64]bool{}
+	for range 100 {
+		for _, r := range []*running{a, b} {
+			id := r.next()
+			if seen[id] {
+				t.Fatalf("ID %d twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	a.Stop()
+	again := start(t, one)
+	if got := again.info()["worker_id"]; got == with["worker_id"] {
+		t.Errorf("worker ID %s is held twice", got)
+	}
+	if id := again.next(); seen[id] {
+		t.Errorf("ID %d twice", id)
+	}
+}
+
+// Without a path the directory is in the state directory, and the cluster is that directory's.
+func TestADirectoryInTheStateDirectory(t *testing.T) {
+	t.Parallel()
+	c := config(dir(t))
+	c.Cluster.Coord = "dir:"
+	r := start(t, c)
+	before := r.info()
+	if before["unique_within"] != "state-directory" {
+		t.Errorf("unique within %s", before["unique_within"])
+	}
+	last := r.next()
+	r.Stop()
+	must.Get(os.Stat(filepath.Join(c.StateDir, "coord", "cluster")))(t)
+	again := start(t, c)
+	if after := again.info(); after["worker_id"] != before["worker_id"] || after["cluster_id"] != before["cluster_id"] {
+		t.Errorf("came back with worker ID %s of cluster %s, had %s of %s", after["worker_id"], after["cluster_id"], before["worker_id"], before["cluster_id"])
+	}
+	if id := again.next(); id <= last {
+		t.Errorf("ID %d after %d", id, last)
+	}
+}
+
+// A directory that is put in the place of the one that a daemon runs with ends the daemon's lane.
+func TestADirectoryThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(dir(t), "coord")
+	c := config(dir(t))
+	c.Cluster.Coord = "dir:" + path
+	c.Grant.Publish = 100 * time.Millisecond
+	r := start(t, c)
+	r.next()
+	hangUp := holdOn(r)
+	must.Do(t, os.Rename(path, path+".0"))
+	r.shows(condition.OtherCluster)
+	hangUp()
+	if err := r.End(); !errors.Is(err, coord.ErrOtherCluster) {
+		t.Errorf("the daemon ended with %v", err)
+	}
+}
