@@ -103,7 +103,7 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 }
 
 // notSettings are the fields of daemon.Config that code sets, or that only the file has.
-var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "IDs.Tenants", "VMClock"}
+var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "Cluster.Adopt", "IDs.Tenants", "VMClock"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 	plain := must.Get(configOf(t, base("")...))(t)

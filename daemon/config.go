@@ -94,6 +94,9 @@ type Cluster struct {
 	PasswordFile string        // the user's password, alone in a file
 	TTL          time.Duration // how long the session outlives a daemon that is gone
 
+	// Adopt takes a directory that was copied or restored; it is for an operator's command alone.
+	Adopt bool
+
 	// AcceptCluster is the UUID of the one cluster that may be joined although the journal is of
 	// another one, which is left for good then; empty: none. It changes nothing for a journal of
 	// the same cluster, or without a journal.
@@ -332,6 +335,7 @@ func (c Config) Access() (connect.Config, error) {
 		TTL:      c.Cluster.TTL,
 		TLS:      c.Cluster.TLS,
 		User:     c.Cluster.User,
+		Adopt:    c.Cluster.Adopt,
 		Clock:    c.Clock,
 		Log:      c.Log,
 	}

@@ -82,6 +82,9 @@ type Description struct {
 	User bool
 }
 
+// Directory is the Local of a directory.
+const Directory = "directory"
+
 // Describe returns what a URL means, or an error that says what is wrong with it.
 // Neither shows a password.
 func Describe(url string) (Description, error) {
@@ -94,7 +97,7 @@ func Describe(url string) (Description, error) {
 	case schemeEmbedded:
 		d.Local, d.InStateDir = "embedded coordinator", true
 	case schemeDir:
-		d.Local, d.InStateDir = "directory", l.path == ""
+		d.Local, d.InStateDir = Directory, l.path == ""
 	}
 	return d, nil
 }

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+)
+
+func adoptCommand(own paths, out *outside) *urfave.Command {
+	flags := newOperatorFlags(own, out)
+	furthest, by := cluster.Furthest, cluster.Margin
+	return withConfig(&urfave.Command{
+		Name:  "adopt",
+		Usage: "make a copied or restored directory a cluster of its own",
+		Description: "A directory that was copied, or restored from a backup, does not know what was granted since, and is refused. This command gives\n" +
+			"its cluster another UUID and raises the ceilings of all worker IDs, as `marks raise` does: no daemon issues IDs until then.\n" +
+			"Only one of a directory and its copies may be used on a host. Nothing is refused if this is run again.\n" +
+			"Afterwards, start each daemon that has a journal of the old cluster with --accept-cluster and the new UUID.\n" +
+			coordinatorSource,
+		Flags: append(flags.flags(),
+			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "the largest --window plus 5m, or above every ceiling", Usage: "raise to this `DURATION` from now"},
+			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise further than this `DURATION` from now"},
+			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
+			yesFlag(),
+		),
+		Action: func(c *urfave.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			if err := flags.locate(c); err != nil {
+				return err
+			}
+			if d, err := connect.Describe(flags.settings.daemon.Cluster.URL()); err == nil && d.Local != connect.Directory {
+				return usagef("cluster adopt is for a directory: name it with --coord dir:PATH")
+			}
+			flags.settings.daemon.Cluster.Adopt = true
+			return flags.with(c, func(v *inspection) error { return v.adopt(c, out, by, furthest) })
+		},
+	})
+}
+
+// adopt raises the marks first: a cluster with another UUID and old marks must not be left behind.
+func (v *inspection) adopt(c *urfave.Context, out *outside, by, furthest time.Duration) error {
+	marks, err := v.marks(c.Context)
+	if err != nil {
+		return err
+	}
+	r := raising{inspection: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
+	if err := r.aim(c, by); err != nil {
+		return err
+	}
+	if err := r.announce(c.App.Writer); err != nil {
+		return err
+	}
+	if err := out.confirm(c, "Give the cluster another UUID and raise its marks? Daemons that run with it end."); err != nil {
+		return err
+	}
+	var uuid string
+	err = v.ask(c.Context, func(ctx context.Context) error {
+		_, raising := v.Raise(ctx, r.to)
+		if raising != nil {
+			return raising
+		}
+		uuid, err = v.NewUUID(ctx)
+		return err
+	})
+	if errors.Is(err, coord.ErrOtherCluster) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, again)
+	}
+	from := r.cluster.Layout.StartOf(r.to + 1)
+	_, err = fmt.Fprintf(c.App.Writer, "\nadopted: %s holds cluster %s now\nIDs are issued from %s on\n"+
+		"next: start its daemons with --accept-cluster %[2]s, once\n", v.where, uuid, cluster.Time(from))
+	return err
+}
