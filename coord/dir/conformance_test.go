@@ -33,7 +33,7 @@ func (h *harness) kit() coordtest.Harness {
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
 	t.Helper()
-	c := must.Get(dir.New(dir.Config{Path: h.path, Identity: identity}))(t)
+	c := must.Get(dir.New(dir.Config{Path: h.path, Identity: identity}.InOrder()))(t)
 	h.faults[c], h.delays[c], h.names[c] = &coordtest.Faults{}, &dir.Delays{}, identity.Incarnation
 	h.delays[c].Watch(c, h.faults[c])
 	t.Cleanup(func() { must.Do(t, c.Close()) })

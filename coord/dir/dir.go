@@ -46,6 +46,9 @@ type Config struct {
 	Clock clockguard.Clock
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
+
+	// inOrder assigns worker IDs from 0 on: the kit knows which one is next.
+	inOrder bool
 }
 
 // Coordinator is a claims.Coordinator on a directory. Make it with New.
@@ -68,7 +71,7 @@ func New(config Config) (*Coordinator, error) {
 	s := &store{config: config, mutex: mutex.New(), sync: syncFile}
 	s.life, s.end = context.WithCancel(context.Background())
 	// Two hosts whose daemons were given no coordinator seldom begin at the same worker ID.
-	core, err := claims.New(s, claims.Config{Identity: config.Identity, StartOffset: true, Clock: config.Clock, Log: config.Log})
+	core, err := claims.New(s, claims.Config{Identity: config.Identity, StartOffset: !config.inOrder, Clock: config.Clock, Log: config.Log})
 	if err != nil {
 		return nil, err
 	}

@@ -75,3 +75,6 @@ func Failed(path string, err error) error { return failed(path, err) }
 func Lasts(path string, fuse bool, kind filesystem.Type) error {
 	return Config{Path: path, FUSE: fuse, Log: hclog.NewNullLogger()}.lasts(kind)
 }
+
+// InOrder is a Config whose daemons are assigned worker IDs from 0 on.
+func (c Config) InOrder() Config { c.inOrder = true; return c }

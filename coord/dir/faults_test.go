@@ -16,10 +16,8 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/filesystem"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/need"
 )
 
 // coded reports whether an error has the code, and names what is wrong.
@@ -97,56 +95,23 @@ func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
 	must.Do(t, again.Extend(t.Context(), coord.Progress{Ceiling: 600}))
 }
 
-// small mounts a file system without much room.
-func small(t *testing.T) string {
-	t.Helper()
-	need.Root(t)
-	at := t.TempDir()
-	if err := unix.Mount("tmpfs", at, "tmpfs", 0, "size=256k,mode=0700"); err != nil {
-		need.That(t, err)
-	}
-	t.Cleanup(func() { must.Do(t, unix.Unmount(at, unix.MNT_DETACH)) })
-	return at
-}
-
-// fill takes all the room, and returns what gives it back.
-func fill(t *testing.T, at string) (free func()) {
-	t.Helper()
-	name := filepath.Join(at, "fill")
-	f := must.Get(os.Create(name))(t)
-	defer f.Close()
-	for _, size := range []int{4096, 1} {
-		for err := error(nil); err == nil; {
-			if _, err = f.Write(make([]byte, size)); err != nil && !errors.Is(err, unix.ENOSPC) {
-				t.Fatal(err)
-			}
-		}
-	}
-	return func() { must.Do(t, os.Remove(name)) }
-}
-
-func TestAFullDiskTakesWhatIsWrittenInThePlaceOfAFile(t *testing.T) {
+// An opening that the disk may not have is not found out to be stored by looking.
+func TestAnOpeningThatIsNotSyncedIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
-	at := small(t)
-	c := opened(t, filepath.Join(at, "coord"), "a", 8)
-	claim := claimed(t, c)
-	free := fill(t, at)
-	for i := range 20 {
-		to := int64(200 + i)
-		must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: generator.Tick(to)}))
-		if got := ceiling(t, c, claim); got != to {
-			t.Errorf("the ceiling is %d, want %d", got, to)
+	c := opened(t, filepath.Join(t.TempDir(), "coord"), "a", 2)
+	pending := must.Get(c.Claim(t.Context(), fresh()))(t)
+	failed := 0
+	dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
+		if filepath.Base(f.Name()) == "workers" && failed == 0 {
+			failed++
+			return unix.EIO
 		}
+		return sync(f)
+	})
+	if _, err := pending.Open(t.Context()); !errors.Is(err, coord.ErrLost) || failed != 1 {
+		t.Errorf("Open: %v after %d failures, want ErrLost", err, failed)
 	}
-	_, err := coordtest.Claim(t.Context(), c, fresh())
-	coded(t, "Claim", err, dir.CodeFull)
-	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 300}))
-	free()
-	must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
-	must.Do(t, claim.Release(t.Context(), 250))
-	if got := ceiling(t, c, claim); got != 250 {
-		t.Errorf("the ceiling is %d, want 250", got)
-	}
+	claimed(t, c)
 }
 
 // copied copies a directory as an operator does.
