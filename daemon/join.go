@@ -78,8 +78,8 @@ func (d *Daemon) warn(dir *journal.Dir) {
 		lost = "the cluster is lost with it, and if the clock is behind then, IDs can be issued again"
 	}
 	switch {
-	case coordinator.Embedded:
-		d.log.Info("the coordinator is embedded: IDs are unique within this state directory only; for a cluster, give every daemon the same --coord",
+	case coordinator.InStateDir:
+		d.log.Info("the coordinator is in the state directory: IDs are unique within this state directory only; for a cluster, give every daemon the same --coord",
 			"state_dir", d.config.StateDir)
 	case coordinator.Local != "":
 		d.log.Info("the coordinator is a directory: IDs are unique on this host only, among its daemons with the same --coord; for several hosts, name an etcd or a ZooKeeper",

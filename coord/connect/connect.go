@@ -36,8 +36,8 @@ type Config struct {
 	// StateDir is the daemon's state directory; embedded: keeps its data in
 	// etcd below it, and dir: in coord.
 	StateDir string
-	// Moved says that StateDir may be a copy of another daemon's: an embedded coordinator
-	// that is in it becomes a cluster of its own, which assigns its first worker IDs anew.
+	// Moved says that StateDir may be a copy of another daemon's: a coordinator that is in it
+	// becomes a cluster of its own, which assigns its first worker IDs anew.
 	Moved bool
 	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
 	// if 0.
@@ -115,7 +115,7 @@ func Open(ctx context.Context, c Config) (coord.Coordinator, error) {
 	case schemeEmbedded:
 		return c.openEmbedded(ctx)
 	case schemeDir:
-		return c.openDir(l)
+		return c.startDir(ctx, l)
 	}
 	return c.dial(l)
 }
@@ -190,6 +190,20 @@ func (c *Config) openDir(l location) (remote, error) {
 	made, err := dir.New(dir.Config{Path: l.path, Identity: c.Identity, Adopt: c.Adopt, Clock: c.Clock, Log: c.Log.Named("dir")})
 	if err != nil {
 		return nil, &ConfigError{err}
+	}
+	return made, nil
+}
+
+// startDir is openDir for a daemon.
+func (c *Config) startDir(ctx context.Context, l location) (coord.Coordinator, error) {
+	made, err := c.openDir(l)
+	if err != nil {
+		return nil, err
+	}
+	if c.Moved && l.path == "" {
+		if err := c.renew(ctx, made); err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
 	}
 	return made, nil
 }
@@ -269,8 +283,8 @@ func (c *Config) startEmbedded(ctx context.Context) (*local, error) {
 	return l, nil
 }
 
-// renew gives the cluster in an embedded coordinator another UUID, if there is a cluster. Its
-// original has the one that it had.
+// renew gives the cluster in the state directory another UUID, if there is a cluster. Its original has
+// the one that it had.
 func (c *Config) renew(ctx context.Context, coordinator coord.Operator) error {
 	was, err := coordinator.Inspect(ctx)
 	if errors.Is(err, coord.ErrNoCluster) {
@@ -283,7 +297,7 @@ func (c *Config) renew(ctx context.Context, coordinator coord.Operator) error {
 	if err != nil {
 		return err
 	}
-	c.Log.Warn("the embedded coordinator may be a copy of another daemon's, and is another cluster from now on", "was", was.UUID, "is", is)
+	c.Log.Warn("the coordinator in the state directory may be a copy of another daemon's, and is another cluster from now on", "was", was.UUID, "is", is)
 	return nil
 }
 
