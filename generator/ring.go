@@ -25,8 +25,7 @@ const (
 type ring struct {
 	slots     []atomic.Uint64
 	_         [cacheLine]byte
-	exhausted exhausted    // written only by TakeFirst, when ticks are used up
-	last      atomic.Int64 // the highest tick in a slot; written once a tick
+	exhausted exhausted // written only by TakeFirst, when ticks are used up
 }
 
 // ringSize returns how many slots a ring needs to remember span: a power of

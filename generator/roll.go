@@ -19,9 +19,7 @@ func (ln *Lane) Roll() {
 // begin moves the slot of tick t on from word, which is of an earlier tick, unless another did. It
 // takes no number. The tick begins as Roll says with that quarter, and at 0 with a quarter of 0.
 func (r *ring) begin(ln *Lane, t Tick, word, quarter uint64) {
-	if r.slots[uint64(t)&ln.mask].CompareAndSwap(word, uint64(t)<<ln.usedBits|r.start(ln, t, quarter)) {
-		raise(&r.last, int64(t))
-	}
+	r.slots[uint64(t)&ln.mask].CompareAndSwap(word, uint64(t)<<ln.usedBits|r.start(ln, t, quarter))
 }
 
 // beginAtZero begins tick t at number 0 if it may be issued and nobody has begun it.
@@ -35,8 +33,8 @@ func (r *ring) beginAtZero(ln *Lane, t Tick) {
 // start returns the number at which tick t would begin: 0 to quarter - 1. Which one it is decides
 // evenness alone: the slot says what was given.
 func (r *ring) start(ln *Lane, t Tick, quarter uint64) uint64 {
-	last := r.last.Load()
-	if quarter == 0 || int64(t) <= last || int64(t) < ln.highest.Load() {
+	last := ln.highest.Load()
+	if quarter == 0 || int64(t) <= last {
 		return 0
 	}
 	stopped := r.slots[uint64(last)&ln.mask].Load() & ln.usedMask

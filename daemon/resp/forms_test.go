@@ -131,6 +131,14 @@ func TestAWrongFormCostsNoID(t *testing.T) {
 			t.Errorf("%s: %q, want an error with %q", in, out, want)
 		}
 	}
+	// Nor does a form that the layout has no texts of.
+	early := must.Get(generator.ParseLayout("time=41@1ms,worker=10,sequence=12;epoch=1969-12-31"))(t)
+	h = formed(t, source, func(c *resp.Config) {
+		c.Coder = func() *form.Coder { return form.New(early, "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81") }
+	})
+	if out, _ := ask(h, "NEXT AS uuid\r\n"); !strings.Contains(out, "begins before 1970") {
+		t.Errorf("got %q", out)
+	}
 	if source.asked > 0 {
 		t.Errorf("the source was asked %d times", source.asked)
 	}

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/uuid7"
 )
 
@@ -99,6 +100,20 @@ func TestEachIDIsHadBackFromItsUUID(t *testing.T) {
 			t.Errorf("%d is parsed as %d, %v from bytes", id, back, err)
 		}
 	})
+}
+
+// The last tick that begins in a millisecond fits, also where their number is just above a power of two.
+func TestEachTickOfAMillisecondFits(t *testing.T) {
+	for tick, ticks := range map[string]int64{"500us": 2, "200us": 5, "100us": 10, "1us": 1000} {
+		l := must.Get(generator.ParseLayout("time=48@" + tick + ",worker=5,sequence=5;epoch=2026-01-01"))(t)
+		c := must.Get(uuid7.New(l, cluster))(t)
+		for i := range ticks {
+			id := must.Get(l.Compose(generator.Parts{Tick: generator.Tick(ticks + i)}))(t)
+			if back, err := c.Decode(must.Get(c.Encode(id))(t)); back != id || err != nil {
+				t.Errorf("ticks of %s: %d is decoded as %d, %v", tick, id, back, err)
+			}
+		}
+	}
 }
 
 // order compares two IDs as their UUIDs should be: by time, then by all other bits.
