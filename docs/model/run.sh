@@ -19,6 +19,7 @@ tick="WORKERS=1 TICKS=1 OTHER=0"
 few="CRASHES=1 LOSSES=1 EXPIRIES=1"
 gaps="GAPS TICKS=3 REDUCED UNORDERED"
 takeover="TAKEOVER TICKS=2"
+fence="FENCE WRITES=3"
 
 # A line for each check: in which runs, what must come of it, its name, how it is searched
 # (dfs, bfs for the shortest trail, or dfs no deeper than a number), the definitions.
@@ -53,6 +54,17 @@ quick holds gaps-small dfs GAPS TICKS=4 REDUCED
 quick holds slots dfs SLOTS TICKS=3
 quick holds takeovers-small dfs TAKEOVER TICKS=2
 all   holds takeovers dfs TAKEOVER TICKS=3
+all   holds fence dfs FENCE
+quick holds fence-small dfs $fence
+all   holds fence-changes dfs FENCE CHANGES
+all   holds fence-raises dfs FENCE RAISES
+all   holds fence-restores dfs $fence RESTORES
+all   holds fence-restores-changes dfs $fence RESTORES CHANGES
+all   holds fence-versions dfs $fence RESTORES BY_VERSION
+all   holds fence-cut dfs $fence RESTORES SHORT
+all   holds fence-wipes dfs FENCE WIPES
+all   holds fence-wipes-versions dfs FENCE WIPES BY_VERSION
+all   holds fence-wipes-cut dfs FENCE WIPES SHORT
 END
 }
 # A switch is one more definition, by its name.
@@ -107,12 +119,29 @@ quick duplicate GOES_ON_FROM_THE_FLOOR bfs $takeover
 quick duplicate NEWCOMER_WITHOUT_COMMIT bfs $takeover
 quick duplicate JOURNAL_READ_EARLY bfs $takeover
 quick duplicate LOCK_NOT_HANDED bfs $takeover
+quick duplicate ANY_FLOOR bfs $fence
+all   duplicate FENCE_OPENING_LOWERS bfs $fence
+quick duplicate NO_CHECK_OPENING bfs $fence
+quick duplicate NO_CHECK_EXTEND bfs $fence
+all   duplicate NO_CHECK_RELEASE bfs FENCE
+quick duplicate RELEASE_BEFORE_CLOSE bfs $fence
+all   duplicate LOWER_BELOW_FLOOR bfs FENCE
+quick duplicate UNKNOWN_IS_PASSED bfs $fence
+quick duplicate LOOKS_NOT_AGAIN bfs $fence
+all   duplicate NO_CLUSTER_FLOOR bfs $fence RESTORES
+all   duplicate NO_IDENTITY bfs $fence RESTORES
+quick duplicate NO_IDENTITY_VERSIONS bfs $fence WIPES BY_VERSION NO_IDENTITY
+all   holds JOIN_BLIND dfs $fence RESTORES BY_VERSION
+all   duplicate GOES_ON dfs FENCE RESTORES
+all   duplicate NO_CUT dfs $fence RESTORES SHORT
+quick duplicate CREATE_EMPTY bfs $fence WIPES
+all   duplicate STAYS bfs $fence WIPES SHORT
 END
 }
 
-# model DEFINITION... names the file: gaps.pml with GAPS, slot.pml with SLOTS, takeover.pml with TAKEOVER, flakeward.pml else.
+# model DEFINITION... names the file: gaps.pml with GAPS, slot.pml with SLOTS, takeover.pml with TAKEOVER, fence.pml with FENCE, flakeward.pml else.
 model() {
-  case " $* " in *" GAPS "*) echo gaps.pml ;; *" SLOTS "*) echo slot.pml ;; *" TAKEOVER "*) echo takeover.pml ;; *) echo flakeward.pml ;; esac
+  case " $* " in *" GAPS "*) echo gaps.pml ;; *" SLOTS "*) echo slot.pml ;; *" TAKEOVER "*) echo takeover.pml ;; *" FENCE "*) echo fence.pml ;; *) echo flakeward.pml ;; esac
 }
 
 # build HOW DEFINITION... makes ./pan of the model with the definitions.
@@ -161,7 +190,8 @@ check() {
 
 # steps DEFINITION... prints the trail that pan left, a line for each step.
 steps() {
-  spin -t -T $(printf -- '-D%s ' "$@") "$(model "$@")" | sed -n -e 's/^ *\(daemon [0-9]: .*\)/\1/p' -e 's/^ *\(environment: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p'
+  spin -t -T $(printf -- '-D%s ' "$@") "$(model "$@")" | sed -n -e 's/^ *\(daemon [0-9]: .*\)/\1/p' -e 's/^ *\(environment: .*\)/\1/p' -e 's/^ *\(the watched .*\)/\1/p' \
+    -e 's/^ *\(host [0-9]: .*\)/\1/p' -e 's/^ *\(operator: .*\)/\1/p'
 }
 
 # table HEADING LINES checks them, two at once, and prints the rows in order.
