@@ -2,7 +2,6 @@ package peercred
 
 import (
 	"net"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,10 +22,7 @@ func of(c net.Conn) (who Credentials) {
 			return
 		}
 		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			who = Credentials{Known: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}
-			if cred.Pid > 0 { // 0: of a PID namespace that is not seen
-				who.Pod = otherPod(cgroupOf(strconv.Itoa(int(cred.Pid))))
-			}
+			who = Credentials{Known: true, UID: cred.Uid, GID: cred.Gid, PID: cred.Pid, Pod: podOf(cred.Pid)}
 		}
 	})
 	return who

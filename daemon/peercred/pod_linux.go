@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 )
 
 // podUID finds a pod's UID in a cgroup's path, as kubelet writes it by either of its drivers:
@@ -16,12 +17,27 @@ var podUID = regexp.MustCompile(`pod[0-9a-f]{8}([-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f
 // mostCgroup bounds how much of a process's cgroups is read: a dozen lines with cgroup v1.
 const mostCgroup = 8 << 10
 
-// ownPod is the pod that this process is in; 0: none.
-var ownPod = podIn(cgroupOf("self"))
+var (
+	// ownPod is the pod that this process is in, where its cgroup tells; 0: none, or not told.
+	ownPod = podIn(cgroupOf("self"))
+	// inPod is whether it is in one. A namespace of cgroups hides which; kubelet sets the variable.
+	inPod = ownPod != 0 || os.Getenv("KUBERNETES_SERVICE_HOST") != ""
+	// procfs is where the processes are; tests have their own.
+	procfs = "/proc"
+)
+
+// podOf is the pod of the process that connected; 0: none, or the daemon's own. A daemon that is in
+// no pod is not asked to tell pods apart, and need not read a file for each connection.
+func podOf(pid int32) uint32 {
+	if !inPod || pid <= 0 { // 0: of a PID namespace that is not seen
+		return 0
+	}
+	return otherPod(cgroupOf(strconv.Itoa(int(pid))))
+}
 
 // cgroupOf is the text of /proc/PID/cgroup; empty: it cannot be had.
 func cgroupOf(pid string) []byte {
-	f, err := os.Open(filepath.Join("/proc", pid, "cgroup"))
+	f, err := os.Open(filepath.Join(procfs, pid, "cgroup"))
 	if err != nil {
 		return nil // the process is gone
 	}

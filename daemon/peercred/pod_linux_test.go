@@ -1,8 +1,12 @@
 package peercred
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -71,4 +75,20 @@ func FuzzPodIn(f *testing.F) {
 			t.Errorf("%q is of pod %#x", text, n)
 		}
 	})
+}
+
+// A daemon that is in no pod reads nothing of who connects.
+func TestPodsAreToldApartInAPodAlone(t *testing.T) {
+	defer func(was string, in bool) { procfs, inPod = was, in }(procfs, inPod)
+	procfs = t.TempDir()
+	must.Do(t, os.Mkdir(filepath.Join(procfs, "7"), 0o700), os.WriteFile(filepath.Join(procfs, "7", "cgroup"), []byte("0::/../"+uid+"/a\n"), 0o600))
+	for _, in := range []bool{true, false} {
+		inPod = in
+		if got := podOf(7); (got != 0) != in {
+			t.Errorf("in a pod: %v; the client's is %#x", in, got)
+		}
+	}
+	if inPod = true; podOf(0) != 0 || podOf(8) != 0 {
+		t.Error("a process that is not seen has a pod")
+	}
 }
