@@ -24,12 +24,7 @@ func adoptCommand(own paths, out *outside) *urfave.Command {
 			"Only one of a directory and its copies may be used on a host. Nothing is refused if this is run again.\n" +
 			"Afterwards, start each daemon that has a journal of the old cluster with --accept-cluster and the new UUID.\n" +
 			coordinatorSource,
-		Flags: append(flags.flags(),
-			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "the largest --window plus 5m, or above every ceiling", Usage: "raise to this `DURATION` from now"},
-			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise further than this `DURATION` from now"},
-			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
-			yesFlag(),
-		),
+		Flags: append(flags.flags(), raisingFlags(&by, &furthest)...),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
@@ -48,15 +43,8 @@ func adoptCommand(own paths, out *outside) *urfave.Command {
 
 // adopt raises the marks first: a cluster with another UUID and old marks must not be left behind.
 func (v *inspection) adopt(c *urfave.Context, out *outside, by, furthest time.Duration) error {
-	marks, err := v.marks(c.Context)
+	r, err := v.aimed(c, by, furthest)
 	if err != nil {
-		return err
-	}
-	r := raising{inspection: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
-	if err := r.aim(c, by); err != nil {
-		return err
-	}
-	if err := r.announce(c.App.Writer); err != nil {
 		return err
 	}
 	if err := out.confirm(c, "Give the cluster another UUID and raise its marks? Daemons that run with it end."); err != nil {

@@ -31,6 +31,11 @@ func TestACopyIsAdopted(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	var out, said strings.Builder
+	must.Do(t, Run(t.Context(), []string{"flakeward", "cluster", "adopt", "--by", "1s", "--force", "--yes", "--coord", copied}, strings.NewReader(""), &out, &said, nil))
+	if !strings.Contains(said.String(), "flakeward: warning: ") {
+		t.Errorf("a time that may be too early is no warning: %q", said.String())
+	}
 	o := must.Get(connect.Operate(t.Context(), connect.Config{URL: copied}))(t)
 	defer o.Close()
 	is := must.Get(o.Inspect(t.Context()))(t)

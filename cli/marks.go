@@ -84,13 +84,9 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			"The command uses this host's clock: check first that it is right. Nothing lowers a mark again.\n" +
 			"Afterwards, restart the daemons that log that the coordinator was restored. The others claim again without a restart.\n" +
 			coordinatorSource,
-		Flags: append(flags.flags(),
+		Flags: append(append(flags.flags(),
 			&urfave.StringFlag{Name: "to", Usage: "raise to this `TIME`: RFC 3339 (2026-05-01T12:00:00Z), UTC without a zone, or a date (midnight UTC)"},
-			&urfave.GenericFlag{Name: "by", Value: (*duration)(&by), DefaultText: "the largest --window plus 5m, or above every ceiling", Usage: "raise to this `DURATION` from now"},
-			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse to raise further than this `DURATION` from now"},
-			&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
-			yesFlag(),
-		),
+		), raisingFlags(&by, &furthest)...),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
@@ -99,19 +95,9 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 				return usagef("--to and --by both say how far to raise: give one of them")
 			}
 			return flags.with(c, func(v *inspection) error {
-				marks, err := v.marks(c.Context)
+				r, err := v.aimed(c, by, furthest)
 				if err != nil {
 					return err
-				}
-				r := raising{inspection: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
-				if err := r.aim(c, by); err != nil {
-					return err
-				}
-				if err := r.announce(c.App.Writer); err != nil {
-					return err
-				}
-				if r.near != "" {
-					fmt.Fprintf(c.App.ErrWriter, "flakeward: warning: %s\n", r.near)
 				}
 				if err := out.confirm(c, "Raise them?"); err != nil {
 					return err
@@ -120,6 +106,35 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			})
 		},
 	})
+}
+
+// raisingFlags say how far to raise: --by, --max and --force; and --yes.
+func raisingFlags(by, furthest *time.Duration) []urfave.Flag {
+	return []urfave.Flag{
+		&urfave.GenericFlag{Name: "by", Value: (*duration)(by), DefaultText: "the largest --window plus 5m, or above every ceiling", Usage: "raise to this `DURATION` from now"},
+		&urfave.GenericFlag{Name: "max", Value: (*duration)(furthest), Usage: "refuse to raise further than this `DURATION` from now"},
+		&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
+		yesFlag(),
+	}
+}
+
+// aimed finds the tick to raise to, and says what would be done.
+func (v *inspection) aimed(c *urfave.Context, by, furthest time.Duration) (raising, error) {
+	marks, err := v.marks(c.Context)
+	if err != nil {
+		return raising{}, err
+	}
+	r := raising{inspection: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
+	if err := r.aim(c, by); err != nil {
+		return raising{}, err
+	}
+	if err := r.announce(c.App.Writer); err != nil {
+		return raising{}, err
+	}
+	if r.near != "" {
+		fmt.Fprintf(c.App.ErrWriter, "flakeward: warning: %s\n", r.near)
+	}
+	return r, nil
 }
 
 // aim finds the tick to raise to.
