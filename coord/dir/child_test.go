@@ -174,8 +174,8 @@ func (p *process) says(t *testing.T, word string) string {
 	return rest
 }
 
-// goOn lets it go on.
-func (p *process) goOn(t *testing.T) {
+// resume has it do the next step.
+func (p *process) resume(t *testing.T) {
 	t.Helper()
 	must.Get(p.in.Write([]byte("\n")))(t)
 }

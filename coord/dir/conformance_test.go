@@ -19,12 +19,12 @@ import (
 type harness struct {
 	path   string
 	faults map[coord.Coordinator]*coordtest.Faults
-	delays map[coord.Coordinator]*dir.Delays
+	delays map[coord.Coordinator]*coordtest.Delays
 	names  map[coord.Coordinator]string // incarnations
 }
 
 func newHarness(path string) *harness {
-	return &harness{path, map[coord.Coordinator]*coordtest.Faults{}, map[coord.Coordinator]*dir.Delays{}, map[coord.Coordinator]string{}}
+	return &harness{path, map[coord.Coordinator]*coordtest.Faults{}, map[coord.Coordinator]*coordtest.Delays{}, map[coord.Coordinator]string{}}
 }
 
 func (h *harness) kit() coordtest.Harness {
@@ -34,8 +34,8 @@ func (h *harness) kit() coordtest.Harness {
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
 	t.Helper()
 	c := must.Get(dir.New(dir.Config{Path: h.path, Identity: identity}.InOrder()))(t)
-	h.faults[c], h.delays[c], h.names[c] = &coordtest.Faults{}, &dir.Delays{}, identity.Incarnation
-	h.delays[c].Watch(c, h.faults[c])
+	h.faults[c], h.delays[c], h.names[c] = &coordtest.Faults{}, &coordtest.Delays{}, identity.Incarnation
+	dir.Watch(c, h.delays[c], h.faults[c])
 	t.Cleanup(func() { must.Do(t, c.Close()) })
 	return c
 }

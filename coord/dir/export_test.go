@@ -2,7 +2,6 @@ package dir
 
 import (
 	"os"
-	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -15,56 +14,11 @@ func Sync(c *Coordinator, f func(file *os.File, sync func(*os.File) error) error
 	c.store.sync = func(file *os.File) error { return f(file, syncFile) }
 }
 
-// Delays holds single requests back.
-type Delays struct {
-	mu      sync.Mutex
-	armed   bool
-	after   int
-	held    chan struct{}
-	release chan struct{}
-	done    chan struct{}
-}
-
-// Watch makes c's requests subject to d and to faults. One that is held back takes place late, when
-// the context of whoever waited for it has ended.
-func (d *Delays) Watch(c *Coordinator, faults *coordtest.Faults) {
+// Watch makes c's requests subject to delays and to faults. One that is held back takes place late,
+// when the context of whoever waited for it has ended.
+func Watch(c *Coordinator, delays *coordtest.Delays, faults *coordtest.Faults) {
 	c.store.through = func(send func() error) error {
-		if release, done := d.hold(); release != nil {
-			defer close(done)
-			select {
-			case <-release:
-			case <-c.store.life.Done():
-				return coordtest.ErrFault
-			}
-		}
-		return faults.Send(send)
-	}
-}
-
-func (d *Delays) hold() (release <-chan struct{}, done chan<- struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.armed {
-		return nil, nil
-	}
-	if d.after--; d.after >= 0 {
-		return nil, nil
-	}
-	d.armed = false
-	close(d.held)
-	return d.release, d.done
-}
-
-// Arm holds the request after n others back.
-func (d *Delays) Arm(n int) (held <-chan struct{}, release func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.armed, d.after = true, n
-	d.held, d.release, d.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	open, done := d.release, d.done
-	return d.held, func() {
-		close(open)
-		<-done
+		return delays.Send(c.store.life.Done(), func() error { return faults.Send(send) })
 	}
 }
 

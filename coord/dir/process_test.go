@@ -78,7 +78,7 @@ func TestAStoppedProcessKeepsItsClaim(t *testing.T) {
 		t.Errorf("worker ID %d is held twice", worker)
 	}
 	p.signal(t, unix.SIGCONT)
-	p.goOn(t)
+	p.resume(t)
 	p.says(t, "extended")
 }
 
@@ -89,7 +89,7 @@ func TestAProcessThatStopsInTheLockIsNamed(t *testing.T) {
 	claim := must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
 	p := start(t, "stop", path)
 	p.says(t, "claimed")
-	p.goOn(t)
+	p.resume(t)
 	p.stopped(t)
 	holder := "another process"
 	if runtime.GOOS == "linux" {
@@ -150,7 +150,7 @@ func TestNoWorkerIDIsHeldTwiceWhateverIsKilled(t *testing.T) {
 			if strings.HasPrefix(line, "extended") {
 				grants++
 			}
-			p.goOn(t)
+			p.resume(t)
 		}
 		running[victim].kill()
 		running[victim] = nil

@@ -25,7 +25,7 @@ type harness struct {
 	root   string
 	lines  map[coord.Coordinator]*zk.Line
 	faults map[coord.Coordinator]*coordtest.Faults
-	delays map[coord.Coordinator]*zk.Delays
+	delays map[coord.Coordinator]*coordtest.Delays
 }
 
 func newHarness(e *zktest.Ensemble) *harness {
@@ -33,7 +33,7 @@ func newHarness(e *zktest.Ensemble) *harness {
 		e: e, root: e.Chroot(),
 		lines:  map[coord.Coordinator]*zk.Line{},
 		faults: map[coord.Coordinator]*coordtest.Faults{},
-		delays: map[coord.Coordinator]*zk.Delays{},
+		delays: map[coord.Coordinator]*coordtest.Delays{},
 	}
 }
 
@@ -59,10 +59,10 @@ func (h *harness) elsewhere(t testing.TB, identity coord.Identity) coord.Coordin
 func (h *harness) openBy(t testing.TB, config zk.Config) coord.Coordinator {
 	t.Helper()
 	c := dial(t, zk.Servers{Addresses: h.e.Addresses(), Chroot: h.root}, config)
-	h.lines[c], h.faults[c], h.delays[c] = &zk.Line{}, &coordtest.Faults{}, &zk.Delays{}
+	h.lines[c], h.faults[c], h.delays[c] = &zk.Line{}, &coordtest.Faults{}, &coordtest.Delays{}
 	h.lines[c].Tap(c)
 	zk.WatchFaults(c, h.faults[c])
-	h.delays[c].Watch(c)
+	zk.WatchDelays(c, h.delays[c])
 	return c
 }
 

@@ -25,59 +25,12 @@ func WatchFaults(c *Coordinator, f *coordtest.Faults) {
 	Intercept(c, func(_ Kind, send func() error) error { return f.Send(send) })
 }
 
-// Delays holds single requests back.
-type Delays struct {
-	mu      sync.Mutex
-	armed   bool
-	after   int
-	held    chan struct{}
-	release chan struct{}
-	done    chan struct{}
-}
-
-// Watch makes c's requests subject to d, and to what they were subject to before.
-func (d *Delays) Watch(c *Coordinator) {
-	next := c.store.client.through
-	life := c.store.client.life
+// WatchDelays makes c's requests subject to d, and to what they were subject to before.
+func WatchDelays(c *Coordinator, d *coordtest.Delays) {
+	next, life := c.store.client.through, c.store.client.life
 	Intercept(c, func(k Kind, send func() error) error {
-		release, done := d.hold()
-		if release != nil {
-			defer close(done)
-			select {
-			case <-release:
-			case <-life.Done():
-				return coordtest.ErrFault
-			}
-		}
-		return next(k, send)
+		return d.Send(life.Done(), func() error { return next(k, send) })
 	})
-}
-
-func (d *Delays) hold() (release <-chan struct{}, done chan<- struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.armed {
-		return nil, nil
-	}
-	if d.after--; d.after >= 0 {
-		return nil, nil
-	}
-	d.armed = false
-	close(d.held)
-	return d.release, d.done
-}
-
-// Arm holds the request after n others back.
-func (d *Delays) Arm(n int) (held <-chan struct{}, release func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.armed, d.after = true, n
-	d.held, d.release, d.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	open, done := d.release, d.done
-	return d.held, func() {
-		close(open)
-		<-done
-	}
 }
 
 // Line is the network as a test sees it: what c connects to, and the sessions that

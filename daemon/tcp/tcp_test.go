@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 func TestAnAddressThatOtherHostsCanReachNeedsAPassword(t *testing.T) {
@@ -100,9 +101,7 @@ func TestAPasswordFileThatIsEmptyOrThatOthersCanReadIsRefused(t *testing.T) {
 
 // The kubelet gives a secret to root and to the pod's group, which the daemon is in.
 func TestTheGroupOfARootsFileMayReadThePassword(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can give a file to another user")
-	}
+	need.Root(t) // only root can give a file to another user
 	path := write(t, "secret")
 	must.Do(t, os.Chown(path, 12345, os.Getegid()), os.Chmod(path, 0o440))
 	if _, err := New(Config{Address: ":0", PasswordFile: path}); err != nil {
