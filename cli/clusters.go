@@ -16,10 +16,10 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:        "cluster",
-		Usage:       "show the coordinator's cluster, export or import it, add worker IDs, or adopt a copied directory",
+		Usage:       "show or create the coordinator's cluster, export or import it, add worker IDs, or adopt a copied directory",
 		Description: "Its UUID, its layout, and the worker IDs that it assigns.\n" + coordinatorSource,
 		Flags:       flags.flags(),
-		Subcommands: []*urfave.Command{exportCommand(own, out), importCommand(own, out), widenCommand(own, out), adoptCommand(own, out)},
+		Subcommands: []*urfave.Command{createCommand(own, out), exportCommand(own, out), importCommand(own, out), widenCommand(own, out), adoptCommand(own, out)},
 		Action: func(c *urfave.Context) error {
 			if err := noSubcommand(c); err != nil {
 				return err

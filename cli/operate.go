@@ -236,11 +236,13 @@ type outside struct {
 	operate  func(ctx context.Context, config daemon.Config) (coord.Operator, error)
 	clock    clockguard.Clock
 	terminal func(stream any) bool // whether a person sits at a stream
+	// synchronised is whether the kernel calls the clock synchronised.
+	synchronised func() bool
 }
 
 // realOutside returns the real ones.
 func realOutside(serve Serve) *outside {
-	return &outside{serve: serve, operate: operate, clock: clockguard.System{}, terminal: isTerminal}
+	return &outside{serve: serve, operate: operate, clock: clockguard.System{}, terminal: isTerminal, synchronised: synchronised}
 }
 
 // operate opens the coordinator that the daemon's configuration names.

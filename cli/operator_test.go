@@ -70,6 +70,14 @@ func (s *standIn) Inspect(ctx context.Context) (coord.Inspected, error) {
 	return s.inspected, s.called(ctx, "inspect")
 }
 
+func (s *standIn) Create(ctx context.Context, cluster coord.NewCluster) (coord.Created, error) {
+	found := coord.Created{Inspected: s.inspected}
+	if s.inspected.UUID == "" {
+		found = coord.Created{Inspected: coord.Inspected{Layout: cluster.Text, UUID: clusterUUID, Floor: cluster.Floor, Window: cluster.Window, Range: cluster.Range}, Made: true}
+	}
+	return found, s.called(ctx, "create %+v", cluster)
+}
+
 func (s *standIn) Members(ctx context.Context) ([]coord.Member, error) {
 	return s.members, s.called(ctx, "members")
 }
@@ -153,6 +161,7 @@ func someCluster() *standIn {
 type ask struct {
 	*standIn
 	terminal bool
+	unsynced bool
 	stdin    string
 	clock    *clocktest.Manual // noon if nil
 }
@@ -162,7 +171,7 @@ func (a ask) run(t testing.TB, args ...string) (stdout, stderr string, err error
 	if a.clock == nil {
 		a.clock = clocktest.NewManual(noon)
 	}
-	out := &outside{operate: a.operate, clock: a.clock, terminal: func(any) bool { return a.terminal }}
+	out := &outside{operate: a.operate, clock: a.clock, terminal: func(any) bool { return a.terminal }, synchronised: func() bool { return !a.unsynced }}
 	var printed, complained strings.Builder
 	err = newProgram(ownPaths(), out).run(t.Context(), append([]string{"flakeward"}, args...), strings.NewReader(a.stdin), &printed, &complained)
 	if a.open != 0 {

@@ -17,6 +17,10 @@ type Operator interface {
 	// other methods, which answer ErrNotJoined until then.
 	Inspect(ctx context.Context) (Inspected, error)
 
+	// Create makes a cluster where there is none. Where one is, it changes nothing and returns that.
+	// After an error the outcome is unknown; to do it twice does no harm. Inspect comes after it.
+	Create(ctx context.Context, cluster NewCluster) (Created, error)
+
 	// Members is Coordinator.Members.
 	Members(ctx context.Context) ([]Member, error)
 
@@ -65,6 +69,24 @@ type Operator interface {
 
 	// Close ends the connection and waits for all that it started.
 	Close() error
+}
+
+// NewCluster is what a cluster is made with.
+type NewCluster struct {
+	Text    string // Layout.Text
+	Workers int    // Layout.Workers
+	// Window is the longest Layout.Window that is expected, in ticks.
+	Window generator.Tick
+	// Range are the worker IDs that are assigned; the zero value: all.
+	Range WorkerRange
+	// Floor is the tick that nothing is issued at or below.
+	Floor generator.Tick
+}
+
+// Created is the cluster that is there after a Create.
+type Created struct {
+	Inspected
+	Made bool // by this Create
 }
 
 // NarrowError means that a range lacks worker IDs that the cluster assigns: some may be held.
@@ -124,7 +146,8 @@ type Inspected struct {
 	Layout string
 	// UUID is the cluster's.
 	UUID string
-	// Floor is the tick that all ceilings were raised to last, 0 if never.
+	// Floor is the tick that nothing is issued at or below: that of the cluster's making, or the one
+	// that all ceilings were raised to last.
 	Floor generator.Tick
 	// ClusterEpoch changes with each Raise; empty before the first.
 	ClusterEpoch string

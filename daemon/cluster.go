@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
@@ -40,6 +41,25 @@ func tickOfID(layout *generator.Layout, id uint64) (generator.Tick, error) {
 		return 0, fmt.Errorf("%d is at the end of the layout's time: no ID could ever be issued", id)
 	}
 	return parts.Tick, nil
+}
+
+// NewCluster is what a cluster for daemons with these settings is made with, still without its range
+// and floor; its layout, and its window.
+func (c Config) NewCluster() (coord.NewCluster, *generator.Layout, time.Duration, error) {
+	layout, err := generator.ParseLayout(c.IDs.Layout)
+	if err != nil {
+		return coord.NewCluster{}, nil, 0, fmt.Errorf("--layout: %w", err)
+	}
+	if most := layout.Max(generator.Datacenter); c.IDs.Datacenter > most {
+		return coord.NewCluster{}, nil, 0, fmt.Errorf("--datacenter: %d does not fit the layout's %d datacenter bits: the highest is %d", c.IDs.Datacenter, layout.Bits(generator.Datacenter), most)
+	}
+	window := c.timing(layout).Window
+	if window < 0 || window > 24*time.Hour {
+		return coord.NewCluster{}, nil, 0, fmt.Errorf("--window: %v is not within 0 and 24h", window)
+	}
+	return coord.NewCluster{
+		Text: grant.LayoutText(layout, c.IDs.Datacenter), Workers: min(layout.Workers(), coord.MaxWorkers), Window: max(4, generator.Tick((window+layout.TickLength()-1)/layout.TickLength())),
+	}, layout, window, nil
 }
 
 // joins is what the daemon joins a cluster with, without its window. The configuration has been

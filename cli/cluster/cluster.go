@@ -114,7 +114,7 @@ func (c Cluster) heading(now time.Time, what string) string {
 	}
 	b.WriteByte('\n')
 	if c.Floor > 0 {
-		fmt.Fprintf(&b, "all ceilings were raised to %s, %s\n", Time(c.Layout.StartOf(c.Floor)), ago(c.age(c.Floor, now)))
+		fmt.Fprintf(&b, "no ID is issued for a time before %s, %s\n", Time(c.Layout.StartOf(c.Floor)), ago(c.age(c.Floor, now)))
 	}
 	return b.String()
 }

@@ -237,7 +237,7 @@ worker  host            incarnation  claimed   ceiling  issued    lag          v
 	c := sample(t, "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=9", at(-time.Minute))
 	must.Do(t, StatusOf(c, noon, nil).Table(&out))
 	if want := "cluster " + uuid + ": 0 members of 32 worker IDs, layout time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2026-01-01T00:00:00Z, datacenter 9\n" +
-		"all ceilings were raised to 2026-01-01T11:59:00.000Z, 1m0s ago\n"; out.String() != want {
+		"no ID is issued for a time before 2026-01-01T11:59:00.000Z, 1m0s ago\n"; out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
 	}
 }

@@ -37,6 +37,32 @@ func (c *Coordinator) Inspect(ctx context.Context) (coord.Inspected, error) {
 	return found.inspected(), nil
 }
 
+// Create implements coord.Operator.
+func (c *Coordinator) Create(ctx context.Context, want coord.NewCluster) (coord.Created, error) {
+	ids, err := want.Range.Within(want.Workers)
+	switch {
+	case err != nil:
+		return coord.Created{}, fmt.Errorf("%s: %w", c.store.Name(), err)
+	case want.Text == "" || want.Workers < 1 || want.Workers > coord.MaxWorkers || want.Window < 0 || want.Floor < 0:
+		return coord.Created{}, fmt.Errorf("%s: no cluster can be made with %+v", c.store.Name(), want)
+	}
+	id, err := uuid.NewRandomFromReader(c.random.from)
+	if err != nil {
+		return coord.Created{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
+	}
+	stored, err := c.store.Join(ctx, encode(layout{
+		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Range: ids, Numbered: ids, Floor: want.Floor,
+	}))
+	if err != nil {
+		return coord.Created{}, err
+	}
+	found, err := c.cluster.readLayout(stored)
+	if err != nil {
+		return coord.Created{}, err
+	}
+	return coord.Created{Inspected: found.inspected(), Made: found.UUID == id.String()}, nil
+}
+
 // Marks implements coord.Operator.
 func (c *Coordinator) Marks(ctx context.Context) ([]coord.Mark, error) {
 	t, err := c.list(ctx)

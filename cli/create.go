@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/cli/cluster"
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
+)
+
+// synchronised reports whether the kernel calls the clock synchronised.
+func synchronised() bool {
+	_, ok := new(clockguard.SystemKernel).Synchronised()
+	return ok
+}
+
+// leastWindow is what the longest window of the clusters before is taken for where nobody says.
+const leastWindow = 10 * time.Minute
+
+// creating is one run of cluster create.
+type creating struct {
+	*operatorFlags
+	workers string
+	above   int64
+	empty   bool
+	begin   time.Duration
+}
+
+func createCommand(own paths, out *outside) *urfave.Command {
+	f := &creating{operatorFlags: newOperatorFlags(own, out)}
+	return withConfig(&urfave.Command{
+		Name:  "create",
+		Usage: "make a cluster in etcd or ZooKeeper, for daemons to start in",
+		Description: "Daemons start only where a cluster is. Give the command the settings of the daemons, and run it once, before they start. It prints\n" +
+			"the time from which they issue IDs. Where a cluster is, it says so and changes nothing.\n" +
+			"After the coordinator has lost its data, daemons that know of the old cluster may still issue IDs. So the new cluster\n" +
+			"begins after the longest --window of them and " + cluster.Span(cluster.Margin) + ", by this host's clock. A window counts as " + cluster.Span(leastWindow) + " at least. If a daemon\n" +
+			"ever had a longer --window than the new cluster's, give --begin: that window plus " + cluster.Span(cluster.Margin) + ".\n" +
+			"Where no daemon ever issued IDs of this layout, --empty has the cluster begin at once.\n" +
+			coordinatorSource,
+		Flags: append(append(f.flags(), f.settingsOf(layoutName, "datacenter", "window")...),
+			&urfave.StringFlag{Name: "range", Destination: &f.workers, DefaultText: "all", Usage: "assign only the worker IDs `LOW-HIGH`, and leave the others to another generator"},
+			&urfave.Int64Flag{Name: "above-id", Destination: &f.above, Usage: "issue only IDs higher than this `ID`, the last one of another generator"},
+			&urfave.BoolFlag{Name: "empty", Destination: &f.empty, Usage: "begin at once: no daemon ever issued IDs of this layout"},
+			&urfave.GenericFlag{Name: "begin", Value: (*duration)(&f.begin), DefaultText: "the --window, at least 10m, plus 5m", Usage: "begin this `DURATION` from now"},
+			&urfave.BoolFlag{Name: yesName, Usage: "create the cluster although the kernel does not call this host's clock synchronised"},
+		),
+		Action: func(c *urfave.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			if d, err := connect.Describe(f.settings.daemon.Cluster.URL()); err == nil && d.Embedded {
+				return usagef("an embedded coordinator makes its cluster by itself: name an etcd or a ZooKeeper with --coord")
+			}
+			wanted, err := f.wanted(c)
+			if err != nil {
+				return err
+			}
+			return f.on(c, f.open, func(v *inspection) error { return f.create(c, v, wanted) })
+		},
+	})
+}
+
+// settingsOf are the flags of some of the daemon's settings.
+func (f *operatorFlags) settingsOf(names ...string) []urfave.Flag {
+	var flags []urfave.Flag
+	for _, flag := range f.settings.flags() {
+		for _, name := range names {
+			if flag.Names()[0] == name {
+				flags = append(flags, flag)
+			}
+		}
+	}
+	return flags
+}
+
+// wanted is what the cluster is made with, by the flags.
+func (f *creating) wanted(c *urfave.Context) (coord.NewCluster, error) {
+	wanted, layout, window, err := f.settings.daemon.NewCluster()
+	if err != nil {
+		return coord.NewCluster{}, &usageError{err}
+	}
+	if wanted.Range, err = coord.ParseWorkerRange(f.workers); err == nil {
+		_, err = wanted.Range.Within(wanted.Workers)
+	}
+	if err != nil {
+		return coord.NewCluster{}, usagef("--range: %w", err)
+	}
+	now := time.Unix(0, f.outside.clock.Now().Wall)
+	if now.Before(layout.Epoch()) || !now.Before(layout.End()) {
+		return coord.NewCluster{}, usagef("--layout: %w", layout.CheckTime(now))
+	}
+	begin := time.Duration(0)
+	if !f.empty {
+		begin = max(window, leastWindow) + cluster.Margin
+		if !f.outside.synchronised() && !c.Bool(yesName) {
+			return coord.NewCluster{}, usagef("the kernel does not call this host's clock synchronised, and the cluster begins by that clock: set it right, or give --yes if it is")
+		}
+	}
+	switch {
+	case f.empty && c.IsSet("begin"):
+		return coord.NewCluster{}, usagef("--empty and --begin both say when the cluster begins: give one of them")
+	case c.IsSet("begin") && f.begin < begin:
+		return coord.NewCluster{}, usagef("--begin: daemons may issue for %v and more, and clocks may differ: give at least %v, or --empty if no daemon ever issued IDs of this layout", max(window, leastWindow), begin)
+	}
+	wanted.Floor = layout.TickAt(now.Add(max(begin, f.begin)).UnixNano())
+	if f.above != 0 {
+		parts, err := layout.Decompose(f.above)
+		if err == nil && parts.Tick > wanted.Floor {
+			err = fmt.Errorf("the time of %d is %s, after the cluster's begin: is it an ID of the layout %s?", f.above, cluster.Time(parts.Time), layout)
+		}
+		if err != nil {
+			return coord.NewCluster{}, usagef("--above-id: %w", err)
+		}
+	}
+	if wanted.Floor >= layout.MaxTick() {
+		return coord.NewCluster{}, usagef("--layout: its time ends before the cluster would begin")
+	}
+	return wanted, nil
+}
+
+// create makes the cluster, and says from when on it issues IDs.
+func (f *creating) create(c *urfave.Context, v *inspection, wanted coord.NewCluster) error {
+	var found coord.Created
+	err := v.ask(c.Context, func(ctx context.Context) (err error) {
+		found, err = v.Create(ctx, wanted)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%w; %s", err, again)
+	}
+	if v.cluster, err = cluster.Of(found.Inspected); err != nil {
+		return err
+	}
+	if !found.Made {
+		given := coord.Layout{Text: found.Layout, Workers: wanted.Workers, Range: wanted.Range}
+		if c.IsSet(layoutName) || c.IsSet("datacenter") {
+			given.Text = wanted.Text
+		}
+		if err := given.Fits(found.Inspected); err != nil {
+			return fmt.Errorf("nothing was changed: %w", err)
+		}
+	}
+	what := "created: cluster %s is at %s\n"
+	if !found.Made {
+		what = "there is a cluster already, and nothing was changed: %s at %s\n"
+	}
+	begin := v.cluster.Layout.StartOf(found.Floor + 1)
+	_, err = fmt.Fprintf(c.App.Writer, what+"IDs are issued from %s on, %s\n", v.cluster.UUID, v.where, cluster.Time(begin), cluster.Signed(begin.Sub(v.now())))
+	return err
+}
