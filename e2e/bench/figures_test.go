@@ -134,7 +134,7 @@ func TestSelvesRefuse(t *testing.T) {
 	}
 	// In another process, too, where it says what it was told.
 	var r inprocess.Result
-	if err := outcomeOf(t.Context(), selfGenerate, generating{"sonyflake, room", 2, 5 * time.Millisecond}, &r); err != nil || r.IDs == 0 {
+	if err := outcomeOf(t.Context(), selfGenerate, generating{"sonyflake, room", 2, 200 * time.Millisecond}, &r); err != nil || r.IDs == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if err := outcomeOf(t.Context(), selfGenerate, generating{Name: "none"}, &r); err == nil || !strings.Contains(err.Error(), `no generator "none"`) {
