@@ -9,7 +9,6 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // A copy is refused by name until it is adopted; then it is another cluster, above all that the
@@ -36,17 +35,14 @@ func TestACopyIsAdopted(t *testing.T) {
 	if !strings.Contains(said.String(), "flakeward: warning: ") {
 		t.Errorf("a time that may be too early is no warning: %q", said.String())
 	}
-	o := must.Get(connect.Operate(t.Context(), connect.Config{URL: copied}))(t)
+	o := must.Get(connect.Operate(connect.Config{URL: copied}))(t)
 	defer o.Close()
 	is := must.Get(o.Inspect(t.Context()))(t)
 	if was := must.Get(holder.Coordinator.(*dir.Coordinator).Inspect(t.Context()))(t); is.UUID == was.UUID || is.Floor <= ceiling || is.Layout != was.Layout {
 		t.Errorf("the copy is %+v, the original %+v with a ceiling of %d", is, was, ceiling)
 	}
-	socket := filepath.Join(sockettest.Dir(t), "s")
-	for _, url := range []string{"etcd://127.0.0.1:1", "embedded:"} {
-		if _, err := operates(t, "cluster", "adopt", "--yes", "--coord", url, "--state-dir", socket); ExitCode(err) != ExitUsage {
-			t.Errorf("adopt at %s: %v", url, err)
-		}
+	if _, err := operates(t, "cluster", "adopt", "--yes", "--coord", "etcd://127.0.0.1:1"); ExitCode(err) != ExitUsage {
+		t.Errorf("adopt at etcd: %v", err)
 	}
 }
 

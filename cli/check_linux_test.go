@@ -72,7 +72,7 @@ func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 func TestTakeoverTellsAnotherUserWhoMayAsk(t *testing.T) {
 	dir := sockettest.Dir(t)
 	state := filepath.Join(dir, "state")
-	runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", "embedded:")
+	runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", "dir:")
 	must.Do(t, os.Chmod(dir, 0o755))
 	if os.Getuid() != 0 { // then all that is the user's own is open to it
 		must.Do(t, os.Chmod(state, 0))

@@ -66,7 +66,7 @@ func TestCheckCoordinator(t *testing.T) {
 		if err != nil || !strings.Contains(out, "no cluster yet") {
 			t.Errorf("without a cluster: %q, %v", out, err)
 		}
-		o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url}))(t)
+		o := must.Get(connect.Operate(connect.Config{URL: url}))(t)
 		defer o.Close()
 		if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 			t.Errorf("the check has made a cluster: %v", err)
@@ -127,7 +127,7 @@ func checksAlone(t *testing.T, args ...string) (string, error) {
 func TestCheckCommandListsEveryProblem(t *testing.T) {
 	dir := sockettest.Dir(t)
 	out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"))
-	if want := "OK: the daemon would start\n"; err != nil || !strings.HasSuffix(out, want) || !strings.Contains(out, "the coordinator is embedded") {
+	if want := "OK: the daemon would start\n"; err != nil || !strings.HasSuffix(out, want) || !strings.Contains(out, "holds no cluster yet") {
 		t.Errorf("%q, %v", out, err)
 	}
 	out, err = checksAlone(t, "--socket", dir, "--state-dir", filepath.Join(dir, "state"), "--log-level", "x", "--log-json", "--ttl", "1ms", "--coord", "etcd://a")

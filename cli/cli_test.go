@@ -283,7 +283,7 @@ func TestCompletion(t *testing.T) {
 		{"next --run --so", "--socket"},
 		{"daemon --socket-", "--socket-mode --socket-group"},
 		{"daemon --socket ", ""}, // its value
-		{"marks --coord embedded: r", "raise"},
+		{"marks --coord dir: r", "raise"},
 		{"marks raise --f", "--force"},
 		{"claims clear -- ", ""},
 	} {

@@ -94,9 +94,6 @@ func importCommand(own paths, out *outside) *urfave.Command {
 			"histories, and is served once all is there. An import that was interrupted is run again.\n" +
 			"Import a file at one place only: two would be two clusters that issue the same IDs.\n",
 	}, "cluster import takes the file that cluster export wrote, or - for standard input", (*operatorFlags).open, func(c *urfave.Context, v *inspection, path string) error {
-		if v.embedded {
-			return usagef("an embedded coordinator serves one state directory only: name an etcd or a ZooKeeper with --coord")
-		}
 		all, err := read(c, path)
 		if err != nil {
 			return err

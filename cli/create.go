@@ -54,8 +54,8 @@ func createCommand(own paths, out *outside) *urfave.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			if d, err := connect.Describe(f.settings.daemon.Cluster.URL()); err == nil && d.Embedded {
-				return usagef("an embedded coordinator makes its cluster by itself: name an etcd or a ZooKeeper with --coord")
+			if d, err := connect.Describe(f.settings.daemon.Cluster.URL()); err == nil && d.InStateDir {
+				return usagef("a directory in the state directory makes its cluster by itself: name a coordinator with --coord")
 			}
 			wanted, err := f.wanted(c)
 			if err != nil {

@@ -43,9 +43,9 @@ func TestADefaultDaemonWarnsOfNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Run("alone", func(t *testing.T) { lives(t, "--coord", "embedded:") })
+	t.Run("alone", func(t *testing.T) { lives(t, "--coord", "dir:") })
 	// As the unit and the compose file have it on a machine whose firmware has no identity.
-	t.Run("without an identity", func(t *testing.T) { lives(t, "--coord", "embedded:", "--machine-identity", zeros) })
-	t.Run("as in compose.yaml", func(t *testing.T) { lives(t, "--coord", "embedded:", "--machine-identity", os.DevNull) })
+	t.Run("without an identity", func(t *testing.T) { lives(t, "--coord", "dir:", "--machine-identity", zeros) })
+	t.Run("as in compose.yaml", func(t *testing.T) { lives(t, "--coord", "dir:", "--machine-identity", os.DevNull) })
 	onRealCoordinators(t, func(t *testing.T, url string) { lives(t, "--coord", url) })
 }

@@ -17,7 +17,7 @@ import (
 var argument = regexp.MustCompile(`(?m)^ +- (--[a-z-]+)(=.*)?$`)
 
 // Each argument that the manifests for Kubernetes give the daemon is one of its settings, and with
-// them an embedded coordinator is refused.
+// them a directory is refused.
 func TestTheManifestsArgumentsAreSettings(t *testing.T) {
 	for _, path := range []string{"base/daemon.yaml", "components/sidecar/sidecar.yaml"} {
 		text := must.Get(os.ReadFile(filepath.Join("..", "deploy", "kubernetes", path)))(t)
@@ -34,8 +34,8 @@ func TestTheManifestsArgumentsAreSettings(t *testing.T) {
 		if _, err := configOf(t, args...); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		if _, err := configOf(t, append(args, "--coord=embedded:")...); err == nil || !strings.Contains(err.Error(), "--require-coord") {
-			t.Errorf("%s: an embedded coordinator: %v", path, err)
+		if _, err := configOf(t, append(args, "--coord=dir:")...); err == nil || !strings.Contains(err.Error(), "--require-coord") {
+			t.Errorf("%s: a directory: %v", path, err)
 		}
 	}
 }

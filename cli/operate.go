@@ -37,7 +37,7 @@ const (
 	stateDirName = "state-dir"
 
 	coordinatorSource = "Takes the coordinator from the daemon's settings: give the same --config, FLAKEWARD_* variables or flags.\n" +
-		"Without --coord, or with embedded:, it is the one in --state-dir, whether its daemon runs or not. With --socket and\n" +
+		"Without --coord it is the directory in --state-dir, whether its daemon runs or not. With --socket and\n" +
 		"neither of them, the command asks that daemon which coordinator it uses. Times are compared with this host's clock."
 )
 
@@ -87,13 +87,12 @@ func (f *operatorFlags) locate(c *urfave.Context) error {
 // inspection is a connection to a coordinator.
 type inspection struct {
 	coord.Operator
-	embedded bool
-	cluster  cluster.Cluster // once it was joined
-	hint     string          // what to do where there is no cluster
-	where    string          // the coordinator's URL without secrets
-	name     string          // the same for sentences, where embedded: stands before another colon
-	timeout  time.Duration
-	clock    clockguard.Clock
+	cluster cluster.Cluster // once it was joined
+	hint    string          // what to do where there is no cluster
+	where   string          // the coordinator's URL without secrets
+	name    string          // the same for sentences, where dir: stands before another colon
+	timeout time.Duration
+	clock   clockguard.Clock
 }
 
 // open opens the coordinator that the settings name.
@@ -103,10 +102,10 @@ func (f *operatorFlags) open(ctx context.Context) (*inspection, error) {
 		return nil, usagef("--coord: %w", err)
 	}
 	hint := "check the coordinator's URL and its prefix"
-	if described.Embedded {
+	if described.InStateDir {
 		hint = "check that --state-dir is the daemon's, or name its coordinator with --coord or its socket with --socket"
 	}
-	v := &inspection{hint: hint, embedded: described.Embedded, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
+	v := &inspection{hint: hint, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
 	err = v.ask(ctx, func(ctx context.Context) (err error) {
 		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
 		return err
@@ -250,7 +249,7 @@ func operate(ctx context.Context, config daemon.Config) (coord.Operator, error) 
 	access, err := config.Access()
 	var operator coord.Operator
 	if err == nil {
-		operator, err = connect.Operate(ctx, access)
+		operator, err = connect.Operate(access)
 	}
 	var wrong *connect.ConfigError
 	switch {

@@ -208,7 +208,7 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 		code               int
 	}{
 		{name: "another coordinator", socket: at("etcd://h1:2379,h2:2379/ids"), coord: "etcd://h1:2379,h2:2379/ids", dir: "/of/daemon"},
-		{name: "embedded", socket: at("embedded:"), coord: "embedded:", dir: "/of/daemon"},
+		{name: "dir", socket: at("dir:"), coord: "dir:", dir: "/of/daemon"},
 		{name: "a user, given", socket: at("etcd://***@h1:2379/ids"), more: "--coord-user me --coord-password-file " + password, coord: "etcd://h1:2379/ids", dir: "/of/daemon"},
 		{name: "a user, not given", socket: at("etcd://***@h1:2379/ids"), err: asksForUser, code: ExitUsage},
 		{name: "named", socket: at("etcd://h1:2379/ids"), more: "--coord zk://h2:2181/x", coord: "zk://h2:2181/x", dir: ownPaths().stateDir},
@@ -259,8 +259,8 @@ func TestOperatorsNeedTheDaemonsConfigurationOnly(t *testing.T) {
 			if s.config.Cluster.Coord != "etcd://by-variable" || s.config.StateDir != "/by/file" {
 				t.Errorf("the variable over the file: %q, %q", s.config.Cluster.Coord, s.config.StateDir)
 			}
-			_, _, _ = ask{standIn: s}.run(t, append(words, "--coord", "embedded:")...)
-			if s.config.Cluster.Coord != "embedded:" {
+			_, _, _ = ask{standIn: s}.run(t, append(words, "--coord", "dir:")...)
+			if s.config.Cluster.Coord != "dir:" {
 				t.Errorf("the flag over both: %q", s.config.Cluster.Coord)
 			}
 		})

@@ -76,7 +76,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.StringFlag{Name: "form", Destination: &c.IDs.Form, Value: c.IDs.Form, Category: "IDs",
 			Usage: "write IDs in this `FORM` where a connection asks for none: " + strings.Join(form.Names(), ", ")},
 
-		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster", DefaultText: "embedded: in the state directory, for one daemon alone",
+		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster", DefaultText: "dir: in the state directory",
 			Usage: "use the coordinator at this `URL`: etcd://h1:2379,h2:2379/prefix, zk://h1:2181,h2:2181/chroot, or dir:/path for the daemons of one host"},
 		&urfave.BoolFlag{Name: "require-coord", Destination: &c.Cluster.RequireCoord, Value: c.Cluster.RequireCoord, Category: "Cluster",
 			Usage: "refuse to start without etcd or ZooKeeper, for fleets of hosts and pods"},

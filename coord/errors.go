@@ -115,7 +115,7 @@ type LayoutError struct {
 
 func (e *LayoutError) Error() string {
 	return fmt.Sprintf("the cluster's layout is %q but this daemon's is %q; "+
-		"start it with the cluster's layout, or give it another coordinator prefix or, with embedded:, another state directory", e.Cluster, e.Ours)
+		"start it with the cluster's layout, or give it another coordinator prefix, or another directory", e.Cluster, e.Ours)
 }
 
 // Is makes errors.Is find ErrUnfit.

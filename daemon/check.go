@@ -55,9 +55,6 @@ func (c Config) checkTime() error {
 // which a start would wait. The configuration has been validated.
 func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	coordinator := c.coordinator()
-	if coordinator.Embedded {
-		return "the coordinator is embedded in the daemon: there is no server to ask", nil
-	}
 	journals, err := journal.Look(c.StateDir)
 	if err != nil {
 		return "", err
@@ -70,7 +67,7 @@ func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	o, err := connect.Operate(ctx, access)
+	o, err := connect.Operate(access)
 	if err != nil {
 		return "", err
 	}

@@ -62,7 +62,7 @@ func watched(t *testing.T, c daemon.Config) (members map[string]coord.Member, ma
 	t.Helper()
 	access, err := c.Access()
 	must.Do(t, err)
-	o := must.Get(connect.Operate(t.Context(), access))(t)
+	o := must.Get(connect.Operate(access))(t)
 	defer func() { _ = o.Close() }()
 	_, err = o.Inspect(t.Context())
 	all, listing := o.Members(t.Context())
@@ -173,13 +173,13 @@ func (l *load) end() (ids int) {
 }
 
 // Clients of a daemon whose machine is cloned under load see one late reply and no error, on the
-// connections that they have. Where the clone is another cluster, its coordinator being embedded,
+// connections that they have. Where the clone is another cluster, its coordinator being a directory,
 // each connection is closed, once. Whatever is asked for from then on comes from other worker IDs,
 // and the original's claims are as they were.
 func TestACloneUnderLoad(t *testing.T) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{
-		"etcd": etcd.URL("test"), "ZooKeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test", "embedded": "embedded:",
+		"etcd": etcd.URL("test"), "ZooKeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test", "directory": "dir:",
 	} {
 		t.Run(name, func(t *testing.T) {
 			machine := newHypervisor(t, 7)
@@ -188,7 +188,7 @@ func TestACloneUnderLoad(t *testing.T) {
 			r := start(t, c)
 			r.until("two lanes", lanesReady(2))
 			closed := int64(0) // how often each connection is to be closed
-			if name == "embedded" {
+			if name == "directory" {
 				closed = 3
 				_ = r.client.Close()
 				r.client = redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path, ReadTimeout: time.Minute}) // connects again
@@ -237,7 +237,7 @@ func TestACloneUnderLoad(t *testing.T) {
 	}
 }
 
-// A clone with an embedded coordinator is another cluster. A client that demands the original's
+// A clone with a directory is another cluster. A client that demands the original's
 // gets no ID of the clone, on the connection that it has as little as on any other.
 func TestAClientThatDemandsTheOriginalGetsNothingOfTheClone(t *testing.T) {
 	machine := newHypervisor(t, 7)

@@ -24,7 +24,7 @@ func operator(t *testing.T, url string) coord.Operator {
 
 func operatorIn(t *testing.T, url, stateDir string) coord.Operator {
 	t.Helper()
-	o := must.Get(connect.Operate(t.Context(), connect.Config{URL: url, StateDir: stateDir}))(t)
+	o := must.Get(connect.Operate(connect.Config{URL: url, StateDir: stateDir}))(t)
 	t.Cleanup(func() { _ = o.Close() }) // nothing depends on it
 	return o
 }
@@ -129,15 +129,15 @@ func TestAClusterIsExportedUnderLoad(t *testing.T) {
 	})
 }
 
-// From an embedded coordinator, while its daemon runs, to one that several daemons share.
-func TestAnEmbeddedClusterIsExported(t *testing.T) {
+// From a directory, while its daemon runs, to one that several daemons share.
+func TestADirectoryIsExported(t *testing.T) {
 	url := etcdtest.Start(t, etcdtest.Options{}).URL("test")
 	c := config(dir(t))
 	d := start(t, c)
 	daemons := []*running{d}
 	end := underLoad(t, daemons)
 	before := workerOf(t, d)
-	goes(t, operatorIn(t, "embedded:", c.StateDir), operator(t, url))
+	goes(t, operatorIn(t, "dir:", c.StateDir), operator(t, url))
 	follow(t, daemons, url)
 	joining := config(dir(t))
 	joining.Cluster.Coord, joining.Host = url, "another"

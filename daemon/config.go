@@ -35,7 +35,7 @@ type Config struct {
 	Takeover bool
 	// TakeoverStay has Run stay until it is told to end after another daemon has taken over.
 	TakeoverStay bool
-	StateDir     string // where the journal and an embedded coordinator live; made if missing
+	StateDir     string // where the journal and, unless Coord names another, the coordinator's directory live; made if missing
 	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the
 	// system's UUID in the DMI table.
 	MachineIdentity string
@@ -85,8 +85,8 @@ type Socket struct {
 
 // Cluster is the coordinator.
 type Cluster struct {
-	// Coord is its URL: embedded:, dir:/path, etcd://host:port,.../prefix or
-	// zk://host:port,.../chroot. Empty means embedded:.
+	// Coord is its URL: dir:, dir:/path, etcd://host:port,.../prefix or zk://host:port,.../chroot.
+	// Empty means dir:.
 	Coord        string
 	RequireCoord bool          // refuse a coordinator of this host alone, also where none was named
 	TLS          connect.TLS   // whether and how it is spoken to encrypted
@@ -149,19 +149,18 @@ const (
 	longestBurst = 2 * time.Second
 )
 
-// embedded is the URL of a coordinator inside the daemon.
-const embedded = "embedded:"
+// inStateDir is the URL of a directory in the state directory.
+const inStateDir = "dir:"
 
-// URL is Coord, or embedded: where none was named.
-func (c Cluster) URL() string { return cmp.Or(c.Coord, embedded) }
+// URL is Coord, or dir: where none was named.
+func (c Cluster) URL() string { return cmp.Or(c.Coord, inStateDir) }
 
-// DefaultConfig is the configuration of a daemon that was given its paths, and whose coordinator
-// is embedded:, so that several may run beside each other, each with a state directory of its own.
+// DefaultConfig is the configuration of a daemon that was given its paths.
 func DefaultConfig() Config {
 	return Config{
 		VMClock: vmclock.DefaultPath,
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
-		Cluster: Cluster{Coord: embedded, TTL: 10 * time.Second},
+		Cluster: Cluster{Coord: inStateDir, TTL: 10 * time.Second},
 		IDs:     IDs{Layout: "flakeward", Lanes: 1, SequenceStart: StartRolling, Form: form.Integer.String()},
 		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second, Idle: 10 * time.Second},
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
@@ -308,10 +307,10 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 		bad("coord-password-file", "a password needs a user: give it with --coord-user")
 	case c.User != "" && coordinator.User:
 		bad("coord-user", "--coord has a user, too: leave one out")
-	case c.User != "" && coordinator.Local != "":
-		bad("coord-user", "the %s has no users: leave it out, or name a cluster with --coord", coordinator.Local)
+	case c.User != "" && coordinator.Local:
+		bad("coord-user", "a directory has no users: leave it out, or name a cluster with --coord")
 	}
-	if c.RequireCoord && err == nil && coordinator.Local != "" {
+	if c.RequireCoord && err == nil && coordinator.Local {
 		bad("coord", "a coordinator of this host alone is refused by --require-coord: each pod or host would have one of its own, and they would issue equal IDs; "+
 			"name the coordinator of all: etcd://host:port/prefix or zk://host:port/chroot")
 	}
@@ -321,8 +320,8 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 	if c.TLS.Key != "" && c.TLS.Cert == "" {
 		bad("coord-key", "a key needs its client certificate: give it with --coord-cert")
 	}
-	if c.TLS.Wanted() && coordinator.Local != "" {
-		bad("coord-ca", "the %s speaks to nobody over the network: leave the files of TLS out, or name a cluster with --coord", coordinator.Local)
+	if c.TLS.Wanted() && coordinator.Local {
+		bad("coord-ca", "a directory speaks to nobody over the network: leave the files of TLS out, or name a cluster with --coord")
 	}
 }
 

@@ -86,7 +86,7 @@ func TestLife(t *testing.T) {
 	note(again.next())
 }
 
-// Two embedded coordinators are two clusters: both say that their IDs are unique within the state
+// Two directories are two clusters: both say that their IDs are unique within the state
 // directory only.
 func TestScheduleTwoDefaults(t *testing.T) {
 	a, b := start(t, config(dir(t))), start(t, config(dir(t)))

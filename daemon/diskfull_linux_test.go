@@ -15,9 +15,9 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A disk that others have filled does not stop a daemon that runs, although the embedded
-// coordinator writes to the same disk: the journal's mark and the grant go on rising. The disk is a
-// small file system that only this test sees.
+// A disk that others have filled does not stop a daemon that runs, although the coordinator's
+// directory is on the same disk: the journal's mark and the grant go on rising. The disk is a small
+// file system that only this test sees.
 func TestDiskFull(t *testing.T) {
 	if isolated.Test(t, syscall.CLONE_NEWNS) {
 		return

@@ -35,7 +35,7 @@ func (d *Daemon) figures() metrics.Figures {
 	switch coordinator := d.config.coordinator(); {
 	case coordinator.InStateDir:
 		f.Cluster.UniqueWithin = "state-directory"
-	case coordinator.Local != "":
+	case coordinator.Local:
 		f.Cluster.UniqueWithin = "host"
 	}
 	for _, l := range d.lanes {

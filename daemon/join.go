@@ -3,10 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -27,7 +25,6 @@ func (d *Daemon) hold(ctx context.Context, inherited lifecycle.Inherited) (coord
 	}
 	d.forms.change(d.cluster, d.server.Disconnect)
 	parts, holding := errgroup.WithContext(ctx)
-	parts.Go(func() error { return d.outlive(holding, c) })
 	for _, l := range d.lanes {
 		parts.Go(func() error { return d.lifecycle.Hold(holding, l.number) })
 	}
@@ -46,29 +43,6 @@ func (d *Daemon) joined(cluster coord.Cluster) {
 	d.web.members.joined.Store(&cluster)
 }
 
-// outlive waits until a coordinator that runs in this process has failed for good, as one does that
-// could not write to its disk, and then until the last grant has ended: up to there nothing is
-// missing. Only a new start can open the coordinator again.
-func (d *Daemon) outlive(ctx context.Context, c coord.Coordinator) error {
-	f, ok := c.(interface{ Failed() <-chan struct{} })
-	if !ok {
-		<-ctx.Done()
-		return nil
-	}
-	select {
-	case <-f.Failed():
-	case <-ctx.Done():
-		return nil
-	}
-	d.log.Error("the coordinator in this process has failed; issuing goes on to the end of the grant", "ends", d.layout.StartOf(d.lanes.granted()))
-	for d.layout.TickAt(d.clock.Now().Wall) <= d.lanes.granted() {
-		if d.clock.Sleep(ctx, time.Second) != nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("the coordinator %s has failed and its last grant has ended: start the daemon again", d.config.coordinator().Text)
-}
-
 // warn says within what IDs are unique, if that is less than a cluster, and whether the state
 // directory may be lost.
 func (d *Daemon) warn(dir *journal.Dir) {
@@ -81,7 +55,7 @@ func (d *Daemon) warn(dir *journal.Dir) {
 	case coordinator.InStateDir:
 		d.log.Info("the coordinator is in the state directory: IDs are unique within this state directory only; for a cluster, give every daemon the same --coord",
 			"state_dir", d.config.StateDir)
-	case coordinator.Local != "":
+	case coordinator.Local:
 		d.log.Info("the coordinator is a directory: IDs are unique on this host only, among its daemons with the same --coord; for several hosts, name an etcd or a ZooKeeper",
 			"coord", coordinator.Text)
 	}
@@ -108,7 +82,7 @@ func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 func final(err error) bool {
 	var configuration *connect.ConfigError
 	var unserved *coord.NotServedError
-	return errors.Is(err, connect.ErrFailed) || errors.As(err, &configuration) || errors.As(err, &unserved) && !unserved.Importing
+	return errors.As(err, &configuration) || errors.As(err, &unserved) && !unserved.Importing
 }
 
 // Identity is what the daemon is known as in the coordinator.

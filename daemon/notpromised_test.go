@@ -30,7 +30,7 @@ func (c behind) Now() clockguard.Reading {
 }
 
 // sameWorker starts daemons, each on what config returns, until one has a worker ID. The place
-// where an embedded coordinator begins to assign is drawn from its UUID, so each has it at odds of
+// where a directory begins to assign is drawn from its UUID, so each has it at odds of
 // one in two.
 func sameWorker(t *testing.T, worker string, config func() daemon.Config) *running {
 	t.Helper()
@@ -61,7 +61,7 @@ func (r *running) all(seen map[int64]bool) (again int) {
 	return again
 }
 
-// Not promised: two embedded coordinators know nothing of each other, so their daemons issue the
+// Not promised: two directories know nothing of each other, so their daemons issue the
 // same IDs.
 func TestNotPromisedTwoStateDirectories(t *testing.T) {
 	two := func() daemon.Config {
@@ -91,7 +91,7 @@ func TestNotPromisedTwoStateDirectories(t *testing.T) {
 	t.Error("no ID came twice: the documentation says that it may")
 }
 
-// Not promised: with an embedded coordinator's state directory all is lost that knew what has been
+// Not promised: with a state directory that has the coordinator's, all is lost that knew what has been
 // issued. A clock that is behind then issues it again, if the file system that the directory lay in
 // is lost as well.
 func TestNotPromisedLostStateDirectory(t *testing.T) {
@@ -106,9 +106,9 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 	}
 }
 
-// Not promised: an embedded coordinator that is put back with the journal, each into the files that
+// Not promised: a directory that is put back with the journal, each into the files that
 // are there, knows of nothing since. A clock that is behind then issues it again.
-func TestNotPromisedAnEmbeddedCoordinatorThatIsPutBackInPlace(t *testing.T) {
+func TestNotPromisedADirectoryThatIsPutBackInPlace(t *testing.T) {
 	t.Parallel()
 	const setBack = 1500 * time.Millisecond
 	c := config(dir(t))

@@ -206,8 +206,8 @@ func TestRestoredCoordinator(t *testing.T) {
 	}
 }
 
-// A start under a wrong prefix is refused and leaves no cluster there; one that leaves the embedded
-// coordinator makes the first cluster of a new one, as before.
+// A start under a wrong prefix is refused and leaves no cluster there; one that leaves a
+// directory makes the first cluster of a new coordinator.
 func TestWrongPrefixMakesNoCluster(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
@@ -222,7 +222,7 @@ func TestWrongPrefixMakesNoCluster(t *testing.T) {
 	}
 	everywhere := keys("")
 	wrong := c
-	for _, url := range []string{etcd.URL("wrong"), "embedded:"} {
+	for _, url := range []string{etcd.URL("wrong"), "dir:"} {
 		wrong.Cluster.Coord = url
 		err := launch(t, wrong).End()
 		var none *lifecycle.NoClusterError
@@ -273,6 +273,6 @@ func TestWrongPrefixMakesNoCluster(t *testing.T) {
 	start(t, alone).Stop()
 	alone.Cluster.Coord = etcd.URL("first")
 	if err := launch(t, alone).End(); !errors.As(err, &foreign) {
-		t.Errorf("the daemon that leaves its embedded coordinator ended with %v", err)
+		t.Errorf("the daemon that leaves its directory ended with %v", err)
 	}
 }

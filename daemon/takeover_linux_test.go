@@ -137,12 +137,12 @@ func runUntilTakenOver(ctx context.Context, c daemon.Config) (err error) {
 // closed, no ID comes twice, and each connection's IDs rise.
 func TestTakeoverIsNotNoticed(t *testing.T) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
-	for name, url := range map[string]string{"embedded": "embedded:", "etcd": etcd.URL("test"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"} {
+	for name, url := range map[string]string{"dir": "dir:", "etcd": etcd.URL("test"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"} {
 		for _, lanes := range []int{1, 3} {
 			t.Run(fmt.Sprint(name, lanes), func(t *testing.T) {
 				c := config(dir(t))
 				c.Cluster.Coord, c.IDs.Lanes = url+strings.Repeat("x", lanes), lanes
-				if name == "embedded" {
+				if name == "dir" {
 					c.Cluster.Coord = url
 				}
 				d := start(t, c)

@@ -97,12 +97,8 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 }
 
 // rehearse opens the coordinator, for the start to use, and looks whether this daemon fits into its
-// cluster, and which that is; empty: that is not known. It writes nothing. An embedded coordinator
-// is still the running daemon's.
+// cluster, and which that is; empty: that is not known. It writes nothing.
 func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster string, err error) {
-	if n.config.coordinator().Embedded {
-		return nil, "", nil
-	}
 	ctx, cancel := clockguard.WithTimeout(ctx, n.clock, rehearsal)
 	defer cancel()
 	c, err = n.open(ctx)

@@ -54,7 +54,7 @@ func (m *membership) readLayout(stored Entry) (layout, error) {
 func (m *membership) decodeLayout(stored Entry) (layout, error) {
 	l, err := decodeLayout(stored.Value)
 	if err != nil {
-		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix or, with embedded:, another state directory", m.store.Name(), m.store.Path("layout"), err)
+		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix, or another directory", m.store.Name(), m.store.Path("layout"), err)
 	}
 	return l, nil
 }

@@ -114,6 +114,8 @@ func TestCertificatesAreOfKnownTime(t *testing.T) {
 
 // What no server can set right is a ConfigError, of a daemon's start and an operator's.
 func TestConfigErrors(t *testing.T) {
+	before := t.TempDir()
+	must.Do(t, os.Mkdir(filepath.Join(before, "etcd"), 0o700))
 	for name, c := range map[string]struct {
 		config Config
 		want   string
@@ -125,13 +127,15 @@ func TestConfigErrors(t *testing.T) {
 		"a user alone":       {Config{URL: "etcd://h", User: "u"}, "give both or neither"},
 		"a password alone":   {Config{URL: "zk://h", Password: "geheim"}, "give both or neither"},
 		"two users":          {Config{URL: "etcd://a:geheim@h", User: "u", Password: "geheim"}, "leave one out"},
-		"embedded TLS":       {Config{URL: "embedded:", StateDir: "/nowhere", TLS: TLS{CA: "/nowhere/ca.pem"}}, "neither users nor TLS"},
-		"an embedded user":   {Config{URL: "embedded:", StateDir: "/nowhere", User: "u", Password: "geheim"}, "neither users nor TLS"},
-		"no directory":       {Config{URL: "embedded:"}, "state directory"},
+		"a directory's TLS":  {Config{URL: "dir:", StateDir: "/nowhere", TLS: TLS{CA: "/nowhere/ca.pem"}}, "neither users nor TLS"},
+		"a directory's user": {Config{URL: "dir:", StateDir: "/nowhere", User: "u", Password: "geheim"}, "neither users nor TLS"},
+		"no directory":       {Config{URL: "dir:"}, "state directory"},
+		"an embedded etcd":   {Config{URL: "embedded:", StateDir: "/nowhere"}, "no longer is"},
+		"an etcd of before":  {Config{URL: "dir:", StateDir: before}, "cluster export"},
 	} {
 		c.config.Identity = identity
 		_, opening := Open(t.Context(), c.config)
-		_, operating := Operate(t.Context(), c.config)
+		_, operating := Operate(c.config)
 		for _, err := range []error{opening, operating} {
 			var wrong *ConfigError
 			if !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "geheim") {

@@ -6,35 +6,31 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/coord/etcd"
-	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/coord/zk"
 )
-
-// ErrFailed means that the embedded coordinator has failed for good in this process,
-// at its start or later, and that only a new process can open its directory again.
-// Open returns it wrapped, with the directory and the first reason.
-var ErrFailed = embedded.ErrFailed
 
 // TLS says whether and how a cluster is spoken to encrypted.
 type TLS = secure.TLS
 
 // Config is what Open and Operate need.
 type Config struct {
-	// URL is embedded:, dir:/path, etcd://[user:password@]host[:port],.../prefix or
+	// URL is dir:, dir:/path, etcd://[user:password@]host[:port],.../prefix or
 	// zk://[user:password@]host[:port],.../chroot.
 	URL string
-	// StateDir is the daemon's state directory; embedded: keeps its data in
-	// etcd below it, and dir: in coord.
+	// StateDir is the daemon's state directory, in which dir: without a path is coord.
 	StateDir string
 	// Moved says that StateDir may be a copy of another daemon's: a coordinator that is in it
 	// becomes a cluster of its own, which assigns its first worker IDs anew.
@@ -44,7 +40,7 @@ type Config struct {
 	TTL time.Duration
 	// Adopt takes a directory that was copied or restored for the cluster's, see dir.Config.
 	Adopt bool
-	// TLS encrypts; embedded: and dir: have none.
+	// TLS encrypts; dir: has none.
 	TLS TLS
 	// User and Password are for servers that ask for them, if the URL has none.
 	User     string
@@ -71,19 +67,14 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type Description struct {
 	// Text is the URL without user and password.
 	Text string
-	// Embedded is true for a coordinator inside the daemon.
-	Embedded bool
-	// Local is what errors call a coordinator of this host alone; empty: several hosts may share it.
-	Local string
+	// Local is true for a directory of this host.
+	Local bool
 	// InStateDir is true for one whose data lies in the state directory: IDs are unique within that
 	// only.
 	InStateDir bool
 	// User is true when the URL has a user and a password.
 	User bool
 }
-
-// Directory is the Local of a directory.
-const Directory = "directory"
 
 // Describe returns what a URL means, or an error that says what is wrong with it.
 // Neither shows a password.
@@ -92,18 +83,10 @@ func Describe(url string) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	d := Description{Text: l.String(), Embedded: l.scheme == schemeEmbedded, User: l.user != ""}
-	switch l.scheme {
-	case schemeEmbedded:
-		d.Local, d.InStateDir = "embedded coordinator", true
-	case schemeDir:
-		d.Local, d.InStateDir = Directory, l.path == ""
-	}
-	return d, nil
+	return Description{Text: l.String(), Local: l.local(), InStateDir: l.local() && l.path == "", User: l.user != ""}, nil
 }
 
-// Open returns the coordinator. For embedded: the server has been started, and
-// Close stops it; otherwise nothing has been sent, and servers that cannot be
+// Open returns the coordinator. Nothing has been sent, and servers that cannot be
 // reached are the error of Join. A configuration that cannot work, as with a file that
 // cannot be read, is a *ConfigError.
 func Open(ctx context.Context, c Config) (coord.Coordinator, error) {
@@ -111,11 +94,33 @@ func Open(ctx context.Context, c Config) (coord.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch l.scheme {
-	case schemeEmbedded:
-		return c.openEmbedded(ctx)
-	case schemeDir:
-		return c.startDir(ctx, l)
+	made, err := c.open(l)
+	if err != nil {
+		return nil, err
+	}
+	if c.Moved && l.local() && l.path == "" {
+		if err := c.renew(ctx, made); err != nil {
+			return nil, errors.Join(err, made.Close())
+		}
+	}
+	return made, nil
+}
+
+// Operate returns what an operator's command does its work with. It makes no cluster.
+func Operate(c Config) (coord.Operator, error) {
+	if c.Identity.Incarnation == "" {
+		c.Identity.Incarnation = strings.ReplaceAll(uuid.NewString(), "-", "")
+	}
+	l, err := c.locate()
+	if err != nil {
+		return nil, err
+	}
+	return c.open(l)
+}
+
+func (c *Config) open(l location) (remote, error) {
+	if l.local() {
+		return c.openDir(l)
 	}
 	return c.dial(l)
 }
@@ -168,7 +173,8 @@ func (c *Config) dial(l location) (remote, error) {
 		made, err = zk.Dial(zk.Servers{Addresses: l.hosts, Chroot: l.path, User: l.user, Password: l.password, TLS: config, Current: c.Current},
 			zk.Config{Timeout: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("zk")})
 	} else {
-		made, err = etcd.Dial(etcd.Servers{Endpoints: l.hosts, User: l.user, Password: l.password, TLS: config, Current: c.Current}, c.etcd(l.path))
+		made, err = etcd.Dial(etcd.Servers{Endpoints: l.hosts, User: l.user, Password: l.password, TLS: config, Current: c.Current},
+			etcd.Config{Prefix: l.path, TTL: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("etcd")})
 	}
 	if err != nil {
 		return nil, &ConfigError{err}
@@ -181,10 +187,14 @@ func (c *Config) dial(l location) (remote, error) {
 
 // openDir makes the coordinator on a directory.
 func (c *Config) openDir(l location) (remote, error) {
-	if l.path == "" && c.StateDir == "" {
-		return nil, &ConfigError{errors.New("dir: without a path lies in the state directory; set one")}
-	}
 	if l.path == "" {
+		if c.StateDir == "" {
+			return nil, &ConfigError{errors.New("dir: without a path lies in the state directory; set one")}
+		}
+		if before := filepath.Join(c.StateDir, "etcd"); isDir(before) {
+			return nil, &ConfigError{fmt.Errorf("%s has the cluster of an embedded etcd, which this version no longer has: export it by `flakeward cluster export` of the version before, "+
+				"move that directory away, and import it by `flakeward cluster import --coord dir:`; or give another --state-dir", before)}
+		}
 		l.path = filepath.Join(c.StateDir, "coord")
 	}
 	made, err := dir.New(dir.Config{Path: l.path, Identity: c.Identity, Adopt: c.Adopt, Clock: c.Clock, Log: c.Log.Named("dir")})
@@ -194,18 +204,9 @@ func (c *Config) openDir(l location) (remote, error) {
 	return made, nil
 }
 
-// startDir is openDir for a daemon.
-func (c *Config) startDir(ctx context.Context, l location) (coord.Coordinator, error) {
-	made, err := c.openDir(l)
-	if err != nil {
-		return nil, err
-	}
-	if c.Moved && l.path == "" {
-		if err := c.renew(ctx, made); err != nil {
-			return nil, errors.Join(err, made.Close())
-		}
-	}
-	return made, nil
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // readTLS reads the files of TLS; nil: there is none.
@@ -230,59 +231,6 @@ func (c Config) Reload() error {
 	return err
 }
 
-func (c *Config) etcd(prefix string) etcd.Config {
-	return etcd.Config{Prefix: prefix, TTL: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("etcd")}
-}
-
-// local is a coordinator together with the server that it uses.
-type local struct {
-	*etcd.Coordinator
-	server *embedded.Server
-}
-
-// embeddedHistory is how many holders of a worker ID are kept where the space is
-// a few megabytes and all of them are this host.
-const embeddedHistory = 5
-
-func (c *Config) embeddedDir() (string, error) {
-	if c.StateDir == "" {
-		return "", &ConfigError{errors.New("the embedded coordinator needs a state directory; set one")}
-	}
-	return filepath.Join(c.StateDir, "etcd"), nil
-}
-
-func (c *Config) openEmbedded(ctx context.Context) (coord.Coordinator, error) {
-	made, err := c.startEmbedded(ctx)
-	if err != nil { // not a bare return: a nil *local would be an interface that is not nil
-		return nil, err
-	}
-	return made, nil
-}
-
-func (c *Config) startEmbedded(ctx context.Context) (*local, error) {
-	dir, err := c.embeddedDir()
-	if err != nil {
-		return nil, err
-	}
-	config := c.etcd("")
-	server, err := embedded.Start(ctx, embedded.Config{Dir: dir, Log: config.Log})
-	if err != nil {
-		return nil, err
-	}
-	config.Where, config.StartOffset, config.MakeRoom, config.History = "embedded", true, server.MakeRoom, embeddedHistory
-	coordinator, err := etcd.New(server.Client(), config)
-	if err != nil {
-		return nil, errors.Join(&ConfigError{fmt.Errorf("the embedded coordinator: %w", err)}, server.Close())
-	}
-	l := &local{coordinator, server}
-	if c.Moved {
-		if err := c.renew(ctx, coordinator); err != nil {
-			return nil, errors.Join(err, l.Close())
-		}
-	}
-	return l, nil
-}
-
 // renew gives the cluster in the state directory another UUID, if there is a cluster. Its original has
 // the one that it had.
 func (c *Config) renew(ctx context.Context, coordinator coord.Operator) error {
@@ -299,18 +247,4 @@ func (c *Config) renew(ctx context.Context, coordinator coord.Operator) error {
 	}
 	c.Log.Warn("the coordinator in the state directory may be a copy of another daemon's, and is another cluster from now on", "was", was.UUID, "is", is)
 	return nil
-}
-
-// Failed is closed when the server has ended by itself. Only a new process can
-// open its directory again.
-func (l *local) Failed() <-chan struct{} { return l.server.Failed() }
-
-// Close ends the session and then the server.
-func (l *local) Close() error {
-	return errors.Join(l.Coordinator.Close(), l.server.Close())
-}
-
-// Detach leaves the session as it is and ends the server.
-func (l *local) Detach() error {
-	return errors.Join(l.Coordinator.Detach(), l.server.Close())
 }

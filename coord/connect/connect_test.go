@@ -6,8 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -29,7 +27,6 @@ func TestParse(t *testing.T) {
 		return location{scheme: "etcd", hosts: hosts, path: path}
 	}
 	for url, want := range map[string]location{
-		"embedded:":                        {scheme: "embedded"},
 		"dir:":                             {scheme: "dir"},
 		"dir:/a%20/../b @/":                {scheme: "dir", path: "/b @"},
 		"dir:///a":                         {scheme: "dir", path: "/a"},
@@ -69,10 +66,9 @@ func TestParseErrors(t *testing.T) {
 		"zk://h1/a%00":            "character that ZooKeeper refuses",
 		"zk://h1/%ff":             "character that ZooKeeper refuses",
 		"zk://geheim@h1":          "user:password@",
-		"embedded://":             "takes nothing",
+		"embedded:":               "no longer is",
 		"dir:a":                   "does not begin with a slash",
 		"dir:/a\x00":              "zero byte",
-		"embedded:/var/lib":       "takes nothing",
 		"etcd:h1":                 "//",
 		"etcd://":                 "host is missing",
 		"etcd:///prefix":          "host is missing",
@@ -103,9 +99,8 @@ func TestParseErrors(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	for url, want := range map[string]Description{
-		"embedded:":                   {Text: "embedded:", Embedded: true, Local: "embedded coordinator", InStateDir: true},
-		"dir:":                        {Text: "dir:", Local: "directory", InStateDir: true},
-		"dir:/a/":                     {Text: "dir:/a", Local: "directory"},
+		"dir:":                        {Text: "dir:", Local: true, InStateDir: true},
+		"dir:/a/":                     {Text: "dir:/a", Local: true},
 		"etcd://u:geheim@h1,h2:5/a b": {Text: "etcd://***@h1:2379,h2:5/a%20b", User: true},
 		"zk://u:geheim@h1,h2:5/a":     {Text: "zk://***@h1:2181,h2:5/a", User: true},
 	} {
@@ -119,7 +114,7 @@ func TestDescribe(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, url := range []string{"embedded:", "dir:", "dir:/a/b", "etcd://u:p@h1,[::1]:5/a b", "zk://h1:1,h2/a/b", "zk://u%3A:p%40@h1/%C3%A4", "zk://h1/a//.."} {
+	for _, url := range []string{"dir:", "dir:/a/b", "etcd://u:p@h1,[::1]:5/a b", "zk://h1:1,h2/a/b", "zk://u%3A:p%40@h1/%C3%A4", "zk://h1/a//.."} {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {
@@ -140,12 +135,12 @@ func FuzzParse(f *testing.F) {
 
 var identity = coord.Identity{Host: "h", Incarnation: "I1"}
 
-func TestOpenEmbedded(t *testing.T) {
+func TestOpenInTheStateDirectory(t *testing.T) {
 	dir := t.TempDir()
 	var uuid string
 	var floors []int64
 	for range 2 {
-		c := must.Get(Open(t.Context(), Config{URL: "embedded:", StateDir: dir, Identity: identity}))(t)
+		c := must.Get(Open(t.Context(), Config{URL: "dir:", StateDir: dir, Identity: identity}))(t)
 		cluster := must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024}))(t)
 		if uuid == "" {
 			uuid = cluster.UUID
@@ -162,32 +157,11 @@ func TestOpenEmbedded(t *testing.T) {
 	}
 }
 
-// A copy of a process leaves the session in its store as it is, and opens the store again at once.
-func TestDetachFromEmbedded(t *testing.T) {
-	config := Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}
-	open := func() coord.Coordinator {
-		t.Helper()
-		c := must.Get(Open(t.Context(), config))(t)
-		must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
-		return c
-	}
-	first := open()
-	claim := must.Get(coordtest.Claim(t.Context(), first, coord.Request{Worker: 3, Latest: 1 << 40}))(t)
-	if err := first.Detach(); err != nil {
-		t.Errorf("Detach: %v", err)
-	}
-	again := open()
-	defer coordtest.Close(t, again)
-	if ms, err := again.Members(t.Context()); err != nil || len(ms) != 1 || ms[0].Claim != claim.Name() {
-		t.Errorf("after Detach: %+v, %v; want the claim %s", ms, err, claim.Name())
-	}
-}
-
 // Two clusters of one host each rarely assign the same worker ID first.
-func TestEmbeddedSpreads(t *testing.T) {
+func TestDirectoriesSpread(t *testing.T) {
 	seen := map[int]bool{}
 	for range 4 {
-		c := must.Get(Open(t.Context(), Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}))(t)
+		c := must.Get(Open(t.Context(), Config{URL: "dir:", StateDir: t.TempDir(), Identity: identity}))(t)
 		must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}))(t)
 		claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker}))(t)
 		seen[claim.Worker()] = true
@@ -200,8 +174,8 @@ func TestEmbeddedSpreads(t *testing.T) {
 
 // A copy does not get the worker ID that its original had last, though the original's preference is
 // in it. What the copy was assigned instead is its own from then on.
-func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
-	c := Config{URL: "embedded:", StateDir: t.TempDir(), Identity: identity}
+func TestACopiedStateDirectoryAssignsAnew(t *testing.T) {
+	c := Config{URL: "dir:", StateDir: t.TempDir(), Identity: identity}
 	c.Identity.Host = "host"
 	worker := func(moved bool) int {
 		t.Helper()
@@ -219,32 +193,12 @@ func TestACopiedEmbeddedCoordinatorDealsAnew(t *testing.T) {
 	}
 }
 
-func TestOpenAfterFailure(t *testing.T) {
-	dir := t.TempDir()
-	config := Config{URL: "embedded:", StateDir: dir, Identity: identity}
-	c := must.Get(Open(t.Context(), config))(t)
-	coordtest.Close(t, c)
-	must.Do(t, os.WriteFile(filepath.Join(dir, "etcd", "member", "snap", "db"), bytes.Repeat([]byte{0xff}, 16<<10), 0o600))
-	var first string
-	for i := range 2 {
-		c, err := Open(t.Context(), config)
-		if !errors.Is(err, ErrFailed) || c != nil || !strings.Contains(err.Error(), dir) {
-			t.Fatalf("open %d: %v, %v; want ErrFailed with %s", i, c, err, dir)
-		}
-		if first == "" {
-			first = err.Error()
-		} else if err.Error() != first {
-			t.Errorf("first %q, then %q", first, err)
-		}
-	}
-}
-
 func TestOpenErrors(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no URL":              {Identity: identity},
-		"no state directory":  {URL: "embedded:", Identity: identity},
+		"no state directory":  {URL: "dir:", Identity: identity},
 		"no incarnation":      {URL: "etcd://h1"},
-		"incarnation":         {URL: "embedded:", StateDir: t.TempDir(), Identity: coord.Identity{Incarnation: "a b"}},
+		"incarnation":         {URL: "dir:", StateDir: t.TempDir(), Identity: coord.Identity{Incarnation: "a b"}},
 		"time to live":        {URL: "etcd://h1", Identity: identity, TTL: time.Second},
 		"time to live, in ms": {URL: "etcd://h1", Identity: identity, TTL: 2500 * time.Millisecond},
 	} {

@@ -3,7 +3,6 @@ package connect
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,15 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/sockettest"
 )
-
-// stateDir is a state directory whose path leaves room for a socket's.
-func stateDir(t *testing.T) string {
-	t.Helper()
-	dir := sockettest.Dir(t)
-	return dir
-}
 
 // serve opens a daemon's coordinator and claims a worker ID.
 func serve(t *testing.T, c Config) (coord.Coordinator, coord.Claim) {
@@ -36,7 +27,7 @@ func serve(t *testing.T, c Config) (coord.Coordinator, coord.Claim) {
 // inspects opens an operator and wants it to see the worker ID, held or not.
 func inspects(t *testing.T, c Config, worker int, held bool) {
 	t.Helper()
-	o := must.Get(Operate(t.Context(), c))(t)
+	o := must.Get(Operate(c))(t)
 	if found, err := o.Inspect(t.Context()); err != nil || found.Layout != "layout" {
 		t.Errorf("Inspect: %+v, %v", found, err)
 	}
@@ -50,46 +41,16 @@ func inspects(t *testing.T, c Config, worker int, held bool) {
 	coordtest.Close(t, o)
 }
 
-func TestOperateEmbedded(t *testing.T) {
-	c := Config{URL: "embedded:", StateDir: stateDir(t)}
-	if _, err := Operate(t.Context(), c); !errors.Is(err, coord.ErrNoCluster) {
-		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
+func TestOperateADirectory(t *testing.T) {
+	c := Config{URL: "dir:", StateDir: t.TempDir()}
+	o := must.Get(Operate(c))(t)
+	_, err := o.Inspect(t.Context())
+	must.Fail(t, err, coord.ErrNoCluster)
+	coordtest.Close(t, o)
+	if left := must.Get(os.ReadDir(c.StateDir))(t); len(left) != 0 {
+		t.Errorf("looking made %v", left)
 	}
-	if left, err := os.ReadDir(c.StateDir); err != nil || len(left) != 0 {
-		t.Errorf("looking made %v, %v", left, err)
-	}
-	d, claim := serve(t, c)
-	inspects(t, c, claim.Worker(), true) // asks the daemon
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); err != nil {
-		t.Errorf("the daemon suffered: %v", err)
-	}
-	must.Do(t, d.Close())
-	inspects(t, c, claim.Worker(), false) // starts the server itself
-	again, err := Open(t.Context(), Config{URL: "embedded:", StateDir: c.StateDir, Identity: identity})
-	if err != nil {
-		t.Fatalf("the daemon's next start: %v", err)
-	}
-	coordtest.Close(t, again)
-}
-
-// A daemon whose directory's path is too long for a socket serves, and operators are
-// told why they cannot ask it.
-func TestOperateEmbeddedLongPath(t *testing.T) {
-	c := Config{URL: "embedded:", StateDir: filepath.Join(stateDir(t), strings.Repeat("long", 30))}
-	d, _ := serve(t, c)
-	if _, err := Operate(t.Context(), c); err == nil || !strings.Contains(err.Error(), "shorter state directory") {
-		t.Errorf("Operate: %v; want what to do", err)
-	}
-	must.Do(t, d.Close())
-}
-
-// What a server that another user starts leaves behind, the daemon could not open.
-func TestOwnsDir(t *testing.T) {
-	dir := stateDir(t)
-	must.Do(t, ownsDir(dir, os.Geteuid()))
-	if err := ownsDir(dir, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "run it as the daemon's user") {
-		t.Errorf("%v; want who is to run it", err)
-	}
+	operates(t, c)
 }
 
 func TestOperateEtcd(t *testing.T) {
@@ -104,7 +65,7 @@ func TestOperateZooKeeper(t *testing.T) {
 // operates wants an operator to see no cluster before there was a daemon, and then its claim.
 func operates(t *testing.T, c Config) {
 	t.Helper()
-	o := must.Get(Operate(t.Context(), c))(t)
+	o := must.Get(Operate(c))(t)
 	if _, err := o.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 		t.Errorf("before any daemon: %v, want ErrNoCluster", err)
 	}

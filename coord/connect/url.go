@@ -21,13 +21,12 @@ type location struct {
 
 // The schemes of a URL.
 const (
-	schemeEmbedded = "embedded"
-	schemeDir      = "dir"
-	schemeEtcd     = "etcd"
-	schemeZk       = "zk"
+	schemeDir  = "dir"
+	schemeEtcd = "etcd"
+	schemeZk   = "zk"
 )
 
-const forms = "use embedded: or dir:/path for this host alone, or etcd://host:port,host:port/prefix or zk://host:port,host:port/chroot for a cluster"
+const forms = "use dir: or dir:/path for this host alone, or etcd://host:port,host:port/prefix or zk://host:port,host:port/chroot for a cluster"
 
 // ports are those that clients use when none is given (IANA).
 var ports = map[string]string{schemeEtcd: "2379", schemeZk: "2181"}
@@ -40,11 +39,8 @@ func parse(raw string) (location, error) {
 		return location{}, fmt.Errorf("the coordinator's URL has no scheme; %s", forms)
 	}
 	switch scheme {
-	case schemeEmbedded:
-		if rest != "" {
-			return location{}, fmt.Errorf("the coordinator's URL has something after %s:, which takes nothing; %s", scheme, forms)
-		}
-		return location{scheme: scheme}, nil
+	case "embedded":
+		return location{}, fmt.Errorf("the coordinator's URL is %s, which no longer is: leave it out, or %s", raw, forms)
 	case schemeDir:
 		return parseDir(rest)
 	case schemeEtcd, schemeZk:
@@ -165,7 +161,7 @@ func parseHost(s, defaultPort string) (string, error) {
 }
 
 // local reports whether the coordinator is this host's alone: it has no servers.
-func (l location) local() bool { return l.scheme == schemeEmbedded || l.scheme == schemeDir }
+func (l location) local() bool { return l.scheme == schemeDir }
 
 // String is the URL without user and password.
 func (l location) String() string {

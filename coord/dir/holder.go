@@ -36,3 +36,4 @@ func holders(locks string, inode uint64) (pids []string) {
 }
 
 func inodeOf(info os.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
+func ownerOf(info os.FileInfo) int    { return int(info.Sys().(*syscall.Stat_t).Uid) }

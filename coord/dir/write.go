@@ -116,6 +116,9 @@ func (d *directory) create(name string, file []byte) (*os.File, error) {
 	if d.shared {
 		err = f.Chmod(0o660)
 	}
+	if err == nil && os.Geteuid() == 0 {
+		err = f.Chown(ownerOf(d.info), -1) // root's commands leave nothing that the daemon cannot read
+	}
 	if err == nil {
 		_, err = f.Write(file)
 	}

@@ -17,18 +17,17 @@ import (
 
 // client makes single requests, and says what failed where.
 type client struct {
-	name     string  // what errors call the servers
-	user     string  // for errors; empty if there is none
-	root     string  // of the keys, for errors
-	servers  Servers // that can be asked why they do not serve; none for one in this process
-	timeout  time.Duration
-	makeRoom func(ctx context.Context) error
-	login    *login // nil without a user
+	name    string  // what errors call the servers
+	user    string  // for errors; empty if there is none
+	root    string  // of the keys, for errors
+	servers Servers // that can be asked why they do not serve; none if New has made the coordinator
+	timeout time.Duration
+	login   *login // nil without a user
 
 	// Set before Join or Look succeeds and only read then.
 	lease  clientv3.Lease
 	commit committer
-	conn   *grpc.ClientConn // nil for a client of a server in this process
+	conn   *grpc.ClientConn
 }
 
 // use has requests made with the library's client.
@@ -59,13 +58,6 @@ func (c *client) try(ctx context.Context, what string, request func(context.Cont
 	late := probe.Watch(bounded, func(ctx context.Context) error { return c.servers.unwell(ctx, true) })
 	defer late.Stop()
 	err := c.once(bounded, request)
-	if errors.Is(err, rpctypes.ErrNoSpace) && c.makeRoom != nil {
-		// The answer leaves open whether the request took place; each of ours
-		// can be made twice.
-		if err = c.makeRoom(bounded); err == nil {
-			err = request(bounded)
-		}
-	}
 	switch {
 	case err == nil:
 		return nil
@@ -73,7 +65,7 @@ func (c *client) try(ctx context.Context, what string, request func(context.Cont
 		return fmt.Errorf("%s: %s: %w", c.name, what, ctx.Err())
 	case bounded.Err() != nil:
 		why := late.Why()
-		if why == nil { // there was no time for it, or it is a server in this process
+		if why == nil { // there was no time for it
 			return fmt.Errorf("%s: %s: no answer within %v (%w)", c.name, what, c.timeout, bounded.Err())
 		}
 		return fmt.Errorf("%s: %s: %w", c.name, what, probe.Says(errors.Join(why, bounded.Err()), "%v", why))

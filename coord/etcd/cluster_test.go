@@ -17,7 +17,7 @@ import (
 // revision rises with every change of a key, also with one that was undone.
 func (tr tree) revision() int64 {
 	tr.t.Helper()
-	got := must.Get(tr.s.Client().Get(tr.t.Context(), "/"))(tr.t)
+	got := must.Get(tr.Client().Get(tr.t.Context(), "/"))(tr.t)
 	return got.Header.Revision
 }
 
@@ -25,7 +25,7 @@ func (tr tree) revision() int64 {
 func (tr tree) layoutRecord(c *etcd.Coordinator) (key, value string) {
 	tr.t.Helper()
 	key = c.Root() + "layout"
-	got, err := tr.s.Client().Get(tr.t.Context(), key)
+	got, err := tr.Client().Get(tr.t.Context(), key)
 	if err != nil || len(got.Kvs) != 1 {
 		tr.t.Fatalf("no layout record: %v", err)
 	}
@@ -34,7 +34,7 @@ func (tr tree) layoutRecord(c *etcd.Coordinator) (key, value string) {
 
 func (tr tree) do(op clientv3.Op) {
 	tr.t.Helper()
-	must.Get(tr.s.Client().Do(tr.t.Context(), op))(tr.t)
+	must.Get(tr.Client().Do(tr.t.Context(), op))(tr.t)
 }
 
 // The cluster record alone is another's, and claims and records are just as their
@@ -106,7 +106,7 @@ func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
 	if m, err := d.Members(t.Context()); err != nil || len(m) != 0 {
 		t.Errorf("a claim is left: %+v, %v", m, err)
 	}
-	got, err := tr.s.Client().Get(t.Context(), c.Root()+"workers/", clientv3.WithPrefix())
+	got, err := tr.Client().Get(t.Context(), c.Root()+"workers/", clientv3.WithPrefix())
 	if err != nil || len(got.Kvs) != 0 {
 		t.Errorf("a record was written: %v, %v", got, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
-	"github.com/flakeward/flakeward/coord/etcd/embedded"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -92,21 +90,6 @@ func (h *harness) operator(t testing.TB) coord.Operator {
 	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*etcd.Coordinator)
 }
 
-// startEmbedded starts a server of its own for the test.
-func startEmbedded(t testing.TB, config embedded.Config) *embedded.Server {
-	t.Helper()
-	if config.Dir == "" {
-		config.Dir = filepath.Join(t.TempDir(), "etcd")
-	}
-	s := must.Get(embedded.Start(t.Context(), config))(t)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("close the embedded server: %v", err)
-		}
-	})
-	return s
-}
-
 func TestConformanceCluster(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{Members: 3})
 	client := c.Client()
@@ -115,7 +98,7 @@ func TestConformanceCluster(t *testing.T) {
 		prefix := fmt.Sprintf("tree%d", trees.Add(1))
 		// On a machine that is busy an election may take seconds. No case waits for this to run
 		// out.
-		config := etcd.Config{Prefix: prefix, Where: "cluster", TryTimeout: 20 * time.Second}
+		config := etcd.Config{Prefix: prefix, TryTimeout: 20 * time.Second}
 		h := newHarness(client, config)
 		kit := h.kit(func(t testing.TB) {
 			c.StopAll()

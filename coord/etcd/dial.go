@@ -8,10 +8,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 
-	"github.com/flakeward/flakeward/coord/etcd/zaplog"
 	"github.com/flakeward/flakeward/coord/secure"
 )
 
@@ -32,16 +32,16 @@ type Servers struct {
 
 // Dial returns a coordinator with a client of its own, which Close closes. It
 // sends nothing: servers that cannot be reached are the error of Join. The
-// endpoints are named in errors, in the place of config.Where.
+// endpoints are named in errors.
 func Dial(servers Servers, config Config) (*Coordinator, error) {
 	if len(servers.Endpoints) == 0 {
 		return nil, fmt.Errorf("etcd: no server is named; give at least one host:port")
 	}
-	config.Where = strings.Join(servers.Endpoints, ", ")
 	s, err := newStore(config)
 	if err != nil {
 		return nil, err
 	}
+	s.client.name = "etcd (" + strings.Join(servers.Endpoints, ", ") + ")"
 	s.client.user, s.client.servers, s.clocks.servers = servers.User, servers, servers
 	log := s.sessions.log
 	known := newMistakes(log)
@@ -67,7 +67,7 @@ func dial(servers Servers, login *login, log hclog.Logger, known *mistakes) (*cl
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: servers.Endpoints,
 		TLS:       servers.TLS,
-		Logger:    zaplog.New(log, nil),
+		Logger:    zap.NewNop(), // what a call came to is in its own error
 		// A member that was cut off is noticed also when no packet says so. The
 		// client library allows no shorter interval. A session always has a stream;
 		// where nothing is asked, etcd takes pings for an attack and hangs up.

@@ -9,24 +9,24 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
-	"github.com/flakeward/flakeward/coord/etcd/embedded"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// tree is one embedded server for a test.
+// tree is a server of one test.
 type tree struct {
+	*etcdtest.Cluster
 	t testing.TB
-	s *embedded.Server
 }
 
-func newTree(t testing.TB) tree { return tree{t, startEmbedded(t, embedded.Config{})} }
+func newTree(t testing.TB) tree { return tree{etcdtest.Start(t, etcdtest.Options{}), t} }
 
 // daemon returns a joined coordinator.
 func (tr tree) daemon(incarnation string) *etcd.Coordinator {
 	tr.t.Helper()
-	c, err := etcd.New(tr.s.Client(), etcd.Config{
-		Identity: coord.Identity{Host: "host" + incarnation, Incarnation: incarnation}, MakeRoom: tr.s.MakeRoom,
+	c, err := etcd.New(tr.Client(), etcd.Config{
+		Identity: coord.Identity{Host: "host" + incarnation, Incarnation: incarnation},
 	})
 	must.Do(tr.t, err)
 	tr.t.Cleanup(func() { coordtest.Close(tr.t, c) })
@@ -51,7 +51,7 @@ func (tr tree) extend(c coord.Claim, p coord.Progress) {
 
 func (tr tree) revoke(c *etcd.Coordinator) {
 	tr.t.Helper()
-	must.Do(tr.t, etcd.EndSession(tr.t.Context(), c, tr.s.Client()))
+	must.Do(tr.t, etcd.EndSession(tr.t.Context(), c, tr.Client()))
 }
 
 func want(worker int, opening string, mark generator.Tick) coord.Request {
@@ -213,12 +213,12 @@ func TestRecordPutBack(t *testing.T) {
 	claim := tr.claim(c, want(0, "", 0))
 	tr.extend(claim, coord.Progress{Ceiling: 100})
 	key := c.Root() + "workers/0000000"
-	old, err := tr.s.Client().Get(t.Context(), key)
+	old, err := tr.Client().Get(t.Context(), key)
 	if err != nil || len(old.Kvs) != 1 {
 		t.Fatalf("no record %s: %v", key, err)
 	}
 	tr.extend(claim, coord.Progress{Ceiling: 200})
-	must.Get(tr.s.Client().Put(t.Context(), key, string(old.Kvs[0].Value)))(t)
+	must.Get(tr.Client().Put(t.Context(), key, string(old.Kvs[0].Value)))(t)
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 300}); !errors.Is(err, coord.ErrLost) {
 		t.Errorf("Extend on a record that was put back: %v, want ErrLost", err)
 	}
@@ -233,7 +233,7 @@ func TestDamagedRecord(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	key := c.Root() + "workers/0000002"
-	must.Get(tr.s.Client().Put(t.Context(), key, `{"ceiling":`))(t)
+	must.Get(tr.Client().Put(t.Context(), key, `{"ceiling":`))(t)
 	seen := map[int]bool{}
 	for range 7 {
 		seen[tr.claim(c, want(2, "", 0)).Worker()] = true
@@ -258,7 +258,7 @@ func TestDamagedRecord(t *testing.T) {
 	if other := tr.claim(c, want(2, "", 0)); other.Worker() == 2 || other.Floor() != 500 {
 		t.Errorf("after a raise: worker ID %d above %d, want another above 500", other.Worker(), other.Floor())
 	}
-	got, err := tr.s.Client().Get(t.Context(), key)
+	got, err := tr.Client().Get(t.Context(), key)
 	if err != nil || string(got.Kvs[0].Value) != `{"ceiling":` {
 		t.Errorf("the damaged record is now %v (%v)", got, err)
 	}

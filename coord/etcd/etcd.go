@@ -1,5 +1,5 @@
-// Package etcd keeps the tree of a cluster in etcd, a real cluster's or an embedded
-// one's. What the tree is for and who may write what is package claims's.
+// Package etcd keeps the tree of a cluster in etcd. What the tree is for and who may write what is
+// package claims's.
 //
 // A claim node is a key attached to the lease of this coordinator's session; nodes
 // are ordered by their create revisions. The version of anything else is its
@@ -9,7 +9,6 @@
 package etcd
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -45,21 +44,9 @@ type Config struct {
 	TryTimeout time.Duration
 	// Identity names this daemon.
 	Identity coord.Identity
-	// Where names the servers in errors, such as "h1:2379, h2:2379". It must
-	// hold no secret.
-	Where string
-	// StartOffset begins assigning at a worker ID drawn from the cluster's UUID instead
-	// of 0: clusters of one host each, made by mistake, then rarely assign the same.
-	StartOffset bool
-	// History is how many entries are kept for each worker ID;
-	// claims.DefaultHistory if 0.
-	History int
 	// Clock tells since when a claim is held, for people to read;
 	// clockguard.System if nil.
 	Clock clockguard.Clock
-	// MakeRoom, if not nil, is called when etcd's space quota is used up, and the
-	// request is then made once more. Without it the error asks the operator.
-	MakeRoom func(ctx context.Context) error
 	// Own reports whether an address is this machine's: a server there is not asked for the
 	// time. The machine's interfaces tell if nil.
 	Own func(netip.Addr) bool
@@ -87,9 +74,7 @@ func New(client *clientv3.Client, config Config) (*Coordinator, error) {
 
 // newCoordinator returns the coordinator of a store.
 func newCoordinator(s *store, config Config) (*Coordinator, error) {
-	core, err := claims.New(s, claims.Config{
-		Identity: config.Identity, StartOffset: config.StartOffset, History: config.History, Clock: config.Clock, Log: config.Log,
-	})
+	core, err := claims.New(s, claims.Config{Identity: config.Identity, Clock: config.Clock, Log: config.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -132,10 +117,7 @@ func newStore(config Config) (*store, error) {
 		return nil, fmt.Errorf("etcd: the timeout of a request is %v; use a positive one", config.TryTimeout)
 	}
 	keys := keys{root: "/" + strings.Trim(config.Prefix, "/") + "/"}
-	c := &client{name: "etcd", root: keys.root, timeout: config.TryTimeout, makeRoom: config.MakeRoom}
-	if config.Where != "" {
-		c.name = "etcd (" + config.Where + ")"
-	}
+	c := &client{name: "etcd", root: keys.root, timeout: config.TryTimeout}
 	s := &store{
 		keys:        keys,
 		incarnation: config.Identity.Incarnation,

@@ -20,7 +20,7 @@ func TestInspectionByADaemon(t *testing.T) {
 	if got := tr.claim(c, want(2, "", 0)); got.Floor() != 50 {
 		t.Errorf("floor %d, want 50", got.Floor())
 	}
-	operator := must.Get(etcd.New(tr.s.Client(), etcd.Config{Identity: coord.Identity{Incarnation: "o"}}))(t)
+	operator := must.Get(etcd.New(tr.Client(), etcd.Config{Identity: coord.Identity{Incarnation: "o"}}))(t)
 	defer operator.Close()
 	must.Get(operator.Inspect(t.Context()))(t)
 	if claim, err := coordtest.Claim(t.Context(), operator, want(3, "", 0)); err == nil {

@@ -5,11 +5,8 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
@@ -29,7 +26,7 @@ func TestOpeningIsSealed(t *testing.T) {
 	etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
 		if k == etcd.KindOpening && !raised {
 			raised = true
-			_, err := tr.s.Client().Put(ctx, c.Root()+"workers/0000000", `{"ceiling":200,"holder":"OPERATOR","nonce":"N"}`)
+			_, err := tr.Client().Put(ctx, c.Root()+"workers/0000000", `{"ceiling":200,"holder":"OPERATOR","nonce":"N"}`)
 			if err != nil {
 				return err
 			}
@@ -87,7 +84,7 @@ func TestMembersShowTheOwner(t *testing.T) {
 	c := tr.daemon("m")
 	claim := tr.claim(c, want(4, "", 0))
 	for _, name := range []string{"0000004-s-AAA-AAA", "0000004-s-zzz-zzz", "0000004-0-0-0", "nonsense", "0000099-s-A-B"} {
-		must.Get(tr.s.Client().Put(t.Context(), c.Root()+"claims/"+name, "no JSON"))(t)
+		must.Get(tr.Client().Put(t.Context(), c.Root()+"claims/"+name, "no JSON"))(t)
 	}
 	members, err := c.Members(t.Context())
 	if err != nil || len(members) != 1 || members[0].Claim != claim.Name() {
@@ -174,59 +171,5 @@ func TestSessionsOneAfterTheOther(t *testing.T) {
 		}
 		tr.extend(claim, coord.Progress{Ceiling: 10})
 		tr.revoke(c)
-	}
-}
-
-// flakyLease tells the test of each renewal, and lets the first ones fail.
-type flakyLease struct {
-	clientv3.Lease
-	renewals chan clientv3.LeaseID
-	failures *atomic.Int32
-}
-
-func (f flakyLease) KeepAliveOnce(ctx context.Context, id clientv3.LeaseID) (*clientv3.LeaseKeepAliveResponse, error) {
-	select {
-	case f.renewals <- id:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if f.failures.Add(-1) >= 0 {
-		return nil, errors.New("failed by the test")
-	}
-	return f.Lease.KeepAliveOnce(ctx, id)
-}
-
-// A renewal that failed is no loss: it is tried again until etcd says that the lease is
-// gone.
-func TestSessionIsResumed(t *testing.T) {
-	tr := newTree(t)
-	c := must.Get(etcd.New(tr.s.Client(), etcd.Config{TTL: 2 * time.Second, Identity: coord.Identity{Incarnation: "a"}}))(t)
-	defer c.Close()
-	must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
-	flaky := flakyLease{renewals: make(chan clientv3.LeaseID), failures: new(atomic.Int32)}
-	flaky.failures.Store(3)
-	etcd.WrapLease(c, func(l clientv3.Lease) clientv3.Lease { flaky.Lease = l; return flaky })
-	claim := tr.claim(c, want(1, "", 0))
-	first := <-flaky.renewals
-	for range 5 {
-		if next := <-flaky.renewals; next != first {
-			t.Fatalf("lease %x is renewed, then %x, though the first still lives", first, next)
-		}
-	}
-	tr.extend(claim, coord.Progress{Ceiling: 10})
-	lost := etcd.SessionLost(c)
-	tr.revoke(c)
-	for seen := false; !seen; {
-		select {
-		case <-flaky.renewals:
-		case <-lost:
-			seen = true
-		}
-	}
-	if tr.claim(c, want(1, "", 0)).Worker() != 1 {
-		t.Error("the worker ID is not free after the session's end")
-	}
-	if next := <-flaky.renewals; next == first {
-		t.Errorf("the lease %x is renewed, though it is gone", next)
 	}
 }

@@ -152,7 +152,7 @@ func (s *session) renew(life context.Context, due *clockguard.Mono, renewed func
 		if err != nil {
 			if waited.Err() == nil {
 				err = s.client.refusal(s.client.why(waited, rpctypes.Error(err)))
-			} else if err = silence.Why(); err == nil { // there was no time for it, or it is a server in this process
+			} else if err = silence.Why(); err == nil { // there was no time for it
 				err = fmt.Errorf("no answer within %v", limit)
 			}
 			err = fmt.Errorf("%s: renew the session: %w", s.client.name, err)
@@ -175,20 +175,6 @@ func (s *session) renew(life context.Context, due *clockguard.Mono, renewed func
 
 // renewer opens a stream and returns what renews the lease over it.
 func (s *session) renewer(ctx context.Context) (func() (ttl int64, err error), error) {
-	if s.client.conn == nil {
-		// A client of a server in this process has no connection, and opening a
-		// stream costs it nothing.
-		return func() (int64, error) {
-			resp, err := s.client.lease.KeepAliveOnce(ctx, s.id)
-			if isLeaseGone(err) {
-				return 0, nil
-			}
-			if err != nil {
-				return 0, err
-			}
-			return resp.TTL, nil
-		}, nil
-	}
 	// Etcd looks at a stream's token with each renewal since 3.7, and at none before: there a lease
 	// lives on whatever has become of the password.
 	var stream etcdserverpb.Lease_LeaseKeepAliveClient

@@ -46,9 +46,9 @@ func TestAFailureIsThatOfItsLastError(t *testing.T) {
 }
 
 // A daemon that ran without --coord does not read as one whose coordinator was replaced.
-func TestAForeignJournalOfAnEmbeddedCoordinatorIsSaidAsThat(t *testing.T) {
+func TestAForeignJournalOfADirectoryIsSaidAsThat(t *testing.T) {
 	for joined, want := range map[string]string{
-		"embedded:":      "joined with the embedded coordinator: this daemon has run without that --coord, as a cluster of its own.",
+		"dir:":           "joined at dir:: this daemon has run without that --coord, as a cluster of its own.",
 		"etcd://other/x": "joined at etcd://other/x: either the coordinator was wiped or replaced, or it is not the one that was meant.",
 		"etcd://here/x":  "joined there: either the coordinator was wiped or replaced, or it is not the one that was meant.",
 	} {

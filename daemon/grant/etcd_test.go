@@ -12,32 +12,31 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
-	"github.com/flakeward/flakeward/coord/etcd/embedded"
-	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 )
 
-// etcdTree is an etcd server of its own, in this process.
+// etcdTree is an etcd server of its own.
 type etcdTree struct {
-	server *embedded.Server
-	client *clientv3.Client
-	line   line
+	t       *testing.T
+	cluster *etcdtest.Cluster
+	client  *clientv3.Client
+	line    line
 }
 
 func newEtcd(t *testing.T) *etcdTree {
 	t.Helper()
-	server := must.Get(embedded.Start(t.Context(), embedded.Config{Dir: t.TempDir()}))(t)
-	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return &etcdTree{server: server, client: server.Client()}
+	cluster := etcdtest.Start(t, etcdtest.Options{})
+	return &etcdTree{t: t, cluster: cluster, client: cluster.Client()}
 }
 
 func (e *etcdTree) open(identity coord.Identity) (coord.Coordinator, error) {
-	client := clientv3.NewCtxClient(context.Background())
-	client.KV, client.Lease = kvOn{e.client.KV, &e.line}, e.client.Lease
-	return etcd.New(client, etcd.Config{MakeRoom: e.server.MakeRoom, Identity: identity, TTL: sessionTimeout})
+	client, err := clientv3.New(clientv3.Config{Endpoints: e.cluster.Endpoints()})
+	if err != nil {
+		return nil, err
+	}
+	e.t.Cleanup(func() { _ = client.Close() }) // answers with the end of its own context
+	client.KV = kvOn{client.KV, &e.line}
+	return etcd.New(client, etcd.Config{Identity: identity, TTL: sessionTimeout})
 }
 
 const etcdClaims = etcd.DefaultPrefix + "claims/"
@@ -112,7 +111,7 @@ func (e *etcdTree) save(ctx context.Context) (func(context.Context) error, error
 	}, nil
 }
 
-// line is what requests pass through on their way to the server in this process.
+// line is what requests pass through on their way to the server.
 type line struct {
 	mu      sync.Mutex
 	hanging bool

@@ -30,12 +30,8 @@ func (e *ForeignError) Error() string {
 	if e.Joined != e.Coord {
 		joined = "at " + e.Joined
 	}
-	const alone = "this daemon has run without that --coord, as a cluster of its own"
-	switch {
-	case strings.HasPrefix(e.Joined, "embedded:"):
-		joined, cause = "with the embedded coordinator", alone
-	case strings.HasPrefix(e.Joined, "dir:") && e.Joined != e.Coord:
-		cause = alone
+	if strings.HasPrefix(e.Joined, "dir:") && e.Joined != e.Coord {
+		cause = "this daemon has run without that --coord, as a cluster of its own"
 	}
 	text := fmt.Sprintf("the coordinator %s holds cluster %s, but the journal in the state directory is of cluster %s, joined %s: "+
 		"%s. IDs of two clusters may be equal, so none is issued. "+

@@ -2,14 +2,10 @@ package grant_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -236,31 +232,4 @@ func TestScheduleACrashLoop(t *testing.T) {
 			last.issues()
 		})
 	}
-}
-
-// NOSPACE: the embedded server's quota is used up. It is compacted, defragmented and disarmed
-// within the very call that meets it, and issuing goes on over it.
-func TestScheduleNOSPACE(t *testing.T) {
-	tree := newEtcd(t)
-	w := newFixtureOn(t, tree)
-	p := w.host("J").start()
-	p.take()
-	filling := strings.Repeat("x", 100_000)
-	for {
-		_, err := tree.client.Put(t.Context(), "/filling", filling)
-		if errors.Is(err, rpctypes.ErrNoSpace) {
-			break
-		}
-		must.Do(t, err)
-	}
-	for range 3 {
-		w.clock.Advance(step)
-		if err := p.Publish(t.Context()); err != nil {
-			t.Fatalf("with the quota used up: %v", err)
-		}
-		if out := p.take(); out != generator.Issued {
-			t.Errorf("a request met %v", out)
-		}
-	}
-	w.host("K").start().issueAll()
 }

@@ -18,7 +18,7 @@ import (
 // too.
 func contents(mark generator.Tick) Contents {
 	return Contents{
-		Cluster: "6f1c", Coord: "embedded:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
+		Cluster: "6f1c", Coord: "dir:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
 		Lanes: []Entry{
 			{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark, Ceiling: mark + 600_000},
 			{Worker: 1023, Opening: "o-2 <&>", Mark: 1<<62 + mark},

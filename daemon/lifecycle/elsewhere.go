@@ -28,7 +28,7 @@ func (e *NoClusterError) Error() string {
 // one that others share. Who goes it means to; from a directory to another one may be a slip.
 func leaves(from, to string) bool {
 	const directory = "dir:"
-	return strings.HasPrefix(from, "embedded:") || strings.HasPrefix(from, directory) && !strings.HasPrefix(to, directory)
+	return strings.HasPrefix(from, directory) && !strings.HasPrefix(to, directory)
 }
 
 // elsewhere is the error for a coordinator without a cluster; nil if the journals are of no cluster

@@ -164,8 +164,7 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 	}
 }
 
-// try opens the coordinator, unless an earlier try has, and joins within try. An embedded
-// coordinator may take as long as its disk does: to give it up would only start it over.
+// try opens the coordinator, unless an earlier try has, and joins within try.
 //
 // Where the journals are of a cluster elsewhere, no cluster is made: more likely --coord is wrong.
 func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator, elsewhere *NoClusterError) error {

@@ -142,14 +142,6 @@ func (t timed) Inspect(ctx context.Context) (coord.Inspected, error) {
 	return coord.Inspected{}, errors.ErrUnsupported
 }
 
-// Failed is closed when a coordinator in this process has failed for good; nil: it is elsewhere.
-func (t timed) Failed() <-chan struct{} {
-	if f, ok := t.Coordinator.(interface{ Failed() <-chan struct{} }); ok {
-		return f.Failed()
-	}
-	return nil
-}
-
 // Open implements coord.Pending.
 func (t timedPending) Open(ctx context.Context) (c coord.Claim, err error) {
 	t.metrics.call("open", func() error { c, err = t.Pending.Open(ctx); return err })

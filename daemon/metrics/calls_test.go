@@ -20,11 +20,9 @@ import (
 // fake is a coordinator whose calls end as it says.
 type fake struct {
 	coord.Coordinator
-	err    error
-	failed chan struct{}
+	err error
 }
 
-func (f *fake) Failed() <-chan struct{} { return f.failed }
 func (f *fake) Inspect(context.Context) (coord.Inspected, error) {
 	return coord.Inspected{}, coord.ErrNoCluster
 }
@@ -98,23 +96,18 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	}
 }
 
-// TestATimedCoordinatorStillTellsWhatItCan: package daemon asks it whether it has failed for good,
-// and package lifecycle what cluster there is.
+// TestATimedCoordinatorStillTellsWhatItCan: package lifecycle asks it what cluster there is.
 func TestATimedCoordinatorStillTellsWhatItCan(t *testing.T) {
 	w := newFixture(t)
 	type can interface {
-		Failed() <-chan struct{}
 		Inspect(context.Context) (coord.Inspected, error)
 	}
-	f := &fake{failed: make(chan struct{})}
-	timed := w.metrics.Coordinator(fakeCoordinator{f}).(can)
-	close(f.failed)
-	<-timed.Failed()
+	timed := w.metrics.Coordinator(fakeCoordinator{&fake{}}).(can)
 	if _, err := timed.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
 		t.Errorf("no cluster is told as %v", err)
 	}
 	elsewhere := w.metrics.Coordinator(struct{ coord.Coordinator }{}).(can)
-	if _, err := elsewhere.Inspect(t.Context()); errors.Is(err, coord.ErrNoCluster) || err == nil || elsewhere.Failed() != nil {
+	if _, err := elsewhere.Inspect(t.Context()); errors.Is(err, coord.ErrNoCluster) || err == nil {
 		t.Errorf("a coordinator that cannot tell is told as %v", err)
 	}
 }

@@ -23,7 +23,7 @@ import (
 // A busy machine does not end a conversation here.
 func init() { stillTimeout = time.Minute }
 
-var ours = Settings{Layout: "time=41@1ms", Coord: "embedded:", Lanes: 1, Socket: "/s"}
+var ours = Settings{Layout: "time=41@1ms", Coord: "dir:", Lanes: 1, Socket: "/s"}
 
 func oursNow() Settings { return ours }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# After the package's files are gone. A purge takes the state as well: with an embedded coordinator
-# that is the cluster. The user stays, as numbers of users are not used twice.
+# After the package's files are gone. A purge takes the state as well: with a directory as the
+# coordinator that is the cluster. The user stays, as numbers of users are not used twice.
 set -e
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload || true

@@ -47,7 +47,7 @@ const pipeHolds = 64 << 10
 func (o options) start(ctx context.Context, a abuse) (*daemon, error) {
 	return begin(ctx, a.log, func(dir, socket string) []string {
 		args := append([]string{o.binary, "daemon", "--socket", socket, "--socket-mode=0666", "--state-dir", filepath.Join(dir, "state"),
-			"--coord=embedded:", fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
+			"--coord=dir:", fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
 		if a.descriptors > 0 {
 			args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, a.descriptors), "sh"}, args...)
 		}

@@ -16,10 +16,10 @@ const (
 	// journalStep is the daemon's default: its mark on disk is renewed in such steps, and where in
 	// one a daemon is killed decides how long the next one waits.
 	journalStep = time.Second
-	// mostEmbedded and mostRunning are what a start may take that waits for no mark: one that
+	// mostDirectory and mostRunning are what a start may take that waits for no mark: one that
 	// starts its coordinator too, and one that finds it running.
-	mostEmbedded = 150 * time.Millisecond
-	mostRunning  = 50 * time.Millisecond
+	mostDirectory = 150 * time.Millisecond
+	mostRunning   = 50 * time.Millisecond
 )
 
 // measureStarts starts daemons after every kind of end, and beside every kind of coordinator.
@@ -30,20 +30,20 @@ func measureStarts(ctx context.Context, s setting) (found report.Findings, err e
 	if err != nil {
 		return found, err
 	}
-	found.Figures = append(found.Figures, slowestStart("embedded coordinator, new state directory", fresh, mostEmbedded))
+	found.Figures = append(found.Figures, slowestStart("directory, new state directory", fresh, mostDirectory))
 
 	stopped, err := restarts(ctx, s, "stopped", rounds, stop)
 	if err != nil {
 		return found, err
 	}
-	found.Figures = append(found.Figures, slowestStart("embedded coordinator, after SIGTERM under load", stopped, mostEmbedded))
+	found.Figures = append(found.Figures, slowestStart("directory, after SIGTERM under load", stopped, mostDirectory))
 
 	killed, err := restarts(ctx, s, "killed", rounds, (*process.Process).Kill)
 	if err != nil {
 		return found, err
 	}
 	// It waits for the mark that the one before may have issued up to.
-	found.Figures = append(found.Figures, slowestStart("embedded coordinator, after kill -9 under load", killed, journalStep+mostEmbedded))
+	found.Figures = append(found.Figures, slowestStart("directory, after kill -9 under load", killed, journalStep+mostDirectory))
 
 	for _, running := range []func(context.Context, setting, int) (report.Findings, error){startsOnEtcd, startsOnZooKeeper} {
 		more, err := running(ctx, s, rounds)

@@ -31,7 +31,7 @@ func (n *node) serves() {
 // operate opens the coordinator as a person would who sets something right.
 func (w *testCluster) operate() coord.Operator {
 	w.Helper()
-	o, err := connect.Operate(w.Context(), connect.Config{
+	o, err := connect.Operate(connect.Config{
 		URL: w.url, TTL: sessionTTL, Identity: coord.Identity{Host: "operator", PID: 1, Incarnation: "operator"}, Log: hclog.NewNullLogger(),
 	})
 	if err != nil {

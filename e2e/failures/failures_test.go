@@ -130,7 +130,7 @@ func (a *asker) takes() error {
 // shown is what `status --cluster` asks.
 func shown(t *testing.T, url string, files secure.TLS) error {
 	t.Helper()
-	o := must.Get(connect.Operate(t.Context(), config(url, files)))(t)
+	o := must.Get(connect.Operate(config(url, files)))(t)
 	defer o.Close() // the servers may be gone
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

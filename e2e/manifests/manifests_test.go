@@ -197,7 +197,7 @@ func TestTheChartWantsOneCoordinator(t *testing.T) {
 // manifests.
 func TestTheSchemaRefuses(t *testing.T) {
 	for values, want := range map[string]string{
-		"settings: {coord: 'embedded:'}":                               "coord",
+		"settings: {coord: 'dir:'}":                                    "coord",
 		coord + "setings: {}":                                          "setings",
 		"settings: {coord: 'zk://h', takeover: false}":                 "takeover",
 		coord + "daemon: {resources: {limits: {memory: 1Gi, cpu: 1}}}": "cpu",

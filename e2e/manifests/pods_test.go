@@ -96,7 +96,7 @@ func TestTheSidecar(t *testing.T) {
 		t.Error("the sidecar is an ordinary init container, or the application does not wait for it")
 	}
 	if !slices.Contains(c.Args, "--require-coord") {
-		t.Error("an embedded coordinator is not refused")
+		t.Error("a directory is not refused")
 	}
 	for _, v := range pod.Volumes {
 		if v.HostPath != nil {

@@ -43,7 +43,7 @@ const bound = 30 * time.Second
 type stage struct {
 	*testing.T
 	*process.Host
-	proxy      *faultproxy.Proxy // nil: the coordinator is embedded
+	proxy      *faultproxy.Proxy // nil: the coordinator is a directory
 	stopAt     string
 	hang       string
 	random     *rand.Rand
@@ -210,7 +210,7 @@ func TestEachStepOfATakeoverIsDisturbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
-	servers := []string{"embedded:", "etcd://%s/steps", "zk://%s/steps"}
+	servers := []string{"dir:", "etcd://%s/steps", "zk://%s/steps"}
 	addresses := []string{"", etcd.Endpoint(0), zookeeper.Addresses()[0]}
 	var plans [3][]disturbance
 	for range times(1, 5) {
@@ -218,7 +218,7 @@ func TestEachStepOfATakeoverIsDisturbed(t *testing.T) {
 			for j, kind := range kinds {
 				once := (i + j) % 3 // in the short form, each goes to one of the three
 				if kind == cut && once == 0 {
-					once = 1 + i%2 // nobody is cut off from what is embedded
+					once = 1 + i%2 // nobody is cut off from a directory
 				}
 				for at := range plans {
 					if at == once || *long && !(kind == cut && at == 0) {

@@ -53,7 +53,7 @@ func onEach(t *testing.T, test func(*testing.T, *process.Host)) {
 	}
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{
-		"embedded": "embedded:", "etcd": etcd.URL("update"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/update",
+		"dir": "dir:", "etcd": etcd.URL("update"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/update",
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, err := process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", url, "--takeover", "--journal-step", "500ms")
