@@ -11,6 +11,8 @@ import (
 
 	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -36,14 +38,14 @@ var triedBy = map[string]string{
 	"databases.md: SELECT id FROM inbox":                 "../postgres TestAReaderThatPollsByID",
 	"databases.md: SELECT id, what":                      "../postgres TestSpansAreRangesOfThePrimaryKey",
 	"databases.md: SELECT id, written":                   "../postgres TestAReaderThatPollsByID",
-	"forms.md: DIGITS = ":                                "../idforms TestProgramsOfThePageGiveItsVectors",
-	"forms.md: P = bytes":                                "../idforms TestProgramsOfThePageGiveItsVectors",
 	"forms.md: const redis = require('redis')":           ". TestTheProgramForNode",
 	"forms.md: import hashlib, uuid":                     "../idforms TestProgramsOfThePageGiveItsVectors",
 	"grpc.md: conn, err := grpc.NewClient(":              "../../../daemon TestClientOfGRPC",
 	"grpc.md: curl ":                                     ". TestTheCommandsOfCurl",
 	"grpc.md: grpcurl ":                                  notTried,
 	"http.md: $ curl ":                                   ". TestTheCommandsOfCurl",
+	"http.md: (umask 077; openssl ":                      ". TestTheCommandsOnAnAddress",
+	"http.md: flakeward daemon --listen ":                ". TestTheCommandsOnAnAddress",
 	"http.md: import java.net.":                          ". TestTheProgramsForJava",
 	"layouts.md: $ flakeward layout --list":              ". TestTheCommandsThatNeedNoDaemon",
 	"protocol.md: const id = BigInt(":                    ". TestTheLinesForClients",
@@ -51,7 +53,7 @@ var triedBy = map[string]string{
 	"protocol.md: r = redis.Redis(":                      ". TestTheLinesForClients",
 	"protocol.md: rdb := redis.NewClient(":               ". TestTheLinesForClients",
 	"several-clusters.md: $ flakeward layout 'time=41@1": ". TestTheCommandsThatNeedNoDaemon",
-	"several-clusters.md: NEXT 5 TENANT orders":          "../../../client TestATenantIsAskedForByName",
+	"several-clusters.md: layout: time=41@1ms":           "../../../client TestATenantIsAskedForByName",
 }
 
 const notTried = ""
@@ -287,6 +289,36 @@ func TestTheCommandsOfCurl(t *testing.T) {
 	}
 	if got, want := strings.ReplaceAll(shell(block(t, "grpc.md", "curl ")), " ", ""), `{"ids":["N","N","N"]}`; got != want {
 		t.Errorf("the call of Connect prints %q, want %q", got, want)
+	}
+}
+
+// The commands of docs/http.md for an address on TCP get an ID each, without a password and with one.
+func TestTheCommandsOnAnAddress(t *testing.T) {
+	for _, begins := range []string{"flakeward daemon --listen ", "(umask 077; openssl "} {
+		dir := sockettest.Dir(t)
+		config := daemontest.Config(dir)
+		free := must.Get(port.Reserve())(t)
+		defer func() { must.Do(t, free.Release()) }()
+		_, at, _ := strings.Cut(free.Address(), ":")
+		config.Listen.Address = free.Address()
+		served := false
+		for line := range strings.Lines(block(t, "http.md", begins)) {
+			line = strings.NewReplacer("-h host", "-h 127.0.0.1", "http://host:", "http://127.0.0.1:", "curl ", "curl -sS ", "redis-cli ", "redis-cli --no-auth-warning ", "7070", at).Replace(line)
+			switch {
+			case strings.HasPrefix(line, "flakeward daemon "):
+				if strings.Contains(line, "--password-file password") {
+					config.Listen.PasswordFile = filepath.Join(dir, "password")
+				}
+				daemontest.Start(t, config)
+				served = true
+			case !served:
+				run(t, "sh", "-c", "cd "+dir+" && "+line)
+			default:
+				if ids := integers(t, strings.Trim(run(t, "sh", "-c", "cd "+dir+" && "+line), "{}ids:[]\"\n")); len(ids) != 1 {
+					t.Errorf("%s: %d IDs", line, ids)
+				}
+			}
+		}
 	}
 }
 

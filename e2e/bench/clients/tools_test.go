@@ -17,7 +17,7 @@ import (
 
 const redisCLI = "redis-cli"
 
-// redis-cli's own modes work: pipe, RESP3, and those that look for keys find none.
+// redis-cli's own modes work: pipe, RESP3, latency.
 func TestRedisCLI(t *testing.T) {
 	socket := start(t)
 	cli := func(input string, args ...string) string {
@@ -34,11 +34,6 @@ func TestRedisCLI(t *testing.T) {
 	}
 	if out := cli(strings.Repeat("NEXT\r\n", 1000), "--pipe"); !strings.Contains(out, "errors: 0, replies: 1000") {
 		t.Errorf("--pipe: %q", out)
-	}
-	for mode, want := range map[string]string{"--bigkeys": "Sampled 0 keys", "--memkeys": "Sampled 0 keys", "--scan": ""} {
-		if out := cli("", mode); !strings.Contains(out, want) {
-			t.Errorf("%s: %q, want %q in it", mode, out, want)
-		}
 	}
 	// Without a terminal, --latency prints its figures once: minimum, maximum, average, samples.
 	if out := cli("", "--latency", "-i", "1"); !regexp.MustCompile(`^\d+ \d+ [\d.]+ \d+\n$`).MatchString(out) {
