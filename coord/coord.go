@@ -172,6 +172,8 @@ type Layout struct {
 	// ticks, 0 or more; 0 if it does not say. It need not be the same everywhere: the
 	// record keeps the largest, which is what a raise of all marks has to reach beyond.
 	Window generator.Tick
+	// Now is the tick of the clock, at which a directory's cluster begins.
+	Now generator.Tick
 	// Range are the worker IDs that a cluster which Join makes assigns, and that one which is
 	// there has to assign; the zero value: all in the first case, and any in the second.
 	Range WorkerRange

@@ -79,6 +79,7 @@ type Daemon struct {
 	cluster     string            // the UUID of the one that was joined last
 	handedOver  bool              // to another process; Run has ended by that
 	opened      coord.Coordinator // before the start, for it to use
+	stays       func() error      // an error if the coordinator's directory was replaced; nil: it is none
 	announced   sync.Once
 }
 

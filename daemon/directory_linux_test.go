@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/internal/must"
@@ -70,7 +72,8 @@ func TestADirectoryInTheStateDirectory(t *testing.T) {
 	}
 }
 
-// A directory that is put in the place of the one that a daemon runs with ends the daemon's lane.
+// A directory that is put in the place of the one that a daemon runs with ends the daemon's lane, also
+// while nothing can be written.
 func TestADirectoryThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(dir(t), "coord")
@@ -80,6 +83,9 @@ func TestADirectoryThatIsReplaced(t *testing.T) {
 	r := start(t, c)
 	r.next()
 	hangUp := holdOn(r)
+	lock := must.Get(os.Open(path))(t)
+	defer lock.Close()
+	must.Do(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
 	must.Do(t, os.Rename(path, path+".0"))
 	r.shows(condition.OtherCluster)
 	hangUp()

@@ -3,13 +3,16 @@ package daemon
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/internal/fault"
@@ -25,10 +28,28 @@ func (d *Daemon) hold(ctx context.Context, inherited lifecycle.Inherited) (coord
 	}
 	d.forms.change(d.cluster, d.server.Disconnect)
 	parts, holding := errgroup.WithContext(ctx)
+	if d.stays != nil {
+		parts.Go(func() error { return d.look(holding) })
+	}
 	for _, l := range d.lanes {
 		parts.Go(func() error { return d.lifecycle.Hold(holding, l.number) })
 	}
 	return c, parts.Wait()
+}
+
+// look has an end made of all lanes once another directory is in the place of the coordinator's, also
+// while nothing is written there.
+func (d *Daemon) look(ctx context.Context) error {
+	for d.clock.Sleep(ctx, time.Duration(float64(d.config.Grant.Publish)*(0.9+0.2*rand.Float64()))) == nil {
+		if err := d.stays(); err != nil {
+			for _, k := range d.lifecycle.Holders {
+				k.NotJoined(err)
+				k.Revoke()
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 // joined closes the connections if the cluster is not the one that they were opened to: a client
@@ -72,6 +93,9 @@ func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if directory, ok := c.(*dir.Coordinator); ok {
+		d.stays = directory.Stays
 	}
 	c = d.coordinator(d.metrics.Coordinator(c))
 	d.web.members.coordinator.Store(&c)

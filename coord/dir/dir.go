@@ -18,10 +18,12 @@ package dir
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -55,6 +57,7 @@ type Config struct {
 type Coordinator struct {
 	*claims.Coordinator
 	store *store
+	made  bool // there was a cluster: it is not made anew
 }
 
 // New returns a coordinator on the directory. Nothing is opened yet. It returns an error for a
@@ -75,7 +78,34 @@ func New(config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Coordinator{core, s}, nil
+	return &Coordinator{Coordinator: core, store: s}, nil
+}
+
+// Join implements coord.Coordinator. Whoever comes first makes the cluster, which begins now: what
+// is issued in it is issued later.
+func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluster, error) {
+	if want.Above == 0 && !c.made {
+		_, err := c.Create(ctx, coord.NewCluster{Text: want.Text, Workers: want.Workers, Window: want.Window, Range: want.Range, Floor: want.Now})
+		if err != nil {
+			return coord.Cluster{}, err
+		}
+		c.made = true
+	}
+	return c.Coordinator.Join(ctx, want)
+}
+
+// Stays returns an error if another directory is at the path than the one that was opened, or none.
+// It writes nothing, and waits for nobody's lock.
+func (c *Coordinator) Stays() error {
+	opened := c.store.opened.Load()
+	if opened == nil {
+		return nil
+	}
+	err := (&directory{path: c.store.config.Path, info: *opened}).same()
+	if replaced := (*replacedError)(nil); errors.As(err, &replaced) {
+		return fmt.Errorf("%w: %w", coord.ErrOtherCluster, err)
+	}
+	return nil // what cannot be looked at may be there
 }
 
 // store implements claims.Store.
@@ -90,6 +120,8 @@ type store struct {
 	gate    sync.Mutex
 	closed  bool           // guarded by gate: no request begins any more
 	running sync.WaitGroup // requests
+
+	opened atomic.Pointer[os.FileInfo] // the directory of the last session; nil: there was none
 
 	mutex  mutex.Mutex // one goroutine at a time has the directory's lock
 	dir    *directory  // nil: no session

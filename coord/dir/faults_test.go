@@ -1,6 +1,7 @@
 package dir_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/filesystem"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -148,7 +150,11 @@ func TestADirectoryThatIsReplacedUnderItsDaemon(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "coord")
 			c := opened(t, path, "a", 2)
 			claim := claimed(t, c)
+			must.Do(t, c.Stays())
 			tt.replace(t, path)
+			if err := c.Stays(); errors.Is(err, coord.ErrOtherCluster) == (name == "by what was in it") {
+				t.Errorf("Stays: %v", err)
+			}
 			for range 2 {
 				err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500})
 				var restored *coord.RestoredError
@@ -157,6 +163,20 @@ func TestADirectoryThatIsReplacedUnderItsDaemon(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Nothing is issued in a new directory at or below the tick of its making, whoever comes later.
+func TestADirectoryBeginsWithItsMaking(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "coord")
+	for _, now := range []generator.Tick{700, 900} {
+		c := must.Get(dir.New(dir.Config{Path: path, Identity: coord.Identity{Incarnation: rand.Text()}}))(t)
+		must.Get(c.Join(t.Context(), coord.Layout{Text: layout, Workers: 2, Now: now}))(t)
+		if got := must.Get(coordtest.Claim(t.Context(), c, fresh()))(t).Floor(); got != 700 {
+			t.Errorf("the floor is %d", got)
+		}
+		must.Do(t, c.Close())
 	}
 }
 

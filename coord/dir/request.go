@@ -112,6 +112,7 @@ func (s *store) locked(ctx context.Context, do func(*directory) error) error {
 			return err
 		}
 		s.dir = d
+		s.opened.Store(&d.info)
 	}
 	d := s.dir
 	if err := d.lock(ctx); err != nil {

@@ -185,6 +185,7 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 		Text:    l.Holders[0].LayoutText(),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
 		Window:  l.Holders[0].Window(),
+		Now:     max(0, l.Layout.TickAt(l.Clock.Now().Wall)),
 		Range:   l.Range,
 		Above:   l.Above,
 	})
